@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import Any
 
@@ -176,16 +176,30 @@ def is_negative(values: Array) -> Array:
     return values.view(f"i{values.itemsize}") < 0
 
 
-def as_distance(value: float, dtype: np.dtype) -> Any:
-    """Return a bound in the type of the distances it is compared with; beyond the type's range it is infinite.
+def as_distance(limit: float, dtype: np.dtype) -> Any:
+    """Return the largest distance of a type that a limit admits, a Python number or a scalar of NumPy.
 
-    Between two integers it is the lower one; beyond int64 it is the largest finite integer distance.
+    The limit is rounded down, so that a distance is within the limit as given where it is at most this one. A limit beyond
+    the type is infinite for floats; for integers it is the largest finite distance.
     """
-    if np.dtype(dtype).kind == "i":
-        largest = MAX_INTEGER - 1 if np.dtype(dtype).itemsize == 8 else np.iinfo(dtype).max
-        return np.dtype(dtype).type(largest if value >= largest else math.floor(value))
+    kind = np.dtype(dtype)
+    if isinstance(limit, np.generic):
+        limit = limit.item()  # Python compares its numbers by their values, NumPy rounds one of them first
+    if kind.kind == "i":
+        largest = MAX_INTEGER - 1 if kind.itemsize == 8 else np.iinfo(kind).max
+        return kind.type(largest if limit >= largest else math.floor(limit))
     with np.errstate(over="ignore"):
-        return np.dtype(dtype).type(value)
+        nearest = kind.type(limit)
+    if np.isfinite(nearest) and nearest.item() > limit:
+        return np.nextafter(nearest, kind.type(-np.inf))
+    return nearest
+
+
+def as_distances(limits: Iterable[float | None], dtype: np.dtype) -> np.ndarray:
+    """Return ``as_distance`` of each limit, as an array; None stands for no limit."""
+    given = list(limits)
+    bounds = {limit: as_distance(np.inf if limit is None else limit, dtype) for limit in set(given)}
+    return np.array([bounds[limit] for limit in given], dtype)
 
 
 def distances_to_keys(distance: Array) -> Array:

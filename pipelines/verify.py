@@ -46,7 +46,7 @@ from .output.tables import TABLE_FORMATS, differing_files, format_in
 from .question import FACTS, digest_of_ids
 from .run.answered_tables import Make, answered_tables, differing_table, tables_of_graph
 from .run.prepare import chosen_sources, read_edge_list
-from .run.question import read_question
+from .run.question import limit_of_settings, read_question
 from .run.source_columns import by_partition
 from .verification.part_checks import Findings, Part, Prover, can_certify
 from .verification.recompute import AgainPart, Retraversal
@@ -178,12 +178,13 @@ def _manifest(store: Store, findings: Findings) -> Manifest | None:
         raise OutputError(f"{store}: the folder holds no {MANIFEST}, so it is no output of this job")
     try:
         manifest = read_manifest(store)
-        identity, settings = manifest["identity"], asdict(checked_settings(manifest["settings"]))
+        identity, checked = manifest["identity"], checked_settings(manifest["settings"])
+        settings = asdict(checked)
+        said = settings | {"limit": limit_of_settings(checked)}
     except OutputError:
         raise
     except ValueError as error:
         raise OutputError(f"{store}/{MANIFEST}: the manifest is damaged ({error}), so nothing can be verified") from None
-    said = settings | {"limit": settings["max_depth" if identity["algorithm"] == "bfs" else "cutoff"]}
     defaults = {key: NAMED_OPTIONS.get(key, (str, "out"))[1] for key in NAMED_OPTIONS.keys() - FACTS.keys() | {"direction"}}
     for key, default in (dict.fromkeys(("algorithm", "result", "certify", "limit")) | defaults).items():
         name, recorded = SETTINGS.get(key, key), identity.get(key, default)

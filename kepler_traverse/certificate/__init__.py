@@ -42,7 +42,7 @@ from ..graph import Graph
 from ..protocols import Frame, Ids
 from ..search import frames
 from ..search.algorithms import ALGORITHMS
-from ..search.exact import any_beyond
+from ..search.exact import admits_all, any_beyond
 from ..search.results import Traversal, Traversals
 from ..search.sparse import SparseDistances
 from . import batch, batch_cpu, batch_gpu, integer_sums, single_cpu, single_gpu
@@ -148,7 +148,10 @@ def _limit_of_frame(graph: Graph, frame: Frame, cutoff: float | None, max_depth:
     limit = max_depth if hops else cutoff
     if limit is not None:
         limit = arguments.limit("max_depth" if hops else "cutoff", limit)
-        limit = int(min(limit, MAX_HOP_COUNT)) if hops else limit
+        if hops:
+            limit = int(min(limit, MAX_HOP_COUNT))
+        elif admits_all(graph, limit):
+            limit = None
     if noted:
         carried = noted.get("limit")
         if limit is not None and limit != carried:
@@ -227,15 +230,10 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
         graph = _summed_like(graph, distances.dtype)
     elif distances.dtype not in (np.int8, np.int16, np.int32):
         raise InputError(f"hops must be int8, int16 or int32, not {distances.dtype}")
-    given = [np.inf if one is None else one for one in limit] if isinstance(limit, (list, tuple)) else limit
-    limits = None if given is None else arguments.limits("limit", given, sources.size)
-    if limits is not None:
-        limit = np.array(limits, np.float64)
-    elif limit is not None:
-        limit = arguments.limit("limit", limit)
+    limits = _limits_of_sources(limit, sources.size)
     sources = sources.astype(np.int64, copy=False)
     if is_interleaved:
-        if _interleaved_are_valid(graph, sources, distances, limit):
+        if _interleaved_are_valid(graph, sources, distances, limits):
             return Certificate({}, sources.size)
         distances = distances.rows()  # these name the rule that is violated
     if is_sparse:
@@ -243,12 +241,21 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
         is_rounded = not is_exact and distances.any_beyond(EXACT_BELOW[distances.dtype])
         # With negative weights paths may lead through vertices that are farther than the limit.
         if not graph.has_negative_weights and not is_rounded:
-            return _certificate_of_findings(graph, sources, distances, distances.check(graph, sources, limit))
+            return _certificate_of_findings(graph, sources, distances, distances.check(graph, sources, limits))
         distances = namespace(graph.offsets).asarray(distances.rows())
     unsound = _unsound(graph, distances)
     if unsound:
         return Certificate(unsound, sources.size)
-    return _certificate_of_findings(graph, sources, distances, _findings_of_batch(graph, sources, distances, limit))
+    return _certificate_of_findings(graph, sources, distances, _findings_of_batch(graph, sources, distances, limits))
+
+
+def _limits_of_sources(limit: Any, n_sources: int) -> list[Any]:
+    """Return the limit of each source, None where there is none, of one limit for all or a sequence with one for each."""
+    given = [np.inf if one is None else one for one in limit] if isinstance(limit, (list, tuple)) else limit
+    limits = None if given is None else arguments.limits("limit", given, n_sources)
+    if limits is not None:
+        return [None if each == np.inf else each for each in limits]
+    return [None if limit is None else arguments.limit("limit", limit)] * n_sources
 
 
 def _certificate_of_findings(graph: Graph, sources: np.ndarray, distances: Any, findings: np.ndarray) -> Certificate:
@@ -277,20 +284,17 @@ def certify_group(graph: Graph, traversals: Traversals) -> None:
     certify_many(graph, traversals.sources, traversals.distance, limits).require()
 
 
-def _interleaved_are_valid(graph: Graph, sources: np.ndarray, distances: Any, limit: Any) -> bool:
+def _interleaved_are_valid(graph: Graph, sources: np.ndarray, distances: Any, limits: list[Any]) -> bool:
     """Return whether interleaved distances obey all rules; False also where only a check of rows can tell."""
-    limits = np.unique(limit) if isinstance(limit, np.ndarray) else np.array([np.inf if limit is None else limit])
-    if limits.size > 1 or graph.has_negative_weights or distances.first or distances.lines.shape[1] >= 2 * len(distances):
+    if len(set(limits)) > 1 or graph.has_negative_weights or distances.first or distances.lines.shape[1] >= 2 * len(distances):
         return False
     if graph.integer_weights and distances.highest >= EXACT_BELOW[distances.dtype]:
         return False
     return bool(batch_gpu.are_interleaved_valid(graph, sources, distances, limits[0]))
 
 
-def _findings_of_batch(graph: Graph, sources: np.ndarray, distances: Array, limit: Any) -> np.ndarray:
-    """Return the findings of ``batch.check_distances``, with one limit or with one per source."""
-    limits = limit.tolist() if isinstance(limit, np.ndarray) else [limit] * sources.size
-    limits = [None if each == np.inf else each for each in limits]
+def _findings_of_batch(graph: Graph, sources: np.ndarray, distances: Array, limits: list[Any]) -> np.ndarray:
+    """Return the findings of ``batch.check_distances``; ``limits`` has one per source, None where there is none."""
     if distances.dtype == np.int64:
         return integer_sums.check_distances(graph, sources, distances, limits)
     backend = batch_gpu if graph.device == "cuda" else batch_cpu

@@ -202,7 +202,7 @@ class EdgeWeights:
 def sums_up_to(limit: Any, unit: float, dtype: np.dtype, kind: np.dtype) -> int:
     """Return the largest sum, in units, that is a distance within a limit."""
     largest = UNREACHED[np.dtype(kind)] - 1
-    limit = np.inf if limit is None else float(as_distance(limit, dtype))
+    limit = np.inf if limit is None else as_distance(limit, dtype).item()
     return largest if math.isinf(limit) else min(largest, math.floor(Fraction(limit) / Fraction(unit)))
 
 

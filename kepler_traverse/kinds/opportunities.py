@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import MAX_INTEGER, Array, as_distance, at_most, get_device, is_hops, is_rows, namespace, to_host
+from .._arrays import MAX_INTEGER, Array, as_distances, at_most, get_device, is_hops, is_rows, namespace, to_host
 from ..cpu import opportunities as cpu
 from ..errors import InputError, PrecisionError, option_text
 from ..graph import Graph
@@ -243,7 +243,7 @@ def _refuse_overflow(name: str, values: np.ndarray, factor: int | float) -> None
 
 def find_bounds(cutoffs: Iterable[float], kind: np.dtype) -> np.ndarray:
     """Return the largest distance within each cutoff, in the type of the distances."""
-    bounds = np.array([as_distance(cutoff, kind) for cutoff in cutoffs], kind)
+    bounds = as_distances(cutoffs, kind)
     if kind.kind == "f":
         return np.minimum(bounds, np.finfo(kind).max)
     # The largest int32 stands for unreached vertices in kernels; no path has so many edges.

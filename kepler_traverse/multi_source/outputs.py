@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import MAX_INTEGER, is_rows, namespace, positions_in_groups
+from .._arrays import MAX_INTEGER, as_distances, is_rows, namespace, positions_in_groups
 from ..errors import InputError, NegativeCycleError, option_text, several
 from ..graph import Graph, has_vertex
 from ..kinds import rules
@@ -26,6 +26,7 @@ from ..protocols import Ids
 from ..runtime import LOG
 from ..runtime.progress import Meter
 from ..search.algorithms import ALGORITHMS, Algorithm
+from ..search.exact import admits_all
 from ..search.frames import (
     UNREACHED_CHOICES,
     Column,
@@ -183,9 +184,12 @@ def limits_per_source(
     rules.check(kind, algorithm.name, {"limits": name})
     if isinstance(sources, (set, frozenset)):
         raise InputError(f"sources must be a list, in the order of {name}; a set has no order")
-    whole = algorithm.counts_hops or all(isinstance(each, int) and each <= MAX_INTEGER for each in limits)
-    limits = [min(each, algorithm.largest_limit(each)) for each in limits] if algorithm.counts_hops else limits
-    values = np.array(limits, np.int64 if whole else np.float64)
+    if algorithm.counts_hops:
+        values = np.array([algorithm.largest_limit(each) for each in limits], np.int64)
+    else:
+        values = as_distances(limits, np.dtype(np.int64) if graph.returns_integers else np.dtype(np.float64))
+        if graph.returns_integers:
+            values[[admits_all(graph, each) for each in limits]] = MAX_INTEGER
 
     def twice(row: int, _: int) -> InputError:
         vertex = graph.ids_at(namespace(graph.offsets).asarray(numbers[row : row + 1])).tolist()[0]

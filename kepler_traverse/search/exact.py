@@ -70,6 +70,15 @@ def has_exact_sums(graph: Graph, counts_hops: bool, limit: float | None) -> bool
     return unit == 0 or all(bool((part % unit == 0).all()) for part in parts)
 
 
+def admits_all(graph: Graph, limit: float) -> bool:
+    """Return whether a limit of weighted distances is beyond all that their type holds."""
+    if graph.weights is None:
+        return False
+    if graph.returns_integers:
+        return limit >= MAX_INTEGER
+    return limit > float(np.finfo(graph.distance_dtype).max)
+
+
 class Sums:
     """The type that the sums of a plan are computed in, and the graph to search in, with weights of that type.
 

@@ -14,7 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import MAX_HOP_COUNT, as_distance, hops_dtype, make_offsets, namespace, positions_in_groups, unreached_value
+from .._arrays import (
+    MAX_HOP_COUNT,
+    as_distance,
+    as_distances,
+    hops_dtype,
+    make_offsets,
+    namespace,
+    positions_in_groups,
+    unreached_value,
+)
 from ..cpu import short_search as cpu
 from ..cpu import threads
 from ..cuda import short_search as on_gpu
@@ -191,8 +200,7 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
         bounds = np.full(sources.size, limit)
         if query.limits is not None:
             ends = query.limits.of(sources)
-            typed = {end: as_distance(end, limit.dtype) for end in set(ends)}
-            bounds = np.array([typed[end] for end in ends], limit.dtype)
+            bounds = as_distances(ends, limit.dtype)
         reached, at_targets, stops = search(sources, lists, bounds)
         if overflow_error is not None and _may_overflow(graph, query, counts_hops):
             host = graph.derived.on_host

@@ -13,6 +13,7 @@ from .._arrays import (
     NO_PREDECESSOR,
     Array,
     as_distance,
+    as_distances,
     is_hops,
     is_reached,
     make_offsets,
@@ -163,12 +164,7 @@ class SparseDistances:
 
     def within(self, limits: Sequence[float]) -> SparseDistances:
         """Return the distances up to a limit per source."""
-        return self._kept(self.distance <= np.repeat(self._bounds(np.asarray(limits)), self.sizes))
-
-    def _bounds(self, limits: np.ndarray) -> np.ndarray:
-        """Return limits in the type of the distances."""
-        distinct, places = np.unique(limits, return_inverse=True)
-        return np.array([as_distance(limit, self.dtype) for limit in distinct.tolist()], self.dtype)[places]
+        return self._kept(self.distance <= np.repeat(as_distances(limits, self.dtype), self.sizes))
 
     def _kept(self, is_kept: np.ndarray) -> SparseDistances:
         return self._with_entries(make_offsets(is_kept)[self.offsets], is_kept)
@@ -235,19 +231,19 @@ class SparseDistances:
         self._run(cpu.checksums, self.offsets, self.vertices, distance.view(f"u{distance.itemsize}"), sources, sums)
         return sums
 
-    def check(self, graph: Any, sources: np.ndarray, limit: Any) -> np.ndarray:
+    def check(self, graph: Any, sources: np.ndarray, limits: Sequence[float | None]) -> np.ndarray:
         """Check the rows by the rules of ``certificate``, over the vertices reached and the edges that leave them.
 
-        The graph has no negative weight, and weights of the type of weighted distances. There is one limit, or float64 ones
-        of shape (k,). Return what ``certificate.batch.check_distances`` returns.
+        The graph has no negative weight, and weights of the type of weighted distances. ``limits`` has one per source, None
+        where there is none. Return what ``certificate.batch.check_distances`` returns.
         """
-        limits = self._bounds(np.full(len(self), np.inf if limit is None else limit))
+        bounds_of_sources = as_distances(limits, self.dtype)
         sources = np.array(sources, np.int64)  # one layout, for which the check is compiled once
         edges = self._copy_edges(graph)
 
         def check_some(place: np.ndarray, part: slice, bounds: np.ndarray) -> np.ndarray:
             findings = np.zeros((5, 3), np.int64)
-            rows = sources[part], bounds, self.vertices, self.distance, limits[part]
+            rows = sources[part], bounds, self.vertices, self.distance, bounds_of_sources[part]
             cpu.check(*edges, *rows, place, findings, self.predecessor)
             return findings
 

@@ -174,9 +174,13 @@ def options_of_files(settings: Settings, **others: Any) -> ReadOptions:
     return ReadOptions(**{name: value for name, value in options.items() if name in ReadOptions.__dataclass_fields__})
 
 
+def _exact_number(text: str) -> int | float:
+    """Return an integer as it is: floats lack some beyond 2^53."""
+    return _integer(text) if _INTEGER.fullmatch(text) else _number(text)
+
+
 def _numbers(text: str) -> list[int | float]:
-    pieces = [piece.strip() for piece in text.split(",")]
-    return [_integer(piece) if _INTEGER.fullmatch(piece) else _number(piece) for piece in pieces]
+    return [_exact_number(piece.strip()) for piece in text.split(",")]
 
 
 class Kind(NamedTuple):
@@ -194,6 +198,7 @@ KINDS = {
     "choice": Kind(str),
     "integer": Kind(_integer, "N", int),
     "number": Kind(_number, "X", float),
+    "exact_number": Kind(_exact_number, "X", int | float),
     "size": Kind(_size, "SIZE"),
     "integer_or_auto": Kind(functools.partial(_or_auto, _integer, "a whole number"), "auto|N", int | Literal["auto"]),
     "number_or_auto": Kind(functools.partial(_or_auto, _number, "a number"), "auto|X", float | Literal["auto"]),
@@ -270,7 +275,7 @@ class Settings:
     )
     strategy: str = _traversal("auto", help="traversal strategy; an unknown name lists the valid ones")
     max_depth: int | None = _traversal(least=0, example=5, help="bfs: maximum number of hops")
-    cutoff: float | None = _traversal(
+    cutoff: float | int | None = _traversal(
         least=0, example=1000.0, help="sssp: maximum distance; vertices farther away are left out"
     )
     result: ResultName = _result(

@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from kepler_traverse import arguments
+from kepler_traverse._arrays import MAX_INTEGER, as_distance
 from kepler_traverse.errors import InputError, PrecisionError, UnknownVertexError
 from kepler_traverse.formats.ids import integer_id, read_ids, read_vertex_table
 from kepler_traverse.graph import Graph, has_vertex
@@ -109,7 +111,7 @@ def options_of_kind(graph: Graph, settings: Settings, given: dict[str, Any], **e
 
 def make_question(settings: Settings, **given: Any) -> Question:
     """Return the question of settings, and of what was read for them."""
-    limit: Any = settings.max_depth if settings.algorithm == "bfs" else settings.cutoff
+    limit: Any = limit_of_settings(settings)
     options, limits = given.get("options"), given.get("limits")
     if options is not None and options.limit is not None:
         limit = options.limit
@@ -117,6 +119,20 @@ def make_question(settings: Settings, **given: Any) -> Question:
         limit = limits.largest
     of: dict[str, Any] = {"algorithm": settings.algorithm, "result": settings.result, "certify": settings.certify}
     return Question(limit=limit, direction=settings.direction, **of, **given)
+
+
+def limit_of_settings(settings: Settings) -> int | float | None:
+    """Return the limit of all searches, as manifests record it: a cutoff is a float, unless it is an int64 that floats lack.
+
+    Raises InputError: the cutoff is beyond every float.
+    """
+    if settings.algorithm == "bfs":
+        return settings.max_depth
+    if settings.cutoff is None:
+        return None
+    cutoff = arguments.limit("cutoff", settings.cutoff)
+    as_float = as_distance(cutoff, np.dtype(np.float64)).item()
+    return cutoff if as_float != cutoff <= MAX_INTEGER else as_float
 
 
 def read_question(graph: Graph, settings: Settings, identity: Identity | None = None) -> Question:

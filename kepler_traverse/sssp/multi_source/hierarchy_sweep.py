@@ -105,7 +105,7 @@ def _plan_lookups(graph, query):
 def _first_beyond(limit, hierarchy, kind):
     """The smallest sum, in units, that is no distance: beyond the limit, or unreached."""
     unreached = UNREACHED[hierarchy.dtype]
-    limit = np.inf if limit is None else float(as_distance(limit, kind))
+    limit = np.inf if limit is None else as_distance(limit, kind).item()
     if math.isinf(limit):
         return unreached
     return unreached.dtype.type(min(int(unreached), math.floor(Fraction(limit) / Fraction(hierarchy.unit)) + 1))

@@ -18,7 +18,7 @@ small.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ from ..graph import Graph
 from ..protocols import Frame, Ids
 from ..search import frames
 from ..search.algorithms import ALGORITHMS
-from ..search.exact import admits_all, any_beyond
+from ..search.exact import admits_all, any_beyond, to_integers
 from ..search.results import Traversal, Traversals
 from ..search.sparse import SparseDistances
 from . import batch, batch_cpu, batch_gpu, integer_sums, single_cpu, single_gpu
@@ -226,11 +226,15 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
         )
     if sources.min() < 0 or sources.max() >= graph.n_vertices:
         raise InputError(f"source_vertices must lie in 0..{graph.n_vertices - 1}")
+    limits = _limits_of_sources(limit, sources.size)
     if not is_hops(distances.dtype):
-        graph = _summed_like(graph, distances.dtype)
+        summed = _summed_like(graph, distances.dtype)
+        if any(_may_round(graph, distances.dtype, each) for each in set(limits)):
+            rows = distances if is_rows(distances) else namespace(graph.offsets).asarray(distances.rows())
+            return certify_many(graph, sources, _widened(rows), limits)
+        graph = summed
     elif distances.dtype not in (np.int8, np.int16, np.int32):
         raise InputError(f"hops must be int8, int16 or int32, not {distances.dtype}")
-    limits = _limits_of_sources(limit, sources.size)
     sources = sources.astype(np.int64, copy=False)
     if is_interleaved:
         if _interleaved_are_valid(graph, sources, distances, limits):
@@ -286,7 +290,9 @@ def certify_group(graph: Graph, traversals: Traversals) -> None:
 
 def _interleaved_are_valid(graph: Graph, sources: np.ndarray, distances: Any, limits: list[Any]) -> bool:
     """Return whether interleaved distances obey all rules; False also where only a check of rows can tell."""
-    if len(set(limits)) > 1 or graph.has_negative_weights or distances.first or distances.lines.shape[1] >= 2 * len(distances):
+    if len(set(limits)) > 1 or graph.has_negative_weights:
+        return False
+    if distances.first or distances.lines.shape[1] >= 2 * len(distances):
         return False
     if graph.integer_weights and distances.highest >= EXACT_BELOW[distances.dtype]:
         return False
@@ -321,6 +327,18 @@ def _summed_like(graph: Graph, dtype: np.dtype) -> Graph:
     return graph.derived.sums_in(dtype.name)
 
 
+def _may_round(graph: Graph, dtype: np.dtype, limit: float | None) -> bool:
+    """Return whether a sum of integers beyond a limit could be rounded to one within it, where all distances are exact."""
+    if not graph.returns_integers or dtype.kind != "f" or limit is None:
+        return False
+    return EXACT_BELOW[dtype] <= limit <= 2 * EXACT_BELOW[dtype]
+
+
+def _widened(distance: Array) -> Array:
+    """Return distances that are integers in the next wider type, which rounds none of these sums."""
+    return distance.astype(np.float64) if distance.dtype == np.float32 else to_integers(distance)
+
+
 def _unsound(graph: Graph, distance: Any) -> dict[str, str]:
     """Return faults of weighted distances that do not depend on edges: a rounded sum of integers, a negative self-loop."""
     if is_hops(distance.dtype):
@@ -347,9 +365,12 @@ def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
     if d.shape != (graph.n_vertices,) or p.shape != (graph.n_vertices,):
         return {"C2": f"{d.size} distances and {p.size} predecessors for {graph.n_vertices} vertices"}
     algorithm = ALGORITHMS[result.algorithm]
-    limit = as_distance(algorithm.no_limit if result.limit is None else result.limit, d.dtype)
     if algorithm.is_weighted:
-        graph = _summed_like(graph, d.dtype)
+        summed = _summed_like(graph, d.dtype)
+        if _may_round(summed, d.dtype, result.limit):
+            return _broken_rules(graph, replace(result, distance=_widened(d)))
+        graph = summed
+    limit = as_distance(algorithm.no_limit if result.limit is None else result.limit, d.dtype)
     unsound = _unsound(graph, d)
     if unsound:
         return unsound

@@ -118,8 +118,11 @@ class Registry:
             of_each = "auto" if strategy == "from_targets" else strategy
             options: dict[str, Any] = {"result": "distances", "strategy": of_each, "limit": query.limit, "memory": memory}
             many = (*many, from_targets(graph, name, partial(self.plan_multi_source, **options), query.nearest))
-            # Sums that are rounded may differ by the side that they begin at, so that these always begin at the targets.
-            strategy = strategy if has_exact_sums(graph, self.algorithm.counts_hops, query.limit) else "from_targets"
+            # Sums that are rounded may differ by the side that they begin at, so that these always begin at one: at the
+            # targets, unless weights are negative.
+            is_exact = has_exact_sums(graph, self.algorithm.counts_hops, query.limit)
+            if not is_exact and not graph.has_negative_weights:
+                strategy = "from_targets"
         return MultiSourcePlan(graph, name, many, single, strategy, query, n_sources, memory, shape, self.searches)
 
     def plan_together(

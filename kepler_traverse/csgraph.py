@@ -466,6 +466,8 @@ def _from_each(
     for group in plan.iter_groups(distinct):
         here = slice(at, at + len(group))
         at += len(group)
+        if limit is not None and graph.has_negative_weights and not unweighted:  # such a search goes beyond its limit
+            group = group.within([limit] * len(group))
         rows, distance = first_rows[here], to_host(group.distance)
         write_distances(distance, unreached_value(distance.dtype), rows, distances)
         if from_distances:

@@ -60,7 +60,7 @@ def _write_predecessors(next_row, n_rows, offsets, targets, weights, sources, ro
                 v = targets[e]
                 weight = np.float64(weights[e]) if weights.size else 1.0
                 at_v = distance[v]
-                if at_u + weight == at_v and at_u < at_v:
+                if at_u + weight == at_v and at_u < at_v < np.inf:
                     if previous[v] == NO_VERTEX:
                         previous[v] = u
                         found += 1

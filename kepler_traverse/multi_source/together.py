@@ -275,6 +275,7 @@ def from_targets(
         rationale="searches from the targets over the reversed edges, once for all sources",
         default=True,
         needs=frozenset({"non_negative"}) if is_weighted else frozenset(),
+        sums="any",
         plan=lambda _graph, query, _group: SearchFromTargets(graph, algorithm, plan_for, nearest, query),
         memory=lambda _shape, _query, _group: 24 * n * (2 * k + _ARRAYS_OF_MERGE) * len(nearest.members),
         group_size=lambda n_sources: n_sources,

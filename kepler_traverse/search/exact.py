@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from ..cuda import exact as exact_on_gpu
 from ..errors import PrecisionError, option_text
 from ..graph import Graph
 from .algorithms import ALGORITHMS
+from .query import Query, SourceValues
 
 _AT_ONCE = 1 << 16  # weights whose sums are found to be exact or rounded, before others are looked at
 
@@ -107,6 +109,23 @@ class Sums:
     def may_widen(self) -> bool:
         """Whether a wider type may be needed. If not, calling ``hold`` is unnecessary."""
         return self._may_round and self.dtype.kind == "f"
+
+    def rounded_limits(self, query: Query) -> Query:
+        """Return the query of a search with sums of this type, whose limits are rounded as the sums are.
+
+        So a sum within a limit stays within it, and a distance that the type may not hold shows that a wider one is needed.
+        Limits below all such distances stay as they are.
+        """
+        first = EXACT_BELOW.get(self.dtype) if self._is_exact and self.dtype.kind == "f" else None
+        if first is None or query.limit is None or query.limit < first:
+            return query
+        limits = query.limits
+        with np.errstate(over="ignore"):
+            limit = self.dtype.type(query.limit).item()
+            if limits is not None:
+                nearest = limits.values.astype(self.dtype).astype(np.float64)
+                limits = SourceValues(limits.numbers, np.where(limits.values < first, limits.values, nearest))
+        return replace(query, limit=limit, limits=limits)
 
     def hold(self, distance: Array | None, below: float | None = None) -> bool:
         """Return whether distances of a search, of shape (n,) or (k, n), are exact; all are ``below`` this bound, if any."""

@@ -52,7 +52,8 @@ class Plan:
         self._strategies = strategies
 
         def prepare(sums: Sums) -> Any:
-            return strategy_for_sums(self.strategy, strategies, sums, algorithm).plan(sums.graph, query)
+            running = strategy_for_sums(self.strategy, strategies, sums, algorithm)
+            return running.plan(sums.graph, sums.rounded_limits(query) if running.sums == "float" else query)
 
         def search() -> Any:
             return WideningSearch(Sums(graph, algorithm, query.limit), prepare) if may_widen else prepare(self.sums)

@@ -103,8 +103,9 @@ class BaseStrategy:
         Dataclass of its options, each with a default. Its constructor raises InputError for a value out of range.
     published : bool
         Whether it reproduces a published system, for study and measurement. ``auto`` chooses none of these.
-    sums : {"float", "int64"}
-        Type of the sums that it computes. The int64 strategy replaces any other one where float64 could round.
+    sums : {"float", "int64", "any"}
+        Type of the sums that it computes: that of the graph's weights, int64, or what its own searches choose. The int64
+        strategy replaces any other one where float64 could round.
     """
 
     name: str

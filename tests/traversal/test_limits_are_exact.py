@@ -43,7 +43,10 @@ HEAVY = {"light": None, "wider": 2**24 + 2, "widest": 2**53 + 2}
 
 
 def streets(place, heavy=None, step=1):
-    """A path whose vertices lie just below, at (without steps of 2) and beyond a place, and maybe a heavy edge elsewhere."""
+    """A path whose vertices lie just below, at (with a step of 1) and beyond a place, and maybe a heavy edge elsewhere.
+
+    With steps of 2 and 4 the first one beyond is a number that a type which ends at the place rounds down, and up.
+    """
     rows = [(0, 1, place - 1), (1, 2, step), (2, 3, step), (3, 4, step)]
     return rows if heavy is None else [*rows, (5, 6, heavy)]
 
@@ -68,9 +71,9 @@ def near(exact, limit):
 
 def limits_around(place):
     """Limits a step of float64 beside distances, between two of them, and the distances themselves."""
-    steps = {float(place + d) for d in (-1, 0, 1)}
+    steps = {float(place + d) for d in (-1, 0, 1, 3)}
     beside = {nextafter(each, towards) for each in steps for towards in (-inf, inf)}
-    return sorted(beside | {place - 1, place, place + 1, place + 2, place - 0.5, place + 0.5})
+    return sorted(beside | {*range(place - 1, place + 4), place - 0.5, place + 0.5})
 
 
 def of_rows(frame, *names):
@@ -217,7 +220,7 @@ KINDS = {
     **dict.fromkeys(COUNTED, lambda pairs: [sum(pair[0] == source for pair in pairs) for source in SOURCES]),
     **ADDED_UP,
 }
-SETUPS = [(place, heavy, step) for step in (1, 2) for place in PLACES for heavy in HEAVY.values()]
+SETUPS = [(place, heavy, step) for step in (1, 2, 4) for place in PLACES for heavy in HEAVY.values()]
 
 
 def names_for(graph):

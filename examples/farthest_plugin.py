@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kepler_traverse._arrays import is_reached, to_host
+from kepler_traverse._arrays import at_most, is_reached, to_host
 from kepler_traverse.errors import InputError
 from kepler_traverse.kinds.records import SourceRecords
 from kepler_traverse.kinds.result_kinds import KindOptions, ResultKind
@@ -37,7 +37,10 @@ def make_records(asked, traversals):
     limit, vertices, distances = asked.query.limit, [], []
     for traversal in traversals:
         distance = to_host(traversal.distance)
-        reached = np.flatnonzero(is_reached(distance) & (limit is None or distance <= limit))
+        is_near = is_reached(distance)
+        if limit is not None:
+            is_near &= at_most(distance, limit)
+        reached = np.flatnonzero(is_near)
         first = reached[np.lexsort((reached, -distance[reached]))][: asked.options.n_farthest]
         vertices.append(first)
         distances.append(as_returned_distance(asked.graph, distance[first]))

@@ -6,11 +6,8 @@ No value is guessed: what is not exactly what the argument means is refused.
 
 from __future__ import annotations
 
-import math
 import reprlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from decimal import Decimal
-from fractions import Fraction
 from os import PathLike
 from typing import Any
 
@@ -24,7 +21,6 @@ _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60
 _BOOLS = (bool, np.bool_)
 _FLOATS = (np.float16, np.float32, np.float64)
-_EXACT = (Decimal, Fraction)
 _TEXTS = (str, bytes, bytearray)
 _ENDS_AND_WEIGHTS = ("src", "dst", "weight")
 _STRINGS = "strings; convert them to numbers, or all ids of the graph to strings"
@@ -34,7 +30,7 @@ _COLUMN = "an array, a list, a range, a Series or a pyarrow array of numbers"
 
 def describe(value: Any) -> str:
     """Return a value for an error message: short, on one line, without control characters."""
-    if value is None or isinstance(value, (*_TEXTS, *_BOOLS, *_EXACT, int, float, np.number)):
+    if value is None or isinstance(value, (*_TEXTS, *_BOOLS, int, float, np.number)):
         try:
             return _SHORT.repr(value)
         except ValueError:  # Python writes no integer of more than 4,300 digits
@@ -112,9 +108,7 @@ def _is_number(value: Any) -> bool:
 
 def limit(name: str, value: Any) -> int | float:
     """Return a number of 0 or more, infinity included, as the equal number of Python: integers stay integers."""
-    value = _plain_number(value)
-    if isinstance(value, _EXACT):
-        raise InputError(f"{name} must be an integer or a float64, and {describe(value)} is neither; round it by float()")
+    value = _from_arrow(value)
     real(name, value)
     if not value >= 0:
         raise InputError(f"{name} must be 0 or more, not {describe(value)}")
@@ -129,21 +123,9 @@ def limit(name: str, value: Any) -> int | float:
     return number + 0.0  # -0.0 becomes 0.0: limits are compared by their bits on a GPU
 
 
-def _plain_number(value: Any) -> Any:
-    """Return the number of Python that equals a scalar of Arrow, a Decimal or a Fraction; anything else as it is."""
-    if hasattr(value, "as_py"):
-        value = value.as_py()
-    if not isinstance(value, _EXACT):
-        return value
-    try:
-        number = float(value)
-    except OverflowError:  # a fraction beyond float64
-        return int(value)
-    except ValueError:  # a signaling NaN
-        return value
-    if math.isfinite(number) and value == int(value):
-        return int(value)
-    return number if number == value or not math.isfinite(number) else value
+def _from_arrow(value: Any) -> Any:
+    """Return what a scalar of Arrow holds; anything else as it is."""
+    return value.as_py() if hasattr(value, "as_py") else value
 
 
 def limits(name: str, value: Any, n_sources: int) -> list[int | float] | None:
@@ -154,7 +136,7 @@ def limits(name: str, value: Any, n_sources: int) -> list[int | float] | None:
     if not hasattr(value, "__len__") or isinstance(value, (*_TEXTS, Mapping)) or getattr(value, "ndim", 1) != 1:
         return None
     is_list = isinstance(value, (list, tuple))
-    each = list(map(_plain_number, value)) if is_list else to_host(as_array(name, value)).tolist()
+    each = list(map(_from_arrow, value)) if is_list else to_host(as_array(name, value)).tolist()
     wrong = next((row for row, one in enumerate(each) if not _is_number(one)), None)
     if wrong is not None:
         raise InputError(f"{name} must hold numbers, not {describe(each[wrong])} (row {wrong})")

@@ -42,7 +42,7 @@ from ..graph import Graph
 from ..protocols import Frame, Ids
 from ..search import frames
 from ..search.algorithms import ALGORITHMS
-from ..search.exact import admits_all, any_beyond, to_integers
+from ..search.exact import any_beyond, to_integers
 from ..search.results import Traversal, Traversals
 from ..search.sparse import SparseDistances
 from . import batch, batch_cpu, batch_gpu, integer_sums, single_cpu, single_gpu
@@ -148,10 +148,7 @@ def _limit_of_frame(graph: Graph, frame: Frame, cutoff: float | None, max_depth:
     limit = max_depth if hops else cutoff
     if limit is not None:
         limit = arguments.limit("max_depth" if hops else "cutoff", limit)
-        if hops:
-            limit = int(min(limit, MAX_HOP_COUNT))
-        elif admits_all(graph, limit):
-            limit = None
+        limit = int(min(limit, MAX_HOP_COUNT)) if hops else limit
     if noted:
         carried = noted.get("limit")
         if limit is not None and limit != carried:

@@ -337,9 +337,7 @@ LIMITS = [
     (2**53 + 1, 3),
     (np.int64(2**53 + 1), 3),
     (np.uint64(2**53 + 3), 4),
-    (Decimal(2**53 + 1), 3),
-    (Fraction(2**53 + 3), 4),
-    (Fraction(5, 2), 1),
+    (2.5, 1),
     (pa.scalar(2**53 + 1), 3),
     (pa.scalar(2.0**53), 2),
     (np.float32(2**53), 2),
@@ -347,7 +345,6 @@ LIMITS = [
     (2.0**53, 2),
     (2**70, 5),
     (inf, 5),
-    (Decimal("inf"), 5),
     (0, 1),
     (-0.0, 1),
 ]
@@ -362,9 +359,7 @@ def test_limits_of_any_type_are_the_numbers_that_they_are(limit, vertices):
         assert sssp_many(GRAPH, [0], result="within", cutoffs=[limit])["vertices"].tolist() == [vertices]
 
 
-@pytest.mark.parametrize(
-    "limit", [True, "2", -1, float("nan"), Decimal("NaN"), Decimal("sNaN"), Decimal("0.1"), pa.scalar(None)]
-)
+@pytest.mark.parametrize("limit", [True, "2", -1, float("nan"), Decimal("1"), Fraction(1, 3), pa.scalar(None)])
 def test_what_is_no_number_or_no_float_is_refused(limit):
     for options in ({"cutoff": limit}, {"cutoff": [limit]}, {"result": "within", "cutoffs": [limit]}):
         with pytest.raises(InputError, match=r"^cutoffs? must"):
@@ -378,7 +373,7 @@ def test_limits_per_source_may_mix_integers_beyond_floats_with_infinity():
 
 def test_a_fraction_of_a_hop_is_no_hop():
     graph = build([(0, 1), (1, 2), (2, 3)])
-    for limit, vertices in ((1.9999999999, 2), (2, 3), (2.5, 3), (Fraction(1, 2), 1)):
+    for limit, vertices in ((1.9999999999, 2), (2, 3), (2.5, 3), (0.5, 1)):
         assert len(bfs(graph, 0, max_depth=limit)) == vertices
         assert len(bfs_many(graph, [0, 3], max_depth=[limit, 0])) == vertices + 1
         assert bfs_many(graph, [0], result="summary", max_depth=limit)["reached"].tolist() == [vertices]

@@ -272,8 +272,9 @@ def test_direction_in_counts_what_can_reach_the_source():
 
 def test_a_cutoff_is_compared_as_that_of_the_search():
     graph = graph_from_edges(np.array([0]), np.array([1]), np.array([0.1], np.float32))
-    assert sssp_many(graph, [0], result="within", cutoffs=[0.05, 0.1])["vertices"].tolist() == [1, 2]
-    assert len(sssp_many(graph, [0], cutoff=0.1)) == 2
+    at = float(np.float32(0.1))  # a little more than 0.1
+    assert sssp_many(graph, [0], result="within", cutoffs=[0.05, 0.1, at])["vertices"].tolist() == [1, 1, 2]
+    assert [len(sssp_many(graph, [0], cutoff=each)) for each in (0.1, at)] == [1, 2]
 
 
 def test_integers_beyond_2_to_the_53_are_exact():

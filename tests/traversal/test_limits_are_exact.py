@@ -240,13 +240,16 @@ def require(kind, setup, limit, name, move=lambda graph: graph):
 
 
 def cases(kind, names, setups=SETUPS):
-    """Return cases of a kind: setups, limits and strategies; without ``--all`` two per strategy."""
+    """Return cases of a kind: setups, limits and strategies; without ``--all`` two of each strategy."""
     every = [(setup, limit, name) for setup in setups for limit in limits_around(setup[0]) for name in names]
     if tiers.ALL:
         return every
-    first = 29 * list(KINDS).index(kind)
-    of_each = ([case for case in every if case[2] == name] for name in names)
-    return [own[(first + 53 * i + j) % len(own)] for i, own in enumerate(of_each) for j in (0, 5)]
+    first, chosen = 29 * list(KINDS).index(kind), []
+    for i, name in enumerate(names):
+        own = [case for case in every if case[2] == name]
+        for some in (own, [(setup, limit, name) for setup, limit, name in own if limit % 1 > 0.5]):
+            chosen.append(some[(first + 53 * i) % len(some)])
+    return chosen
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

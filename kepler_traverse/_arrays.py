@@ -119,7 +119,7 @@ def flatten_distances(distances: Array) -> tuple[Array, np.int64]:
     return xp.lib.stride_tricks.as_strided(distances, ((k - 1) * pitch + n,), (distances.itemsize,)), np.int64(pitch)
 
 
-def mean_of(values: np.ndarray) -> float:
+def compute_mean(values: np.ndarray) -> float:
     """Return the mean of numbers in host memory, 0 of none; infinite where float64 does not hold their sum."""
     with np.errstate(over="ignore"):
         return float(values.mean(dtype=np.float64)) if values.size else 0.0

@@ -409,7 +409,7 @@ class MultiSourcePlan:
         if self.algorithm == "sssp" and sums.dtype != self.sums.dtype:
             memory = None if self._memory is None else max(self._memory, nbytes)
             group = min(group, _largest_group(strategy, outline(sums.graph), query, group, memory)[0])
-        asked = sums.rounded_limits(query) if strategy.sums == "float" else query
+        asked = sums.round_limits(query) if strategy.sums == "float" else query
         search: Any = strategy.plan(sums.graph, _searchable(strategy, asked), group)
         if query.has_target_lists:
             search = _with_target_lists(search, strategy, query)

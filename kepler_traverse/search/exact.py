@@ -110,7 +110,7 @@ class Sums:
         """Whether a wider type may be needed. If not, calling ``hold`` is unnecessary."""
         return self._may_round and self.dtype.kind == "f"
 
-    def rounded_limits(self, query: Query) -> Query:
+    def round_limits(self, query: Query) -> Query:
         """Return the query of a search with sums of this type, whose limits are rounded as the sums are.
 
         So a sum within a limit stays within it, and a distance that the type may not hold shows that a wider one is needed.

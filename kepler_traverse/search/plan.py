@@ -53,7 +53,7 @@ class Plan:
 
         def prepare(sums: Sums) -> Any:
             running = strategy_for_sums(self.strategy, strategies, sums, algorithm)
-            return running.plan(sums.graph, sums.rounded_limits(query) if running.sums == "float" else query)
+            return running.plan(sums.graph, sums.round_limits(query) if running.sums == "float" else query)
 
         def search() -> Any:
             return WideningSearch(Sums(graph, algorithm, query.limit), prepare) if may_widen else prepare(self.sums)

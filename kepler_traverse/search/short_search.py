@@ -18,9 +18,9 @@ from .._arrays import (
     MAX_HOP_COUNT,
     as_distance,
     as_distances,
+    compute_mean,
     hops_dtype,
     make_offsets,
-    mean_of,
     namespace,
     positions_in_groups,
     unreached_value,
@@ -170,7 +170,7 @@ class _Searches:
         self._graph, self._counts_hops, self._capacity = graph, counts_hops, _CAPACITY
         if not counts_hops:
             weights = graph.weights[:: max(1, graph.n_edges // _WEIGHTS)]
-            mean, kind = mean_of(weights), graph.weights.dtype
+            mean, kind = compute_mean(weights), graph.weights.dtype
             self._per_unit = kind.type(_BUCKETS_PER_EDGE / mean if mean > _BUCKETS_PER_EDGE / np.finfo(kind).max else 1)
 
     def __call__(self, line: tuple[int, ...], marks: tuple[np.ndarray, ...], wanted: cpu.Wanted) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ No value is guessed: what is not exactly what the argument means is refused.
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -22,6 +22,7 @@ _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60
 _BOOLS = (bool, np.bool_)
 _FLOATS = (np.float16, np.float32, np.float64)
 _TEXTS = (str, bytes, bytearray)
+_OWN_TYPES = {int, float, str, bool, type(None)}
 _ENDS_AND_WEIGHTS = ("src", "dst", "weight")
 _STRINGS = "strings; convert them to numbers, or all ids of the graph to strings"
 _PANDAS_TYPES_OF_ARROW = ("ArrowDtype", "StringDtype")
@@ -50,6 +51,28 @@ def instance(name: str, value: Any, kind: type, how: str) -> None:
 def is_integer(value: Any) -> bool:
     """Whether a value is an integer; to NumPy a time span is one, to Python True is one."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
+
+
+def plain(value: Any) -> Any:
+    """Return a scalar of NumPy or Arrow, or of a class derived from ``str`` or ``int``, as Python's own value.
+
+    ``np.str_`` and members of ``StrEnum`` and ``IntEnum`` become what they are equal to. Other values stay as they are.
+    """
+    if hasattr(value, "as_py"):
+        value = value.as_py()
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, np.generic) and is_integer(value):
+        return value.item()
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int.__int__(value)
+    return value
+
+
+def plain_list(values: Iterable[Any]) -> list[Any]:
+    """Return scalars as a list of Python's own values; see ``plain``."""
+    listed = list(values)
+    return listed if set(map(type, listed)) <= _OWN_TYPES else [plain(value) for value in listed]
 
 
 def is_flag(value: Any) -> bool:
@@ -89,6 +112,7 @@ def choice(name: str, value: Any, choices: Collection[str], error: type[KeplerEr
 
 def whole(name: str, value: Any, least: int | None = 0) -> int:
     """Return an integer that is not too small; bool and float are refused."""
+    value = plain(value)
     if not is_integer(value):
         raise InputError(f"{name} must be a whole number, not {describe(value)}")
     if least is not None and value < least:
@@ -104,6 +128,7 @@ def real(name: str, value: Any) -> None:
 
 def limit(name: str, value: Any) -> int | float:
     """Return a number of 0 or more, infinity included: integers stay integers."""
+    value = plain(value)
     real(name, value)
     if not value >= 0:
         raise InputError(f"{name} must be 0 or more, not {describe(value)}")
@@ -164,7 +189,7 @@ def ids(name: str, value: Any) -> list[Any] | np.ndarray:
     if hasattr(value, "dtype"):
         return _array_of_ids(name, value)
     try:
-        return [i.item() if isinstance(i, np.str_) or (isinstance(i, np.generic) and is_integer(i)) else i for i in value]
+        return plain_list(value)
     except TypeError:
         advice = "" if value is None else f": give [{describe(value)}]"
         raise UnknownVertexError(f"{name} must be a list of ids, not {describe(value)}{advice}") from None
@@ -172,6 +197,7 @@ def ids(name: str, value: Any) -> list[Any] | np.ndarray:
 
 def is_one_id(value: Any) -> bool:
     """Whether a value is one vertex id, and no list of ids."""
+    value = plain(value)
     return isinstance(value, str) or is_integer(value)
 
 
@@ -332,22 +358,47 @@ def numbers(
     return values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
 
 
-def columns(name: str, table: Any) -> dict[Any, Any] | None:
-    """Return the columns of a data frame, with its named index, of an Arrow table or of a mapping; None of anything else.
+def is_dask(value: Any) -> bool:
+    """Whether a value is a frame or a column of Dask, which is computed before it is read."""
+    return hasattr(type(value), "npartitions") and hasattr(type(value), "compute")
 
-    Raises InputError: two columns have the same name.
+
+def columns(name: str, table: Any) -> dict[Any, Any] | None:
+    """Return the columns of a table by name; None of what is no table. The index of a data frame is none of them.
+
+    A table is a mapping, a data frame of any library, a table of Arrow or what converts to one, or a structured array.
+
+    Raises InputError: two columns have the same name, or the table cannot be read.
     """
     if isinstance(table, Mapping):
         return dict(table)
+    if isinstance(table, np.ndarray):
+        return None if table.dtype.names is None else {each: table[each] for each in table.dtype.names}
+    if is_dask(table):
+        table = table.compute()
+    table = _as_arrow_table(name, table)
     if not hasattr(table, "columns") and not hasattr(table, "column_names"):
         return None
-    index = getattr(getattr(table, "index", None), "name", None)
-    if index is not None and index not in table.columns:
-        table = table.reset_index()
     names = list(table.column_names if hasattr(table, "column_names") else table.columns)
     if len(set(names)) < len(names):
         raise InputError(f"{name}: two columns have the same name; rename one")
     return {each: table[each] for each in names}
+
+
+def _as_arrow_table(name: str, table: Any) -> Any:
+    """Return a table that has no columns to take by name, such as a relation of DuckDB, as one of Arrow."""
+    if hasattr(table, "iloc") or hasattr(table, "column_names") or hasattr(table, "dtype"):
+        return table
+    if hasattr(type(table), "lazy") and hasattr(type(table), "collect_schema"):  # of polars
+        return table.collect() if hasattr(type(table), "collect") else table
+    try:
+        if hasattr(table, "__arrow_c_stream__") and not hasattr(table, "to_pylist"):
+            return pyarrow.table(table)
+        if hasattr(table, "__dataframe__"):
+            return pyarrow.interchange.from_dataframe(table)
+    except Exception as error:  # of the library that owns the table
+        raise InputError(f"{name} cannot be read as a table ({one_line(error)})") from None
+    return table
 
 
 def _refused(name: str, message: str) -> InputError:
@@ -405,7 +456,7 @@ def _numbers_in(name: str, values: Sequence[Any]) -> np.ndarray:
         return np.arange(values.start, values.stop, values.step, dtype=np.int64)
     types = set(map(type, values))
     if not types <= {int, float}:
-        values = [v.item() if isinstance(v, _FLOATS) or (isinstance(v, np.generic) and is_integer(v)) else v for v in values]
+        values = [v.item() if isinstance(v, _FLOATS) else plain(v) for v in values]
         row = next((i for i, v in enumerate(values) if type(v) is not int and type(v) is not float), None)
         if row is not None:
             what = _STRINGS if isinstance(values[row], str) else ""

@@ -8,7 +8,7 @@ from .. import arguments
 from ..bfs import REGISTRY as BFS
 from ..errors import InputError
 from ..graph import Graph
-from ..kinds.pairs import columns_of_pairs, frame_of_pairs, numbers_of_pairs, pair_table
+from ..kinds.pairs import ends_of_pairs, frame_of_pairs, numbers_of_pairs, pair_table
 from ..kinds.paths import AlongPaths, columns_along
 from ..kinds.result_kinds import RESULT_KINDS, PathOptions
 from ..protocols import Frame
@@ -111,9 +111,10 @@ def paths(
         raise InputError("the graph does not know its rows; build it with edge_ids=True")
     sums = {} if along is None else columns_along(graph, along)
     for name in sums:
-        if name in ("pair", "position", "vertex", "edge"):
+        if name in RESULT_KINDS["paths"].columns:
             raise InputError(f"along[{name!r}]: the result has a column of this name; rename it")
-    table = pair_table(*numbers_of_pairs(graph, *columns_of_pairs(targets)))
+    ends = ends_of_pairs(targets)
+    table = pair_table(*numbers_of_pairs(graph, ends.origins, ends.destinations))
     plan = (SSSP if algorithm == "sssp" else BFS).plan_multi_source(
         graph,
         n_sources=table.sources.size,

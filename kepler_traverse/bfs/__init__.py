@@ -347,8 +347,8 @@ def bfs_many(
 
 def bfs_pairs(
     graph: Graph,
-    origins: Ids,
-    destinations: Ids,
+    origins: Any,
+    destinations: Ids | None = None,
     *,
     strategy: str = "auto",
     max_depth: int | None = None,

@@ -17,6 +17,7 @@ from .._arrays import arrow_compute as compute
 from .._arrays import arrow_types as kinds
 from .._arrays import pyarrow
 from ..errors import InputError, one_line, option_text
+from ..labels import VERTEX_NAMES, is_called
 from ..runtime.object_stores import local_path
 from ..runtime.regular_files import open_regular
 
@@ -26,8 +27,8 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,1000}")
 _COLUMNS = {
     "sources": ("source", "src", "vertex", "node", "id"),
     "targets": ("target", "dst", "destination", "vertex", "node", "id"),
-    "vertices": ("vertex", "node", "id"),
-    "only_vertices": ("vertex", "node", "id"),
+    "vertices": VERTEX_NAMES,
+    "only_vertices": VERTEX_NAMES,
 }
 
 
@@ -222,5 +223,4 @@ def _ids_of_column(path: str | os.PathLike[str], what: str, column: pyarrow.Chun
 
 
 def _is_known(what: str, name: str) -> bool:
-    plain = re.sub(r"[\W_]+", "", name).casefold().removesuffix("id")
-    return plain in {known.removesuffix("id") for known in _COLUMNS[what]}
+    return is_called(name, _COLUMNS[what])

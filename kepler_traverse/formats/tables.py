@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from .. import arguments
 from .._arrays import arrow_types as kinds
 from .._arrays import extent, get_device, namespace, pyarrow
 from ..errors import EdgeListError, InputError, one_line, option_text
+from ..labels import columns_in_order
 from .arrow import check_edges, typed_columns
 from .columns import edge_column, list_chunks, plain_column
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, refuse_absurd_size
@@ -54,10 +55,47 @@ def is_edge_index(value: Any) -> bool:
 
 
 def column_tuple(value: Any) -> tuple[Any, ...] | None:
-    """Return ``(src, dst[, weight])`` if a tuple holds columns, else None: a tuple of tuples holds edges."""
+    """Return a tuple of two or three if it holds columns, else None: a tuple of tuples holds edges or pairs."""
     if type(value) is not tuple or len(value) not in (2, 3):
         return None
     return None if any(isinstance(part, (tuple, str, bytes)) or not _has(part, "__len__") for part in value) else value
+
+
+def holds_rows(value: Any) -> bool:
+    """Whether a value gives edges or pairs one by one: a list, an iterator or an index of tuples, and no columns."""
+    if isinstance(value, (list, tuple)):
+        return column_tuple(value) is None and any(isinstance(row, (list, tuple)) for row in value[:1])
+    if any(_has(value, name) for name in ("columns", "schema", "dtype", "__dataframe__", _STREAM, "__arrow_c_array__")):
+        return getattr(value, "nlevels", 1) > 1  # an index of pandas
+    return isinstance(value, Iterator) or (isinstance(value, Sequence) and len(value) > 0 and isinstance(value[0], tuple))
+
+
+def listed_rows(name: str, rows: Iterable[Any], what: str, *forms: str) -> list[Any]:
+    """Return edges or pairs, as ``what`` says, as a list, in which each is a tuple or a list; ``forms`` say of what.
+
+    InputError if a row is none, or has another length than the first; or if lists could be columns.
+    """
+    listed = list(rows)
+    widths = [form.count(",") + 1 for form in forms]
+    width = len(listed[0]) if listed and isinstance(listed[0], (list, tuple)) else 0
+    for row, entry in enumerate(listed):
+        if not isinstance(entry, (list, tuple)) or len(entry) != width or width not in widths:
+            must = ", or each ".join(forms)
+            raise EdgeListError(f"{name}: row {row} is {arguments.describe(entry)}; each must be {must}", row)
+    has_lists = any(isinstance(entry, list) for entry in listed)
+    if has_lists and (len(listed) in widths or isinstance(rows, tuple)):  # for any number of them a tuple has columns
+        raise EdgeListError(
+            f"{name}: {len(listed)} lists could be {what} or columns: give {what} as tuples, [{forms[0]}, ...], or columns "
+            "as one tuple of them"
+        )
+    return listed
+
+
+def named_arrays(value: Any) -> Any:
+    """Return a structured array as a mapping of its columns, and rows one by one as a list; anything else as it is."""
+    if isinstance(value, np.ndarray) and value.dtype.names is not None and value.ndim == 1:
+        return arguments.columns("the structured array", value)
+    return list(value) if not isinstance(value, (list, tuple)) and holds_rows(value) else value
 
 
 def _has(value: Any, name: str) -> bool:
@@ -332,16 +370,8 @@ def _edges_of_data(data: Any, source: DataFile, options: ReadOptions) -> EdgeLis
 def _edges_of_pairs(pairs: Sequence[Any], source: DataFile, options: ReadOptions) -> EdgeList:
     """Edges of a list of tuples, as NetworkX and igraph take them."""
     _no_names(source, options)
+    listed_rows(str(source), pairs, "edges", "(src, dst)", "(src, dst, weight)")
     width = len(pairs[0])
-    for row, pair in enumerate(pairs):
-        if not isinstance(pair, (list, tuple)) or len(pair) != width or width not in (2, 3):
-            what = arguments.describe(pair)
-            raise EdgeListError(f"{source}: row {row} is {what}; each must be (src, dst), or each (src, dst, weight)", row)
-    if len(pairs) in (2, 3) and any(isinstance(pair, list) for pair in pairs):
-        raise EdgeListError(
-            f"{source} of {len(pairs)} lists could be edges or columns: give edges as tuples, [(src, dst), ...], or columns "
-            f"as src and dst"
-        )
     # One column at a time, as lists are larger than the arrays that they become.
     columns = {role: as_column(role, [pair[i] for pair in pairs]) for i, role in enumerate(_ROLES[:width])}
     return edges_of_columns(columns, options, source)
@@ -351,6 +381,7 @@ def _edges_of_mapping(table: Mapping[str, Any], source: DataFile, options: ReadO
     unnamed = next((name for name in table if not isinstance(name, str)), None)
     if unnamed is not None:
         raise InputError(f"{source}: names of columns must be strings, not {arguments.describe(unnamed)}")
+    table = columns_in_order(str(source), table)
     # Types of the other columns are not known; none of them is converted.
     schema = pyarrow.schema([pyarrow.field(name, pyarrow.null()) for name in table])
     columns = typed_columns(schema, options, source)

@@ -50,6 +50,9 @@ class BuildReport:
         The column of directions, ``""`` without one.
     where : str
         The filter of rows, ``""`` without one.
+    row_labels : str
+        What identifies the labels of the rows, if the edges are a data frame with an index of its own. Only a graph that
+        was built with ``edge_ids=True`` has it.
     unused_columns : tuple of str
         Columns that were not read.
     unused_numbers : tuple of str
@@ -73,6 +76,7 @@ class BuildReport:
     weight_column: str = ""
     oneway_column: str = ""
     where: str = ""
+    row_labels: str = ""
     unused_columns: tuple[str, ...] = ()
     unused_numbers: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict, compare=False)
@@ -85,7 +89,8 @@ class BuildReport:
 
     def facts(self) -> dict[str, Any]:
         """A dict without ``seconds`` and ``in_files``. It is equal for equal edge lists, so it can be stored."""
-        return {name: value for name, value in asdict(self).items() if name not in ("seconds", "in_files")}
+        left_out = ("seconds", "in_files", *(() if self.row_labels else ("row_labels",)))
+        return {name: value for name, value in asdict(self).items() if name not in left_out}
 
     def with_columns(self, columns: Any) -> BuildReport:
         """Return a copy that names the columns of a ``formats.EdgeColumns``."""
@@ -378,6 +383,11 @@ class Graph:
 def has_vertex(graph: Graph, name: str | int) -> bool:
     """Whether an id is a vertex of the graph. The id must have the type of the graph's ids."""
     return graph._vertex_ids.contains(name)
+
+
+def find_vertices(graph: Graph, labels: Any) -> np.ndarray:
+    """Return the vertex numbers of labels, ``labels.NO_NUMBER`` where one is no id of the graph."""
+    return graph._vertex_ids.find(labels)
 
 
 def _is_array(value: Any, kinds: str = "") -> bool:

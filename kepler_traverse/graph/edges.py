@@ -11,6 +11,7 @@ from ..errors import EdgeListError, InputError, options_spelled
 from ..formats import ReadOptions, tables
 from ..formats.files import DataFile
 from ..formats.selection import RowSelection, make_directions
+from ..labels import Partner, digest_of_labels, ends_in_order, in_order, index_of_rows
 from . import Graph
 from .build import graph_from_arrays
 from .edge_list_graph import BuildRules, make_graph, memory_given_back
@@ -134,6 +135,8 @@ def graph_from_edges(
     rules.check_oneway(oneway, "oneway")
     weighted = None if weighted is None else arguments.flag("weighted", weighted)
     named = {"src": src, "dst": dst, "weight": weight}
+    if len(edges) == 1:
+        edges = (tables.named_arrays(edges[0]),)
     if len(edges) == 1 and (columns := tables.column_tuple(edges[0])) is not None:
         edges = columns
     if len(edges) > 1 and tables.is_table(edges[0]) and all(isinstance(name, str) for name in edges[1:]):
@@ -179,22 +182,40 @@ def _from_columns(columns: dict[str, Any], oneway: Any, vertices: Any, weighted:
         raise InputError("weight and weighted=False contradict each other; take one of the two")
     if weighted and columns["weight"] is None:
         raise EdgeListError("weighted=True requires weights: give weight", column="weight")
+    columns, oneway, labels = _in_one_order(columns, oneway)
     columns = {role: tables.as_column(role, column) for role, column in columns.items() if column is not None}
     directions = _directions(oneway, columns["src"])
     if any(isinstance(column, pyarrow.ChunkedArray) for column in columns.values()):
         with options_spelled(_argument_text), memory_given_back():
             edges = [tables.edges_of_columns(columns, ReadOptions(), DataFile.named("the edge list"))]
             del columns
-            return make_graph(replace(edges.pop(), directions=directions), "cpu", _ids(vertices), rules)
+            graph = make_graph(replace(edges.pop(), directions=directions), "cpu", _ids(vertices), rules)
+        return _with_labels(graph, labels)
     tables.require_same_lengths(columns)
     src, dst, weight = columns.pop("src"), columns.pop("dst"), columns.pop("weight", None)
     selection = RowSelection(total=src.size, directions=directions)
-    return graph_from_arrays(src, dst, weight, vertices=vertices, **rules.of(selection, False))
+    graph = graph_from_arrays(src, dst, weight, vertices=vertices, **rules.of(selection, False))
+    return _with_labels(graph, labels)
+
+
+def _in_one_order(columns: dict[str, Any], oneway: Any) -> tuple[dict[str, Any], Any, str]:
+    """Return columns of edges, and of their directions, in one order, and what identifies the labels of the rows."""
+    src, dst, index = ends_in_order(("src", "dst"), (columns["src"], columns["dst"]))
+    partner = Partner("src and dst", index)
+    weight = in_order("weight", columns["weight"], partner)
+    return {"src": src, "dst": dst, "weight": weight}, in_order("oneway", oneway, partner), digest_of_labels(index)
+
+
+def _with_labels(graph: Graph, labels: str) -> Graph:
+    """Return a graph that knows its rows with what identifies their labels, which columns of the rows may have."""
+    is_known = labels and graph.edge_rows is not None
+    return replace(graph, report=replace(graph.report, row_labels=labels)) if is_known else graph
 
 
 def _from_table(
     table: Any, names: dict[str, Any], oneway: Any, where: Any, vertices: Any, weighted: bool | None, rules: BuildRules
 ) -> Graph:
+    labels = digest_of_labels(index_of_rows(table)) if rules.edge_ids else ""
     directions = None
     if isinstance(table, (list, tuple)) and not isinstance(oneway, str):
         directions, oneway = _directions(oneway, table), None  # edges without names, beside a column of its own
@@ -220,7 +241,7 @@ def _from_table(
         device = "cuda" if in_gpu else "cpu"
         del held
         graph = make_graph(edges.pop(), device, _ids(vertices), rules)  # pop: make_graph can then free the edges early
-    return replace(graph, report=graph.report.with_columns(columns))
+    return _with_labels(replace(graph, report=graph.report.with_columns(columns)), labels)
 
 
 def _directions(oneway: Any, rows: Any) -> Any:

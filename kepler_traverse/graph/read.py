@@ -11,6 +11,7 @@ from .. import arguments, cuda
 from ..errors import DeviceError, InputError, option_text
 from ..formats import ReadOptions, read_edges
 from ..formats.tables import is_table, read_table
+from ..labels import digest_of_labels, index_of_rows
 from ..runtime.memory import available_memory
 from ..runtime.scratch import Scratch
 from . import Graph
@@ -166,6 +167,7 @@ def read_graph(
     rules = BuildRules(directed=directed, weight_type=weight_type, edge_ids=edge_ids, only_vertices=only_vertices)
     rules.check_oneway(oneway_column, "oneway_column")
     _check_scratch(options, rules, in_memory)
+    labels = digest_of_labels(index_of_rows(paths)) if in_memory and edge_ids else ""
     begun = time.perf_counter()
     with memory_given_back():
         edges = [read_table(paths, options) if in_memory else read_edges(paths, options, format)]
@@ -174,7 +176,7 @@ def read_graph(
         device = "cpu" if in_files else options.device
         graph = make_graph(edges.pop(), device, vertices, rules)  # pop: make_graph can then free the edges early
     seconds = {"read": read - begun, "build": time.perf_counter() - read}
-    report = replace(graph.report.with_columns(columns), seconds=seconds, in_files=in_files)
+    report = replace(graph.report.with_columns(columns), seconds=seconds, in_files=in_files, row_labels=labels)
     return replace(graph, report=report).to(options.device)
 
 

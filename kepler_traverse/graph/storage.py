@@ -256,7 +256,7 @@ def _meta_fault(meta: dict[str, Any]) -> str:
         return "origin must be text"
     if not isinstance(meta.get("fingerprint"), str) or not re.fullmatch("[0-9a-f]{64}", meta["fingerprint"]):
         return "fingerprint must be a SHA-256"
-    defaults = BuildReport().facts()
+    defaults = BuildReport().facts() | {"row_labels": ""}
     if not isinstance(report, dict) or not set(report) <= set(defaults):
         return f"report must have {', '.join(defaults)}"
     wrong = [name for name, value in report.items() if not _is_like(value, defaults[name])]

@@ -12,7 +12,7 @@ import itertools
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,8 @@ from .. import arguments
 from .._arrays import MAX_INTEGER, Array, as_distance, at_most, get_device, is_hops, is_rows, namespace, to_host
 from ..cpu import opportunities as cpu
 from ..errors import InputError, PrecisionError, option_text
-from ..graph import Graph
+from ..graph import Graph, find_vertices
+from ..labels import VERTEX, Partner, in_order, index_of, no_ids, table_of_vertices
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
 from ..search.query import SourceValues, compute_digest
@@ -31,7 +32,7 @@ from .records import Asked, CheckedOptions, SourceRecords, Values, format_ids
 from .result_kinds import CutoffOptions, OpportunityOptions, ResultKind
 
 DECAYS = {"exponential": cpu.EXPONENTIAL, "linear": cpu.LINEAR, "gaussian": cpu.GAUSSIAN}
-VERTEX, SOURCE, CUTOFF = "vertex", "source", "cutoff"  # names of columns, which no attribute may have
+SOURCE, CUTOFF = "source", "cutoff"  # names of columns, which no attribute may have
 VALUE = "value"  # the name of an attribute that was given as one array
 
 
@@ -193,18 +194,18 @@ def parse_decay(decay: Any) -> tuple[int, float]:
 
 def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
     """Return attributes of vertices as int64 or float64 arrays of shape (n_vertices,), by name; see ``check_options``."""
-    columns = arguments.columns("values", values)
-    if columns is None:
-        if hasattr(values, "index") and not isinstance(values, (list, tuple)):
-            raise InputError("values must be a table, a mapping or an array; give a Series as a table, by reset_index()")
-        columns = {VALUE: values}
-    vertices = columns.pop(VERTEX, None)
+    ids, columns, are_of_index = table_of_vertices("values", values) or (None, {VALUE: values}, False)
     if not columns:
         raise InputError("values has no column besides vertex; give the attributes to add up")
     for name in columns:
         if not isinstance(name, str) or name in ("", SOURCE, CUTOFF):
             raise InputError(f"values: {arguments.describe(name)} cannot be the name of an attribute; rename the column")
-    numbers = np.arange(graph.n_vertices) if vertices is None else graph.to_numbers(vertices, VERTEX)
+    if ids is None:
+        numbers = np.arange(graph.n_vertices)
+    elif are_of_index:
+        numbers = _numbers_of_index(graph, ids)
+    else:
+        numbers = graph.to_numbers(ids, VERTEX)
     sorted_numbers = np.sort(numbers)
     twice = sorted_numbers[1:][sorted_numbers[1:] == sorted_numbers[:-1]]
     if twice.size:
@@ -212,15 +213,29 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
             f"values: vertex {format_ids(graph, twice[0])[0]} occurs {int((numbers == twice[0]).sum())} times; "
             "add up its rows first"
         )
-    per = "one per vertex, in the order of their ids" if vertices is None else "one per row"
+    per = "one per vertex, in the order of their ids" if ids is None else "one per row"
+    if ids is None:
+        partner = Partner("graph.ids", None, numbers, partial(find_vertices, graph))
+    else:
+        partner = Partner("the ids of values", ids if are_of_index else index_of(ids))
     attributes = {}
     for name, column in columns.items():
         where = f"values[{name!r}]"
+        column = in_order(where, column, partner)
         array = arguments.size(where, arguments.as_array(where, column), numbers.size, per)
         array = arguments.numbers(where, array, at=lambda row: f"vertex {format_ids(graph, numbers[row])[0]}")
         attributes[name] = np.zeros(graph.n_vertices, array.dtype)
         attributes[name][numbers] = array
     return attributes
+
+
+def _numbers_of_index(graph: Graph, index: Any) -> np.ndarray:
+    """Return the vertex numbers of the labels of an index; InputError if one is no vertex."""
+    numbers = find_vertices(graph, index)
+    unknown = np.flatnonzero(numbers < 0)
+    if unknown.size:
+        raise no_ids("values", index, arguments.describe(arguments.plain(index[unknown[0]])))
+    return numbers
 
 
 def _refuse_overflow(name: str, values: np.ndarray, factor: int | float) -> None:

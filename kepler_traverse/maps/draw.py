@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from .. import arguments
 from ..errors import InputError
-from ..formats.geoparquet import GEOMETRY, Coordinates, make_lines, make_shapes, on_map
+from ..formats.geoparquet import GEOMETRY, Coordinates, find_rows, make_lines, make_shapes, on_map
 from ..graph import Graph
 
 _FIRST = ("band", "closeness", "source", "distance")  # what is drawn of a frame, unless the caller names a column
@@ -246,8 +246,7 @@ def _draw_values(ax: Any, table: Any, places: Coordinates, streets: _Streets | N
     if streets is None:
         ax.scatter(*places.of(table["vertex"]), c=colours.rgba, s=8, zorder=2)
     else:
-        vertex = table["vertex"].combine_chunks()
-        ends = [pc.index_in(end.cast(vertex.type), value_set=vertex) for end in (streets.src, streets.dst)]
+        ends = [find_rows(end, table["vertex"], "the graph") for end in (streets.src, streets.dst)]
         both = pc.and_(ends[0].is_valid(), ends[1].is_valid()).to_numpy(zero_copy_only=False)
         one, other = (end.filter(pa.array(both)).to_numpy() for end in ends)
         farther = np.where(colours.values[one] >= colours.values[other], one, other)

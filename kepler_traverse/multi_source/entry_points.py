@@ -11,12 +11,13 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from .. import arguments
-from .._arrays import namespace
+from .._arrays import namespace, to_host
 from ..errors import NegativeCycleError
 from ..graph import Graph
 from ..kinds import pairs, rules
 from ..kinds.records import Asked
 from ..kinds.result_kinds import RESULT_KINDS, ResultKind
+from ..labels import Partner, in_order
 from ..plugins import find_kind, with_plugins
 from ..protocols import Ids, Knobs
 from ..runtime.interrupts import forget_interrupted
@@ -148,7 +149,7 @@ class Registry:
         find_kind(question.result)
         question = question.by_its_kind()
         result, direction, stream, k = question.result, question.direction, question.stream, question.of_kind.get("k")
-        graph, numbers, targets = outputs.check_arguments(graph, sources, question, self.algorithm)
+        graph, numbers, targets, question = outputs.check_arguments(graph, sources, question, self.algorithm)
         kind = RESULT_KINDS[result]
         ends = None if targets is None else graph.to_numbers(targets, "target")
         options = check_options(kind, graph, name, question.of_kind, sources=numbers, targets=ends)
@@ -205,8 +206,8 @@ class Registry:
     def search_pairs(
         self,
         graph: Graph,
-        origins: Ids,
-        destinations: Ids,
+        origins: Any,
+        destinations: Ids | None,
         *,
         strategy: str,
         limit: float | None,
@@ -222,8 +223,10 @@ class Registry:
         outputs.refuse_unknown(of_kind)
         given = {name: None if value is None else name for name, value in of_kind.items()}
         rules.check(kind, self.algorithm.name, {"pairs": "pairs", **given})
-        numbers = pairs.numbers_of_pairs(graph, origins, destinations)
-        table = pairs.pair_table(*numbers)
+        ends = pairs.ends_of_pairs(origins) if destinations is None else pairs.ends_of_columns(origins, destinations)
+        table = pairs.pair_table(*pairs.numbers_of_pairs(graph, ends.origins, ends.destinations))
+        if of_kind.get("volumes") is not None:
+            of_kind["volumes"] = in_order("volumes", of_kind["volumes"], Partner("the pairs", ends.index))
         # A plan for one source has its targets from the beginning, so that every strategy for one source can stop at them.
         # Few are looked up in a hierarchy, if there is one.
         is_few = graph.derived.known_hierarchy(self.algorithm.metric) is not None and table.rows.size <= FEW_PATHS
@@ -247,5 +250,8 @@ class Registry:
                 kind=kind, graph=graph, algorithm=self.algorithm.name, query=plan.query, options=options, pairs=table
             )
             groups = plan.iter_groups(table.sources, table.lists)
-            return outputs.loads_frame(kind.make_loads(asked), groups, frames.frames_on(graph.device))
-        return pairs.frame_of_pairs("pairs", plan, table, "pair")
+            loads = outputs.loads_frame(kind.make_loads(asked), groups, frames.frames_on(graph.device))
+            if ends.index is not None and "pair" in loads.columns:
+                loads.index = ends.index.take(to_host(loads["pair"].values))
+            return loads
+        return pairs.frame_of_pairs("pairs", plan, table, "pair", index=ends.index)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -17,11 +18,12 @@ import numpy as np
 from .. import arguments
 from .._arrays import MAX_INTEGER, is_rows, namespace, positions_in_groups
 from ..errors import InputError, NegativeCycleError, option_text, several
-from ..graph import Graph, has_vertex
+from ..graph import Graph, find_vertices, has_vertex
 from ..kinds import rules
 from ..kinds.loads import Loads
 from ..kinds.records import Asked, columns_of_records, joined, records_of_group
 from ..kinds.result_kinds import PLAIN, RESULT_KINDS, KindOptions, ResultKind
+from ..labels import Partner, in_order, index_of
 from ..protocols import Ids
 from ..runtime import LOG
 from ..runtime.progress import Meter
@@ -87,11 +89,13 @@ class Question:
         return replace(self, result=result, of_kind={**self.of_kind, "k": k})
 
 
-def check_arguments(graph: Graph, sources: Any, question: Question, algorithm: Algorithm) -> tuple[Graph, np.ndarray, Any]:
+def check_arguments(
+    graph: Graph, sources: Any, question: Question, algorithm: Algorithm
+) -> tuple[Graph, np.ndarray, Any, Question]:
     """Check the arguments of ``bfs_many`` and ``sssp_many``.
 
-    Return the graph to search; the vertex numbers of the sources, int64 of shape (k,), in the given order; and the list of
-    the targets, or None.
+    Return the graph to search; the vertex numbers of the sources, int64 of shape (k,), in the given order; the list of
+    the targets, or None; and the question with its values in the order of the sources and targets.
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     result, direction, stream, options = question.result, question.direction, question.stream, question.of_kind
@@ -103,12 +107,9 @@ def check_arguments(graph: Graph, sources: Any, question: Question, algorithm: A
     if not arguments.is_flag(stream) and not (isinstance(stream, str) and stream == ARROW):
         raise InputError(f"stream must be True, False or {ARROW!r}, not {arguments.describe(stream)}")
     refuse_unknown(options)
-    for each in fields(kind.options_class):
-        table = each.metadata.get("table", "")
-        if options.get(each.name) is not None and isinstance(
-            {"sources": sources, "targets": question.targets}.get(table), (set, frozenset)
-        ):
-            raise InputError(f"{table} must be a list, in the order of {each.name}; a set has no order")
+    for table, vertices in (("sources", sources), ("targets", question.targets)):
+        for name in values_of(question, table) if isinstance(vertices, (set, frozenset)) else ():
+            raise InputError(f"{table} must be a list, in the order of {name}; a set has no order")
     given = {name: None if value is None else name for name, value in {**options, "targets": question.targets}.items()}
     given["limit"] = None if question.limit is None else algorithm.limit_name
     given["direction"] = "direction='in'" if arguments.choice("direction", direction, DIRECTIONS) == "in" else None
@@ -118,9 +119,32 @@ def check_arguments(graph: Graph, sources: Any, question: Question, algorithm: A
         raise InputError(
             f"result={kind.name!r} is an array, which has no record batches; take stream=True, or result='distances'"
         )
-    sources = given_sources(sources)
+    indexes = {"sources": index_of(sources), "targets": index_of(question.targets)}
+    numbers = source_numbers(graph, given_sources(sources))
     targets = None if question.targets is None else arguments.ids("targets", question.targets)
-    return graph_in_direction(graph, direction), source_numbers(graph, sources), targets
+    partners = {"sources": Partner("sources", indexes["sources"], numbers, partial(find_vertices, graph))}
+    if targets is not None and values_of(question, "targets"):
+        ends = graph.to_numbers(targets, "target")
+        partners["targets"] = Partner("targets", indexes["targets"], ends, partial(find_vertices, graph))
+    return graph_in_direction(graph, direction), numbers, targets, in_order_of(partners, question, algorithm)
+
+
+def values_of(question: Question, table: str) -> list[str]:
+    """Return the options of a question that have a value per source or target, as ``table`` says."""
+    options = fields(RESULT_KINDS[question.result].options_class)
+    return [
+        each.name for each in options if each.metadata.get("table") == table and question.of_kind.get(each.name) is not None
+    ]
+
+
+def in_order_of(partners: Mapping[str, Partner], question: Question, algorithm: Algorithm) -> Question:
+    """Return a question whose values per source and per target are in the order of these."""
+    of_kind = dict(question.of_kind)
+    for table, partner in partners.items():
+        for name in values_of(question, table):
+            of_kind[name] = in_order(name, of_kind[name], partner)
+    limit = in_order(algorithm.limit_name, question.limit, partners["sources"])
+    return replace(question, of_kind=of_kind, limit=limit)
 
 
 def refuse_unknown(options: Iterable[str]) -> None:

@@ -268,8 +268,8 @@ def sssp_many(
 
 def sssp_pairs(
     graph: Graph,
-    origins: Ids,
-    destinations: Ids,
+    origins: Any,
+    destinations: Ids | None = None,
     *,
     strategy: str = "auto",
     cutoff: float | None = None,

@@ -222,12 +222,18 @@ def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None
     values = _values(options)
     names_all = _name_sources(values)
     graph, paths = _read_graph(edges, values)
-    for name in ("sources", "targets"):
-        if graph is not None and isinstance(values.get(name), list):  # the job takes texts also for integers
-            graph.to_numbers(values[name], name[:-1])
     values |= {"edges": paths, "output": _path("output", output)}
-    refuse_a_vertex_named_all = (lambda graph: source_numbers(graph, ALL)) if names_all else None
-    given = Given(graph=graph, stays_here=client is None, check=refuse_a_vertex_named_all)
+    ids = {name: values[name] for name in ("sources", "targets") if isinstance(values.get(name), list)}
+
+    def check(graph: Graph) -> None:
+        if names_all:
+            source_numbers(graph, ALL)
+        for name, given in ids.items():  # a command line takes texts also for integers
+            graph.to_numbers(given, name[:-1])
+
+    if graph is not None:
+        check(graph)
+    given = Given(graph=graph, stays_here=client is None, check=check)
     with _in_words_of_python(), contextlib.ExitStack() as stack:
         if client is None:
             settings = merge_settings(values, environment={})

@@ -22,7 +22,8 @@ from ..runtime.object_stores import local_path
 from ..runtime.regular_files import open_regular
 
 _DELIMITERS = ",\t;"
-_INTEGER = re.compile(r"[+-]?[0-9]{1,1000}")
+_LONGEST = 200  # characters of a message about a value
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,999}")  # as in edge lists, where 007 and +7 are strings
 # Names of the column that holds the ids, where a file has several.
 _COLUMNS = {
     "sources": ("source", "src", "vertex", "node", "id"),
@@ -33,7 +34,7 @@ _COLUMNS = {
 
 
 def integer_id(text: str) -> int | None:
-    """Return the integer that a text is, None if it is none: ``1_0`` and digits of other scripts are words here."""
+    """Return the integer that a text is, None if it is none: ``007``, ``+7``, ``1_0`` and digits of other scripts are words."""
     return int(text) if _INTEGER.fullmatch(text.strip()) else None
 
 
@@ -43,19 +44,20 @@ class IdFile:
 
     path: str
     what: str  # {"sources", "targets", "vertices", "only_vertices"}
-    values: list[Any] | np.ndarray  # whole lines of a text, or the values of a Parquet column
+    values: list[Any] | np.ndarray  # whole lines of a text, or the values of a column
     is_text: bool
+    is_typed: bool = False  # whether the file says what is an integer and what a string, as Parquet does and text does not
 
     def ids(self, strings: bool, is_vertex: Callable[[str], bool] = lambda _: False) -> list[Any] | np.ndarray:
         """Return the ids in the type of a graph's ids, strings or else integers; those of a Parquet column as an array.
 
         ``is_vertex`` says whether a string is an id of the graph, for lines that could be read in two ways. InputError if a
-        value is no id, or it is not sure which one; the message names file and line or row.
+        value is no id, is not of the type of the ids, or it is not sure which one; the message names file and line or row.
         """
-        if isinstance(self.values, np.ndarray) and self.values.size:
-            return self.values.astype(str).tolist() if strings else self.values
+        if isinstance(self.values, np.ndarray) and self.values.size and not strings:
+            return self.values
         ids = []
-        for at, value in enumerate(self.values):
+        for at, value in enumerate(self.values if isinstance(self.values, list) else self.values.tolist()):
             if self.is_text and strings:
                 value = self._name_of_line(at, value, is_vertex)
             elif self.is_text:
@@ -65,12 +67,15 @@ class IdFile:
                 raise self._error(at, f"{value!r} is no vertex id; ids are integers or strings")
             if value is None:
                 continue
+            if self.is_typed and isinstance(value, str) != strings:
+                kind = "strings" if strings else "integers"
+                raise self._error(at, f"{value!r} is not a vertex: the ids of this graph are {kind}"[:_LONGEST])
             if not strings and isinstance(value, str):
                 number = integer_id(value)
                 if number is None:
                     raise self._error(at, f"{value[:40]!r} is not a vertex: the ids of this graph are integers")
                 value = number
-            ids.append(str(value) if strings else value)
+            ids.append(value)
         if not ids:
             raise InputError(f"{self.path}: the file of {self.what} is empty; give one vertex id per line")
         return ids
@@ -110,10 +115,10 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
                 return IdFile(str(path), what, lines, is_text=True)
         if data != b"PAR1":
             table = _table(path, here)
-            return _ids_of_column(path, what, table[column_of_ids(path, table.schema.names, what)])
+            return _ids_of_column(path, what, table[column_of_ids(path, table.schema.names, what)], is_typed=False)
         with pyarrow.parquet.ParquetFile(here) as parquet:
             chosen = column_of_ids(path, parquet.schema_arrow.names, what)
-            return _ids_of_column(path, what, parquet.read(columns=[chosen]).column(0))
+            return _ids_of_column(path, what, parquet.read(columns=[chosen]).column(0), is_typed=True)
 
 
 @contextmanager
@@ -156,7 +161,8 @@ def read_vertex_table(path: str | os.PathLike[str], names: list[str]) -> tuple[I
     cannot be read or is no table, has no such column, or an integer of CSV would be rounded.
     """
     with _refused(path, "vertices"):
-        table = _table(path, local_path(path), names)
+        here = local_path(path)
+        table, is_typed = _table(path, here, names), _is_parquet(here)
         column = column_of_ids(path, table.schema.names, "vertices")
         for name in names:
             if table.schema.names.count(name) > 1:
@@ -164,13 +170,17 @@ def read_vertex_table(path: str | os.PathLike[str], names: list[str]) -> tuple[I
             if name not in table.schema.names or name == column:
                 known = ", ".join(repr(other) for other in table.schema.names if other != column) or "none"
                 raise InputError(f"{path}: the file of vertices has no column of attributes {name!r}; it has {known}")
-        return _ids_of_column(path, "vertices", table[column]), {name: table[name] for name in names}
+        return _ids_of_column(path, "vertices", table[column], is_typed), {name: table[name] for name in names}
+
+
+def _is_parquet(here: Any) -> bool:
+    with open_regular(here, follow=True) as file:
+        return bool(file.read(4) == b"PAR1")
 
 
 def _table(path: str | os.PathLike[str], here: str, attributes: Sequence[str] = ()) -> pyarrow.Table:
-    with open_regular(here, follow=True) as file:
-        if file.read(4) == b"PAR1":
-            return pyarrow.parquet.read_table(here)
+    if _is_parquet(here):
+        return pyarrow.parquet.read_table(here)
     if not is_id_table(here, "vertices"):
         raise InputError(
             f"{path}: attributes need a table; give {option_text('vertices')} as Parquet, or as .csv whose first line has "
@@ -214,12 +224,12 @@ def column_of_ids(path: str | os.PathLike[str], names: list[str], what: str) -> 
     return chosen[0]
 
 
-def _ids_of_column(path: str | os.PathLike[str], what: str, column: pyarrow.ChunkedArray) -> IdFile:
+def _ids_of_column(path: str | os.PathLike[str], what: str, column: pyarrow.ChunkedArray, is_typed: bool) -> IdFile:
     if column.null_count:
         row = column.is_null().index(True).as_py()
         raise InputError(f"{path}: row {row} of the file of {what} is null; every row must be a vertex id")
     values = column.to_numpy() if kinds.is_integer(column.type) else column.to_pylist()
-    return IdFile(str(path), what, values, is_text=False)
+    return IdFile(str(path), what, values, is_text=False, is_typed=is_typed)
 
 
 def _is_known(what: str, name: str) -> bool:

@@ -189,13 +189,13 @@ def _from_columns(columns: dict[str, Any], oneway: Any, vertices: Any, weighted:
         with options_spelled(_argument_text), memory_given_back():
             edges = [tables.edges_of_columns(columns, ReadOptions(), DataFile.named("the edge list"))]
             del columns
-            graph = make_graph(replace(edges.pop(), directions=directions), "cpu", _ids(vertices), rules)
-        return _with_labels(graph, labels)
+            return _with_labels(
+                make_graph(replace(edges.pop(), directions=directions), "cpu", _ids(vertices), rules), labels
+            )
     tables.require_same_lengths(columns)
     src, dst, weight = columns.pop("src"), columns.pop("dst"), columns.pop("weight", None)
     selection = RowSelection(total=src.size, directions=directions)
-    graph = graph_from_arrays(src, dst, weight, vertices=vertices, **rules.of(selection, False))
-    return _with_labels(graph, labels)
+    return _with_labels(graph_from_arrays(src, dst, weight, vertices=vertices, **rules.of(selection, False)), labels)
 
 
 def _in_one_order(columns: dict[str, Any], oneway: Any) -> tuple[dict[str, Any], Any, str]:

@@ -13,7 +13,7 @@ import numpy as np
 from kepler_traverse.errors import InputError, PrecisionError, UnknownVertexError
 from kepler_traverse.formats.ids import integer_id, read_ids, read_vertex_table
 from kepler_traverse.graph import Graph, has_vertex
-from kepler_traverse.kinds.opportunities import VERTEX
+from kepler_traverse.labels import VERTEX
 
 from ..cli.options import SETTINGS, Settings
 from ..output.manifest_types import Identity
@@ -64,8 +64,8 @@ def ids_in(graph: Graph, file: str, what: str) -> Ids | np.ndarray:
 
 
 def ids_like(graph: Graph, ids: Ids, role: str) -> Ids:
-    """Convert ids that were given as text to the type of the graph's ids."""
-    return [str(i) for i in ids] if graph.has_string_ids else [_integer(i, role) for i in ids]
+    """Convert ids that were given as text, which has no types, to the type of the graph's ids."""
+    return list(ids) if graph.has_string_ids else [_integer(i, role) for i in ids]
 
 
 def _integer(value: object, role: str) -> int:

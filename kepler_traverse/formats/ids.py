@@ -34,7 +34,7 @@ _COLUMNS = {
 
 
 def integer_id(text: str) -> int | None:
-    """Return the integer that a text is, None if it is none: ``007``, ``+7``, ``1_0`` and digits of other scripts are words."""
+    """Return the integer that a text is, None if it is none: ``007``, ``+7`` and digits of other scripts are words here."""
     return int(text) if _INTEGER.fullmatch(text.strip()) else None
 
 

@@ -19,7 +19,7 @@ def matrix(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Ar
     graph, limit = asked.graph, asked.query.limit
     xp = namespace(graph.offsets)
     kind = ALGORITHMS[asked.algorithm].narrowest_dtype(graph)
-    columns = slice(None) if asked.targets is None else xp.asarray(places_of_targets(asked))
+    columns = slice(None) if asked.targets is None else xp.asarray(places_of_targets(asked, asked.targets))
     result = xp.zeros((places.size, graph.n_vertices if asked.targets is None else asked.targets.size), kind)
     at = 0
     for group in groups:

@@ -41,7 +41,11 @@ def read_targets(graph: Graph, settings: Settings, _: Ids | str) -> Ids:
     numbers = read_vertices(graph, settings, "targets")
     if not numbers.size:
         raise InputError(f"{settings.targets_file}: the table of targets has no row")
-    return list(dict.fromkeys(get_names(graph, numbers)))
+    names = get_names(graph, numbers)
+    distinct = list(dict.fromkeys(names))
+    if "target_weights" in settings.kind.all_options and len(distinct) < len(names):
+        raise InputError("a target is given twice, and its flows would count twice; give it once")
+    return distinct
 
 
 def numbers_of_ids(graph: Graph, ids: Ids | np.ndarray, role: str, file: str | None = None) -> np.ndarray:

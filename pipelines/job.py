@@ -7,7 +7,7 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 _OF_SCHEDULERS = ("scheduler_address", "scheduler_file", *TLS)
+_NUMBERS = ("integer", "number", "numbers", "size", "integer_or_auto", "number_or_auto", "switch")  # kinds of options
 _IN_MEMORY = "(in memory)"  # in place of the files of an edge list, in the manifest
 _CHECKED_ADDRESS = "tcp://client:0"  # with it the other options are checked; a client's own need not be one of a flag
 
@@ -222,6 +223,7 @@ def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None
     values = _values(options)
     names_all = _name_sources(values)
     graph, paths = _read_graph(edges, values)
+    _refuse_tables(values)
     values |= {"edges": paths, "output": _path("output", output)}
     ids = {name: values[name] for name in ("sources", "targets") if isinstance(values.get(name), list)}
 
@@ -279,9 +281,30 @@ def _values(options: dict[str, Any]) -> dict[str, Any]:
     for option in OPTIONS:
         if option.key != "sources" and isinstance(values.get(option.key), os.PathLike):
             values[option.key] = _path(option.key, values[option.key])
+        if option.key in values and option.kind in _NUMBERS:
+            values[option.key] = _plain(option.key, values[option.key])
     if "targets" in values and not _is_file(options["targets"]):
         values["targets"] = _listed(arguments.ids("targets", values["targets"]))
     return values
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Return a number, or numbers in any container that the library takes, as Python's own."""
+    if isinstance(value, (str, bytes, Mapping)) or not hasattr(value, "__iter__"):
+        return bool(value) if arguments.is_flag(value) else arguments.plain(value)
+    column = arguments.arrow(name, value)
+    return arguments.plain_list(column.tolist() if hasattr(column, "tolist") else column)
+
+
+def _refuse_tables(values: dict[str, Any]) -> None:
+    """Raise InputError for a table in memory where the job reads a file, which ``verify`` reads again."""
+    for option in OPTIONS:
+        value = values.get(option.key)
+        if option.kind == "file" and value is not None and not isinstance(value, str):
+            raise InputError(
+                f"{option.key} must be the path of a file, not {arguments.describe(value)}: the job reads it, and verify "
+                "reads it again; write the table, for example by its to_parquet(path)"
+            )
 
 
 def _is_file(value: Any) -> bool:

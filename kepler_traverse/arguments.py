@@ -15,7 +15,16 @@ import numpy as np
 
 from . import cuda
 from ._arrays import FLOAT64_EXACT, MAX_INTEGER, Array, extent, get_device, pyarrow, to_host
-from .errors import EdgeListError, InputError, KeplerError, UnknownVertexError, one_line, several
+from .errors import (
+    DeviceError,
+    EdgeListError,
+    InputError,
+    KeplerError,
+    UnknownVertexError,
+    one_line,
+    option_text,
+    several,
+)
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60
@@ -107,6 +116,19 @@ def choice(name: str, value: Any, choices: Collection[str], error: type[KeplerEr
     """Return one of some names."""
     if not isinstance(value, str) or value not in choices:
         raise error(f"{name}={describe(value)} is none of {', '.join(map(repr, choices))}")
+    return value
+
+
+def device(value: Any, known: Collection[str] = ("cpu", "cuda")) -> str:
+    """Return the name of a device; DeviceError for another one, and for one card of several."""
+    if isinstance(value, str) and value.startswith("cuda:"):
+        card = value.partition(":")[2][:20]
+        raise DeviceError(
+            f"{option_text('device', 'cuda')} is the first card that the process sees, and {describe(value)} names one; set "
+            f"CUDA_VISIBLE_DEVICES={card} in the environment before the process starts"
+        )
+    if not isinstance(value, str) or value not in known:
+        raise DeviceError(f"{option_text('device', value)} is none of {', '.join(map(repr, known))}")
     return value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import InitVar, asdict, dataclass, field, replace
+from dataclasses import InitVar, asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,10 @@ import numpy as np
 
 from .. import arguments, cuda
 from .._arrays import Array, get_device, iter_slices, to_host
-from ..errors import DeviceError, InputError, several
+from ..errors import InputError, several
 from ..runtime.display import graph_rows, html_table
-from .derived import Derived
-from .ids import VertexIds
+from .derived import METRICS, Derived
+from .ids import VertexIds, pack_strings, unpack_strings
 
 if TYPE_CHECKING:
     from ..hierarchy.arrays import Hierarchy
@@ -297,6 +297,23 @@ class Graph:
         self._kept["fingerprint"] = digest.hexdigest()
         return str(self._kept["fingerprint"])
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what equal graphs have alike, so that a pickle, and ``joblib.hash``, does not depend on earlier calls.
+
+        Hierarchies are in it. What else is derived is computed anew where it is needed.
+        """
+        state = {each.name: getattr(self, each.name) for each in fields(self)}
+        state["report"] = replace(self.report, seconds={}, in_files=False)
+        known = {metric: self._kept[metric] for metric in METRICS if metric in self._kept}
+        state["_kept"] = {metric: replace(hierarchy, seconds=0.0) for metric, hierarchy in known.items()}
+        if self.has_string_ids:
+            state["ids"] = pack_strings(self.ids)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        ids = state["ids"]
+        vars(self).update(state | {"ids": unpack_strings(*ids) if isinstance(ids, tuple) else ids})
+
     def _pieces(self, name: str) -> Iterator[np.ndarray]:
         """Yield an array of the graph in host memory, in slices."""
         yield from (to_host(part) for _, part in iter_slices(getattr(self, name)))
@@ -317,7 +334,7 @@ class Graph:
         DeviceError
             The device does not exist, or this machine cannot use it.
         """
-        device = arguments.choice("device", device, ("cpu", "cuda"), DeviceError)
+        device = arguments.device(device)
         if device == self.device:
             return self
         if device == "cuda":

@@ -22,6 +22,21 @@ _COMPARED_NAMES = 2000  # known names that an unknown name is compared with
 _COMPARED_LENGTH = 200  # characters of a name that are compared
 
 
+def pack_strings(strings: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the offsets and the UTF-8 bytes of an array of pyarrow, which are the same for equal strings."""
+    _, offsets, text = strings.buffers()
+    kind = np.dtype(np.int64 if strings.type == pyarrow.large_string() else np.int32)
+    ends = np.frombuffer(offsets, kind, len(strings) + 1, strings.offset * kind.itemsize)
+    held = np.zeros(0, np.uint8) if text is None else np.frombuffer(text, np.uint8)
+    return ends - ends[0], held[ends[0] : ends[-1]].copy()
+
+
+def unpack_strings(offsets: np.ndarray, text: np.ndarray) -> Any:
+    """Return the strings of ``pack_strings`` as an array of pyarrow."""
+    kind = pyarrow.LargeStringArray if offsets.dtype == np.int64 else pyarrow.StringArray
+    return kind.from_buffers(offsets.size - 1, pyarrow.py_buffer(offsets), pyarrow.py_buffer(text))
+
+
 class VertexIds:
     """A dictionary of ids and vertex numbers; the ids are integers or pyarrow strings, ascending, each once."""
 

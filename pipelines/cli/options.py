@@ -262,7 +262,9 @@ class Settings:
         kind="folder", example="out", help="output folder, or its URL; must be new or empty (see --resume)"
     )
     algorithm: Literal["bfs", "sssp"] = _traversal("bfs", help="bfs counts hops, sssp sums edge weights")
-    device: Literal["auto", "cpu", "cuda"] = _traversal("auto", help="auto uses a GPU if one is available")
+    device: Literal["auto", "cpu", "cuda"] = _traversal(
+        "auto", help="auto uses a GPU if one is available; CUDA_VISIBLE_DEVICES in the environment says which of several"
+    )
     engine: Literal["auto", "kepler", "cugraph-mg"] = _traversal(
         "auto",
         help="kepler: this library, with the whole graph on each GPU; cugraph-mg: cuGraph, with the graph partitioned over "

@@ -246,6 +246,8 @@ def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] |
 
     InputError if the rows do not stand in the order of the paths.
     """
+    if "vertices" in table.column_names:
+        raise InputError("frame has a column 'vertices', which has the number of vertices of a path here; rename it")
     position = arguments.as_array("frame['position']", table["position"])
     begins = position == 0
     if position.size and not (begins[0] and (begins[1:] | (position[1:] == position[:-1] + 1)).all()):
@@ -259,7 +261,7 @@ def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] |
         head = np.array([1] if n == 1 else [2, n], "<u4").tobytes()
         lines.append(b"\1" + head + points[begin:after].tobytes())
     kept = [name for name in table.column_names if name not in ("position", "vertex", "edge")]
-    columns = {name: table[name].take(pyarrow.array(end - 1)) for name in kept if name != "vertices"}
+    columns = {name: table[name].take(pyarrow.array(end - 1)) for name in kept}
     columns |= {"vertices": pyarrow.array(end - first), GEOMETRY: pyarrow.array(lines, pyarrow.binary())}
     return pyarrow.table(columns), find_bounds(points)
 

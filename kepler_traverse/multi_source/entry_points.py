@@ -17,7 +17,7 @@ from ..graph import Graph
 from ..kinds import pairs, rules
 from ..kinds.records import Asked
 from ..kinds.result_kinds import RESULT_KINDS, ResultKind
-from ..labels import Partner, in_order
+from ..labels import Partner, has_labels, in_order, index_of
 from ..plugins import find_kind, with_plugins
 from ..protocols import Ids, Knobs
 from ..runtime.interrupts import forget_interrupted
@@ -149,6 +149,7 @@ class Registry:
         find_kind(question.result)
         question = question.by_its_kind()
         result, direction, stream, k = question.result, question.direction, question.stream, question.of_kind.get("k")
+        index = index_of(sources)
         graph, numbers, targets, question = outputs.check_arguments(graph, sources, question, self.algorithm)
         kind = RESULT_KINDS[result]
         ends = None if targets is None else graph.to_numbers(targets, "target")
@@ -193,7 +194,10 @@ class Registry:
                 groups = ResultStream(form, numbers, meter, lambda error: outputs.cycle_in_direction(error, direction))
                 is_handed_on = True
                 return frames.arrow_reader(form.make_empty().schema, groups) if stream == outputs.ARROW else groups
-            return outputs.compute_result(searches, numbers, result, ends, meter, options)
+            frame = outputs.compute_result(searches, numbers, result, ends, meter, options)
+            if has_labels(index) and kind.is_one_per_source(options):
+                frame.index = index
+            return frame
         except NegativeCycleError as error:
             raise outputs.cycle_in_direction(error, direction) from None
         except KeyboardInterrupt as interrupt:

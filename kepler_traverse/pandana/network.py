@@ -188,7 +188,7 @@ class Network:
             Rows without a value, or whose node is not in the network, are left out.
         """
         rows = pd.DataFrame({"node": node_ids, "value": 1.0 if variable is None else variable})
-        numbers = self.node_ids.get_indexer(pd.Index(rows["node"]))
+        numbers = _positions(self.node_ids, pd.Index(rows["node"]))
         values = rows["value"].to_numpy(np.float64, na_value=np.nan)
         is_there = (numbers >= 0) & ~np.isnan(values)
         if not is_there.all():
@@ -446,7 +446,7 @@ class Network:
     def _find_numbers(self, name: str, ids: Any) -> np.ndarray:
         """Return the positions of nodes."""
         ids = pd.Index(ids)
-        numbers = self.node_ids.get_indexer(ids)
+        numbers = _positions(self.node_ids, ids)
         missing = np.flatnonzero(numbers < 0)
         if missing.size:
             raise UnknownVertexError(f"{name}, row {missing[0]}: {ids[missing[0]]!r} is no node of the network")
@@ -493,6 +493,19 @@ class Network:
                 sources, begins, sizes = np.unique(source, return_index=True, return_counts=True)
                 result[sources] = own[begins + np.minimum((sizes * share).astype(np.int64), sizes - 1)]
         return result
+
+
+def _positions(known: pd.Index, ids: pd.Index) -> np.ndarray:
+    """Return the positions of ids among known ones, -1 where there is none.
+
+    pandas compares integers with floats as floats, which are equal for many large integers: such are compared one by one.
+    """
+    kinds = [getattr(index.dtype, "kind", "O") for index in (known, ids)]
+    if "f" in kinds and kinds[0] != kinds[1]:
+        known, ids = known.astype(object), ids.astype(object)
+        places = {each: i for i, each in enumerate(known)}
+        return np.array([places.get(each, -1) for each in ids], np.int64)
+    return known.get_indexer(ids)
 
 
 def _named(name: str) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from kepler_traverse import Graph, arguments, graph_from_edges
 from kepler_traverse.errors import InputError, KeplerError, options_spelled, several
-from kepler_traverse.formats.tables import is_table
+from kepler_traverse.formats.tables import column_tuple, is_table, named_arrays
 from kepler_traverse.multi_source.outputs import ALL, given_sources, source_numbers
 from kepler_traverse.runtime.display import html_table, in_units
 from kepler_traverse.runtime.object_stores import URL
@@ -355,6 +355,7 @@ def _listed(ids: Any) -> list[Any]:
 def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[str]]:
     """Return the graph of ``edges``, or None and the paths of an edge list; take its options from the values."""
     is_graph = isinstance(edges, Graph)
+    edges = named_arrays(edges)
     listed = edges if isinstance(edges, (list, tuple)) else [edges]
     if not is_graph and listed and all(isinstance(path, (str, os.PathLike)) for path in listed):
         return None, [os.fsdecode(path) for path in arguments.list_paths("edges", edges)]
@@ -375,7 +376,7 @@ def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[
             if name is not None:
                 raise InputError(f"columns names {role} {name!r}, and edges are a graph; leave it out")
         graph = edges
-    elif is_table(edges):
+    elif is_table(edges) or column_tuple(edges) is not None:
         is_weighted = values.get("algorithm") == "sssp"
         if not is_weighted and (of_edges["weight"] is not None or "weight_type" in values):
             raise InputError("a column or a type of weights has no effect: bfs counts hops; leave it out")

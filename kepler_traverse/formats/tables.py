@@ -457,6 +457,8 @@ def as_column(role: str, value: Any) -> Any:
     """
     if _is_dask(value):
         value = value.compute()
+    if isinstance(value, (list, tuple)):
+        value = arguments.plain_list(value)
     if get_device(value) == "cpu":
         value = arguments.arrow(role, value)
     if role == "weight" or not _holds_strings(value):
@@ -476,6 +478,8 @@ def as_arrow_column(name: str, value: Any) -> Any:
 def _chunked(value: Any) -> pyarrow.ChunkedArray:
     if isinstance(value, np.ndarray) and value.dtype.kind == "T":
         value = value.astype(object)
+    elif isinstance(value, np.ndarray) and not value.dtype.isnative:
+        value = value.astype(value.dtype.newbyteorder("="))
     array = value if isinstance(value, (pyarrow.Array, pyarrow.ChunkedArray)) else pyarrow.array(value, from_pandas=True)
     return array if isinstance(array, pyarrow.ChunkedArray) else pyarrow.chunked_array([array])
 

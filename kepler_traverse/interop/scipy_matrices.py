@@ -104,8 +104,10 @@ def check_indices(indices: Any, n_vertices: int) -> np.ndarray:
         raise InputError(f"indices must be vertex numbers: {error}") from None
     if not given.size:
         return np.zeros(given.shape, np.int64)
+    if given.dtype.kind == "O":
+        given = np.array(arguments.plain_list(given.ravel())).reshape(given.shape)
     if given.dtype.kind not in "iuf" or not np.array_equal(np.trunc(given), given):
-        raise InputError(f"indices must be whole numbers, not {arguments.describe(given.ravel()[0].item())}")
+        raise InputError(f"indices must be whole numbers, not {arguments.describe(given.ravel().tolist()[0])}")
     wrong = (given < -n_vertices) | (given >= n_vertices)
     if wrong.any():
         raise InputError(f"indices holds {given[wrong][0]}, and the vertices are 0 to {n_vertices - 1}")

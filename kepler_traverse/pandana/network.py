@@ -15,7 +15,7 @@ from .. import arguments
 from .._arrays import FLOAT64_EXACT, index_dtype, positions_in_groups
 from ..api.path_frames import paths
 from ..cpu.nearest_point import nearest_points
-from ..errors import HierarchyError, InputError, UnknownVertexError
+from ..errors import HierarchyError, InputError, UnknownVertexError, one_line
 from ..graph import Graph
 from ..graph.build import graph_from_numbers
 from ..sssp import sssp_many, sssp_pairs
@@ -108,7 +108,12 @@ class Network:
 
     def __init__(self, node_x: Any, node_y: Any, edge_from: Any, edge_to: Any, edge_weights: Any, twoway: bool = True):
         self.nodes_df = pd.DataFrame({"x": node_x, "y": node_y})
-        self.edges_df = pd.DataFrame({"from": edge_from, "to": edge_to}).join(edge_weights)
+        try:
+            self.edges_df = pd.DataFrame({"from": edge_from, "to": edge_to}).join(edge_weights)
+        except (ValueError, TypeError, NotImplementedError) as error:  # of pandas, about indexes of several levels
+            raise InputError(
+                f"edge_from, edge_to and edge_weights have no common index ({one_line(error)}); take them from one table"
+            ) from None
         self.impedance_names = list(edge_weights.columns)
         self._twoway = arguments.flag("twoway", twoway)
         twice = self.node_ids[self.node_ids.duplicated()]
@@ -446,13 +451,17 @@ class Network:
     def _find_numbers(self, name: str, ids: Any) -> np.ndarray:
         """Return the positions of nodes."""
         ids = pd.Index(ids)
-        numbers = _positions(self.node_ids, ids)
+        try:
+            numbers = _positions(self.node_ids, ids)
+        except TypeError:  # of pandas, about a list in a column
+            raise UnknownVertexError(f"{name} holds values that are no ids of nodes: they cannot be hashed") from None
         missing = np.flatnonzero(numbers < 0)
         if missing.size:
             raise UnknownVertexError(f"{name}, row {missing[0]}: {ids[missing[0]]!r} is no node of the network")
         return numbers
 
     def _pairs(self, nodes_a: Any, nodes_b: Any) -> tuple[np.ndarray, np.ndarray]:
+        nodes_a, nodes_b = (nodes if hasattr(nodes, "__len__") else list(nodes) for nodes in (nodes_a, nodes_b))
         if len(nodes_a) != len(nodes_b):
             raise InputError(f"{len(nodes_a)} origins and {len(nodes_b)} destinations: give as many of both")
         return self._find_numbers("nodes_a", nodes_a), self._find_numbers("nodes_b", nodes_b)

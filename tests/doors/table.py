@@ -119,8 +119,8 @@ JOB = (
     "output algorithm device engine strategy max_depth:job_number cutoff:job_number result direction targets:job_ids "
     "sources:job_ids keep_columns partition_by random_sources all_sources pairs:job_pairs seed directed format columns "
     "header delimiter id_type weight_type vertices:job_vertices where only_vertices:job_file batch_size part_size workers "
-    "gpu_memory scheduler_address scheduler_file tls_ca_file tls_cert tls_key worker_timeout batch_deadline graph_cache build_memory "
-    "hierarchy dashboard_address certify shard notice price_requests price_gb resume report unreached sort nearest_k values "
+    "gpu_memory scheduler_address scheduler_file tls_ca_file tls_cert tls_key worker_timeout batch_deadline graph_cache "
+    "build_memory hierarchy dashboard_address certify shard notice price_requests price_gb resume report unreached sort nearest_k values "
     "cutoffs:job_numbers decay geometry along of through:job_through endpoints normalized samples epsilon delta unconnected"
 )
 
@@ -539,7 +539,7 @@ DOORS: dict[str, Door] = {
     "MultiSourcePlan.iter_groups.source_vertices": of_positions(
         lambda _, v: [np.array(each.distance) for each in kt.plan_bfs_many(graph(False), n_sources=3).iter_groups(v)]
     ),
-    "maps.plot.vertices": of_tables(picture, PLACES),
+    "maps.plot.vertices": of_tables(picture, PLACES)._replace(is_slow=True),
     "write_geoparquet.vertices": of_tables(geoparquet, PLACES),
     "pandana.Network.__init__.edge_from": of_ends(
         lambda _, v, p: (

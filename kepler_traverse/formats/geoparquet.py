@@ -46,7 +46,8 @@ def write_geoparquet(
         ``paths`` becomes a row per path: the line through its vertices, or a point if it has one vertex, their number
         ``vertices``, and the other columns as they are at its end.
     vertices : table
-        With the columns ``vertex``, and those of the coordinates. It may have more vertices than the frame.
+        With the columns ``vertex``, and those of the coordinates; or with an index of ids in place of ``vertex``, as OSMnx's
+        nodes have it. It may have more vertices than the frame.
     x, y : str
         Columns of the coordinates: longitude and latitude, unless ``crs`` says otherwise.
     crs : "OGC:CRS84", mapping or None

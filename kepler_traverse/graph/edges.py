@@ -57,11 +57,11 @@ def graph_from_edges(
     *edges : table, or src, dst and optionally weight
         A table is a data frame of pandas, GeoPandas, polars, cuDF or Dask; a pyarrow table, record batch or reader; a
         relation of DuckDB; any object with ``__arrow_c_stream__`` or ``__dataframe__``; a mapping of columns; a square
-        sparse matrix of SciPy or CuPy; a list of ``(src, dst)`` or ``(src, dst, weight)``; an array or tensor
+        sparse matrix of SciPy or CuPy; a list or iterator of ``(src, dst)`` or ``(src, dst, weight)``; an array or tensor
         ``edge_index`` of shape (2, n_edges), also with ``weight=``; or a ``Data`` of PyTorch Geometric. Named levels of a
         data frame's index are columns. Names of columns may follow the table in place of ``src=`` and so on.
         A column of ids has shape (n_edges,) and holds integers or strings: arrays of NumPy or CuPy, tensors, lists,
-        ranges, Series, pyarrow arrays. ``(src, dst, weight)`` may also be one tuple.
+        ranges, Series, pyarrow arrays. ``(src, dst, weight)`` may also be one tuple. Series belong together by their labels.
         What is in GPU memory and has integer ids gives a graph on the GPU, everything else a graph on the CPU.
     src, dst, weight : str or column, optional
         With a table, names of its columns. Without one, the columns. Weights are finite numbers. Distances of integer

@@ -31,7 +31,8 @@ def with_weights(graph: Graph, weight: Any, *, per: str = "row", weight_type: st
     ----------
     graph : Graph
     weight : number array
-        By the rules of ``graph_from_edges``, and on the device of the graph.
+        By the rules of ``graph_from_edges``, and on the device of the graph. A Series has the index of the data frame that
+        the graph was built from, or 0 to n-1.
     per : {"row", "edge"}
         ``"row"``: one weight per row of the edge list, ``report.rows`` of them, those of rows that a filter left out
         included. They have no effect, whatever they are. It needs a graph that was built with ``edge_ids=True``.
@@ -45,8 +46,8 @@ def with_weights(graph: Graph, weight: Any, *, per: str = "row", weight_type: st
     EdgeListError
         A wrong number of weights, or weights that building refuses; the message names the row.
     InputError
-        The graph does not know its rows (``per="row"``); it has self-loops of negative weight, or the two
-        directions of an edge differ (``per="edge"``).
+        A Series has another index; the graph does not know its rows (``per="row"``); it has self-loops of negative weight,
+        or the two directions of an edge differ (``per="edge"``).
     DeviceError
         Weights and graph are on different devices.
 

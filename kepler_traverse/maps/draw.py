@@ -39,7 +39,8 @@ def plot(
         ``result="summary"``; or with a row per edge, such as that of ``result="flows"``: edges are drawn as wide as their
         values.
     vertices : table
-        With the columns ``vertex``, and those of the coordinates. It may have more vertices than the frame.
+        With the columns ``vertex``, and those of the coordinates; or with an index of ids in place of ``vertex``. It may
+        have more vertices than the frame.
     graph : Graph, optional
         Its edges are drawn, in the colour of the vertex at the end that has the larger value; of groups, edges inside one.
         Otherwise the vertices are drawn as points.

@@ -83,7 +83,7 @@ def in_order(name: str, value: Any, partner: Partner) -> Any:
     Raises InputError: the labels of its index mean no order, or the index could mean two.
     """
     index = index_of(value)
-    if index is None or _is_same(index, partner.index) or not (has_labels(index) or has_labels(partner.index)):
+    if index is None or not (has_labels(index) or has_labels(partner.index)) or _is_same(index, partner.index):
         return value
     orders = []
     by_labels = _order_of_labels(index, partner.index)

@@ -218,6 +218,7 @@ def _from_table(
     labels = digest_of_labels(index_of_rows(table)) if rules.edge_ids else ""
     directions = None
     if isinstance(table, (list, tuple)) and not isinstance(oneway, str):
+        oneway = in_order("oneway", oneway, Partner("the edges"))
         directions, oneway = _directions(oneway, table), None  # edges without names, beside a column of its own
     for name, value in {**names, "oneway": oneway}.items():
         if value is not None:

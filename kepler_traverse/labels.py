@@ -36,7 +36,7 @@ def is_called(name: Any, known: tuple[str, ...] = VERTEX_NAMES) -> bool:
     return bool(plain) and plain.removesuffix("id") in {each.removesuffix("id") for each in known}
 
 
-def index_of(value: Any) -> Any:
+def get_index(value: Any) -> Any:
     """Return the index of a Series or of a data frame as one of pandas; None of what has none."""
     index = getattr(value, "index", None)  # of a list it is a method
     if index is None or not hasattr(index, "is_unique"):
@@ -46,7 +46,7 @@ def index_of(value: Any) -> Any:
     return index.to_pandas() if hasattr(index, "to_pandas") else index
 
 
-def levels_of(index: Any) -> dict[str, Any]:
+def named_levels(index: Any) -> dict[str, Any]:
     """Return the levels of an index that have names, as columns."""
     names = [] if index is None else index.names
     return {str(name): index.get_level_values(i) for i, name in enumerate(names) if name is not None}
@@ -82,7 +82,7 @@ def in_order(name: str, value: Any, partner: Partner) -> Any:
 
     Raises InputError: the labels of its index mean no order, or the index could mean two.
     """
-    index = index_of(value)
+    index = get_index(value)
     if index is None or not (has_labels(index) or has_labels(partner.index)) or _is_same(index, partner.index):
         return value
     orders = []
@@ -115,7 +115,7 @@ def ends_in_order(names: tuple[str, str], ends: tuple[Any, Any]) -> tuple[Any, A
     Where one of them has no index, as a list, their order is that of the rows.
     """
     first, second = ends
-    indexes = index_of(first), index_of(second)
+    indexes = get_index(first), get_index(second)
     if indexes[0] is not None and indexes[1] is not None:
         if has_labels(indexes[1]) and not has_labels(indexes[0]):
             first = in_order(names[0], first, Partner(names[1], indexes[1]))
@@ -126,7 +126,7 @@ def ends_in_order(names: tuple[str, str], ends: tuple[Any, Any]) -> tuple[Any, A
 
 def index_of_rows(table: Any) -> Any:
     """Return the index of the rows of a table; of a mapping, the first with labels that one of its columns has."""
-    indexes = [index_of(column) for column in table.values()] if isinstance(table, Mapping) else [index_of(table)]
+    indexes = [get_index(column) for column in table.values()] if isinstance(table, Mapping) else [get_index(table)]
     return next((index for index in indexes if has_labels(index)), None)
 
 
@@ -173,7 +173,7 @@ def table_of_vertices(name: str, table: Any) -> tuple[Any, dict[Any, Any], bool]
     columns = arguments.columns(name, table)
     if columns is None:
         return None
-    index = index_of(table)
+    index = get_index(table)
     is_named = index is not None and index.nlevels == 1 and index.name is not None
     known = [VERTEX] if VERTEX in columns else [each for each in columns if is_called(each)]
     if len(known) > 1 or (known and is_named and (known != [VERTEX] or index.name == VERTEX)):
@@ -214,12 +214,12 @@ def digest_of_labels(index: Any) -> str:
     return f"{_PERMUTED}{digest}" if is_permuted else digest
 
 
-def require_rows_of(name: str, value: Any, known: str) -> None:
+def require_edge_labels(name: str, value: Any, known: str) -> None:
     """Raise InputError if the labels of a Series or a table contradict those of the edge list, which are ``known``.
 
     What has no index belongs to the rows by position.
     """
-    index = index_of(value)
+    index = get_index(value)
     if index is None or (says_nothing(index) and not known.startswith(_PERMUTED)) or digest_of_labels(index) == known:
         return
     raise InputError(

@@ -16,6 +16,7 @@ import numpy as np
 
 from kepler_traverse import Graph, arguments, graph_from_edges
 from kepler_traverse.errors import InputError, KeplerError, options_spelled, several
+from kepler_traverse.formats.ids import integer_id
 from kepler_traverse.formats.tables import column_tuple, is_table, named_arrays
 from kepler_traverse.multi_source.outputs import ALL, given_sources, source_numbers
 from kepler_traverse.runtime.display import html_table, in_units
@@ -230,11 +231,12 @@ def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None
     def check(graph: Graph) -> None:
         if names_all:
             source_numbers(graph, ALL)
-        for name, given in ids.items():  # a command line takes texts also for integers
-            graph.to_numbers(given, name[:-1])
+        for name, given in ids.items():  # a command line takes texts also for integers, and explains what is no id
+            words = [each for each in given if isinstance(each, str) and integer_id(each) is None]
+            graph.to_numbers([each for each in given if each not in words], name[:-1])
 
-    if graph is not None:
-        check(graph)
+    for name, own in ids.items() if graph is not None else ():
+        graph.to_numbers(own, name[:-1])
     given = Given(graph=graph, stays_here=client is None, check=check)
     with _in_words_of_python(), contextlib.ExitStack() as stack:
         if client is None:

@@ -39,7 +39,7 @@ from .._arrays import (
 from ..cuda.interleaved import InterleavedDistances
 from ..errors import CertificateError, DeviceError, InputError
 from ..graph import Graph
-from ..labels import Partner, in_order, index_of
+from ..labels import Partner, get_index, in_order
 from ..protocols import Frame, Ids
 from ..search import frames
 from ..search.algorithms import ALGORITHMS
@@ -203,7 +203,7 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
     is_sparse, is_interleaved = isinstance(distances, SparseDistances), isinstance(distances, InterleavedDistances)
     if get_device(distances) != graph.device and not is_sparse:
         raise DeviceError(f"distances are on the {get_device(distances)} and the graph on the {graph.device}; move either")
-    limit = in_order("limit", limit, Partner("source_vertices", index_of(source_vertices)))
+    limit = in_order("limit", limit, Partner("source_vertices", get_index(source_vertices)))
     try:
         sources: Any = arguments.ids("source_vertices", source_vertices)
     except InputError as error:

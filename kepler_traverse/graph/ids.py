@@ -54,7 +54,7 @@ class VertexIds:
 
     def contains(self, name: str | int) -> bool:
         """Whether there is such an id. It must have the type of the ids."""
-        return bool(self._numbers_of([name])[0] >= 0)
+        return bool(self._look_up([name])[0] >= 0)
 
     def find(self, labels: Any) -> np.ndarray:
         """Translate labels to vertex numbers, ``NO_NUMBER`` where one is no id: of another type, or not in the graph."""
@@ -67,10 +67,10 @@ class VertexIds:
         expected = str if self.are_strings else int
         are_ids = np.array([isinstance(i, expected) and not isinstance(i, bool) for i in requested], bool)
         numbers = np.full(len(requested), NO_NUMBER)
-        numbers[are_ids] = self._numbers_of([each for each, is_id in zip(requested, are_ids, strict=True) if is_id])
+        numbers[are_ids] = self._look_up([each for each, is_id in zip(requested, are_ids, strict=True) if is_id])
         return numbers
 
-    def _numbers_of(self, requested: Any) -> np.ndarray:
+    def _look_up(self, requested: Any) -> np.ndarray:
         return self._string_numbers(requested) if self.are_strings else self._integer_numbers(requested)
 
     def to_numbers(self, ids: Any, role: str) -> np.ndarray:
@@ -86,7 +86,7 @@ class VertexIds:
             raise UnknownVertexError(
                 f"{role} {arguments.describe(wrong[0])} is not a vertex: the ids of this graph are {kind}"
             )
-        numbers = self._numbers_of(requested)
+        numbers = self._look_up(requested)
         missing = [requested[i] if isinstance(requested, list) else requested[i].item() for i in np.flatnonzero(numbers < 0)]
         if missing:
             shown = ", ".join(map(arguments.describe, missing[:10])) + (", ..." if len(missing) > 10 else "")

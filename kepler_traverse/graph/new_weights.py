@@ -15,7 +15,7 @@ from ..cuda import csr_build as csr_on_gpu
 from ..cuda import edge_rows as edge_rows_on_gpu
 from ..errors import DeviceError, EdgeListError, InputError, option_text
 from ..formats.selection import RowSelection
-from ..labels import require_rows_of
+from ..labels import require_edge_labels
 from ..protocols import CsrBackend, EdgeRowsBackend
 from . import Graph
 from .build import WEIGHT_TYPES, checked_weights, no_edge, positions, smallest_weights
@@ -68,7 +68,7 @@ def with_weights(graph: Graph, weight: Any, *, per: str = "row", weight_type: st
             f"the graph does not know its rows: build it with {option_text('edge_ids', True)}, or give one weight per "
             "stored edge, in the order of graph.targets, with per='edge'"
         )
-    require_rows_of("weight", weight, graph.report.row_labels if per == "row" else "")
+    require_edge_labels("weight", weight, graph.report.row_labels if per == "row" else "")
     weight = arguments.as_array("weight", weight)
     if get_device(weight) != graph.device:
         raise DeviceError(f"the graph is on {graph.device} and the weights are on {get_device(weight)}; move one of them")

@@ -22,7 +22,7 @@ from .._arrays import MAX_INTEGER, Array, as_distance, at_most, get_device, is_h
 from ..cpu import opportunities as cpu
 from ..errors import InputError, PrecisionError, option_text
 from ..graph import Graph, find_vertices
-from ..labels import VERTEX, Partner, in_order, index_of, no_ids, table_of_vertices
+from ..labels import VERTEX, Partner, get_index, in_order, no_ids, table_of_vertices
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
 from ..search.query import SourceValues, compute_digest
@@ -217,7 +217,7 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
     if ids is None:
         partner = Partner("graph.ids", None, numbers, partial(find_vertices, graph))
     else:
-        partner = Partner("the ids of values", ids if are_of_index else index_of(ids))
+        partner = Partner("the ids of values", ids if are_of_index else get_index(ids))
     attributes = {}
     for name, column in columns.items():
         where = f"values[{name!r}]"

@@ -12,7 +12,7 @@ from ..errors import EdgeListError, InputError, UnknownVertexError
 from ..formats.column_names import end_pairs, listed
 from ..formats.tables import column_tuple, holds_rows, listed_rows
 from ..graph import Graph
-from ..labels import columns_in_order, ends_in_order, index_of, index_of_rows, levels_of
+from ..labels import columns_in_order, ends_in_order, get_index, index_of_rows, named_levels
 from ..protocols import Ids
 from ..search.frames import Column, columns_on_device, frame_from
 from ..search.query import PairTable, TargetLists
@@ -61,20 +61,19 @@ def ends_of_pairs(given: Any, name: str = "pairs", ends: tuple[str, str] = ("ori
     if (both := column_tuple(given)) is not None and len(both) == 2:
         return ends_of_columns(*both, ends)
     one = ", ".join(each.removesuffix("s") for each in ends)
-    if isinstance(given, (list, tuple)) or holds_rows(given):
+    if holds_rows(given) or (isinstance(given, (list, tuple)) and not given):
         try:
-            rows = listed_rows(f"{name}, which are neither two columns {form} nor a table", given, "pairs", f"({one})")
+            rows = listed_rows(name, given, "pairs", f"({one})")
         except EdgeListError as error:
             raise InputError(error.message) from None
         return Ends([row[0] for row in rows], [row[1] for row in rows])
     columns = arguments.columns(name, given)
     if columns is None:
         raise InputError(
-            f"{name} must be two columns {form}, a list of ({one}), or a table with two such columns, not "
-            f"{arguments.describe(given)}"
+            f"{name} must be {form}, rows of ({one}), or a table with two such columns, not {arguments.describe(given)}"
         )
     index = index_of_rows(given)
-    columns = columns_in_order(name, levels_of(index_of(given)) | columns)
+    columns = columns_in_order(name, named_levels(get_index(given)) | columns)
     named = {str(each): column for each, column in columns.items()}
     chosen = end_pairs(list(named))
     if len(chosen) != 1:

@@ -14,7 +14,7 @@ from ..cpu.path_walk import NO_EDGE, Walks, walk
 from ..cuda import edge_rows as edge_rows_on_gpu
 from ..errors import InputError, PrecisionError
 from ..graph import Graph
-from ..labels import require_rows_of
+from ..labels import require_edge_labels
 from ..protocols import EdgeRowsBackend
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
@@ -173,11 +173,11 @@ def columns_along(graph: Graph, along: Any) -> dict[str, np.ndarray]:
             f"along must be a table, or a mapping of names to columns, not {arguments.describe(along)}: give columns of the "
             "edge list, such as edges[['metres', 'toll']]"
         )
-    require_rows_of("along", along, graph.report.row_labels)
+    require_edge_labels("along", along, graph.report.row_labels)
     columns, per = {}, "one per row of the edge list that the graph was built from"
     for name, column in named.items():
         where = f"along[{name!r}]"
-        require_rows_of(where, column, graph.report.row_labels)
+        require_edge_labels(where, column, graph.report.row_labels)
         values = arguments.size(where, arguments.as_array(where, column), graph.report.rows, per)
         columns[str(name)] = arguments.numbers(where, values, how="cannot be summed; fill such values")
     return columns

@@ -17,7 +17,7 @@ from ..graph import Graph
 from ..kinds import pairs, rules
 from ..kinds.records import Asked
 from ..kinds.result_kinds import RESULT_KINDS, ResultKind
-from ..labels import Partner, has_labels, in_order, index_of
+from ..labels import Partner, get_index, has_labels, in_order
 from ..plugins import find_kind, with_plugins
 from ..protocols import Ids, Knobs
 from ..runtime.interrupts import forget_interrupted
@@ -149,7 +149,7 @@ class Registry:
         find_kind(question.result)
         question = question.by_its_kind()
         result, direction, stream, k = question.result, question.direction, question.stream, question.of_kind.get("k")
-        index = index_of(sources)
+        index = get_index(sources)
         graph, numbers, targets, question = outputs.check_arguments(graph, sources, question, self.algorithm)
         kind = RESULT_KINDS[result]
         ends = None if targets is None else graph.to_numbers(targets, "target")

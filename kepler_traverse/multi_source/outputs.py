@@ -23,7 +23,7 @@ from ..kinds import rules
 from ..kinds.loads import Loads
 from ..kinds.records import Asked, columns_of_records, joined, records_of_group
 from ..kinds.result_kinds import PLAIN, RESULT_KINDS, KindOptions, ResultKind
-from ..labels import Partner, in_order, index_of
+from ..labels import Partner, get_index, in_order
 from ..protocols import Ids
 from ..runtime import LOG
 from ..runtime.progress import Meter
@@ -108,7 +108,7 @@ def check_arguments(
         raise InputError(f"stream must be True, False or {ARROW!r}, not {arguments.describe(stream)}")
     refuse_unknown(options)
     for table, vertices in (("sources", sources), ("targets", question.targets)):
-        for name in values_of(question, table) if isinstance(vertices, (set, frozenset)) else ():
+        for name in options_per(question, table) if isinstance(vertices, (set, frozenset)) else ():
             raise InputError(f"{table} must be a list, in the order of {name}; a set has no order")
     given = {name: None if value is None else name for name, value in {**options, "targets": question.targets}.items()}
     given["limit"] = None if question.limit is None else algorithm.limit_name
@@ -119,17 +119,17 @@ def check_arguments(
         raise InputError(
             f"result={kind.name!r} is an array, which has no record batches; take stream=True, or result='distances'"
         )
-    indexes = {"sources": index_of(sources), "targets": index_of(question.targets)}
+    indexes = {"sources": get_index(sources), "targets": get_index(question.targets)}
     numbers = source_numbers(graph, given_sources(sources))
     targets = None if question.targets is None else arguments.ids("targets", question.targets)
     partners = {"sources": Partner("sources", indexes["sources"], numbers, partial(find_vertices, graph))}
-    if targets is not None and values_of(question, "targets"):
+    if targets is not None and options_per(question, "targets"):
         ends = graph.to_numbers(targets, "target")
         partners["targets"] = Partner("targets", indexes["targets"], ends, partial(find_vertices, graph))
-    return graph_in_direction(graph, direction), numbers, targets, in_order_of(partners, question, algorithm)
+    return graph_in_direction(graph, direction), numbers, targets, with_values_in_order(partners, question, algorithm)
 
 
-def values_of(question: Question, table: str) -> list[str]:
+def options_per(question: Question, table: str) -> list[str]:
     """Return the options of a question that have a value per source or target, as ``table`` says."""
     options = fields(RESULT_KINDS[question.result].options_class)
     return [
@@ -137,11 +137,11 @@ def values_of(question: Question, table: str) -> list[str]:
     ]
 
 
-def in_order_of(partners: Mapping[str, Partner], question: Question, algorithm: Algorithm) -> Question:
+def with_values_in_order(partners: Mapping[str, Partner], question: Question, algorithm: Algorithm) -> Question:
     """Return a question whose values per source and per target are in the order of these."""
     of_kind = dict(question.of_kind)
     for table, partner in partners.items():
-        for name in values_of(question, table):
+        for name in options_per(question, table):
             of_kind[name] = in_order(name, of_kind[name], partner)
     limit = in_order(algorithm.limit_name, question.limit, partners["sources"])
     return replace(question, of_kind=of_kind, limit=limit)

@@ -235,8 +235,9 @@ def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None
             words = [each for each in given if isinstance(each, str) and integer_id(each) is None]
             graph.to_numbers([each for each in given if each not in words], name[:-1])
 
-    for name, own in ids.items() if graph is not None else ():
-        graph.to_numbers(own, name[:-1])
+    if graph is not None:
+        for name, own in ids.items():
+            graph.to_numbers(own, name[:-1])
     given = Given(graph=graph, stays_here=client is None, check=check)
     with _in_words_of_python(), contextlib.ExitStack() as stack:
         if client is None:

@@ -113,6 +113,11 @@ def check_through(graph: Graph, given: Any) -> Through:
         how = "give a list of rows of the edge list, or the ends of the edges, such as [(1, 2), (3, 4)] or ([1, 3], [2, 4])"
         if type(given) is tuple and len(given) == 2:  # two rows, or one edge?
             raise InputError(f"through is {arguments.describe(given)}; {how}")
+        if graph.report.row_labels and hasattr(given, "get_indexer"):
+            raise InputError(
+                "through is an index, and the labels of the table of edges are no numbers of rows; give these, such as "
+                "np.flatnonzero(is_bridge)"
+            )
         try:
             rows = to_host(arguments.as_array("through", given))
         except InputError as error:

@@ -128,7 +128,7 @@ def device(value: Any, known: Collection[str] = ("cpu", "cuda")) -> str:
             f"CUDA_VISIBLE_DEVICES={card} in the environment before the process starts"
         )
     if not isinstance(value, str) or value not in known:
-        raise DeviceError(f"{option_text('device', value)} is none of {', '.join(map(repr, known))}")
+        raise DeviceError(f"{option_text('device')}={describe(value)} is none of {', '.join(map(repr, known))}")
     return value
 
 

@@ -61,7 +61,7 @@ def ends_of_pairs(given: Any, name: str = "pairs", ends: tuple[str, str] = ("ori
     if (both := column_tuple(given)) is not None and len(both) == 2:
         return ends_of_columns(*both, ends)
     one = ", ".join(each.removesuffix("s") for each in ends)
-    if holds_rows(given) or (isinstance(given, (list, tuple)) and not given):
+    if holds_rows(given):
         try:
             rows = listed_rows(name, given, "pairs", f"({one})")
         except EdgeListError as error:

@@ -203,6 +203,8 @@ def ids(name: str, value: Any) -> list[Any] | np.ndarray:
     """
     if isinstance(value, _TEXTS):
         raise UnknownVertexError(f"{name} must be a list of ids, not one string: give [{describe(value)}]")
+    if is_dask(value) and getattr(value, "ndim", 1) == 1:
+        value = value.compute()
     if isinstance(value, Mapping) or hasattr(value, "columns"):
         raise UnknownVertexError(f"{name} must be a list of ids, not {describe(value)}: give one column of it, or its keys")
     value = arrow(name, value)
@@ -331,10 +333,13 @@ def as_array(name: str, value: Any) -> Array:
     where that holds each integer. EdgeListError or InputError for no column, or one with nulls, masked rows, or other things
     than numbers.
     """
-    if value is None or isinstance(value, (*_TEXTS, Mapping, *_BOOLS)) or hasattr(value, "columns"):
+    is_frame = hasattr(value, "columns") and getattr(value, "ndim", 2) > 1
+    if value is None or isinstance(value, (*_TEXTS, Mapping, *_BOOLS)) or is_frame:
         raise _refused(name, f"must be {_COLUMN}, not {describe(value)}")
     if get_device(value) == "cuda":
         array = _on_gpu(name, value)
+    elif is_dask(value):
+        array = _on_host(name, value.compute())
     elif isinstance(value, (list, tuple)) or (isinstance(value, Sequence) and not isinstance(value, memoryview)):
         array = _numbers_in(name, value)
     else:

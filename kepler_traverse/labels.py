@@ -39,10 +39,10 @@ def is_called(name: Any, known: tuple[str, ...] = VERTEX_NAMES) -> bool:
 def get_index(value: Any) -> Any:
     """Return the index of a Series or of a data frame as one of pandas; None of what has none."""
     index = getattr(value, "index", None)  # of a list it is a method
+    if arguments.is_dask(index):
+        index = index.compute()
     if index is None or not hasattr(index, "is_unique"):
         return None
-    if hasattr(index, "compute"):  # of Dask
-        index = index.compute()
     return index.to_pandas() if hasattr(index, "to_pandas") else index
 
 

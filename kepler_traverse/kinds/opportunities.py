@@ -22,7 +22,7 @@ from .._arrays import MAX_INTEGER, Array, as_distance, at_most, get_device, is_h
 from ..cpu import opportunities as cpu
 from ..errors import InputError, PrecisionError, option_text
 from ..graph import Graph, find_vertices
-from ..labels import VERTEX, Partner, get_index, in_order, no_ids, table_of_vertices
+from ..labels import VERTEX, Partner, get_index, has_labels, in_order, no_ids, table_of_vertices
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
 from ..search.query import SourceValues, compute_digest
@@ -194,7 +194,7 @@ def parse_decay(decay: Any) -> tuple[int, float]:
 
 def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
     """Return attributes of vertices as int64 or float64 arrays of shape (n_vertices,), by name; see ``check_options``."""
-    ids, columns, are_of_index = table_of_vertices("values", values) or (None, {VALUE: values}, False)
+    ids, columns, are_of_index = table_of_vertices("values", values) or _one_attribute(graph, values)
     if not columns:
         raise InputError("values has no column besides vertex; give the attributes to add up")
     for name in columns:
@@ -227,6 +227,13 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
         attributes[name] = np.zeros(graph.n_vertices, array.dtype)
         attributes[name][numbers] = array
     return attributes
+
+
+def _one_attribute(graph: Graph, values: Any) -> tuple[Any, dict[str, Any], bool]:
+    """Return one column of values as ``table_of_vertices`` does: with the ids of a Series whose index holds them."""
+    index = get_index(values)
+    holds_ids = has_labels(index) and bool((find_vertices(graph, index) >= 0).all())
+    return (index if holds_ids else None), {VALUE: values}, holds_ids
 
 
 def _numbers_of_index(graph: Graph, index: Any) -> np.ndarray:

@@ -43,7 +43,8 @@ def read_targets(graph: Graph, settings: Settings, _: Ids | str) -> Ids:
         raise InputError(f"{settings.targets_file}: the table of targets has no row")
     names = get_names(graph, numbers)
     distinct = list(dict.fromkeys(names))
-    if "target_weights" in settings.kind.all_options and len(distinct) < len(names):
+    counts_each = "target_weights" in settings.kind.all_options and settings.column("target_weight") is None
+    if counts_each and len(distinct) < len(names):
         raise InputError("a target is given twice, and its flows would count twice; give it once")
     return distinct
 

@@ -39,7 +39,7 @@ def is_called(name: Any, known: tuple[str, ...] = VERTEX_NAMES) -> bool:
 def get_index(value: Any) -> Any:
     """Return the index of a Series or of a data frame as one of pandas; None of what has none."""
     index = getattr(value, "index", None)  # of a list it is a method
-    if arguments.is_dask(index):
+    if index is not None and arguments.is_dask(index):
         index = index.compute()
     if index is None or not hasattr(index, "is_unique"):
         return None

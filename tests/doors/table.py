@@ -323,8 +323,11 @@ def of_files(call: Callable[..., Any], table: dict[str, list[Any]], ids: tuple[s
         floats = {name: [float(each) for each in column] if name in ids else column for name, column in table.items()}
         other = _of_text(table, ids, not text)
         found += [Form("no such file", "no/such/file.parquet", containers.REFUSED), Form("5", 5, containers.REFUSED)]
-        found += [Form("ids of the other type", write(other, "parquet"), containers.REFUSED)]
-        return found if text else [*found, Form("ids as floats", write(floats, "parquet"), containers.REFUSED)]
+        if ids:
+            found.append(Form("ids of the other type", write(other, "parquet"), containers.REFUSED))
+        if ids and not text:
+            found.append(Form("ids as floats", write(floats, "parquet"), containers.REFUSED))
+        return found
 
     return Door(
         lambda text, value, _: call(text, value),

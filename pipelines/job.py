@@ -232,8 +232,8 @@ def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None
         if names_all:
             source_numbers(graph, ALL)
         for name, given in ids.items():  # a command line takes texts also for integers, and explains what is no id
-            words = [each for each in given if isinstance(each, str) and integer_id(each) is None]
-            graph.to_numbers([each for each in given if each not in words], name[:-1])
+            typed = [each for each in given if not isinstance(each, str) or integer_id(each) is not None]
+            graph.to_numbers(typed, name[:-1])
 
     if graph is not None:
         for name, own in ids.items():

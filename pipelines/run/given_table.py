@@ -136,7 +136,7 @@ def ids_in_column(path: str, table: pa.Table, name: str, strings: bool) -> Any:
         raise UnknownVertexError(f"{path}: column {shown(name)}, row {row}: it holds no id; drop such rows")
     if not is_text(column.type) and not pa.types.is_integer(column.type):
         raise InputError(f"{path}: column {shown(name)} has type {column.type}; ids are integers or strings")
-    if is_text(column.type) != strings and (strings or _is_parquet(path)):
+    if len(column) and is_text(column.type) != strings and (strings or _is_parquet(path)):
         kind, value = "strings" if strings else "integers", repr(column[0].as_py())[:40]
         raise UnknownVertexError(
             f"{path}: column {shown(name)} holds {column.type}, such as {value}, and the ids of this graph are {kind}"

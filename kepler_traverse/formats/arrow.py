@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .._arrays import arrow_types as kinds
@@ -10,10 +10,9 @@ from .._arrays import pyarrow
 from ..errors import EdgeListError
 from .column_names import choose_columns
 from .columns import edge_column, is_number_type, plain_column
-from .edge_list import EdgeColumns, EdgeList, ReadOptions, read_each
+from .edge_list import EdgeColumns, EdgeList, ReadOptions, no_rows, read_each
 from .files import DataFile, Where, reading
 from .selection import row_mask, select_rows
-from .text import no_rows
 
 FILE_MAGIC = b"ARROW1"
 FEATHER_V1_MAGIC = b"FEA1"
@@ -28,13 +27,24 @@ def read_arrow(files: list[DataFile], options: ReadOptions) -> EdgeList:
 def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
     with reading(file, "Arrow IPC"):
         batches = _open(file)
-        columns = typed_columns(batches.schema, options, file)
+        try:
+            columns = typed_columns(batches.schema, options, file)
+        except EdgeListError:
+            if any(batch.num_rows for batch in _each_batch(batches)):
+                raise
+            raise no_rows(file) from None
         names = [name for name in columns.read if name not in file.partition_names]
         if options.scratch is not None:
-            of_file = hasattr(batches, "num_record_batches")
-            each = map(batches.get_batch, range(batches.num_record_batches)) if of_file else batches
-            return edges_of_batches((batch.select(names) for batch in each), options, file, columns)
+            return edges_of_batches((batch.select(names) for batch in _each_batch(batches)), options, file, columns)
         return check_edges(batches.read_all().select(names), options, file, columns)
+
+
+def _each_batch(batches: Any) -> Iterator[pyarrow.RecordBatch]:
+    """Yield the batches of a file, at any number of which a reader can begin, or of a stream."""
+    if hasattr(batches, "num_record_batches"):
+        yield from map(batches.get_batch, range(batches.num_record_batches))
+    else:
+        yield from batches
 
 
 def typed_columns(schema: pyarrow.Schema, options: ReadOptions, file: DataFile) -> EdgeColumns:
@@ -58,7 +68,7 @@ def edges_of_batches(
                 chunks += piece[role].chunks
             rows += batch.num_rows
     if rows == 0:
-        raise no_rows(file)
+        raise no_rows(file, columns)
     table = pyarrow.table({role: pyarrow.chunked_array(list(chunks)) for role, chunks in collected.items()})
     return EdgeList(table=table, columns=columns, rows=((file.name, rows),))
 
@@ -72,7 +82,7 @@ def check_edges(
     """
     table.validate(full=True)
     if table.num_rows == 0:
-        raise no_rows(file)
+        raise no_rows(file, columns)
 
     def make_column(name: str) -> pyarrow.ChunkedArray:
         is_partition = name in file.partition_names

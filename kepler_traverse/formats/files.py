@@ -123,10 +123,10 @@ class _Unpacked(io.RawIOBase):
 
 
 @contextmanager
-def reading(file: DataFile, kind: str) -> Iterator[None]:
+def reading(file: DataFile, kind: str, allow_empty: bool = False) -> Iterator[None]:
     """Name the file in whatever the libraries that read it raise."""
     try:
-        if file.filesystem.size(file.path) == 0:
+        if not allow_empty and file.filesystem.size(file.path) == 0:
             raise EdgeListError(f"{file}: the file is empty (0 bytes)")
         yield
     except (InputError, MemoryError):

@@ -45,6 +45,15 @@ class IdFile:
     values: list[Any] | np.ndarray  # whole lines of a text, or the values of a Parquet column
     is_text: bool
 
+    @property
+    def holds_strings(self) -> bool:
+        """Whether the ids are strings as far as the file tells; a text of integers may hold either."""
+        values = self.values
+        if isinstance(values, np.ndarray):
+            return False
+        bare = [value.partition("#")[0].strip() if self.is_text else value for value in values]
+        return any(isinstance(value, str) and value != "" and integer_id(value) is None for value in bare)
+
     def ids(self, strings: bool, is_vertex: Callable[[str], bool] = lambda _: False) -> list[Any] | np.ndarray:
         """Return the ids in the type of a graph's ids, strings or else integers; those of a Parquet column as an array.
 

@@ -15,7 +15,7 @@ from .._arrays import extent, get_device, namespace, pyarrow
 from ..errors import EdgeListError, InputError, one_line, option_text
 from .arrow import check_edges, typed_columns
 from .columns import edge_column, list_chunks, plain_column
-from .edge_list import EdgeColumns, EdgeList, ReadOptions, refuse_absurd_size
+from .edge_list import EdgeColumns, EdgeList, ReadOptions, no_edges, refuse_absurd_size
 from .files import DataFile, Where
 from .selection import row_mask, select_rows
 
@@ -128,17 +128,23 @@ def _edges_of_batches(
     """Edges of record batches. Batch by batch, what they hold beside the edges is never in memory at once."""
     selected = [batch.select(columns.read) for batch in batches]
     if not any(batch.num_rows for batch in selected):
-        raise _no_rows(source, "; a reader can be read once: make a new one" if is_reader else _IF_NONE)
+        advice = "; a reader can be read once: make a new one" if is_reader else _IF_NONE
+        return _without_rows(source, options, columns, advice)
     table = pyarrow.Table.from_batches(selected)
     del selected
     return check_edges(table, options, source, columns)
 
 
-_IF_NONE = "; for a graph without edges give empty columns and the vertices, as graph_from_edges([], [], vertices=ids)"
+_IF_NONE = "; for a graph without edges give its vertices, as vertices=ids"
 
 
-def _no_rows(source: DataFile, advice: str = _IF_NONE) -> EdgeListError:
-    return EdgeListError(f"{source} holds no edges (0 rows){advice}")
+def _without_rows(
+    source: DataFile, options: ReadOptions, columns: EdgeColumns | None = None, advice: str = _IF_NONE
+) -> EdgeList:
+    """Return the edges of a table without rows, or raise EdgeListError if there are no vertices either."""
+    if options.may_be_empty:
+        return no_edges(source.name, columns)
+    raise EdgeListError(f"{source} holds no edges (0 rows){advice}")
 
 
 def _edges_of_lazy(frame: Any, source: DataFile, options: ReadOptions) -> EdgeList:
@@ -171,7 +177,7 @@ def _edges_of_pandas(parts: Any, source: DataFile, options: ReadOptions, columns
     parts = parts if isinstance(parts, list) else [parts]
     columns = columns or typed_columns(_schema_of_pandas(parts[0]), options, source)
     if not any(map(len, parts)):
-        raise _no_rows(source)
+        return _without_rows(source, options, columns)
     may_lack = _of_unknown_filter(columns, options)
     tables, is_one, lacking = [], len(parts) == 1, set[str]()
     while parts:
@@ -244,7 +250,7 @@ def _edges_of_cudf(frame: Any, source: DataFile, options: ReadOptions, columns: 
     frame = _with_levels(frame, source)
     columns = columns or typed_columns(frame.head(0).to_arrow(preserve_index=False).schema, options, source)
     if not len(frame):
-        raise _no_rows(source)
+        return _without_rows(source, options, columns)
     names = list(columns.roles.values())
     numeric = all(frame[name].dtype.kind in "iu" for name in (columns.src, columns.dst))
     numeric = numeric and (columns.weight is None or frame[columns.weight].dtype.kind in "iuf")
@@ -305,7 +311,7 @@ def _edges_of_index(array: Any, source: DataFile, options: ReadOptions) -> EdgeL
     _no_names(source, options)
     columns = {role: as_column(role, array[i]) for i, role in enumerate(("src", "dst"))}
     if not len(columns["src"]):
-        raise _no_rows(source)
+        return _without_rows(source, options)
     return replace(edges_of_columns(columns, options, source), columns=EdgeColumns(src="0", dst="1"))
 
 
@@ -358,11 +364,11 @@ def _edges_of_mapping(table: Mapping[str, Any], source: DataFile, options: ReadO
         # Before the columns are ids and weights: the rows that are left out need not hold any.
         held, columns = _more_columns(table, columns, options, columns.read)
         if not any(map(len, held.values())):
-            raise _no_rows(source)
+            return _without_rows(source, options, columns)
         return check_edges(pyarrow.table(held), options, source, columns)
     chosen = {role: as_column(role, table[name]) for role, name in columns.roles.items()}
     if not any(map(len, chosen.values())):
-        raise _no_rows(source)
+        return _without_rows(source, options, columns)
     edges = replace(edges_of_columns(chosen, options, source), columns=columns)
     return edges if not columns.more else _selected(edges, table, options, source)
 

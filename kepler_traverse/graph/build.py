@@ -91,7 +91,7 @@ def graph_from_numbers(
     ``all_are_ends`` states that each vertex is an end of some edge, so that without self-loops none can be isolated.
     """
     xp, on_gpu, backend = namespace(src), get_device(src) == "cuda", _backend(src, scratch)
-    selection = selection or RowSelection(total=src.size)
+    selection = RowSelection(total=src.size) if selection is None else selection
     if only_vertices is not None:
         src, dst, weight, ids, selection = _between(src, dst, weight, ids, only_vertices, selection)
         all_are_ends = False

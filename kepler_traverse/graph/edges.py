@@ -209,6 +209,7 @@ def _from_table(
             weighted=weighted,
             oneway_column=oneway,
             where=where,
+            may_be_empty=vertices is not None,
         )
         edges = [tables.read_table(table, options)]
         del table

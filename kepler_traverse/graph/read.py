@@ -162,6 +162,7 @@ def read_graph(
         device=_device(device),
         where=where,
         scratch=_scratch(scratch, build_memory),
+        may_be_empty=vertices is not None,
     )
     rules = BuildRules(directed=directed, weight_type=weight_type, edge_ids=edge_ids, only_vertices=only_vertices)
     rules.check_oneway(oneway_column, "oneway_column")

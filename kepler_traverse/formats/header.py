@@ -89,12 +89,13 @@ def layout_of_rows(
 ) -> TextLayout:
     """Return the layout of a file by its first rows, of which the first may hold the names."""
     data = rows[1:] if header else rows
-    if not header and len(rows) > 2 and len(rows[0]) < len(rows[1]) and all(map(is_plain_integer, rows[0])):
-        if len({len(row) for row in rows[1:]}) == 1:
-            raise EdgeListError(
-                f"{file}: the first line {' '.join(rows[0])[:80]!r} has {several(len(rows[0]), 'value')} and each line below it "
-                f"has {len(rows[1])}; if it counts vertices and edges, delete it"
-            )
+    widths = [len(row) for row in rows]
+    is_narrow = len(rows) > 2 and widths[0] < widths[1] and len(set(widths[1:])) == 1
+    if not header and is_narrow and all(map(is_plain_integer, rows[0])):
+        raise EdgeListError(
+            f"{file}: the first line {' '.join(rows[0])[:80]!r} has {several(widths[0], 'value')} and each line below it "
+            f"has {widths[1]}; if it counts vertices and edges, delete it"
+        )
     # Numbers name nothing.
     positions = 0 if header and not all(map(is_number, names)) else len(names)
     numbers = (name for at, name in enumerate(names) if all(at < len(row) and is_number(row[at]) for row in data))

@@ -19,6 +19,7 @@ from .._arrays import pyarrow
 from ..errors import InputError, one_line, option_text
 from ..runtime.object_stores import local_path
 from ..runtime.regular_files import open_regular
+from .log_tables import refuse_log_table
 
 _DELIMITERS = ",\t;"
 _INTEGER = re.compile(r"[+-]?[0-9]{1,1000}")
@@ -105,6 +106,7 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
     It is a local file or an object of S3, Google Cloud Storage or Azure (``s3://...``). ``what`` the ids are for names them
     in errors and finds the column among several. InputError if it is not sure which, or the file cannot be read.
     """
+    refuse_log_table(path, what)
     with _refused(path, what):
         here = local_path(path)
         with open_regular(here, follow=True) as file:
@@ -163,6 +165,7 @@ def read_vertex_table(path: str | os.PathLike[str], names: list[str]) -> tuple[I
     It is Parquet, or CSV with column names, with a column of ids; ``names`` are columns of attributes. InputError if it
     cannot be read or is no table, has no such column, or an integer of CSV would be rounded.
     """
+    refuse_log_table(path, "vertices")
     with _refused(path, "vertices"):
         table = _table(path, local_path(path), names)
         column = column_of_ids(path, table.schema.names, "vertices")

@@ -221,8 +221,8 @@ def header_doubt(file: DataFile, line: str, what: str = "may be a header or an e
 def refuse_counts(file: DataFile, first: tuple[str, ...], n_below: int, ends: list[Any]) -> None:
     """Raise EdgeListError if the first of all rows could count vertices and edges: ``n m``, or ``n n m`` of a matrix.
 
-    It could if there are so many rows below it (``n_below``), or twice as many, and their vertices are 1..n or 0..n-1. ``ends``: the two
-    columns of ids that were read, of which the first row is that line.
+    It could if there are so many rows below it (``n_below``), or twice as many, and their vertices are 1..n or 0..n-1.
+    ``ends``: the two columns of ids that were read, of which the first row is that line.
     """
     if (
         len(ends[0]) < 2
@@ -238,8 +238,8 @@ def refuse_counts(file: DataFile, first: tuple[str, ...], n_below: int, ends: li
     low, high = min(each["min"] for each in ranges), max(each["max"] for each in ranges)
     if low >= 0 and high < n + min(low, 1):
         raise HeaderDoubtError(
-            f"{file}: the first line {' '.join(first)[:80]!r} may be an edge, or count vertices and edges, as {n_below} rows "
-            f"follow; give {option_text('header', 'no')} if it is an edge, and delete it otherwise"
+            f"{file}: the first line {' '.join(first)[:80]!r} may be an edge, or count vertices and edges, as {n_below} "
+            f"rows follow; give {option_text('header', 'no')} if it is an edge, and delete it otherwise"
         )
 
 

@@ -245,7 +245,7 @@ def _parquet_files(settings: Settings) -> tuple[EdgeColumns, dict[str, np.dtype]
     kinds: dict[str, np.dtype] | None = None
     first = first_empty = None
     for file in find_files(settings.edges, set(endings)):
-        if file.ending not in endings and settings.format != "parquet":
+        if file.table or (file.ending not in endings and settings.format != "parquet"):
             raise InputError(f"{file}: --engine {MG} reads Parquet files; convert the edge list")
         if not file.is_plain_path or file.compression or file.name != file.path:
             raise InputError(f"{file}: --engine {MG} reads plain local files that all workers see; copy it to one")

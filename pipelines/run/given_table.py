@@ -16,6 +16,7 @@ from kepler_traverse.errors import InputError, UnknownVertexError, one_line
 from kepler_traverse.formats.column_names import end_pairs, listed
 from kepler_traverse.formats.files import shown
 from kepler_traverse.formats.ids import detect_delimiter, is_id_table
+from kepler_traverse.formats.log_tables import refuse_log_table
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.pairs import numbers_of_rows, pair_table
 from kepler_traverse.runtime.object_stores import local_path
@@ -39,6 +40,7 @@ def read_given_table(
 
     Raises InputError: the file cannot be read, or ``choose`` refuses its columns.
     """
+    refuse_log_table(path, what)
     try:
         here = local_path(path)
         with open_regular(here, follow=True) as file:

@@ -12,6 +12,7 @@ import numpy as np
 
 from kepler_traverse.errors import InputError, PrecisionError, UnknownVertexError
 from kepler_traverse.formats.ids import integer_id, read_ids, read_vertex_table
+from kepler_traverse.formats.log_tables import refuse_log_table
 from kepler_traverse.graph import Graph, has_vertex
 from kepler_traverse.kinds.opportunities import VERTEX
 
@@ -53,7 +54,11 @@ def numbers_of_ids(graph: Graph, ids: Ids | np.ndarray, role: str, file: str | N
             is_name = file.endswith(".csv") and graph.has_string_ids and not has_vertex(graph, ids[0])
             advice = f" If {ids[0]!r} is the name of its column, give --columns {role}={ids[0]}." if is_name else ""
             raise UnknownVertexError(f"{file}: {error}{advice}") from None
-        if len(ids) == 1 and os.path.splitext(str(ids[0]))[1] and not os.path.exists(ids[0]):
+        name = str(ids[0])
+        if len(ids) == 1 and os.path.isdir(name):
+            refuse_log_table(name, f"{role}s")
+            raise UnknownVertexError(f"{error} There is a folder of that name: name one file in it.") from None
+        if len(ids) == 1 and os.path.splitext(name)[1] and not os.path.exists(name):
             raise UnknownVertexError(f"{error} Nor is there a file of that name.") from None
         raise
 
@@ -72,11 +77,14 @@ def _integer(value: object, role: str) -> int:
     number = integer_id(value) if isinstance(value, str) else value
     if isinstance(number, int) and not isinstance(number, bool):
         return number
-    is_file = os.path.isfile(str(value))
-    raise InputError(
-        f"{role} {value!r} is not a vertex: the ids of this graph are integers; "
-        + ("a file is given alone, in Python as a pathlib.Path" if is_file else "nor is there a file of that name")
-    )
+    if os.path.isdir(str(value)):
+        refuse_log_table(str(value), f"{role}s")
+        advice = "there is a folder of that name: name one file in it"
+    elif os.path.isfile(str(value)):
+        advice = "a file is given alone, in Python as a pathlib.Path"
+    else:
+        advice = "nor is there a file of that name"
+    raise InputError(f"{role} {value!r} is not a vertex: the ids of this graph are integers; {advice}")
 
 
 def _read_values(graph: Graph, settings: Settings, names: list[str]) -> dict[str, Any]:

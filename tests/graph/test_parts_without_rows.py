@@ -139,9 +139,8 @@ def test_parts_of_which_none_has_rows_are_an_error_without_vertices(tmp_path, na
             assert graph.n_edges == 0
 
 
-@pytest.mark.parametrize("weights", [None, WEIGHT])
 @pytest.mark.parametrize("ids", [[1, 2], ["x", "y"]])
-def test_a_filter_that_keeps_nothing_leaves_the_vertices(ids, weights):
+def test_a_filter_that_keeps_nothing_leaves_the_vertices(ids):
     data = {"src": [ids[0]], "dst": [ids[1]], "w": [1]}
     for given in (data, pd.DataFrame(data), pa.table(data)):
         graph = graph_from_edges(given, where="w > 5", vertices=ids)

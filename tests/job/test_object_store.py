@@ -381,3 +381,28 @@ def test_a_store_that_cannot_be_reached_is_an_error_of_one_line(folder, server, 
     server.fail_share = 1.0
     assert run(folder, "s3://bucket/failing") == 2
     assert "s3://bucket/failing" in capsys.readouterr().err.splitlines()[-1]
+
+
+LOGS = {
+    "Delta Lake": ("_delta_log/00000000000000000000.json", b"{}"),
+    "Apache Iceberg": ("metadata/v1.metadata.json", b'{"format-version": 2, "location": "s3://bucket/t"}'),
+    "Apache Hudi": (".hoodie/hoodie.properties", b""),
+}
+
+
+@pytest.mark.parametrize("title", LOGS)
+def test_tables_with_a_log_are_refused_in_a_store(tmp_path, title):
+    name, content = LOGS[title]
+    pd.DataFrame({"src": ["a"], "dst": ["b"]}).to_parquet(tmp_path / "p.parquet")
+    above = f"s3://bucket/{tmp_path.name}"
+    url = f"{above}/table"
+    for at, data in ((name, content), ("day=1/p.parquet", (tmp_path / "p.parquet").read_bytes())):
+        with open_store(url).new_file(at) as file:
+            file.write(data)
+    inside = f"{url}/day=1/p.parquet"
+    for given in (url, f"{url}/", above, inside, f"{url}/day=1", f"{url}/day=*/*.parquet", f"{above}/*"):
+        with pytest.raises(InputError, match=f"a table of {title}"):
+            read_graph(given)
+    (tmp_path / "e.csv").write_text("src,dst\na,b\n")
+    with pytest.raises(InputError, match=f"a table of {title}"):
+        read_graph(tmp_path / "e.csv", vertices=inside)

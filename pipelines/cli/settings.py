@@ -162,6 +162,10 @@ def refuse_unreadable(name: str, path: str | Path) -> None:
     try:
         open_regular(Path(path), follow=True).close()
     except OSError as error:
+        if os.path.isdir(path):
+            from kepler_traverse.formats.log_tables import refuse_log_table  # --help need not import it
+
+            refuse_log_table(path, f"rows of {name}")
         raise UsageError(f"{name} {path}: the file cannot be read: {error.strerror}") from None
 
 

@@ -107,6 +107,10 @@ class EdgeListError(InputError):
         return self.message
 
 
+class EdgeListWarning(UserWarning):
+    """An edge list was read as it is, and something in it may have been meant otherwise: ``graph.report.hints``."""
+
+
 class UnknownVertexError(InputError):
     """A source or target is not a vertex of the graph."""
 

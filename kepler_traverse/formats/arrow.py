@@ -9,7 +9,7 @@ from .._arrays import arrow_types as kinds
 from .._arrays import pyarrow
 from ..errors import EdgeListError
 from .column_names import choose_columns
-from .columns import edge_column, is_number_type, plain_column
+from .columns import edge_column, is_duration_type, is_number_type, plain_column
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, no_rows, read_each
 from .files import DataFile, Where, reading
 from .selection import row_mask, select_rows
@@ -51,7 +51,7 @@ def typed_columns(schema: pyarrow.Schema, options: ReadOptions, file: DataFile) 
     """Choose the columns of a typed file, those of its partitions among them."""
     numeric = {field.name for field in schema if is_number_type(field.type)}
     numeric |= {name for name, value in file.partitions if isinstance(value, int | float)}
-    dates = {field.name for field in schema if kinds.is_temporal(field.type)}
+    dates = {field.name for field in schema if kinds.is_temporal(field.type) and not is_duration_type(field.type)}
     names = [*schema.names, *file.partition_names]
     return choose_columns(names, options, file, numeric=frozenset(numeric), dates=frozenset(dates))
 

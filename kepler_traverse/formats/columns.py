@@ -35,7 +35,53 @@ def edge_column(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pya
         return _ids(column, where, id_type)
     if kinds.is_integer(column.type) or kinds.is_floating(column.type):
         return column.cast(pyarrow.float32()) if kinds.is_float16(column.type) else column
-    raise where.error(f"has type {column.type}; weights must be integers or floats, cast the column first")
+    if is_duration_type(column.type):
+        return in_seconds(column, where)
+    raise where.error(f"has type {column.type}; weights must be integers, floats or durations, cast the column first")
+
+
+def is_duration_type(kind: pyarrow.DataType) -> bool:
+    """Whether a type holds lengths of time."""
+    return bool(kinds.is_duration(kind) or kinds.is_interval(kind))
+
+
+def in_seconds(column: pyarrow.ChunkedArray, where: Where) -> pyarrow.ChunkedArray:
+    """Return durations in seconds: as int64 if all are whole, else as the nearest float64.
+
+    A day of an interval has 24 hours. EdgeListError for one with months, which have no fixed length. There are no nulls.
+    """
+    if kinds.is_duration(column.type):
+        per = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[column.type.unit]
+        seconds, rest = np.divmod(column.cast(pyarrow.int64()).to_numpy(), per)
+    else:
+        per = 10**9
+        months, days, nanoseconds = _parts_of_intervals(column)
+        if months.any():
+            row = int(np.flatnonzero(months)[0])
+            raise where.error(
+                f"has an interval of {months[row]} months, whose length is not fixed; give days or seconds", row
+            )
+        seconds, rest = np.divmod(nanoseconds, per)
+        seconds += 86_400 * days
+    if not rest.any():
+        return pyarrow.chunked_array([pyarrow.array(seconds)])
+    is_exact = np.abs(seconds) < 2**52 // per  # then the units are integers that float64 holds
+    floats = (seconds * per + rest) / per
+    for at in np.flatnonzero(~is_exact).tolist():
+        floats[at] = (int(seconds[at]) * per + int(rest[at])) / per
+    return pyarrow.chunked_array([pyarrow.array(floats)])
+
+
+def _parts_of_intervals(column: pyarrow.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return months, days and nanoseconds of intervals, int64 each."""
+    layout = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])
+    chunks = [
+        np.frombuffer(chunk.buffers()[1], layout, count=len(chunk), offset=chunk.offset * layout.itemsize)
+        for chunk in column.chunks
+        if len(chunk)
+    ]
+    whole = np.concatenate(chunks) if chunks else np.zeros(0, layout)
+    return tuple(whole[name].astype(np.int64) for name in layout.names or ())  # type: ignore[return-value]
 
 
 def plain_column(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:

@@ -92,6 +92,7 @@ class EdgeColumns:
     weight: str | None = None
     unused: tuple[str, ...] = ()  # the other columns
     unused_numbers: tuple[str, ...] = ()  # those of them that hold numbers, as far as that is known
+    unused_dates: tuple[str, ...] = ()  # those that are called as a weight is and hold dates or times, where none is read
     oneway: str | None = None  # the column of directions
     filters: tuple[str, ...] = ()  # columns that the filter reads
     where: str = ""  # the filter, ``""`` without one
@@ -232,7 +233,8 @@ def columns_of_all(columns: list[EdgeColumns]) -> EdgeColumns:
     """The columns of several files that agree: what any of them leaves unused is unused."""
     unused = dict.fromkeys(name for one in columns for name in one.unused)
     numbers = dict.fromkeys(name for one in columns for name in one.unused_numbers)
-    return replace(columns[0], unused=tuple(unused), unused_numbers=tuple(numbers))
+    dates = dict.fromkeys(name for one in columns for name in one.unused_dates)
+    return replace(columns[0], unused=tuple(unused), unused_numbers=tuple(numbers), unused_dates=tuple(dates))
 
 
 def _joined(parts: list[EdgeList], with_rows: list[EdgeList], options: ReadOptions) -> EdgeList:

@@ -87,7 +87,7 @@ def _columns(schema: pyarrow.Schema, file: DataFile, options: ReadOptions) -> Ed
         if role != "weight":
             check_type(kind, where)
         elif kinds.is_nested(kind):
-            raise where.error(f"has type {kind}; weights must be integers or floats")
+            raise where.error(f"has type {kind}; weights must be integers, floats or durations")
     return columns
 
 

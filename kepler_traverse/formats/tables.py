@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +15,7 @@ from .._arrays import arrow_types as kinds
 from .._arrays import extent, get_device, namespace, pyarrow
 from ..errors import EdgeListError, InputError, one_line, option_text
 from .arrow import check_edges, typed_columns
-from .columns import edge_column, list_chunks, plain_column
+from .columns import edge_column, in_seconds, is_duration_type, list_chunks, plain_column
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, no_edges, refuse_absurd_size
 from .files import DataFile, Where
 from .selection import row_mask, select_rows
@@ -434,6 +435,8 @@ def as_column(role: str, value: Any) -> Any:
         value = value.compute()
     if get_device(value) == "cpu":
         value = arguments.arrow(role, value)
+    if role == "weight" and _holds_durations(value):
+        return in_seconds(_without_nulls(role, value), Where(DataFile.named("the edge list"), role, role)).to_numpy()
     if role == "weight" or not _holds_strings(value):
         return arguments.as_array(role, _tensor(role, value))
     return _strings(role, value)
@@ -453,6 +456,33 @@ def _chunked(value: Any) -> pyarrow.ChunkedArray:
         value = value.astype(object)
     array = value if isinstance(value, (pyarrow.Array, pyarrow.ChunkedArray)) else pyarrow.array(value, from_pandas=True)
     return array if isinstance(array, pyarrow.ChunkedArray) else pyarrow.chunked_array([array])
+
+
+def _holds_durations(value: Any) -> bool:
+    """Whether a column holds lengths of time: of NumPy, pandas or Arrow, or a list of those of Python."""
+    if isinstance(value, (list, tuple)):
+        return any(isinstance(item, (datetime.timedelta, np.timedelta64)) for item in value[:1])
+    kind = getattr(value, "type", None)
+    if kind is not None and hasattr(value, "null_count"):
+        return is_duration_type(kind)
+    dtype = getattr(value, "dtype", None)
+    dtype = getattr(dtype, "numpy_dtype", dtype)  # of pandas, with memory of Arrow
+    if get_device(value) == "cuda" or not isinstance(dtype, np.dtype):
+        return False
+    is_object = dtype.kind == "O" and len(value) > 0 and not hasattr(value, "to_arrow")
+    return dtype.kind == "m" or (is_object and isinstance(next(iter(value)), (datetime.timedelta, np.timedelta64)))
+
+
+def _without_nulls(role: str, value: Any) -> Any:
+    try:
+        column = _chunked(value)
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        raise EdgeListError(
+            f"{role} holds durations and other values ({one_line(error)}); convert it", column=role
+        ) from None
+    if column.null_count:
+        raise EdgeListError(f"{role} holds {column.null_count} nulls: drop those rows", column=role)
+    return column
 
 
 def _strings(role: str, value: Any) -> Any:

@@ -54,6 +54,9 @@ class BuildReport:
         Columns that were not read.
     unused_numbers : tuple of str
         Unused columns that are known to hold numbers.
+    hints : tuple of str
+        What in the edge list may have been meant otherwise, a sentence each: an unused column of directions, a weight
+        that may mean "closed". Reading it warned of each (``EdgeListWarning``).
     seconds : dict of str to float
         Seconds to ``read`` the edge list and to ``build`` the graph. Empty for a graph that was not made from files.
         A comparison of two reports ignores this field and the next.
@@ -75,12 +78,13 @@ class BuildReport:
     where: str = ""
     unused_columns: tuple[str, ...] = ()
     unused_numbers: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict, compare=False)
     in_files: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         # A stored graph holds its report as JSON, which has lists but no tuples.
-        for name in ("unused_columns", "unused_numbers"):
+        for name in ("unused_columns", "unused_numbers", "hints"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
     def facts(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from .._arrays import arrow_types as kinds
 from ..errors import EdgeListError, InputError, option_text
 from ..formats import EdgeList
 from ..formats.ids import read_ids
-from ..formats.selection import RowSelection
+from ..formats.selection import RowSelection, settle_letters
 from ..protocols import Ids
 from ..runtime.scratch import Scratch
 from . import Graph
@@ -85,8 +85,9 @@ def make_graph(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildR
     """
     columns = {role: edges.table[role] for role in edges.columns.roles}
     edges = replace(edges, table=None)
-    selection = RowSelection(total=edges.n_rows, kept=edges.kept, directions=edges.directions)
     try:
+        directions = None if edges.directions is None else settle_letters(edges.directions)
+        selection = RowSelection(total=edges.n_rows, kept=edges.kept, directions=directions)
         if edges.kept is not None and not edges.kept.size and vertices is None:
             raise EdgeListError(
                 f"{option_text('where')} is true for none of the {edges.n_rows} rows; give another condition, or "

@@ -14,6 +14,7 @@ from ..formats.selection import RowSelection, make_directions
 from . import Graph
 from .build import graph_from_arrays
 from .edge_list_graph import BuildRules, make_graph, memory_given_back
+from .hints import warn_of_hints, with_hints
 
 _NAMES = ("src", "dst", "weight")
 
@@ -137,12 +138,16 @@ def graph_from_edges(
     if len(edges) == 1 and (columns := tables.column_tuple(edges[0])) is not None:
         edges = columns
     if len(edges) > 1 and tables.is_table(edges[0]) and all(isinstance(name, str) for name in edges[1:]):
-        return _from_table(edges[0], _columns(edges[1:], named), oneway, where, vertices, weighted, rules)
+        graph = _from_table(edges[0], _columns(edges[1:], named), oneway, where, vertices, weighted, rules)
+        warn_of_hints(graph)
+        return graph
     has_own_columns = any(column is not None for column in (weight, oneway)) and not _are_names(*named.values(), oneway)
     if len(edges) == 1 and tables.is_edge_index(edges[0]) and has_own_columns:
         edges = (edges[0][0], edges[0][1])
     elif len(edges) == 1 and (tables.is_table(edges[0]) or _are_names(*named.values())):
-        return _from_table(edges[0], named, oneway, where, vertices, weighted, rules)
+        graph = _from_table(edges[0], named, oneway, where, vertices, weighted, rules)
+        warn_of_hints(graph)
+        return graph
     if where is not None:
         raise InputError("where is for tables and files, whose columns have names; leave the rows out of the columns")
     return _from_columns(_columns(edges, named), oneway, vertices, weighted, rules)
@@ -221,7 +226,7 @@ def _from_table(
         device = "cuda" if in_gpu else "cpu"
         del held
         graph = make_graph(edges.pop(), device, _ids(vertices), rules)  # pop: make_graph can then free the edges early
-    return replace(graph, report=graph.report.with_columns(columns))
+        return with_hints(graph, columns)
 
 
 def _directions(oneway: Any, rows: Any) -> Any:

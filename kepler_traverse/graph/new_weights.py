@@ -15,6 +15,7 @@ from ..cuda import csr_build as csr_on_gpu
 from ..cuda import edge_rows as edge_rows_on_gpu
 from ..errors import DeviceError, EdgeListError, InputError, option_text
 from ..formats.selection import RowSelection
+from ..formats.tables import as_column
 from ..protocols import CsrBackend, EdgeRowsBackend
 from . import Graph
 from .build import WEIGHT_TYPES, checked_weights, no_edge, positions, smallest_weights
@@ -66,7 +67,7 @@ def with_weights(graph: Graph, weight: Any, *, per: str = "row", weight_type: st
             f"the graph does not know its rows: build it with {option_text('edge_ids', True)}, or give one weight per "
             "stored edge, in the order of graph.targets, with per='edge'"
         )
-    weight = arguments.as_array("weight", weight)
+    weight = as_column("weight", weight)
     if get_device(weight) != graph.device:
         raise DeviceError(f"the graph is on {graph.device} and the weights are on {get_device(weight)}; move one of them")
     count, what = (graph.report.rows, "rows of the edge list") if per == "row" else (graph.n_edges, "stored edges")

@@ -16,6 +16,7 @@ from ..runtime.scratch import Scratch
 from . import Graph
 from .build import WEIGHT_TYPES
 from .edge_list_graph import BuildRules, make_graph, memory_given_back
+from .hints import warn_of_hints, with_hints
 
 
 def read_graph(
@@ -175,8 +176,10 @@ def read_graph(
         device = "cpu" if in_files else options.device
         graph = make_graph(edges.pop(), device, vertices, rules)  # pop: make_graph can then free the edges early
     seconds = {"read": read - begun, "build": time.perf_counter() - read}
-    report = replace(graph.report.with_columns(columns), seconds=seconds, in_files=in_files)
-    return replace(graph, report=report).to(options.device)
+    graph = with_hints(graph, columns)
+    graph = replace(graph, report=replace(graph.report, seconds=seconds, in_files=in_files)).to(options.device)
+    warn_of_hints(graph)
+    return graph
 
 
 def _scratch(folder: Any, memory: int | None) -> Scratch | None:

@@ -247,6 +247,7 @@ class Built(TypedDict, total=False):
     where: str
     unused_columns: list[str]
     unused_numbers: list[str]
+    hints: list[str]
 
 
 class GraphFacts(TypedDict):

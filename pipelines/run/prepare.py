@@ -10,6 +10,7 @@ import json
 import math
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,15 @@ import numpy as np
 from kepler_traverse import cuda
 from kepler_traverse._arrays import to_host
 from kepler_traverse.cpu import compile_clock
-from kepler_traverse.errors import CapacityError, DeviceError, HierarchyError, InputError, OutputError, option_text
+from kepler_traverse.errors import (
+    CapacityError,
+    DeviceError,
+    EdgeListWarning,
+    HierarchyError,
+    InputError,
+    OutputError,
+    option_text,
+)
 from kepler_traverse.formats.files import stored_objects
 from kepler_traverse.graph import Graph
 from kepler_traverse.graph.read import read_graph
@@ -391,7 +400,9 @@ def read_edge_list(settings: Settings) -> Graph:
         folder = next(path for path in (cache, *cache.parents) if os.path.isdir(path))
         in_files = {"scratch": folder, "build_memory": limit} if os.access(folder, os.W_OK) else {}
     try:
-        return read_graph(settings.edges, device=settings.device, **read_options(settings), **in_files)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EdgeListWarning)  # the job says these itself, also of a stored graph
+            return read_graph(settings.edges, device=settings.device, **read_options(settings), **in_files)
     except OSError as error:
         if not in_files:
             raise

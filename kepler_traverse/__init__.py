@@ -87,7 +87,7 @@ __all__ = [
 
 # The names of each module, which is imported when one of them is first used: NumPy and Numba take most of a second.
 _NAMES = {
-    "errors": tuple(name for name in __all__ if name.endswith("Error")),
+    "errors": tuple(name for name in __all__ if name.endswith(("Error", "Warning"))),
     "api.path_frames": ("paths",),
     "api.registry": ("strategies",),
     "bfs": ("bfs", "bfs_many", "bfs_pairs", "plan_bfs", "plan_bfs_many"),

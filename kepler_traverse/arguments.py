@@ -20,10 +20,12 @@ from .errors import EdgeListError, InputError, KeplerError, UnknownVertexError, 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60
 _BOOLS = (bool, np.bool_)
+_NAMES_OF_IDS = ("src", "dst", "vertices", "only_vertices", "sources", "targets", "origins", "destinations")
 _FLOATS = (np.float16, np.float32, np.float64)
 _TEXTS = (str, bytes, bytearray)
 _ENDS_AND_WEIGHTS = ("src", "dst", "weight")
-_STRINGS = "strings; convert them to numbers, or all ids of the graph to strings"
+_STRINGS = "strings; convert them to numbers"
+_STRINGS_OF_IDS = f"{_STRINGS}, or all ids of the graph to strings"
 _PANDAS_TYPES_OF_ARROW = ("ArrowDtype", "StringDtype")
 _COLUMN = "an array, a list, a range, a Series or a pyarrow array of numbers"
 
@@ -296,11 +298,16 @@ def as_array(name: str, value: Any) -> Array:
     if array.dtype.kind == "O":
         array = _numbers_in(name, array.tolist())
     if array.dtype.kind in "UST":
-        raise _refused(name, f"must hold numbers, not {_STRINGS}")
+        raise _refused(name, f"must hold numbers, not {_strings_text(name)}")
     if array.dtype.kind not in "iuf":
         what = "vertex ids must be integers" if name in (*_ENDS_AND_WEIGHTS, "vertices") else "its values must be numbers"
         raise _refused(name, f": {'weights must be numbers' if name == 'weight' else what}, not {array.dtype}")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _strings_text(name: str) -> str:
+    """What to do about strings in a column of numbers: only ids may be strings as well."""
+    return _STRINGS_OF_IDS if name in _NAMES_OF_IDS else _STRINGS
 
 
 def size(name: str, values: Any, n: int, per: str) -> Any:
@@ -408,7 +415,7 @@ def _numbers_in(name: str, values: Sequence[Any]) -> np.ndarray:
         values = [v.item() if isinstance(v, _FLOATS) or (isinstance(v, np.generic) and is_integer(v)) else v for v in values]
         row = next((i for i, v in enumerate(values) if type(v) is not int and type(v) is not float), None)
         if row is not None:
-            what = _STRINGS if isinstance(values[row], str) else ""
+            what = _strings_text(name) if isinstance(values[row], str) else ""
             raise _refused(name, f"must hold numbers, not {what or describe(values[row])} (row {row})")
         types = set(map(type, values))
     if float not in types:

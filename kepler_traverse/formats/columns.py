@@ -55,7 +55,7 @@ def in_seconds(column: pyarrow.ChunkedArray, where: Where) -> pyarrow.ChunkedArr
         seconds, rest = np.divmod(column.cast(pyarrow.int64()).to_numpy(), per)
     else:
         per = 10**9
-        months, days, nanoseconds = _parts_of_intervals(column)
+        months, days, nanoseconds = parts_of_intervals(column)
         if months.any():
             row = int(np.flatnonzero(months)[0])
             raise where.error(
@@ -72,7 +72,7 @@ def in_seconds(column: pyarrow.ChunkedArray, where: Where) -> pyarrow.ChunkedArr
     return pyarrow.chunked_array([pyarrow.array(floats)])
 
 
-def _parts_of_intervals(column: pyarrow.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def parts_of_intervals(column: pyarrow.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return months, days and nanoseconds of intervals, int64 each."""
     layout = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])
     chunks = [
@@ -137,9 +137,11 @@ def type_for_all(pieces: list[pyarrow.ChunkedArray], places: list[Where]) -> pya
     if all(text):
         return pyarrow.large_string()
     if any(text):
-        odd = next(i for i, piece in enumerate(pieces) if piece.type != pieces[0].type)
+        is_text = [not (kinds.is_integer(piece.type) or kinds.is_floating(piece.type)) for piece in pieces]
+        odd = next(i for i, text in enumerate(is_text) if text != is_text[0])
         raise places[odd].error(
-            f"has type {pieces[odd].type}, but {pieces[0].type} in {places[0].file}; files read together must agree"
+            f"has type {pieces[odd].type}, but {pieces[0].type} in {places[0].file}; files read together must all hold "
+            "integers, or all strings"
         )
     kind = np.result_type(*(piece.type.to_pandas_dtype() for piece in pieces))
     if kind.kind == "f" and all(kinds.is_integer(piece.type) for piece in pieces):
@@ -302,6 +304,8 @@ class IdText(_TextColumn):
             advice = f"{option_text('id_type', 'string')} takes ids as they are written"
             if self.numbered:
                 advice = "vertices of this format are integers from 1"
+            elif re.fullmatch(r"[+-]?[0-9]+\.0*", strings[bad].as_py()):
+                advice = "write ids without a point, as 123 and 123.0 would be two ids (pandas: column.astype('Int64'))"
             elif self.plain:
                 advice = f"the first row looked like integers; {advice}"
             raise self.where.error(f"has {_shown(strings[bad])}, which is not an integer; {advice}", self.rows + bad)

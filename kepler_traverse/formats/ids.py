@@ -81,7 +81,8 @@ class IdFile:
                 value = number
             ids.append(str(value) if strings else value)
         if not ids:
-            raise InputError(f"{self.path}: the file of {self.what} is empty; give one vertex id per line")
+            how = "one vertex id per line" if self.is_text else "a vertex id in each row"
+            raise InputError(f"{self.path}: the file of {self.what} is empty; give {how}")
         return ids
 
     def _name_of_line(self, at: int, line: str, is_vertex: Callable[[str], bool]) -> str | None:

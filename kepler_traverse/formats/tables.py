@@ -26,6 +26,8 @@ TABLES = (
 )
 _ROLES = ("src", "dst", "weight")
 _STREAM = "__arrow_c_stream__"
+_LONG_UNITS = ("m", "h", "D", "W")  # of durations of NumPy, which pyarrow does not take
+_TIME_UNITS = (*_LONG_UNITS, "s", "ms", "us", "ns")
 
 
 def is_table(value: Any) -> bool:
@@ -42,6 +44,27 @@ def is_table(value: Any) -> bool:
     if is_edge_index(value) or _has_edge_index(value) or getattr(value, "ndim", 1) == 2:
         return True
     return isinstance(value, (list, tuple)) and len(value) > 0 and isinstance(value[0], (list, tuple))
+
+
+def listed_rows(value: Any) -> Any:
+    """Return the rows of an iterator, of a set, or of a list of rows of another package, as a list of tuples.
+
+    Structured arrays become mappings of their columns. Any other value is returned as it is, an iterator as a list.
+    """
+    names = getattr(getattr(value, "dtype", None), "names", None)
+    if names and getattr(value, "ndim", 0) == 1:
+        return {name: value[name] for name in names}
+    if isinstance(value, (str, bytes, list, tuple, range, Mapping)) or is_table(value) or hasattr(value, "dtype"):
+        return value
+    if any(hasattr(value, name) for name in ("nodes", "adj", "vs", "read", "to_pylist", "__arrow_c_stream__")):
+        return value  # a graph, whose items are vertices; a file; a column
+    is_iterator = hasattr(value, "__next__")
+    if not (is_iterator or (hasattr(value, "__len__") and hasattr(value, "__iter__"))):
+        return value
+    rows = list(value)
+    if rows and all(isinstance(row, (tuple, list)) for row in rows):
+        return [tuple(row) for row in rows]
+    return rows if is_iterator else value
 
 
 def is_sparse(value: Any) -> bool:
@@ -461,7 +484,7 @@ def _chunked(value: Any) -> pyarrow.ChunkedArray:
 def _holds_durations(value: Any) -> bool:
     """Whether a column holds lengths of time: of NumPy, pandas or Arrow, or a list of those of Python."""
     if isinstance(value, (list, tuple)):
-        return any(isinstance(item, (datetime.timedelta, np.timedelta64)) for item in value[:1])
+        return len(value) > 0 and all(isinstance(item, datetime.timedelta) for item in value)
     kind = getattr(value, "type", None)
     if kind is not None and hasattr(value, "null_count"):
         return is_duration_type(kind)
@@ -470,10 +493,17 @@ def _holds_durations(value: Any) -> bool:
     if get_device(value) == "cuda" or not isinstance(dtype, np.dtype):
         return False
     is_object = dtype.kind == "O" and len(value) > 0 and not hasattr(value, "to_arrow")
-    return dtype.kind == "m" or (is_object and isinstance(next(iter(value)), (datetime.timedelta, np.timedelta64)))
+    is_of_python = is_object and isinstance(next(iter(value)), datetime.timedelta)
+    return is_of_python or (dtype.kind == "m" and np.datetime_data(dtype)[0] in _TIME_UNITS)
 
 
 def _without_nulls(role: str, value: Any) -> Any:
+    dtype = getattr(value, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind == "m" and np.datetime_data(dtype)[0] in _LONG_UNITS:
+        seconds = np.asarray(value).astype("timedelta64[s]")
+        if not np.array_equal(seconds.astype(dtype), np.asarray(value), equal_nan=True):
+            raise EdgeListError(f"{role} holds durations beyond int64 in seconds", column=role)
+        value = seconds
     try:
         column = _chunked(value)
     except (pyarrow.ArrowException, TypeError, ValueError) as error:

@@ -254,11 +254,10 @@ def detect_id_type(file: DataFile, columns: EdgeColumns, names: list[str], row: 
             values[role] = row[names.index(name)].strip()
     for role, value in values.items():
         if _NUMBER.fullmatch(value) and not re.fullmatch(r"[+-]?[0-9]+", value):
-            raise Where(file, role, columns.roles[role]).error(
-                f"has {value[:40]!r}, which is not an integer; {option_text('id_type', 'string')} takes ids as they are "
-                "written",
-                0,
-            )
+            advice = f"{option_text('id_type', 'string')} takes ids as they are written"
+            if re.fullmatch(r"[+-]?[0-9]+\.0*", value):
+                advice = "write ids without a point, as 123 and 123.0 would be two ids (pandas: column.astype('Int64'))"
+            raise Where(file, role, columns.roles[role]).error(f"has {value[:40]!r}, which is not an integer; {advice}", 0)
     return "int64" if all(is_plain_integer(value) for value in values.values()) else "string"
 
 

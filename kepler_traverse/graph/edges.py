@@ -135,6 +135,8 @@ def graph_from_edges(
     rules.check_oneway(oneway, "oneway")
     weighted = None if weighted is None else arguments.flag("weighted", weighted)
     named = {"src": src, "dst": dst, "weight": weight}
+    if len(edges) == 1:
+        edges = (tables.listed_rows(edges[0]),)
     if len(edges) == 1 and (columns := tables.column_tuple(edges[0])) is not None:
         edges = columns
     if len(edges) > 1 and tables.is_table(edges[0]) and all(isinstance(name, str) for name in edges[1:]):
@@ -204,6 +206,8 @@ def _from_table(
     if isinstance(table, (list, tuple)) and not isinstance(oneway, str):
         directions, oneway = _directions(oneway, table), None  # edges without names, beside a column of its own
     for name, value in {**names, "oneway": oneway}.items():
+        if arguments.is_integer(value):
+            raise InputError(f"{name} must be the name of a column of the table, as text: give {name}={str(value)!r}")
         if value is not None:
             arguments.text(name, value, "the name of a column of the table")
     with options_spelled(_argument_text), memory_given_back():

@@ -10,7 +10,7 @@ from typing import Any
 from .. import arguments, cuda
 from ..errors import DeviceError, InputError, option_text
 from ..formats import ReadOptions, read_edges
-from ..formats.tables import is_table, read_table
+from ..formats.tables import is_table, listed_rows, read_table
 from ..runtime.memory import available_memory
 from ..runtime.scratch import Scratch
 from . import Graph
@@ -129,6 +129,11 @@ def read_graph(
     >>> read_graph(folder / "edges.csv", device="cpu")
     <Graph: 3 vertices, 2 stored edges, directed, integer weights, cpu>
     """
+    if hasattr(paths, "read") and not isinstance(paths, os.PathLike):
+        name = getattr(paths, "name", None)
+        advice = f"give its path, {name!r}" if isinstance(name, str) else "give the path of a file, or a table of its rows"
+        raise InputError(f"paths is an open file; {advice}")
+    paths = listed_rows(paths)
     in_memory = is_table(paths)
     if not in_memory:
         paths = arguments.list_paths("paths", paths)

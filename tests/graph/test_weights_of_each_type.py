@@ -96,6 +96,7 @@ DURATIONS = {
     "pandas with memory of Arrow": lambda: pd.Series(pd.to_timedelta(MINUTES, unit="min")).astype("duration[ns][pyarrow]"),
     "pandas objects": lambda: pd.Series([datetime.timedelta(minutes=m) for m in MINUTES], dtype=object),
     "numpy": lambda: np.array(MINUTES, "timedelta64[m]").astype("timedelta64[s]"),
+    "numpy, minutes": lambda: np.array(MINUTES, "timedelta64[m]"),
     "arrow": lambda: pa.array([60 * m for m in MINUTES], pa.duration("s")),
     "interval": lambda: pa.array([pa.MonthDayNano([0, 0, 60 * m * 10**9]) for m in MINUTES]),
     "list": lambda: [datetime.timedelta(minutes=m) for m in MINUTES],

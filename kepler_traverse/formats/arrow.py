@@ -13,6 +13,7 @@ from .columns import edge_column, is_duration_type, is_number_type, plain_column
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, no_rows, read_each
 from .files import DataFile, Where, reading
 from .selection import row_mask, select_rows
+from .sizes import require_arrow, require_plain
 
 FILE_MAGIC = b"ARROW1"
 FEATHER_V1_MAGIC = b"FEA1"
@@ -81,6 +82,8 @@ def check_edges(
     ``first`` is the number in the file of its first row.
     """
     table.validate(full=True)
+    for column in table.columns:
+        require_plain(file, column)
     if table.num_rows == 0:
         raise no_rows(file, columns)
 
@@ -115,10 +118,13 @@ def _open(file: DataFile) -> Any:
         raise EdgeListError(f"{file}: Feather version 1 is not supported; write it again as version 2 (Arrow IPC)")
     if start.startswith(FILE_MAGIC):
         source.seek(0)
-        return pyarrow.ipc.open_file(source)
+        batches = pyarrow.ipc.open_file(source)
+        require_arrow(file, source, batches.num_record_batches, begin=8)
+        return batches
     # A stream cut between two batches reads as a shorter stream without an error, so its end must be there.
     source.seek(max(0, size - len(END_OF_STREAM)))
     if source.read(len(END_OF_STREAM)) != END_OF_STREAM:
         raise EdgeListError(f"{file}: neither an Arrow file nor a whole Arrow stream; it may be cut short")
+    require_arrow(file, source, None, begin=0)
     source.seek(0)
     return pyarrow.ipc.open_stream(source)

@@ -20,6 +20,7 @@ from ..errors import InputError, one_line, option_text
 from ..runtime.object_stores import local_path
 from ..runtime.regular_files import open_regular
 from .log_tables import refuse_log_table
+from .sizes import require_parquet_at
 
 _DELIMITERS = ",\t;"
 _INTEGER = re.compile(r"[+-]?[0-9]{1,1000}")
@@ -124,6 +125,7 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
             return _ids_of_column(path, what, table[column_of_ids(path, table.schema.names, what)])
         with pyarrow.parquet.ParquetFile(here) as parquet:
             chosen = column_of_ids(path, parquet.schema_arrow.names, what)
+            require_parquet_at(here, str(path), [chosen])
             return _ids_of_column(path, what, parquet.read(columns=[chosen]).column(0))
 
 
@@ -182,6 +184,7 @@ def read_vertex_table(path: str | os.PathLike[str], names: list[str]) -> tuple[I
 def _table(path: str | os.PathLike[str], here: str, attributes: Sequence[str] = ()) -> pyarrow.Table:
     with open_regular(here, follow=True) as file:
         if file.read(4) == b"PAR1":
+            require_parquet_at(here, str(path))
             return pyarrow.parquet.read_table(here)
     if not is_id_table(here, "vertices"):
         raise InputError(

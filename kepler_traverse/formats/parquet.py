@@ -13,6 +13,7 @@ from .arrow import check_edges, edges_of_batches, typed_columns
 from .columns import check_type
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, columns_of_all, no_rows, read_each
 from .files import DataFile, Where, reading
+from .sizes import require_parquet
 
 # Fewer are decoded on the host and copied to the GPU in less time than cuDF takes to import. On the host of an H200 16.8
 # million rows take 0.40 s with pyarrow and the copy, and 1.58 s with cuDF; almost all of the latter is its import. The bound
@@ -54,6 +55,7 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
         if not facts.num_rows:
             raise no_rows(file, columns)
         names = [name for name in columns.read if name not in file.partition_names]
+        require_parquet(file, source, names, whole=options.scratch is None)
         if options.scratch is not None:
             few = {"buffer_size": _PAGES_AT_ONCE, "pre_buffer": False}  # bytes in memory
             with pyarrow.parquet.ParquetFile(source, page_checksum_verification=True, **few) as parquet:

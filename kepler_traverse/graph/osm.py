@@ -112,7 +112,8 @@ def from_osm(path: str | os.PathLike[str], mode: str = "drive", weight: str = "m
         street: motorway 110 km/h, trunk 90, primary 65, secondary 55, tertiary 45, unclassified 40, residential 30, service
         15, living_street 10; slip roads 60 to 35. A bike goes at 15 km/h (track 12, path 10), and at 12 where
         ``bicycle=yes`` opens another street; against a one-way street where ``oneway:bicycle=no``, or ``cycleway``,
-        ``cycleway:left``, ``cycleway:right`` or ``cycleway:both`` is ``opposite``, ``opposite_lane`` and so on. One walks at 4.8 km/h, on steps at 2.4, in both directions. Streets that are
+        ``cycleway:left``, ``cycleway:right`` or ``cycleway:both`` is ``opposite``, ``opposite_lane`` and so on. One
+        walks at 4.8 km/h, on steps at 2.4, in both directions. Streets that are
         closed to the mode by their tags of access, parking aisles and driveways (to drive), areas, and what is not built
         are left out.
     weight : {"milliseconds", "millimetres"}

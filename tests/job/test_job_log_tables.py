@@ -1,6 +1,9 @@
 """A job whose edges are a table with a log, and the doors of its other tables, which refuse one."""
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import read_graph
@@ -47,3 +50,17 @@ def test_a_table_of_a_finished_run_is_read_by_its_log(tmp_path, table):
     names = {"src_column": "source", "dst_column": "vertex", "weight_column": "distance"}
     expected = read_graph(pd.read_parquet(out), **names)
     assert read_graph(out, **names).fingerprint == expected.fingerprint
+
+
+@pytest.mark.parametrize("flag", ["--sources", "--pairs", "--vertices"])
+def test_tables_of_a_job_that_stand_for_gigabytes_are_refused(tmp_path, capsys, flag):
+    codes = np.zeros(20_000, np.int32)
+    names = {"--pairs": ("src", "dst")}.get(flag, ("vertex",))
+    long = pa.DictionaryArray.from_arrays(codes, pa.array(["x" * 2**20]))
+    pq.write_table(pa.table(dict.fromkeys(names, long)), tmp_path / "t.parquet", compression="zstd", store_schema=False)
+    (tmp_path / "e.csv").write_text("src,dst,weight\na,b,1\nb,c,2\n")
+    sources = [] if flag in ("--sources", "--pairs") else ["--sources", "a"]
+    assert run(tmp_path / "e.csv", flag, tmp_path / "t.parquet", *sources, "--output", tmp_path / "o") == 2
+    said = capsys.readouterr().err
+    assert "t.parquet: its" in said
+    assert "GiB or more" in said

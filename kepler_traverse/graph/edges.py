@@ -57,14 +57,16 @@ def graph_from_edges(
     *edges : table, or src, dst and optionally weight
         A table is a data frame of pandas, GeoPandas, polars, cuDF or Dask; a pyarrow table, record batch or reader; a
         relation of DuckDB; any object with ``__arrow_c_stream__`` or ``__dataframe__``; a mapping of columns; a square
-        sparse matrix of SciPy or CuPy; a list of ``(src, dst)`` or ``(src, dst, weight)``; an array or tensor
+        sparse matrix of SciPy or CuPy; a list or an iterator of ``(src, dst)`` or ``(src, dst, weight)``; a structured
+        array; an array or tensor
         ``edge_index`` of shape (2, n_edges), also with ``weight=``; or a ``Data`` of PyTorch Geometric. Named levels of a
         data frame's index are columns. Names of columns may follow the table in place of ``src=`` and so on.
         A column of ids has shape (n_edges,) and holds integers or strings: arrays of NumPy or CuPy, tensors, lists,
         ranges, Series, pyarrow arrays. ``(src, dst, weight)`` may also be one tuple.
         What is in GPU memory and has integer ids gives a graph on the GPU, everything else a graph on the CPU.
     src, dst, weight : str or column, optional
-        With a table, names of its columns. Without one, the columns. Weights are finite numbers. Distances of integer
+        With a table, names of its columns. Without one, the columns. Weights are finite numbers, or durations, which are
+        seconds. Distances of integer
         weights are exact integers. Those of float weights are sums rounded from left to right.
     directed : bool
         False: each row is an edge in both directions.
@@ -82,11 +84,13 @@ def graph_from_edges(
         ``false`` or another column, ``in (...)``, ``is null``, ``is not null``; ``and``, ``or``, ``not`` and parentheses
         combine them. A column alone must hold booleans. Names that are no words stand in backticks. Dates are compared
         with text such as ``'2026-01-31'``. A comparison with a missing value is neither true nor false, and only rows
-        are read for which the whole is true.
+        are read for which the whole is true. Times of day are compared with ``'07:30'``, durations with seconds or
+        ``'00:10:00'``.
     oneway : str or column, optional
-        Which rows are edges in one direction: True, 1, ``"yes"`` or ``"true"`` from src to dst only; False, 0, ``"no"`` or
-        ``"false"`` in both directions; -1, ``"-1"`` or ``"reverse"`` from dst to src only, as OpenStreetMap writes them,
-        in any case. Other values and missing ones are refused. The graph is directed. The name of a column of a table;
+        Which rows are edges in one direction: True, 1, ``"yes"``, ``"true"``, ``"forward"`` or ``"FT"`` from src to dst
+        only; False, 0, ``"no"``, ``"false"`` or ``"both"`` in both directions; -1, ``"-1"``, ``"reverse"``, ``"backward"``
+        or ``"TF"`` from dst to src only, in any case. Or F, B and T in capitals, if one is B. Other values and missing
+        ones are refused. The graph is directed. The name of a column of a table;
         beside columns, a list of edges or an ``edge_index`` a column of its own.
     only_vertices : sequence of ids, optional
         The vertices of the graph: edges are kept if both ends are among them. Each must be a vertex of the edges that

@@ -65,8 +65,9 @@ def read_graph(
         which columns were used and which were not.
     weighted : bool, optional
         True: there must be a weight column. False: read none. None: read one if it is named or found.
-    format : {"auto", "parquet", "csv", "snap", "matrix_market", "dimacs", "arrow"}
-        ``"auto"`` goes by the ending, also before ``.gz``, ``.bz2`` and ``.zst``.
+    format : {"auto", "parquet", "csv", "snap", "matrix_market", "dimacs", "arrow", "delta", "iceberg"}
+        ``"auto"`` goes by the ending, also before ``.gz``, ``.bz2`` and ``.zst``, and takes a folder with the log of Delta
+        Lake or Iceberg for a table, whose live rows are read by deltalake or pyiceberg.
     header : {"auto", "yes", "no"}
         Whether the first line of a CSV file or of SNAP text holds names. ``"auto"`` decides only where there is no doubt.
     delimiter : str, optional

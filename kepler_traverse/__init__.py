@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         CertificateError,
         DeviceError,
         EdgeListError,
-        EdgeListWarning,
         ForkError,
         FrontierOverflowError,
         HierarchyError,
@@ -47,7 +46,6 @@ __all__ = [
     "CertificateError",
     "DeviceError",
     "EdgeListError",
-    "EdgeListWarning",
     "ForkError",
     "FrontierOverflowError",
     "Graph",
@@ -87,7 +85,7 @@ __all__ = [
 
 # The names of each module, which is imported when one of them is first used: NumPy and Numba take most of a second.
 _NAMES = {
-    "errors": tuple(name for name in __all__ if name.endswith(("Error", "Warning"))),
+    "errors": tuple(name for name in __all__ if name.endswith("Error")),
     "api.path_frames": ("paths",),
     "api.registry": ("strategies",),
     "bfs": ("bfs", "bfs_many", "bfs_pairs", "plan_bfs", "plan_bfs_many"),

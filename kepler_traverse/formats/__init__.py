@@ -65,12 +65,11 @@ def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeLi
     chosen = FORMATS if format == "auto" else (by_name[format],)
     files = find_files(paths, {ending for entry in chosen for ending in entry.endings})
     entry = chosen[0] if len(chosen) == 1 else _detect_format(files)
-    other = next((file for file in files if file.table != (entry.name if not entry.endings else "")), None)
-    if other is not None:
-        what = (
-            f"a table of {LOG_FORMATS[other.table].title}" if other.table else f"no table of {LOG_FORMATS[entry.name].title}"
-        )
-        raise EdgeListError(f"{other}: it is {what}; leave {option_text('format')} out")
+    table = "" if entry.endings else entry.name
+    unlike = next((file for file in files if file.table != table), None)
+    if unlike is not None:
+        what = f"no table of {LOG_FORMATS[table].title}" if table else f"a table of {LOG_FORMATS[unlike.table].title}"
+        raise EdgeListError(f"{unlike}: it is {what}; leave {option_text('format')} out")
     for name, unset in (("header", "auto"), ("delimiter", None)):
         if getattr(options, name) != unset and name not in entry.takes:
             other = f", or give {option_text('format', 'csv')}" if entry.name == "snap" else ""

@@ -31,7 +31,7 @@ _WIDTHS = {
 _ROWS_AT_ONCE = 1 << 16
 
 
-def room_for(file: DataFile | None) -> int:
+def find_limit(file: DataFile | None) -> int:
     """Return the bytes that a file may unpack to; for a table in memory, the memory that is left."""
     left = available_memory("cpu")
     soft = resource.getrlimit(resource.RLIMIT_AS)[0]
@@ -43,9 +43,9 @@ def room_for(file: DataFile | None) -> int:
     return max(min(left, max(_FREELY, _MAX_RATIO * file.filesystem.size(file.path))), 0)
 
 
-def require_room(file: DataFile, nbytes: int, room: int) -> None:
+def require_memory(file: DataFile, nbytes: int, limit: int) -> None:
     """Raise EdgeListError if a file unpacks to more than it may, or CapacityError if there is not so much memory."""
-    if nbytes <= room:
+    if nbytes <= limit:
         return
     size = file.filesystem.size(file.path) if file.filesystem is not None else 0
     if size and nbytes > max(_FREELY, _MAX_RATIO * size):
@@ -54,7 +54,7 @@ def require_room(file: DataFile, nbytes: int, room: int) -> None:
             "plain table does; is it damaged? Write it again without compression if it is right"
         )
     raise CapacityError(
-        f"{file}: its rows unpack to {in_units(nbytes)} or more, and {in_units(room)} of memory are left; free some, or "
+        f"{file}: its rows unpack to {in_units(nbytes)} or more, and {in_units(limit)} of memory are left; free some, or "
         "read the file on a machine that has more"
     )
 
@@ -67,21 +67,21 @@ def require_parquet(file: DataFile, source: Any, names: Sequence[str], *, whole:
     source.seek(0)
     facts = pyarrow.parquet.read_metadata(source)
     groups = [facts.row_group(at) for at in range(facts.num_row_groups)]
-    chunks = [[chunk for chunk in _chunks_of(group) if chunk.path_in_schema in names] for group in groups]
+    chunks = [[chunk for chunk in _each_chunk(group) if chunk.path_in_schema in names] for group in groups]
     every = [chunk for group in chunks for chunk in group if chunk.physical_type == "BYTE_ARRAY"]
     # pyarrow makes no dictionary of texts that share their beginnings.
     texts = sorted({chunk.path_in_schema for chunk in every} - {each.path_in_schema for each in every if _is_shared(each)})
-    room, needed = room_for(file), 0
+    limit, needed = find_limit(file), 0
     source.seek(0)
     with pyarrow.parquet.ParquetFile(source, read_dictionary=texts, pre_buffer=False) as parquet:
         for at, group in enumerate(chunks):
             needed = needed if whole else 0
             for chunk in group:
                 needed += chunk.num_values * _WIDTHS[chunk.physical_type]
-                require_room(file, max(needed, chunk.total_uncompressed_size), room)
+                require_memory(file, max(needed, chunk.total_uncompressed_size), limit)
                 if chunk.physical_type == "BYTE_ARRAY":
-                    needed += _bytes_of_text(parquet, at, chunk, room - needed)
-                    require_room(file, needed, room)
+                    needed += _bytes_of_text(parquet, at, chunk, limit - needed)
+                    require_memory(file, needed, limit)
     source.seek(0)
 
 
@@ -101,27 +101,27 @@ def _is_shared(chunk: Any) -> bool:
     return any(encoding.startswith("DELTA") for encoding in chunk.encodings)
 
 
-def _chunks_of(group: Any) -> Iterator[Any]:
+def _each_chunk(group: Any) -> Iterator[Any]:
     return map(group.column, range(group.num_columns))
 
 
-def _bytes_of_text(parquet: Any, group: int, chunk: Any, room: int) -> int:
-    """Return a bound of the bytes of the texts of a column in a row group: a simple one if there is room for that."""
+def _bytes_of_text(parquet: Any, group: int, chunk: Any, limit: int) -> int:
+    """Return a bound of the bytes of the texts of a column in a row group: a simple one if that is below the limit."""
     name, unpacked = chunk.path_in_schema, int(chunk.total_uncompressed_size)
     rows, longest = _ROWS_AT_ONCE, 0
     if _is_shared(chunk):
         longest = unpacked  # a text may be long by the beginning that it shares with the one before
-        rows = max(1, min(rows, room // (4 * max(longest, 1))))
+        rows = max(1, min(rows, limit // (4 * max(longest, 1))))
     elif chunk.has_dictionary_page:  # which comes with the first value
         column = next(parquet.iter_batches(1, row_groups=[group], columns=[name])).column(0)
         longest = int(_lengths(column.dictionary).max(initial=0)) if kinds.is_dictionary(column.type) else unpacked
     bound = unpacked + chunk.num_values * longest
-    if bound <= room or not longest:
+    if bound <= limit or not longest:
         return bound
     total = 0
     for batch in parquet.iter_batches(rows, row_groups=[group], columns=[name]):
         total += size_of_texts(batch.column(0))
-        if total > room:
+        if total > limit:
             break
     return total
 
@@ -152,7 +152,7 @@ def require_plain(file: DataFile, column: Any) -> None:
     kind = column.type.value_type if kinds.is_dictionary(column.type) else column.type
     is_text = kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind)
     if is_text and (kinds.is_dictionary(column.type) or kinds.is_string_view(kind)):
-        require_room(file, size_of_texts(column), room_for(file))
+        require_memory(file, size_of_texts(column), find_limit(file))
 
 
 def require_arrow(file: DataFile, source: Any, n_batches: int | None, begin: int) -> None:
@@ -160,7 +160,7 @@ def require_arrow(file: DataFile, source: Any, n_batches: int | None, begin: int
 
     ``n_batches``: of a file, as its footer says. ``begin``: where its messages do.
     """
-    room, needed, found = room_for(file), 0, 0
+    limit, needed, found = find_limit(file), 0, 0
     source.seek(begin)
     messages = pyarrow.ipc.MessageReader.open_stream(source)
     while True:
@@ -171,7 +171,7 @@ def require_arrow(file: DataFile, source: Any, n_batches: int | None, begin: int
         if message.type in ("record batch", "dictionary"):
             found += message.type == "record batch"
             needed += _unpacked_size(message)
-            require_room(file, needed, room)
+            require_memory(file, needed, limit)
     if n_batches is not None and n_batches > found:
         raise EdgeListError(f"{file}: its footer lists {n_batches} batches, and it holds {found}; it is damaged")
 

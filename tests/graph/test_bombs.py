@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import numpy as np
@@ -15,6 +14,7 @@ from kepler_traverse import graph_from_edges, read_graph
 from kepler_traverse.errors import CapacityError, EdgeListError
 from kepler_traverse.formats import sizes
 from tests.support.edge_files import zstd
+from tests.support.processes import ran
 
 MIB = 1 << 20
 ROWS = 20_000
@@ -125,9 +125,7 @@ for path in sys.argv[2:]:
 
 
 def outcomes(paths, limit=LIMIT):
-    child = subprocess.run(
-        [sys.executable, "-c", CHILD, str(limit), *map(str, paths)], capture_output=True, text=True, timeout=300, check=False
-    )
+    child = ran([sys.executable, "-c", CHILD, limit, *paths])
     assert child.returncode == 0, child.stderr[-2000:]
     return child.stdout.splitlines()
 

@@ -119,6 +119,12 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
                     raise ValueError("it is no UTF-8 text; save it as UTF-8")
                 # Not by splitlines: other signs that end a line may stand in an id.
                 lines = [line.removesuffix("\r") for line in data.decode("utf-8-sig").split("\n")]
+                if Path(path).suffix.lower() == ".csv" and lines[0].strip(' "') == "0" and any(lines[1:]):
+                    raise InputError(
+                        f"{path}: the first line of the file of {what} is 0, which may be an id, or the header that pandas "
+                        f"writes over a column without a name; call the file .txt if it is an id, or write "
+                        f"{_COLUMNS[what][0]!r} in its place"
+                    )
                 return IdFile(str(path), what, lines, is_text=True)
         if data != b"PAR1":
             table = _table(path, here)

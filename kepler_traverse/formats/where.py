@@ -345,7 +345,7 @@ def _compared(name: str, sign: str, values: tuple[Any, ...], table: Any) -> Any:
         values = tuple(_date(value, column, shown(name)) for value in values)
     elif kind in ("times of day", "durations"):
         values = tuple(_units(value, column, kind, shown(name)) for value in values)
-        column = _integers_of(column)
+        column = _in_units(column)
     elif kind == "booleans" and sign not in ("==", "!=", "in"):
         raise _WrongColumnError(f"column {shown(name)} is {column.type}, which {sign} does not order")
     elif kinds.is_floating(column.type):
@@ -442,7 +442,7 @@ def _units(value: Any, column: Any, kind: str, name: str) -> Fraction:
     return (-seconds if match["sign"] else seconds) * per
 
 
-def _integers_of(column: Any) -> Any:
+def _in_units(column: Any) -> Any:
     """Return times of day and durations in their units, those of intervals in nanoseconds."""
     if not kinds.is_interval(column.type):
         narrow = kinds.is_time32(column.type)
@@ -469,5 +469,5 @@ def _compared_columns(name: str, sign: str, other_name: str, table: Any) -> Any:
     elif kind == "text":
         column, other = column.cast(pyarrow.large_string()), other.cast(pyarrow.large_string())
     elif kind in ("times of day", "durations"):
-        column, other = _integers_of(column), _integers_of(other)
+        column, other = _in_units(column), _in_units(other)
     return compute.call_function(_COMPARISONS[sign][1], [column, other])

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from kepler_traverse import graph_from_edges, read_graph
-from kepler_traverse.errors import EdgeListError
+from kepler_traverse.errors import EdgeListError, InputError
 
 FORMATS = {".csv": ",", ".tsv": "\t", ".txt": " ", ".edges": "\t", ".csv.gz": ",", ".csv with ;": ";"}
 
@@ -100,6 +100,7 @@ PLAIN = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:column '0' has one value")  # of the star
 @pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("ending", [".txt", ".edges"])
 def test_lists_that_plainly_begin_with_an_edge_are_read(tmp_path, ending, name):
@@ -121,3 +122,14 @@ def test_words_over_a_column_of_numbers_are_asked_about(tmp_path):
     path.write_text("4,1,minutes\n5,6,1\n6,7,2\n")
     with pytest.raises(EdgeListError, match="header='yes'"):
         read_graph(path, weighted=False)
+
+
+@pytest.mark.parametrize("what", ["vertices", "only_vertices"])
+def test_the_default_header_over_one_column_of_ids_is_asked_about(tmp_path, what):
+    edges = tmp_path / "e.csv"
+    edges.write_text("src,dst\n0,5\n5,6\n")
+    pd.Series([5, 6]).to_csv(tmp_path / "ids.csv", index=False)
+    with pytest.raises(InputError, match=r"ids\.csv: the first line .* is 0, which may be an id, or the header"):
+        read_graph(edges, **{what: tmp_path / "ids.csv"})
+    (tmp_path / "ids.txt").write_text("0\n5\n6\n")
+    assert read_graph(edges, **{what: tmp_path / "ids.txt"}).n_vertices == 3

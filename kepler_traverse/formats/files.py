@@ -166,6 +166,8 @@ def find_files(paths: Any, endings: set[str]) -> list[DataFile]:
     paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not paths:
         raise EdgeListError("no edge list was given; name at least one file, folder or pattern")
+    if "" in map(os.fspath, paths):
+        raise EdgeListError("paths holds an empty text, which names no file; the current folder is '.'")
     return _typed_partitions([file for path in paths for file in _expand(os.fspath(path), endings)])
 
 

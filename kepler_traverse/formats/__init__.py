@@ -65,11 +65,7 @@ def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeLi
     chosen = FORMATS if format == "auto" else (by_name[format],)
     files = find_files(paths, {ending for entry in chosen for ending in entry.endings})
     entry = chosen[0] if len(chosen) == 1 else _detect_format(files)
-    table = "" if entry.endings else entry.name
-    unlike = next((file for file in files if file.table != table), None)
-    if unlike is not None:
-        what = f"no table of {LOG_FORMATS[table].title}" if table else f"a table of {LOG_FORMATS[unlike.table].title}"
-        raise EdgeListError(f"{unlike}: it is {what}; leave {option_text('format')} out")
+    _refuse_unlike_tables(files, entry)
     for name, unset in (("header", "auto"), ("delimiter", None)):
         if getattr(options, name) != unset and name not in entry.takes:
             other = f", or give {option_text('format', 'csv')}" if entry.name == "snap" else ""
@@ -78,6 +74,15 @@ def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeLi
         in_files = entry.in_parts and not options.reads_more and _bytes_to_build(files, entry) > options.scratch.memory
         options = replace(options, device="cpu") if in_files else replace(options, scratch=None)
     return entry.read(files, options)
+
+
+def _refuse_unlike_tables(files: list[DataFile], entry: Format) -> None:
+    """Raise EdgeListError for a table with a log that is to be read in another format, and for a file as such a table."""
+    table = "" if entry.endings else entry.name
+    unlike = next((file for file in files if file.table != table), None)
+    if unlike is not None:
+        what = f"no table of {LOG_FORMATS[table].title}" if table else f"a table of {LOG_FORMATS[unlike.table].title}"
+        raise EdgeListError(f"{unlike}: it is {what}; leave {option_text('format')} out")
 
 
 def _bytes_to_build(files: list[DataFile], entry: Format) -> int:

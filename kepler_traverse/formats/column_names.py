@@ -100,12 +100,17 @@ def choose_columns(
             column="weight",
         )
     columns = replace(columns, **_more_columns(names, options, file, columns))
-    known_columns = {*columns.roles.values(), *(columns.more if options.names_columns else [columns.oneway])}
-    unused = [name for name in dict.fromkeys(names) if name not in known_columns]
+    unused_dates = tuple(dated) if weight is None and options.weighted is None else ()
+    return replace(_with_unused(columns, names, options, numeric), unused_dates=unused_dates)
+
+
+def _with_unused(columns: EdgeColumns, names: list[str], options: ReadOptions, numeric: frozenset[str]) -> EdgeColumns:
+    """Add the columns that are not used."""
+    known = {*columns.roles.values(), *(columns.more if options.names_columns else [columns.oneway])}
+    unused = [name for name in dict.fromkeys(names) if name not in known]
     # A data frame's index is no column that anyone gave.
     numbers = [name for name in unused if name in numeric and not name.startswith("__")]
-    unused_dates = tuple(name for name in dated if weight is None and options.weighted is None)
-    return replace(columns, unused=tuple(unused), unused_numbers=tuple(numbers), unused_dates=unused_dates)
+    return replace(columns, unused=tuple(unused), unused_numbers=tuple(numbers))
 
 
 def _refuse_dates(dated: list[str], options: ReadOptions, file: DataFile) -> None:

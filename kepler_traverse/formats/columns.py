@@ -128,17 +128,21 @@ def _ids(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pyarrow.Ch
         raise where.error(f"does not fit {option_text('id_type', id_type)} ({error}); take a wider type") from None
 
 
+def _is_text_type(kind: pyarrow.DataType) -> bool:
+    return not (kinds.is_integer(kind) or kinds.is_floating(kind))
+
+
 def type_for_all(pieces: list[pyarrow.ChunkedArray], places: list[Where]) -> pyarrow.DataType:
     """Return the type that holds the columns of several files."""
     types = {piece.type for piece in pieces}
     if len(types) == 1:
         return types.pop()
-    text = [not (kinds.is_integer(kind) or kinds.is_floating(kind)) for kind in types]
+    text = list(map(_is_text_type, types))
     if all(text):
         return pyarrow.large_string()
     if any(text):
-        is_text = [not (kinds.is_integer(piece.type) or kinds.is_floating(piece.type)) for piece in pieces]
-        odd = next(i for i, text in enumerate(is_text) if text != is_text[0])
+        is_text = list(map(_is_text_type, (piece.type for piece in pieces)))
+        odd = is_text.index(not is_text[0])
         raise places[odd].error(
             f"has type {pieces[odd].type}, but {pieces[0].type} in {places[0].file}; files read together must all hold "
             "integers, or all strings"

@@ -262,13 +262,17 @@ def stored_objects(url: str, endings: set[str] | None = None) -> list[StoredObje
         named = root is None or endings is None or DataFile.named(each.url).ending in endings
         if named and not any(map(_is_hidden, below)):
             objects.append(each)
-    for folder, form in tables_in_listing([each.url for each in below_url]):
-        inside = next((each.url for each in objects if each.url.startswith(f"{folder}/") and may_be_data(each.url)), None)
-        if inside is not None:
-            raise unread_error(folder, form, " from an object store")
+    _refuse_listed_tables([each.url for each in below_url], [each.url for each in objects])
     if not objects:
         raise EdgeListError(f"{url}: " + ("no object matches this pattern" if is_pattern else "no such object or folder"))
     return objects
+
+
+def _refuse_listed_tables(urls: list[str], chosen: list[str]) -> None:
+    """Refuse tables whose logs are among the objects of a listing and whose files are chosen; InputError."""
+    for folder, form in tables_in_listing(urls):
+        if any(url.startswith(f"{folder}/") and may_be_data(url) for url in chosen):
+            raise unread_error(folder, form, " from an object store")
 
 
 def _refuse_table_above(url: str) -> None:

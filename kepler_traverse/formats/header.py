@@ -39,7 +39,8 @@ def holds_names(
         return True if is_decided else None
     numbers = [is_number(value) for value in first[:2]]
     if any(numbers) or could_be_numbered(first):
-        return None if is_decided or _could_name_columns(rows, in_snap, below_comments) else False
+        is_sure = not is_decided and not _could_name_columns(rows, in_snap, below_comments)
+        return False if is_sure else None
     return True if is_decided else None
 
 
@@ -58,20 +59,30 @@ def _could_name_columns(rows: list[list[str]], in_snap: bool, below_comments: bo
     first, *below = [[value.strip() for value in row] for row in rows]
     if could_be_numbered(first):
         return True
-    if len(first) < 2 or not all(len(value) <= 18 and value.isdecimal() and is_plain_integer(value) for value in first):
+    if len(first) < 2 or not all(map(_is_count, first)):
         return False
     numbers = [int(value) for value in first]
     is_run = numbers == list(range(numbers[0], numbers[0] + len(numbers)))
-    has_next = any(set(first[:2]) & set(row[:2]) for row in below[:1])
-    is_known = has_next or any(set(first[:2]) & set(row[:2]) for row in below)
     if is_run and numbers[0] == 0:
-        is_pair_of_snap = in_snap and len(numbers) == 2
-        return not is_pair_of_snap or not (below_comments or has_next or not below)
-    are_years = numbers[0] >= _YEARS[0] and numbers[-1] <= _YEARS[1] and numbers == sorted(set(numbers))
-    if not below or not (are_years or (is_run and len(numbers) > 2)):
+        is_edge_of_snap = below_comments or not below or _share_vertex(first, below[0])
+        return not (in_snap and len(numbers) == 2 and is_edge_of_snap)
+    if not below or not (_are_years(numbers) or (is_run and len(numbers) > 2)):
         return False
+    is_known = any(_share_vertex(first, row) for row in below)
     are_fractions = all("." in "".join(row[2:3]) for row in below)
     return not is_known or (is_run and are_fractions)
+
+
+def _is_count(value: str) -> bool:
+    return len(value) <= 18 and value.isdecimal() and is_plain_integer(value)
+
+
+def _are_years(numbers: list[int]) -> bool:
+    return numbers[0] >= _YEARS[0] and numbers[-1] <= _YEARS[1] and numbers == sorted(set(numbers))
+
+
+def _share_vertex(row: list[str], other: list[str]) -> bool:
+    return not set(row[:2]).isdisjoint(other[:2])
 
 
 def has_words_over_numbers(rows: list[list[str]]) -> bool:

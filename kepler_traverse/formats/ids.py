@@ -82,9 +82,12 @@ class IdFile:
                 value = number
             ids.append(str(value) if strings else value)
         if not ids:
-            how = "one vertex id per line" if self.is_text else "a vertex id in each row"
-            raise InputError(f"{self.path}: the file of {self.what} is empty; give {how}")
+            raise self._empty_error()
         return ids
+
+    def _empty_error(self) -> InputError:
+        how = "one vertex id per line" if self.is_text else "a vertex id in each row"
+        return InputError(f"{self.path}: the file of {self.what} is empty; give {how}")
 
     def _name_of_line(self, at: int, line: str, is_vertex: Callable[[str], bool]) -> str | None:
         """The id in a line: without the blanks around it; None for a comment. A vertex of the very name comes first."""
@@ -119,12 +122,7 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
                     raise ValueError("it is no UTF-8 text; save it as UTF-8")
                 # Not by splitlines: other signs that end a line may stand in an id.
                 lines = [line.removesuffix("\r") for line in data.decode("utf-8-sig").split("\n")]
-                if Path(path).suffix.lower() == ".csv" and lines[0].strip(' "') == "0" and any(lines[1:]):
-                    raise InputError(
-                        f"{path}: the first line of the file of {what} is 0, which may be an id, or the header that pandas "
-                        f"writes over a column without a name; call the file .txt if it is an id, or write "
-                        f"{_COLUMNS[what][0]!r} in its place"
-                    )
+                _refuse_header(path, what, lines)
                 return IdFile(str(path), what, lines, is_text=True)
         if data != b"PAR1":
             table = _table(path, here)
@@ -133,6 +131,15 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
             chosen = column_of_ids(path, parquet.schema_arrow.names, what)
             require_parquet_at(here, str(path), [chosen])
             return _ids_of_column(path, what, parquet.read(columns=[chosen]).column(0))
+
+
+def _refuse_header(path: str | os.PathLike[str], what: str, lines: list[str]) -> None:
+    """Refuse a CSV file of ids whose first line may be the header that pandas writes over a column without a name."""
+    if Path(path).suffix.lower() == ".csv" and lines[0].strip(' "') == "0" and any(lines[1:]):
+        raise InputError(
+            f"{path}: the first line of the file of {what} is 0, which may be an id, or the header that pandas writes over "
+            f"a column without a name; call the file .txt if it is an id, or write {_COLUMNS[what][0]!r} in its place"
+        )
 
 
 @contextmanager

@@ -93,12 +93,9 @@ def make_graph(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildR
                 f"{option_text('where')} is true for none of the {edges.n_rows} rows; give another condition, or "
                 f"{option_text('vertices')} for a graph without edges"
             )
-        if not edges.n_rows and vertices is not None and getattr(columns["src"], "type", None) == pyarrow.null():
+        if vertices is not None and getattr(columns["src"], "type", None) == pyarrow.null():  # without rows
             columns, vertices = _typed_like(columns, vertices)
-        if _are_strings(columns["src"]) != _are_strings(columns["dst"]):
-            ends = ", ".join(f"{role} holds {'strings' if _are_strings(columns[role]) else 'integers'}" for role in ENDS)
-            how = f"{option_text('id_type', 'string')} takes both as strings"
-            raise EdgeListError(f"one end is an integer, the other a string ({ends}); {how}")
+        _refuse_mixed_ends(columns)
         if isinstance(vertices, str | os.PathLike):
             vertices = read_ids(vertices, "vertices").ids(_are_strings(columns["src"]))
         scratch = edges.scratch
@@ -122,6 +119,13 @@ def make_graph(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildR
         )
     except EdgeListError as error:
         raise _placed(error, edges) from None
+
+
+def _refuse_mixed_ends(columns: dict[str, Any]) -> None:
+    if _are_strings(columns["src"]) != _are_strings(columns["dst"]):
+        ends = ", ".join(f"{role} holds {'strings' if _are_strings(columns[role]) else 'integers'}" for role in ENDS)
+        how = f"{option_text('id_type', 'string')} takes both as strings"
+        raise EdgeListError(f"one end is an integer, the other a string ({ends}); {how}")
 
 
 def _typed_like(columns: dict[str, Any], vertices: Any) -> tuple[dict[str, Any], Ids]:

@@ -139,8 +139,7 @@ def graph_from_edges(
     rules.check_oneway(oneway, "oneway")
     weighted = None if weighted is None else arguments.flag("weighted", weighted)
     named = {"src": src, "dst": dst, "weight": weight}
-    if len(edges) == 1:
-        edges = (tables.listed_rows(edges[0]),)
+    edges = tuple(map(tables.listed_rows, edges[:1])) + edges[1:]
     if len(edges) == 1 and (columns := tables.column_tuple(edges[0])) is not None:
         edges = columns
     if len(edges) > 1 and tables.is_table(edges[0]) and all(isinstance(name, str) for name in edges[1:]):

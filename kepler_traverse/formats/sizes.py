@@ -29,6 +29,7 @@ _WIDTHS = {
     **{"BYTE_ARRAY": 4, "FIXED_LEN_BYTE_ARRAY": 16},
 }
 _ROWS_AT_ONCE = 1 << 16
+_TEXT_AT_ONCE = 1 << 20  # bytes
 
 
 def find_limit(file: DataFile | None) -> int:
@@ -94,6 +95,17 @@ def require_parquet_at(path: str, name: str, columns: Sequence[str] | None = Non
         if columns is None:
             columns = pyarrow.parquet.read_metadata(source).schema.names
         require_parquet(file, source, columns)
+
+
+def require_text_at(path: str, name: str) -> None:
+    """Refuse a compressed text of this host that unpacks to an absurd size, which ``DataFile.open_stream`` bounds."""
+    import fsspec
+
+    file = DataFile(fsspec.filesystem("file"), path, name)
+    if file.compression:
+        with file.open_stream() as text:
+            while text.read(_TEXT_AT_ONCE):
+                pass
 
 
 def _is_shared(chunk: Any) -> bool:

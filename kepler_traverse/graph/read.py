@@ -130,10 +130,7 @@ def read_graph(
     >>> read_graph(folder / "edges.csv", device="cpu")
     <Graph: 3 vertices, 2 stored edges, directed, integer weights, cpu>
     """
-    if hasattr(paths, "read") and not isinstance(paths, os.PathLike):
-        name = getattr(paths, "name", None)
-        advice = f"give its path, {name!r}" if isinstance(name, str) else "give the path of a file, or a table of its rows"
-        raise InputError(f"paths is an open file; {advice}")
+    _refuse_open_file(paths)
     paths = listed_rows(paths)
     in_memory = is_table(paths)
     if not in_memory:
@@ -186,6 +183,13 @@ def read_graph(
     graph = replace(graph, report=replace(graph.report, seconds=seconds, in_files=in_files)).to(options.device)
     warn_of_hints(graph)
     return graph
+
+
+def _refuse_open_file(paths: Any) -> None:
+    if hasattr(paths, "read") and not isinstance(paths, os.PathLike):
+        name = getattr(paths, "name", None)
+        advice = f"give its path, {name!r}" if isinstance(name, str) else "give the path of a file, or a table of its rows"
+        raise InputError(f"paths is an open file; {advice}")
 
 
 def _scratch(folder: Any, memory: int | None) -> Scratch | None:

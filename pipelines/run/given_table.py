@@ -17,7 +17,7 @@ from kepler_traverse.formats.column_names import end_pairs, listed
 from kepler_traverse.formats.files import shown
 from kepler_traverse.formats.ids import detect_delimiter, is_id_table
 from kepler_traverse.formats.log_tables import refuse_log_table
-from kepler_traverse.formats.sizes import require_parquet_at
+from kepler_traverse.formats.sizes import require_parquet_at, require_text_at
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.pairs import numbers_of_rows, pair_table
 from kepler_traverse.runtime.object_stores import local_path
@@ -51,6 +51,7 @@ def read_given_table(
                 names = _chosen(path, what, parquet.schema_arrow.names, choose)
                 require_parquet_at(here, path)
                 return parquet.read(), names
+        require_text_at(here, path)
         parse = csv.ParseOptions(delimiter=detect_delimiter(here))
         with csv.open_csv(here, parse_options=parse) as reader:
             names = _chosen(path, what, reader.schema.names, choose)

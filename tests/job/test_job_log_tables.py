@@ -1,5 +1,7 @@
 """A job whose edges are a table with a log, and the doors of its other tables, which refuse one."""
 
+import gzip
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -64,3 +66,10 @@ def test_tables_of_a_job_that_stand_for_gigabytes_are_refused(tmp_path, capsys, 
     said = capsys.readouterr().err
     assert "t.parquet: its" in said
     assert "GiB or more" in said
+
+
+def test_a_compressed_table_that_unpacks_without_end_is_refused(tmp_path, capsys):
+    (tmp_path / "p.csv.gz").write_bytes(gzip.compress(b"src,dst\n" + b"a,b\n" * (1 << 23)))
+    (tmp_path / "e.csv").write_text("src,dst,weight\na,b,1\nb,c,2\n")
+    assert run(tmp_path / "e.csv", "--pairs", tmp_path / "p.csv.gz", "--output", tmp_path / "o") == 2
+    assert "unpacks to more than 200 times its size" in capsys.readouterr().err

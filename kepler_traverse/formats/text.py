@@ -218,22 +218,25 @@ def header_doubt(file: DataFile, line: str, what: str = "may be a header or an e
     )
 
 
+def could_count(first: tuple[str, ...], n_below: int) -> bool:
+    """Whether a first line could count vertices and edges, by the number of rows below it."""
+    if len(first) < 2 or not all(len(value) <= 18 and is_plain_integer(value) for value in first):
+        return False
+    n, *counts = map(int, first)
+    is_head = len(counts) == 1 or (len(counts) == 2 and counts[0] == n)
+    return is_head and counts[-1] in (n_below, n_below / 2)
+
+
 def refuse_counts(file: DataFile, first: tuple[str, ...], n_below: int, ends: list[Any]) -> None:
     """Raise EdgeListError if the first of all rows could count vertices and edges: ``n m``, or ``n n m`` of a matrix.
 
     It could if there are so many rows below it (``n_below``), or twice as many, and their vertices are 1..n or 0..n-1.
     ``ends``: the two columns of ids that were read, of which the first row is that line.
     """
-    if (
-        len(ends[0]) < 2
-        or not all(is_plain_integer(value) for value in first)
-        or not all(kinds.is_integer(end.type) for end in ends)
-    ):
+    are_integers = all(kinds.is_integer(end.type) for end in ends)
+    if len(ends[0]) < 2 or not are_integers or not could_count(first, n_below):
         return
-    n, *counts = (int(value[:20]) for value in first)
-    is_head = len(counts) == 1 or (len(counts) == 2 and counts[0] == n)
-    if not is_head or counts[-1] not in (n_below, n_below / 2):
-        return
+    n = int(first[0])
     ranges = [compute.min_max(end.slice(1)).as_py() for end in ends]
     low, high = min(each["min"] for each in ranges), max(each["max"] for each in ranges)
     if low >= 0 and high < n + min(low, 1):

@@ -22,7 +22,7 @@ from ..runtime.memory import available_memory
 from .files import DataFile
 
 _FREELY = 1 << 28  # bytes that any file may unpack to
-_MAX_RATIO = 1000  # of unpacked bytes to those of the file, beyond that
+_MAX_RATIO = 200  # of unpacked bytes to those of the file, beyond that
 # Bytes per value in memory, of texts beside their characters.
 _WIDTHS = {
     **{"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 8, "FLOAT": 4, "DOUBLE": 8},

@@ -130,15 +130,15 @@ def _graph(settings: Settings, hash_weights: bool) -> Any:
 
     from kepler_traverse._arrays import namespace, to_host
     from kepler_traverse.errors import InputError
-    from kepler_traverse.graph.read import read_graph
 
     from .comparison import hashed_weights
+    from .run.reading import read_and_say
 
     options = read_options(settings)
     if settings.algorithm == "bfs":
         options["weight_column"] = None
     options["weighted"] &= not hash_weights
-    graph: Any = read_graph(settings.edges, device=settings.device, **options)
+    graph: Any = read_and_say(settings.edges, device=settings.device, **options)
     if settings.algorithm == "bfs":
         return graph
     xp = namespace(graph.offsets)

@@ -16,7 +16,7 @@ import numpy as np
 
 from kepler_traverse import Graph, arguments, graph_from_edges
 from kepler_traverse.errors import InputError, KeplerError, options_spelled, several
-from kepler_traverse.formats.tables import is_table
+from kepler_traverse.formats.tables import is_table, listed_rows
 from kepler_traverse.multi_source.outputs import ALL, given_sources, source_numbers
 from kepler_traverse.runtime.display import html_table, in_units
 from kepler_traverse.runtime.object_stores import URL
@@ -326,6 +326,7 @@ def _listed(ids: Any) -> list[Any]:
 def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[str]]:
     """Return the graph of ``edges``, or None and the paths of an edge list; take its options from the values."""
     is_graph = isinstance(edges, Graph)
+    edges = edges if is_graph else listed_rows(edges)
     listed = edges if isinstance(edges, (list, tuple)) else [edges]
     if not is_graph and listed and all(isinstance(path, (str, os.PathLike)) for path in listed):
         return None, [os.fsdecode(path) for path in arguments.list_paths("edges", edges)]

@@ -10,7 +10,6 @@ import json
 import math
 import os
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -26,7 +25,6 @@ from kepler_traverse.cpu import compile_clock
 from kepler_traverse.errors import (
     CapacityError,
     DeviceError,
-    EdgeListWarning,
     HierarchyError,
     InputError,
     OutputError,
@@ -60,6 +58,7 @@ from .geometry import check_geometry
 from .graph_cache import cached_graph, found_graph, local_cache, put_graph
 from .memory_plan import DISTANCES_AT_ONCE, Sizing, sources_per_part
 from .question import read_question, read_vertices
+from .reading import without_warnings
 from .source_columns import by_partition
 from .strategy_choice import StrategyChoice
 
@@ -400,8 +399,7 @@ def read_edge_list(settings: Settings) -> Graph:
         folder = next(path for path in (cache, *cache.parents) if os.path.isdir(path))
         in_files = {"scratch": folder, "build_memory": limit} if os.access(folder, os.W_OK) else {}
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", EdgeListWarning)  # the job says these itself, also of a stored graph
+        with without_warnings():  # the job says these itself, also of a stored graph
             return read_graph(settings.edges, device=settings.device, **read_options(settings), **in_files)
     except OSError as error:
         if not in_files:

@@ -10,7 +10,7 @@ import pytest
 
 from kepler_traverse import graph_from_edges, load_graph, read_graph, save_graph
 from kepler_traverse.errors import EdgeListError, EdgeListWarning
-from pipelines import batch_sources
+from pipelines import batch_sources, extremes
 from tests.support.jobs import manifest_of
 
 ROADS = {"from": [1, 2, 3], "to": [2, 3, 4], "minutes": [1, 5, 2]}
@@ -119,6 +119,14 @@ def test_the_job_says_it_in_one_line_and_its_report_keeps_it(tmp_path, capsys):
     (hint,) = manifest_of(tmp_path / "o")["graph"]["built"]["hints"]
     assert "'oneway' is not used" in hint
     assert "is not used, and no row" in (tmp_path / "o" / "_report.html").read_text()
+
+
+def test_other_programs_say_it_in_one_line(tmp_path, capsys):
+    pd.DataFrame({**ROADS, "oneway": ["no", "yes", "no"]}).to_csv(tmp_path / "e.csv", index=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert extremes.main([str(tmp_path / "e.csv"), "--result", "top-closeness", "--k", "2", "--device", "cpu"]) == 0
+    assert capsys.readouterr().err.count("'oneway' is not used") == 1
 
 
 ONEWAY = {

@@ -58,7 +58,7 @@ def rows(request):
     return pa.table({"src": src, "dst": dst, "weight": r.integers(0, 9, N_ROWS)})
 
 
-@pytest.mark.parametrize("empty", [None, 0, 1, 3])
+@pytest.mark.parametrize("empty", [None, 1, *(pytest.param(at, marks=pytest.mark.exhaustive) for at in (0, 3))])
 @pytest.mark.parametrize("name", WRITERS)
 def test_rows_in_another_order_and_in_parts_are_the_same_graph(tmp_path, rows, name, empty):
     ending, write = WRITERS[name]

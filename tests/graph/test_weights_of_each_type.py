@@ -47,7 +47,7 @@ TYPED = {
     "null": pa.nulls(3),
 }
 NUMBERS = [name for name in TYPED if name.startswith(("int", "uint", "float", "dictionary", "duration"))]
-NAMES = ("weight", "travel_time", "duration", "length_m", "minutes")
+NAMES = ("weight", "travel_time", "minutes")
 
 
 def each_way(table, tmp_path):

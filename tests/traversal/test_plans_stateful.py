@@ -1,0 +1,364 @@
+"""Plans that serve many groups: each result is that of a fresh plan, whatever the plan has searched before.
+
+A machine of rules keeps one plan and asks it for groups of other sizes, with target lists of uneven length, while calls
+between them stop early, fail or are interrupted. The oracle is another plan per question, which searches from one source
+after another on a CPU.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import hypothesis
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+
+from kepler_traverse._arrays import make_offsets, to_host
+from kepler_traverse.auto.choice import Choice
+from kepler_traverse.bfs import REGISTRY as BFS
+from kepler_traverse.cpu import threads
+from kepler_traverse.errors import CapacityError, StrategyError
+from kepler_traverse.kinds.pairs import frame_of_pairs, pair_table
+from kepler_traverse.kinds.records import Asked
+from kepler_traverse.kinds.result_kinds import PLAIN, RESULT_KINDS
+from kepler_traverse.multi_source.entry_points import check_options
+from kepler_traverse.multi_source.outputs import ResultForm, loads_frame
+from kepler_traverse.search.frames import frames_on
+from kepler_traverse.search.query import TargetLists
+from kepler_traverse.search.strategy import Shape
+from kepler_traverse.sssp import REGISTRY as SSSP
+from tests.support import tiers
+from tests.support.devices import FIRST, frames_on_pandas, on_a_device, running
+from tests.support.failures import failing_allocation
+from tests.support.graphs import build, lattice, path, rmat
+
+REGISTRIES = {"bfs": BFS, "sssp": SSSP}
+
+# --- graphs: more than 128 vertices, a multiple of which is the pitch of distances on a GPU -------------------------------
+
+ROWS = {
+    "lattice": (lattice(12, 40), False),
+    "power law": (rmat(8, 4, seed=3), True),
+    # Searches from the ends have more levels than int8 holds, and longer sums.
+    "path": ([*path(190), *((v, v + 1) for v in range(300, 320))], False),
+}
+WEIGHTS = {
+    "integers": lambda rng, n: rng.integers(1, 50, n),
+    "floats": lambda rng, n: rng.exponential(1.0, n).astype(np.float32),
+    # Sums of 64 or more edges need float64, or int64: so some sources of a path need them.
+    "wide": lambda rng, n: 2**18 - rng.integers(0, 2, n),
+    "huge": lambda rng, n: 2**47 - rng.integers(0, 2, n),
+}
+
+
+@cache
+def graph_of(rows: str, weights: str):
+    edges, directed = ROWS[rows]
+    graph = build(edges, WEIGHTS[weights](np.random.default_rng(7), len(edges)), directed=directed)
+    for metric in ("hops", "weights") if weights == "integers" and rows == "lattice" else ():
+        graph.hierarchy(metric)
+    return graph
+
+
+# --- questions -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A result kind with options, as its calls have them."""
+
+    result: str
+    options: dict[str, Any] = field(default_factory=dict)
+    algorithms: tuple[str, ...] = ("bfs", "sssp")
+    targets: bool = False
+    pairs: bool = False
+    takes_limit: bool = True
+
+
+def _values(n: int) -> dict[str, np.ndarray]:
+    return {"jobs": np.arange(n) % 7, "area": np.arange(n) / 8}
+
+
+KINDS = {
+    "distances": Kind("distances"),
+    "distances at targets": Kind("distances", targets=True),
+    "distances or null": Kind("distances", {"unreached": "null"}),
+    "predecessors": Kind("predecessors"),
+    "predecessors at targets": Kind("predecessors", targets=True),
+    "matrix": Kind("matrix"),
+    "matrix of targets": Kind("matrix", targets=True),
+    "summary": Kind("summary"),
+    "levels": Kind("levels", algorithms=("bfs",)),
+    "targets": Kind("targets", targets=True),
+    "reachable": Kind("reachable"),
+    "nearest targets": Kind("nearest_targets", {"k": 2}, targets=True),
+    "opportunities": Kind("opportunities", {"cutoffs": [2, 20], "values": _values}, takes_limit=False),
+    "within": Kind("within", {"cutoffs": [3, 30]}, takes_limit=False),
+    "isochrones": Kind("isochrones", {"cutoffs": [3, 30]}, takes_limit=False),
+    "flows": Kind("flows", targets=True),
+    "flows of vertices": Kind("flows", {"of": "vertices"}),
+    "betweenness": Kind("betweenness"),
+    "betweenness of edges": Kind("betweenness", {"of": "edges"}, targets=True),
+    "pairs": Kind("pairs", pairs=True),
+    "flows of pairs": Kind("flows", {"of": "edges"}, pairs=True),
+    "paths": Kind("paths", pairs=True, takes_limit=False),
+}
+LIMITS = {"bfs": [0, 3, 40], "sssp": [0, 12, 2.0**24, 2**50]}
+MIXED = "mixed"  # of strategies: the one of each group is chosen at random
+STRATEGIES = {
+    ("bfs", "cpu"): ["short_search", "bit_parallel", "source_per_thread", "hierarchy_sweep", "one_at_a_time", MIXED],
+    ("bfs", "cuda"): ["short_search", "bit_parallel", "source_per_block", "one_at_a_time", MIXED],
+    ("sssp", "cpu"): ["short_search", "near_far_per_thread", "hierarchy_sweep", "one_at_a_time", MIXED],
+    ("sssp", "cuda"): ["short_search", "source_per_block", "source_per_lane", "hierarchy_sweep", "one_at_a_time", MIXED],
+}
+
+
+class Asker:
+    """A plan for one kind of question, which answers for any sources."""
+
+    def __init__(self, graph, algorithm: str, kind: Kind, strategy: str, n_sources: int, limit, targets: np.ndarray | None):
+        registry, self.result = REGISTRIES[algorithm], RESULT_KINDS[kind.result]
+        self.graph, self.algorithm, self.kind, self.targets = graph, algorithm, kind, targets
+        given = {name: value(graph.n_vertices) if callable(value) else value for name, value in kind.options.items()}
+        self._given = given
+        known = {} if kind.pairs else {"targets": targets}
+        self.options = PLAIN if kind.pairs else check_options(self.result, graph, algorithm, given, **known)
+        limit = limit if self.options.limit is None else self.options.limit
+        # On the harness no kernel surveys the depth of the graph.
+        weight = 0 if graph.weights is None else graph.weights.dtype.itemsize
+        shape = Shape(graph.n_vertices, graph.n_edges, graph.directed, 40, graph.targets.dtype.itemsize, weight)
+        self.plan = registry.plan_multi_source(
+            graph,
+            n_sources=n_sources,
+            result=kind.result,
+            strategy="auto" if strategy == MIXED else strategy,
+            limit=limit,
+            targets=None if targets is None else graph.ids_at(targets),
+            forms=self.result.reads if self.options.unreached == "omit" else (),
+            shape=shape if graph.device == "cuda" else None,
+            has_target_lists=kind.pairs,
+            targets_per_source=20.0 if kind.pairs else None,
+            **({} if kind.pairs else self.options.of_query(targets)),
+        )
+
+    def groups(self, sources: np.ndarray, ends: list[np.ndarray] | None):
+        """The groups of some sources, each with ends of its own if the kind is of pairs."""
+        return self.plan.iter_groups(sources, None if ends is None else lists_of(ends))
+
+    def answer(self, sources: np.ndarray, ends: list[np.ndarray] | None) -> Any:
+        """The result, in host memory."""
+        graph, kind = self.graph, self.kind
+        if not kind.pairs:
+            form = ResultForm(self.plan, self.result, self.targets, frames_on(graph.device), self.options)
+            return form.make(self.groups(sources, None), sources, np.arange(sources.size))
+        table = pair_table(np.repeat(sources, [each.size for each in ends]), np.concatenate(ends))
+        if kind.result == "flows":
+            options = check_options(self.result, graph, self.algorithm, self._given, pairs=table)
+            of = {"graph": graph, "algorithm": self.algorithm, "query": self.plan.query, "options": options}
+            loads = self.result.make_loads(Asked(kind=self.result, pairs=table, **of))
+            return loads_frame(loads, self.plan.iter_groups(table.sources, table.lists), frames_on(graph.device))
+        without, options = {"pairs": ("pair", PLAIN), "paths": ("source", PLAIN_PATHS)}[kind.result]
+        return frame_of_pairs(kind.result, self.plan, table, without, options)
+
+
+PLAIN_PATHS = RESULT_KINDS["paths"].options_class(edges=False)
+
+
+def lists_of(ends: list[np.ndarray]) -> TargetLists:
+    return TargetLists(make_offsets(np.array([each.size for each in ends])), np.concatenate(ends).astype(np.int64))
+
+
+def require_equal(found: Any, expected: Any) -> None:
+    """Raise unless two results are equal in each bit and each type."""
+    if isinstance(expected, pd.DataFrame):
+        pd.testing.assert_frame_equal(found, expected, check_exact=True, check_column_type=False)
+    else:
+        found = to_host(found)
+        assert found.dtype == expected.dtype
+        assert found.tobytes() == expected.tobytes()
+
+
+# --- what comes between ------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def chosen_at_random(seed: int):
+    """Let plans choose the strategy and the size of each group at random."""
+    draw = random.Random(seed)
+
+    def choose(self, _current, left):
+        name = draw.choice(sorted(self._groups))
+        return name, draw.randint(1, min(self._groups[name], left, 30))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Choice, "next", choose)
+        yield
+
+
+@contextmanager
+def interrupted(after: int):
+    """Interrupt the calling thread after some of the loops that it shares with others."""
+    left, run = after, threads.on_each
+
+    def on_each(*args, **options):
+        nonlocal left
+        run(*args, **options)
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threads, "on_each", on_each)
+        yield
+
+
+def in_another_thread(call: Callable[[], Any]) -> Any:
+    """Return what a call returns in a thread of its own; its error is raised here."""
+    found: list[Any] = []
+
+    def run() -> None:
+        try:
+            found.append((call(), None))
+        except BaseException as error:
+            found.append((None, error))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    result, error = found[0]
+    if error is not None:
+        raise error
+    return result
+
+
+class Plans(RuleBasedStateMachine):
+    """One plan, what is asked of it, and what disturbs it."""
+
+    device = "cpu"
+
+    @initialize(data=st.data())
+    def make_plan(self, data):
+        name = data.draw(st.sampled_from(sorted(KINDS)), "kind")
+        kind = KINDS[name]
+        algorithm = data.draw(st.sampled_from(kind.algorithms), "algorithm")
+        rows = data.draw(st.sampled_from(sorted(ROWS)), "graph")
+        weights = "integers" if algorithm == "bfs" else data.draw(st.sampled_from(sorted(WEIGHTS)), "weights")
+        strategy = data.draw(st.sampled_from(STRATEGIES[algorithm, self.device]), "strategy")
+        limit = data.draw(st.sampled_from([None, None, *LIMITS[algorithm]]), "limit") if kind.takes_limit else None
+        n = graph_of(rows, weights).n_vertices
+        targets = None
+        if kind.targets:
+            targets = np.unique(np.random.default_rng(data.draw(st.integers(0, 99))).integers(0, n, 20))
+        self.start(rows, weights, algorithm, kind, strategy, data.draw(st.sampled_from([2, 40])), limit, targets)
+
+    def start(self, rows, weights, algorithm, kind, strategy, n_sources, limit=None, targets=None, seed=0):
+        """Make the plan, and that of the oracle."""
+        self.asker, self.kind, self.draw = None, kind, random.Random(seed)
+        asked = algorithm, kind
+        self.mixing = chosen_at_random(seed)
+        self.mixing.__enter__()
+        self.oracle = Asker(graph_of(rows, weights), *asked, "one_at_a_time", 16, limit, targets)
+        try:
+            self.asker = Asker(graph_of(rows, weights).to(self.device), *asked, strategy, n_sources, limit, targets)
+        except StrategyError:  # it cannot take this graph
+            hypothesis.reject()
+
+    def teardown(self):
+        if hasattr(self, "mixing"):
+            self.mixing.__exit__(None, None, None)
+
+    def sources_and_ends(self, n_sources: int, size: int, seed: int) -> tuple[np.ndarray, list[np.ndarray] | None]:
+        """Ascending sources, and lists of ``size`` ends together, of which some may be empty."""
+        rng, n = np.random.default_rng(seed), self.oracle.graph.n_vertices
+        sources = np.sort(rng.choice(n, min(n_sources, n), replace=False))
+        if not self.kind.pairs:
+            return sources, None
+        bounds = np.sort(rng.integers(0, size + 1, sources.size - 1))
+        ends = np.split(rng.choice(n, min(size, n), replace=False), bounds)
+        return sources, ends
+
+    def expected(self, sources, ends):
+        self.oracle.plan.release()
+        return self.oracle.answer(sources, ends)
+
+    @rule(n_sources=st.integers(1, 70), size=st.sampled_from([1, 10, 100, 127, 128, 129, 300]), seed=st.integers(0, 999))
+    def answer(self, n_sources, size, seed):
+        asked = self.sources_and_ends(n_sources, size, seed)
+        require_equal(self.asker.answer(*asked), self.expected(*asked))
+
+    @rule(n_sources=st.integers(1, 40), seed=st.integers(0, 999))
+    def answer_in_another_thread(self, n_sources, seed):
+        asked = self.sources_and_ends(n_sources, 50, seed)
+        if self.device == "cpu":
+            require_equal(in_another_thread(lambda: self.asker.answer(*asked)), self.expected(*asked))
+
+    @rule(n_sources=st.integers(2, 70), n_groups=st.integers(0, 3), seed=st.integers(0, 999))
+    def stop_early(self, n_sources, n_groups, seed):
+        groups = self.asker.groups(*self.sources_and_ends(n_sources, 80, seed))
+        for _ in range(n_groups):
+            next(groups, None)
+        groups.close()
+
+    @rule(n_sources=st.integers(2, 70), after=st.integers(0, 5), seed=st.integers(0, 999))
+    def interrupt(self, n_sources, after, seed):
+        asked = self.sources_and_ends(n_sources, 60, seed)
+        try:
+            with interrupted(after):
+                self.asker.answer(*asked)
+        except KeyboardInterrupt:
+            pass
+
+    @rule(n_sources=st.integers(2, 70), at=st.integers(1, 80), seed=st.integers(0, 999))
+    def run_out_of_memory(self, n_sources, at, seed):
+        groups = self.asker.groups(*self.sources_and_ends(n_sources, 60, seed))
+        try:
+            with failing_allocation(self.device, at):
+                for _ in groups:
+                    pass
+        except (MemoryError, CapacityError):
+            pass
+
+    @rule()
+    def release(self):
+        self.asker.plan.release()
+
+
+@on_a_device
+@pytest.mark.parametrize("strategy", ["bit_parallel", "source_per_block"])
+def test_unions_of_targets_may_have_any_size(strategy):
+    class OnDevice(Plans):
+        device = "cuda"
+
+    with running(FIRST):
+        machine = OnDevice()
+        machine.start("lattice", "integers", "bfs", KINDS["pairs"], strategy, 32)
+        with frames_on_pandas():
+            for seed, size in enumerate((100, 300, 10, 300, 100)):
+                machine.answer(32, size, seed)
+        machine.teardown()
+
+
+def run_machine(machine, examples: int) -> None:
+    run_state_machine_as_test(machine, settings=hypothesis.settings(max_examples=examples, **RUNS))
+
+
+# Smaller sequences would be sought for minutes, and say little more: a plan with one rule or two is short already.
+RUNS = {
+    "stateful_step_count": 8,
+    "suppress_health_check": list(hypothesis.HealthCheck),
+    "phases": [hypothesis.Phase.explicit, hypothesis.Phase.generate],
+    "report_multiple_bugs": False,
+}
+
+
+def test_plans_on_a_cpu():
+    run_machine(Plans, tiers.examples(300))

@@ -364,6 +364,6 @@ class Flows(Loads):
         """The named edges in the memory of the GPU, or None."""
         return namespace(self.asked.graph.offsets).asarray(self._named) if self._named.size else None
 
-    def make_scratch(self, _kind: Any) -> tuple[Tree, tuple[np.ndarray, ...]]:
+    def make_scratch(self, _key: Any) -> tuple[Tree, tuple[np.ndarray, ...]]:
         n = self.graph.n_vertices
         return new_tree(n), (np.full(n, -1, np.int32), *np.empty((2, n), np.int64))

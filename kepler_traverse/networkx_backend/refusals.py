@@ -10,7 +10,7 @@ from typing import Any
 import networkx as nx
 
 from .graph import KeplerGraph
-from .weights import Weights, read_weights
+from .weights import Weights, may_absorb, read_weights
 
 # Converting a lattice and searching it took no longer than NetworkX's search alone from these numbers of nodes and edges on:
 # 10,000 for paths from one source, 120,000 for distances from one, 400 for closeness and for all pairs (2 cores).
@@ -132,6 +132,8 @@ def _weight_problem(graph: Any, name: str, weight: Any) -> str:
         return weights.problem
     if name in _LOADS and weights.values.size and not weights.values.min() > 0:
         return "a weight is 0 or less, and shortest paths are not counted"
+    if name in _LOADS and may_absorb(weights, len(graph)):
+        return "rounding may absorb a weight, and NetworkX's result depends on the order of the search"
     if weights.has_negative and name in _ALL_SOURCES | _MANY_SOURCES:
         return "weights are negative, and NetworkX's result depends on the order of the search"
     if name in _NEEDS_ONE_KIND and weights.kind == "mixed":

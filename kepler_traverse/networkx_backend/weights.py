@@ -28,6 +28,14 @@ class Weights:
     problem: str  # why the arrays cannot represent the attribute; ``""`` if they can
 
 
+def may_absorb(weights: Weights, n: int) -> bool:
+    """Return whether the distance over a path of n nodes may be rounded to what it is without its shortest edge."""
+    if weights.kind == "int" or not weights.values.size:
+        return False
+    longest = float(weights.values.max()) * n
+    return longest + 0.75 * float(weights.values.min()) == longest
+
+
 def to_numbers(values: np.ndarray, floats: np.ndarray, at: np.ndarray) -> list[Any]:
     """Values at some positions as Python's integers and floats; ``floats`` says which are floats, if they are mixed."""
     listed: list[Any] = values[at].tolist()

@@ -158,6 +158,8 @@ def graph_with(*weights):
         ("diameter", graph_with(0.5, 2, 2), {"weight": "weight"}, "mix integers and floats"),
         ("closeness_centrality", graph_with(-1), {"distance": "weight"}, "weights are negative"),
         ("multi_source_dijkstra", graph_with(-1), {"sources": [0, 1]}, "weights are negative"),
+        ("betweenness_centrality", graph_with(1.0, 1e-17, 1.0), {"weight": "weight"}, "rounding may absorb"),
+        ("edge_betweenness_centrality", graph_with(1.0, 1e-17, 1.0), {"weight": "weight"}, "rounding may absorb"),
         ("barycenter", graph_with(0.5), {"weight": "weight"}, "sums of floats"),
         ("barycenter", graph_with(), {"attr": "b"}, "attr is given"),
         ("center", graph_with(), {}, "may be a tree"),

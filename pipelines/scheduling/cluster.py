@@ -19,9 +19,6 @@ from ssl import TLSVersion
 from typing import Any
 
 import dask
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from distributed import Client, LocalCluster, Scheduler
 from distributed.security import Security
 
@@ -252,6 +249,11 @@ def certificate() -> Security:
     Both stay in memory: Dask sends them to its worker processes through pipes. OpenSSL reads files, so each process writes
     them to a folder of mode 700 for that moment.
     """
+    # Imported here, since a scheduler that exists already needs none.
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "kepler-traverse")])
     now = datetime.datetime.now(datetime.UTC)

@@ -3,7 +3,6 @@
 import sys
 from contextlib import contextmanager
 from types import SimpleNamespace
-from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -53,7 +52,8 @@ def frames_on_pandas():
             return pd.Series(values)
 
     of_pandas = SimpleNamespace(DataFrame=pd.DataFrame, Series=Series, concat=pd.concat)
-    with mock.patch.dict(sys.modules, cudf=of_pandas):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "cudf", of_pandas)
         yield
 
 

@@ -17,7 +17,8 @@ If a bound on all path lengths is smaller than L, no check is needed. Otherwise 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -84,10 +85,22 @@ class Sums:
 
     def _decide(self) -> None:
         """Decide whether distances of a result must be checked."""
-        longest = self.graph.derived.max_sum if self._is_exact else 0
-        if self._limit is not None:
-            longest = min(longest, self._limit)
-        self._may_round = self._is_exact and longest >= EXACT_BELOW[self.dtype]
+        self._may_round = self._is_exact and self._longest >= EXACT_BELOW[self.dtype]
+
+    @property
+    def _longest(self) -> float:
+        """No distance of a result is larger."""
+        longest = self.graph.derived.max_sum
+        return longest if self._limit is None else min(longest, self._limit)
+
+    @property
+    def wider_types(self) -> list[np.dtype]:
+        """The types that sums may need which are wider than the present one, narrowest first."""
+        if not self.may_widen or self.graph.float_distances:
+            return []
+        kinds = list(EXACT_BELOW)
+        first, longest = kinds.index(self.dtype), self._longest
+        return [kind for narrower, kind in pairwise(kinds[first:]) if longest >= EXACT_BELOW[narrower]]
 
     @property
     def dtype(self) -> np.dtype:
@@ -171,6 +184,30 @@ def to_integers(distance: Array) -> Array:
     xp = namespace(distance)
     reached = is_reached(distance)
     return xp.where(reached, xp.where(reached, distance, 0).astype(np.int64), np.int64(MAX_INTEGER))
+
+
+def common_type(one: np.dtype, other: np.dtype) -> np.dtype:
+    """Return the type that holds the distances of two groups: int64 where one has sums that floats do not hold."""
+    if one.kind == other.kind:
+        return np.promote_types(one, other)
+    return one if one == np.int64 else other
+
+
+def convert_distances(distance: Array, dtype: np.dtype) -> Array:
+    """Return distances in a type that holds them, with its own value where unreached."""
+    if distance.dtype.kind == dtype.kind:
+        return distance.astype(dtype, copy=False)
+    xp = namespace(distance)
+    reached = is_reached(distance)
+    return xp.where(reached, xp.where(reached, distance, 0).astype(dtype), unreached_value(dtype))
+
+
+def concatenate_numbers(parts: Sequence[Array]) -> Array:
+    """Concatenate what several groups have computed; if some is int64 and some float, all of it is of integers."""
+    xp, kinds = namespace(parts[0]), {part.dtype for part in parts}
+    if np.dtype(np.int64) in kinds and any(kind.kind == "f" for kind in kinds):
+        parts = [part.astype(np.int64, copy=False) for part in parts]
+    return xp.concatenate(parts)
 
 
 def narrow_distances(graph: Graph, distance: Array) -> Array:

@@ -23,7 +23,7 @@ from .._arrays import (
 from ..cpu import short_search as cpu
 from ..cpu import threads
 from ..cpu.distance_stats import LEVELS_AT_ONCE
-from ..errors import PrecisionError
+from ..errors import PrecisionError, option_text
 from .query import TargetLists
 
 AT_ONCE = 256  # rows that a thread checks at a time
@@ -128,6 +128,20 @@ class SparseDistances:
         """Return the distances from each source to all vertices, of shape (k, n_vertices)."""
         return self._spread(self.distance, unreached_value(self.dtype))
 
+    def move(self, values: np.ndarray) -> Array:
+        """Return values in host memory on the device of the graph."""
+        return values if self.graph is None else namespace(self.graph.offsets).asarray(values)
+
+    def joined(self, others: Sequence[SparseDistances]) -> SparseDistances:
+        """Return these rows, and then those of others, which have predecessors if these have them."""
+        parts = [self, *others]
+        entries: dict[str, Any] = {"vertices": np.concatenate([part.vertices for part in parts])}
+        entries["distance"] = np.concatenate([part.distance for part in parts])
+        if self.predecessor is not None:
+            entries["predecessor"] = np.concatenate([part.predecessor for part in parts])
+        offsets = make_offsets(np.concatenate([part.sizes for part in parts]))
+        return replace(self, offsets=offsets, is_certified=all(part.is_certified for part in parts), **entries)
+
     def predecessor_rows(self) -> Array | None:
         """Return the predecessors, if they are known, as ``Traversals`` has those of all vertices."""
         return None if self.predecessor is None else self._spread(self.predecessor, NO_PREDECESSOR)
@@ -150,7 +164,7 @@ class SparseDistances:
         distances = np.full(wanted.size, unreached_value(self.dtype), self.dtype)
         is_there = np.append(keys, -1)[places] == wanted
         distances[is_there] = self.distance[places[is_there]]
-        return distances if self.graph is None else namespace(self.graph.offsets).asarray(distances)
+        return self.move(distances)
 
     def edges(self, offsets: np.ndarray) -> int:
         """Return the number of stored edges of all vertices of the rows."""
@@ -327,7 +341,7 @@ def to_sparse(distance: Array, predecessor: Array | None = None) -> SparseDistan
 
 def closed_cycle_error(kind: np.dtype) -> PrecisionError:
     """Return the error for vertices without a predecessor."""
-    return PrecisionError(
-        f"rounding in {kind} closed a cycle of equal distances that no path enters; "
-        "build the graph with weight_type='float64'"
-    )
+    cure = f"build the graph with {option_text('weight_type', 'float64')}"
+    if kind == np.float64:
+        cure = "give the weights as integers, in a smaller unit"
+    return PrecisionError(f"rounding in {kind} closed a cycle of equal distances that no path enters; {cure}")

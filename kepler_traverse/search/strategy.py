@@ -395,7 +395,12 @@ class MultiSourceStrategy(BaseStrategy):
 
 def strategy_for_sums(strategy: StrategyT, strategies: Sequence[StrategyT], sums: Sums, algorithm: str) -> StrategyT:
     """Return the strategy that runs: the chosen one, or the int64 strategy of its device where sums are int64."""
-    if ALGORITHMS[algorithm].counts_hops or sums.dtype.kind == "f":
+    return strategy if ALGORITHMS[algorithm].counts_hops else strategy_for_kind(strategy, strategies, sums.dtype)
+
+
+def strategy_for_kind(strategy: StrategyT, strategies: Sequence[StrategyT], kind: np.dtype) -> StrategyT:
+    """Return the strategy that runs where sums have a type: the chosen one for floats."""
+    if kind.kind == "f":
         return strategy
     return next(each for each in strategies if each.sums == "int64" and each.device == strategy.device)
 

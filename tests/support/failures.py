@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from contextlib import contextmanager
+from ctypes import c_size_t, c_void_p
+from functools import cache
 from unittest import mock
 
 import numpy as np
+from numba import carray, cfunc, njit, types
 
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import device as stand_in
@@ -21,16 +24,27 @@ class Failing:
     """
 
     def __init__(self, at: int) -> None:
-        self.at, self.count = at, 0
+        self.state = np.array([0, at, LEAST])
+
+    @property
+    def count(self) -> int:
+        return int(self.state[0])
 
     @property
     def has_failed(self) -> bool:
-        return 0 < self.at <= self.count
+        return bool(0 < self.state[1] <= self.state[0])
 
     def is_next(self, nbytes: int) -> bool:
         """Count an allocation, and return whether it fails."""
-        self.count += nbytes >= LEAST
-        return nbytes >= LEAST and self.count == self.at
+        return bool(_is_next(self.state, nbytes))
+
+
+@njit
+def _is_next(state, nbytes):
+    if nbytes < state[2]:
+        return False
+    state[0] += 1
+    return state[0] == state[1]
 
 
 @contextmanager
@@ -43,56 +57,56 @@ def failing_allocation(device: str, at: int):
 
 # --- NumPy: a handler of its memory, as of NEP 49 ------------------------------------------------------------------------
 
-_libc = ctypes.CDLL(None)
-for _name, _arguments in {
-    "malloc": [ctypes.c_size_t],
-    "calloc": [ctypes.c_size_t, ctypes.c_size_t],
-    "realloc": [ctypes.c_void_p, ctypes.c_size_t],
-    "free": [ctypes.c_void_p],
-}.items():
-    getattr(_libc, _name).argtypes = _arguments
-    getattr(_libc, _name).restype = None if _name == "free" else ctypes.c_void_p
-
-_MALLOC = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
-_CALLOC = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
-_REALLOC = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
-_FREE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
-_SET_HANDLER = 304  # of NumPy's table of functions
-
 
 class _Handler(ctypes.Structure):
     _fields_ = (
         ("name", ctypes.c_char * 127),
         ("version", ctypes.c_uint8),
-        ("ctx", ctypes.c_void_p),
-        ("malloc", _MALLOC),
-        ("calloc", _CALLOC),
-        ("realloc", _REALLOC),
-        ("free", _FREE),
+        ("state", ctypes.c_void_p),
+        ("malloc", ctypes.c_void_p),
+        ("calloc", ctypes.c_void_p),
+        ("realloc", ctypes.c_void_p),
+        ("free", ctypes.c_void_p),
     )
 
 
-_current = Failing(0)
+_SET_HANDLER = 304  # of NumPy's table of functions
+_CAPSULE_NAME = b"mem_handler"  # kept, as a capsule does not copy it
+_TOO_MUCH = 1 << 62  # bytes that no system has
 
 
-def _malloc(_ctx, size):
-    return None if _current.is_next(size) else _libc.malloc(size)
+@cache
+def _handler():
+    """Return the handler and its state. It stays: arrays that it allocates are freed by it, however long they live.
 
+    Its functions are compiled, since those of Python cannot run while an error is raised.
+    """
+    libc = ctypes.CDLL(None)
+    malloc, calloc, realloc, free = libc.malloc, libc.calloc, libc.realloc, libc.free
+    malloc.argtypes, calloc.argtypes = [c_size_t], [c_size_t, c_size_t]
+    realloc.argtypes, free.argtypes = [c_void_p, c_size_t], [c_void_p]
+    malloc.restype, calloc.restype, realloc.restype, free.restype = c_void_p, c_void_p, c_void_p, None
+    of_state, pointer, size_t = types.CPointer(types.int64), types.voidptr, types.uintp
 
-def _calloc(_ctx, number, size):
-    return None if _current.is_next(number * size) else _libc.calloc(number, size)
+    @cfunc(pointer(of_state, size_t))
+    def own_malloc(state, size):
+        return malloc(_TOO_MUCH if _is_next(carray(state, 3), np.int64(size)) else size)
 
+    @cfunc(pointer(of_state, size_t, size_t))
+    def own_calloc(state, number, size):
+        return calloc(number, _TOO_MUCH if _is_next(carray(state, 3), np.int64(number * size)) else size)
 
-def _realloc(_ctx, pointer, size):
-    return None if _current.is_next(size) else _libc.realloc(pointer, size)
+    @cfunc(pointer(of_state, pointer, size_t))
+    def own_realloc(state, at, size):
+        return realloc(at, _TOO_MUCH if _is_next(carray(state, 3), np.int64(size)) else size)
 
+    @cfunc(types.void(of_state, pointer, size_t))
+    def own_free(_state, at, _size):
+        free(at)
 
-def _free(_ctx, pointer, _size):
-    _libc.free(pointer)
-
-
-# Arrays that were allocated by the handler are freed by it, however long they live.
-_HANDLER = _Handler(b"failing", 1, None, _MALLOC(_malloc), _CALLOC(_calloc), _REALLOC(_realloc), _FREE(_free))
+    state, functions = np.zeros(3, np.int64), (own_malloc, own_calloc, own_realloc, own_free)
+    handler = _Handler(b"failing", 1, state.ctypes.data, *(each.address for each in functions))
+    return handler, state, functions
 
 
 def _set_handler():
@@ -103,23 +117,21 @@ def _set_handler():
     set_handler = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(table[_SET_HANDLER])
     new = ctypes.pythonapi.PyCapsule_New
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-    return set_handler, new(ctypes.addressof(_HANDLER), _CAPSULE_NAME, None)
-
-
-_CAPSULE_NAME = b"mem_handler"  # kept, as the capsule does not copy it
+    return set_handler, new(ctypes.addressof(_handler()[0]), _CAPSULE_NAME, None)
 
 
 @contextmanager
 def _on_cpu(failing: Failing):
-    global _current
     set_handler, capsule = _set_handler()
-    before, _current = _current, failing
-    handler = set_handler(capsule)
+    state = _handler()[1]
+    state[:] = failing.state
+    before = set_handler(capsule)
     try:
         yield
     finally:
-        set_handler(handler)
-        _current = before
+        set_handler(before)
+        failing.state[:] = state
+        state[:] = 0, 0, LEAST
 
 
 # --- CuPy and its stand-in ------------------------------------------------------------------------------------------------

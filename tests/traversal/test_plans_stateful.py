@@ -32,6 +32,7 @@ from kepler_traverse.kinds.records import Asked
 from kepler_traverse.kinds.result_kinds import PLAIN, RESULT_KINDS
 from kepler_traverse.multi_source.entry_points import check_options
 from kepler_traverse.multi_source.outputs import ResultForm, loads_frame
+from kepler_traverse.search.exact import convert_distances
 from kepler_traverse.search.frames import frames_on
 from kepler_traverse.search.query import TargetLists
 from kepler_traverse.search.strategy import Shape
@@ -48,8 +49,10 @@ REGISTRIES = {"bfs": BFS, "sssp": SSSP}
 ROWS = {
     "lattice": (lattice(12, 40), False),
     "power law": (rmat(8, 4, seed=3), True),
-    # Searches from the ends have more levels than int8 holds, and longer sums.
-    "path": ([*path(190), *((v, v + 1) for v in range(300, 320))], False),
+    # Most vertices reach few others, and have in-neighbors that they do not reach.
+    "branches": (np.random.default_rng(1).integers(0, 260, (300, 2)).tolist(), True),
+    # Searches from the ends have more levels than int8 holds, and longer sums. Those of the first sources are short.
+    "path": ([*path(60), *((v, v + 1) for v in range(100, 290))], False),
 }
 WEIGHTS = {
     "integers": lambda rng, n: rng.integers(1, 50, n),
@@ -63,7 +66,9 @@ WEIGHTS = {
 @cache
 def graph_of(rows: str, weights: str):
     edges, directed = ROWS[rows]
-    graph = build(edges, WEIGHTS[weights](np.random.default_rng(7), len(edges)), directed=directed)
+    named = rows == "power law"  # frames of text ids are made in another way
+    drawn = WEIGHTS[weights](np.random.default_rng(7), len(edges))
+    graph = build(edges, drawn, directed=directed, id_type=np.dtype("U4") if named else np.int64)
     for metric in ("hops", "weights") if weights == "integers" and rows == "lattice" else ():
         graph.hierarchy(metric)
     return graph
@@ -107,7 +112,8 @@ KINDS = {
     "flows": Kind("flows", targets=True),
     "flows of vertices": Kind("flows", {"of": "vertices"}),
     "betweenness": Kind("betweenness"),
-    "betweenness of edges": Kind("betweenness", {"of": "edges"}, targets=True),
+    "betweenness of edges": Kind("betweenness", {"of": "edges"}),
+    "betweenness to targets": Kind("betweenness", {"of": "edges", "endpoints": False}, targets=True),
     "pairs": Kind("pairs", pairs=True),
     "flows of pairs": Kind("flows", {"of": "edges"}, pairs=True),
     "paths": Kind("paths", pairs=True, takes_limit=False),
@@ -125,7 +131,7 @@ STRATEGIES = {
 class Asker:
     """A plan for one kind of question, which answers for any sources."""
 
-    def __init__(self, graph, algorithm: str, kind: Kind, strategy: str, n_sources: int, limit, targets: np.ndarray | None):
+    def __init__(self, graph, algorithm: str, kind: Kind, strategy: str, n_sources: int, limit, targets, memory=None):
         registry, self.result = REGISTRIES[algorithm], RESULT_KINDS[kind.result]
         self.graph, self.algorithm, self.kind, self.targets = graph, algorithm, kind, targets
         given = {name: value(graph.n_vertices) if callable(value) else value for name, value in kind.options.items()}
@@ -147,6 +153,7 @@ class Asker:
             shape=shape if graph.device == "cuda" else None,
             has_target_lists=kind.pairs,
             targets_per_source=20.0 if kind.pairs else None,
+            memory=memory,
             **({} if kind.pairs else self.options.of_query(targets)),
         )
 
@@ -258,18 +265,22 @@ class Plans(RuleBasedStateMachine):
         targets = None
         if kind.targets:
             targets = np.unique(np.random.default_rng(data.draw(st.integers(0, 99))).integers(0, n, 20))
-        self.start(rows, weights, algorithm, kind, strategy, data.draw(st.sampled_from([2, 40])), limit, targets)
+        n_sources, share = data.draw(st.sampled_from([2, 40])), data.draw(st.sampled_from([None, 1.0, 0.5, 0.2]))
+        self.start(rows, weights, algorithm, kind, strategy, n_sources, limit, targets, share, data.draw(st.integers(0, 99)))
 
-    def start(self, rows, weights, algorithm, kind, strategy, n_sources, limit=None, targets=None, seed=0):
+    def start(self, rows, weights, algorithm, kind, strategy, n_sources, limit=None, targets=None, share=None, seed=0):
         """Make the plan, and that of the oracle."""
-        self.asker, self.kind, self.draw = None, kind, random.Random(seed)
+        self.asker, self.kind, self.limit = None, kind, limit
         asked = algorithm, kind
         self.mixing = chosen_at_random(seed)
         self.mixing.__enter__()
         self.oracle = Asker(graph_of(rows, weights), *asked, "one_at_a_time", 16, limit, targets)
+        asked = graph_of(rows, weights).to(self.device), *asked, strategy, n_sources, limit, targets
         try:
-            self.asker = Asker(graph_of(rows, weights).to(self.device), *asked, strategy, n_sources, limit, targets)
-        except StrategyError:  # it cannot take this graph
+            self.asker = Asker(*asked)
+            if share is not None:
+                self.asker = Asker(*asked, int(share * self.asker.plan.nbytes))
+        except (StrategyError, CapacityError):  # it cannot take this graph, or has too little memory
             hypothesis.reject()
 
     def teardown(self):
@@ -294,6 +305,18 @@ class Plans(RuleBasedStateMachine):
     def answer(self, n_sources, size, seed):
         asked = self.sources_and_ends(n_sources, size, seed)
         require_equal(self.asker.answer(*asked), self.expected(*asked))
+
+    @rule(n_sources=st.integers(1, 70), size=st.sampled_from([0, 1, 5, 127, 129, 300]), seed=st.integers(0, 999))
+    def search(self, n_sources, size, seed):
+        """Distances at the ends, of which each source of a group may have none."""
+        sources, ends = self.sources_and_ends(n_sources, size, seed)
+        if self.asker.plan.query.output != "targets" or ends is None:
+            return
+        found = [to_host(group.distance) for group in self.asker.groups(sources, ends)]
+        whole = Asker(self.oracle.graph, self.oracle.algorithm, KINDS["matrix"], "one_at_a_time", 16, self.limit, None)
+        expected = whole.answer(sources, None)[np.repeat(np.arange(sources.size), [each.size for each in ends])]
+        expected = expected[np.arange(len(expected)), np.concatenate(ends)]
+        assert np.array_equal(*(convert_distances(each, expected.dtype) for each in (np.concatenate(found), expected)))
 
     @rule(n_sources=st.integers(1, 40), seed=st.integers(0, 999))
     def answer_in_another_thread(self, n_sources, seed):
@@ -332,18 +355,80 @@ class Plans(RuleBasedStateMachine):
         self.asker.plan.release()
 
 
+class PlansOnDevice(Plans):
+    device = "cuda"
+
+
+# Sequences that once were answered wrongly: graph, weights, algorithm, kind, strategy, limit, share of the memory.
+CASES = {
+    "dense and sparse rows in turn": ("lattice", "integers", "bfs", "betweenness of edges", MIXED, 3, None),
+    "dense and sparse rows in turn, by weights": ("branches", "floats", "sssp", "betweenness of edges", MIXED, 3, None),
+    "predecessors of a wider type": ("path", "wide", "sssp", "predecessors", "short_search", 2**25, 0.5),
+    "frames of text ids": ("power law", "integers", "bfs", "predecessors", MIXED, 3, None),
+    "frames of text ids, by weights": ("power law", "floats", "sssp", "predecessors", MIXED, 12, None),
+    "distances of three types": ("path", "huge", "sssp", "distances", MIXED, 2**54, None),
+    "summaries of three types": ("path", "huge", "sssp", "summary", MIXED, 2**54, None),
+    "a matrix of three types": ("path", "huge", "sssp", "matrix", MIXED, None, None),
+    "nearest targets of three types": ("path", "huge", "sssp", "nearest targets", MIXED, None, None),
+}
+
+
+def run_case(machine: Plans, name: str) -> None:
+    rows, weights, algorithm, kind, strategy, limit, share = CASES[name]
+    n = graph_of(rows, weights).n_vertices
+    targets = np.arange(0, n, 9) if KINDS[kind].targets else None
+    for mixing in range(3):
+        machine.start(rows, weights, algorithm, KINDS[kind], strategy, 40, limit, targets, share, mixing)
+        for seed in range(2):
+            machine.answer(60, 10, seed)
+        machine.teardown()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results_of_a_plan_do_not_depend_on_what_it_has_searched(name):
+    run_case(Plans(), name)
+
+
+@on_a_device
+@pytest.mark.parametrize("name", tiers.few(CASES, 1))
+def test_results_of_a_plan_on_a_gpu_do_not_depend_on_what_it_has_searched(name):
+    with running(FIRST), frames_on_pandas():
+        run_case(PlansOnDevice(), name)
+
+
+@pytest.mark.parametrize("strategy", ["short_search", "bit_parallel", "source_per_thread", "one_at_a_time"])
+def test_hops_have_the_narrowest_type_whatever_was_searched_before(strategy):
+    machine = Plans()
+    machine.start("path", "integers", "bfs", KINDS["matrix"], strategy, 2)
+    plan = machine.asker.plan
+    kinds = [plan.run(np.array(sources)).distance.dtype for sources in ([61, 251], [156], [61], [5])]
+    machine.teardown()
+    assert kinds == [np.int16, np.int8, np.int16, np.int8]
+
+
 @on_a_device
 @pytest.mark.parametrize("strategy", ["bit_parallel", "source_per_block"])
 def test_unions_of_targets_may_have_any_size(strategy):
-    class OnDevice(Plans):
-        device = "cuda"
-
-    with running(FIRST):
-        machine = OnDevice()
+    with running(FIRST), frames_on_pandas():
+        machine = PlansOnDevice()
         machine.start("lattice", "integers", "bfs", KINDS["pairs"], strategy, 32)
-        with frames_on_pandas():
-            for seed, size in enumerate((100, 300, 10, 300, 100)):
-                machine.answer(32, size, seed)
+        for seed, size in enumerate((100, 300, 10, 300, 100)):
+            machine.search(32, size, seed)
+        machine.teardown()
+
+
+ON_GPU = [(key[0], name) for key, names in STRATEGIES.items() if key[1] == "cuda" for name in names if name != MIXED]
+WAIT_FOR_UNIONS = [("bfs", "bit_parallel"), ("sssp", "source_per_lane")]
+
+
+@on_a_device
+@pytest.mark.parametrize(("algorithm", "strategy"), ON_GPU if tiers.ALL else WAIT_FOR_UNIONS)
+def test_groups_may_have_no_target(algorithm, strategy):
+    with running(FIRST), frames_on_pandas():
+        machine = PlansOnDevice()
+        machine.start("lattice", "integers", algorithm, KINDS["pairs"], strategy, 20)
+        for size in (0, 5, 0):
+            machine.search(10, size, size)
         machine.teardown()
 
 
@@ -361,4 +446,65 @@ RUNS = {
 
 
 def test_plans_on_a_cpu():
-    run_machine(Plans, tiers.examples(300))
+    run_machine(Plans, tiers.examples(120))
+
+
+@on_a_device
+def test_plans_on_a_gpu():
+    with running(FIRST), frames_on_pandas():
+        run_machine(PlansOnDevice, tiers.examples(24))
+
+
+# --- memory that runs out at each allocation in turn ---------------------------------------------------------------------
+
+
+def require_that_each_allocation_may_fail(asker: Asker, expected: Callable[..., Any], device: str) -> None:
+    """Let each allocation of a search fail in turn, and require that the next result is right."""
+    first, second = np.array([0, 70, 140, 199]), np.array([5, 130])
+    ends = [np.arange(i, i + 9) for i in range(first.size)] if asker.kind.pairs else None
+    few = None if ends is None else ends[: second.size]
+    of_second = expected(second, few)
+    require_equal(asker.answer(second, few), of_second)
+    n_failed = 0
+    for is_new in (True, False):  # what is allocated at the beginning may fail, or what a search allocates
+        at, has_failed = 0, True
+        while has_failed:
+            at += 1
+            if is_new:
+                asker.plan.release()
+            try:
+                with failing_allocation(device, at) as allocations:
+                    for _ in asker.groups(first, ends):
+                        pass
+            except (MemoryError, CapacityError):
+                pass
+            has_failed = allocations.has_failed
+            n_failed += has_failed
+            require_equal(asker.answer(second, few), of_second)
+    assert n_failed, "no allocation was counted"
+
+
+FAILING = {
+    "hops": ("branches", "integers", "bfs", "predecessors"),
+    "hops of pairs": ("branches", "integers", "bfs", "pairs"),
+    "integers": ("lattice", "integers", "sssp", "predecessors"),
+    "integers of pairs": ("lattice", "integers", "sssp", "pairs"),
+    "sums that become wider": ("path", "wide", "sssp", "distances"),
+}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=on_a_device)])
+@pytest.mark.parametrize("name", FAILING)
+def test_a_plan_answers_after_any_allocation_has_failed(name, device, monkeypatch):
+    monkeypatch.setattr(threads, "count", lambda: 1)  # allocations of other threads are not counted
+    rows, weights, algorithm, kind = FAILING[name]
+    graph, asked = graph_of(rows, weights), (algorithm, KINDS[kind])
+    oracle = Asker(graph, *asked, "one_at_a_time", 16, None, None)
+    for strategy in STRATEGIES[algorithm, device]:
+        with running(FIRST if device == "cuda" else None), frames_on_pandas(), chosen_at_random(1):
+            try:
+                asker = Asker(graph.to(device), *asked, strategy, 12, None, None)
+            except StrategyError:  # it cannot take this graph
+                continue
+            require_that_each_allocation_may_fail(asker, oracle.answer, device)

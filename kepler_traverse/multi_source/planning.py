@@ -395,6 +395,7 @@ class MultiSourcePlan:
             limits = self._asked.limits
             begin += len(group)
             yield group if limits is None else group.within(limits.of(group.sources))
+            del group  # before the next one is made
 
     def _run(self, search: Any, strategy: MultiSourceStrategy, numbers: np.ndarray, lists: TargetLists | None) -> Traversals:
         """Traverse from a group, or from the first of its sources if all are too many for the type of sums that they need.

@@ -154,6 +154,7 @@ class WideningSearch:
             else:
                 if self._sums.hold(outcome.distance, outcome.below):
                     return outcome
+                del outcome  # with its arrays
             self._search = None  # frees the memory of the previous type
             self._sums.widen()
             self._search = self._prepare(self._sums)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import threading
+import tracemalloc
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -404,6 +405,26 @@ def test_hops_have_the_narrowest_type_whatever_was_searched_before(strategy):
     kinds = [plan.run(np.array(sources)).distance.dtype for sources in ([61, 251], [156], [61], [5])]
     machine.teardown()
     assert kinds == [np.int16, np.int8, np.int16, np.int8]
+
+
+@pytest.mark.parametrize(("result", "forms"), [("predecessors", ()), ("matrix", ()), ("predecessors", ("sparse",))])
+@pytest.mark.parametrize("strategy", ["short_search", "near_far_per_thread"])
+def test_a_plan_keeps_to_its_memory_when_a_type_widens(strategy, result, forms):
+    side = 40
+    rows = lattice(side, side)
+    graph = build(rows, np.random.default_rng(0).integers(1, 9, len(rows)) * 2**21, directed=False)
+    asked = {"n_sources": side**2, "result": result, "limit": 2**27, "forms": forms, "strategy": strategy}
+    plan = SSSP.plan_multi_source(graph, **asked)
+    first = next(plan.iter_groups(np.arange(plan.group)))  # compiles, and makes the weights of the graph wider
+    assert first.distance.dtype == np.float64
+    del first
+    plan = SSSP.plan_multi_source(graph, **asked)
+    tracemalloc.start()
+    done = sum(len(group) for group in plan.iter_groups(np.arange(plan.group)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert done == plan.group
+    assert peak < 1.25 * plan.nbytes
 
 
 @on_a_device

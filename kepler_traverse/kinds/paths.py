@@ -19,6 +19,7 @@ from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
 from ..search.query import Digested, TargetLists, compute_digest
 from ..search.results import Routes, Traversals
+from ..search.sparse import closed_cycle_error
 from .records import Asked, SourceRecords, Values, format_ids
 
 _INT64_END = 2**63
@@ -85,10 +86,8 @@ def walk_by_distances(graph: Graph, traversals: Traversals, lists: TargetLists, 
         for j in np.flatnonzero(is_found).tolist():
             size = walk(source, int(targets[j]), walks)
             if size == NO_EDGE:
-                raise PrecisionError(
-                    f"no path explains the distance of vertex {format_ids(graph, targets[j])[0]}: rounding in "
-                    f"{distance.dtype} closed a cycle of equal distances; build the graph with weight_type='float64'"
-                )
+                (name,) = format_ids(graph, targets[j])
+                raise PrecisionError(f"no path explains the distance of vertex {name}: {closed_cycle_error(distance.dtype)}")
             of_sources[i].append(walks.path[:size][::-1].astype(graph.targets.dtype))
             sizes[begin + j] = size
 

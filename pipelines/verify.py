@@ -42,9 +42,10 @@ from .output.run_folder import (
     tables_in,
 )
 from .output.store import Store, open_store
-from .output.tables import TABLE_FORMATS, differing_files, format_in
+from .output.tables import differing_table, format_in
 from .question import FACTS, digest_of_ids
-from .run.answered_tables import Make, answered_tables, differing_table, tables_of_graph
+from .run.answered_tables import Make, answered_tables, tables_of_graph
+from .run.answered_tables import differing_table as differing_answer
 from .run.prepare import chosen_sources, read_edge_list
 from .run.question import read_question
 from .run.source_columns import by_partition
@@ -153,9 +154,9 @@ def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str =
         _check_tables(store, manifest, tables, findings)
     table = format_in(store)
     if table is not None:
-        wrong = differing_files(store, manifest, table)
-        if wrong:
-            findings.add("table", TABLE_FORMATS[table].folder, wrong)
+        wrong = differing_table(store, manifest, table)
+        if wrong is not None:
+            findings.add("table", wrong.file, wrong.why)
     prover.finalize()
     proven = sum(findings.proven.values())
     if not findings.faults and proven != manifest["sources"]:
@@ -247,7 +248,7 @@ def _check_tables(store: Store, manifest: Manifest, tables: dict[str, Make], fin
                 why = "the manifest lists no such table" if name in tables else "it is no table of the run"
                 findings.add("table", name, why)
                 continue
-            wrong = differing_table(here / name, tables[name], [here / part for part in parts])
+            wrong = differing_answer(here / name, tables[name], [here / part for part in parts])
             if not wrong and size_and_digest(here / name) != (listed[name]["bytes"], listed[name]["sha256"]):
                 wrong = "its bytes are not those that the manifest names"
             facts = {key: value for key, value in listed[name].items() if key in LOAD_FACTS}

@@ -17,10 +17,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import pyarrow.parquet as pq
+
 from kepler_traverse.errors import OutputError
 from kepler_traverse.runtime import object_stores
 from kepler_traverse.runtime.object_stores import AT_ONCE, TRAFFIC, URL, Traffic, fetch, listed, send
-from kepler_traverse.runtime.regular_files import read_regular, replacing
+from kepler_traverse.runtime.regular_files import open_regular, read_regular, replacing
 
 from .layout import PARTITION_NAME
 from .manifest_types import Stored
@@ -53,6 +55,11 @@ class Store:
     def get(self, name: str, max_bytes: int) -> bytes:
         """Read a file."""
         return read_regular(self.path / name, max_bytes)
+
+    def parquet_footer(self, name: str) -> pq.FileMetaData:
+        """Read the footer of a Parquet file; also pyarrow.ArrowException."""
+        with open_regular(self.path / name) as file:
+            return pq.read_metadata(file)
 
     def put_new(self, name: str, data: bytes) -> bool:
         """Create a file; return False, and change nothing, if there is another one of that name."""
@@ -188,6 +195,9 @@ class ObjectStore(Store):
             return data
 
         return send("get", read)
+
+    def parquet_footer(self, name: str) -> pq.FileMetaData:
+        return send("get", lambda: pq.read_metadata(self._api.open_reader(self._store, name)))
 
     def put_new(self, name: str, data: bytes) -> bool:
         while True:

@@ -1,0 +1,379 @@
+"""What the logs of tables say of the parts, compared with the parts themselves.
+
+A reader of a table goes by its log: it skips files by counts and bounds, and takes names, types and partitions from there.
+So every field is compared that decides what is read. A field that tables of this job do not have is a difference, too. The
+files of a log are read here, regular ones of a bounded size. The packages of the formats would wait at a FIFO, and follow
+links and addresses.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import math
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from kepler_traverse.errors import one_line
+from kepler_traverse.runtime.regular_files import irregular, read_json
+
+from .layout import Layout
+from .manifest_types import Manifest, PartEntry
+from .run_folder import read_layout
+from .store import Store
+
+DELTA_LOG, ICEBERG_LOG = "_delta_log", "_iceberg/metadata"
+DELTA_COMMIT = "00000000000000000000.json"
+HINT = "version-hint.text"  # names the metadata that count, for readers of an Iceberg table without a catalog
+_MAX_BYTES = 2**30  # of a file of a log
+_UNFINISHED = re.compile(r"_commit_[0-9a-f-]+\.json(\.tmp)?|\..*|.*#\d+")  # what a process that was killed has left
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_HINTED = re.compile(rf"\d{{5}}-{_UUID}")
+_ICEBERG_FILE = re.compile(rf"{_HINTED.pattern}\.metadata\.json|snap-\d+-\d+-{_UUID}\.avro|{_UUID}-m\d+\.avro|{HINT}")
+_DELTA_TYPES = {
+    pa.int64(): "long",
+    pa.int32(): "integer",
+    pa.int16(): "short",
+    pa.int8(): "byte",
+    pa.float64(): "double",
+    pa.float32(): "float",
+    pa.string(): "string",
+    pa.large_string(): "string",
+}
+_SHORT = 32  # characters of a text that no format cuts short
+_MISSING = object()
+Read = Callable[[str], bytes]  # the content of a file of the log, by its name
+
+
+class Difference(NamedTuple):
+    """A file of a log, and how it differs from the parts."""
+
+    file: str
+    why: str
+
+
+class _DifferenceError(Exception):
+    """A difference was found; the arguments are those of ``Difference``."""
+
+
+def differing_log(
+    store: Store, manifest: Manifest, log: str, compare: Callable[[Store, Manifest], None]
+) -> Difference | None:
+    """Return the first difference between the log of a table and the parts of the run, None if there is none.
+
+    ``compare`` raises it, as ``compare_delta`` does.
+    """
+    folder = log.partition("/")[0]
+    try:
+        _refuse_irregular(store, log)
+        compare(store, manifest)
+    except _DifferenceError as difference:
+        return Difference(*difference.args)
+    except Exception as error:  # also any error of a package that decodes what others may have written
+        return Difference(folder, f"the table cannot be read ({one_line(error, 400) or type(error).__name__})")
+    return None
+
+
+def _refuse_irregular(store: Store, log: str) -> None:
+    """Raise _DifferenceError for a link, a FIFO or the like in the place of a folder or a file of a log."""
+    if not store.is_local:
+        return
+    folders = [log[: match.start()] for match in re.finditer("/", log)] + [log]
+    places = [(folder, "a folder") for folder in folders] + [(f"{log}/{name}", "") for name in sorted(store.names(log))]
+    for name, expected in places:
+        what = irregular(store.path / name)
+        if what != expected:
+            raise _DifferenceError(name, f"it is {what or 'a file'} and not {expected or 'a regular file'}")
+
+
+def _first_difference(file: str, what: str, there: Mapping[str, Any], right: Mapping[str, Any]) -> None:
+    """Raise _DifferenceError for the first field of a log that is not right; fields that are not set may be left out."""
+    for field in dict.fromkeys([*right, *there]):
+        found, expected = there.get(field), right.get(field)
+        if found != expected or isinstance(found, bool) != isinstance(expected, bool):
+            raise _DifferenceError(file, f"{what}{field} is {_shown(found)}, and of the parts it is {_shown(expected)}")
+
+
+def _shown(value: Any) -> str:
+    text = "not there" if value is None else repr(value)
+    return text if len(text) <= 100 else f"{text[:97]}..."
+
+
+# Delta Lake: one commit, whose lines are JSON.
+
+
+def compare_delta(store: Store, manifest: Manifest) -> None:
+    """Compare a Delta table with the parts of a run. Raises _DifferenceError; OSError, ValueError: it cannot be read."""
+    layout, file = read_layout(manifest), f"{DELTA_LOG}/{DELTA_COMMIT}"
+    for name in sorted(store.names(DELTA_LOG)):
+        if name != DELTA_COMMIT and not _UNFINISHED.fullmatch(name):
+            raise _DifferenceError(f"{DELTA_LOG}/{name}", "it is no file of a table as finish has made it")
+    actions: dict[str, list[Any]] = {}
+    for number, line in enumerate(filter(bytes.strip, store.get(file, _MAX_BYTES).splitlines()), 1):
+        try:
+            action: Any = read_json(line)
+            ((kind, fields),) = action.items()
+            if not isinstance(fields, dict):
+                raise ValueError(f"{kind!r} is no object")
+        except (ValueError, AttributeError) as error:
+            raise _DifferenceError(file, f"line {number} is no action of a log ({one_line(error)})") from None
+        actions.setdefault(kind, []).append(fields)
+    known = {"commitInfo", "protocol", "metaData", "add"}
+    for kind in actions:
+        if kind not in known:
+            raise _DifferenceError(file, f"it has an action {_shown(kind)}, which finish does not write")
+    for kind in ("protocol", "metaData"):
+        if len(actions.get(kind, ())) != 1:
+            raise _DifferenceError(file, f"it has {len(actions.get(kind, ()))} actions {kind!r}, and a table has one")
+    (protocol,), (metadata,) = actions["protocol"], actions["metaData"]
+    writer = protocol.get("minWriterVersion")
+    right: dict[str, Any] = {"minReaderVersion": 1, "minWriterVersion": writer if type(writer) is int else 2}
+    _first_difference(file, "protocol.", protocol, right)
+    schema = store.parquet_footer(manifest["parts"][0]["file"]).schema.to_arrow_schema()
+    column, _ = layout.partition_values()
+    _compare_delta_metadata(file, metadata, schema, column)
+    parts = {part["file"]: part for part in manifest["parts"]}
+    added: dict[str, Any] = {}
+    for add in actions.get("add", ()):
+        name = unquote(str(add.get("path")))
+        if name in added:
+            raise _DifferenceError(file, f"it names {_shown(name)} twice")
+        added[name] = add
+    _compare_names(file, added, parts)
+    for name, part in parts.items():
+        _compare_added(file, added[name], part, store, layout)
+
+
+def _compare_names(file: str, named: Iterable[str], parts: Iterable[str]) -> None:
+    for verb, names in (("lacks", set(parts) - set(named)), ("names", set(named) - set(parts))):
+        if names:
+            what = "of the run" if verb == "lacks" else "which is no part of the run"
+            raise _DifferenceError(file, f"the table {verb} {_shown(min(names))}, {what}")
+
+
+def _compare_delta_metadata(file: str, metadata: dict[str, Any], schema: pa.Schema, column: str) -> None:
+    """Compare schema, partitions and configuration of a Delta table; its id and its time are its own."""
+    said = {key: value for key, value in metadata.items() if key not in ("id", "createdTime")}
+    text = said.pop("schemaString", None)
+    try:
+        fields = read_json(str(text).encode())
+    except ValueError as error:
+        raise _DifferenceError(file, f"metaData.schemaString is no JSON ({one_line(error)})") from None
+    right = {"format": {"provider": "parquet", "options": {}}, "partitionColumns": [column] if column else []}
+    _first_difference(file, "metaData.", said, right | {"configuration": {}})
+    found = fields.get("fields") if isinstance(fields, dict) and fields.keys() == {"type", "fields"} else None
+    if not isinstance(found, list) or not isinstance(fields, dict) or fields["type"] != "struct":
+        raise _DifferenceError(file, "metaData.schemaString is no schema of columns")
+    types = [(each.name, {_DELTA_TYPES.get(each.type)}) for each in schema]
+    types += [(column, {"long", "string"})] if column else []
+    for given, (name, kinds) in itertools.zip_longest(found, types, fillvalue=({}, {None})):
+        given = given if isinstance(given, dict) else {}
+        kind = given.get("type") if given.get("type") in kinds else next(iter(kinds))
+        _first_difference(
+            file, "metaData.schemaString: ", given, {"name": name, "type": kind, "nullable": True, "metadata": {}}
+        )
+
+
+def _compare_added(file: str, add: dict[str, Any], part: PartEntry, store: Store, layout: Layout) -> None:
+    """Compare what a Delta table says of a part with its footer."""
+    name = part["file"]
+    column, values = layout.partition_values()
+    folders = [f"{each}/" for each in layout.partitions]
+    partition = {column: values[folders.index(name[: name.rindex("/") + 1])]} if column else {}
+    right = {"size": part["bytes"], "dataChange": True, "partitionValues": partition}
+    said = {key: value for key, value in add.items() if key not in ("path", "stats")}
+    if type(said.pop("modificationTime", None)) is not int:
+        raise _DifferenceError(file, f"add of {name}: modificationTime is no time")
+    _first_difference(file, f"add of {name}: ", said, right)
+    try:
+        stats: Any = read_json(str(add.get("stats")).encode())
+    except ValueError as error:
+        raise _DifferenceError(file, f"add of {name}: stats is no JSON ({one_line(error)})") from None
+    where = f"add of {name}: stats."
+    if not isinstance(stats, dict):
+        raise _DifferenceError(file, f"add of {name}: stats is no object")
+    bounds = {key: stats.pop(key, None) or {} for key in ("minValues", "maxValues", "nullCount")}
+    is_tight = {"tightBounds": True} if stats.get("tightBounds") is not None else {}
+    _first_difference(file, where, stats, {"numRecords": part["rows"]} | is_tight)
+    facts = _column_facts(store, name)
+    for key, found in bounds.items():
+        for each, value in found.items() if isinstance(found, dict) else [("", found)]:
+            if each not in facts:
+                raise _DifferenceError(file, f"{where}{key} names {_shown(each)}, which is no column of the part")
+            if not facts[each].fits(key, value):
+                expected = _shown(getattr(facts[each], key))
+                raise _DifferenceError(file, f"{where}{key}.{each} is {_shown(value)}, and of the part it is {expected}")
+
+
+class _Facts(NamedTuple):
+    """What the footer of a part says of a column; None for bounds that it does not have."""
+
+    minValues: Any
+    maxValues: Any
+    nullCount: int | None
+    kind: pa.DataType
+
+    def fits(self, key: str, value: Any) -> bool:
+        """Return whether a value of a log is the right one; a long text may be cut short, on the safe side."""
+        right = getattr(self, key)
+        if type(value) is bool or right is None:
+            return value is None
+        if isinstance(right, str):
+            if not isinstance(value, str) or len(right) <= _SHORT:
+                return bool(value == right)
+            same = right.startswith(value[: _SHORT - 1])
+            return same and (value <= right if key == "minValues" else value >= right)
+        if not isinstance(value, int | float):
+            return False
+        if self.kind == pa.float32() and key != "nullCount":
+            value = pa.scalar(value, pa.float32()).as_py()
+        return bool(value == right)
+
+
+def _column_facts(store: Store, name: str) -> dict[str, _Facts]:
+    footer = store.parquet_footer(name)
+    schema = footer.schema.to_arrow_schema()
+    facts = {}
+    for number, field in enumerate(schema):
+        groups = [footer.row_group(group).column(number).statistics for group in range(footer.num_row_groups)]
+        known = [each for each in groups if each is not None and each.has_min_max]
+        nulls = [each.null_count for each in groups if each is not None and each.has_null_count]
+        filled = [group for group in groups if group is None or group.num_values]
+        has_all = len(known) == len(filled) > 0
+        least = min(each.min for each in known) if has_all else None
+        most = max(each.max for each in known) if has_all else None
+        facts[field.name] = _Facts(least, most, sum(nulls) if len(nulls) == len(groups) else None, field.type)
+    return facts
+
+
+# Apache Iceberg: metadata in JSON, which name a list of manifests, which name files; both are in Avro.
+
+
+def compare_iceberg(store: Store, *, make: Callable[[str], None], address: str) -> None:
+    """Compare an Iceberg table with one that its package makes of the same parts.
+
+    ``make``: make the table in the folder of a URL, with absolute addresses of the parts. ``address``: of the folder that
+    has the table. Raises _DifferenceError; and any error of the package.
+    """
+    for name in sorted(store.names(ICEBERG_LOG)):
+        if not (_ICEBERG_FILE.fullmatch(name) or _UNFINISHED.fullmatch(name)):
+            raise _DifferenceError(f"{ICEBERG_LOG}/{name}", "it is no file of a table as finish has made it")
+    with tempfile.TemporaryDirectory(prefix="kepler-") as folder:
+        url = f"file://{folder}"
+        make(url)
+        again = Store(type(store.path)(folder))
+        found = _iceberg_files(lambda name: store.get(f"{ICEBERG_LOG}/{name}", _MAX_BYTES), f"{address}/_iceberg")
+        right = _iceberg_files(lambda name: again.get(f"metadata/{name}", _MAX_BYTES), url)
+        for expected in right:
+            # Only now: what is read next is named by what was found to be right.
+            there = next(found)
+            if there.names is not None and expected.names is not None:
+                _compare_names(there.file, there.names, expected.names)
+            _first_difference(there.file, there.what, there.fields, expected.fields)
+
+
+class _Described(NamedTuple):
+    """Fields of a file of a log, by name; ``names`` are the data files that it names, if it names any."""
+
+    file: str
+    what: str
+    fields: dict[str, Any]
+    names: set[str] | None = None
+
+
+# Of a table, as it is made: who reads the present state goes by none of these.
+_OWN = re.compile(r"table-uuid|last-updated-ms|metadata-log.*|snapshot-log.*|snapshots\.0\.timestamp-ms|location")
+
+
+def _iceberg_files(read: Read, location: str) -> Iterator[_Described]:
+    """Yield what the files of an Iceberg table say, one after another; what differs from table to table is replaced."""
+    hint = read(HINT).decode("ascii", "replace").strip()
+    if not _HINTED.fullmatch(hint):
+        raise _DifferenceError(f"{ICEBERG_LOG}/{HINT}", f"it names {_shown(hint)}, which are no metadata")
+    name = f"{hint}.metadata.json"
+    file = f"{ICEBERG_LOG}/{name}"
+    metadata: Any = read_json(read(name))
+    if not isinstance(metadata, dict):
+        raise _DifferenceError(file, "they are no object")
+    if metadata.get("location") != location:
+        why = f"location is {_shown(metadata.get('location'))}, and the table is in {location}"
+        raise _DifferenceError(file, f"{why}: if the folder was moved, delete _iceberg, and run finish again")
+    snapshot, prefix = metadata.get("current-snapshot-id"), f"{location}/metadata/"
+
+    def replaced(value: Any) -> Any:
+        """Return a value without the number of the snapshot and the random names of files."""
+        if value == snapshot and value is not None:
+            return "the present snapshot"
+        if isinstance(value, str) and value == str(snapshot):
+            return "the present snapshot, as text"
+        if isinstance(value, str) and value.startswith(prefix) and _ICEBERG_FILE.fullmatch(value[len(prefix) :]):
+            return "a file of the log"
+        return value
+
+    fields = {key: replaced(value) for key, value in _flat(metadata) if not _OWN.fullmatch(key)}
+    yield _Described(file, "", fields)
+    (listing,) = (each["manifest-list"][len(prefix) :] for each in metadata["snapshots"])
+    manifests: list[Any] = []
+    yield from _avro(listing, read(listing), replaced, manifests)
+    for each in manifests:
+        name = each["manifest_path"][len(prefix) :]
+        data = read(name)
+        if each["manifest_length"] != len(data):
+            length = f"manifest_length of {name} is {_shown(each['manifest_length'])}, and it has {len(data)} bytes"
+            raise _DifferenceError(f"{ICEBERG_LOG}/{listing}", length)
+        yield from _avro(name, data, replaced, [])
+
+
+def _avro(name: str, data: bytes, replaced: Callable[[Any], Any], records: list[Any]) -> Iterator[_Described]:
+    """Yield the header of an Avro file, by which the rest is decoded, and its records, which are added to a list."""
+    from pyiceberg.avro.file import AvroFile
+
+    file = f"{ICEBERG_LOG}/{name}"
+    with AvroFile(_InMemory(data)) as avro:  # type: ignore[arg-type, var-annotated]
+        yield _Described(file, "header: ", {key: replaced(value) for key, value in avro.header.meta.items()})
+        records += [_plain(record, avro.schema.as_struct()) for record in avro]
+        if avro.decoder.tell() != len(data):
+            raise _DifferenceError(file, "it holds more than its records")
+    named: dict[str, Any] = {}
+    for number, each in enumerate(records):
+        path = each["data_file"]["file_path"] if "data_file" in each else f"manifest {number}"
+        if path in named:
+            raise _DifferenceError(file, f"it names {_shown(path)} twice")
+        named[path] = {key: value for key, value in each.items() if key != "manifest_length"}
+    fields = {f"{path}: {key}": replaced(value) for path, each in named.items() for key, value in _flat(each)}
+    yield _Described(file, "", fields, set(named))
+
+
+class _InMemory:
+    """Bytes as a file of pyiceberg."""
+
+    def __init__(self, data: bytes):
+        self._data = data
+
+    def open(self, seekable: bool = True) -> io.BytesIO:  # noqa: ARG002
+        return io.BytesIO(self._data)
+
+
+def _plain(value: Any, kind: Any) -> Any:
+    """Return a record of pyiceberg as dicts and lists."""
+    if hasattr(value, "_data"):
+        return {field.name: _plain(each, field.field_type) for field, each in zip(kind.fields, value._data, strict=True)}
+    if isinstance(value, Mapping):
+        return dict(value.items())
+    return value
+
+
+def _flat(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values in dicts and lists by their places; those that are not set or empty count as not there."""
+    inner: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
+    if inner is None:
+        if value is not None and not (isinstance(value, float) and math.isnan(value)):
+            yield at, value
+        return
+    for key, each in inner:
+        yield from _flat(each, f"{at}.{key}" if at else str(key))

@@ -42,7 +42,7 @@ from .output.run_folder import (
     tables_in,
 )
 from .output.store import Store, open_store
-from .output.tables import differing_table, format_in
+from .output.tables import TABLE_FORMATS, differing_table, format_in
 from .question import FACTS, digest_of_ids
 from .run.answered_tables import Make, answered_tables, tables_of_graph
 from .run.answered_tables import differing_table as differing_answer
@@ -155,8 +155,8 @@ def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str =
     table = format_in(store)
     if table is not None:
         wrong = differing_table(store, manifest, table)
-        if wrong is not None:
-            findings.add("table", wrong.file, wrong.why)
+        if wrong:
+            findings.add("table", TABLE_FORMATS[table].folder, wrong)
     prover.finalize()
     proven = sum(findings.proven.values())
     if not findings.faults and proven != manifest["sources"]:

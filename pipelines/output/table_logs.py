@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import io
 import itertools
-import math
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
 
-from kepler_traverse.errors import one_line
+from kepler_traverse.errors import one_line, several
 from kepler_traverse.runtime.regular_files import irregular, read_json
 
 from .layout import Layout
-from .manifest_types import Manifest, PartEntry
+from .manifest_types import Manifest
 from .run_folder import read_layout
 from .store import Store
 
@@ -45,38 +45,39 @@ _DELTA_TYPES = {
     pa.string(): "string",
     pa.large_string(): "string",
 }
+_BOUNDS = ("minValues", "maxValues", "nullCount")
+_LISTED = 3  # files in a message
 _SHORT = 32  # characters of a text that no format cuts short
 _MISSING = object()
 Read = Callable[[str], bytes]  # the content of a file of the log, by its name
 
 
-class Difference(NamedTuple):
-    """A file of a log, and how it differs from the parts."""
+class _Named(NamedTuple):
+    """A file that a table names: its name in the folder, or its address if it is elsewhere."""
 
     file: str
-    why: str
+    bytes: int
+    rows: int
 
 
 class _DifferenceError(Exception):
-    """A difference was found; the arguments are those of ``Difference``."""
+    """A difference was found: in which file of the log, and which."""
 
 
-def differing_log(
-    store: Store, manifest: Manifest, log: str, compare: Callable[[Store, Manifest], None]
-) -> Difference | None:
-    """Return the first difference between the log of a table and the parts of the run, None if there is none.
+def differing_log(store: Store, manifest: Manifest, log: str, compare: Callable[[Store, Manifest], None]) -> str:
+    """Describe the first difference between the log of a table and the parts of the run; ``""`` if there is none.
 
     ``compare`` raises it, as ``compare_delta`` does.
     """
-    folder = log.partition("/")[0]
     try:
         _refuse_irregular(store, log)
         compare(store, manifest)
     except _DifferenceError as difference:
-        return Difference(*difference.args)
+        file, why = difference.args
+        return f"{file}: {why}" if file else str(why)
     except Exception as error:  # also any error of a package that decodes what others may have written
-        return Difference(folder, f"the table cannot be read ({one_line(error, 400) or type(error).__name__})")
-    return None
+        return f"the table cannot be read ({one_line(error, 400) or type(error).__name__})"
+    return ""
 
 
 def _refuse_irregular(store: Store, log: str) -> None:
@@ -92,15 +93,15 @@ def _refuse_irregular(store: Store, log: str) -> None:
 
 
 def _first_difference(file: str, what: str, there: Mapping[str, Any], right: Mapping[str, Any]) -> None:
-    """Raise _DifferenceError for the first field of a log that is not right; fields that are not set may be left out."""
+    """Raise _DifferenceError for the first field of a log that is not right."""
     for field in dict.fromkeys([*right, *there]):
-        found, expected = there.get(field), right.get(field)
-        if found != expected or isinstance(found, bool) != isinstance(expected, bool):
+        found, expected = there.get(field, _MISSING), right.get(field, _MISSING)
+        if found != expected or type(found) is not type(expected):
             raise _DifferenceError(file, f"{what}{field} is {_shown(found)}, and of the parts it is {_shown(expected)}")
 
 
 def _shown(value: Any) -> str:
-    text = "not there" if value is None else repr(value)
+    text = "not there" if value is _MISSING else repr(value)
     return text if len(text) <= 100 else f"{text[:97]}..."
 
 
@@ -133,32 +134,48 @@ def compare_delta(store: Store, manifest: Manifest) -> None:
     (protocol,), (metadata,) = actions["protocol"], actions["metaData"]
     writer = protocol.get("minWriterVersion")
     right: dict[str, Any] = {"minReaderVersion": 1, "minWriterVersion": writer if type(writer) is int else 2}
-    _first_difference(file, "protocol.", protocol, right)
+    _first_difference(file, "protocol.", _without_nulls(protocol), right)
     schema = store.parquet_footer(manifest["parts"][0]["file"]).schema.to_arrow_schema()
     column, _ = layout.partition_values()
     _compare_delta_metadata(file, metadata, schema, column)
-    parts = {part["file"]: part for part in manifest["parts"]}
-    added: dict[str, Any] = {}
-    for add in actions.get("add", ()):
-        name = unquote(str(add.get("path")))
-        if name in added:
-            raise _DifferenceError(file, f"it names {_shown(name)} twice")
-        added[name] = add
-    _compare_names(file, added, parts)
-    for name, part in parts.items():
-        _compare_added(file, added[name], part, store, layout)
+    added = [_Added(unquote(str(add.get("path"))), add, _stats_of(file, add)) for add in actions.get("add", ())]
+    named = [_Named(each.file, each.fields.get("size"), each.stats.get("numRecords")) for each in added]
+    _compare_files(named, manifest)
+    for each in added:
+        _compare_added(file, each, store, layout)
 
 
-def _compare_names(file: str, named: Iterable[str], parts: Iterable[str]) -> None:
-    for verb, names in (("lacks", set(parts) - set(named)), ("names", set(named) - set(parts))):
-        if names:
-            what = "of the run" if verb == "lacks" else "which is no part of the run"
-            raise _DifferenceError(file, f"the table {verb} {_shown(min(names))}, {what}")
+def _compare_files(named: Iterable[_Named], manifest: Manifest) -> None:
+    """Raise _DifferenceError unless a table names the parts of the run, with their sizes and rows, each once."""
+    parts = Counter(_Named(part["file"], part["bytes"], part["rows"]) for part in manifest["parts"])
+    there = Counter(named)
+    texts = [_listed("lacks", parts - there), _listed("names", there - parts)]
+    if any(texts):
+        raise _DifferenceError("", " and ".join(filter(None, texts)).replace(" and the table", " and"))
+
+
+def _listed(verb: str, files: Counter[_Named]) -> str:
+    if not files:
+        return ""
+    shown = [f"{str(each.file)[:100]} of {_rows(each.rows)}" for each in sorted(files, key=repr)[:_LISTED]]
+    return f"the table {verb} {', '.join(shown)}" + (", ..." if len(files) > _LISTED else "")
+
+
+def _rows(count: Any) -> str:
+    return several(count, "row") if type(count) is int else f"{_shown(count)} rows"
+
+
+def _without_nulls(fields: dict[str, Any], *without: str) -> dict[str, Any]:
+    """Return the other fields of an action that are set: in a log of Delta Lake null is the same as none."""
+    return {key: value for key, value in fields.items() if value is not None and key not in without}
 
 
 def _compare_delta_metadata(file: str, metadata: dict[str, Any], schema: pa.Schema, column: str) -> None:
     """Compare schema, partitions and configuration of a Delta table; its id and its time are its own."""
-    said = {key: value for key, value in metadata.items() if key not in ("id", "createdTime")}
+    said = _without_nulls(metadata, "id", "createdTime")
+    for key, kinds in (("id", (str,)), ("createdTime", (int, type(None)))):
+        if type(metadata.get(key)) not in kinds:
+            raise _DifferenceError(file, f"metaData.{key} is {_shown(metadata.get(key))}, which is none")
     text = said.pop("schemaString", None)
     try:
         fields = read_json(str(text).encode())
@@ -179,29 +196,43 @@ def _compare_delta_metadata(file: str, metadata: dict[str, Any], schema: pa.Sche
         )
 
 
-def _compare_added(file: str, add: dict[str, Any], part: PartEntry, store: Store, layout: Layout) -> None:
-    """Compare what a Delta table says of a part with its footer."""
-    name = part["file"]
+class _Added(NamedTuple):
+    """An action of a log of Delta Lake that adds a file."""
+
+    file: str
+    fields: dict[str, Any]
+    stats: dict[str, Any]
+
+
+def _stats_of(file: str, add: dict[str, Any]) -> dict[str, Any]:
+    where = f"add of {_shown(add.get('path'))}: stats"
+    try:
+        stats = read_json(str(add.get("stats")).encode())
+    except ValueError as error:
+        raise _DifferenceError(file, f"{where} is no JSON ({one_line(error)})") from None
+    if not isinstance(stats, dict):
+        raise _DifferenceError(file, f"{where} is no object")
+    return stats
+
+
+def _compare_added(file: str, added: _Added, store: Store, layout: Layout) -> None:
+    """Compare what a Delta table says of a part, beside its size and its rows, with its footer."""
+    name = added.file
     column, values = layout.partition_values()
     folders = [f"{each}/" for each in layout.partitions]
-    partition = {column: values[folders.index(name[: name.rindex("/") + 1])]} if column else {}
-    right = {"size": part["bytes"], "dataChange": True, "partitionValues": partition}
-    said = {key: value for key, value in add.items() if key not in ("path", "stats")}
+    right = {"dataChange": True, "partitionValues": {}}
+    if column:
+        right["partitionValues"] = {column: values[folders.index(name[: name.rindex("/") + 1])]}
+    said = _without_nulls(added.fields, "path", "size", "stats")
     if type(said.pop("modificationTime", None)) is not int:
         raise _DifferenceError(file, f"add of {name}: modificationTime is no time")
     _first_difference(file, f"add of {name}: ", said, right)
-    try:
-        stats: Any = read_json(str(add.get("stats")).encode())
-    except ValueError as error:
-        raise _DifferenceError(file, f"add of {name}: stats is no JSON ({one_line(error)})") from None
     where = f"add of {name}: stats."
-    if not isinstance(stats, dict):
-        raise _DifferenceError(file, f"add of {name}: stats is no object")
-    bounds = {key: stats.pop(key, None) or {} for key in ("minValues", "maxValues", "nullCount")}
-    is_tight = {"tightBounds": True} if stats.get("tightBounds") is not None else {}
-    _first_difference(file, where, stats, {"numRecords": part["rows"]} | is_tight)
+    others = _without_nulls(added.stats, "numRecords", *_BOUNDS)
+    _first_difference(file, where, others, {"tightBounds": True} if "tightBounds" in others else {})
     facts = _column_facts(store, name)
-    for key, found in bounds.items():
+    for key in _BOUNDS:
+        found = added.stats.get(key) or {}
         for each, value in found.items() if isinstance(found, dict) else [("", found)]:
             if each not in facts:
                 raise _DifferenceError(file, f"{where}{key} names {_shown(each)}, which is no column of the part")
@@ -254,7 +285,7 @@ def _column_facts(store: Store, name: str) -> dict[str, _Facts]:
 # Apache Iceberg: metadata in JSON, which name a list of manifests, which name files; both are in Avro.
 
 
-def compare_iceberg(store: Store, *, make: Callable[[str], None], address: str) -> None:
+def compare_iceberg(store: Store, manifest: Manifest, *, make: Callable[[str], None], address: str) -> None:
     """Compare an Iceberg table with one that its package makes of the same parts.
 
     ``make``: make the table in the folder of a URL, with absolute addresses of the parts. ``address``: of the folder that
@@ -272,22 +303,22 @@ def compare_iceberg(store: Store, *, make: Callable[[str], None], address: str) 
         for expected in right:
             # Only now: what is read next is named by what was found to be right.
             there = next(found)
-            if there.names is not None and expected.names is not None:
-                _compare_names(there.file, there.names, expected.names)
+            if there.named:
+                _compare_files([each._replace(file=each.file.removeprefix(f"{address}/")) for each in there.named], manifest)
             _first_difference(there.file, there.what, there.fields, expected.fields)
 
 
+_COUNTS = re.compile(r"\.summary\.|_count$")  # sums over the files, which are compared first
+_TIME, _UUIDS = re.compile(r"metadata-log\.\d+\.timestamp-ms"), re.compile("table-uuid")
+
+
 class _Described(NamedTuple):
-    """Fields of a file of a log, by name; ``names`` are the data files that it names, if it names any."""
+    """Fields of a file of a log, by name, and the data files that it names, if it names any."""
 
     file: str
     what: str
     fields: dict[str, Any]
-    names: set[str] | None = None
-
-
-# Of a table, as it is made: who reads the present state goes by none of these.
-_OWN = re.compile(r"table-uuid|last-updated-ms|metadata-log.*|snapshot-log.*|snapshots\.0\.timestamp-ms|location")
+    named: list[_Named] | None = None
 
 
 def _iceberg_files(read: Read, location: str) -> Iterator[_Described]:
@@ -303,23 +334,31 @@ def _iceberg_files(read: Read, location: str) -> Iterator[_Described]:
     if metadata.get("location") != location:
         why = f"location is {_shown(metadata.get('location'))}, and the table is in {location}"
         raise _DifferenceError(file, f"{why}: if the folder was moved, delete _iceberg, and run finish again")
-    snapshot, prefix = metadata.get("current-snapshot-id"), f"{location}/metadata/"
+    snapshot, changed = metadata.get("current-snapshot-id"), metadata.get("last-updated-ms")
+    prefix = f"{location}/metadata/"
 
-    def replaced(value: Any) -> Any:
-        """Return a value without the number of the snapshot and the random names of files."""
-        if value == snapshot and value is not None:
-            return "the present snapshot"
-        if isinstance(value, str) and value == str(snapshot):
-            return "the present snapshot, as text"
+    def replaced(key: str, value: Any) -> Any:
+        """Return a value without what each table has of its own: numbers, times and random names."""
+        own = {str(snapshot): "the present snapshot", str(changed): "the time of the table"}
+        if type(value) in (int, str) and str(value) in own:
+            return f"{own[str(value)]} as {type(value).__name__}"
+        if type(value) is int and _TIME.fullmatch(key) and value >= 0:
+            return "a time"
+        if isinstance(value, str) and _UUIDS.fullmatch(key) and re.fullmatch(_UUID, value):
+            return "a UUID"
         if isinstance(value, str) and value.startswith(prefix) and _ICEBERG_FILE.fullmatch(value[len(prefix) :]):
             return "a file of the log"
         return value
 
-    fields = {key: replaced(value) for key, value in _flat(metadata) if not _OWN.fullmatch(key)}
-    yield _Described(file, "", fields)
+    del metadata["location"]
+    fields = {key: replaced(key, value) for key, value in _flat(metadata)}
+    yield _Described(file, "", {key: value for key, value in fields.items() if not _COUNTS.search(key)})
     (listing,) = (each["manifest-list"][len(prefix) :] for each in metadata["snapshots"])
     manifests: list[Any] = []
-    yield from _avro(listing, read(listing), replaced, manifests)
+    for described in _avro(listing, read(listing), replaced, manifests):
+        fields |= {f"{described.file}: {key}": value for key, value in described.fields.items()}
+        listed = {key: value for key, value in described.fields.items() if not _COUNTS.search(key)}
+        yield described._replace(fields=listed)
     for each in manifests:
         name = each["manifest_path"][len(prefix) :]
         data = read(name)
@@ -327,15 +366,17 @@ def _iceberg_files(read: Read, location: str) -> Iterator[_Described]:
             length = f"manifest_length of {name} is {_shown(each['manifest_length'])}, and it has {len(data)} bytes"
             raise _DifferenceError(f"{ICEBERG_LOG}/{listing}", length)
         yield from _avro(name, data, replaced, [])
+    counts = {key.replace(listing, "manifest list"): value for key, value in fields.items() if _COUNTS.search(key)}
+    yield _Described(file, "", counts)
 
 
-def _avro(name: str, data: bytes, replaced: Callable[[Any], Any], records: list[Any]) -> Iterator[_Described]:
+def _avro(name: str, data: bytes, replaced: Callable[[str, Any], Any], records: list[Any]) -> Iterator[_Described]:
     """Yield the header of an Avro file, by which the rest is decoded, and its records, which are added to a list."""
     from pyiceberg.avro.file import AvroFile
 
     file = f"{ICEBERG_LOG}/{name}"
     with AvroFile(_InMemory(data)) as avro:  # type: ignore[arg-type, var-annotated]
-        yield _Described(file, "header: ", {key: replaced(value) for key, value in avro.header.meta.items()})
+        yield _Described(file, "header: ", {key: replaced(key, value) for key, value in avro.header.meta.items()})
         records += [_plain(record, avro.schema.as_struct()) for record in avro]
         if avro.decoder.tell() != len(data):
             raise _DifferenceError(file, "it holds more than its records")
@@ -345,8 +386,10 @@ def _avro(name: str, data: bytes, replaced: Callable[[Any], Any], records: list[
         if path in named:
             raise _DifferenceError(file, f"it names {_shown(path)} twice")
         named[path] = {key: value for key, value in each.items() if key != "manifest_length"}
-    fields = {f"{path}: {key}": replaced(value) for path, each in named.items() for key, value in _flat(each)}
-    yield _Described(file, "", fields, set(named))
+    fields = {f"{path}: {key}": replaced(key, value) for path, each in named.items() for key, value in _flat(each)}
+    data = [each["data_file"] for each in records if "data_file" in each]
+    files = [_Named(each["file_path"], each["file_size_in_bytes"], each["record_count"]) for each in data]
+    yield _Described(file, "", fields, files)
 
 
 class _InMemory:
@@ -369,11 +412,10 @@ def _plain(value: Any, kind: Any) -> Any:
 
 
 def _flat(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the values in dicts and lists by their places; those that are not set or empty count as not there."""
-    inner: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
-    if inner is None:
-        if value is not None and not (isinstance(value, float) and math.isnan(value)):
-            yield at, value
+    """Yield the values in dicts and lists by their places, those that are empty, too."""
+    inner: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    if not inner or not len(value):
+        yield at, value
         return
     for key, each in inner:
         yield from _flat(each, f"{at}.{key}" if at else str(key))

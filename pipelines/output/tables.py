@@ -10,7 +10,7 @@ import contextlib
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from .manifest_types import Manifest
 from .run_folder import read_layout
 from .schemas import OUTPUT_SCHEMAS
 from .store import Store
-from .table_logs import DELTA_LOG, HINT, ICEBERG_LOG, Difference, compare_delta, compare_iceberg, differing_log
+from .table_logs import DELTA_LOG, HINT, ICEBERG_LOG, compare_delta, compare_iceberg, differing_log
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
@@ -38,7 +38,6 @@ class TableFormat(NamedTuple):
     unfit_names: re.Pattern[str]  # what the format has in no name of a column
     write: Callable[[Store, str, pa.Schema, Layout], None]  # makes the table of the parts in a root
     compare: Callable[[Store, Manifest], None]  # raises what ``differing_log`` returns
-    compare_needs: tuple[str, ...]  # modules of the extra
 
     @property
     def folder(self) -> str:
@@ -85,7 +84,7 @@ def _compare_iceberg(store: Store, manifest: Manifest) -> None:
         again = Path(place.removeprefix("file://")) / "metadata" / HINT
         again.write_text(_make_iceberg(place, root, schema, layout).rpartition("/")[2].removesuffix(".metadata.json"))
 
-    compare_iceberg(store, make=make, address=root)
+    compare_iceberg(store, manifest, make=make, address=root)
 
 
 def _of_s3() -> dict[str, str]:
@@ -94,7 +93,6 @@ def _of_s3() -> dict[str, str]:
     return {key: os.environ[name] for key, name in names.items() if name in os.environ}
 
 
-_PYICEBERG = ("pyiceberg.table", "pyiceberg.catalog.memory", "pyiceberg.io.pyarrow")
 TABLE_FORMATS = {
     "delta": TableFormat(
         log=DELTA_LOG,
@@ -103,27 +101,21 @@ TABLE_FORMATS = {
         unfit_names=re.compile(r"[ ,;{}()\n\t=]"),
         write=_write_delta,
         compare=compare_delta,
-        compare_needs=(),
     ),
     "iceberg": TableFormat(
         log=ICEBERG_LOG,
         mark=re.compile(re.escape(HINT)),  # which is written last
-        needs=_PYICEBERG,
+        needs=("pyiceberg.table", "pyiceberg.catalog.memory", "pyiceberg.io.pyarrow"),
         unfit_names=re.compile(r"(?!)"),
         write=_write_iceberg,
         compare=_compare_iceberg,
-        compare_needs=_PYICEBERG,
     ),
 }
 
 
 def refuse_without_packages(name: str) -> None:
-    """Raise InputError, which names the extra, if the packages that write a format are not installed."""
-    _refuse_without(name, TABLE_FORMATS[name].needs)
-
-
-def _refuse_without(name: str, modules: Sequence[str]) -> None:
-    for module in modules:
+    """Raise InputError, which names the extra, if the packages of a format are not installed."""
+    for module in TABLE_FORMATS[name].needs:
         try:
             import_module(module)
         except ModuleNotFoundError as error:
@@ -156,18 +148,18 @@ def register(store: Store, manifest: Manifest, name: str) -> bool:
             if not form.is_there(store):  # no other process has made it meanwhile
                 raise OutputError(f"{store}: the table cannot be written: {_format_error(error)}") from None
     wrong = differing_table(store, manifest, name)
-    if wrong is not None:
-        raise OutputError(f"{store}/{wrong.file}: {wrong.why}; delete {form.folder}, and run finish again")
+    if wrong:
+        raise OutputError(f"{store}/{form.folder}: {wrong}; delete {form.folder}, and run finish again")
     return known is not None
 
 
-def differing_table(store: Store, manifest: Manifest, name: str) -> Difference | None:
-    """Return how a table in a folder differs from the parts of the run, None if it does not.
+def differing_table(store: Store, manifest: Manifest, name: str) -> str:
+    """Describe how a table in a folder differs from the parts of the run, with its file and field; ``""`` if it does not.
 
-    Raises InputError: the packages that this needs are not installed.
+    Raises InputError: the packages of the format are not installed.
     """
+    refuse_without_packages(name)
     form = TABLE_FORMATS[name]
-    _refuse_without(name, form.compare_needs)
     return differing_log(store, manifest, form.log, form.compare)
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from .cli import steps, supervisor
-from .cli.options import OPTIONS, Once, OnceParser, UsageError, flag_text, parse_flags, parser
+from .cli.options import OPTIONS, Once, OnceParser, UsageError, flag_text, options_in, parse_flags, parser, to_resume
 from .cli.supervisor import UNWATCHED, Supervision
-from .cli.terminal import called_as, log_said, say
+from .cli.terminal import called_as, log_said, pasted, say
 from .output.schemas import OUTPUT_SCHEMAS
 
 # Modules that the extra ``job`` installs, and Dask's own that they import.
@@ -44,11 +43,12 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
     """
     argv = sys.argv[1:] if argv is None else argv
     try:
-        if "-h" in argv or "--help" in argv:
+        options = options_in(argv)
+        if "-h" in options or "--help" in options:
             parser(next((word for word in argv if word in OUTPUT_SCHEMAS), None)).print_help()
             return 0
         flags, config = parse_flags(argv)
-        if supervision.is_watched and "--plan" not in argv:
+        if supervision.is_watched and "--plan" not in options:
             steps.show()
             steps.begin("starting")
         # Only now, so that --help and a misspelt flag are answered at once.
@@ -59,9 +59,8 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
 
         from .run import driver
 
-        words = [word for word in argv if word != "--resume"]
         with options_spelled(flag_text), log_said(settings.verbose):
-            resume_command = f"{called_as('batch_sources')} {shlex.join(words)} --resume"
+            resume_command = f"{called_as('batch_sources')} {pasted(to_resume(argv))}"
             return driver.run(settings, resume_command, supervision)
     except KeyboardInterrupt as interrupt:
         say(str(interrupt) or "interrupted before anything was written")
@@ -70,7 +69,7 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
         errors = sys.modules.get(f"{__package__}.scheduling.errors")  # no error of it without the module
         if supervision.is_watched and errors is not None and isinstance(error, errors.ProcessUnusableError):
             return supervisor.EXIT_UNUSABLE
-        return report_error(error, debug="--debug" in argv)
+        return report_error(error, debug="--debug" in options_in(argv))
 
 
 def run_program(
@@ -82,7 +81,7 @@ def run_program(
     """
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        if "-h" in words or "--help" in words:
+        if {"-h", "--help"} & set(options_in(words)):
             parser().print_help()
             return 0
         given = parser().parse_args(words)
@@ -95,7 +94,7 @@ def run_program(
         say(interrupted)
         return EXIT_INTERRUPTED
     except Exception as error:
-        return report_error(error, debug="--debug" in words)
+        return report_error(error, debug="--debug" in options_in(words))
 
 
 def add_tables(program: OnceParser) -> None:

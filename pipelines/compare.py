@@ -16,6 +16,7 @@ from kepler_traverse.errors import several
 from kepler_traverse.graph import Graph
 
 from .batch_sources import run_program
+from .cli import signals
 from .cli.options import (
     KINDS,
     OPTIONS,
@@ -248,4 +249,4 @@ def _table(facts: dict[str, Any]) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(signals.run_heeding(main))

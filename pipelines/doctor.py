@@ -14,6 +14,7 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass
 
+from .cli import signals
 from .cli.terminal import show
 
 OLDEST_PYTHON = (3, 11)
@@ -175,4 +176,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(signals.run_heeding(main))

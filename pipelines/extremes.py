@@ -16,6 +16,7 @@ from typing import Any
 from kepler_traverse.errors import several
 
 from .batch_sources import run_program
+from .cli import signals
 from .cli.options import OPTIONS, Once, OnceParser, add_option, edge_columns, flag_text
 from .cli.terminal import called_as, say, show
 
@@ -150,4 +151,4 @@ def _write(path: Path, facts: dict[str, Any], answer: dict[str, Any], table: Any
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(signals.run_heeding(main))

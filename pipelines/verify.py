@@ -144,6 +144,7 @@ def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str =
         prover, part_of = Retraversal(graph, question, identity["batch_size"], findings), AgainPart
     layout = read_layout(manifest)
     for name, entry in {entry["file"]: entry for entry in manifest["parts"]}.items():
+        signals.check()
         if layout.has(name):  # any other is a fault already
             with store.local([name]) as here:
                 part_of(here / name, entry, layout, prover, findings).check()
@@ -273,5 +274,4 @@ def _graph(manifest: Manifest, edges: list[str], device: str, findings: Findings
 
 
 if __name__ == "__main__":
-    signals.listen()
-    sys.exit(main())
+    sys.exit(signals.run_heeding(main))

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from kepler_traverse.kinds.result_kinds import ResultKind
 
+from .cli import signals
 from .cli.terminal import called_as, say, show
 
 _N_VERTICES, _N_SOURCES = 64, 20
@@ -39,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     from kepler_traverse import cuda
     from kepler_traverse.cpu import compile_clock
 
+    from .batch_sources import EXIT_INTERRUPTED
+
     devices = [device] if device != "auto" else ["cpu", "cuda"] if cuda.available() else ["cpu"]
     compile_clock.listen()
     started, n_runs = time.perf_counter(), 0
@@ -48,6 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             for words in runs(each, Path(folder)):
                 n_runs += 1
                 code, text = _run(words, Path(folder) / f"out-{n_runs}")
+                if code == EXIT_INTERRUPTED:
+                    raise KeyboardInterrupt
                 if code:
                     say(*text.splitlines(), f"error: this tiny run fails: {' '.join(words)}")
                     return code
@@ -138,4 +143,4 @@ def _run(words: list[str], output: Path) -> tuple[int, str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(signals.run_heeding(main))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import functools
+import itertools
 import math
 import operator
 import os
@@ -15,7 +16,7 @@ import re
 import shlex
 import sys
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -846,6 +847,18 @@ def flag_text(name: str, value: object = None) -> str:
     if name in ("vertices", "only_vertices") and value is None:
         return f"{flag} FILE"
     return flag if value is None else f"{flag} {shlex.quote(str(value))}"
+
+
+def options_in(words: Sequence[str]) -> list[str]:
+    """Return the words of a command line that may be options: those before the first ``--``."""
+    return list(itertools.takewhile(lambda word: word != "--", words))
+
+
+def to_resume(words: Sequence[str]) -> list[str]:
+    """Return the command line that goes on with the run of a command line."""
+    options = options_in(words)
+    kept = [word for word in options if word not in ("--resume", "--no-resume")]
+    return [*kept, "--resume", *words[len(options) :]]
 
 
 def parse_flags(argv: list[str]) -> tuple[dict[str, Any], Path | None]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
+
+from .terminal import say
 
 _requested = False
 _held = False
@@ -20,6 +22,16 @@ def listen() -> None:
     """Raise KeyboardInterrupt on both signals from now on, so that SIGTERM from a batch system acts like Ctrl-C."""
     for number in heeded():
         signal.signal(number, interrupt)
+
+
+def run_heeding(program: Callable[[], int]) -> int:
+    """Run a program that both signals end with 130, and return its exit code."""
+    listen()
+    try:
+        return program()
+    except KeyboardInterrupt:
+        say("interrupted")
+        return 128 + signal.SIGINT
 
 
 def check() -> None:

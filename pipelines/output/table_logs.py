@@ -232,13 +232,16 @@ def _compare_added(file: str, added: _Added, store: Store, layout: Layout) -> No
     _first_difference(file, where, others, {"tightBounds": True} if "tightBounds" in others else {})
     facts = _column_facts(store, name)
     for key in _BOUNDS:
-        found = added.stats.get(key) or {}
-        for each, value in found.items() if isinstance(found, dict) else [("", found)]:
+        found = added.stats.get(key, _MISSING)
+        if not isinstance(found, dict):
+            raise _DifferenceError(file, f"{where}{key} is {_shown(found)}, and not one value per column")
+        # Also one that is left out: deltalake takes a bound without the other one for a file without rows.
+        for each in dict.fromkeys([*facts, *found]):
             if each not in facts:
                 raise _DifferenceError(file, f"{where}{key} names {_shown(each)}, which is no column of the part")
-            if not facts[each].fits(key, value):
-                expected = _shown(getattr(facts[each], key))
-                raise _DifferenceError(file, f"{where}{key}.{each} is {_shown(value)}, and of the part it is {expected}")
+            if not facts[each].fits(key, found.get(each)):
+                value, expected = _shown(found.get(each, _MISSING)), _shown(getattr(facts[each], key))
+                raise _DifferenceError(file, f"{where}{key}.{each} is {value}, and of the part it is {expected}")
 
 
 class _Facts(NamedTuple):

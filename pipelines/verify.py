@@ -42,7 +42,7 @@ from .output.run_folder import (
     tables_in,
 )
 from .output.store import Store, open_store
-from .output.tables import TABLE_FORMATS, differing_table, format_in
+from .output.tables import wrong_tables
 from .question import FACTS, digest_of_ids
 from .run.answered_tables import Make, answered_tables, tables_of_graph
 from .run.answered_tables import differing_table as differing_answer
@@ -153,11 +153,8 @@ def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str =
         for name, make in tables_of_graph(settings).items():
             tables[name] = lambda _parts, make=make: [make(graph)]  # type: ignore[misc]
         _check_tables(store, manifest, tables, findings)
-    table = format_in(store)
-    if table is not None:
-        wrong = differing_table(store, manifest, table)
-        if wrong:
-            findings.add("table", TABLE_FORMATS[table].folder, wrong)
+    for folder, wrong in wrong_tables(store, manifest).items():
+        findings.add("table", folder, wrong)
     prover.finalize()
     proven = sum(findings.proven.values())
     if not findings.faults and proven != manifest["sources"]:

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kepler_traverse.errors import OutputError
@@ -27,6 +28,7 @@ from kepler_traverse.runtime.regular_files import open_regular, read_regular, re
 from .layout import PARTITION_NAME
 from .manifest_types import Stored
 
+_FOOTER_GUESS = 2**16  # bytes at the end of a part that are read at first, which hold most footers
 _MAX_AT_ONCE = 5 * 10**9  # bytes of one request
 
 
@@ -197,7 +199,19 @@ class ObjectStore(Store):
         return send("get", read)
 
     def parquet_footer(self, name: str) -> pq.FileMetaData:
-        return send("get", lambda: pq.read_metadata(self._api.open_reader(self._store, name)))
+        size = send("head", lambda: self._api.head(self._store, name))["size"]
+        n_bytes = _FOOTER_GUESS
+        while True:
+            tail = self._tail(name, size, n_bytes)
+            n_bytes = int.from_bytes(tail[-8:-4], "little") + 8  # in front of them is the footer
+            if n_bytes <= len(tail) or len(tail) == size:
+                return pq.read_metadata(pa.BufferReader(tail))
+
+    def _tail(self, name: str, size: int, n_bytes: int) -> bytes:
+        start = max(0, size - n_bytes)
+        return bytes(
+            send("get", lambda: self._api.get_range(self._store, name, start=start, end=size), received=size - start)
+        )
 
     def put_new(self, name: str, data: bytes) -> bool:
         while True:

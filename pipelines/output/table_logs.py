@@ -9,7 +9,6 @@ links and addresses.
 from __future__ import annotations
 
 import io
-import itertools
 import re
 import tempfile
 from collections import Counter
@@ -35,6 +34,7 @@ _UNFINISHED = re.compile(r"_commit_[0-9a-f-]+\.json(\.tmp)?|\..*|.*#\d+")  # wha
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _HINTED = re.compile(rf"\d{{5}}-{_UUID}")
 _ICEBERG_FILE = re.compile(rf"{_HINTED.pattern}\.metadata\.json|snap-\d+-\d+-{_UUID}\.avro|{_UUID}-m\d+\.avro|{HINT}")
+_OF_LOG = {DELTA_LOG: re.compile(DELTA_COMMIT), ICEBERG_LOG: _ICEBERG_FILE}
 _DELTA_TYPES = {
     pa.int64(): "long",
     pa.int32(): "integer",
@@ -56,8 +56,8 @@ class _Named(NamedTuple):
     """A file that a table names: its name in the folder, or its address if it is elsewhere."""
 
     file: str
-    bytes: int
-    rows: int
+    bytes: Any  # a number of a part; what a log says may be anything
+    rows: Any
 
 
 class _DifferenceError(Exception):
@@ -70,7 +70,7 @@ def differing_log(store: Store, manifest: Manifest, log: str, compare: Callable[
     ``compare`` raises it, as ``compare_delta`` does.
     """
     try:
-        _refuse_irregular(store, log)
+        _refuse_others_files(store, log)
         compare(store, manifest)
     except _DifferenceError as difference:
         file, why = difference.args
@@ -80,16 +80,37 @@ def differing_log(store: Store, manifest: Manifest, log: str, compare: Callable[
     return ""
 
 
-def _refuse_irregular(store: Store, log: str) -> None:
-    """Raise _DifferenceError for a link, a FIFO or the like in the place of a folder or a file of a log."""
-    if not store.is_local:
-        return
-    folders = [log[: match.start()] for match in re.finditer("/", log)] + [log]
-    places = [(folder, "a folder") for folder in folders] + [(f"{log}/{name}", "") for name in sorted(store.names(log))]
-    for name, expected in places:
-        what = irregular(store.path / name)
-        if what != expected:
-            raise _DifferenceError(name, f"it is {what or 'a file'} and not {expected or 'a regular file'}")
+def stray_file(store: Store, log: str) -> str:
+    """Describe what is in the place of a log and is none of its files, where no table is; ``""`` if nothing is."""
+    try:
+        _refuse_others_files(store, log)
+    except _DifferenceError as difference:
+        return ": ".join(difference.args)
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+    return ""
+
+
+def _refuse_others_files(store: Store, log: str) -> None:
+    """Raise _DifferenceError for a file that finish has not made, also a link, a FIFO or the like of the name of one."""
+    top, _, inner = log.partition("/")
+    levels = [("", {top}), (top, {inner})] if inner else [("", {top})]
+    for folder, known in levels:
+        for name in sorted(store.names(folder)) if folder else known:
+            where = f"{folder}/{name}".lstrip("/")
+            if name not in known:
+                raise _DifferenceError(where, "it is no file of a table as finish has made it")
+            _refuse_irregular(store, where, "a folder")
+    for name in sorted(store.names(log)):
+        if not (_OF_LOG[log].fullmatch(name) or _UNFINISHED.fullmatch(name)):
+            raise _DifferenceError(f"{log}/{name}", "it is no file of a table as finish has made it")
+        _refuse_irregular(store, f"{log}/{name}", "")
+
+
+def _refuse_irregular(store: Store, name: str, expected: str) -> None:
+    what = irregular(store.path / name) if store.is_local else expected
+    if what != expected:
+        raise _DifferenceError(name, f"it is {what or 'a file'} and not {expected or 'a regular file'}")
 
 
 def _first_difference(file: str, what: str, there: Mapping[str, Any], right: Mapping[str, Any]) -> None:
@@ -111,9 +132,6 @@ def _shown(value: Any) -> str:
 def compare_delta(store: Store, manifest: Manifest) -> None:
     """Compare a Delta table with the parts of a run. Raises _DifferenceError; OSError, ValueError: it cannot be read."""
     layout, file = read_layout(manifest), f"{DELTA_LOG}/{DELTA_COMMIT}"
-    for name in sorted(store.names(DELTA_LOG)):
-        if name != DELTA_COMMIT and not _UNFINISHED.fullmatch(name):
-            raise _DifferenceError(f"{DELTA_LOG}/{name}", "it is no file of a table as finish has made it")
     actions: dict[str, list[Any]] = {}
     for number, line in enumerate(filter(bytes.strip, store.get(file, _MAX_BYTES).splitlines()), 1):
         try:
@@ -173,8 +191,8 @@ def _without_nulls(fields: dict[str, Any], *without: str) -> dict[str, Any]:
 def _compare_delta_metadata(file: str, metadata: dict[str, Any], schema: pa.Schema, column: str) -> None:
     """Compare schema, partitions and configuration of a Delta table; its id and its time are its own."""
     said = _without_nulls(metadata, "id", "createdTime")
-    for key, kinds in (("id", (str,)), ("createdTime", (int, type(None)))):
-        if type(metadata.get(key)) not in kinds:
+    for key, allowed in (("id", [str]), ("createdTime", [int, type(None)])):
+        if type(metadata.get(key)) not in allowed:
             raise _DifferenceError(file, f"metaData.{key} is {_shown(metadata.get(key))}, which is none")
     text = said.pop("schemaString", None)
     try:
@@ -186,14 +204,14 @@ def _compare_delta_metadata(file: str, metadata: dict[str, Any], schema: pa.Sche
     found = fields.get("fields") if isinstance(fields, dict) and fields.keys() == {"type", "fields"} else None
     if not isinstance(found, list) or not isinstance(fields, dict) or fields["type"] != "struct":
         raise _DifferenceError(file, "metaData.schemaString is no schema of columns")
-    types = [(each.name, {_DELTA_TYPES.get(each.type)}) for each in schema]
+    types: list[tuple[str, set[Any]]] = [(each.name, {_DELTA_TYPES.get(each.type)}) for each in schema]
     types += [(column, {"long", "string"})] if column else []
-    for given, (name, kinds) in itertools.zip_longest(found, types, fillvalue=({}, {None})):
-        given = given if isinstance(given, dict) else {}
-        kind = given.get("type") if given.get("type") in kinds else next(iter(kinds))
-        _first_difference(
-            file, "metaData.schemaString: ", given, {"name": name, "type": kind, "nullable": True, "metadata": {}}
-        )
+    if len(found) != len(types) or not all(isinstance(each, dict) for each in found):
+        raise _DifferenceError(file, f"metaData.schemaString has {len(found)} columns, and the parts have {len(types)}")
+    for given, (name, kinds) in zip(found, types, strict=True):
+        kind = next((each for each in kinds if each == given.get("type")), min(kinds, key=str))
+        expected = {"name": name, "type": kind, "nullable": True, "metadata": {}}
+        _first_difference(file, "metaData.schemaString: ", given, expected)
 
 
 class _Added(NamedTuple):
@@ -281,7 +299,7 @@ def _column_facts(store: Store, name: str) -> dict[str, _Facts]:
         has_all = len(known) == len(filled) > 0
         least = min(each.min for each in known) if has_all else None
         most = max(each.max for each in known) if has_all else None
-        facts[field.name] = _Facts(least, most, sum(nulls) if len(nulls) == len(groups) else None, field.type)
+        facts[field.name] = _Facts(least, most, sum(nulls) if filled and len(nulls) == len(groups) else None, field.type)
     return facts
 
 
@@ -294,9 +312,6 @@ def compare_iceberg(store: Store, manifest: Manifest, *, make: Callable[[str], N
     ``make``: make the table in the folder of a URL, with absolute addresses of the parts. ``address``: of the folder that
     has the table. Raises _DifferenceError; and any error of the package.
     """
-    for name in sorted(store.names(ICEBERG_LOG)):
-        if not (_ICEBERG_FILE.fullmatch(name) or _UNFINISHED.fullmatch(name)):
-            raise _DifferenceError(f"{ICEBERG_LOG}/{name}", "it is no file of a table as finish has made it")
     with tempfile.TemporaryDirectory(prefix="kepler-") as folder:
         url = f"file://{folder}"
         make(url)
@@ -390,8 +405,8 @@ def _avro(name: str, data: bytes, replaced: Callable[[str, Any], Any], records: 
             raise _DifferenceError(file, f"it names {_shown(path)} twice")
         named[path] = {key: value for key, value in each.items() if key != "manifest_length"}
     fields = {f"{path}: {key}": replaced(key, value) for path, each in named.items() for key, value in _flat(each)}
-    data = [each["data_file"] for each in records if "data_file" in each]
-    files = [_Named(each["file_path"], each["file_size_in_bytes"], each["record_count"]) for each in data]
+    entries = [each["data_file"] for each in records if "data_file" in each]
+    files = [_Named(each["file_path"], each["file_size_in_bytes"], each["record_count"]) for each in entries]
     yield _Described(file, "", fields, files)
 
 

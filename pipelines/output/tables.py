@@ -24,7 +24,7 @@ from .manifest_types import Manifest
 from .run_folder import read_layout
 from .schemas import OUTPUT_SCHEMAS
 from .store import Store
-from .table_logs import DELTA_LOG, HINT, ICEBERG_LOG, compare_delta, compare_iceberg, differing_log
+from .table_logs import DELTA_LOG, HINT, ICEBERG_LOG, compare_delta, compare_iceberg, differing_log, stray_file
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
@@ -141,6 +141,9 @@ def register(store: Store, manifest: Manifest, name: str) -> bool:
         folder = TABLE_FORMATS[known].folder
         raise OutputError(f"{store}: the parts are a table of {known} already; take that, or delete {folder} first")
     if known is None:
+        stray = stray_file(store, form.log) if form.folder in store.names() else ""
+        if stray:
+            raise OutputError(f"{store}/{stray}; delete {form.folder}, and run finish again")
         schema = _make_schema(store, manifest, name)
         try:
             form.write(store, _root_url(store), schema, read_layout(manifest))
@@ -161,6 +164,16 @@ def differing_table(store: Store, manifest: Manifest, name: str) -> str:
     refuse_without_packages(name)
     form = TABLE_FORMATS[name]
     return differing_log(store, manifest, form.log, form.compare)
+
+
+def wrong_tables(store: Store, manifest: Manifest) -> dict[str, str]:
+    """Return what is wrong with the tables in a folder, by the folders of their logs. Raises as ``differing_table``."""
+    wrong: dict[str, str] = {}
+    for name, form in TABLE_FORMATS.items():
+        if form.folder in store.names():
+            text = differing_table(store, manifest, name) if form.is_there(store) else stray_file(store, form.log)
+            wrong |= {form.folder: text} if text else {}
+    return wrong
 
 
 def table_address(store: Store, name: str) -> str:

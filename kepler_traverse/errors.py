@@ -51,8 +51,9 @@ def one_line(error: object, most: int = 200) -> str:
     return " ".join(str(error).split())[:most]
 
 
-# Beyond the bucket and the path: a query, or a user's name or password. In addresses of Azure, @ follows a container.
-_SECRETS = re.compile(r"[a-z][a-z0-9+.-]*://(.*[?#]|[^/]*:[^/]*@|(?<!abfs://)(?<!abfss://)[^/]*@)", re.IGNORECASE)
+# Beyond the bucket and the path: a query, or a user's name or password, also where a slash is missing. In addresses of
+# Azure, @ follows a container.
+_SECRETS = re.compile(r"[a-z][a-z0-9+.-]*:/{1,2}(?!/)(.*[?#]|[^/]*:[^/]*@|(?<!abfs://)(?<!abfss://)[^/]*@)", re.IGNORECASE)
 # In a message, where an address may be cut short, or have one slash as a path. A password may hold a slash.
 _USER = re.compile(r"\b([a-z][a-z0-9+.-]*:/{1,2})([^\s'\"]*:[^\s'\"]*@|(?<!abfs://)(?<!abfss://)[^\s'\"/]*@)", re.IGNORECASE)
 _SIGNATURE = re.compile(

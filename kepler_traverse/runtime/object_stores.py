@@ -221,7 +221,7 @@ def local_path(path: str | os.PathLike[str]) -> str:
     """
     text = os.fspath(path)
     if not URL.match(text):
-        return text
+        return os.path.abspath(text) if ":" in text else text  # pyarrow takes a path like ab:p for an address
     there = find_object(text)
     if there is None:
         raise FileNotFoundError(errno.ENOENT, "no such object", text)

@@ -45,6 +45,7 @@ from .terminal import say
 _ADDRESS = re.compile(r"([^\s:/]*:|\[[0-9a-fA-F:.]+\]:)?(?P<port>[0-9]{1,5})")
 _URL = re.compile(r"([a-z][a-z0-9+]*://)?([^\s:/]+|\[[0-9a-fA-F:.%]+\]):(?P<port>[0-9]{1,5})")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_ONE_SLASH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/(?!/)")
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
@@ -170,8 +171,19 @@ def refuse_secrets(name: str, *places: object) -> None:
     for place in places:
         if isinstance(place, str) and has_secrets(place):
             raise UsageError(
-                f"{name} {place.partition('://')[0]}://...: the address holds more than a place and a path (? or # begins a "
+                f"{name} {place.partition(':')[0]}://...: the address holds more than a place and a path (? or # begins a "
                 "query, @ follows a user), and addresses are written to manifests; give credentials by the environment"
+            )
+
+
+def refuse_half_addresses(name: str, *places: object) -> None:
+    """Raise UsageError for a path that begins like an address, which pyarrow would take it for."""
+    for place in places:
+        if isinstance(place, str) and _ONE_SLASH.match(place):
+            scheme = place.partition(":")[0]
+            raise UsageError(
+                f"{name} {place}: this begins like an address, and an address has two slashes: {scheme}://; if it is a file "
+                f"or a folder on this machine, give its whole path, or ./{place}"
             )
 
 
@@ -182,6 +194,7 @@ def refuse_address(name: str, folder: str, takes_stores: bool = False) -> None:
     """
     scheme = _SCHEME.match(folder)
     refuse_secrets(name, folder)
+    refuse_half_addresses(name, folder)
     if takes_stores and URL.match(folder):
         return
     if scheme:
@@ -213,7 +226,9 @@ def _check_texts(settings: Settings, flags: dict[str, Any], config: Path | None)
         if any(isinstance(text, str) and ("\0" in text or not text) for text in texts):
             raise UsageError(f"{_named(key, flags, config)} cannot be {value!r}: a text is empty or holds a null character")
         if key in _PLACES:
-            refuse_secrets(_named(key, flags, config), *(texts if key == "edges" else [value]))
+            named, places = _named(key, flags, config), texts if key == "edges" else [value]
+            refuse_secrets(named, *places)
+            refuse_half_addresses(named, *(places if key != "edges" else ()))
     for key, pattern, example in (
         ("dashboard_address", _ADDRESS, "HOST:PORT, such as 127.0.0.1:8787"),
         ("scheduler_address", _URL, "PROTOCOL://HOST:PORT, such as tcp://10.0.0.1:8786"),

@@ -280,4 +280,5 @@ def open_store(place: str | os.PathLike[str], scratch: Path | None = None) -> St
     """
     if isinstance(place, str) and URL.match(place):
         return ObjectStore(place, scratch)
-    return Store(Path(place))
+    path = Path(place)
+    return Store(path.absolute() if ":" in path.parts[0] else path)  # or pyarrow would take its files for addresses

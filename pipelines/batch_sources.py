@@ -56,9 +56,11 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
 
         settings = merge_settings(flags, config)
         from kepler_traverse.errors import options_spelled
+        from kepler_traverse.runtime.object_stores import WAITS
 
         from .run import driver
 
+        WAITS.tell_by(say)
         with options_spelled(flag_text), log_said(settings.verbose):
             resume_command = f"{called_as('batch_sources')} {pasted(to_resume(argv))}"
             return driver.run(settings, resume_command, supervision)
@@ -85,6 +87,9 @@ def run_program(
             parser().print_help()
             return 0
         given = parser().parse_args(words)
+        from kepler_traverse.runtime.object_stores import WAITS
+
+        WAITS.tell_by(say)
         if hasattr(given, "edges"):
             from .cli.settings import refuse_secrets
 

@@ -2,6 +2,9 @@
 
 With the environment variable KEPLER_PLUGINS=examples.farthest_plugin, ``bfs_many(graph, sources, result="farthest",
 n_farthest=2)`` returns it, and the job writes it with ``--result farthest --n-farthest 2``.
+
+The module is looked for in the current folder, too: of a checkout as above; elsewhere copy this file there, and set
+KEPLER_PLUGINS=farthest_plugin.
 """
 
 from __future__ import annotations

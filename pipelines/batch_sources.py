@@ -11,7 +11,7 @@ from .cli import steps, supervisor
 from .cli.options import OPTIONS, Once, OnceParser, UsageError, flag_text, options_in, parse_flags, parser, to_resume
 from .cli.supervisor import UNWATCHED, Supervision
 from .cli.terminal import called_as, log_said, pasted, say
-from .output.schemas import OUTPUT_SCHEMAS
+from .output.schemas import OUTPUT_SCHEMAS, refuse_broken_plugins
 
 # Modules that the extra ``job`` installs, and Dask's own that they import.
 _OF_EXTRA_JOB = {
@@ -45,8 +45,12 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
     try:
         options = options_in(argv)
         if "-h" in options or "--help" in options:
-            parser(next((word for word in argv if word in OUTPUT_SCHEMAS), None)).print_help()
+            kind = next((word for word in argv if word in OUTPUT_SCHEMAS), None)
+            if kind is None and not argv[0].startswith("-"):  # perhaps of a plug-in that cannot be imported
+                refuse_broken_plugins()
+            parser(kind).print_help()
             return 0
+        refuse_broken_plugins()
         flags, config = parse_flags(argv)
         if supervision.is_watched and "--plan" not in options:
             steps.show()
@@ -86,6 +90,7 @@ def run_program(
         if {"-h", "--help"} & set(options_in(words)):
             parser().print_help()
             return 0
+        refuse_broken_plugins()
         given = parser().parse_args(words)
         from kepler_traverse.runtime.object_stores import WAITS
 

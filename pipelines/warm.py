@@ -17,6 +17,7 @@ from pathlib import Path
 
 from kepler_traverse.kinds.result_kinds import ResultKind
 
+from .batch_sources import EXIT_INTERRUPTED, run_program
 from .cli import signals
 from .cli.terminal import called_as, say, show
 
@@ -36,11 +37,13 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, or that of a tiny run that fails."""
-    device = parser().parse_args(argv).device
+    return run_program(parser, _warm, argv)
+
+
+def _warm(given: argparse.Namespace) -> int:
+    device = given.device
     from kepler_traverse import cuda
     from kepler_traverse.cpu import compile_clock
-
-    from .batch_sources import EXIT_INTERRUPTED
 
     devices = [device] if device != "auto" else ["cpu", "cuda"] if cuda.available() else ["cpu"]
     compile_clock.listen()

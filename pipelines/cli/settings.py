@@ -21,7 +21,7 @@ from kepler_traverse.kinds import rules
 from kepler_traverse.runtime.object_stores import URL
 from kepler_traverse.runtime.regular_files import open_regular
 
-from ..output.schemas import OUTPUT_SCHEMAS
+from ..output.schemas import OUTPUT_SCHEMAS, refuse_broken_plugins
 from .options import (
     COLUMN_ROLES,
     CONTRADICTIONS,
@@ -106,8 +106,9 @@ def merge_settings(
 ) -> Settings:
     """Merge defaults, a settings file and flags, which override it; raise UsageError if values are wrong or contradict.
 
-    ``environment`` may name a scheduler file, and a shard.
+    ``environment`` may name a scheduler file, and a shard. Raises InputError: a plug-in cannot be imported.
     """
+    refuse_broken_plugins()
     values = {} if config is None else read_file(config)
     for choices in (SOURCE_CHOICES, SCHEDULER_CHOICES):
         if any(key in flags for key in choices):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -117,11 +118,12 @@ def add_tables(program: OnceParser) -> None:
 
 def moved_tables(given: Any) -> dict[str, str]:
     """Return the paths of the tables that a command line names, by their settings; refuse addresses with secrets."""
-    from .cli.settings import refuse_secrets
+    from .cli.settings import refuse_half_addresses, refuse_secrets
 
     tables = {key: getattr(given, key) for key in _GIVEN_TABLES if hasattr(given, key)}
     for key, path in tables.items():
         refuse_secrets(f"--{key}", path)
+        refuse_half_addresses(f"--{key}", path)
     return tables
 
 
@@ -140,6 +142,9 @@ def report_error(error: Exception, debug: bool) -> int:
         elif isinstance(error, NegativeCycleError):
             code = EXIT_NEGATIVE_CYCLE
         message = str(error)
+        if isinstance(error, FileNotFoundError) and not _has_working_folder():
+            say("error: the current folder does not exist any more; change to another one")
+            return EXIT_USAGE
         missing = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
         if missing in _OF_EXTRA_JOB:
             message = f"the job needs {missing}, which is not installed: pip install 'kepler-traverse[job]'"
@@ -147,6 +152,14 @@ def report_error(error: Exception, debug: bool) -> int:
             message = f"unexpected {type(error).__name__}: {error}; --debug shows where it comes from"
     say(without_secrets(f"error: {message}"))
     return code
+
+
+def _has_working_folder() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import sys
 import tomllib
 import types
 import typing
@@ -156,6 +157,11 @@ def _sentence(error: ValidationError, flags: dict[str, Any], config: Path | None
     key = str(first["loc"][0])
     where = _named(key, flags, config)
     shown = first["input"] if first["type"] != "missing" else None
+    if first["type"] == "string_unicode":
+        encoding = sys.getfilesystemencoding()
+        why = f"it holds bytes that are no text in {encoding}"
+        how = "rename it" if encoding == "utf-8" else "set LC_ALL=C.UTF-8, or PYTHONUTF8=1"
+        return f"{where} cannot be {shown!r}: {why}; {how}"
     return f"{where} cannot be {shown!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
 
 

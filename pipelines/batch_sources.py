@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -142,24 +143,31 @@ def report_error(error: Exception, debug: bool) -> int:
         elif isinstance(error, NegativeCycleError):
             code = EXIT_NEGATIVE_CYCLE
         message = str(error)
-        if isinstance(error, FileNotFoundError) and not _has_working_folder():
-            say("error: the current folder does not exist any more; change to another one")
-            return EXIT_USAGE
+        disk = _fault_of_disk(error)
+        if disk:
+            code, message = EXIT_USAGE, disk
         missing = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
         if missing in _OF_EXTRA_JOB:
             message = f"the job needs {missing}, which is not installed: pip install 'kepler-traverse[job]'"
-        elif not isinstance(error, KeplerError):
+        elif not (disk or isinstance(error, KeplerError)):
             message = f"unexpected {type(error).__name__}: {error}; --debug shows where it comes from"
     say(without_secrets(f"error: {message}"))
     return code
 
 
-def _has_working_folder() -> bool:
-    try:
-        os.getcwd()
-    except FileNotFoundError:
-        return False
-    return True
+def _fault_of_disk(error: Exception) -> str:
+    """Describe an error of the system that the user can mend, ``""`` for others: a folder is gone, full or read-only."""
+    if not isinstance(error, OSError):
+        return ""
+    if isinstance(error, FileNotFoundError):
+        try:
+            os.getcwd()
+        except FileNotFoundError:
+            return "the current folder does not exist any more; change to another one"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+        where = error.filename or "a folder of the run: --output, --graph-cache, TMPDIR or NUMBA_CACHE_DIR"
+        return f"{where}: a file cannot be written there: {error.strerror}; free space, or take another folder"
+    return ""
 
 
 if __name__ == "__main__":

@@ -10,12 +10,12 @@ import argparse
 import contextlib
 import io
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kepler_traverse.kinds.result_kinds import ResultKind
+from kepler_traverse.runtime.scratch import temporary_folder
 
 from .batch_sources import EXIT_INTERRUPTED, run_program
 from .cli import signals
@@ -48,7 +48,7 @@ def _warm(given: argparse.Namespace) -> int:
     devices = [device] if device != "auto" else ["cpu", "cuda"] if cuda.available() else ["cpu"]
     compile_clock.listen()
     started, n_runs = time.perf_counter(), 0
-    with tempfile.TemporaryDirectory(prefix="kepler-traverse-warm-") as folder:
+    with temporary_folder() as folder:
         for each in devices:
             say(f"compiling for device {each}")
             for words in runs(each, Path(folder)):

@@ -16,6 +16,7 @@ from .._arrays import arrow_compute as compute
 from .._arrays import arrow_types as kinds
 from .._arrays import pyarrow
 from ..errors import EdgeListError, option_text
+from ..runtime.scratch import writing_to
 from .files import Where
 
 # Text that belongs to no id, and text that need not belong to an id whose type was not declared.
@@ -135,7 +136,9 @@ class ColumnFile:
     """Chunks of one column of pyarrow, in a file: it is added to like a list, and then read."""
 
     def __init__(self, folder: str | os.PathLike[str]):
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+        self._folder = folder
+        with writing_to(folder):
+            self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
         self._writer: Any = None
 
     def __del__(self) -> None:
@@ -146,15 +149,17 @@ class ColumnFile:
             batch = pyarrow.record_batch([chunk], ["column"])
             if self._writer is None:
                 self._writer = pyarrow.ipc.new_stream(self._file, batch.schema)
-            self._writer.write_batch(batch)
+            with writing_to(self._folder):
+                self._writer.write_batch(batch)
         return self
 
     def __iter__(self) -> Iterator[pyarrow.Array]:
         """Yield the chunks, which are views of the file; nothing can be added afterwards."""
         if self._writer is None:
             return
-        self._writer.close()
-        self._file.flush()
+        with writing_to(self._folder):
+            self._writer.close()
+            self._file.flush()
         mapped = pyarrow.py_buffer(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ))
         for batch in pyarrow.ipc.open_stream(mapped):
             yield batch.column(0)

@@ -5,18 +5,54 @@ The files have no names, so nothing of them is left when the process ends, howev
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..errors import CapacityError, option_text
+from ..errors import CapacityError, OutputError, option_text
 from .display import in_units
 
+_PROBE = 2**20
 READ_AT_A_TIME = 2**25  # bytes of the rows that are read at a time, and of temporary arrays
+
+
+@contextmanager
+def writing_to(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Raise OutputError, which names the folder, in place of an OSError: usually the disk is full."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(
+            f"{os.fspath(folder)}: edges cannot be kept there: {error.strerror or error}; free space there, or name another "
+            f"folder by {option_text('scratch')}"
+        ) from None
+
+
+@contextmanager
+def temporary_folder(n_bytes: int = _PROBE) -> Iterator[str]:
+    """Yield a new folder in the place for temporary files, which is deleted at the end of the block.
+
+    Raises OutputError, which names the place: a folder cannot be made there, or there is no room for so many bytes.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            made = tempfile.TemporaryDirectory(prefix="kepler-", ignore_cleanup_errors=True)
+            folder = stack.enter_context(made)
+            with tempfile.TemporaryFile(dir=folder) as probe:
+                os.posix_fallocate(probe.fileno(), 0, n_bytes)
+        except OSError as error:
+            raise OutputError(
+                f"{os.environ.get('TMPDIR') or '/tmp'}: temporary files cannot be kept there: {error.strerror}; free space "
+                "there, or name another folder by TMPDIR"
+            ) from None
+        yield folder
 
 
 @dataclass(frozen=True)
@@ -27,11 +63,11 @@ class Scratch:
     memory: int
 
     def empty(self, size: int, dtype: Any) -> np.ndarray:
-        """Return an array in a file, as ``numpy.empty`` returns one in memory; raises OSError if the disk is full."""
+        """Return an array in a file, as ``numpy.empty`` returns one in memory; OutputError if the disk is full."""
         nbytes = size * np.dtype(dtype).itemsize
         if not nbytes:
             return np.empty(0, dtype)
-        with tempfile.TemporaryFile(dir=self.folder) as file:
+        with writing_to(self.folder), tempfile.TemporaryFile(dir=self.folder) as file:
             # Without room of its own, a write to a full disk would end the process by a signal.
             os.posix_fallocate(file.fileno(), 0, nbytes)
             return np.frombuffer(mmap.mmap(file.fileno(), nbytes), dtype)

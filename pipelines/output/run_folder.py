@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -63,8 +64,11 @@ def writing_to(folder: Path | Store) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        place = folder
+        if isinstance(folder, Store) and not folder.is_local and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+            place = folder.path  # where files are prepared: no store says such a thing
         raise OutputError(
-            f"{folder}: a file cannot be written there: {error.strerror or error}; existing part files are complete. "
+            f"{place}: a file cannot be written there: {error.strerror or error}; existing part files are complete. "
             "Fix that (free some space?) and run again with --resume"
         ) from None
 

@@ -166,7 +166,7 @@ class ObjectStore(Store):
         import obstore
 
         self._api = obstore
-        super().__init__(scratch or Path(tempfile.mkdtemp(prefix="kepler-")))
+        super().__init__(scratch or _new_folder())
         # After an error a thread may still write there.
         self._finalizer = weakref.finalize(self, shutil.rmtree if scratch is None else lambda *_: None, self.path, True)
 
@@ -271,6 +271,16 @@ class ObjectStore(Store):
 
     def close(self) -> None:
         self._finalizer()
+
+
+def _new_folder() -> Path:
+    try:
+        return Path(tempfile.mkdtemp(prefix="kepler-"))
+    except OSError as error:
+        place = os.environ.get("TMPDIR") or "/tmp"
+        raise OutputError(
+            f"{place}: a folder for temporary files cannot be made there: {error.strerror}; see TMPDIR"
+        ) from None
 
 
 def open_store(place: str | os.PathLike[str], scratch: Path | None = None) -> Store:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -18,8 +17,9 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from kepler_traverse.errors import one_line, several
+from kepler_traverse.errors import OutputError, one_line, several
 from kepler_traverse.runtime.regular_files import irregular, read_json
+from kepler_traverse.runtime.scratch import temporary_folder
 
 from .layout import Layout
 from .manifest_types import Manifest
@@ -75,6 +75,8 @@ def differing_log(store: Store, manifest: Manifest, log: str, compare: Callable[
     except _DifferenceError as difference:
         file, why = difference.args
         return f"{file}: {why}" if file else str(why)
+    except OutputError:
+        raise
     except Exception as error:  # also any error of a package that decodes what others may have written
         return f"the table cannot be read ({one_line(error, 400) or type(error).__name__})"
     return ""
@@ -312,7 +314,7 @@ def compare_iceberg(store: Store, manifest: Manifest, *, make: Callable[[str], N
     ``make``: make the table in the folder of a URL, with absolute addresses of the parts. ``address``: of the folder that
     has the table. Raises _DifferenceError; and any error of the package.
     """
-    with tempfile.TemporaryDirectory(prefix="kepler-") as folder:
+    with temporary_folder() as folder:
         url = f"file://{folder}"
         make(url)
         again = Store(type(store.path)(folder))

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from kepler_traverse.errors import InputError, OutputError, several
 from kepler_traverse.graph import Graph
 from kepler_traverse.runtime.regular_files import size_and_digest
+from kepler_traverse.search.exact import describe_distances
 
 from .batch_sources import add_tables, moved_tables, run_program
 from .cli import signals
@@ -41,6 +42,7 @@ from .output.run_folder import (
     read_manifest,
     tables_in,
 )
+from .output.schemas import OUTPUT_SCHEMAS
 from .output.store import Store, open_store
 from .output.tables import wrong_tables
 from .question import FACTS, digest_of_ids
@@ -122,6 +124,7 @@ def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str =
     if graph is None:
         return findings
     identity = manifest["identity"]
+    _check_graph_facts(manifest, graph, findings)
     settings = replace(Settings(**manifest["settings"]), edges=edges, **tables)
     question = read_question(graph, settings, identity)
     if settings.all_sources:
@@ -235,6 +238,25 @@ def _check_manifest(store: Store, manifest: Manifest, findings: Findings) -> Non
     for name in sorted(on_disk | set(listed)):
         if name not in listed or not layout.has(name):
             findings.add("extra part", name, "the manifest lists no such part of the run")
+
+
+def _check_graph_facts(manifest: Manifest, graph: Graph, findings: Findings) -> None:
+    """Check what the manifest says of the graph, and of results in general."""
+    facts, right = (
+        manifest["graph"],
+        {"vertices": graph.n_vertices, "stored_edges": graph.n_edges, "directed": graph.directed},
+    )
+    said: dict[str, Any] = {f"graph.{key}": facts[key] for key in right}  # type: ignore[literal-required]
+    expected: dict[str, Any] = {f"graph.{key}": value for key, value in right.items()}
+    algorithm, result = manifest["identity"]["algorithm"], manifest["identity"]["result"]
+    said |= {"distances": manifest["distances"], "means": manifest["means"], "direction": manifest["direction"]}
+    expected |= {"distances": describe_distances(graph, algorithm), "means": OUTPUT_SCHEMAS[result].means}
+    expected |= {"direction": manifest["settings"]["direction"]}
+    if manifest["status"] == "done":
+        said["failed"], expected["failed"] = manifest["failed"], []
+    for key, value in expected.items():
+        if said[key] != value:
+            findings.add("manifest", MANIFEST, f"its {key} is {str(said[key])[:100]!r}, and that of the run is {value!r}")
 
 
 def _check_tables(store: Store, manifest: Manifest, tables: dict[str, Make], findings: Findings) -> None:

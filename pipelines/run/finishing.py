@@ -126,11 +126,28 @@ def _check_parts(store: Store, manifest: Manifest, log: CommitLog, tables: set[s
     if damaged and not log.is_closed and manifest["status"] != "done":
         commit(store, log, {"lost": damaged})
     if any(faults):
-        raise IncompleteError(f"{store}: {'; '.join(filter(None, faults))}; run their shards again, and then finish")
+        missing = (
+            {name for name in names if name not in recorded} | {*damaged} | {each["file"] for each in manifest["failed"]}
+        )
+        again = _shards_of(log, [number for number, name in enumerate(names) if name in missing])
+        raise IncompleteError(f"{store}: {'; '.join(filter(None, faults))}; run {again} again, and then finish")
     sources = [source for name in names for source in recorded[name]["sources"]]
     if digest_of_ids(sources) != manifest["identity"]["sources"]:
         raise OutputError(f"{store}: the recorded parts do not hold the sources of the run; take a new folder")
     checked.update(part["sha256"] for part in new)
+
+
+def _shards_of(log: CommitLog, parts: Sequence[int]) -> str:
+    """Name the shards that compute some parts, if the run was shared among one number of them."""
+    counts = {int(name.partition("/")[2]) for name in log.shards}
+    if len(counts) != 1 or 0 in counts:
+        return "their shards"
+    (count,) = counts
+    indices = sorted({part % count for part in parts})
+    shown = ", ".join(f"--shard {index}/{count}" for index in indices[:_LISTED]) + (
+        ", ..." if len(indices) > _LISTED else ""
+    )
+    return f"the shard{'s' if len(indices) > 1 else ''} {shown}"
 
 
 def _refuse_changed(store: Store, manifest: Manifest) -> None:

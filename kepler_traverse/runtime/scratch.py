@@ -8,18 +8,24 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import CapacityError, OutputError, option_text
 from .display import in_units
+from .file_locks import open_lock, take_lock
 
 _PROBE = 2**20
+_PREFIX, _LOCK = "kepler-", "_lock"
+_held: list[int] = []  # descriptors of locks, which end with the process
 READ_AT_A_TIME = 2**25  # bytes of the rows that are read at a time, and of temporary arrays
 
 
@@ -35,6 +41,37 @@ def writing_to(folder: str | os.PathLike[str]) -> Iterator[None]:
         ) from None
 
 
+def make_folder() -> str:
+    """Make a folder in the place for temporary files, whose caller deletes it; raises OSError.
+
+    A process that is killed deletes nothing, so the next one does: each holds a lock in its folder.
+    """
+    with contextlib.suppress(OSError):
+        _sweep(Path(tempfile.gettempdir()))
+    folder = tempfile.mkdtemp(prefix=_PREFIX)
+    with contextlib.suppress(OSError):  # without locks, nobody deletes it
+        lock = open_lock(Path(folder, f"{_LOCK}.new"))
+        _held.append(lock)
+        if take_lock(lock):  # only now others see that there is one
+            os.rename(f"{folder}/{_LOCK}.new", f"{folder}/{_LOCK}")
+    return folder
+
+
+def _sweep(place: Path) -> None:
+    """Delete the folders of processes that have ended, and are this user's."""
+    for folder in place.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            facts = folder.lstat()
+            if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid() or not (folder / _LOCK).is_file():
+                continue
+            lock = open_lock(folder / _LOCK)
+            try:
+                if take_lock(lock):
+                    shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
+
+
 @contextmanager
 def temporary_folder(n_bytes: int = _PROBE) -> Iterator[str]:
     """Yield a new folder in the place for temporary files, which is deleted at the end of the block.
@@ -43,8 +80,8 @@ def temporary_folder(n_bytes: int = _PROBE) -> Iterator[str]:
     """
     with contextlib.ExitStack() as stack:
         try:
-            made = tempfile.TemporaryDirectory(prefix="kepler-", ignore_cleanup_errors=True)
-            folder = stack.enter_context(made)
+            folder = make_folder()
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
             with tempfile.TemporaryFile(dir=folder) as probe:
                 os.posix_fallocate(probe.fileno(), 0, n_bytes)
         except OSError as error:

@@ -46,6 +46,7 @@ from .terminal import say
 _ADDRESS = re.compile(r"([^\s:/]*:|\[[0-9a-fA-F:.]+\]:)?(?P<port>[0-9]{1,5})")
 _URL = re.compile(r"([a-z][a-z0-9+]*://)?([^\s:/]+|\[[0-9a-fA-F:.%]+\]):(?P<port>[0-9]{1,5})")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_FILE_NAME = re.compile(r"[./]")  # an id may be the name of a file that has neither
 _ONE_SLASH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/(?!/)")
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -133,6 +134,7 @@ def merge_settings(
     if settings.sampled and not _source_choices(settings):
         settings = replace(settings, all_sources=True)
     _check_texts(settings, flags, config)
+    _refuse_listed_files(settings, flags, config)
     settings = _with_columns_of_tables(settings)
     settings = _without_idle(settings, flags, config)
     _check_together(settings)
@@ -325,6 +327,20 @@ def _keys_of_options(settings: Settings) -> dict[str, str]:
     for name, choices in (("sources", SOURCE_CHOICES), ("strategy", ("strategy", "knobs"))):
         keys[name] = next((key for key in choices if settings.is_given(key)), name)
     return keys
+
+
+def _refuse_listed_files(settings: Settings, flags: dict[str, Any], config: Path | None) -> None:
+    """Raise UsageError for a list of ids of which one is the name of a file: a file is given as a text alone."""
+    for option in OPTIONS:
+        value = getattr(settings, option.key)
+        for each in value if option.kind == "ids" and isinstance(value, list) else ():
+            if isinstance(each, str) and _FILE_NAME.search(each) and os.path.isfile(each):
+                named = _named(option.key, flags, config)
+                how = f"give {option.key} = {each!r}" if config is not None else f"give {option.flag} {each}"
+                raise UsageError(
+                    f"{named} is a list of ids, and {each[:100]!r} is the name of a file; {how}, without a list, for the "
+                    "ids in it"
+                )
 
 
 def _check_together(settings: Settings) -> None:

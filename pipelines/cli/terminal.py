@@ -16,8 +16,12 @@ from typing import Any
 
 def called_as(module: str) -> str:
     """Return how a program of this package was called: a command of ``kepler-traverse``, or a module."""
+    called = sys.argv[0].split(" ")
+    if called[0] == "kepler-traverse" and len(called) == 2:
+        of_run = module == "batch_sources"
+        return sys.argv[0] if of_run == (called[1] in ("run", "plan")) else f"kepler-traverse {'run' if of_run else module}"
     package = __name__.removesuffix(".cli.terminal")  # in an installation within the library
-    return sys.argv[0] if sys.argv[0].startswith("kepler-traverse ") else f"python -m {package}.{module}"
+    return f"python -m {package}.{module}"
 
 
 def pasted(words: Sequence[str]) -> str:

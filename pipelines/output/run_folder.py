@@ -185,7 +185,10 @@ def read_manifest(store: Store, log: CommitLog | None = None) -> Manifest:
     if isinstance(problem, OSError):
         raise OutputError(f"{store}/{COMMITS}: the commits of the run cannot be read: {problem.strerror}")
     if problem is not None:
-        raise problem
+        raise OutputError(
+            f"{store}/{COMMITS}: {problem}; delete {COMMITS}, and run the same shards again, or this run with --resume: "
+            "parts that are whole are kept"
+        )
     return manifest
 
 

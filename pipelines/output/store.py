@@ -24,6 +24,7 @@ from kepler_traverse.errors import OutputError
 from kepler_traverse.runtime import object_stores
 from kepler_traverse.runtime.object_stores import AT_ONCE, TRAFFIC, URL, Traffic, fetch, listed, send
 from kepler_traverse.runtime.regular_files import open_regular, read_regular, replacing
+from kepler_traverse.runtime.scratch import make_folder
 
 from .layout import PARTITION_NAME
 from .manifest_types import Stored
@@ -275,7 +276,7 @@ class ObjectStore(Store):
 
 def _new_folder() -> Path:
     try:
-        return Path(tempfile.mkdtemp(prefix="kepler-"))
+        return Path(make_folder())
     except OSError as error:
         place = os.environ.get("TMPDIR") or "/tmp"
         raise OutputError(

@@ -80,9 +80,9 @@ EXTRAS = {  # what each extra is for, and the modules that it installs
     "torch": ("PyTorch", ("torch", "torch_geometric")),
 }
 _MISSING = re.compile(
-    r"(ModuleNotFoundError: No module named '(?P<module>[\w.]+)'|PackageNotFoundError: .*\b(?P<package>\S+))$"
+    r"(ModuleNotFoundError: No module named '(?P<module>[\w.]+)'|PackageNotFoundError: (.* )?(?P<package>\S+))$"
 )
-_CLASS = re.compile(r"^([A-Za-z_]\w*\.)*[A-Za-z_]\w*(Error|Exception|Exit|Warning|Interrupt): ?")
+_CLASS = re.compile(r"^([A-Za-z_]\w*\.)*[A-Za-z_]\w*(Error|Exception|Exit|Warning|Interrupt)(: |$)")
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from .file_locks import open_lock, take_lock
 
 _PROBE = 2**20
 _PREFIX, _LOCK = "kepler-", "_lock"
-_held: list[int] = []  # descriptors of locks, which end with the process
+_held: dict[str, int] = {}  # folders of this process, and the descriptors of their locks
 READ_AT_A_TIME = 2**25  # bytes of the rows that are read at a time, and of temporary arrays
 
 
@@ -42,7 +42,7 @@ def writing_to(folder: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def make_folder() -> str:
-    """Make a folder in the place for temporary files, whose caller deletes it; raises OSError.
+    """Make a folder in the place for temporary files, for ``delete_folder`` to delete; raises OSError.
 
     A process that is killed deletes nothing, so the next one does: each holds a lock in its folder.
     """
@@ -51,10 +51,17 @@ def make_folder() -> str:
     folder = tempfile.mkdtemp(prefix=_PREFIX)
     with contextlib.suppress(OSError):  # without locks, nobody deletes it
         lock = open_lock(Path(folder, f"{_LOCK}.new"))
-        _held.append(lock)
+        _held[folder] = lock
         if take_lock(lock):  # only now others see that there is one
             os.rename(f"{folder}/{_LOCK}.new", f"{folder}/{_LOCK}")
     return folder
+
+
+def delete_folder(folder: str | os.PathLike[str]) -> None:
+    """Delete a folder that ``make_folder`` has made."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if os.fspath(folder) in _held:
+        os.close(_held.pop(os.fspath(folder)))
 
 
 def _sweep(place: Path) -> None:
@@ -81,7 +88,7 @@ def temporary_folder(n_bytes: int = _PROBE) -> Iterator[str]:
     with contextlib.ExitStack() as stack:
         try:
             folder = make_folder()
-            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            stack.callback(delete_folder, folder)
             with tempfile.TemporaryFile(dir=folder) as probe:
                 os.posix_fallocate(probe.fileno(), 0, n_bytes)
         except OSError as error:

@@ -24,7 +24,7 @@ from kepler_traverse.errors import OutputError
 from kepler_traverse.runtime import object_stores
 from kepler_traverse.runtime.object_stores import AT_ONCE, TRAFFIC, URL, Traffic, fetch, listed, send
 from kepler_traverse.runtime.regular_files import open_regular, read_regular, replacing
-from kepler_traverse.runtime.scratch import make_folder
+from kepler_traverse.runtime.scratch import delete_folder, make_folder
 
 from .layout import PARTITION_NAME
 from .manifest_types import Stored
@@ -169,7 +169,7 @@ class ObjectStore(Store):
         self._api = obstore
         super().__init__(scratch or _new_folder())
         # After an error a thread may still write there.
-        self._finalizer = weakref.finalize(self, shutil.rmtree if scratch is None else lambda *_: None, self.path, True)
+        self._finalizer = weakref.finalize(self, delete_folder if scratch is None else lambda _: None, self.path)
 
     def __str__(self) -> str:
         return self._url

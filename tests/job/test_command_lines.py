@@ -416,4 +416,4 @@ def test_doctor_says_in_words_what_is_missing():
     project = (ROOT / "pyproject.toml").read_text().partition("[project.optional-dependencies]")[2].partition("\n[")[0]
     extras = set(re.findall(r"^([a-z0-9]+) = \[", project, re.MULTILINE))
     assert doctor.EXTRAS.keys() <= extras
-    assert not extras - doctor.EXTRAS.keys() - {"job", "test", "docs", "cuda12", "cuda13", "mg", "dev", "bench"}
+    assert not extras - doctor.EXTRAS.keys() - {"job", "test", "docs", "cuda12", "cuda13", "mg", "dev", "bench", "recipes"}

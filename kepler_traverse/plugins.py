@@ -63,8 +63,8 @@ def _imported(name: str, is_named: bool) -> ModuleType:
         return import_module(name)
     except (Exception, SystemExit) as error:
         why = f"{type(error).__name__}: {one_line(error)}" if not isinstance(error, ImportError) else one_line(error)
-        source = VARIABLE if is_named else f"an installed package with an entry point of {GROUP}"
-        raise InputError(f"the plug-in {name[:100]!r}, named by {source}, cannot be imported: {why}") from error
+        where = f"see {VARIABLE}" if is_named else f"an installed package names it by an entry point of {GROUP}"
+        raise InputError(f"the plug-in {name[:100]!r} cannot be imported: {why}; {where}") from error
 
 
 def _is_found(name: str) -> bool:

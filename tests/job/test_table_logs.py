@@ -298,3 +298,43 @@ def test_the_bounds_of_a_log_are_those_of_the_rows(log):
                     bounds = pc.min_max(part[name]).as_py()
                     stats = action["add"]["stats"]
                     assert (stats["minValues"][name], stats["maxValues"][name]) == (bounds["min"], bounds["max"])
+
+
+@pytest.mark.parametrize("what", ["statistics", "bloom filter", "order"])
+def test_a_part_whose_footer_misleads_readers_is_found(edges, tmp_path, capsys, what):
+    """As of a part that others have written anew, with a manifest that fits it."""
+    import hashlib
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from pipelines import batch_sources
+    from tests.support.jobs import manifest_of, seal
+
+    out = tmp_path / "out"
+    words = [edges, "--sources", "1,2", "--batch-size", 2, "--device", "cpu", "--no-report", "--output", out]
+    assert batch_sources.main([str(word) for word in words]) == 0
+    path = out / "part-000000.parquet"
+    file = pq.ParquetFile(path)
+    table, metadata = file.read(), file.metadata.metadata
+    options = {}
+    if what == "bloom filter":
+        options["bloom_filter_options"] = {"vertex": True}
+    if what == "order":  # the rows do not ascend by their distance
+        options["sorting_columns"] = [pq.SortingColumn(2)]
+    with pq.ParquetWriter(path, table.schema, **options) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({key: value for key, value in metadata.items() if key != b"ARROW:schema"})
+    if what == "statistics":
+        held = path.read_bytes()
+        least = pa.scalar(1, pa.int64()).as_py().to_bytes(8, "little")
+        footer = held[-8 - int.from_bytes(held[-8:-4], "little") :]
+        forged = footer.replace(b"\x28\x08" + least, b"\x28\x08" + (2).to_bytes(8, "little"))
+        forged = forged if forged != footer else footer.replace(least, (2).to_bytes(8, "little"))
+        path.write_bytes(held[: -len(footer)] + forged)
+    manifest = manifest_of(out)
+    data = path.read_bytes()
+    manifest["parts"][0] |= {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    seal(out, manifest)
+    code, said, _ = call(capsys, out, edges, "--device", "cpu", program=verify.main)
+    assert (code, "statistics: part-000000.parquet" in said) == (5, True), said

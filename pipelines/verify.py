@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from kepler_traverse.errors import InputError, OutputError, several
 from kepler_traverse.graph import Graph
-from kepler_traverse.runtime.regular_files import size_and_digest
+from kepler_traverse.runtime.regular_files import irregular, size_and_digest
 from kepler_traverse.search.exact import describe_distances
 
 from .batch_sources import add_tables, moved_tables, run_program
@@ -227,6 +227,10 @@ def _check_manifest(store: Store, manifest: Manifest, findings: Findings) -> Non
         if len(parts) != manifest["batches"] or len(sources) != manifest["sources"]:
             counts = f"{len(parts)} parts with {len(sources)} sources"
             findings.add("manifest", MANIFEST, f"{counts}, not {manifest['batches']} with {manifest['sources']}")
+    for name in filter(PARTITION_NAME.fullmatch, sorted(names) if store.is_local else ()):
+        what = irregular(store.path / name)
+        if what != "a folder":
+            findings.add("damaged part", name, f"it is {what or 'a file'} and not a folder")
     listed = Counter(part["file"] for part in parts)
     on_disk = {name for name in store.versions() if not name.startswith((".", "_")) and not PARTITION_NAME.fullmatch(name)}
     for name, count in listed.items():

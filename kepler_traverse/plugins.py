@@ -49,7 +49,7 @@ def _modules(named: str) -> tuple[ModuleType, ...]:
     imported = []
     for name in dict.fromkeys((*BUILT_IN, *installed, *wanted)):
         imported.append(_imported(name, is_named=name in wanted))
-        for kind in _kinds_of(imported[-1]):
+        for kind in _kinds_in(imported[-1]):
             if RESULT_KINDS.setdefault(kind.name, kind) is not kind:
                 raise InputError(f"the plug-in {name!r} has a result kind {kind.name!r}, and there is one; rename it")
     return tuple(imported)
@@ -74,7 +74,7 @@ def _is_found(name: str) -> bool:
     return util.find_spec(name.partition(".")[0]) is not None
 
 
-def _kinds_of(module: ModuleType) -> tuple[ResultKind, ...]:
+def _kinds_in(module: ModuleType) -> tuple[ResultKind, ...]:
     kinds = getattr(module, "KINDS", ())
     if not isinstance(kinds, tuple | list) or not all(isinstance(kind, ResultKind) for kind in kinds):
         raise InputError(

@@ -156,7 +156,7 @@ def report_error(error: Exception, debug: bool) -> int:
 
 
 def _fault_of_disk(error: Exception) -> str:
-    """Describe an error of the system that the user can mend, ``""`` for others: a folder is gone, full or read-only."""
+    """Describe an error of the system that the user can correct, ``""`` for others: a folder is gone, full or read-only."""
     if not isinstance(error, OSError):
         return ""
     if isinstance(error, FileNotFoundError):

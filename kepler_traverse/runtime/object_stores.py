@@ -76,7 +76,7 @@ TRAFFIC = Traffic()  # of this process
 
 
 class _Waits:
-    """Tells of requests that take long, so that nobody waits without a word."""
+    """Tells of requests that take long, so that no user waits without a word."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -36,9 +36,16 @@ def writing_to(folder: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except OSError as error:
         raise OutputError(
-            f"{os.fspath(folder)}: edges cannot be kept there: {error.strerror or error}; free space there, or name another "
+            f"{os.fspath(folder)}: the graph cannot be built there: {error.strerror or error}; free space there, or name another "
             f"folder by {option_text('scratch')}"
         ) from None
+
+
+def _place() -> str:
+    try:
+        return tempfile.gettempdir()
+    except OSError:  # of all places that Python looks for
+        return "/tmp"
 
 
 def make_folder() -> str:
@@ -49,7 +56,7 @@ def make_folder() -> str:
     with contextlib.suppress(OSError):
         _sweep(Path(tempfile.gettempdir()))
     folder = tempfile.mkdtemp(prefix=_PREFIX)
-    with contextlib.suppress(OSError):  # without locks, nobody deletes it
+    with contextlib.suppress(OSError):  # without locks, it stays
         lock = open_lock(Path(folder, f"{_LOCK}.new"))
         _held[folder] = lock
         if take_lock(lock):  # only now others see that there is one
@@ -93,7 +100,7 @@ def temporary_folder(n_bytes: int = _PROBE) -> Iterator[str]:
                 os.posix_fallocate(probe.fileno(), 0, n_bytes)
         except OSError as error:
             raise OutputError(
-                f"{os.environ.get('TMPDIR') or '/tmp'}: temporary files cannot be kept there: {error.strerror}; free space "
+                f"{_place()}: temporary files cannot be kept there: {error.strerror}; free space "
                 "there, or name another folder by TMPDIR"
             ) from None
         yield folder

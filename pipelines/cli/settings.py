@@ -330,16 +330,15 @@ def _keys_of_options(settings: Settings) -> dict[str, str]:
 
 
 def _refuse_listed_files(settings: Settings, flags: dict[str, Any], config: Path | None) -> None:
-    """Raise UsageError for a list of ids of which one is the name of a file: a file is given as a text alone."""
+    """Raise UsageError for a list of ids in a settings file of which one is the name of a file."""
     for option in OPTIONS:
         value = getattr(settings, option.key)
-        for each in value if option.kind == "ids" and isinstance(value, list) else ():
+        is_in_file = option.kind == "ids" and option.key not in flags and isinstance(value, list)
+        for each in value if is_in_file else ():
             if isinstance(each, str) and _FILE_NAME.search(each) and os.path.isfile(each):
-                named = _named(option.key, flags, config)
-                how = f"give {option.key} = {each!r}" if config is not None else f"give {option.flag} {each}"
                 raise UsageError(
-                    f"{named} is a list of ids, and {each[:100]!r} is the name of a file; {how}, without a list, for the "
-                    "ids in it"
+                    f"{_named(option.key, flags, config)} is a list of ids, and {each[:100]!r} is the name of a file; give "
+                    f"{option.key} = {each!r}, without a list, for the ids in it"
                 )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from .options import UsageError
 
 _SHARD = re.compile(r"(auto|\d{1,7})(?:/(\d{1,7}))?")
-_MOST_DIGITS = 18
+_MAX_DIGITS = 18
 _TASK, _INDEX = "SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"
 
 
@@ -63,7 +63,7 @@ def _from_environment(text: str, count: str | None, environment: Mapping[str, st
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
+    return text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
 
 
 def _place(index: int, count: int, first: int, last: int, step: int) -> str:

@@ -70,21 +70,21 @@ def run(main: Main, argv: list[str]) -> int:
     if sys.platform != "linux":
         signals.listen()
         return main(argv, UNWATCHED)
-    code, told = _watch(main, argv, needs_workers=False)
-    if code == EXIT_UNUSABLE or (_RUNS_BATCHES in told and code < 0):
+    code, reported = _watch(main, argv, needs_workers=False)
+    if code == EXIT_UNUSABLE or (_RUNS_BATCHES in reported and code < 0):
         how = "it cannot go on" if code == EXIT_UNUSABLE else f"it was ended by {_signal_name(-code)}"
         say(f"the process that ran the batches is gone: {how}; worker processes run the remaining ones")
         argv = to_resume(argv)
-        code, told = _watch(main, argv, needs_workers=True)
+        code, reported = _watch(main, argv, needs_workers=True)
     if code < 0:
-        goes_on = _HAS_FOLDER in told or "--resume" in options_in(argv)
-        say(f"error: the job was ended by {_signal_name(-code)}; run it again{' with --resume' if goes_on else ''}")
+        has_begun = _HAS_FOLDER in reported or "--resume" in options_in(argv)
+        say(f"error: the job was ended by {_signal_name(-code)}; run it again{' with --resume' if has_begun else ''}")
         code = EXIT_KILLED
     return code
 
 
 def _watch(main: Main, argv: list[str], needs_workers: bool) -> tuple[int, bytes]:
-    """Run the program in a child; return its exit code, or minus the signal that ended it, and what it has told."""
+    """Run the program in a child; return its exit code, or minus the signal that ended it, and what it has reported."""
     reads, writes = os.pipe()
     parent = os.getpid()
     flush()  # or the child would write what is buffered a second time

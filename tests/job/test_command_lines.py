@@ -6,7 +6,6 @@ import re
 import resource
 import shlex
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -60,8 +59,8 @@ def test_a_run_goes_on_whatever_its_command_line_looks_like(tmp_path, monkeypatc
     (tmp_path / "out/part-000000.parquet").unlink()
     assert call(capsys, *again)[0] == 0
     # What is printed is the same command when it is pasted.
-    shell = subprocess.run(["bash", "-c", f"printf '%s\\0' {pasted(again)}"], capture_output=True, check=True)
-    assert shell.stdout.decode().split("\0")[:-1] == again
+    shell = ran(["bash", "-c", f"printf '%s\\0' {pasted(again)}"])
+    assert shell.stdout.split("\0")[:-1] == again
     assert pasted(again).isprintable()
 
 
@@ -83,9 +82,9 @@ def test_the_first_process_resumes_in_front_of_what_is_no_option(words, monkeypa
     assert flags["edges"] == [words[-1] if "--" in words else "e"]
 
 
-@pytest.mark.parametrize(("told", "more"), [(b"", ""), (supervisor._HAS_FOLDER, " with --resume")])
-def test_a_job_that_is_killed_says_which_command_goes_on(told, more, monkeypatch, capsys):
-    monkeypatch.setattr(supervisor, "_watch", lambda *_args, **_more: (-signal.SIGKILL, told))
+@pytest.mark.parametrize(("reported", "more"), [(b"", ""), (supervisor._HAS_FOLDER, " with --resume")])
+def test_a_job_that_is_killed_says_which_command_goes_on(reported, more, monkeypatch, capsys):
+    monkeypatch.setattr(supervisor, "_watch", lambda *_args, **_more: (-signal.SIGKILL, reported))
     assert supervisor.run(batch_sources.main, ["e", "--output", "o"]) == 1
     assert capsys.readouterr().err.endswith(f"run it again{more}\n")
 
@@ -304,7 +303,7 @@ def test_a_full_place_of_temporary_files_or_of_edges_is_named(tmp_path, monkeypa
     with pytest.raises(OutputError, match=re.escape(f"{tmp_path}: temporary files")), scratch.temporary_folder():
         pass
     assert not os.listdir(tmp_path)
-    with pytest.raises(OutputError, match=re.escape(f"{tmp_path}: edges cannot be kept there: No space")):
+    with pytest.raises(OutputError, match=re.escape(f"{tmp_path}: the graph cannot be built there: No space")):
         scratch.Scratch(tmp_path, 2**30).empty(10, "int64")
 
 

@@ -36,8 +36,8 @@ def writing_to(folder: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except OSError as error:
         raise OutputError(
-            f"{os.fspath(folder)}: the graph cannot be built there: {error.strerror or error}; free space there, or name another "
-            f"folder by {option_text('scratch')}"
+            f"{os.fspath(folder)}: the graph cannot be built there: {error.strerror or error}; free space there, or name "
+            f"another folder by {option_text('scratch')}"
         ) from None
 
 

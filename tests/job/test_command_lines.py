@@ -416,3 +416,9 @@ def test_doctor_says_in_words_what_is_missing():
     extras = set(re.findall(r"^([a-z0-9]+) = \[", project, re.MULTILINE))
     assert doctor.EXTRAS.keys() <= extras
     assert not extras - doctor.EXTRAS.keys() - {"job", "test", "docs", "cuda12", "cuda13", "mg", "dev", "bench", "recipes"}
+
+
+def test_pages_print_commands_that_an_installation_has():
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        for line in page.read_text().splitlines():
+            assert not line.lstrip("$ ").startswith("python -m pipelines"), (page.name, line)

@@ -1,0 +1,181 @@
+"""A process that runs cases, and one that watches it: a case that kills or stops its process is a finding, too."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from scripts.storm.cases import Settings, run_case
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 900.0  # seconds of one case
+_SHOWN = 1_500  # characters at the end of what a process has written to stderr
+_BEGINS = "begins"
+
+
+@dataclass(frozen=True)
+class Share:
+    """The cases of one process: every ``step``-th from ``first`` on, while there is time."""
+
+    first: int
+    step: int
+    until: float  # time.time()
+    most: int  # cases
+
+
+def run_share(settings: Settings, share: Share) -> None:
+    """Run cases one after another, and write a line of JSON when one begins and when it has ended."""
+    number = share.first
+    done = 0
+    while done < share.most and time.time() < share.until:
+        _say({_BEGINS: number})
+        _say(run_case(settings, number).as_dict())
+        number += share.step
+        done += 1
+
+
+def _say(line: dict[str, Any]) -> None:
+    print(json.dumps(line, default=str), flush=True)
+
+
+class Watched:
+    """Runs the cases of a share in a process of its own, and starts another one behind the case at which it ends.
+
+    Attributes
+    ----------
+    counts : Counter
+        Cases, calls, comparisons and so on, by name.
+    findings : list of dict
+    """
+
+    def __init__(self, settings: Settings, share: Share, take: Callable[[dict[str, Any]], None]):
+        self.settings = settings
+        self.share = share
+        self.counts: Counter[str] = Counter()
+        self._take = take
+        self._child: subprocess.Popen[str] | None = None
+        self._is_ended = False
+
+    def run(self) -> None:
+        """Run all cases of the share."""
+        first = self.share.first
+        left = self.share.most
+        while left > 0 and time.time() < self.share.until and not self._is_ended:
+            begun = self._run_from(first, left)
+            if begun is None:
+                return
+            done = (begun - first) // self.share.step + 1
+            first += done * self.share.step
+            left -= done
+
+    def end(self) -> None:
+        """End the process at once."""
+        self._is_ended = True
+        if self._child is not None:
+            _kill(self._child)
+
+    def _run_from(self, first: int, most: int) -> int | None:
+        """Run cases in one process; return the number of the case at which it has died, or None if it has not."""
+        share = Share(first, self.share.step, self.share.until, most)
+        with tempfile.TemporaryFile("w+", errors="replace") as errors:
+            self._child = _start(self.settings, share, errors)
+            begun: int | None = None
+            with _deadline(self._child) as alarm:
+                for line in _lines(self._child):
+                    alarm()
+                    if _BEGINS in line:
+                        begun = line[_BEGINS]
+                        continue
+                    begun = None
+                    self.counts.update(line["counts"])
+                    for finding in line["findings"]:
+                        self._take(finding)
+            code = self._child.wait()
+            _kill(self._child)  # what a case may have left behind
+            if begun is None and code == 0:
+                return None
+            if self._is_ended:
+                return None
+            errors.seek(0)
+            self._report_death(first if begun is None else begun, code, errors.read()[-_SHOWN:])
+            return first if begun is None else begun
+
+    def _report_death(self, case: int, code: int, said: str) -> None:
+        what = "hang" if code == -signal.SIGKILL else "crash"
+        self.counts["cases"] += 1
+        detail = f"the process has ended with {code}: {said}"
+        asked = f"--seed {self.settings.seed} --case {case}"
+        self._take(
+            {
+                "seed": self.settings.seed,
+                "case": case,
+                "door": "",
+                "kind": "",
+                "what": what,
+                "detail": detail,
+                "asked": asked,
+            }
+        )
+
+
+def _start(settings: Settings, share: Share, errors: IO[str]) -> subprocess.Popen[str]:
+    given = json.dumps([settings.seed, settings.device, settings.doors, share.first, share.step, share.until, share.most])
+    command = [sys.executable, "-X", "faulthandler", "-m", "scripts.storm", "share", given]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT, env=environment, start_new_session=True
+    )
+
+
+def share_of(text: str) -> tuple[Settings, Share]:
+    """Return what ``_start`` has written."""
+    seed, device, doors, first, step, until, most = json.loads(text)
+    return Settings(seed, device, tuple(doors)), Share(first, step, until, most)
+
+
+def _lines(child: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
+    assert child.stdout is not None
+    for line in child.stdout:
+        if line.startswith("{"):
+            yield json.loads(line)
+
+
+@contextlib.contextmanager
+def _deadline(child: subprocess.Popen[str]) -> Iterator[Callable[[], None]]:
+    """Kill a process that says nothing for too long; what is yielded is called whenever it has said something."""
+    heard = [time.monotonic()]
+    is_over = threading.Event()
+
+    def watch() -> None:
+        while not is_over.wait(1.0):
+            if time.monotonic() - heard[0] > PATIENCE:
+                _kill(child)
+                return
+
+    def hear() -> None:
+        heard[0] = time.monotonic()
+
+    watching = threading.Thread(target=watch, daemon=True)
+    watching.start()
+    try:
+        yield hear
+    finally:
+        is_over.set()
+        watching.join()
+
+
+def _kill(child: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)

@@ -5,8 +5,8 @@
     python scripts/ci/storm.py record FILE...                                     add finished storms to docs/testing.md
     python scripts/ci/storm.py check                                              compare the page with the record
 
-A finding is printed as it comes, and is a line of JSON in FILE. The last line of FILE is the summary, which ``record`` adds to
-docs/storm.json. The exit code is 0 without findings, 1 with some, and 2 for wrong usage.
+A finding is printed as it comes, and is a line of JSON in FILE. The last line of FILE is the summary, which ``record`` adds
+to docs/storm.json. The exit code is 0 without findings, 1 with some, and 2 for wrong usage.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _settings(given: argparse.Namespace) -> Any:
-    from scripts.storm.cases import DOORS, Settings
+    from scripts.storm.case import Settings
+    from scripts.storm.cases import DOORS
 
     doors = tuple(name for name in given.doors.split(",") if name)
     unknown = set(doors) - set(DOORS)
@@ -84,7 +85,8 @@ def _run_one(given: argparse.Namespace) -> int:
 
 def _shown(finding: dict[str, Any]) -> str:
     place = f"--seed {finding['seed']} --case {finding['case']}"
-    return f"FOUND {finding['what']}: {finding['door']}, {finding['kind']} ({place})\n  {finding['detail']}\n  asked: {finding['asked']}"
+    head = f"FOUND {finding['what']}: {finding['door']}, {finding['kind']} ({place})"
+    return f"{head}\n  {finding['detail']}\n  asked: {finding['asked']}"
 
 
 def _counts_shown(counts: Counter[str]) -> str:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from scripts.storm.oracle import Lengths, NegativeCycle, Network, Unrepresentable, path_to
@@ -309,7 +310,7 @@ def _paths(asked: Asked) -> Table:
         way = path_to(destination, asked.predecessors(origin))
         sums = dict.fromkeys(along, 0)
         rows.append((pair, 0, origin, None, *sums.values()))
-        for position, (u, v) in enumerate(zip(way, way[1:], strict=False), 1):
+        for position, (u, v) in enumerate(pairwise(way), 1):
             edge = asked.network.row_of[u, v]
             for name, values in along.items():
                 sums[name] += values[edge]
@@ -369,7 +370,7 @@ def _flows(asked: Asked) -> Expected:
             lost_volume += volume
             continue
         way = path_to(destination, asked.predecessors(origin))
-        steps = list(zip(way, way[1:], strict=False))
+        steps = list(pairwise(way))
         if through is None or any(row_of[step] in through for step in steps):
             loads.add(pair, way, steps, volume * _decayed(options.get("decay"), distance))
     close = frozenset(["volume"] if "decay" in options else [])
@@ -413,9 +414,9 @@ def _shares(asked: Asked, source: Any) -> tuple[dict[Any, Fraction], dict[tuple[
 
 def _betweenness(asked: Asked) -> Expected:
     options = asked.question.options
-    if asked.question.algorithm == "sssp":
-        if any(weight <= 0 for arcs in asked.network.arcs.values() for weight in arcs.values()):
-            return Refused(("InputError", "NegativeCycleError"), "a weight is not above 0")
+    weights = (weight for arcs in asked.network.arcs.values() for weight in arcs.values())
+    if asked.question.algorithm == "sssp" and any(weight <= 0 for weight in weights):
+        return Refused(("InputError", "NegativeCycleError"), "a weight is not above 0")
     of_vertices = dict.fromkeys(asked.network.ids, Fraction(0))
     of_edges: dict[Any, Fraction] = {}
     is_directed = asked.network.edges.directed

@@ -81,7 +81,7 @@ def _grid(draw: Random, n: int) -> list[tuple[int, int]]:
     return pairs or [(0, n - 1)]
 
 
-def _chain(draw: Random, n: int) -> list[tuple[int, int]]:
+def _chain(_draw: Random, n: int) -> list[tuple[int, int]]:
     return [(v, v + 1) for v in range(n - 1)] or [(0, 0)]
 
 
@@ -129,7 +129,7 @@ def _with_zeros(draw: Random) -> int:
     return draw.choice([0, 0, 1, 2, 3])
 
 
-def _equal(draw: Random) -> int:
+def _equal(_draw: Random) -> int:
     return 2
 
 
@@ -192,7 +192,7 @@ def _heights(draw: Random, n: int, pairs: list[tuple[int, int]], weights: list[A
 # Ids.
 
 
-def _counted(draw: Random, n: int) -> list[Id]:
+def _counted(_draw: Random, n: int) -> list[Id]:
     return list(range(n))
 
 

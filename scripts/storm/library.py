@@ -132,7 +132,7 @@ def _limit(question: Question) -> dict[str, Any]:
     return {} if question.limit is None else {_LIMITS[question.algorithm]: question.limit}
 
 
-def _ids(question: Question, ids: Any, way: Way) -> Any:
+def _ids(ids: Any, way: Way) -> Any:
     return ids if isinstance(ids, str) and ids == ALL else containers.IDS[way.ids](ids)
 
 
@@ -152,9 +152,9 @@ def _ask_many(graph: Any, question: Question, way: Way) -> Table:
     function: Callable[..., Any] = kt.bfs_many if question.algorithm == "bfs" else kt.sssp_many
     options = _options(question) | _limit(question) | way.options
     if question.targets is not None:
-        options["targets"] = _ids(question, question.targets, way)
+        options["targets"] = _ids(question.targets, way)
     result = WITH_OTHER_NAMES.get(question.kind, question.kind)
-    found = function(graph, _ids(question, question.sources, way), result=result, **options)
+    found = function(graph, _ids(question.sources, way), result=result, **options)
     stream = way.options.get("stream", False)
     if stream == "arrow":
         return table_of(found.read_all().to_pandas(types_mapper=_null_types))
@@ -202,7 +202,7 @@ def _ask_one(graph: Any, question: Question, way: Way) -> Table:
     function: Callable[..., Any] = kt.bfs if question.algorithm == "bfs" else kt.sssp
     options = dict(question.options) | _limit(question) | way.options
     if question.targets is not None:
-        options["targets"] = _ids(question, question.targets, way)
+        options["targets"] = _ids(question.targets, way)
     return table_of(function(graph, question.sources[0], **options))
 
 

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from scripts.storm.cases import Settings, run_case
+from scripts.storm.case import Settings
+from scripts.storm.cases import run_case
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 900.0  # seconds of one case
@@ -37,17 +38,19 @@ class Share:
 
 def run_share(settings: Settings, share: Share) -> None:
     """Run cases one after another, and write a line of JSON when one begins and when it has ended."""
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what cases print goes elsewhere
     number = share.first
     done = 0
     while done < share.most and time.time() < share.until:
-        _say({_BEGINS: number})
-        _say(run_case(settings, number).as_dict())
+        _say(out, {_BEGINS: number})
+        _say(out, run_case(settings, number).as_dict())
         number += share.step
         done += 1
 
 
-def _say(line: dict[str, Any]) -> None:
-    print(json.dumps(line, default=str), flush=True)
+def _say(out: IO[str], line: dict[str, Any]) -> None:
+    print(json.dumps(line, default=str), file=out, flush=True)
 
 
 class Watched:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
@@ -81,8 +82,8 @@ class Drawing:
         value = self.draw.choice(self._typical)
         if self.algorithm == "bfs":
             return value
-        if self.chance(0.15):
-            return value + self.draw.choice([0.5, -0.25, 1e-10]) if value > 1 else value + 0.5
+        if self.chance(0.15) and 1 < value < 2**50:
+            return self.draw.choice([value + 0.5, value - 0.25, value - 1e-9, math.nextafter(value, 0), value + 1e-9])
         return value
 
     def _some_distances(self) -> list[Any]:
@@ -91,7 +92,7 @@ class Drawing:
         except Exception:  # no distances exist: any number will do
             found = {}
         values = sorted({max(0, value) for value in found.values()})
-        return values[:30] + [0, 1, 3]
+        return [*values[:30], 0, 1, 3]
 
     def cutoffs(self) -> list[Any]:
         values = sorted({self.distance() for _ in range(self.draw.randrange(1, 4))})
@@ -139,6 +140,7 @@ def _summary(asked: Drawing) -> Question:
 
 
 def _levels(asked: Drawing) -> Question:
+    asked = Drawing(asked.draw, asked.network, "bfs")
     sources = asked.sources()
     return Question("levels", "bfs", sources, limit=_limits_of(asked, sources))
 

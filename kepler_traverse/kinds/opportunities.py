@@ -131,7 +131,8 @@ def check_options(
         is_counted = "vertices" in kind.columns and not ALGORITHMS[algorithm].counts_hops
         return Reduction(cutoffs=cutoffs, values={"vertices": np.ones(graph.n_vertices, np.int64)} if is_counted else {})
     decay, parameter = parse_decay(options.decay)
-    if decay != cpu.NO_DECAY and graph.has_negative_weights:
+    may_be_negative = ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights
+    if decay != cpu.NO_DECAY and may_be_negative:
         raise InputError("decay needs distances of 0 or more, and the graph has negative weights; leave decay out")
     values = check_attributes(graph, options.values)
     if decay != cpu.NO_DECAY:

@@ -351,6 +351,8 @@ def test_options_of_other_kinds_are_refused():
     with pytest.raises(InputError, match="decay needs distances of 0 or more"):
         sssp_many(negative, [0], result="opportunities", cutoffs=[1], values=[1, 2], decay="linear:3")
     assert sssp_many(negative, [0], result="opportunities", cutoffs=[0], values=[1, 2])["value"].tolist() == [3]
+    of_hops = bfs_many(negative, [0], result="opportunities", cutoffs=[1], values=[1, 2], decay="linear:4")
+    assert of_hops["value"].tolist() == [2.5]
 
 
 def test_a_reduction_is_sent_without_what_a_device_holds():

@@ -104,6 +104,7 @@ check "CUDA format" cuda_format
 check "pyproject.toml" "$VENV/bin/validate-pyproject" pyproject.toml
 check "docs/guarantees.md is current" "$PYTHON" -m scripts.evidence check
 check "docs/testing.md is current" "$PYTHON" -m scripts.ci.surroundings check
+check "the record of storms is current" "$PYTHON" -m scripts.ci.storm check
 report_checks
 step "tests" tests "$@"
 [[ " $* " != *" --all "* ]] || step "tests of other libraries" "$PYTHON" -m scripts.conformance part

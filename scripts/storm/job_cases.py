@@ -200,7 +200,7 @@ def run_killed(case: Case) -> None:
             case.count(f"kills, {blow.number.name} to the {blow.to}")
         struck = Task(task.run, task.question, task.wanted, words)
         ended = command.end()
-        _check_codes(case, struck, ended, _codes_after(blow))
+        _check_codes(case, struck, ended, _codes_after(blow, ended))
         wrong = jobs.readable(task.run.output)
         if wrong:
             case.report(task.question.kind, "unreadable", wrong, words)
@@ -230,8 +230,10 @@ def _run_to_the_end(case: Case, task: Task, said: str) -> Ended:
     return ended
 
 
-def _codes_after(blow: faults.Blow) -> tuple[int, ...]:
+def _codes_after(blow: faults.Blow, ended: Ended) -> tuple[int, ...]:
     """Return the exit codes that a command may have after a blow, or if it has ended before."""
+    if not ended.err:  # Python had not begun to run the program
+        return (0, INTERRUPTED, -blow.number)
     if blow.number != faults.signal.SIGKILL:
         return (0, INTERRUPTED)
     return (0, 1, -9) if blow.to == "child" else (0, -9)

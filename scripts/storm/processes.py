@@ -106,6 +106,8 @@ class Watched:
                     for finding in line["findings"]:
                         self._take(finding)
             code = self._child.wait()
+            assert self._child.stdout is not None
+            self._child.stdout.close()
             _kill(self._child)  # what a case may have left behind
             if begun is None and code == 0:
                 return None

@@ -21,9 +21,14 @@ PROGRAM = "scripts.ci.storm record"
 def about(settings: Any, given: argparse.Namespace) -> dict[str, Any]:
     """Return what a record says of a storm before it begins."""
     here = machine()
+    try:
+        at = commit()
+    except OSError:  # there is no git
+        at = "unknown"
+    gpu = f", {here['gpu']}" if settings.device == "cuda" and here["gpu"] else ""
     return {
-        "commit": commit(),
-        "machine": f"{here['cpu']}, {here['cores']} cores",
+        "commit": at,
+        "machine": f"{here['cpu']}, {here['cores']} cores{gpu}",
         "device": settings.device,
         "seed": settings.seed,
         "processes": given.processes,

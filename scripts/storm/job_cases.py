@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from scripts.storm import faults, jobs
@@ -200,12 +201,13 @@ def run_killed(case: Case) -> None:
             case.count(f"kills, {blow.number.name} to the {blow.to}")
         struck = Task(task.run, task.question, task.wanted, words)
         ended = command.end()
-        _check_codes(case, struck, ended, _codes_after(blow, ended))
+        _check_codes(case, struck, ended, _codes_after(blow, ended, task.run.output))
         wrong = jobs.readable(task.run.output)
         if wrong:
             case.report(task.question.kind, "unreadable", wrong, words)
         task = struck
         if (task.run.output / "_SUCCESS").exists():
+            ended = Ended(0, ended.out, ended.err)
             break
         _damage_a_part(case, task)
     if not (task.run.output / "_SUCCESS").exists():
@@ -230,9 +232,10 @@ def _run_to_the_end(case: Case, task: Task, said: str) -> Ended:
     return ended
 
 
-def _codes_after(blow: faults.Blow, ended: Ended) -> tuple[int, ...]:
+def _codes_after(blow: faults.Blow, ended: Ended, output: Path) -> tuple[int, ...]:
     """Return the exit codes that a command may have after a blow, or if it has ended before."""
-    if not ended.err:  # Python had not begun to run the program
+    # Python had not begun to run the program, or was at its end.
+    if not ended.err or (output / "_SUCCESS").exists():
         return (0, INTERRUPTED, -blow.number)
     if blow.number != faults.signal.SIGKILL:
         return (0, INTERRUPTED)

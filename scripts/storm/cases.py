@@ -7,11 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from scripts.storm import job_cases, library_cases
+from scripts.storm import interrupt_cases, job_cases, library_cases
 from scripts.storm.case import Case, Outcome, Settings
 
 # Each with its share of the cases.
-DOORS: dict[str, tuple[Callable[[Case], Any], int]] = {"library": (library_cases.ask_library, 20), **job_cases.DOORS}
+DOORS: dict[str, tuple[Callable[[Case], Any], int]] = {
+    "library": (library_cases.ask_library, 20),
+    "interrupted": (interrupt_cases.run_interrupted, 2),
+    **job_cases.DOORS,
+}
 
 
 def run_case(settings: Settings, number: int) -> Outcome:

@@ -147,7 +147,21 @@ def run_in_process(case: Case) -> None:
     """The command line, in this process."""
     task = _draw_task(case, KINDS)
     if _check_output(case, task, jobs.run_main(task.run, case.folder)):
+        if case.settings.device == "cuda":
+            _compare_with_cpu(case, task)
         _afterwards(case, task)
+
+
+def _compare_with_cpu(case: Case, task: Task) -> None:
+    """Run the same on the CPU: the digests must be equal."""
+    case.count("comparisons")
+    on_cpu = Run(task.run.edges, task.run.settings | {"device": "cpu"}, case.folder / "cpu", task.run.about)
+    ended = jobs.run_main(on_cpu, case.folder)
+    if not _check_codes(case, task, ended, (0,)):
+        return
+    found, wanted = (jobs.digest(run.output) for run in (task.run, on_cpu))
+    if found != wanted:
+        case.report(task.question.kind, "wrong", f"the digest is {found}, and on the CPU {wanted}", task.words)
 
 
 def run_in_shards(case: Case) -> None:

@@ -368,6 +368,11 @@ def without_zeros(table: Table) -> Table:
     return Table(table.columns, [row for row in table.rows if row[-1]], table.close, table.lost, table.floor)
 
 
+def digest(output: Path) -> str:
+    """Return the digest of a finished run."""
+    return json.loads((output / "_manifest.json").read_text(encoding="utf-8"))["digest"]
+
+
 def readable(output: Path) -> str:
     """Return what is wrong with a part file that is there, or nothing: at any time each must be whole."""
     for path in part_files(output):

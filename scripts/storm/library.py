@@ -67,7 +67,7 @@ def draw_way(draw: Random, question: Question, device: str) -> Way:
     options: dict[str, Any] = {}
     has_searches = question.kind != "extremes"
     if has_searches and draw.random() < 0.4:
-        options["strategy"] = draw.choice(_strategies(question, device))
+        options["strategy"] = draw.choice(strategies_for(question, device))
     has_groups = question.kind not in ("one", "extremes", "plan")
     if has_groups and draw.random() < 0.25:
         options["memory"] = draw.choice([4_000, 50_000, 1 << 20, 1 << 24])
@@ -76,7 +76,8 @@ def draw_way(draw: Random, question: Question, device: str) -> Way:
     return Way(draw.choice(list(containers.IDS)), options)
 
 
-def _strategies(question: Question, device: str) -> list[str]:
+def strategies_for(question: Question, device: str) -> list[str]:
+    """Return the names of the strategies of a device that may answer a question."""
     listed = kt.strategies()
     fits = (listed["algorithm"] == question.algorithm) & (listed["device"] == device)
     if question.kind in ("one", "nearest"):

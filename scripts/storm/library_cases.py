@@ -69,17 +69,25 @@ def _ask_once(case: Case, graph: Any, question: Question, way: library.Way, netw
         return
     if not (way.options.get("stream") and not found.columns):
         case.compare(question.kind, wanted, found, words)
-    if case.settings.device == "cuda" and "strategy" not in way.options:
+    if case.settings.device == "cuda":
         _ask_on_gpu(case, graph, question, way, found, words)
 
 
 def _ask_on_gpu(case: Case, graph: Any, question: Question, way: library.Way, found: Table, words: str) -> None:
-    """Ask the same of the GPU: the answer must have the same bits as that of the CPU."""
+    """Ask the same of the GPU, now and then by another strategy: the answer must have the same bits as that of the CPU."""
+    draw = Random(f"{case.settings.seed}:{case.number}:{shown_question(question)}")  # so that the CPU is asked alike
+    options = {name: value for name, value in way.options.items() if name != "strategy"}
+    if draw.random() < 0.4 and question.kind != "extremes":
+        options["strategy"] = draw.choice(library.strategies_for(question, "cuda"))
+    other_way = library.Way(way.ids, options)
+    words = f"{words}; on the GPU {other_way}"
     case.count("calls on the GPU")
     try:
-        other = library.ask(graph.to("cuda"), question, way)
+        other = library.ask(graph.to("cuda"), question, other_way)
     except Exception as error:
-        case.check_error(question.kind, error, None, f"{words}; on the GPU", _IF_LIMITED)
+        case.check_error(question.kind, error, None, words, (*_IF_NAMED, *_IF_LIMITED))
+        return
+    if not other.columns:
         return
     case.count("comparisons")
     wrong = difference(Table(found.columns, found.rows), other)

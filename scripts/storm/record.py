@@ -55,6 +55,7 @@ COLUMNS: dict[str, Any] = {
     "calls": _number("calls"),
     "comparisons": _number("comparisons"),
     "kills": _number("kills"),
+    "interrupts": _number("interrupts"),
     "findings": lambda each: str(each["findings"]),
 }
 

@@ -89,7 +89,7 @@ def test_a_change_of_the_edge_list_changes_the_answer_as_it_must(kind, edges, se
 def ways_of(question):
     """Other ways to ask: each strategy, little memory, a stream, and ids in each container."""
     if question.kind not in NOT_OF_A_STRATEGY:
-        yield from (Way(options={"strategy": name}) for name in library._strategies(question, "cpu"))
+        yield from (Way(options={"strategy": name}) for name in library.strategies_for(question, "cpu"))
     if question.kind not in ("one", "plan", "extremes"):
         yield Way(options={"memory": 20_000})
     if question.kind in IN_STREAMS:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import threading
 import time
@@ -112,6 +113,7 @@ class Storm:
     def run(self) -> int:
         """Run all processes to their end; return the exit code."""
         print(f"seed {self.settings.seed}", flush=True)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         threads = [threading.Thread(target=each.run) for each in self._watched]
         for thread in threads:
             thread.start()
@@ -119,9 +121,11 @@ class Storm:
             for thread in threads:
                 thread.join()
         except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
             for each in self._watched:
                 each.end()
-            print("interrupted", file=sys.stderr)
+            for thread in threads:
+                thread.join()
         self._summarize()
         return int(bool(self._found))
 

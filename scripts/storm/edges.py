@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -49,6 +49,10 @@ class EdgeList:
     @property
     def has_negative_weights(self) -> bool:
         return self.is_weighted and any(weight < 0 for _, _, weight in self.rows)
+
+    def without_weights(self) -> EdgeList:
+        """Return the same edges without their weights."""
+        return replace(self, rows=[(u, v, None) for u, v, _ in self.rows], weights=NO_WEIGHTS)
 
 
 def round_to(weights: str, value: float) -> float:

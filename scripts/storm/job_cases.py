@@ -49,6 +49,8 @@ def _task_of(case: Case, edges: EdgeList, network: Network, question: Question) 
     if draw.random() < 0.2 and question.kind not in jobs.NO_SHARDS:
         run.settings["hierarchy"] = "no"
     words = f"{shown_edges(edges)}; as {run.about}; {shown_question(question)}; settings {run.shown}"
+    if question.algorithm == "bfs":  # the job reads no weights then, by which rows of parallel edges are chosen
+        network = Network(edges.without_weights())
     return Task(run, question, expected(question, network), words)
 
 

@@ -320,10 +320,9 @@ def read_output(run: Run, question: Question) -> list[tuple[Table, bool]]:
     """Return what an output says, as the tables that must be equal to the answer, and whether their order matters."""
     if question.kind in OF_LOADS:
         return [(_loads(run, question), True)]
-    parts = [_arrow_rows(read_part(path)) for path in part_files(run.output)]
+    of_parts = _lines if question.kind == "matrix" else _arrow_rows
+    parts = [of_parts(read_part(path)) for path in part_files(run.output)]
     found = Table(parts[0].columns if parts else (), [row for part in parts for row in part.rows])
-    if question.kind == "matrix":
-        return [(_lines(found), True)]
     if question.kind == "pairs":
         by_pair = sorted(found.rows)
         return [(_without(Table(found.columns, by_pair), "pair"), True), (_given_pairs(run, question), True)]
@@ -347,12 +346,11 @@ def _given_pairs(run: Run, question: Question) -> Table:
     return Table(found.columns, [(kind(origin), kind(end), distance) for origin, end, distance in found.rows])
 
 
-def _lines(found: Table) -> Table:
-    unreached = (-1, 2**63 - 1, float("inf"))
-    rows = [
-        (source, tuple(None if distance in unreached else distance for distance in distances))
-        for source, distances in found.rows
-    ]
+def _lines(table: pa.Table) -> Table:
+    """Return the lines of a part of a matrix; its metadata says how vertices without a path are marked."""
+    unreached = float(table.schema.metadata[b"kepler_traverse.unreached"])
+    found = _arrow_rows(table)
+    rows = [(source, tuple(None if each == unreached else each for each in distances)) for source, distances in found.rows]
     return Table(found.columns, rows)
 
 

@@ -122,8 +122,8 @@ def rows_of_matrix(matrix: Any) -> list[tuple[Any, ...]]:
     lines = np.asarray(to_host(matrix))
     if lines.dtype.kind == "f":
         return [tuple(None if value == np.inf else value for value in line) for line in lines.tolist()]
-    largest = np.iinfo(np.int64).max
-    return [tuple(None if value in (-1, largest) else value for value in line) for line in lines.tolist()]
+    unreached = np.iinfo(np.int64).max if lines.dtype == np.int64 else -1  # sums, or hops
+    return [tuple(None if value == unreached else value for value in line) for line in lines.tolist()]
 
 
 # Calls.

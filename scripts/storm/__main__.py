@@ -121,6 +121,8 @@ class Storm:
             for thread in threads:
                 thread.join()
         except KeyboardInterrupt:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)  # the summary follows
             print("interrupted", file=sys.stderr)
             for each in self._watched:
                 each.end()

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+import psutil
+
 from scripts.storm.case import Settings
 from scripts.storm.cases import run_case
 
@@ -164,7 +166,7 @@ def _deadline(child: subprocess.Popen[str]) -> Iterator[Callable[[], None]]:
     is_over = threading.Event()
 
     def watch() -> None:
-        while not is_over.wait(1.0):
+        while not is_over.wait(min(1.0, PATIENCE)):
             if time.monotonic() - heard[0] > PATIENCE:
                 _kill(child)
                 return
@@ -182,5 +184,10 @@ def _deadline(child: subprocess.Popen[str]) -> Iterator[Callable[[], None]]:
 
 
 def _kill(child: subprocess.Popen[str]) -> None:
+    """Kill a process, and what it has started in sessions of its own."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for each in psutil.Process(child.pid).children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.kill()
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)

@@ -152,7 +152,7 @@ def test_a_case_that_kills_its_process_is_found_and_the_others_run(monkeypatch):
 
 
 def test_a_case_that_stands_still_is_found_and_the_others_run(monkeypatch):
-    monkeypatch.setattr(processes, "PATIENCE", 2.0)
+    monkeypatch.setattr(processes, "PATIENCE", 0.3)
     _, found, _ = watched(monkeypatch, HANGS)
     assert found == [(0, "hang")]
 
@@ -167,7 +167,30 @@ def test_the_oracle_imports_nothing_of_the_package():
         assert not {each for each in imports if each.partition(".")[0] in ("numpy", "scipy", "pandas")}, name
 
 
-def test_a_storm_is_recorded(tmp_path, monkeypatch, capsys):
+SUMMARY = {
+    **{"commit": "0123abc", "machine": "a CPU, 2 cores", "device": "cpu", "seed": 5, "processes": 1, "date": "2026-11-27"},
+    **{"hours": 0.5, "findings": 1, "counts": {"cases": 1234, "comparisons": 5678, "kills": 9}},
+}
+
+
+def test_summaries_are_recorded_once_and_a_stale_page_is_noticed(tmp_path, monkeypatch, capsys):
+    out, page = tmp_path / "found.jsonl", tmp_path / "page.md"
+    out.write_text(f"{json.dumps({'what': 'wrong'})}\n{json.dumps({'summary': SUMMARY})}\n")
+    page.write_text(f"{record.BEGIN}\n{record.END}\n")
+    monkeypatch.setattr(record, "PAGE", page)
+    monkeypatch.setattr(record, "RECORD", tmp_path / "storm.json")
+    assert [storm.main(["record", str(out)]), storm.main(["record", str(out)]), storm.main(["check"])] == [0, 0, 0]
+    row = "| 2026-11-27 | 0123abc | a CPU, 2 cores | cpu | 5 | 0.50 | 1,234 | 0 | 5,678 | 9 | 0 | 1 |"
+    assert page.read_text().count(row) == 1
+    page.write_text(page.read_text().replace("5,678", "5,679"))
+    assert storm.main(["check"]) == 1
+    assert "is stale" in capsys.readouterr().err
+    out.write_text("{}\n")
+    assert storm.main(["record", str(out)]) == 2
+
+
+@pytest.mark.exhaustive
+def test_the_command_writes_findings_and_a_summary(tmp_path):
     out = tmp_path / "found.jsonl"
     words = ["--seed", "5", "--cases", "2", "--doors", "library", "--processes", "2", "--out", str(out)]
     done = ran([sys.executable, "scripts/ci/storm.py", *words], env=dict(processes.os.environ, PYTHONPATH=""))
@@ -177,17 +200,6 @@ def test_a_storm_is_recorded(tmp_path, monkeypatch, capsys):
     assert summary["counts"]["cases"] == 4
     assert summary["findings"] == len(lines) - 1
     assert done.returncode == int(summary["findings"] > 0)
-    page = tmp_path / "page.md"
-    page.write_text(f"{record.BEGIN}\n{record.END}\n")
-    monkeypatch.setattr(record, "PAGE", page)
-    monkeypatch.setattr(record, "RECORD", tmp_path / "storm.json")
-    assert [storm.main(["record", str(out)]), storm.main(["record", str(out)]), storm.main(["check"])] == [0, 0, 0]
-    assert page.read_text().count("| cpu | 5 |") == 1, "one line, also if it is added twice"
-    page.write_text(page.read_text().replace("| cpu | 5 |", "| cpu | 6 |"))
-    assert storm.main(["check"]) == 1
-    assert "is stale" in capsys.readouterr().err
-    out.write_text("{}\n")
-    assert storm.main(["record", str(out)]) == 2
 
 
 def test_a_door_that_does_not_exist_is_refused(capsys):

@@ -8,6 +8,7 @@ import resource
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -31,7 +32,7 @@ class Blow:
     to : {"program", "group", "child"}
         The process that was started, all processes of its session as Ctrl-C does it, or the one that computes.
     parts : int
-        The moment: when so many part files are there; 0 means at once.
+        The moment: when there are so many more part files; 0 means at once.
     seconds : float
         And so much later.
     """
@@ -73,15 +74,24 @@ class Command:
 
     def strike(self, blow: Blow, output: Path) -> bool:
         """Send a signal at its moment; return whether the command was still there."""
-        until = time.monotonic() + PATIENCE
-        while self.process.poll() is None and len(part_files(output)) < blow.parts and time.monotonic() < until:
-            time.sleep(0.002)
+        enough = len(part_files(output)) + blow.parts
+        self._wait_for(lambda: len(part_files(output)) >= enough)
+        if blow.number != signal.SIGKILL:  # Python itself ends otherwise, before it runs the program
+            self._wait_for(self._has_begun)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(blow.seconds)
         if self.process.poll() is not None:
             return False
         self._send(blow)
         return True
+
+    def _has_begun(self) -> bool:
+        return os.fstat(self._err.fileno()).st_size > 0
+
+    def _wait_for(self, condition: Callable[[], bool]) -> None:
+        until = time.monotonic() + PATIENCE
+        while self.process.poll() is None and not condition() and time.monotonic() < until:
+            time.sleep(0.002)
 
     def _send(self, blow: Blow) -> None:
         with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):

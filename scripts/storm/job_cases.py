@@ -217,7 +217,7 @@ def run_killed(case: Case) -> None:
             case.count(f"kills, {blow.number.name} to the {blow.to}")
         struck = Task(task.run, task.question, task.wanted, words)
         ended = command.end()
-        _check_codes(case, struck, ended, _codes_after(blow, ended, task.run.output))
+        _check_codes(case, struck, ended, _codes_after(blow, task.run.output))
         wrong = jobs.readable(task.run.output)
         if wrong:
             case.report(task.question.kind, "unreadable", wrong, words)
@@ -248,10 +248,9 @@ def _run_to_the_end(case: Case, task: Task, said: str) -> Ended:
     return ended
 
 
-def _codes_after(blow: faults.Blow, ended: Ended, output: Path) -> tuple[int, ...]:
+def _codes_after(blow: faults.Blow, output: Path) -> tuple[int, ...]:
     """Return the exit codes that a command may have after a blow, or if it has ended before."""
-    # Python had not begun to run the program, or was at its end.
-    if not ended.err or (output / "_SUCCESS").exists():
+    if (output / "_SUCCESS").exists():  # it was at its end
         return (0, INTERRUPTED, -blow.number)
     if blow.number != faults.signal.SIGKILL:
         return (0, INTERRUPTED)

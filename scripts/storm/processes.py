@@ -24,6 +24,7 @@ from scripts.storm.cases import run_case
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 900.0  # seconds of one case
+CASES_PER_PROCESS = 1_000
 _SHOWN = 1_500  # characters at the end of what a process has written to stderr
 _BEGINS = "begins"
 
@@ -74,14 +75,11 @@ class Watched:
         self._is_ended = False
 
     def run(self) -> None:
-        """Run all cases of the share."""
+        """Run all cases of the share, some hundreds per process, so that none grows for hours."""
         first = self.share.first
         left = self.share.most
         while left > 0 and time.time() < self.share.until and not self._is_ended:
-            begun = self._run_from(first, left)
-            if begun is None:
-                return
-            done = (begun - first) // self.share.step + 1
+            done = self._run_from(first, min(left, CASES_PER_PROCESS))
             first += done * self.share.step
             left -= done
 
@@ -91,33 +89,34 @@ class Watched:
         if self._child is not None:
             _kill(self._child)
 
-    def _run_from(self, first: int, most: int) -> int | None:
-        """Run cases in one process; return the number of the case at which it has died, or None if it has not."""
+    def _run_from(self, first: int, most: int) -> int:
+        """Run cases in one process; return how many were begun."""
         share = Share(first, self.share.step, self.share.until, most)
-        with tempfile.TemporaryFile("w+", errors="replace") as errors:
-            self._child = _start(self.settings, share, errors)
-            begun: int | None = None
-            with _deadline(self._child) as alarm:
-                for line in _lines(self._child):
-                    alarm()
-                    if _BEGINS in line:
-                        begun = line[_BEGINS]
-                        continue
-                    begun = None
-                    self.counts.update(line["counts"])
-                    for finding in line["findings"]:
-                        self._take(finding)
-            code = self._child.wait()
-            assert self._child.stdout is not None
-            self._child.stdout.close()
-            _kill(self._child)  # what a case may have left behind
-            if begun is None and code == 0:
-                return None
-            if self._is_ended:
-                return None
-            errors.seek(0)
-            self._report_death(first if begun is None else begun, code, errors.read()[-_SHOWN:])
-            return first if begun is None else begun
+        done = 0
+        begun: int | None = None
+        with tempfile.TemporaryDirectory(prefix="kepler-storm-") as place, tempfile.TemporaryFile("w+") as errors:
+            self._child = child = _start(self.settings, share, errors, place)
+            with _deadline(child) as hear:
+                for line in _lines(child):
+                    hear()
+                    begun = line.get(_BEGINS)
+                    if begun is None:
+                        done += 1
+                        self._note(line)
+            code = child.wait()
+            _kill(child)  # what a case may have left behind
+            assert child.stdout is not None
+            child.stdout.close()
+            if (code or begun is not None) and not self._is_ended:
+                errors.seek(0)
+                self._report_death(first + done * self.share.step, code, errors.read()[-_SHOWN:])
+                done += 1
+        return done or most
+
+    def _note(self, line: dict[str, Any]) -> None:
+        self.counts.update(line["counts"])
+        for finding in line["findings"]:
+            self._take(finding)
 
     def _report_death(self, case: int, code: int, said: str) -> None:
         what = "hang" if code == -signal.SIGKILL else "crash"
@@ -137,10 +136,10 @@ class Watched:
         )
 
 
-def _start(settings: Settings, share: Share, errors: IO[str]) -> subprocess.Popen[str]:
+def _start(settings: Settings, share: Share, errors: IO[str], place: str) -> subprocess.Popen[str]:
     given = json.dumps([settings.seed, settings.device, settings.doors, share.first, share.step, share.until, share.most])
     command = [sys.executable, "-X", "faulthandler", "-m", "scripts.storm", "share", given]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": place, "PYTHONIOENCODING": "utf-8:backslashreplace"}
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT, env=environment, start_new_session=True
     )

@@ -115,7 +115,7 @@ def lines_that(code):
     """A process that writes the lines of cases, and ends as this code says."""
     text = f"{SAYS}{code}"
 
-    def start(_settings, share, errors):
+    def start(_settings, share, errors, _place):
         command = [sys.executable, "-c", text.replace("{first}", str(share.first))]
         return processes.subprocess.Popen(
             command, stdout=processes.subprocess.PIPE, stderr=errors, text=True, start_new_session=True
@@ -125,7 +125,7 @@ def lines_that(code):
 
 
 CRASHES = """
-for case in range(first, 6):
+for case in range(first, min(6, first + 4)):
     say(begins=case)
     if case == 2: print("what it said", file=sys.stderr, flush=True); os.kill(os.getpid(), signal.SIGSEGV)
     say(case=case, findings=[], counts={"cases": 1})
@@ -139,6 +139,7 @@ say(case=first, findings=[], counts={"cases": 1})
 
 def watched(monkeypatch, code):
     monkeypatch.setattr(processes, "_start", lines_that(code))
+    monkeypatch.setattr(processes, "CASES_PER_PROCESS", 4)
     found = []
     run = processes.Watched(Settings(1), processes.Share(0, 1, 1e12, 6), found.append)
     run.run()

@@ -45,10 +45,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Refused:
-    """An error must come: the names of classes, of which any will do."""
+    """An error must come: the names of classes, of which any will do. With ``may_answer``, a search may end before it."""
 
     errors: tuple[str, ...]
     why: str
+    may_answer: bool = False
 
 
 @dataclass(frozen=True)
@@ -524,7 +525,9 @@ def expected(question: Question, network: Network) -> Expected:
     except NegativeCycle as error:
         return Refused(("NegativeCycleError", "InputError"), str(error))
     except Unrepresentable as error:
-        return Refused(("PrecisionError", "NegativeCycleError", "CapacityError"), str(error))
+        ends = (question.limit, question.options.get("cutoffs"), question.targets, question.pairs)
+        ends_early = any(end is not None for end in ends)
+        return Refused(("PrecisionError", "NegativeCycleError", "CapacityError"), str(error), ends_early)
 
 
 def difference(wanted: Table, found: Table, is_ordered: bool = True) -> str:

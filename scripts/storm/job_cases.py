@@ -71,7 +71,8 @@ def _check_codes(case: Case, task: Task, ended: Ended, codes: tuple[int, ...]) -
 def _codes(task: Task) -> tuple[int, ...]:
     if not isinstance(task.wanted, Refused):
         return (0,)
-    return tuple(code for name in task.wanted.errors for code in _CODES_OF_ERRORS[name])
+    codes = tuple(code for name in task.wanted.errors for code in _CODES_OF_ERRORS[name])
+    return (*codes, 0) if task.wanted.may_answer else codes
 
 
 def _check_output(case: Case, task: Task, ended: Ended) -> bool:

@@ -65,7 +65,8 @@ def _ask_once(case: Case, graph: Any, question: Question, way: library.Way, netw
         case.check_error(question.kind, error, wanted, words, allowed)
         return
     if isinstance(wanted, Refused):
-        case.report(question.kind, "accepted", f"{wanted.why}; {found.rows[:3]}", words)
+        if not wanted.may_answer:
+            case.report(question.kind, "accepted", f"{wanted.why}; {found.rows[:3]}", words)
         return
     if not (way.options.get("stream") and not found.columns):
         case.compare(question.kind, wanted, found, words)

@@ -87,7 +87,8 @@ def _call(case: Case, edges: EdgeList, matrix: Any, question: Question, name: st
         case.check_error(name, error, wanted, words)
         return
     if isinstance(wanted, Refused):
-        case.report(name, "accepted", wanted.why, words)
+        if not wanted.may_answer:
+            case.report(name, "accepted", wanted.why, words)
         return
     distances, predecessors = found if options["return_predecessors"] else (found, None)
     lines = [tuple(None if value == np.inf else value for value in line) for line in distances.tolist()]

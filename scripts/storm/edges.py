@@ -231,8 +231,8 @@ SIZES = (1, 2, 3, 5, 8, 13, 21, 34, 34, 55, 55, 90, 130)
 def draw_edges(draw: Random, largest: int = 10**9) -> EdgeList:
     """Return an edge list at random with some number of vertices."""
     n = min(draw.choice(SIZES), largest)
-    if draw.random() < 0.02:
-        n = min(400, largest)
+    if draw.random() < 0.04:
+        n = min(draw.choice([400, 1_200]), largest)
     shape = draw.choice(list(SHAPES))
     id_kind = draw.choice(list(IDS))
     weighing = draw.choices(list(WEIGHTS), [share for _, _, share in WEIGHTS.values()])[0]

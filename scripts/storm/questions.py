@@ -73,7 +73,8 @@ class Drawing:
     def sources(self, may_repeat: bool = True, may_be_all: bool = True) -> Any:
         if may_be_all and self.chance(0.15) and len(self.network.ids) <= 60 and ALL not in self.network.ids:
             return ALL
-        return self.ids(self.draw.choice([1, 4, 9]), may_repeat)
+        is_large = len(self.network.ids) > 300
+        return self.ids(self.draw.choice([9, 70, 300] if is_large else [1, 4, 9]), may_repeat)
 
     def distance(self) -> Any:
         """Return a number that is a likely distance, or lies between two."""

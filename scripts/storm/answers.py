@@ -526,7 +526,7 @@ def expected(question: Question, network: Network) -> Expected:
         return Refused(("NegativeCycleError", "InputError"), str(error))
     except Unrepresentable as error:
         ends = (question.limit, question.options.get("cutoffs"), question.targets, question.pairs)
-        ends_early = any(end is not None for end in ends)
+        ends_early = question.kind == "extremes" or any(end is not None for end in ends)
         return Refused(("PrecisionError", "NegativeCycleError", "CapacityError"), str(error), ends_early)
 
 

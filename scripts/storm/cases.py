@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from scripts.storm import interrupt_cases, job_cases, library_cases, scipy_cases
+from scripts.storm import interrupt_cases, job_cases, library, library_cases, scipy_cases
 from scripts.storm.case import Case, Outcome, Settings
 
 # Each with its share of the cases.
@@ -21,6 +21,8 @@ DOORS: dict[str, tuple[Callable[[Case], Any], int]] = {
 
 def run_case(settings: Settings, number: int) -> Outcome:
     """Run a case and return what became of it."""
+    if settings.device == "cuda":
+        library.use_pandas_without_cudf()
     with tempfile.TemporaryDirectory(prefix="kepler-storm-") as place:
         case = Case(settings, number, Path(place))
         names = [name for name in DOORS if not settings.doors or name in settings.doors]

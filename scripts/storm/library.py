@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -90,6 +93,30 @@ def ask(graph: Any, question: Question, way: Way) -> Table:
     return _ASK.get(question.kind, _ask_many)(graph, question, way)
 
 
+class _Series(pd.Series):
+    """What the library calls of a Series of cuDF, in host memory."""
+
+    def __init__(self, values: Any = None, **options: Any):
+        super().__init__(to_host(values), **options)
+
+    @staticmethod
+    def from_arrow(values: Any) -> pd.Series:
+        return pd.Series(values.to_pandas())
+
+    def mask(self, is_null: Any) -> pd.Series:
+        values = pd.array(np.asarray(self), dtype=str(self.dtype).capitalize())
+        values[np.asarray(to_host(is_null))] = pd.NA
+        return pd.Series(values)
+
+
+def use_pandas_without_cudf() -> None:
+    """Let frames of a GPU be those of pandas, on a machine that has CuPy and no cuDF."""
+    if "cudf" in sys.modules or find_spec("cudf") is not None:
+        return
+    stand_in = SimpleNamespace(DataFrame=pd.DataFrame, Series=_Series, concat=pd.concat)
+    sys.modules["cudf"] = cast(Any, stand_in)
+
+
 # Frames and arrays as tables.
 
 
@@ -97,7 +124,8 @@ def to_host(found: Any) -> Any:
     """Return a frame or an array of a GPU as one of pandas or NumPy."""
     if hasattr(found, "to_pandas"):
         return found.to_pandas()
-    return found.get() if hasattr(found, "get") and not isinstance(found, pd.DataFrame) else found
+    is_of_pandas = isinstance(found, (pd.DataFrame, pd.Series))
+    return found.get() if hasattr(found, "get") and not is_of_pandas else found
 
 
 def plain(column: Any) -> list[Any]:

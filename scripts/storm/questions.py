@@ -212,8 +212,9 @@ def _isochrones(asked: Drawing) -> Question:
 
 
 def _some_pairs(asked: Drawing) -> list[tuple[Any, Any]]:
-    origins = asked.ids(asked.draw.choice([1, 3, 6]))
-    count = asked.draw.choice([1, 2, 5, 20, 60])
+    is_large = len(asked.network.ids) > 300
+    origins = asked.ids(asked.draw.choice([30, 150] if is_large else [1, 3, 6]))
+    count = asked.draw.choice([200, 800] if is_large else [1, 2, 5, 20, 60])
     return [(asked.draw.choice(origins), asked.draw.choice(asked.network.ids)) for _ in range(count)]
 
 

@@ -16,6 +16,7 @@ from scripts.storm import __main__ as storm
 from scripts.storm import jobs, processes, record
 from scripts.storm.case import Settings
 from scripts.storm.cases import DOORS, run_case
+from tests.support.devices import FIRST, on_a_device, running
 from tests.support.processes import ROOT, ran
 
 OF_LIBRARY = Settings(3, doors=("library",))
@@ -208,6 +209,30 @@ def test_a_door_that_does_not_exist_is_refused(capsys):
         storm.main(["--doors", "window"])
     assert ended.value.code == 2
     assert "no such door: window" in capsys.readouterr().err
+
+
+@pytest.mark.exhaustive
+@on_a_device
+def test_a_gpu_is_asked_and_a_fault_of_its_answers_is_found(monkeypatch):
+    def plant(name):
+        def call(graph, sources, **options):
+            found = MANY[name](graph, sources, **options)
+            has_distances = isinstance(found, pd.DataFrame) and "distance" in found and "unreached" not in options
+            return longer(found) if graph.device == "cuda" and has_distances else found
+
+        monkeypatch.setattr(kepler_traverse, name, call)
+
+    for name in MANY:
+        plant(name)
+    monkeypatch.delitem(sys.modules, "cudf", raising=False)
+    settings = Settings(4, device="cuda", doors=("library",))
+    with running(FIRST):
+        outcomes = [run_case(settings, number) for number in range(14)]
+    sys.modules.pop("cudf", None)
+    found = [each for outcome in outcomes for each in outcome.findings if each.kind != "build"]
+    assert {each.what for each in found} == {"wrong"}
+    assert all("on the GPU" in each.detail for each in found)
+    assert sum(outcome.counts["calls on the GPU"] for outcome in outcomes) > 20
 
 
 @pytest.mark.exhaustive

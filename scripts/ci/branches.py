@@ -38,6 +38,7 @@ def measure(data: Path = DATA, report: Path = REPORT) -> dict[str, Any]:
     import coverage
 
     measured = coverage.Coverage(data_file=str(data / "data"), config_file=str(ROOT / "pyproject.toml"))
+    measured.load()  # of an earlier call, if there was one
     measured.combine([str(data)], strict=False, keep=False)
     measured.save()
     measured.json_report(outfile=str(report))

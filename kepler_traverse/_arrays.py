@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any
 
 import numpy as np
+
+from ._uninterrupted import load
 
 Array = Any  # numpy.ndarray or cupy.ndarray: which one is read off the value, never configured
 
@@ -43,11 +44,11 @@ class _Deferred:
 
     def __getattr__(self, name: str) -> Any:
         try:
-            return getattr(import_module(self._name), name)
+            return getattr(load(self._name), name)
         except AttributeError:
             if name.startswith("_"):
                 raise
-            return import_module(f"{self._name}.{name}")
+            return load(f"{self._name}.{name}")
 
 
 pyarrow: Any = _Deferred("pyarrow")

@@ -6,9 +6,9 @@ An unreached vertex has the distance 2^63 - 1. A sum that overflows int64 is lon
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from .._arrays import MAX_INTEGER, as_distance, to_host
+from ..cpu.compiled import njit
 from .batch import NOTHING
 
 

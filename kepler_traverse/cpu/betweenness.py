@@ -16,9 +16,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from .atomics import atomic_add
+from .compiled import njit
 from .exact_sums import add
 
 CHUNK = 256  # edges that are added before they are added to the rest; that of kinds.betweenness_gpu, for equal bits

@@ -6,10 +6,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from . import threads
 from .atomics import atomic_add
+from .compiled import njit
 from .distance_stats import folded
 from .simd_statistics import PIECE
 

@@ -16,7 +16,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from .compiled import njit
 
 NO_EDGE = -1  # no edge explains a distance
 _UNSEEN, _OFF = -1, -2

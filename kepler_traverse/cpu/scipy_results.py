@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from . import threads
 from .atomics import atomic_add
 from .breadth_first_order import NO_VERTEX
+from .compiled import njit
 
 _NO_WEIGHTS = np.zeros(0, np.float32)
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from .atomics import atomic_add
 from .checksum import ODD, mix_one
+from .compiled import njit
 from .opportunities import NO_DECAY, weight_at
 from .simd_distances import lower_by_line
 from .simd_statistics import PIECE

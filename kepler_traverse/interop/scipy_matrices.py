@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import FLOAT64_EXACT, index_dtype
+from .._uninterrupted import load
 from ..errors import InputError
 from ..graph import Graph
 from ..graph.build import graph_from_numbers
@@ -23,6 +24,7 @@ def as_csr(csgraph: Any, directed: bool) -> Any:
     Weights keep their type where float64 holds them; SciPy would copy them. InputError if the matrix is not square, or
     nothing that SciPy can read.
     """
+    load("scipy.sparse.csgraph")
     from scipy import sparse
     from scipy.sparse import csgraph as of_scipy
 

@@ -23,7 +23,7 @@ from ..graph import Graph
 from ..hierarchy.estimate import Estimate, build_seconds
 from ..hierarchy.lookup import looks_up
 from ..runtime import LOG
-from ..runtime.concurrency import SerializedSearch
+from ..runtime.concurrency import SerializedSearch, SharedItems
 from ..runtime.display import in_units
 from ..runtime.memory import available_memory
 from ..search import short_search
@@ -327,12 +327,12 @@ class MultiSourcePlan:
     def iter_groups(self, source_vertices: Any, lists: TargetLists | None = None) -> Iterator[Traversals]:
         """Traverse from any number of vertices, identified by their numbers 0..n-1, in groups.
 
-        Each result is valid until the next one is requested.
+        Each result is valid until the next one is requested. Any threads may read the iterator; see ``adopt``.
 
         If groups take longer than estimated, another strategy may process the remaining sources. Results are the same.
         """
         numbers = arguments.vertex_numbers(source_vertices, self.graph.n_vertices).astype(np.int64, copy=False)
-        return self._groups(numbers, lists)
+        return SharedItems("the iterator of groups", self._groups(numbers, lists))
 
     def adopt(self) -> None:
         """Make the calling thread the owner, whose results are not copied; see ``Plan.adopt``."""

@@ -21,7 +21,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from .._arrays import (
     EXACT_BELOW,
@@ -33,6 +32,7 @@ from .._arrays import (
     namespace,
     unreached_value,
 )
+from ..cpu.compiled import njit
 from ..cuda import exact as exact_on_gpu
 from ..errors import PrecisionError, option_text
 from ..graph import Graph

@@ -7,10 +7,10 @@ sources cannot share a pass over edges, and no barrier is needed. A core takes t
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ..._arrays import MAX_HOP_COUNT, UNREACHED, hops_dtype
 from ...cpu import threads
+from ...cpu.compiled import njit
 from ...search.strategy import MultiSourceOutcome, per_core, sources_per_worker
 from .. import cpu_steps
 

@@ -6,6 +6,8 @@ import numpy as np
 
 from ..cpu.compiled import njit
 
+_AT_ONCE = 1 << 20  # labels that are taken from the heap before Python may raise an interrupt: some tenths of a second
+
 
 def k_nearest(offsets, targets, weights, sources, k: int, limit: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the distances and the positions of the k nearest sources of each vertex.
@@ -19,23 +21,25 @@ def k_nearest(offsets, targets, weights, sources, k: int, limit: int) -> tuple[n
     none.
     """
     n = offsets.size - 1
-    distance, owner = np.full((n, k), -1, np.int64), np.full((n, k), -1, np.int64)
-    _search(offsets, targets, weights, sources, k, limit, distance, owner)
+    distance, owner, n_labels = np.full((n, k), -1, np.int64), np.full((n, k), -1, np.int64), np.zeros(n, np.int64)
+    # A heap of labels: distance, position of the source, vertex. Those of distance 0 are a heap in the order of the sources.
+    heap = np.zeros((max(2 * sources.size, 1024), 3), np.int64)
+    heap[: sources.size, 1] = np.arange(sources.size)
+    heap[: sources.size, 2] = sources
+    size = sources.size
+    while size:
+        heap, size = _search(offsets, targets, weights, k, limit, distance, owner, n_labels, heap, size, _AT_ONCE)
     return distance, owner
 
 
 @njit(cache=True, nogil=True)
-def _search(offsets, targets, weights, sources, k, limit, distance, owner):
-    n_labels = np.zeros(offsets.size - 1, np.int64)
-    # A heap of labels: distance, position of the source, vertex.
-    heap = np.empty((max(2 * sources.size, 1024), 3), np.int64)
-    size = zero = np.int64(0)  # of one type in each call: a function is compiled for each type of an argument
-    for i in range(sources.size):
-        heap = _pushed(heap, size, zero, i, sources[i])
-        size += 1
-    while size > 0:
+def _search(offsets, targets, weights, k, limit, distance, owner, n_labels, heap, size, most):
+    """Take labels from the heap until it is empty or ``most`` are taken; return the heap and its size."""
+    size = np.int64(size)  # of one type in each call: a function is compiled for each type of an argument
+    while size > 0 and most > 0:
         d, source, v = heap[0, 0], heap[0, 1], heap[0, 2]
         size -= 1
+        most -= 1
         _sink(heap, size)
         count = n_labels[v]
         if count == k or _has(owner, v, count, source):
@@ -48,6 +52,7 @@ def _search(offsets, targets, weights, sources, k, limit, distance, owner):
             if further <= limit and n_labels[u] < k and not _has(owner, u, n_labels[u], source):
                 heap = _pushed(heap, size, further, source, u)
                 size += 1
+    return heap, size
 
 
 @njit(cache=True, nogil=True)

@@ -15,7 +15,7 @@ import numpy as np
 
 from . import cuda
 from ._arrays import FLOAT64_EXACT, MAX_INTEGER, Array, extent, get_device, pyarrow, to_host
-from .errors import EdgeListError, InputError, KeplerError, UnknownVertexError, one_line, several
+from .errors import DeviceError, EdgeListError, InputError, KeplerError, UnknownVertexError, one_line, several
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60
@@ -23,7 +23,8 @@ _BOOLS = (bool, np.bool_)
 _FLOATS = (np.float16, np.float32, np.float64)
 _TEXTS = (str, bytes, bytearray)
 _ENDS_AND_WEIGHTS = ("src", "dst", "weight")
-_STRINGS = "strings; convert them to numbers, or all ids of the graph to strings"
+_STRINGS = "strings; convert them to numbers"
+_STRINGS_OF_IDS = f"{_STRINGS}, or all ids of the graph to strings"
 _PANDAS_TYPES_OF_ARROW = ("ArrowDtype", "StringDtype")
 _COLUMN = "an array, a list, a range, a Series or a pyarrow array of numbers"
 
@@ -87,6 +88,17 @@ def choice(name: str, value: Any, choices: Collection[str], error: type[KeplerEr
     return value
 
 
+def device(value: Any, choices: Collection[str] = ("cpu", "cuda")) -> str:
+    """Return the name of a device; one card of several has no name here."""
+    kind, _, card = value.partition(":") if isinstance(value, str) else ("", "", "")
+    if kind in ("cuda", "gpu") and card.isdecimal():
+        raise DeviceError(
+            f"device={describe(value)}: the environment chooses one card of several; set CUDA_VISIBLE_DEVICES={card[:9]} "
+            "before Python starts, and give 'cuda'"
+        )
+    return choice("device", value, choices, DeviceError)
+
+
 def whole(name: str, value: Any, least: int | None = 0) -> int:
     """Return an integer that is not too small; bool and float are refused."""
     if not is_integer(value):
@@ -134,6 +146,8 @@ def list_paths(name: str, value: Any) -> list[str | PathLike[str]]:
     """Return a list of paths: of one path, or of several."""
     if isinstance(value, (str, PathLike)):
         value = [value]
+    if hasattr(value, "read"):
+        raise InputError(f"{name} must be a path or a list of paths, not an open file; give its path, as a string")
     try:
         paths = None if isinstance(value, (bytes, bytearray, Mapping)) or hasattr(value, "columns") else list(value)
     except TypeError:
@@ -176,6 +190,7 @@ def is_one_id(value: Any) -> bool:
 
 
 def _array_of_ids(name: str, value: Any) -> list[Any] | np.ndarray:
+    _refuse_missing(name, value)
     array = _without_mask(name, value, UnknownVertexError)
     array = _on_gpu(name, array).get() if get_device(array) == "cuda" else np.asarray(array)
     if array.ndim != 1:
@@ -185,6 +200,18 @@ def _array_of_ids(name: str, value: Any) -> list[Any] | np.ndarray:
     if array.dtype.kind in "OUT" or not array.size:
         return ids(name, array.tolist())
     raise UnknownVertexError(f"{name} must hold integers or strings, not {array.dtype}")
+
+
+def _refuse_missing(name: str, value: Any) -> None:
+    """Raise UnknownVertexError for a series that lacks values, which NumPy would have as floats."""
+    if not hasattr(value, "isna") or isinstance(value.dtype, np.dtype):
+        return
+    missing = np.flatnonzero(np.asarray(value.isna()))
+    if missing.size:
+        n_missing = several(missing.size, "value")
+        raise UnknownVertexError(
+            f"{name}: {n_missing} of {value.dtype} missing, the first at row {missing[0]}; drop these rows"
+        )
 
 
 def vertex_number(value: Any, n_vertices: int) -> int:
@@ -296,7 +323,7 @@ def as_array(name: str, value: Any) -> Array:
     if array.dtype.kind == "O":
         array = _numbers_in(name, array.tolist())
     if array.dtype.kind in "UST":
-        raise _refused(name, f"must hold numbers, not {_STRINGS}")
+        raise _refused(name, f"must hold numbers, not {_strings(name)}")
     if array.dtype.kind not in "iuf":
         what = "vertex ids must be integers" if name in (*_ENDS_AND_WEIGHTS, "vertices") else "its values must be numbers"
         raise _refused(name, f": {'weights must be numbers' if name == 'weight' else what}, not {array.dtype}")
@@ -348,6 +375,11 @@ def columns(name: str, table: Any) -> dict[Any, Any] | None:
     if len(set(names)) < len(names):
         raise InputError(f"{name}: two columns have the same name; rename one")
     return {each: table[each] for each in names}
+
+
+def _strings(name: str) -> str:
+    """Say what to do with strings: ids may be strings, too."""
+    return _STRINGS_OF_IDS if name in ("src", "dst", "vertices") else _STRINGS
 
 
 def _refused(name: str, message: str) -> InputError:
@@ -408,7 +440,7 @@ def _numbers_in(name: str, values: Sequence[Any]) -> np.ndarray:
         values = [v.item() if isinstance(v, _FLOATS) or (isinstance(v, np.generic) and is_integer(v)) else v for v in values]
         row = next((i for i, v in enumerate(values) if type(v) is not int and type(v) is not float), None)
         if row is not None:
-            what = _STRINGS if isinstance(values[row], str) else ""
+            what = _strings(name) if isinstance(values[row], str) else ""
             raise _refused(name, f"must hold numbers, not {what or describe(values[row])} (row {row})")
         types = set(map(type, values))
     if float not in types:

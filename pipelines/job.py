@@ -7,7 +7,7 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -337,7 +337,7 @@ def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[
         raise InputError(
             "along reads columns of the files of an edge list, and edges are in memory; give paths, or leave it out"
         )
-    columns, kind = dict(values.pop("columns", None) or {}), OUTPUT_SCHEMAS.get(values.get("result", ""))
+    columns, kind = _columns(values.pop("columns", None)), OUTPUT_SCHEMAS.get(str(values.get("result", "")))
     of_edges = {role: columns.pop(role, None) for role, table in COLUMN_ROLES.items() if table == "edges"}
     if columns:
         values["columns"] = columns
@@ -368,6 +368,17 @@ def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[
     values["directed"] = graph.directed
     values.setdefault("device", graph.device)
     return graph, [_IN_MEMORY]
+
+
+def _columns(given: Any) -> dict[str, Any]:
+    """Return the names of columns by their roles."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(role, str) for role in given):
+        raise InputError(
+            f"columns must be a mapping of roles to names, as {{'src': 'from'}}, not {arguments.describe(given)}"
+        )
+    return dict(given)
 
 
 def _find_address(client: Any) -> str:

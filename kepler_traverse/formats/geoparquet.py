@@ -12,7 +12,7 @@ import numpy as np
 from .. import arguments
 from .._arrays import arrow_compute as compute
 from .._arrays import pyarrow
-from ..errors import InputError, UnknownVertexError, one_line
+from ..errors import InputError, UnknownVertexError, listed, one_line
 
 GEOMETRY = "geometry"
 # Well-known binary of a point, and of a line between two.
@@ -107,18 +107,18 @@ def on_map(
     """
     for name, value in (("x", x), ("y", y)):
         arguments.text(name, value, "the name of a column of vertices")
-    if hasattr(vertices, "iloc") and "vertex" not in vertices.columns:
+    if hasattr(vertices, "iloc") and "vertex" not in getattr(vertices, "columns", ["vertex"]):
         raise InputError(
             "vertices has no column 'vertex'; if its index holds the ids, as that of OSMnx's nodes, give "
             f"nodes[[{x!r}, {y!r}]].rename_axis('vertex').reset_index()"
         )
-    if hasattr(vertices, "iloc") and {x, y} <= set(vertices.columns):
+    if hasattr(vertices, "iloc") and {x, y} <= set(getattr(vertices, "columns", ())):
         vertices = vertices[["vertex", x, y]]  # other columns, such as geometries, need not be Arrow's
     table, places = _arrow(frame, "frame"), _arrow(vertices, "vertices")
     for name, columns, names in (("frame", table, needed), ("vertices", places, ("vertex", x, y))):
         for column in names:
             if column not in columns.column_names:
-                raise InputError(f"{name} has no column {column!r}; it has {', '.join(map(repr, columns.column_names))}")
+                raise InputError(f"{name} has no column {column!r}; it has {listed(columns.column_names)}")
     at_x, at_y = (to_numbers(f"vertices[{name!r}]", places[name]) for name in (x, y))
     return table, Coordinates(places["vertex"], at_x, at_y, (x, y))
 

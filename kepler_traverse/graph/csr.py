@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import arguments, cuda
 from .._arrays import Array, get_device, iter_slices, to_host
-from ..errors import DeviceError, InputError, several
+from ..errors import InputError, several
 from ..runtime.display import graph_rows, html_table
 from .derived import Derived
 from .ids import VertexIds
@@ -312,7 +312,7 @@ class Graph:
         DeviceError
             The device does not exist, or this machine cannot use it.
         """
-        device = arguments.choice("device", device, ("cpu", "cuda"), DeviceError)
+        device = arguments.device(device)
         if device == self.device:
             return self
         if device == "cuda":

@@ -200,7 +200,8 @@ def _from_table(
         directions, oneway = _directions(oneway, table), None  # edges without names, beside a column of its own
     for name, value in {**names, "oneway": oneway}.items():
         if value is not None:
-            arguments.text(name, value, "the name of a column of the table")
+            example = f", as {name}='{value}'" if arguments.is_integer(value) else ""
+            arguments.text(name, value, f"the name of a column of the table{example}")
     with options_spelled(_argument_text), memory_given_back():
         options = ReadOptions(
             src_column=names["src"],

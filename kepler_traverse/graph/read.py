@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from .. import arguments, cuda
-from ..errors import DeviceError, InputError, option_text
+from ..errors import InputError, option_text
 from ..formats import ReadOptions, read_edges
 from ..formats.tables import is_table, read_table
 from ..runtime.memory import available_memory
@@ -210,8 +210,7 @@ def _check_scratch(options: ReadOptions, rules: BuildRules, in_memory: bool) -> 
 def _device(device: str) -> str:
     if device == "auto":
         return "cuda" if cuda.available() else "cpu"
-    if device not in ("cpu", "cuda"):
-        raise DeviceError(f"{option_text('device')} {device!r} is none of 'auto', 'cpu', 'cuda'")
+    arguments.device(device, ("auto", "cpu", "cuda"))
     if device == "cuda":
         cuda.require()
     return device

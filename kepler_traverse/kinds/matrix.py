@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from .._arrays import Array, at_most, is_reached, is_rows, namespace, unreached_value
+from ..runtime.memory import require_room
 from ..search.algorithms import ALGORITHMS
 from ..search.exact import narrow_distances
 from ..search.results import Traversals
@@ -20,7 +21,14 @@ def matrix(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Ar
     xp = namespace(graph.offsets)
     kind = ALGORITHMS[asked.algorithm].narrowest_dtype(graph)
     columns = slice(None) if asked.targets is None else xp.asarray(places_of_targets(asked))
-    result = xp.zeros((places.size, graph.n_vertices if asked.targets is None else asked.targets.size), kind)
+    width = graph.n_vertices if asked.targets is None else asked.targets.size
+    require_room(
+        places.size * width * kind.itemsize,
+        graph.device,
+        f"a matrix of {places.size:,} sources and {width:,} columns",
+        "take stream=True for one group of sources at a time, fewer sources, or targets=",
+    )
+    result = xp.zeros((places.size, width), kind)
     at = 0
     for group in groups:
         if group.distance.dtype != result.dtype:

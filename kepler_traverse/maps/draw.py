@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import arguments
-from ..errors import InputError
+from ..errors import InputError, listed
 from ..formats.geoparquet import GEOMETRY, Coordinates, make_lines, make_shapes, on_map
 from ..graph import Graph
 
@@ -195,8 +195,20 @@ def _table(frame: Any, vertices: Any, x: str, y: str) -> tuple[Any, Coordinates]
     table, places = on_map(frame, vertices, x, y)
     places.of(table["vertex"])  # also where streets are drawn, an unknown vertex is an error
     if "position" not in table.column_names and len(pc.unique(table["vertex"])) < table.num_rows:
-        raise InputError("frame has a vertex twice, as of several sources; draw one of them: frame[frame['source'] == ...]")
+        name = _apart(table)
+        advice = f"draw those of one {name}: frame[frame[{name!r}] == ...]" if name else "give each vertex once"
+        raise InputError(f"frame has a vertex twice; {advice}")
     return table, places
+
+
+def _apart(table: Any) -> str:
+    """Return the name of the column by which the rows of one vertex differ: of the k nearest, of cutoffs or of sources."""
+    for name in ("rank", "cutoff", "source", "target"):
+        if name in table.column_names:
+            pairs = table.select(["vertex", name]).group_by(["vertex", name]).aggregate([])
+            if pairs.num_rows == table.num_rows:
+                return name
+    return ""
 
 
 def _is_of_edges(frame: Any) -> bool:
@@ -210,7 +222,7 @@ def _column(table: Any, column: str | None) -> str:
     if column is not None:
         arguments.text("column", column, "the name of a column of frame")
         if column not in table.column_names:
-            raise InputError(f"frame has no column {column!r}; it has {', '.join(map(repr, table.column_names))}")
+            raise InputError(f"frame has no column {column!r}; it has {listed(table.column_names)}")
         return column
     if not names:
         raise InputError("frame has no column but 'vertex': no colours can be chosen")

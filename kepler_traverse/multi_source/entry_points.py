@@ -20,6 +20,7 @@ from ..kinds.result_kinds import RESULT_KINDS, ResultKind
 from ..plugins import find_kind, with_plugins
 from ..protocols import Ids, Knobs
 from ..runtime.interrupts import forget_interrupted
+from ..runtime.memory import out_of_memory
 from ..runtime.progress import Report, make_meter
 from ..search import frames
 from ..search.algorithms import Algorithm
@@ -198,6 +199,8 @@ class Registry:
         except KeyboardInterrupt as interrupt:
             forget_interrupted(interrupt, graph.device)
             raise
+        except MemoryError as error:
+            raise out_of_memory(error) from None
         finally:
             if not is_handed_on:
                 meter.close()

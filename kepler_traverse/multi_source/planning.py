@@ -27,6 +27,7 @@ from ..runtime.concurrency import SerializedSearch, SharedItems
 from ..runtime.display import in_units
 from ..runtime.memory import available_memory
 from ..search import short_search
+from ..search.algorithms import ALGORITHMS
 from ..search.exact import Sums, WideningSearch
 from ..search.plan import Plan, strategy_that_ran, traversal_fields
 from ..search.query import Query, SourcesWithTargets, TargetLists
@@ -588,6 +589,8 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
 
 
 def _stack_traversals(traversals: list[Traversal], graph: Graph, algorithm: str, query: Query) -> MultiSourceOutcome:
+    if not traversals:
+        return _no_traversal(graph, algorithm, query)
     xp = namespace(graph.offsets)
     limits, rounds = [t.limit for t in traversals], [t.rounds for t in traversals]
     if query.output == "counts":
@@ -600,3 +603,16 @@ def _stack_traversals(traversals: list[Traversal], graph: Graph, algorithm: str,
         distance = distance.astype(hops_dtype(int(distance.max()) if distance.size else 0), copy=False)
     predecessor = xp.stack([t.predecessor for t in traversals]) if query.predecessors and query.output == "all" else None
     return MultiSourceOutcome(distance, predecessor, limits, rounds)
+
+
+def _no_traversal(graph: Graph, algorithm: str, query: Query) -> MultiSourceOutcome:
+    """Return the outcome of no source."""
+    if query.output == "counts":
+        return MultiSourceOutcome(None, None, [], [], np.zeros((0, 1), np.int64))
+    n_columns = graph.n_vertices
+    if query.output == "targets" and query.targets is not None:
+        n_columns = query.targets.size
+    dtype = ALGORITHMS[algorithm].narrowest_dtype(graph)
+    distance = namespace(graph.offsets).zeros((0, n_columns), dtype)
+    predecessor = distance.astype(graph.targets.dtype) if query.predecessors and query.output == "all" else None
+    return MultiSourceOutcome(distance, predecessor, [], [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import reprlib
 import tomllib
 import types
 import typing
@@ -44,6 +45,9 @@ from .terminal import say
 
 _ADDRESS = re.compile(r"([^\s:/]*:|\[[0-9a-fA-F:.]+\]:)?(?P<port>[0-9]{1,5})")
 _URL = re.compile(r"([a-z][a-z0-9+]*://)?([^\s:/]+|\[[0-9a-fA-F:.%]+\]):(?P<port>[0-9]{1,5})")
+_SHORT = reprlib.Repr()  # of values in messages
+_SHORT.maxother = _SHORT.maxstring = 60
+_SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxtuple = 2, 4, 4
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -154,7 +158,7 @@ def _sentence(error: ValidationError, flags: dict[str, Any], config: Path | None
     key = str(first["loc"][0])
     where = _named(key, flags, config)
     shown = first["input"] if first["type"] != "missing" else None
-    return f"{where} cannot be {shown!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
+    return f"{where} cannot be {_SHORT.repr(shown)}: {first['msg'][0].lower()}{first['msg'][1:]}"
 
 
 def refuse_unreadable(name: str, path: str | Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from kepler_traverse.arguments import describe
 from kepler_traverse.errors import InputError, PrecisionError, UnknownVertexError
 from kepler_traverse.formats.ids import integer_id, read_ids, read_vertex_table
 from kepler_traverse.graph import Graph, has_vertex
@@ -72,11 +73,12 @@ def _integer(value: object, role: str) -> int:
     number = integer_id(value) if isinstance(value, str) else value
     if isinstance(number, int) and not isinstance(number, bool):
         return number
-    is_file = os.path.isfile(str(value))
-    raise InputError(
-        f"{role} {value!r} is not a vertex: the ids of this graph are integers; "
-        + ("a file is given alone, in Python as a pathlib.Path" if is_file else "nor is there a file of that name")
-    )
+    advice = "nor is there a file of that name"
+    if os.path.isdir(str(value)):
+        advice = "there is a folder of that name, and a file is needed; give one file"
+    elif os.path.exists(str(value)):
+        advice = "a file is given alone, in Python as a pathlib.Path"
+    raise InputError(f"{role} {describe(value)} is not a vertex: the ids of this graph are integers; {advice}")
 
 
 def _read_values(graph: Graph, settings: Settings, names: list[str]) -> dict[str, Any]:

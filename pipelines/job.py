@@ -337,7 +337,7 @@ def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[
         raise InputError(
             "along reads columns of the files of an edge list, and edges are in memory; give paths, or leave it out"
         )
-    columns, kind = _columns(values.pop("columns", None)), OUTPUT_SCHEMAS.get(str(values.get("result", "")))
+    columns, kind = _columns(values.pop("columns", None)), OUTPUT_SCHEMAS.get(_name_of_result(values))
     of_edges = {role: columns.pop(role, None) for role, table in COLUMN_ROLES.items() if table == "edges"}
     if columns:
         values["columns"] = columns
@@ -368,6 +368,11 @@ def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[
     values["directed"] = graph.directed
     values.setdefault("device", graph.device)
     return graph, [_IN_MEMORY]
+
+
+def _name_of_result(values: dict[str, Any]) -> str:
+    result = values.get("result")
+    return result if isinstance(result, str) else ""
 
 
 def _columns(given: Any) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def as_csr(csgraph: Any, directed: bool) -> Any:
             matrix = of_scipy.csgraph_from_dense(csgraph, null_value=0)
     except InputError:
         raise
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RuntimeError) as error:
         raise InputError(f"csgraph cannot be read as a graph: {error}") from error
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InputError(f"csgraph must be a square matrix, not of shape {matrix.shape}")
@@ -107,7 +107,7 @@ def check_indices(indices: Any, n_vertices: int) -> np.ndarray:
     if not given.size:
         return np.zeros(given.shape, np.int64)
     if given.dtype.kind not in "iuf" or not np.array_equal(np.trunc(given), given):
-        raise InputError(f"indices must be whole numbers, not {arguments.describe(given.ravel()[0].item())}")
+        raise InputError(f"indices must be whole numbers, not {arguments.describe(given.ravel().tolist()[0])}")
     wrong = (given < -n_vertices) | (given >= n_vertices)
     if wrong.any():
         raise InputError(f"indices holds {given[wrong][0]}, and the vertices are 0 to {n_vertices - 1}")

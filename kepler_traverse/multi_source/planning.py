@@ -318,6 +318,7 @@ class MultiSourcePlan:
             A distance is too large for the graph's float type.
         """
         numbers = arguments.vertex_numbers(source_vertices, self.graph.n_vertices).astype(np.int64, copy=False)
+        _check_lists(lists)
         with self._lock:
             self._allocate()
             search, strategy, group = self._search, self.strategy, self.group
@@ -333,6 +334,7 @@ class MultiSourcePlan:
         If groups take longer than estimated, another strategy may process the remaining sources. Results are the same.
         """
         numbers = arguments.vertex_numbers(source_vertices, self.graph.n_vertices).astype(np.int64, copy=False)
+        _check_lists(lists)
         return SharedItems("the iterator of groups", self._groups(numbers, lists))
 
     def adopt(self) -> None:
@@ -603,6 +605,11 @@ def _stack_traversals(traversals: list[Traversal], graph: Graph, algorithm: str,
         distance = distance.astype(hops_dtype(int(distance.max()) if distance.size else 0), copy=False)
     predecessor = xp.stack([t.predecessor for t in traversals]) if query.predecessors and query.output == "all" else None
     return MultiSourceOutcome(distance, predecessor, limits, rounds)
+
+
+def _check_lists(lists: Any) -> None:
+    if lists is not None:
+        arguments.instance("lists", lists, TargetLists, "bfs_pairs and sssp_pairs take pairs as they are")
 
 
 def _no_traversal(graph: Graph, algorithm: str, query: Query) -> MultiSourceOutcome:

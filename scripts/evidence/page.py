@@ -198,6 +198,17 @@ def _mutants_text(_figures) -> list[str]:
 
 
 # key: title, promise, figures to text, command
+def _interrupts_text(figures: dict) -> list[str]:
+    total = sum(figures["ended"].values())
+    others = "".join(f", {count} by {how}" for how, count in figures["ended"].items() if how != "KeyboardInterrupt")
+    return [
+        f"{figures['calls']} kinds of calls (of the library, its drop-ins, plans, streams and eight threads) got {total} "
+        f"interrupts at random moments, the first of each process at its first call: "
+        f"{figures['ended'].get('KeyboardInterrupt', 0)} calls ended by KeyboardInterrupt{others}. "
+        f"{figures['right']} calls made afterwards in the same process were right."
+    ]
+
+
 SECTIONS = {
     "faults": (
         "Certificates",
@@ -319,6 +330,19 @@ SECTIONS = {
         "Workers and whole jobs are killed. The resumed run has the digest of an undisturbed one.",
         lambda figures: [f"{_cases(figures['cases'])} cases."],
         "python -m scripts.evidence measure --only kills",
+    ),
+    "interrupts": (
+        "Ctrl-C",
+        "Ctrl-C ends a call by KeyboardInterrupt, at whatever moment it comes. The exception that another handler of a "
+        "signal raises ends the call in the same way. No thread works on for the call, its memory is free, and the next "
+        "call of the process is right. A call ends between two searches, or between two steps of a search that serves many "
+        "sources. A function that is compiled meanwhile, on the first use of a machine, is compiled to its end by a thread "
+        "of its own, and so is an import of pandas, SciPy or pyarrow by the library: a half of either could not be used "
+        "afterwards. An import statement of a program's own can be cut short, and then only a new process helps. A stream "
+        "that was interrupted raises an error when it is read on. One limit is Python's: it drops what a handler raises "
+        "within a finalizer, which takes microseconds of a call; press Ctrl-C again.",
+        _interrupts_text,
+        "python -m scripts.evidence measure --only interrupts",
     ),
     "sanitizers": (
         "CUDA sanitizers",

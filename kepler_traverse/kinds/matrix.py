@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from .._arrays import Array, at_most, is_reached, is_rows, namespace, unreached_value
-from ..runtime.memory import require_room
+from ..runtime.memory import require_memory
 from ..search.algorithms import ALGORITHMS
 from ..search.exact import narrow_distances
 from ..search.results import Traversals
@@ -22,7 +22,7 @@ def matrix(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Ar
     kind = ALGORITHMS[asked.algorithm].narrowest_dtype(graph)
     columns = slice(None) if asked.targets is None else xp.asarray(places_of_targets(asked))
     width = graph.n_vertices if asked.targets is None else asked.targets.size
-    require_room(
+    require_memory(
         places.size * width * kind.itemsize,
         graph.device,
         f"a matrix of {places.size:,} sources and {width:,} columns",

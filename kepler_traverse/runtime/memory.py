@@ -29,7 +29,7 @@ def _left_of_limit() -> int:
     return sys.maxsize if most == resource.RLIM_INFINITY else max(0, most - psutil.Process().memory_info().vms)
 
 
-def require_room(nbytes: int, device: str, what: str, advice: str) -> None:
+def require_memory(nbytes: int, device: str, what: str, advice: str) -> None:
     """Raise CapacityError unless a result of so many bytes fits into the memory that is free."""
     free = available_memory(device)
     if nbytes > free:

@@ -117,7 +117,7 @@ def co_purchase(vertices: int, listed: int, seed: int, xp=np, rng=None) -> tuple
     src = src[is_listed]
     # Distances between ids from a power law: half of them are below 16, few go far.
     reach = 7.0 * (1.0 - rng.random(src.size)) ** -1.2
-    sign = xp.where(rng.random(src.size) < 0.5, -1, 1)
+    sign = 1 - 2 * (rng.random(src.size) < 0.5).astype(np.int64)
     away = (xp.minimum(reach, vertices / 32.0)).astype(np.int64) * sign
     return src, (src + away) % vertices
 
@@ -248,15 +248,15 @@ def co_papers(groups: int, vertices: int, largest: int, seed: int, xp=np, rng=No
     """
     size = xp.minimum(2.0 * (1.0 - rng.random(groups)) ** -0.75, float(largest)).astype(np.int64)
     center = rng.integers(0, vertices, groups)
-    member_of = xp.repeat(xp.arange(groups, dtype=np.int64), size)
-    spread = xp.repeat(2 * size, size).astype(np.float64)
-    near = (xp.repeat(center, size) + (rng.random(member_of.size) * spread).astype(np.int64)) % vertices
-    far = rng.integers(0, vertices, member_of.size)
-    member = xp.where(rng.random(member_of.size) < 1.0 / 12.0, far, near)
+    group = _repeated(xp.arange(groups, dtype=np.int64), size, xp)
+    away = (rng.random(group.size) * 2.0 * size[group]).astype(np.int64)
+    near = (center[group] + away) % vertices
+    far = rng.integers(0, vertices, group.size)
+    member = xp.where(rng.random(group.size) < 1.0 / 12.0, far, near)
     first = xp.cumsum(size) - size
     # All pairs (i, j) with i < j of each group: member i is joined to those after it.
-    place = xp.arange(member.size, dtype=np.int64) - xp.repeat(first, size)
-    after = xp.repeat(size, size) - 1 - place
+    place = xp.arange(member.size, dtype=np.int64) - first[group]
+    after = size[group] - 1 - place
     src = _repeated(xp.arange(member.size, dtype=np.int64), after, xp)
     started = xp.cumsum(after) - after
     offset = xp.arange(src.size, dtype=np.int64) - _repeated(started, after, xp)

@@ -1,0 +1,243 @@
+"""The record of the papers' measurements, docs/published/measured.json: reading, adding lines of a run, asking for times.
+
+    runs      objects: date, commit, command, machine, versions
+    graphs    object: graph to its statistics
+    times     a row per graph, algorithm, device, strategy, label and number of threads, the newest one; see COLUMNS
+    left      rows that were left out, with the reason in place of times
+    counters  objects: what kernels counted; the names are those of the measurement and are never renamed
+    levels    objects: what BFS-4K did level by level
+    digest    of all of these, so that no search and replace in the code changes what was measured
+
+Seconds have four digits. ``spread`` is the distance of the quartiles divided by the median, null where there are too few
+repeats to have one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from scripts.pages import ROOT
+
+FOLDER = ROOT / "docs" / "published"
+MEASURED = FOLDER / "measured.json"
+
+KEY = ("graph", "algorithm", "device", "strategy", "label", "threads")
+COLUMNS = (*KEY, "how", "run", "median", "least", "spread", "repeats", "sources", "rounds")
+RUN = ("date", "commit", "command", "machine", "versions", "seed")
+UNKNOWN_SPREAD = 0.3  # what is taken for a time without a spread: the machine's speed has stepped by as much within a run
+KINDS = ("run", "graph", "time", "left", "error", "counters", "levels")
+
+
+class MalformedError(Exception):
+    """A record or the lines of a run lack what a page needs."""
+
+
+@dataclass(frozen=True)
+class Time:
+    """The time of a setting on a graph: seconds per search."""
+
+    graph: str
+    algorithm: str
+    device: str
+    strategy: str
+    label: str
+    threads: int
+    how: str
+    run: int
+    median: float
+    least: float
+    spread: float | None
+    repeats: int
+    sources: int
+    rounds: float
+
+    @property
+    def key(self) -> tuple:
+        return tuple(getattr(self, name) for name in KEY)
+
+    @property
+    def noise(self) -> float:
+        """Return by how much a difference must exceed this time to count; never less than 1 %."""
+        return UNKNOWN_SPREAD if self.spread is None else max(self.spread, 0.01)
+
+
+def is_faster(one: Time, other: Time) -> bool:
+    """Return whether a time is less than another one, beyond both spreads."""
+    return other.median / one.median > 1.0 + one.noise + other.noise
+
+
+@dataclass
+class Record:
+    """All measurements."""
+
+    runs: list[dict] = field(default_factory=list)
+    graphs: dict[str, dict] = field(default_factory=dict)
+    times: dict[tuple, Time] = field(default_factory=dict)
+    left: dict[tuple, str] = field(default_factory=dict)
+    counters: list[dict] = field(default_factory=list)
+    levels: list[dict] = field(default_factory=list)
+
+    def time(self, graph: str, strategy: str, label: str = "published", *, algorithm: str = "bfs", device: str = "cuda",
+             threads: int = 0) -> Time | None:  # fmt: skip
+        return self.times.get((graph, algorithm, device, strategy, label, threads))
+
+    def where(self, chosen: Callable[[Time], bool]) -> list[Time]:
+        return [time for time in self.times.values() if chosen(time)]
+
+    def best(self, graph: str, strategy: str, *, algorithm: str = "bfs", device: str = "cuda") -> Time | None:
+        """Return the fastest setting of a strategy whose knobs are published, or chosen by a rule or a search."""
+        found = self.where(
+            lambda time: (time.graph, time.strategy, time.algorithm, time.device) == (graph, strategy, algorithm, device)
+            and time.how in ("published", "rule", "search")
+        )
+        return min(found, key=lambda time: time.median, default=None)
+
+    def card_of(self, time: Time) -> str:
+        machine = self.runs[time.run]["machine"]
+        return (machine["gpu"] or "?").replace("NVIDIA ", "") if time.device == "cuda" else machine["cpu"]
+
+    def counted(self, graph: str, strategy: str, label: str, algorithm: str = "bfs") -> dict | None:
+        wanted = (graph, algorithm, strategy, label)
+        keys = ("graph", "algorithm", "strategy", "label")
+        return next((each for each in self.counters if tuple(each[key] for key in keys) == wanted), None)
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    logarithms = [math.log(value) for value in values]
+    return math.exp(sum(logarithms) / len(logarithms))
+
+
+def digest_of(content: dict) -> str:
+    text = json.dumps({key: content[key] for key in sorted(content) if key != "digest"}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def read(path: Path | None = None) -> Record:
+    """Return the record; MalformedError: it lacks something, or was not written by this program."""
+    path = path or MEASURED
+    content = json.loads(path.read_text(encoding="utf-8"))
+    if content.get("digest") != digest_of(content):
+        raise MalformedError(
+            f"{path.name} was changed by something other than 'python -m scripts.papers.page add': restore it from git"
+        )
+    names = [each.name for each in fields(Time)]
+    times = [Time(**dict(zip(names, row, strict=True))) for row in content["times"]]
+    left = {tuple(row[:-1]): row[-1] for row in content["left"]}
+    return Record(
+        content["runs"],
+        content["graphs"],
+        {time.key: time for time in times},
+        left,
+        content["counters"],
+        content["levels"],
+    )
+
+
+def text_of(record: Record) -> str:
+    """Return the record as JSON with a line per row, so that a change is one line."""
+    times = sorted(record.times.values(), key=lambda time: time.key)
+    names = [each.name for each in fields(Time)]
+    content: dict[str, Any] = {
+        "runs": record.runs,
+        "graphs": record.graphs,
+        "times": [[getattr(time, name) for name in names] for time in times],
+        "left": [[*key, why] for key, why in sorted(record.left.items())],
+        "counters": record.counters,
+        "levels": record.levels,
+    }
+    content["digest"] = digest_of(json.loads(json.dumps(content)))
+    parts = []
+    for name, value in content.items():
+        if isinstance(value, list):
+            lines = ",\n  ".join(json.dumps(each, separators=(",", ":")) for each in value)
+            parts.append(f' "{name}": [\n  {lines}\n ]' if value else f' "{name}": []')
+        elif isinstance(value, dict):
+            lines = ",\n  ".join(f"{json.dumps(key)}: {json.dumps(each, separators=(',', ':'))}" for key, each in value.items())
+            parts.append(f' "{name}": {{\n  {lines}\n }}')
+        else:
+            parts.append(f' "{name}": {json.dumps(value)}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def lines_of(path: Path) -> list[dict]:
+    """Return the lines of a run of ``python -m scripts.papers``."""
+    found = []
+    for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            line = json.loads(text)
+        except ValueError:
+            raise MalformedError(f"{path}, line {number} is no JSON; drop a last line that was cut off") from None
+        if not isinstance(line, dict) or line.get("kind") not in KINDS:
+            raise MalformedError(f"{path}, line {number} is none that python -m scripts.papers writes")
+        found.append(line)
+    if not found or found[0]["kind"] != "run":
+        raise MalformedError(f"{path} does not begin with the line that says where and when it was measured")
+    return found
+
+
+def added(record: Record, lines: list[dict]) -> Record:
+    """Return a record with the lines of a run; newer rows replace those of the same key."""
+    run = -1
+    runs = list(record.runs)
+    times, left, graphs = dict(record.times), dict(record.left), dict(record.graphs)
+    counters, levels = list(record.counters), list(record.levels)
+    for line in lines:
+        kind = line["kind"]
+        if kind == "run":
+            run = run_of(runs, line)
+        elif kind == "graph":
+            graphs[line["graph"]] = {key: value for key, value in line.items() if key not in ("kind", "graph", "at")}
+        elif kind in ("counters", "levels"):
+            into = counters if kind == "counters" else levels
+            entry = {key: value for key, value in line.items() if key not in ("kind", "at", "part", "how")} | {"run": run}
+            into[:] = [each for each in into if identity(each) != identity(entry)] + [entry]
+        elif kind == "time":
+            time = Time(run=run, **{name: line[name] for name in COLUMNS if name != "run"})
+            times[time.key] = time
+            left.pop(time.key, None)
+        elif "strategy" in line and line.get("part") == "time":
+            key = tuple(line[name] for name in KEY)
+            left[key] = line.get("why") or line["message"]
+            times.pop(key, None)
+    return without_unused_runs(Record(runs, graphs, times, left, counters, levels))
+
+
+def identity(entry: dict) -> tuple:
+    return tuple(entry.get(name) for name in KEY)
+
+
+def run_of(runs: list[dict], line: dict) -> int:
+    """Return the place of a run in the list; calls of one command with one commit on one machine are one run."""
+    run = {name: line[name] for name in RUN}
+    same = ("commit", "machine", "versions")
+    for i, other in enumerate(runs):
+        if all(other[name] == run[name] for name in same):
+            runs[i] = other | {"command": run["command"]}
+            return i
+    runs.append(run)
+    return len(runs) - 1
+
+
+def without_unused_runs(record: Record) -> Record:
+    """Drop runs of which nothing is left, and number the others anew."""
+    used = {time.run for time in record.times.values()} | {each["run"] for each in record.counters + record.levels}
+    place = {old: new for new, old in enumerate(sorted(used))}
+    names = [each.name for each in fields(Time)]
+    times = {}
+    for key, time in record.times.items():
+        values = {name: getattr(time, name) for name in names}
+        times[key] = Time(**(values | {"run": place[time.run]}))
+    return Record(
+        [record.runs[old] for old in sorted(used)],
+        record.graphs,
+        times,
+        record.left,
+        [each | {"run": place[each["run"]]} for each in record.counters],
+        [each | {"run": place[each["run"]]} for each in record.levels],
+    )

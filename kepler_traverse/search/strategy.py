@@ -97,8 +97,6 @@ class BaseStrategy:
         Its publication, and the idea behind it.
     complexity : str
         Work of one search in terms of V, E, the number D of levels or rounds, and the number S of sources.
-    advantage : str
-        When measurements show it to be the fastest; empty without measurements.
     knobs : type, optional
         Dataclass of its options, each with a default. Its constructor raises InputError for a value out of range.
     published : bool
@@ -112,7 +110,6 @@ class BaseStrategy:
     paper: str
     rationale: str
     complexity: str = ""
-    advantage: str = ""
     needs: frozenset[str] = frozenset()
     default: bool = False
     aliases: tuple[str, ...] = ()

@@ -3,8 +3,8 @@
     python -m scripts.papers bfs-4k --graphs FOLDER
 
 FOLDER has the Parquet files of real graphs (columns src and dst); --list names them, with an estimate of the time. A graph
-whose file is absent is left out, and all others are generated. Without a GPU the systems for CPUs run. The output is a file of
-JSON lines, out/papers.jsonl: a run that is cut off, or ends after --seconds, goes on where it was when it is called again.
+whose file is absent is left out, and all others are generated. Without a GPU the systems for CPUs run. The output is a file
+of JSON lines, out/papers.jsonl: a run that is cut off, or ends after --seconds, goes on where it was when called again.
 What the tables of claims need comes first. Then:
 
     python -m scripts.papers.page add out/papers.jsonl

@@ -1,7 +1,7 @@
 """The claims of the papers beside what is measured here: each verdict is computed from the record.
 
-A claim has two results: with the knobs as published, and with those that a rule or a search chooses. Each is a list of facts,
-one per graph or rival, and a verdict:
+A claim has two results: with the knobs as published, and with those that a rule or a search chooses. Each has facts, one
+per graph or rival, and a verdict:
 
     holds         on all graphs, or at least four fifths of the paper's factor
     in part       on some graphs, or a smaller factor above 1
@@ -87,8 +87,15 @@ def best_of(record: Record, graph: str, strategies: Iterable[str], mode: str, al
     return min(found, key=lambda time: time.median, default=None)
 
 
-def speedups(record: Record, graphs: Iterable[str], rivals: tuple[str, ...], ours: str, mode: str, algorithm: str = "bfs",
-             device: str = "cuda") -> dict[str, float]:  # fmt: skip
+def speedups(
+    record: Record,
+    graphs: Iterable[str],
+    rivals: tuple[str, ...],
+    ours: str,
+    mode: str,
+    algorithm: str = "bfs",
+    device: str = "cuda",
+) -> dict[str, float]:
     """Return for each measured graph the rival's time (the best of several) divided by ours."""
     found = {}
     for graph in graphs:
@@ -111,9 +118,17 @@ def mean_text(found: dict[str, float], paper: dict[str, float]) -> str:
 
 
 def speedup_claim(
-    sentence: str, graphs: dict[str, str], rivals: tuple[str, ...], ours: str, paper: dict[str, float], *,
-    algorithm: str = "bfs", device: str = "cuda", reasons: dict[str, str] | None = None,
-) -> Claim:  # fmt: skip
+    sentence: str,
+    graphs: dict[str, str],
+    rivals: tuple[str, ...],
+    ours: str,
+    paper: dict[str, float],
+    *,
+    figure: str,
+    algorithm: str = "bfs",
+    device: str = "cuda",
+    reasons: dict[str, str] | None = None,
+) -> Claim:
     """Return the claim that ours is faster than a rival by the paper's factors, which are given by our graph."""
 
     def measured(record: Record, mode: str) -> Result:
@@ -124,15 +139,26 @@ def speedup_claim(
         target = geometric_mean(same) if same else None
         return Result(mean_text(found, paper), by_factor(geometric_mean(found.values()), target))
 
-    values = list(paper.values())
-    figure = f"{factor(geometric_mean(values))} ({factor(min(values))} to {factor(max(values))}, {len(values)} graphs)"
     return Claim(sentence, figure, measured, reasons or {})
 
 
+def figure_of(values: Iterable[float]) -> str:
+    """Return the paper's own factors in one line."""
+    listed = list(values)
+    return f"{factor(geometric_mean(listed))} ({factor(min(listed))} to {factor(max(listed))}, {len(listed)} graphs)"
+
+
 def fastest_claim(
-    sentence: str, figure: str, graphs: Iterable[str], ours: str, rivals: tuple[str, ...], *, algorithm: str = "bfs",
-    sequential: tuple[str, ...] = (), reasons: dict[str, str] | None = None,
-) -> Claim:  # fmt: skip
+    sentence: str,
+    figure: str,
+    graphs: Iterable[str],
+    ours: str,
+    rivals: tuple[str, ...],
+    *,
+    algorithm: str = "bfs",
+    sequential: tuple[str, ...] = (),
+    reasons: dict[str, str] | None = None,
+) -> Claim:
     """Return the claim that ours is the fastest system on every graph."""
 
     def measured(record: Record, mode: str) -> Result:
@@ -185,8 +211,15 @@ def effect_text(record: Record, graphs: Iterable[str], strategy: str, without: s
     return Result(text, by_count(helps, len(values)) if helps else FAILS if harms else TIE)
 
 
-def feature_claim(sentence: str, figure: str, graphs: Iterable[str], strategy: str, feature: str, algorithm: str = "bfs",
-                  reasons: dict[str, str] | None = None) -> Claim:  # fmt: skip
+def feature_claim(
+    sentence: str,
+    figure: str,
+    graphs: Iterable[str],
+    strategy: str,
+    feature: str,
+    algorithm: str = "bfs",
+    reasons: dict[str, str] | None = None,
+) -> Claim:
     """Return the claim that a feature helps: alone (in place of the rule) and within the published set."""
     listed = tuple(graphs)
 
@@ -220,7 +253,8 @@ _ALSO = {
 BFS_4K_GRAPHS = BFS_4K | _ALSO
 ALL_RIVALS = tuple(strategy for strategies in STRATEGY_OF.values() for strategy in strategies)
 LAUNCHES = (
-    "an H200 or H100 holds 270,336 threads at once, 11 times a GTX 780: levels are short, and launches and reads by the host decide "
+    "an H200 or H100 holds 270,336 threads at once, 11 times a GTX 780: levels are short, and "
+    "launches and reads by the host decide "
     "on roads and meshes; a scan of all vertices costs little elsewhere"
 )
 
@@ -230,14 +264,14 @@ def _paper_ratios(rival: int) -> dict[str, float]:
     found = {}
     for graph, original in BFS_4K_GRAPHS.items():
         times = said.BFS_4K_TABLE_2.get(original)
-        if times and times[rival]:
-            found[graph] = times[rival] / times[-1]
+        if times and (theirs := times[rival]) and (ours := times[-1]):
+            found[graph] = theirs / ours
     return found
 
 
-def _all_paper_ratios(rival: int) -> str:
-    values = [times[rival] / times[-1] for times in said.BFS_4K_TABLE_2.values() if times[rival]]
-    return f"{factor(geometric_mean(values))} ({factor(min(values))} to {factor(max(values))}, {len(values)} graphs)"
+def _figure_of_table_2(rival: int) -> str:
+    pairs = [(times[rival], times[-1]) for times in said.BFS_4K_TABLE_2.values()]
+    return figure_of(theirs / ours for theirs, ours in pairs if theirs and ours)
 
 
 def _hash_against_culling(record: Record, mode: str) -> Result:
@@ -270,53 +304,135 @@ def _growth_of_duplicates(record: Record, mode: str) -> Result:
     return Result("; ".join(facts), by_count(n, len(facts))) if facts else NOT_MEASURED
 
 
-_FEATURED = ("internet-1M7", "kron-20", "mesh-1000", "USA-road-NE", "web-NotreDame", "erdos-renyi-2M", "rmat-2M-128M",
-             "honeycomb-4M6", "USA-road-FLA", "USA-road-NW", "soc-Slashdot0902", "ego-Twitter", "dblp-2010", "cnr-2000",
-             "rmat-20", "rmat-22", "luxembourg_osm", "delaunay_n16", "lattice-1500")  # fmt: skip
+_FEATURED = (
+    "internet-1M7",
+    "kron-20",
+    "mesh-1000",
+    "USA-road-NE",
+    "web-NotreDame",
+    "erdos-renyi-2M",
+    "rmat-2M-128M",
+    "honeycomb-4M6",
+    "USA-road-FLA",
+    "USA-road-NW",
+    "soc-Slashdot0902",
+    "ego-Twitter",
+    "dblp-2010",
+    "cnr-2000",
+    "rmat-20",
+    "rmat-22",
+    "luxembourg_osm",
+    "delaunay_n16",
+    "lattice-1500",
+)
 
 BFS_4K_CLAIMS = (
     fastest_claim(
-        "BFS-4K \"outperforms all the other implementations in every graph\" (7)", "fastest on 18 of 18", BFS_4K_GRAPHS, "bfs_4k",
-        ALL_RIVALS, reasons=dict.fromkeys((IN_PART, FAILS), LAUNCHES),
+        'BFS-4K "outperforms all the other implementations in every graph" (7)',
+        "fastest on 18 of 18",
+        BFS_4K_GRAPHS,
+        "bfs_4k",
+        ALL_RIVALS,
+        reasons=dict.fromkeys((IN_PART, FAILS), LAUNCHES),
     ),
     *(
         speedup_claim(
-            f"faster than {rival} (table 2)", BFS_4K_GRAPHS, strategies, "bfs_4k", _paper_ratios(i),
+            f"faster than {rival} (table 2)",
+            BFS_4K_GRAPHS,
+            strategies,
+            "bfs_4k",
+            _paper_ratios(i),
+            figure=_figure_of_table_2(i),
             reasons={IN_PART: LAUNCHES, FAILS: LAUNCHES, HOLDS: "as in the paper: less work per level"},
         )
         for i, (rival, strategies) in enumerate(STRATEGY_OF.items())
     ),
     Claim(
-        "faster than a sequential search (figure 15)", "the text has no numbers",
+        "faster than a sequential search (figure 15)",
+        "the text has no numbers",
         lambda record, mode: _over_sequential(record, mode, BFS_4K_GRAPHS, "bfs_4k", None),
-        {HOLDS: "the device has more bandwidth than a core, by a factor of about 100",
-         FAILS: "the device has too little to do per level"},
+        {HOLDS: "the device has many times the bandwidth of a core", FAILS: "the device has too little to do per level"},
     ),
-    feature_claim("dynamic virtual warps improve the search (5.2)", "figure 14, without numbers", _FEATURED, "bfs_4k",
-                  "dynamic widths", reasons={HOLDS: "idle lanes share the edges of small frontiers"}),
-    feature_claim("dynamic parallelism improves graphs of uneven degree (5.3)", "figure 14, without numbers", _FEATURED, "bfs_4k",
-                  "children", reasons={IN_PART: "only graphs with vertices of thousands of edges have children"}),
-    feature_claim("edge-discover balances the work (5.4)", "figure 14, without numbers", _FEATURED, "bfs_4k", "edge-discover",
-                  reasons=dict.fromkeys((IN_PART, FAILS), "it wins where degrees are low and uneven; searching costs elsewhere")),
-    feature_claim("a single block helps small frontiers (5.5)", "figure 7, without numbers", _FEATURED, "bfs_4k", "single block",
-                  reasons={IN_PART: "it saves launches, which only graphs of many levels have"}),
-    feature_claim("coalesced writes pay (5.6)", "no number", _FEATURED, "bfs_4k", "coalesced writes",
-                  reasons={FAILS: "the L2 cache merges writes by itself"}),
-    feature_claim("coalesced reads pay (5.6)", "no number", _FEATURED, "bfs_4k", "shared reads",
-                  reasons={FAILS: "the L1 cache serves a warp's equal addresses at once"}),
-    feature_claim("prefix sums pay (5.1)", "no number", _FEATURED, "bfs_4k", "prefix sum",
-                  reasons={FAILS: "atomics of one address are merged by the compiler and fast in L2"}),
-    feature_claim("duplicate detection pays (6)", "figure 14, without numbers", _FEATURED, "bfs_4k", "Hash64",
-                  reasons=dict.fromkeys((IN_PART, FAILS), "stores are seen sooner, so fewer duplicates arise")),
-    Claim("wider virtual warps make more duplicates, edge-discover few (6, figure 12)", "a figure without numbers",
-          _growth_of_duplicates),
-    Claim("Hash64 leaves fewer duplicates than the culling of Merrill et al. (figure 13)", "21,432 left against 28,892 (-25.8 %)",
-          _hash_against_culling),
-)  # fmt: skip
+    feature_claim(
+        "dynamic virtual warps improve the search (5.2)",
+        "figure 14, without numbers",
+        _FEATURED,
+        "bfs_4k",
+        "dynamic widths",
+        reasons={HOLDS: "idle lanes share the edges of small frontiers"},
+    ),
+    feature_claim(
+        "dynamic parallelism improves graphs of uneven degree (5.3)",
+        "figure 14, without numbers",
+        _FEATURED,
+        "bfs_4k",
+        "children",
+        reasons={IN_PART: "only graphs with vertices of thousands of edges have children"},
+    ),
+    feature_claim(
+        "edge-discover balances the work (5.4)",
+        "figure 14, without numbers",
+        _FEATURED,
+        "bfs_4k",
+        "edge-discover",
+        reasons=dict.fromkeys((IN_PART, FAILS), "it wins where degrees are low and uneven; searching costs elsewhere"),
+    ),
+    feature_claim(
+        "a single block helps small frontiers (5.5)",
+        "figure 7, without numbers",
+        _FEATURED,
+        "bfs_4k",
+        "single block",
+        reasons={IN_PART: "it saves launches, which only graphs of many levels have"},
+    ),
+    feature_claim(
+        "coalesced writes pay (5.6)",
+        "no number",
+        _FEATURED,
+        "bfs_4k",
+        "coalesced writes",
+        reasons={FAILS: "the L2 cache merges writes by itself"},
+    ),
+    feature_claim(
+        "coalesced reads pay (5.6)",
+        "no number",
+        _FEATURED,
+        "bfs_4k",
+        "shared reads",
+        reasons={FAILS: "the L1 cache serves a warp's equal addresses at once"},
+    ),
+    feature_claim(
+        "prefix sums pay (5.1)",
+        "no number",
+        _FEATURED,
+        "bfs_4k",
+        "prefix sum",
+        reasons={FAILS: "atomics of one address are merged by the compiler and fast in L2"},
+    ),
+    feature_claim(
+        "duplicate detection pays (6)",
+        "figure 14, without numbers",
+        _FEATURED,
+        "bfs_4k",
+        "Hash64",
+        reasons=dict.fromkeys((IN_PART, FAILS), "stores are seen sooner, so fewer duplicates arise"),
+    ),
+    Claim(
+        "wider virtual warps make more duplicates, edge-discover few (6, figure 12)",
+        "a figure without numbers",
+        _growth_of_duplicates,
+    ),
+    Claim(
+        "Hash64 leaves fewer duplicates than the culling of Merrill et al. (figure 13)",
+        "21,432 left against 28,892 (-25.8 %)",
+        _hash_against_culling,
+    ),
+)
 
 
-def _over_sequential(record: Record, mode: str, graphs: Iterable[str], ours: str, paper: dict[str, float] | None,
-                     algorithm: str = "bfs") -> Result:  # fmt: skip
+def _over_sequential(
+    record: Record, mode: str, graphs: Iterable[str], ours: str, paper: dict[str, float] | None, algorithm: str = "bfs"
+) -> Result:
     found = speedups(record, graphs, ("fifo",), ours, mode, algorithm, "cpu")
     if not found:
         return NOT_MEASURED
@@ -327,10 +443,19 @@ def _over_sequential(record: Record, mode: str, graphs: Iterable[str], ours: str
 
 # --- H-BF --------------------------------------------------------------------------------------------------------------
 
-_H_BF_ALSO = {"luxembourg_osm": "asia.osm", "delaunay_n16": "delaunay_n20", "soc-Slashdot0902": "flickr",
-              "rmat-20": "rmat.3Mv.20Me", "cnr-2000": "circuit5M_dc"}  # fmt: skip
+_H_BF_ALSO = {
+    "luxembourg_osm": "asia.osm",
+    "delaunay_n16": "delaunay_n20",
+    "soc-Slashdot0902": "flickr",
+    "rmat-20": "rmat.3Mv.20Me",
+    "cnr-2000": "circuit5M_dc",
+}
 H_BF_GRAPHS = H_BF | _H_BF_ALSO
 DAVIDSON = ("work_front", "near_far_piles", "buckets")
+
+
+def _figure_of_h_bf(system: int) -> str:
+    return figure_of(times[system] / times[-1] for times in said.H_BF_TABLE_2.values())
 
 
 def _h_bf_ratios(system: int) -> dict[str, float]:
@@ -390,48 +515,153 @@ def _negative(record: Record, mode: str) -> Result:
 
 
 _MANY_ROUNDS = "the rounds of a small frontier take as long as a launch, whatever the features save"
-_WIDE = "there are more resident threads than vertices in most frontiers: a warp per vertex without features is near the best"
-_ON_H_BF = tuple(dict.fromkeys((*H_BF, "USA-road-NW", "USA-road-FLA", "soc-Slashdot0902", "cnr-2000", "rmat-20", "rmat-22",
-                                "erdos-renyi-2M", "delaunay_n16", "luxembourg_osm", "lattice-1500", "ego-Twitter", "dblp-2010",
-                                "web-NotreDame")))  # fmt: skip
+_WIDE = (
+    "there are more resident threads than vertices in most frontiers: a warp per vertex without features is near the best"
+)
+_ON_H_BF = tuple(
+    dict.fromkeys(
+        (
+            *H_BF,
+            "USA-road-NW",
+            "USA-road-FLA",
+            "soc-Slashdot0902",
+            "cnr-2000",
+            "rmat-20",
+            "rmat-22",
+            "erdos-renyi-2M",
+            "delaunay_n16",
+            "luxembourg_osm",
+            "lattice-1500",
+            "ego-Twitter",
+            "dblp-2010",
+            "web-NotreDame",
+        )
+    )
+)
 
 H_BF_CLAIMS = (
     speedup_claim(
-        "\"an average speedup of 5x higher than the existing most efficient parallel implementations\" (abstract): over the better "
-        "of Workfront Sweep and Near-Far Pile (table 2)", H_BF_GRAPHS, DAVIDSON, "h_bf", _h_bf_ratios(3), algorithm="sssp",
-        reasons=dict.fromkeys((IN_PART, FAILS), "host reads per round cost both sides the same, and their kernels are as wide"),
+        '"an average speedup of 5x higher than the existing most efficient parallel implementations" '
+        "(abstract): over the better "
+        "of Workfront Sweep and Near-Far Pile (table 2)",
+        H_BF_GRAPHS,
+        DAVIDSON,
+        "h_bf",
+        _h_bf_ratios(3),
+        figure=_figure_of_h_bf(3),
+        algorithm="sssp",
+        reasons=dict.fromkeys(
+            (IN_PART, FAILS), "host reads per round cost both sides the same, and their kernels are as wide"
+        ),
     ),
-    speedup_claim("faster than LoneStar (table 2)", H_BF_GRAPHS, ("topology_thread",), "h_bf", _h_bf_ratios(2), algorithm="sssp",
-                  reasons=dict.fromkeys((IN_PART, FAILS), "scanning all edges costs little where a round has few levels to wait for")),
-    speedup_claim("faster than queue-based Bellman-Ford on a CPU (table 2, figure 8)", H_BF_GRAPHS, ("fifo",), "h_bf",
-                  _h_bf_ratios(0), algorithm="sssp", device="cpu"),
-    speedup_claim("faster than Dijkstra's algorithm on a CPU, but on USA-road-d.CAL (table 2)", H_BF_GRAPHS, ("heap",), "h_bf",
-                  _h_bf_ratios(1), algorithm="sssp", device="cpu"),
-    fastest_claim("\"H-BF outperforms all the other implementations in every graph\" (6.2)",
-                  "6 of 7 (Dijkstra on USA-road-d.CAL: 588 against 720 ms)",
-                  H_BF_GRAPHS, "h_bf", ("topology_thread", *DAVIDSON), algorithm="sssp", sequential=("fifo", "heap"),
-                  reasons=dict.fromkeys((IN_PART, FAILS), _MANY_ROUNDS)),
-    Claim("optimizations improve the speedup over the sequential search \"from a minimum of twice to almost four times\" (table 3)",
-          "2.9 (warp workload), 3.4 (edge classes), 2.6 (children and widths), 1.9 (64-bit atomics)", _table_3,
-          dict.fromkeys((IN_PART, FAILS), _WIDE)),
-    feature_claim("edge classes save relaxations and atomics (4.1)", "3.4 on wiki-talk", _ON_H_BF, "h_bf", "edge classes", "sssp",
-                  dict.fromkeys((IN_PART, FAILS), "they need many vertices of one or no edge, and cost a copy of the targets")),
-    feature_claim("64-bit atomics remove duplicates (4.2)", "1.9 on random_2Mv.128Me", _ON_H_BF, "h_bf", "duplicate removal", "sssp",
-                  {IN_PART: "where frontiers are large"}),
-    feature_claim("frontier and offsets are streamed (5.1, item 1)", "no number", _ON_H_BF, "h_bf", "frontier streamed", "sssp"),
-    feature_claim("edges through the read-only cache (5.1, item 2)", "no number", _ON_H_BF, "h_bf", "edges read-only", "sssp"),
+    speedup_claim(
+        "faster than LoneStar (table 2)",
+        H_BF_GRAPHS,
+        ("topology_thread",),
+        "h_bf",
+        _h_bf_ratios(2),
+        figure=_figure_of_h_bf(2),
+        algorithm="sssp",
+        reasons=dict.fromkeys((IN_PART, FAILS), "scanning all edges costs little where a round has few levels to wait for"),
+    ),
+    speedup_claim(
+        "faster than queue-based Bellman-Ford on a CPU (table 2, figure 8)",
+        H_BF_GRAPHS,
+        ("fifo",),
+        "h_bf",
+        _h_bf_ratios(0),
+        figure=_figure_of_h_bf(0),
+        algorithm="sssp",
+        device="cpu",
+    ),
+    speedup_claim(
+        "faster than Dijkstra's algorithm on a CPU, but on USA-road-d.CAL (table 2)",
+        H_BF_GRAPHS,
+        ("heap",),
+        "h_bf",
+        _h_bf_ratios(1),
+        figure=_figure_of_h_bf(1),
+        algorithm="sssp",
+        device="cpu",
+    ),
+    fastest_claim(
+        '"H-BF outperforms all the other implementations in every graph" (6.2)',
+        "6 of 7 (Dijkstra on USA-road-d.CAL: 588 against 720 ms)",
+        H_BF_GRAPHS,
+        "h_bf",
+        ("topology_thread", *DAVIDSON),
+        algorithm="sssp",
+        sequential=("fifo", "heap"),
+        reasons=dict.fromkeys((IN_PART, FAILS), _MANY_ROUNDS),
+    ),
+    Claim(
+        'optimizations improve the speedup over the sequential search "from a minimum of twice to '
+        'almost four times" (table 3)',
+        "2.9 (warp workload), 3.4 (edge classes), 2.6 (children and widths), 1.9 (64-bit atomics)",
+        _table_3,
+        dict.fromkeys((IN_PART, FAILS), _WIDE),
+    ),
+    feature_claim(
+        "edge classes save relaxations and atomics (4.1)",
+        "3.4 on wiki-talk",
+        _ON_H_BF,
+        "h_bf",
+        "edge classes",
+        "sssp",
+        dict.fromkeys((IN_PART, FAILS), "they need many vertices of one or no edge, and cost a copy of the targets"),
+    ),
+    feature_claim(
+        "64-bit atomics remove duplicates (4.2)",
+        "1.9 on random_2Mv.128Me",
+        _ON_H_BF,
+        "h_bf",
+        "duplicate removal",
+        "sssp",
+        {IN_PART: "where frontiers are large"},
+    ),
+    feature_claim(
+        "frontier and offsets are streamed (5.1, item 1)", "no number", _ON_H_BF, "h_bf", "frontier streamed", "sssp"
+    ),
+    feature_claim(
+        "edges through the read-only cache (5.1, item 2)", "no number", _ON_H_BF, "h_bf", "edges read-only", "sssp"
+    ),
     feature_claim("distances past the L1 cache (5.1, item 3)", "no number", _ON_H_BF, "h_bf", "L1 bypassed", "sssp"),
     feature_claim("enqueuing through shared memory (5.1, item 4)", "no number", _ON_H_BF, "h_bf", "shared enqueue", "sssp"),
-    feature_claim("32 vertices per virtual warp (5.2)", "2.9 on hugetrace", _ON_H_BF, "h_bf", "warp workload", "sssp",
-                  {FAILS: "there are more warps than vertices, so one vertex per warp ends sooner"}),
-    feature_claim("dynamic virtual warps of 4 to 32 lanes (5.2)", "2.6 on as-Skitter, with children", _ON_H_BF, "h_bf",
-                  "dynamic widths", "sssp", dict.fromkeys((IN_PART, FAILS), "the lower bound of 4 lanes costs: a whole warp is there")),
-    feature_claim("dynamic parallelism (5.3)", "2.6 on as-Skitter, with widths", _ON_H_BF, "h_bf", "children", "sssp",
-                  {IN_PART: "only where degrees exceed T_DP by far"}),
-    Claim("relaxations within \"one order of magnitude\" of Dijkstra's (6.2, figure 9)", "about 10 times on msdoor", _work,
-          {IN_PART: "random weights and long paths make vertices improve many times"}),
+    feature_claim(
+        "32 vertices per virtual warp (5.2)",
+        "2.9 on hugetrace",
+        _ON_H_BF,
+        "h_bf",
+        "warp workload",
+        "sssp",
+        {FAILS: "there are more warps than vertices, so one vertex per warp ends sooner"},
+    ),
+    feature_claim(
+        "dynamic virtual warps of 4 to 32 lanes (5.2)",
+        "2.6 on as-Skitter, with children",
+        _ON_H_BF,
+        "h_bf",
+        "dynamic widths",
+        "sssp",
+        dict.fromkeys((IN_PART, FAILS), "the lower bound of 4 lanes costs: a whole warp is there"),
+    ),
+    feature_claim(
+        "dynamic parallelism (5.3)",
+        "2.6 on as-Skitter, with widths",
+        _ON_H_BF,
+        "h_bf",
+        "children",
+        "sssp",
+        {IN_PART: "only where degrees exceed T_DP by far"},
+    ),
+    Claim(
+        'relaxations within "one order of magnitude" of Dijkstra\'s (6.2, figure 9)',
+        "about 10 times on msdoor",
+        _work,
+        {IN_PART: "random weights and long paths make vertices improve many times"},
+    ),
     Claim("it works on graphs with negative weights (abstract)", "4 graphs", _negative),
-)  # fmt: skip
+)
 
 
 # --- Luo, Wong, Hwu ----------------------------------------------------------------------------------------------------
@@ -474,26 +704,49 @@ def _part_of_uiuc(labels: tuple[str, ...]) -> Callable[[Record, str], Result]:
 _TABLE_1, _TABLE_2, _TABLE_3 = UIUC_TABLES
 UIUC_CLAIMS = (
     *(
-        speedup_claim(f"faster than CPU-BFS on {what} ({table.partition(':')[0]})", UIUC_TABLES[table], ("fifo",),
-                      "queue_of_warps", _uiuc_ratios(table, 1), device="cpu",
-                      reasons={HOLDS: "bandwidth grew more than the speed of a core"})
+        speedup_claim(
+            f"faster than CPU-BFS on {what} ({table.partition(':')[0]})",
+            UIUC_TABLES[table],
+            ("fifo",),
+            "queue_of_warps",
+            _uiuc_ratios(table, 1),
+            figure=figure_of(_uiuc_ratios(table, 1).values()),
+            device="cpu",
+            reasons={HOLDS: "bandwidth grew more than the speed of a core"},
+        )
         for table, what in ((_TABLE_1, "regular graphs"), (_TABLE_2, "road networks"))
     ),
-    Claim("no faster than CPU-BFS on scale-free graphs: \"highly imbalanced problems cannot benefit as much\" (table 3)",
-          "0.52 (1M), 0.94 (5M), 1.05 (10M)", lambda record, mode: _no_faster(record, mode),
-          {FAILS: "1,000 edges of one vertex are little for a device that holds 270,336 threads"}),
+    Claim(
+        'no faster than CPU-BFS on scale-free graphs: "highly imbalanced problems cannot benefit as much" (table 3)',
+        "0.52 (1M), 0.94 (5M), 1.05 (10M)",
+        lambda record, mode: _no_faster(record, mode),
+        {FAILS: "1,000 edges of one vertex are little for a device that holds 270,336 threads"},
+    ),
     *(
-        speedup_claim(f"faster than IIIT-BFS on {what} ({table.partition(':')[0]})", UIUC_TABLES[table], ("scan_flags",),
-                      "queue_of_warps", _uiuc_ratios(table, 0),
-                      reasons={IN_PART: "a scan of all vertices takes less time than it did, next to a launch"})
+        speedup_claim(
+            f"faster than IIIT-BFS on {what} ({table.partition(':')[0]})",
+            UIUC_TABLES[table],
+            ("scan_flags",),
+            "queue_of_warps",
+            _uiuc_ratios(table, 0),
+            figure=figure_of(_uiuc_ratios(table, 0).values()),
+            reasons={IN_PART: "a scan of all vertices takes less time than it did, next to a launch"},
+        )
         for table, what in ((_TABLE_1, "regular graphs"), (_TABLE_2, "road networks"), (_TABLE_3, "scale-free graphs"))
     ),
-    Claim("IIIT-BFS is slower than CPU-BFS (tables 1 to 3)", "on 13 of 13", _iiit_slower,
-          dict.fromkeys((IN_PART, FAILS), "a level scans millions of vertices in the time of two launches")),
-    Claim("synchronizing without a launch saves time: layers 1 and 2 (3.3)", "no number",
-          _part_of_uiuc(("without layer 1", "without layer 2", "layer 3 alone"))),
+    Claim(
+        "IIIT-BFS is slower than CPU-BFS (tables 1 to 3)",
+        "on 13 of 13",
+        _iiit_slower,
+        dict.fromkeys((IN_PART, FAILS), "a level scans millions of vertices in the time of two launches"),
+    ),
+    Claim(
+        "synchronizing without a launch saves time: layers 1 and 2 (3.3)",
+        "no number",
+        _part_of_uiuc(("without layer 1", "without layer 2", "layer 3 alone")),
+    ),
     Claim("vertices of high degree are split (4)", "no number", _part_of_uiuc(("without splitting",))),
-)  # fmt: skip
+)
 
 
 def _no_faster(record: Record, mode: str) -> Result:
@@ -506,9 +759,25 @@ def _no_faster(record: Record, mode: str) -> Result:
 
 # --- Springer ----------------------------------------------------------------------------------------------------------
 
-_SPRINGER_GRAPHS = {"soc-Slashdot0902": "Slashdot", "USA-road-NE": "roads", "talk-2M4": "WikiTalk", "web-NotreDame": "WikiTalk"}
-_FIGURE_7 = ("scan_relax", "scan_flags", "scan_level", "scan_deferred", "scan_by_degree", "scan_redirected", "scan_virtual_warp",
-             "queue_of_blocks", "queue_by_prefix_sum", "scan_relax_edges", "scan_edges")  # fmt: skip
+_SPRINGER_GRAPHS = {
+    "soc-Slashdot0902": "Slashdot",
+    "USA-road-NE": "roads",
+    "talk-2M4": "WikiTalk",
+    "web-NotreDame": "WikiTalk",
+}
+_FIGURE_7 = (
+    "scan_relax",
+    "scan_flags",
+    "scan_level",
+    "scan_deferred",
+    "scan_by_degree",
+    "scan_redirected",
+    "scan_virtual_warp",
+    "queue_of_blocks",
+    "queue_by_prefix_sum",
+    "scan_relax_edges",
+    "scan_edges",
+)
 
 
 def _of_figure_7(record: Record, graph: str, mode: str) -> list[Time]:
@@ -533,7 +802,9 @@ def _rank(names: tuple[str, ...], graphs: tuple[str, ...], last: bool = False) -
     return measured
 
 
-def _ratio_of(slower: str, quicker: str, graphs: tuple[str, ...], paper: float | None = None) -> Callable[[Record, str], Result]:
+def _ratio_of(
+    slower: str, quicker: str, graphs: tuple[str, ...], paper: float | None = None
+) -> Callable[[Record, str], Result]:
     """Return a function: the time of a strategy divided by that of another."""
 
     def measured(record: Record, mode: str) -> Result:
@@ -564,36 +835,64 @@ def _width(graph: str, widths: tuple[int, ...]) -> Callable[[Record, str], Resul
             return NOT_MEASURED
         best = min(known, key=lambda width: known[width].median)
         near = [width for width in known if not is_faster(known[best], known[width])]
-        return Result(f"{graph}: best width {best}; within the spread: {sorted(near)}", HOLDS if set(near) & set(widths) else FAILS)
+        return Result(
+            f"{graph}: best width {best}; within the spread: {sorted(near)}", HOLDS if set(near) & set(widths) else FAILS
+        )
 
     return measured
 
 
 _ROADS, _TALK = ("USA-road-NE",), ("talk-2M4", "web-NotreDame")
 SPRINGER_CLAIMS = (
-    Claim("Slashdot: the unoptimized version is the slowest (5)", "figure 7a", _rank(("scan_relax",), ("soc-Slashdot0902",), True)),
-    Claim("Slashdot: \"having a frontier of vertices can cut the runtime in half\"", "2",
-          _ratio_of("scan_relax", "scan_flags", ("soc-Slashdot0902",), 2.0)),
-    Claim("Slashdot does very well with virtual warps of 16, perhaps better a little narrower", "figure 7a",
-          _width("soc-Slashdot0902", (8, 16)), {FAILS: "a device with more threads wants wider virtual warps"}),
-    Claim("Slashdot: virtual warps come close to the edge-centric version", "figure 7a",
-          _ratio_of("scan_level", "scan_virtual_warp", ("soc-Slashdot0902",))),
+    Claim(
+        "Slashdot: the unoptimized version is the slowest (5)",
+        "figure 7a",
+        _rank(("scan_relax",), ("soc-Slashdot0902",), True),
+    ),
+    Claim(
+        'Slashdot: "having a frontier of vertices can cut the runtime in half"',
+        "2",
+        _ratio_of("scan_relax", "scan_flags", ("soc-Slashdot0902",), 2.0),
+    ),
+    Claim(
+        "Slashdot does very well with virtual warps of 16, perhaps better a little narrower",
+        "figure 7a",
+        _width("soc-Slashdot0902", (8, 16)),
+        {FAILS: "a device with more threads wants wider virtual warps"},
+    ),
+    Claim(
+        "Slashdot: virtual warps come close to the edge-centric version",
+        "figure 7a",
+        _ratio_of("scan_level", "scan_virtual_warp", ("soc-Slashdot0902",)),
+    ),
     Claim("Slashdot: a queue does not pay", "figure 7a", _ratio_of("queue_of_blocks", "scan_level", ("soc-Slashdot0902",))),
     Claim("roads: prefix sums are the slowest", "1.375 s", _rank(("queue_by_prefix_sum",), _ROADS, True)),
-    Claim("roads: a frontier queue is the best", "figure 7b", _rank(("queue_of_blocks",), _ROADS),
-          {FAILS: "a scan of 1.5 million vertices takes less time than a level of a queue takes on the host"}),
+    Claim(
+        "roads: a frontier queue is the best",
+        "figure 7b",
+        _rank(("queue_of_blocks",), _ROADS),
+        {FAILS: "a scan of 1.5 million vertices takes less time than a level of a queue takes on the host"},
+    ),
     Claim("roads: virtual warps do not pay", "figure 7b", _ratio_of("scan_virtual_warp", "scan_level", _ROADS)),
-    Claim("WikiTalk: a frontier queue is the best", "figure 7c", _rank(("queue_of_blocks",), _TALK),
-          {FAILS: "one thread per vertex waits for vertices of thousands of edges"}),
+    Claim(
+        "WikiTalk: a frontier queue is the best",
+        "figure 7c",
+        _rank(("queue_of_blocks",), _TALK),
+        {FAILS: "one thread per vertex waits for vertices of thousands of edges"},
+    ),
     Claim("WikiTalk: reordering by degree gives a little", "figure 7c", _ratio_of("scan_level", "scan_by_degree", _TALK)),
     Claim("WikiTalk: prefix sums are the slowest", "figure 7c", _rank(("queue_by_prefix_sum",), _TALK, True)),
-)  # fmt: skip
+)
 
 
 # --- Sevilmis, Sivri, Aydin --------------------------------------------------------------------------------------------
 
-SEVILMIS_GRAPHS = SEVILMIS | {"dblp-2010": "coPapersCiteseer", "rmat-22": "rmat-b", "luxembourg_osm": "europe.osm",
-                              "cnr-2000": "wikipedia"}  # fmt: skip
+SEVILMIS_GRAPHS = SEVILMIS | {
+    "dblp-2010": "coPapersCiteseer",
+    "rmat-22": "rmat-b",
+    "luxembourg_osm": "europe.osm",
+    "cnr-2000": "wikipedia",
+}
 _CPU = {"buffers": ("published", 0), "switch": ("published", 1)}
 
 
@@ -602,7 +901,9 @@ def threaded(record: Record, graph: str, strategy: str, threads: int) -> Time | 
 
 
 def _most_threads(record: Record, strategy: str) -> int:
-    return max((time.threads for time in record.where(lambda each: each.device == "cpu" and each.strategy == strategy)), default=0)
+    return max(
+        (time.threads for time in record.where(lambda each: each.device == "cpu" and each.strategy == strategy)), default=0
+    )
 
 
 def _scaling(strategy: str) -> Callable[[Record, str], Result]:
@@ -616,9 +917,7 @@ def _scaling(strategy: str) -> Callable[[Record, str], Result]:
                 values[graph] = one.median / all_of_them.median
         if not values:
             return NOT_MEASURED
-        paper = [
-            said.SEVILMIS_1[SEVILMIS_GRAPHS[graph]][_CPU[strategy][1]] for graph in values
-        ]
+        paper = [said.SEVILMIS_1[SEVILMIS_GRAPHS[graph]][_CPU[strategy][1]] for graph in values]
         place = THREADS.index(most) if most in THREADS else len(THREADS) - 1
         target = geometric_mean(times[0] / times[place] for times in paper)
         text = f"on {most} threads {factor(geometric_mean(values.values()))} ({factor(min(values.values()))} to "
@@ -695,21 +994,45 @@ SEVILMIS_CLAIMS = (
     Claim("hybrid scales with threads (table 1)", "1.6 to 5.3 on 16 threads", _scaling("switch")),
     Claim("hybrid lowers the serial time", "1.1 to 4.9, on 5 of 5", _hybrid_serial),
     Claim("efficiency is higher top-down", "on 4 of 5 at 16 threads", _efficiency),
-    Claim("layers, top-down: over the serial version (table 2)", _paper_gpu(0, 0), _gpu_over_serial("scan_level", "buffers", 0)),
-    Claim("layers, hybrid: over the serial version (table 2)", _paper_gpu(1, 1), _gpu_over_serial("scan_switch", "switch", 1)),
-    Claim("frontiers, top-down: over the serial version (table 3)", _paper_gpu(0, 2), _gpu_over_serial("queue_thread", "buffers", 2)),
-    Claim("frontiers, hybrid: over the serial version (table 3)", _paper_gpu(1, 3), _gpu_over_serial("queue_switch", "switch", 3)),
-    Claim("layers perform \"extremely bad\" on europe.osm, where frontiers do not", "20 times slower",
-          _ratio_of("scan_level", "queue_thread", _ROAD_LIKE, 20.0),
-          dict.fromkeys((IN_PART, FAILS), "a scan takes little more time than a launch; the device reads 100 times faster")),
-    Claim("layers are faster than frontiers on rmat-er", "1.8 (top-down), 4.1 (hybrid)",
-          _ratio_of("queue_thread", "scan_level", ("erdos-renyi-2M",), 1.8),
-          dict.fromkeys((IN_PART, FAILS), "atomics of a warp on one counter are merged, so a queue costs less")),
-    Claim("hybrid \"performs always better\" than top-down, by layers", "5 of 5",
-          _hybrid_beats("scan_level", "scan_switch", SEVILMIS_GRAPHS)),
-    Claim("hybrid \"performs always better\" than top-down, by frontiers", "4 of 5 (not europe.osm)",
-          _hybrid_beats("queue_thread", "queue_switch", SEVILMIS_GRAPHS)),
-)  # fmt: skip
+    Claim(
+        "layers, top-down: over the serial version (table 2)", _paper_gpu(0, 0), _gpu_over_serial("scan_level", "buffers", 0)
+    ),
+    Claim(
+        "layers, hybrid: over the serial version (table 2)", _paper_gpu(1, 1), _gpu_over_serial("scan_switch", "switch", 1)
+    ),
+    Claim(
+        "frontiers, top-down: over the serial version (table 3)",
+        _paper_gpu(0, 2),
+        _gpu_over_serial("queue_thread", "buffers", 2),
+    ),
+    Claim(
+        "frontiers, hybrid: over the serial version (table 3)",
+        _paper_gpu(1, 3),
+        _gpu_over_serial("queue_switch", "switch", 3),
+    ),
+    Claim(
+        'layers perform "extremely bad" on europe.osm, where frontiers do not',
+        "20 times slower",
+        _ratio_of("scan_level", "queue_thread", _ROAD_LIKE, 20.0),
+        dict.fromkeys((IN_PART, FAILS), "a scan takes little more time than a launch"),
+    ),
+    Claim(
+        "layers are faster than frontiers on rmat-er",
+        "1.8 (top-down), 4.1 (hybrid)",
+        _ratio_of("queue_thread", "scan_level", ("erdos-renyi-2M",), 1.8),
+        dict.fromkeys((IN_PART, FAILS), "atomics of a warp on one counter are merged, so a queue costs less"),
+    ),
+    Claim(
+        'hybrid "performs always better" than top-down, by layers',
+        "5 of 5",
+        _hybrid_beats("scan_level", "scan_switch", SEVILMIS_GRAPHS),
+    ),
+    Claim(
+        'hybrid "performs always better" than top-down, by frontiers',
+        "4 of 5 (not europe.osm)",
+        _hybrid_beats("queue_thread", "queue_switch", SEVILMIS_GRAPHS),
+    ),
+)
 
 CLAIMS = {
     "bfs-4k": BFS_4K_CLAIMS,

@@ -12,16 +12,37 @@ REPEATS = 7.0  # of a search of two sources, with the searches that check it
 
 # Edges and levels of the generated graphs, in thousands and as measured.
 SIZES = {
-    "road-12M": (27_000, 12_400), "honeycomb-4M6": (13_800, 4_300), "honeycomb-4M6-negative": (13_800, 4_300),
-    "erdos-renyi-2M": (128_000, 6), "erdos-renyi-2M-negative": (128_000, 6), "rmat-2M-128M": (128_000, 8),
-    "kron-20": (90_000, 7), "internet-1M7": (22_000, 10), "internet-1M7-negative": (22_000, 10), "small-world-2M": (40_000, 8),
-    "brick-2M": (54_000, 128), "plate-415k": (22_000, 263), "friends-4M8": (69_000, 9), "co-papers-335k": (25_000, 20),
-    "road-3M6": (8_600, 3_000), "road-6M3": (15_000, 4_000), "USA-road-NE": (3_900, 1_850), "USA-road-NW": (2_800, 1_450),
-    "USA-road-FLA": (2_700, 1_450), "degree-six-1M": (6_000, 500), "degree-six-2M": (12_000, 700),
-    "degree-six-5M": (30_000, 1_100), "degree-six-7M": (42_000, 1_300), "degree-six-9M": (54_000, 1_500),
-    "degree-six-10M": (60_000, 1_600), "scale-free-5M": (35_000, 7), "scale-free-10M": (70_000, 7), "circuit-3M5": (19_000, 130),
-    "mesh-1000": (6_000, 1_000), "rmat-3M-20M": (20_000, 20),
-}  # fmt: skip
+    "road-12M": (27_000, 12_400),
+    "honeycomb-4M6": (13_800, 4_300),
+    "honeycomb-4M6-negative": (13_800, 4_300),
+    "erdos-renyi-2M": (128_000, 6),
+    "erdos-renyi-2M-negative": (128_000, 6),
+    "rmat-2M-128M": (128_000, 8),
+    "kron-20": (90_000, 7),
+    "internet-1M7": (22_000, 10),
+    "internet-1M7-negative": (22_000, 10),
+    "small-world-2M": (40_000, 8),
+    "brick-2M": (54_000, 128),
+    "plate-415k": (22_000, 263),
+    "friends-4M8": (69_000, 9),
+    "co-papers-335k": (25_000, 20),
+    "road-3M6": (8_600, 3_000),
+    "road-6M3": (15_000, 4_000),
+    "USA-road-NE": (3_900, 1_850),
+    "USA-road-NW": (2_800, 1_450),
+    "USA-road-FLA": (2_700, 1_450),
+    "degree-six-1M": (6_000, 500),
+    "degree-six-2M": (12_000, 700),
+    "degree-six-5M": (30_000, 1_100),
+    "degree-six-7M": (42_000, 1_300),
+    "degree-six-9M": (54_000, 1_500),
+    "degree-six-10M": (60_000, 1_600),
+    "scale-free-5M": (35_000, 7),
+    "scale-free-10M": (70_000, 7),
+    "circuit-3M5": (19_000, 130),
+    "mesh-1000": (6_000, 1_000),
+    "rmat-3M-20M": (20_000, 20),
+}
 
 
 def seconds_of(work: Work, device: str) -> float:
@@ -44,7 +65,7 @@ def making_of(graph: str) -> float:
 
 
 def in_order(works: list[Work], device: str) -> list[Work]:
-    """Return works by rank; within a rank the graphs that take the least time first, so that a cut run has the most of them."""
+    """Return works by rank, within a rank the graphs that take the least time first: a cut run has the most of them."""
     of_graph: dict[tuple[int, str], float] = {}
     for work in works:
         key = work.rank, work.graph

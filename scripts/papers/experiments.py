@@ -487,8 +487,10 @@ def works_of(papers: Iterable[str]) -> list[Work]:
                 found.setdefault(setting.key, setting)
     order = {name: i for i, name in enumerate(BY_NAME)}
     keys = sorted(merged, key=lambda key: (key[0], order[key[1]], key[2], PARTS.index(key[3])))
-    return [Work(rank, graph, algorithm, tuple(merged[rank, graph, algorithm, part].values()), part)
-            for rank, graph, algorithm, part in keys]  # fmt: skip
+    return [
+        Work(rank, graph, algorithm, tuple(merged[rank, graph, algorithm, part].values()), part)
+        for rank, graph, algorithm, part in keys
+    ]
 
 
 def files_of(papers: Iterable[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """Generated graphs of the classes and sizes that the papers measured, where the originals are not to be had.
 
 All are made from a seed, by array operations (forest fire: compiled), on NumPy's or CuPy's arrays, and return the ends of
-edges. `scripts.make_graphs` has the others. A docstring names the original; the pages set the statistics of both side by side.
+edges. `scripts.make_graphs` has the others. A docstring names the original; the pages show the statistics of both.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def small_world(vertices: int, neighbors: int, rewired: float, seed: int, xp=np,
 def forest_fire(vertices: int, forward: float, backward: float, seed: int, xp=np, rng=None) -> tuple:  # noqa: ARG001
     """Each new vertex burns through the graph from a random one, and gets an edge to each vertex that burns.
 
-    Leskovec, Kleinberg, Faloutsos. Graph evolution: densification and shrinking diameters. TKDD 2007. BFS-4K's Gen-ForestFire
-    has forward probability 0.35, backward 0.32. Read it as undirected.
+    Leskovec, Kleinberg, Faloutsos. Graph evolution: densification and shrinking diameters. TKDD 2007. BFS-4K's has
+    forward probability 0.35, backward 0.32. Read it as undirected.
     """
     capacity = 16 * vertices
     src, dst = np.empty((2, capacity), np.int32)
@@ -57,7 +57,7 @@ def forest_fire(vertices: int, forward: float, backward: float, seed: int, xp=np
 @njit(cache=True)
 def _burn(vertices, forward, backward, seed, src, dst):
     """Write the edges of `forest_fire`; return their number. A fire ends at 1,000 vertices, which few reach."""
-    np.random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002  (Numba compiles these alone with a seed)
     first = np.zeros(vertices + 1, np.int64)  # edges out of each vertex, which are written one after the other
     newest = np.full(vertices, -1, np.int64)  # the newest edge into each vertex
     before = np.empty(src.size, np.int64)  # the edge into the same vertex that came before
@@ -66,14 +66,14 @@ def _burn(vertices, forward, backward, seed, src, dst):
     n_edges = 0
     for v in range(1, vertices):
         first[v] = n_edges
-        start = np.random.randint(0, v)
+        start = np.random.randint(0, v)  # noqa: NPY002
         queue[0] = start
         burned_by[start] = v
         head, tail = 0, 1
         while head < tail:
             u = queue[head]
             head += 1
-            ahead = np.random.geometric(1.0 - forward) - 1
+            ahead = np.random.geometric(1.0 - forward) - 1  # noqa: NPY002
             for e in range(first[u], first[u + 1] if u + 1 < v else n_edges):
                 if ahead == 0 or tail == queue.size:
                     break
@@ -83,7 +83,7 @@ def _burn(vertices, forward, backward, seed, src, dst):
                     queue[tail] = w
                     tail += 1
                     ahead -= 1
-            behind = np.random.geometric(1.0 - backward) - 1
+            behind = np.random.geometric(1.0 - backward) - 1  # noqa: NPY002
             e = newest[u]
             while e >= 0 and behind > 0 and tail < queue.size:
                 w = src[e]
@@ -125,8 +125,8 @@ def co_purchase(vertices: int, listed: int, seed: int, xp=np, rng=None) -> tuple
 def power_law(vertices: int, edges: int, largest: int, hubs: int, seed: int, xp=np, rng=None) -> tuple:  # noqa: ARG001
     """Edges with ends drawn by expected degrees: 60 % of the ends among ``hubs`` vertices, by a power of the rank.
 
-    After Chung, Lu. PNAS 99, 2002. For graphs of autonomous systems (as-Skitter), of friendships (flickr, LiveJournal) and of
-    web pages. The largest degree comes out below ``largest``, since an edge that is drawn twice counts once. Ids are shuffled.
+    After Chung, Lu. PNAS 99, 2002. For graphs of autonomous systems (as-Skitter) and of friends (flickr, LiveJournal). The
+    largest degree comes out below ``largest``, since an edge that is drawn twice counts once. Ids are shuffled.
     """
     shuffled = rng.permutation(vertices)
     ends = []

@@ -1,4 +1,4 @@
-"""What BFS-4K does level by level: the frontier, what is queued, the duplicates, and the kernel that ran (figures 7 to 13)."""
+"""What BFS-4K does level by level: the frontier, what is queued, duplicates, the kernel that ran (figures 7 to 13)."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class Bench:
         self._farthest: dict[str, float] = {}
 
     def _choose_sources(self) -> list[int]:
-        """Return random vertices with an edge that reach a tenth of what the best of them reaches, or the middle of a grid."""
+        """Return random vertices that reach a tenth of what the best of them reaches, or the middle of a grid."""
         from kepler_traverse import plan_bfs
         from kepler_traverse._arrays import to_host
 

@@ -25,23 +25,29 @@ PLOTS = "plots"
 VERDICTS = (HOLDS, IN_PART, FAILS, TIE, UNKNOWN)
 HOW = """## How it was measured
 
-- `python -m scripts.papers all --graphs FOLDER` repeats all of it, or one paper by its name; `--list` says which files FOLDER
-  holds, and how long it takes. A graph whose file is absent is left out; the others are generated from a seed.
-- A time is that of one search with a ready plan, with the smallest predecessors, device to device. The device is synchronized
-  before and after it. Sequential searches for shortest distances (`fifo`, `heap`) have no predecessors, which all threads find.
-- Each setting is certified from each source, and its distances are compared with those of all others, before it is timed.
-- The settings of a work run in turn, in both orders, five times or more; three times where five would take over 4 s, once where a
-  sequential search takes over 3 s. A cell has the median over the repeats and the spread.
-- A difference counts only beyond both spreads. Times from before the spread was recorded are shown with *±?*: for them a
-  difference counts from a factor of 1.6 on, since the machine's speed stepped by up to 1.3 within a run.
-- A claim **holds** with four fifths of the paper's factor, or on all graphs; **in part** with a smaller factor above 1, or on some
-  graphs. Factors over several graphs are geometric means.
+- `python -m scripts.papers all --graphs FOLDER` repeats all of it, or one paper by its name; `--list` says
+  which files FOLDER holds, and how long it takes. A graph whose file is absent is left out; the others are
+  generated from a seed.
+- A time is that of one search with a ready plan, with the smallest predecessors, device to device. The device
+  is synchronized before and after it. Sequential searches for shortest distances (`fifo`, `heap`) have no
+  predecessors, which all threads find.
+- Each setting is certified from each source, and its distances are compared with those of all others, before it
+  is timed.
+- The settings of a work run in turn, in both orders, five times or more; three times where five would take over
+  4 s, once where a sequential search takes over 3 s. A cell has the median over the repeats and the spread.
+- A difference counts only beyond both spreads. Times from before the spread was recorded are shown with *±?*:
+  for them a difference counts from a factor of 1.6 on, since the machine's speed stepped by up to 1.3 within a
+  run.
+- A claim **holds** with four fifths of the paper's factor, or on all graphs; **in part** with a smaller factor
+  above 1, or on some graphs. Factors over several graphs are geometric means.
 """
 
-GRAPHS_EXPLAINED = """Edges are stored edges: an undirected edge counts twice. The *diameter* is the deepest of two searches, so a
-lower bound. Below a graph is the original for which it stands, in the numbers of the paper's table. Sources are random vertices
-that reach a tenth of what the best of several reaches; on grids of degree six, the middle. Weights are 1 to 255, a hash of the
-ends of the edge, unless the origin says otherwise. *-*: not measured yet, or not in the paper.
+GRAPHS_EXPLAINED = """Edges are stored edges: an undirected edge counts twice.
+The *diameter* is the deepest of two searches, so a
+lower bound. Below a graph is the original for which it stands, in the numbers of the paper's table. Sources are
+random vertices that reach a tenth of what the best of several reaches; on grids of degree six, the middle.
+Weights are 1 to 255, a hash of the ends of the edge, unless the origin says otherwise. *-*: not measured yet,
+or not in the paper.
 """
 
 
@@ -49,11 +55,18 @@ def claim_rows(record: Record, claim: Claim) -> list[str]:
     results = [claim.measured(record, mode) for mode in MODES]
     is_one = results[0] == results[1]
     verdicts = [results[0].verdict] if is_one else [result.verdict for result in results]
-    verdict = verdicts[0] if len(set(verdicts)) == 1 else f"{verdicts[0]}; by the rule: {verdicts[1]}"
+    other = "alone" if results[1].text.startswith("alone: ") else "by the rule"
+    verdict = verdicts[0] if len(set(verdicts)) == 1 else f"{verdicts[0]}; {other}: {verdicts[1]}"
     reasons = dict.fromkeys(claim.reasons[each] for each in verdicts if each in claim.reasons)
     texts = [result.text for result in results]
-    return [claim.said, claim.figure, texts[0], "the same" if is_one and texts[0] != UNKNOWN else texts[1], f"**{verdict}**",
-            "; ".join(reasons) or "-"]  # fmt: skip
+    return [
+        claim.said,
+        claim.figure,
+        texts[0],
+        "the same" if is_one and texts[0] != UNKNOWN else texts[1],
+        f"**{verdict}**",
+        "; ".join(reasons) or "-",
+    ]
 
 
 def claim_table(record: Record, name: str) -> str:
@@ -90,7 +103,9 @@ def conclusions(record: Record) -> str:
             results = [claim.measured(record, mode) for claim in claims.CLAIMS[name]]
             first = claims.CLAIMS[name][0]
             link = f"[{paper.title}]({name}.md)" if mode == MODES[0] else ""
-            rows.append([link, words, *counted_verdicts(results), f"{first.said}: {results[0].text}. **{results[0].verdict}**"])
+            rows.append(
+                [link, words, *counted_verdicts(results), f"{first.said}: {results[0].text}. **{results[0].verdict}**"]
+            )
     return table(["paper", "knobs", *VERDICTS, "first claim"], rows)
 
 
@@ -120,8 +135,10 @@ def where_and_when(record: Record) -> str:
         words = f"{machine['gpu']}, driver {machine['driver']}; " if machine["gpu"] else ""
         versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
         n = sum(time.run == i for time in record.times.values())
-        lines.append(f"- {run['date']}, commit `{run['commit']}`, {n} times. {words}{machine['cpu']}, {machine['cores']} cores. "
-                     f"{versions}.\n")  # fmt: skip
+        lines.append(
+            f"- {run['date']}, commit `{run['commit']}`, {n} times. {words}{machine['cpu']}, {machine['cores']} cores. "
+            f"{versions}.\n"
+        )
     return "".join(lines)
 
 
@@ -129,7 +146,8 @@ def overview(record: Record) -> str:
     parts = [
         "# Published systems\n",
         GENERATED,
-        "The library reimplements the systems of five papers. Conclusions first; each paper has a page with all of its claims, the "
+        "The library reimplements the systems of five papers. Conclusions first; each paper has a "
+        "page with all of its claims, the "
         "paper's figures and ours.\n",
         conclusions(record),
         "[Published strategies](strategies.md) lists the systems with their knobs, [all strategies on all graphs]"

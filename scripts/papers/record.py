@@ -2,7 +2,7 @@
 
     runs      objects: date, commit, command, machine, versions
     graphs    object: graph to its statistics
-    times     a row per graph, algorithm, device, strategy, label and number of threads, the newest one; see COLUMNS
+    times     a row per graph, algorithm, device, strategy, label, number of threads and machine, the newest one; see COLUMNS
     left      rows that were left out, with the reason in place of times
     counters  objects: what kernels counted; the names are those of the measurement and are never renamed
     levels    objects: what BFS-4K did level by level
@@ -72,16 +72,41 @@ def is_faster(one: Time, other: Time) -> bool:
     return other.median / one.median > 1.0 + one.noise + other.noise
 
 
+def machine_of(run: dict, device: str) -> str:
+    """Return the card, or the processor with the number of its cores: times of two machines are never compared."""
+    machine = run["machine"]
+    return (
+        (machine["gpu"] or "?").replace("NVIDIA ", "") if device == "cuda" else f"{machine['cpu']}, {machine['cores']} cores"
+    )
+
+
 @dataclass
 class Record:
-    """All measurements."""
+    """All measurements.
+
+    ``stored`` has the times of all machines, by key and machine. ``times`` has those of one machine per graph, algorithm and
+    device, by key: the one with the most times that have a spread, and of these the one with the most times.
+    """
 
     runs: list[dict] = field(default_factory=list)
     graphs: dict[str, dict] = field(default_factory=dict)
-    times: dict[tuple, Time] = field(default_factory=dict)
+    stored: dict[tuple, Time] = field(default_factory=dict)
     left: dict[tuple, str] = field(default_factory=dict)
     counters: list[dict] = field(default_factory=list)
     levels: list[dict] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        n_times: dict[tuple, dict[str, list[int]]] = {}
+        for key, time in self.stored.items():
+            of_machine = n_times.setdefault((time.graph, time.algorithm, time.device), {}).setdefault(key[-1], [0, 0])
+            of_machine[0] += time.spread is not None
+            of_machine[1] += 1
+        self.machines = {where: max(found, key=found.__getitem__) for where, found in n_times.items()}
+        self.times = {
+            time.key: time
+            for key, time in self.stored.items()
+            if self.machines[time.graph, time.algorithm, time.device] == key[-1]
+        }
 
     def time(self, graph: str, strategy: str, label: str = "published", *, algorithm: str = "bfs", device: str = "cuda",
              threads: int = 0) -> Time | None:  # fmt: skip
@@ -93,14 +118,15 @@ class Record:
     def best(self, graph: str, strategy: str, *, algorithm: str = "bfs", device: str = "cuda") -> Time | None:
         """Return the fastest setting of a strategy whose knobs are published, or chosen by a rule or a search."""
         found = self.where(
-            lambda time: (time.graph, time.strategy, time.algorithm, time.device) == (graph, strategy, algorithm, device)
-            and time.how in ("published", "rule", "search")
+            lambda time: (
+                (time.graph, time.strategy, time.algorithm, time.device) == (graph, strategy, algorithm, device)
+                and time.how in ("published", "rule", "search")
+            )
         )
         return min(found, key=lambda time: time.median, default=None)
 
-    def card_of(self, time: Time) -> str:
-        machine = self.runs[time.run]["machine"]
-        return (machine["gpu"] or "?").replace("NVIDIA ", "") if time.device == "cuda" else machine["cpu"]
+    def machine_of(self, time: Time) -> str:
+        return machine_of(self.runs[time.run], time.device)
 
     def counted(self, graph: str, strategy: str, label: str, algorithm: str = "bfs") -> dict | None:
         wanted = (graph, algorithm, strategy, label)
@@ -129,19 +155,14 @@ def read(path: Path | None = None) -> Record:
     names = [each.name for each in fields(Time)]
     times = [Time(**dict(zip(names, row, strict=True))) for row in content["times"]]
     left = {tuple(row[:-1]): row[-1] for row in content["left"]}
-    return Record(
-        content["runs"],
-        content["graphs"],
-        {time.key: time for time in times},
-        left,
-        content["counters"],
-        content["levels"],
-    )
+    runs = content["runs"]
+    stored = {(*time.key, machine_of(runs[time.run], time.device)): time for time in times}
+    return Record(runs, content["graphs"], stored, left, content["counters"], content["levels"])
 
 
 def text_of(record: Record) -> str:
     """Return the record as JSON with a line per row, so that a change is one line."""
-    times = sorted(record.times.values(), key=lambda time: time.key)
+    times = [time for _, time in sorted(record.stored.items())]
     names = [each.name for each in fields(Time)]
     content: dict[str, Any] = {
         "runs": record.runs,
@@ -158,7 +179,9 @@ def text_of(record: Record) -> str:
             lines = ",\n  ".join(json.dumps(each, separators=(",", ":")) for each in value)
             parts.append(f' "{name}": [\n  {lines}\n ]' if value else f' "{name}": []')
         elif isinstance(value, dict):
-            lines = ",\n  ".join(f"{json.dumps(key)}: {json.dumps(each, separators=(',', ':'))}" for key, each in value.items())
+            lines = ",\n  ".join(
+                f"{json.dumps(key)}: {json.dumps(each, separators=(',', ':'))}" for key, each in value.items()
+            )
             parts.append(f' "{name}": {{\n  {lines}\n }}')
         else:
             parts.append(f' "{name}": {json.dumps(value)}')
@@ -185,7 +208,7 @@ def added(record: Record, lines: list[dict]) -> Record:
     """Return a record with the lines of a run; newer rows replace those of the same key."""
     run = -1
     runs = list(record.runs)
-    times, left, graphs = dict(record.times), dict(record.left), dict(record.graphs)
+    stored, left, graphs = dict(record.stored), dict(record.left), dict(record.graphs)
     counters, levels = list(record.counters), list(record.levels)
     for line in lines:
         kind = line["kind"]
@@ -199,13 +222,13 @@ def added(record: Record, lines: list[dict]) -> Record:
             into[:] = [each for each in into if identity(each) != identity(entry)] + [entry]
         elif kind == "time":
             time = Time(run=run, **{name: line[name] for name in COLUMNS if name != "run"})
-            times[time.key] = time
+            stored[(*time.key, machine_of(runs[run], time.device))] = time
             left.pop(time.key, None)
         elif "strategy" in line and line.get("part") == "time":
             key = tuple(line[name] for name in KEY)
             left[key] = line.get("why") or line["message"]
-            times.pop(key, None)
-    return without_unused_runs(Record(runs, graphs, times, left, counters, levels))
+            stored.pop((*key, machine_of(runs[run], line["device"])), None)
+    return without_unused_runs(Record(runs, graphs, stored, left, counters, levels))
 
 
 def identity(entry: dict) -> tuple:
@@ -226,17 +249,17 @@ def run_of(runs: list[dict], line: dict) -> int:
 
 def without_unused_runs(record: Record) -> Record:
     """Drop runs of which nothing is left, and number the others anew."""
-    used = {time.run for time in record.times.values()} | {each["run"] for each in record.counters + record.levels}
+    used = {time.run for time in record.stored.values()} | {each["run"] for each in record.counters + record.levels}
     place = {old: new for new, old in enumerate(sorted(used))}
     names = [each.name for each in fields(Time)]
-    times = {}
-    for key, time in record.times.items():
+    stored = {}
+    for key, time in record.stored.items():
         values = {name: getattr(time, name) for name in names}
-        times[key] = Time(**(values | {"run": place[time.run]}))
+        stored[key] = Time(**(values | {"run": place[time.run]}))
     return Record(
         [record.runs[old] for old in sorted(used)],
         record.graphs,
-        times,
+        stored,
         record.left,
         [each | {"run": place[each["run"]]} for each in record.counters],
         [each | {"run": place[each["run"]]} for each in record.levels],

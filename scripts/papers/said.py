@@ -1,4 +1,4 @@
-"""What the papers say: titles, tables and figures, typed from their texts. Times are in milliseconds unless a name says seconds."""
+"""What the papers say: titles, tables and figures, typed from their texts. Times are in milliseconds."""
 
 from __future__ import annotations
 
@@ -48,15 +48,16 @@ PAPERS = {
     "sevilmis": Paper(
         "CS406 Project: Parallelization of BFS",
         "Baris Sevilmis, Emre Yasin Sivri, Gizem Aydin",
-        "a report of a course, May 2019, without a DOI",
+        "A report of a course, May 2019, without a DOI",
         "two Intel Xeon E5-2620 v4 (16 cores), NVIDIA GTX Titan X",
-        "strategies `buffers`, `pull_*`, `scan_level`, `scan_switch`, `queue_thread`, `queue_switch`, and the library's `switch`",
+        "strategies `buffers`, `pull_*`, `scan_level`, `scan_switch`, `queue_thread`, "
+        "`queue_switch`, and the library's `switch`",
     ),
 }
 
 
 class Original(NamedTuple):
-    """A graph of a paper, in the numbers of its table: millions of vertices and edges; the table calls the largest degree mode."""
+    """A graph of a paper, in the numbers of its table: millions of vertices and edges. BFS-4K says mode for largest."""
 
     vertices: float
     edges: float
@@ -104,7 +105,7 @@ ORIGINALS = {
     "USA-West": Original(6.262, 15.2, 2.4, None, None, None),
 }
 
-# BFS-4K, table 2: Harish, edge parallelism, static virtual warp, Luo, Garland, BFS-4K. None: out of time or memory, or not run.
+# BFS-4K, table 2: Harish, edge parallelism, static virtual warp, Luo, Garland, BFS-4K. None: out of time or memory, no run.
 BFS_4K_TABLE_2: dict[str, tuple[float | None, ...]] = {
     "Amazon0505": (5.2, 7.2, 5.2, 4.3, None, 1.5),
     "web-Google": (12.0, 9.2, 12.0, 7.3, None, 1.6),
@@ -179,60 +180,77 @@ SEVILMIS_23 = {
     "wikipedia": (0.0322, 0.0231, 0.0332, 0.0199),
 }
 
-DEFINITIONS = """- **as published**: the knobs that the paper gives as its defaults (docs/published/strategies.md lists them).
-- **by the rule**: the knobs that the strategy chooses from the graph's degrees (`rule` in the module of the strategy). They were
-  set after measurements on an H200. **by a search**: the best of the values that were measured, named in the cell.
-- **K1 to K7** are the knobs of BFS-4K: K1, the least number of lanes that share a vertex; K2, the share of vertices, those of the
-  highest degree, that child kernels visit; K3, the edges that each thread of a child visits; K4, edge-discover below the number
-  of resident threads / K4 vertices in the frontier (0: never); K5, a single block up to 1,024 K5 vertices (0: never); K6, the
-  threads of a block where many run; K7, coalesced writes from K7 vertices per thread on.
+DEFINITIONS = """- **as published**: the knobs that the paper gives as defaults ([strategies.md](strategies.md) lists them).
+- **by the rule**: the knobs that the strategy chooses from the graph's degrees (`rule` in the module of the
+  strategy). They were set after measurements on an H200. **by a search**: the best of the values that were
+  measured, named in the cell.
+- **K1 to K7** are the knobs of BFS-4K: K1, the least number of lanes that share a vertex; K2, the share of
+  vertices, those of the highest degree, that child kernels visit; K3, the edges that each thread of a child
+  visits; K4, edge-discover below the number of resident threads / K4 vertices in the frontier (0: never); K5, a
+  single block up to 1,024 K5 vertices (0: never); K6, the threads of a block where many run; K7, coalesced
+  writes from K7 vertices per thread on.
 - **T_DP** of H-BF: the degree above which a vertex gets child kernels.
-- **queued**: vertices put into a frontier, each time. **duplicates**: those of them that Hash64 found and removed; **conflicts**:
-  those of which it cannot tell. **left**: queued vertices beyond those reached. **edges**: looked at. **relaxations**: edges for
-  which a candidate distance was computed. **direct writes**: distances stored without an atomic. **skipped**: edges of a class
-  that needs no relaxation; **closed**: those that the last kernel relaxed. **overflows**: levels that did not fit into the queue.
-- The library's own strategies are in no paper: `persistent` searches in one launch, `queue_warp` and `frontier` return to the host
-  in each level, with a warp per vertex. [strategies.md](../strategies.md) describes them.
+- **queued**: vertices put into a frontier, each time. **duplicates**: those of them that Hash64 found and
+  removed; **conflicts**: those of which it cannot tell. **left**: queued vertices beyond those reached.
+  **edges**: looked at. **relaxations**: edges for which a candidate distance was computed. **direct writes**:
+  distances stored without an atomic. **skipped**: edges of a class that needs no relaxation; **closed**: those
+  that the last kernel relaxed. **overflows**: levels that did not fit into the queue.
+- The library's own strategies are in no paper: `persistent` searches in one launch, `queue_warp` and `frontier`
+  return to the host in each level, with a warp per vertex. [strategies.md](../strategies.md) describes them.
 - **spread**: the distance of the quartiles of the repeats, divided by their median.
 """
 
 # What a paper has and we have not, with the reason.
 LEFT_OUT = {
     "bfs-4k": (
-        "8-byte banks of shared memory (abstract, 2.1, 6): devices since Maxwell have banks of 4 bytes and no mode to choose.",
-        "The barrier between blocks (figure 1): `bfs_4k` launches a kernel per level of many blocks; `queue_of_warps` has the "
+        "8-byte banks of shared memory (abstract, 2.1, 6): devices since Maxwell have banks of 4 "
+        "bytes and no mode to choose.",
+        "The barrier between blocks (figure 1): `bfs_4k` launches a kernel per level of many blocks; "
+        "`queue_of_warps` has the "
         "barrier.",
         "cage15 (DNA) and kkt_power (an optimization problem): no generator gives their like; a mesh stands for kkt_power.",
-        "Merrill's own hash table: ours is written from the accounts of BFS-4K and of the original paper, not from its code.",
-        "europa.osm (51 million vertices) and hugebubbles (21 million): the generated graphs have 12.6 and 4.6 million, so that a "
+        "Merrill's own hash table: ours is written from the accounts of BFS-4K and of the original "
+        "paper, not from its code.",
+        "europa.osm (51 million vertices) and hugebubbles (21 million): the generated graphs have "
+        "12.6 and 4.6 million, so that a "
         "run of all systems fits into minutes.",
     ),
     "h-bf": (
-        "Self-loops: building a graph drops those of non-negative weight, which change no distance. The class therefore acts on no "
-        "graph that a user builds. plate-415k and circuit-3M5 get one per vertex after they are built, as the originals have.",
-        "Parallel systems for CPUs that the paper names and does not measure: Gabow scaling (Kelley, Schardl), the parallel Boost "
+        "Self-loops: building a graph drops those of non-negative weight, which change no distance. "
+        "The class therefore acts on no "
+        "graph that a user builds. plate-415k and circuit-3M5 get one per vertex after they are "
+        "built, as the originals have.",
+        "Parallel systems for CPUs that the paper names and does not measure: Gabow scaling (Kelley, "
+        "Schardl), the parallel Boost "
         "library, Pregel, Pegasus, Blue Gene. Ligra's Bellman-Ford is about our `frontier` on a CPU.",
         "100 sources: two, and one on graphs of thousands of levels; all settings of a table have the same ones.",
         "Boost's relaxed heap: `heap` is a binary heap with decrease-key.",
-        "Davidson's lookup table and compaction: a stamp with the number of the round, set by an atomic exchange, rejects "
+        "Davidson's lookup table and compaction: a stamp with the number of the round, set by an "
+        "atomic exchange, rejects "
         "duplicates in one kernel in place of three.",
     ),
     "uiuc-bfs": (
-        "W-frontiers of 8 threads: on a GTX 280 eight threads of a warp ran at a time, so that their writes never met. Since Volta "
+        "W-frontiers of 8 threads: on a GTX 280 eight threads of a warp ran at a time, so that their "
+        "writes never met. Since Volta "
         "there are no such threads; each warp has a W-frontier, and reserves places by an atomic in shared memory.",
-        "Figure 1 (an argument about complexity) and Lauterbach's compaction (another problem): not measured in the paper either.",
+        "Figure 1 (an argument about complexity) and Lauterbach's compaction (another problem): not "
+        "measured in the paper either.",
         "USA-East and USA-West are not to be had here: two generated road networks of their sizes are beside the real ones.",
     ),
     "springer": (
         "The scan of GPU Gems 3 with up- and down-sweep: three launches with shuffles in place of it.",
         "WikiTalk and roadNet-CA are not to be had here: a generated graph and USA-road-NE stand for them.",
-        "Figure 8 does not name the variant that it measures: we vary the shape of the grid of `scan_level` and `scan_edges`.",
-        "The figures come without values, but for one (prefix sums on roads: 1.375 s): the claims are those of the sentences.",
+        "Figure 8 does not name the variant that it measures: we vary the shape of the grid of "
+        "`scan_level` and `scan_edges`.",
+        "The figures come without values, but for one (prefix sums on roads: 1.375 s): the claims "
+        "are those of the sentences.",
     ),
     "sevilmis": (
-        "The first version with a critical section (4.2.1): the paper replaced it because it 'slowed down the execution "
+        "The first version with a critical section (4.2.1): the paper replaced it because it 'slowed "
+        "down the execution "
         "significantly', gives no number for it, and a lock around each vertex that is found teaches nothing further.",
-        "Bottom-up by a scan of the whole frontier for each neighbor (4.2.2, item 1): its cost is vertices times degree times "
+        "Bottom-up by a scan of the whole frontier for each neighbor (4.2.2, item 1): its cost is "
+        "vertices times degree times "
         "frontier; the paper calls it the worst.",
         "europe.osm and wikipedia are not to be had here: a generated road network and a web graph stand for them.",
     ),

@@ -1,4 +1,4 @@
-"""Each published feature acts: what launches, lanes, addresses, atomics and counters show, where results are the same without.
+"""Each published feature acts: launches, lanes, addresses, atomics and counters show it, where results are the same without.
 
 The host harness records them. `scripts.papers.mutants` switches the features off one by one, and a test here must fail.
 """
@@ -316,10 +316,10 @@ def test_vertices_go_through_shared_memory_into_neighboring_places():
     for enqueue, steps in (("shared", {32}), ("prefix_sum", {1})):
         seen = shortest(rows, replace(H_BF_OFF, enqueue=enqueue))
         launches = seen.of("h_bf_relax")
-        assert relaxed_steps(seen, launches[1]) == steps
+        assert relaxed_steps(launches[1]) == steps
 
 
-def relaxed_steps(seen, launch) -> set[int]:
+def relaxed_steps(launch) -> set[int]:
     """As `steps_between_stores`, for a strategy whose queues the test does not see: stores of vertices outside the graph."""
     events = launch.events
     is_store = (events["kind"] == harness.WRITE) & (events["size"] == 4)

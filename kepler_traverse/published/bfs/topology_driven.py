@@ -57,7 +57,8 @@ _OF_OTHERS = {
 class Scan(gpu_steps.Run):
     """A traversal whose frontier is not listed. Its size is 1 if the last level reached any vertex, and else 0.
 
-    ``n_threads``: the number of threads that have work, if the knobs say nothing of the grid. ``walked``: arguments of ``entry``, other than the graph.
+    ``n_threads``: the number of threads that have work, if the knobs say nothing of the grid.
+    ``walked``: arguments of ``entry``, other than the graph.
     """
 
     def __init__(self, graph, query, entry: Entry, n_threads: int, shared_bytes: int = 0, **walked: Any):

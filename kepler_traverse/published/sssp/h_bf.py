@@ -272,7 +272,6 @@ STRATEGIES = (
         paper="Busato, Bombieri 2015 (H-BF)",
         rationale="some classes of edges need no atomic, and some no relaxation before the end",
         complexity="O(V E)",
-        advantage="H200: on USA-road-NY with negative weights, and on cnr-2000, directed",
         knobs=HBfKnobs,
     ),
 )

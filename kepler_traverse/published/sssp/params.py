@@ -92,8 +92,8 @@ class HBfKnobs(Knobs):
         round and the distance (4.2; float32 only). ``"mark"``: queued once, by an atomic on a separate mark.
         ``"keep"``: queued twice.
     stream_frontier, read_only_edges, bypass_l1 : bool
-        Cache hints (5.1, items 1 to 3): frontier and offsets are evicted first; targets and weights of edges are read through
-        the read-only cache; distances bypass the L1 cache.
+        Cache hints (5.1, items 1 to 3): frontier and offsets are evicted first; targets and weights of edges are read
+        through the read-only cache; distances bypass the L1 cache.
     enqueue : {"shared", "prefix_sum", "atomic"}
         How vertices are added to the next frontier. ``"shared"``: collected per thread, compacted in shared memory and
         written contiguously (5.1). ``"prefix_sum"``: collected and written from registers. ``"atomic"``: each at once.

@@ -1,0 +1,243 @@
+"""The record of the papers and the pages: what is computed, what is compared, and that no page is stale."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from kepler_traverse.published import BFS, SSSP
+from kepler_traverse.published.bfs import bfs_4k, expand_contract
+from kepler_traverse.published.sssp import h_bf
+from scripts.docs import wins
+from scripts.pages import ROOT
+from scripts.papers import claims, mutants, page, record, said, tables
+from scripts.papers.claims import FAILS, HOLDS, IN_PART, TIE, UNKNOWN
+from scripts.papers.experiments import BFS_4K, BY_NAME, H_BF, H_BF_NEGATIVE, SEVILMIS, SPRINGER, UIUC_TABLES
+from scripts.papers.record import Record, Time, added, is_faster, machine_of
+
+RUN = {
+    "kind": "run",
+    "date": "2026-11-27",
+    "commit": "0123abc",
+    "command": "python -m scripts.papers",
+    "machine": {"cpu": "CPU", "cores": 16, "memory_gib": 8, "gpu": "NVIDIA H100", "driver": "1.2"},
+    "versions": {"python": "3.12.0"},
+    "seed": 1,
+    "on": "cuda",
+}
+
+
+def line(
+    graph, strategy, label="published", *, median, spread=0.01, device="cuda", algorithm="bfs", how="published", threads=0
+):
+    given = {"graph": graph, "algorithm": algorithm, "part": "time", "device": device, "strategy": strategy, "label": label}
+    more = {"threads": threads, "how": how, "knobs": {}, "rounds": 3, "sources": 2, "least": median, "repeats": 5}
+    return {"kind": "time"} | given | more | {"median": median, "spread": spread}
+
+
+def record_of(*lines, run=RUN):
+    return added(Record(), [run, *lines])
+
+
+# --- the record ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_pages_are_those_of_the_record():
+    assert page.main(["check"]) == 0
+
+
+def test_a_record_that_something_else_changed_is_refused(tmp_path):
+    text = record.MEASURED.read_text()
+    renamed = text.replace('"many_blocks"', '"source_per_block"')
+    assert renamed != text
+    (tmp_path / "measured.json").write_text(renamed)
+    with pytest.raises(record.MalformedError, match="was changed by something other than"):
+        record.read(tmp_path / "measured.json")
+
+
+def test_counters_in_the_record_have_the_names_that_the_strategies_give():
+    names = {
+        "bfs_4k": {*bfs_4k._COUNTED, *bfs_4k._STEPS},
+        "h_bf": {*h_bf._COUNTED, "enqueued", "child_launches", "overflows"},
+        "gather_expand_contract": {*expand_contract._COUNTED, "overflows"},
+        "bellman_ford": {"relaxations"},
+    }
+    for each in record.read().counters:
+        assert set(each["counters"]) <= names[each["strategy"]]
+
+
+def test_a_newer_time_replaces_an_older_one_and_the_record_reads_as_it_was_written(tmp_path):
+    found = record_of(line("g", "bfs_4k", median=2.0))
+    newer = added(found, [RUN | {"commit": "fedcba"}, line("g", "bfs_4k", median=1.0)])
+    assert newer.time("g", "bfs_4k").median == 1.0
+    assert [run["commit"] for run in newer.runs] == ["fedcba"]
+    (tmp_path / "measured.json").write_text(record.text_of(newer))
+    assert record.read(tmp_path / "measured.json").times == newer.times
+
+
+def test_times_of_two_machines_are_kept_and_never_compared():
+    other = RUN | {"machine": RUN["machine"] | {"gpu": "NVIDIA H200"}}
+    both = added(
+        record_of(line("g", "bfs_4k", median=1.0), line("g", "scan_flags", median=3.0)),
+        [other, line("g", "scan_edges", median=2.0)],
+    )
+    assert len(both.stored) == 3
+    assert {time.strategy for time in both.times.values()} == {"bfs_4k", "scan_flags"}
+    assert both.machines["g", "bfs", "cuda"] == "H100"
+    assert machine_of(other, "cpu") == "CPU, 16 cores"
+
+
+def test_lines_that_are_no_lines_of_a_run_are_refused(tmp_path):
+    file = tmp_path / "lines.jsonl"
+    for text in ("no JSON\n", '{"kind": "else"}\n', json.dumps(line("g", "s", median=1.0)) + "\n", ""):
+        file.write_text(text)
+        with pytest.raises(record.MalformedError, match=r"lines\.jsonl"):
+            record.lines_of(file)
+
+
+# --- verdicts ------------------------------------------------------------------------------------------------------------
+
+
+def time_of(median, spread):
+    return Time("g", "bfs", "cuda", "s", "published", 0, "published", 0, median, median, spread, 5, 1, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (time_of(1.0, 0.02), time_of(1.05, 0.02), True),
+        (time_of(1.0, 0.03), time_of(1.05, 0.03), False),
+        (time_of(1.0, 0.0), time_of(1.015, 0.0), False),  # never less than 1 % each
+        (time_of(1.0, None), time_of(1.5, None), False),  # a spread that is not known
+        (time_of(1.0, None), time_of(1.7, None), True),
+        (time_of(2.0, 0.0), time_of(1.0, 0.0), False),
+    ],
+)
+def test_a_difference_counts_beyond_both_spreads(one, other, expected):
+    assert is_faster(one, other) is expected
+
+
+RIVALS = ("scan_flags", "scan_edges")
+FASTEST = claims.fastest_claim("it is", "2 of 2", ("g", "h"), "bfs_4k", RIVALS)
+
+
+def verdict(claim, *lines, mode="published"):
+    return claim.measured(record_of(*lines), mode).verdict
+
+
+def test_the_fastest_everywhere_in_part_nowhere_or_within_the_spread():
+    mine = [line(graph, "bfs_4k", median=1.0) for graph in "gh"]
+
+    def with_rival(*medians, spread=0.01):
+        rivals = [
+            line(graph, "scan_edges", median=median, spread=spread) for graph, median in zip("gh", medians, strict=True)
+        ]
+        return verdict(FASTEST, *mine, *rivals)
+
+    assert with_rival(2.0, 2.0) == HOLDS
+    assert with_rival(2.0, 0.5) == IN_PART
+    assert with_rival(0.5, 0.5) == FAILS
+    assert with_rival(1.1, 1.1, spread=0.2) == TIE
+    assert verdict(FASTEST) == UNKNOWN
+
+
+def test_a_factor_holds_with_four_fifths_of_the_papers():
+    claim = claims.speedup_claim("faster", {"g": "G"}, ("scan_flags",), "bfs_4k", {"g": 4.0}, figure="4")
+    for rival, expected in ((4.0, HOLDS), (3.3, HOLDS), (2.0, IN_PART), (0.9, FAILS)):
+        assert verdict(claim, line("g", "bfs_4k", median=1.0), line("g", "scan_flags", median=rival)) == expected
+
+
+def test_each_way_to_choose_knobs_has_a_verdict_of_its_own():
+    lines = [line("g", "bfs_4k", median=2.0), line("g", "bfs_4k", "rule", median=0.5, how="rule")]
+    lines += [line(graph, "scan_flags", median=1.0) for graph in "g"]
+    claim = claims.fastest_claim("it is", "1 of 1", ("g",), "bfs_4k", ("scan_flags",))
+    assert verdict(claim, *lines) == FAILS
+    assert verdict(claim, *lines, mode="rule") == HOLDS
+    row = page.claim_rows(record_of(*lines), claim)
+    assert row[4] == f"**{FAILS}; by the rule: {HOLDS}**"
+
+
+def test_a_search_counts_with_the_knobs_of_a_rule_and_not_as_published():
+    lines = [line("g", "scan_deferred", median=2.0), line("g", "scan_deferred", "room 4096", median=1.0, how="search")]
+    found = record_of(*lines)
+    assert claims.row(found, "g", "scan_deferred", "published").label == "published"
+    assert claims.row(found, "g", "scan_deferred", "rule").label == "room 4096"
+
+
+def test_a_feature_helps_where_the_set_is_slower_without_it():
+    claim = claims.feature_claim("it helps", "no number", ("g",), "bfs_4k", "children")
+    for without, expected in ((2.0, HOLDS), (0.5, FAILS), (1.01, TIE)):
+        of_feature = line("g", "bfs_4k", "without children", median=without, how="feature")
+        assert verdict(claim, line("g", "bfs_4k", median=1.0), of_feature) == expected
+
+
+@pytest.mark.parametrize("name", said.PAPERS)
+def test_every_claim_has_a_verdict_also_where_nothing_is_measured(name):
+    for claim in claims.CLAIMS[name]:
+        for mode in claims.MODES:
+            assert claim.measured(Record(), mode) == claims.NOT_MEASURED
+            assert claim.measured(record.read(), mode).verdict in page.VERDICTS
+        assert set(claim.reasons) <= set(page.VERDICTS)
+
+
+def test_pages_of_an_empty_record_say_that_nothing_is_measured():
+    texts = page.pages(Record())
+    assert all(UNKNOWN in texts[page.FOLDER / f"{name}.md"] for name in said.PAPERS)
+
+
+# --- pages ---------------------------------------------------------------------------------------------------------------
+
+
+def test_figures_of_the_papers_are_those_of_their_tables():
+    figures = {claim.said: claim.figure for claim in claims.BFS_4K_CLAIMS}
+    assert figures["faster than Harish (table 2)"].startswith("8.84 (2.15 to 225, 18 graphs)")
+    assert figures["faster than Luo (table 2)"].endswith("9 graphs)")
+    (over_davidson,) = (claim for claim in claims.H_BF_CLAIMS if "5x" in claim.said)
+    assert over_davidson.figure == "3.26 (1.34 to 6.39, 7 graphs)"
+
+
+def test_every_graph_that_stands_for_one_of_a_paper_is_made_here_and_its_original_has_statistics():
+    for listed in (BFS_4K, H_BF, {graph: name for graph, (name, _) in H_BF_NEGATIVE.items()}, SPRINGER):
+        assert set(listed) <= set(BY_NAME)
+        assert set(listed.values()) <= set(said.ORIGINALS)
+    assert set(SEVILMIS.values()) == set(said.SEVILMIS_1) == set(said.SEVILMIS_23)
+    assert {graph for graphs in UIUC_TABLES.values() for graph in graphs} <= set(BY_NAME)
+
+
+def test_levels_are_drawn_with_the_kernel_that_ran():
+    steps = [[True, 0, 2, 1, 5, 0, 0, 9], [False, 2, 1, 5, 40, 3, 1, 90]]
+    of_setting = {key: value for key, value in line("g", "bfs_4k", median=1.0).items() if key in (*record.KEY, "how")}
+    found = {"kind": "levels", **of_setting, "n_steps": 2, "steps": steps, "vertices": [[0, 1], [1, 5]]}
+    drawn = {}
+    text = tables.levels_section(record_of(found), drawn.__setitem__)
+    assert "| published | 2 | 1 | 45 | 3 | 1 |" in text
+    assert "<circle" in drawn["levels-g.svg"]
+
+
+def test_wins_are_those_of_the_record():
+    found = wins.on_a_gpu("persistent", "bfs", {"persistent", "queue_warp", "queue_thread"})
+    n_won, n_graphs = map(int, re.search(r"on (\d+) of (\d+) graphs", found).groups())
+    assert 0 < n_won <= n_graphs
+    assert "H200" in found or "H100" in found
+
+
+def test_every_system_of_the_papers_has_a_settings_file():
+    names = {path.stem for path in (ROOT / "conf" / "published").glob("*.toml")}
+    for algorithm, rows in (("bfs", BFS), ("sssp", SSSP)):
+        for row in rows:
+            assert names & {row.name, f"{row.name}_{algorithm}"}, row.name
+
+
+@pytest.mark.parametrize("mutant", mutants.MUTANTS, ids=lambda each: each.name.split()[0])
+def test_a_mutant_changes_one_place_and_names_a_test(mutant):
+    assert (ROOT / mutant.file).read_text().count(mutant.old) == 1
+    assert f"def test_{mutant.test}(" in (ROOT / "tests" / "published" / "test_features_act.py").read_text()
+
+
+def test_a_run_of_another_commit_is_another_run():
+    found = added(record_of(line("g", "a", median=1.0)), [RUN | {"commit": "x"}, line("g", "b", median=1.0)])
+    assert [run["commit"] for run in found.runs] == ["0123abc", "x"]
+    assert replace(found.time("g", "a"), run=0) == found.time("g", "a")

@@ -41,6 +41,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--sources", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--system-seconds", type=float, default=3.0, help="leave out a setting if a search takes longer")
+    parser.add_argument("--baseline-seconds", type=float, default=10.0, help="the same of a sequential search, run once")
     parser.add_argument("--commit", help="of a copy of the code without its repository")
     parser.add_argument("--list", action="store_true", help="say what would be measured, and measure nothing")
     return parser.parse_args(arguments)
@@ -90,6 +91,7 @@ def main(arguments: list[str] | None = None) -> int:
             sources=options.sources,
             seed=options.seed,
             system_seconds=options.system_seconds,
+            baseline_seconds=options.baseline_seconds,
             again=("scripts.papers", *given),
         )
         try:

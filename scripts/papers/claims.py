@@ -548,7 +548,7 @@ H_BF_CLAIMS = (
         DAVIDSON,
         "h_bf",
         _h_bf_ratios(3),
-        figure=_figure_of_h_bf(3),
+        figure=f"5; table 2: {_figure_of_h_bf(3)}",
         algorithm="sssp",
         reasons=dict.fromkeys(
             (IN_PART, FAILS), "host reads per round cost both sides the same, and their kernels are as wide"

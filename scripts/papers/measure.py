@@ -28,7 +28,6 @@ from scripts.papers.relaxations import count_with_queue, count_without_queue
 REACH = 0.1  # least share of what the best candidate reaches
 CANDIDATES = 3  # for each source
 FAST = 0.02  # seconds of a repeat; a setting that takes less is repeated more often
-SLOWEST_BASELINE = 30.0  # estimated seconds of a sequential search that is run, once if it takes long
 SLOW = 4.0  # seconds of all repeats after which three are enough
 PROBES = (1 / 64, 1 / 16, 1 / 4)  # of the distance to the farthest vertex: searches that estimate the whole
 MIN_LEVELS = 32  # with fewer levels, no strategy spends most of its time on levels
@@ -57,7 +56,8 @@ class Options:
     sources: int = 2
     seed: int = 1
     system_seconds: float = 3.0
-    stuck_seconds: float = 120.0
+    baseline_seconds: float = 10.0  # of a sequential search; it is run once if it exceeds system_seconds
+    stuck_seconds: float = 90.0
     again: tuple[str, ...] = ()  # the command that continues the run
 
 
@@ -138,6 +138,8 @@ class Bench:
 
         graph = self.graph(algorithm, setting.device, of_peer)
         knobs = setting.knobs if row_of(algorithm, setting).knobs else None
+        if setting.how == "rule" and knobs:
+            knobs = by_its_rule(setting.strategy, graph, knobs)
         given = {"strategy": setting.strategy, "knobs": knobs, "predecessors": setting.predecessors}
         if algorithm == "bfs":
             return plan_bfs(graph, max_depth=limit, **given)
@@ -217,6 +219,16 @@ def row_of(algorithm: str, setting: Setting) -> Any:
 
     rows = (BFS if algorithm == "bfs" else SSSP).with_plugins()[0]
     return next(row for row in rows if (row.name, row.device) == (setting.strategy, setting.device))
+
+
+def by_its_rule(strategy: str, graph: Any, changed: dict) -> Any:
+    """Return the knobs that a rule chooses, with some changed, such as counters that are on."""
+    from kepler_traverse.cuda.csr_build import degree_statistics
+    from kepler_traverse.published.bfs import bfs_4k
+    from kepler_traverse.published.sssp import h_bf
+
+    chosen = h_bf.rule(graph) if strategy == "h_bf" else bfs_4k.rule(*degree_statistics(graph.offsets))
+    return replace(chosen, **changed)
 
 
 def is_possible(bench: Bench, algorithm: str, setting: Setting) -> bool:
@@ -313,7 +325,7 @@ def prepare(bench: Bench, work: Work, setting: Setting) -> Ready | None:
     facts = about(work, setting)
     seconds = bench.estimate(work.algorithm, setting)
     is_baseline = setting.device == "cpu" and setting.threads == 1
-    if seconds > (SLOWEST_BASELINE if is_baseline else bench.options.system_seconds):
+    if seconds > (bench.options.baseline_seconds if is_baseline else bench.options.system_seconds):
         bench.lines.write("left", **facts, why=f"about {seconds:.2g} s per search")
         return None
     plan = bench.plan(work.algorithm, setting)
@@ -354,10 +366,11 @@ def wanted_repeats(ready: Ready, options: Options, n_sources: int) -> int:
 
 
 def time_all(bench: Bench, work: Work, settings: list[Setting]) -> None:
-    """Check all settings, then time them in turn."""
+    """Check all settings, then time them in turn. If the time is spent, those that are checked are timed, and no others."""
     ready: list[Ready] = []
     for setting in settings:
-        stop_in_time(bench)
+        if bench.lines.spent() > bench.options.seconds:
+            break
         with guarded(bench, work, setting):
             found = prepare(bench, work, setting)
             if found:
@@ -375,6 +388,7 @@ def time_all(bench: Bench, work: Work, settings: list[Setting]) -> None:
             times[each.setting.key].append(statistics.mean(seconds))
     for each in ready:
         write_time(bench, work, each, times[each.setting.key], n_sources)
+    stop_in_time(bench)
 
 
 def write_time(bench: Bench, work: Work, ready: Ready, seconds: list[float], n_sources: int) -> None:

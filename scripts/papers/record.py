@@ -107,6 +107,10 @@ class Record:
             for key, time in self.stored.items()
             if self.machines[time.graph, time.algorithm, time.device] == key[-1]
         }
+        self._choices: dict[tuple, list[Time]] = {}
+        for time in self.times.values():
+            if time.how in ("published", "rule", "search"):
+                self._choices.setdefault((time.graph, time.strategy, time.algorithm, time.device), []).append(time)
 
     def time(self, graph: str, strategy: str, label: str = "published", *, algorithm: str = "bfs", device: str = "cuda",
              threads: int = 0) -> Time | None:  # fmt: skip

@@ -206,6 +206,10 @@ def test_a_run_that_is_cut_off_goes_on_where_it_was(tmp_path):
     file = tmp_path / "lines.jsonl"
     with Lines(file) as lines, pytest.raises(measure.OutOfTimeError):
         measure.run_works(CPU_WORKS, options(seconds=-1.0), lines)
+    with Lines(file) as lines, pytest.raises(measure.OutOfTimeError):
+        bench = measure.Bench(measure.BY_NAME["road"], options(seconds=-1.0), lines)
+        measure.measure(bench, CPU_WORKS[0], list(CPU_WORKS[0].settings))
+    assert not file.read_text()
     with Lines(file) as lines:
         measure.run_works(CPU_WORKS[:1], options(), lines)
     file.write_text(file.read_text() + '{"kind": "time", "graph": "ro')  # as a crash leaves it
@@ -236,6 +240,17 @@ def test_a_setting_with_other_distances_is_an_error_and_has_no_time(tmp_path, mo
     (error,) = (line for line in lines_in(tmp_path / "lines.jsonl") if line["kind"] == "error")
     assert error["strategy"] == "switch"
     assert "distances from source" in error["message"]
+
+
+@on_the_host
+@pytest.mark.usefixtures("small")
+def test_counters_by_the_rule_are_those_of_its_knobs():
+    with device.present(), harness.settings(block=64):
+        bench = measure.Bench(measure.BY_NAME["plate"], options(device="cuda"), None)
+        (setting,) = experiments.counted(*experiments.by_rule("h_bf"))
+        knobs = bench.plan("sssp", setting).query.knobs
+    assert knobs.counters
+    assert knobs.vertices_per_warp == 1  # as published: 32
 
 
 @on_the_host

@@ -38,7 +38,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--part", nargs="+", choices=("time", "counters", "levels"))
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="cuda runs the CPU systems, too")
     parser.add_argument("--repeats", type=int, default=5, help="least number of repeats per setting")
-    parser.add_argument("--sources", type=int, default=2)
+    parser.add_argument("--sources", type=int, default=16, help="of a graph of few levels; others have fewer")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--system-seconds", type=float, default=3.0, help="leave out a setting if a search takes longer")
     parser.add_argument("--baseline-seconds", type=float, default=10.0, help="the same of a sequential search, run once")

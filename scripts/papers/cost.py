@@ -6,9 +6,9 @@ from scripts.papers.experiments import BY_NAME, Work
 
 PLAN = {"cuda": 1.0, "cpu": 0.1}  # seconds to plan, compile and check a setting
 MAKE = 1.5e-7  # seconds per edge to generate and build a graph, and to copy it to the CPU
-SEARCH = {"cuda": 1.5e-9, "cpu": 1.5e-8}  # seconds per edge of a search
-LEVEL = {"cuda": 2e-5, "cpu": 1e-6}  # seconds per level of a search
-REPEATS = 7.0  # of a search of two sources, with the searches that check it
+SEARCH = {"cuda": 3e-10, "cpu": 1.2e-8}  # seconds per edge of a search
+LEVEL = {"cuda": 3e-5, "cpu": 1e-6}  # seconds per level of a search
+REPEATS = 6.0  # of the searches from all sources, with those that check them
 
 # Edges and levels of the generated graphs, in thousands and as measured.
 SIZES = {
@@ -48,7 +48,7 @@ SIZES = {
 def seconds_of(work: Work, device: str) -> float:
     """Return the estimated seconds of a work, without making its graph."""
     thousands, n_levels = SIZES.get(work.graph, (5_000, 20))
-    n_sources = BY_NAME[work.graph].n_sources or 2
+    n_sources = BY_NAME[work.graph].n_sources or 16
     total = 0.0
     for setting in work.settings:
         if device == "cpu" and setting.device == "cuda":
@@ -56,7 +56,8 @@ def seconds_of(work: Work, device: str) -> float:
         factor = 3.0 if work.algorithm == "sssp" else 1.0
         search = factor * (1000 * thousands * SEARCH[setting.device] + n_levels * LEVEL[setting.device])
         repeats = 2.0 if work.part == "counters" else 1.0 if work.part == "levels" else REPEATS
-        total += PLAN[setting.device] + repeats * n_sources * search
+        n_searched = min(n_sources, 4) if setting.device == "cpu" else n_sources
+        total += PLAN[setting.device] + repeats * n_searched * search
     return total
 
 

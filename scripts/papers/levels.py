@@ -41,14 +41,12 @@ def steps_of(graph: Any, knobs: Any, source: int) -> list[dict]:
 
 def record(bench: Bench, setting: Setting) -> dict:
     """Return the steps of a search from the first source, and the number of vertices at each number of hops."""
-    from kepler_traverse import plan_bfs
-    from kepler_traverse._arrays import to_host
+    from examples.levels import frontier_sizes
 
     graph = bench.graph("bfs", setting.device)
     source = bench.sources[0]
     steps = steps_of(graph, setting.knobs, source)
-    result = plan_bfs(graph, predecessors=False).run(source)
-    sizes = np.bincount(to_host(result.distance[result.reached]))
+    sizes = frontier_sizes(graph, source)
     return {
         "n_steps": len(steps),
         "steps": [[step["kernel"] == "single_block", *(step[name] for name in COLUMNS)] for step in thinned(steps)],

@@ -118,13 +118,25 @@ def graph_table(record: Record) -> str:
         direction = "directed" if graph["directed"] else "undirected"
         cells = [f"{graph['vertices']:,}", f"{graph['edges']:,}", direction, f"{graph['mean']:g}", f"{graph['deviation']:g}"]
         cells += [f"{graph['largest']:,}", *(f"{graph[key]:g}" if key in graph else "-" for key in ("median", "diameter"))]
+        cells.append(str(len(graph["sources"])) if "sources" in graph else "-")
         rows.append([name, *cells, tables.bars(graph.get("degrees")), graph["origin"]])
         for original in stands_for.get(name, ()):
             about = said.ORIGINALS.get(original)
             if about:
                 numbers = [f"{about.vertices:g} M", f"{about.edges:g} M", "", *map(tables.known, about[2:5]), "-"]
-                rows.append([f"*{original}*", *numbers, tables.known(about.diameter), "", ""])
-    header = ["graph", "vertices", "edges", "direction", "mean degree", "deviation", "largest", "median", "diameter"]
+                rows.append([f"*{original}*", *numbers, tables.known(about.diameter), "", "", ""])
+    header = [
+        "graph",
+        "vertices",
+        "edges",
+        "direction",
+        "mean degree",
+        "deviation",
+        "largest",
+        "median",
+        "diameter",
+        "sources",
+    ]
     return table([*header, "vertices by degree 0, 1, 2-3, 4-7, ...", "origin"], rows)
 
 

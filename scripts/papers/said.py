@@ -223,7 +223,8 @@ LEFT_OUT = {
         "Parallel systems for CPUs that the paper names and does not measure: Gabow scaling (Kelley, "
         "Schardl), the parallel Boost "
         "library, Pregel, Pegasus, Blue Gene. Ligra's Bellman-Ford is about our `frontier` on a CPU.",
-        "100 sources: two, and one on graphs of thousands of levels; all settings of a table have the same ones.",
+        "100 sources: 16, and fewer on graphs of many levels or edges (README.md, Graphs); all settings of a table have "
+        "the same ones, a CPU the first four of them.",
         "Boost's relaxed heap: `heap` is a binary heap with decrease-key.",
         "Davidson's lookup table and compaction: a stamp with the number of the round, set by an "
         "atomic exchange, rejects "

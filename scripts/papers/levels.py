@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from scripts.papers.experiments import Setting
-    from scripts.papers.measure import Bench
+from scripts.papers.experiments import Setting
 
 MOST = 64  # steps that a record keeps; of a longer search, as many at equal distances
 COLUMNS = ("level", "n_levels", "frontier", "queued", "duplicates", "conflicts", "edges")
@@ -39,12 +37,10 @@ def steps_of(graph: Any, knobs: Any, source: int) -> list[dict]:
     return found
 
 
-def record(bench: Bench, setting: Setting) -> dict:
-    """Return the steps of a search from the first source, and the number of vertices at each number of hops."""
+def record(graph: Any, source: int, setting: Setting) -> dict:
+    """Return the steps of a search from a source, and the number of vertices at each number of hops."""
     from examples.levels import frontier_sizes
 
-    graph = bench.graph("bfs", setting.device)
-    source = bench.sources[0]
     steps = steps_of(graph, setting.knobs, source)
     sizes = frontier_sizes(graph, source)
     return {

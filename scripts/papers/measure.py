@@ -32,7 +32,7 @@ FAST = 0.02  # seconds of a repeat; a setting that takes less is repeated more o
 SLOW = 4.0  # seconds of all repeats after which three are enough
 PROBES = (1 / 64, 1 / 16, 1 / 4)  # of the distance to the farthest vertex: searches that estimate the whole
 MIN_LEVELS = 32  # with fewer levels, no strategy spends most of its time on levels
-MOST_RELAXED = 20_000_000_000  # edges that the count of figure 9 may relax on the CPU
+MAX_RELAXED = 20_000_000_000  # edges that the count of figure 9 may relax on the CPU
 # Strategies whose time does not grow with levels times vertices, or edges. They are not estimated first.
 SAFE = ("bfs_4k", "h_bf", "queue", "gather", "persistent", "work_front", "frontier", "heap", "switch", "buffers")
 
@@ -272,10 +272,14 @@ def measure(bench: Bench, work: Work, settings: list[Setting]) -> None:
     for setting in possible:
         stop_in_time(bench)
         with guarded(bench, work, setting):
-            found = count(bench, work, setting) if work.part == "counters" else levels.record(bench, setting)
+            found = count(bench, work, setting) if work.part == "counters" else record_levels(bench, setting)
             bench.lines.write(work.part, **about(work, setting), **found)
     if work.part == "counters" and work.algorithm == "sssp":
         count_textbooks(bench, work)
+
+
+def record_levels(bench: Bench, setting: Setting) -> dict:
+    return levels.record(bench.graph("bfs", setting.device), bench.sources[0], setting)
 
 
 def stop_in_time(bench: Bench) -> None:
@@ -440,7 +444,7 @@ def count_textbooks(bench: Bench, work: Work) -> None:
         # Both sides of the comparison are sums over all sources; one that takes too long ends the count.
         counted: list[int] = []
         for source in bench.sources:
-            counted.append(function(*arrays, source, MOST_RELAXED // len(bench.sources)))
+            counted.append(function(*arrays, source, MAX_RELAXED // len(bench.sources)))
             if counted[-1] < 0:
                 break
         relaxed = -1 if counted[-1] < 0 else sum(counted)
@@ -459,19 +463,19 @@ def run_works(works: list[Work], options: Options, lines: Lines) -> None:
             raise OutOfTimeError
         if bench is None or bench.source.name != work.graph:
             bench = None  # frees the graph before
-            free_memory(options)
+            release_cached_memory(options)
             bench = begin_graph(work.graph, options, lines)
         if bench is None:
             absent.add(work.graph)
             continue
         before = lines.spent()
         measure(bench, work, settings)
-        free_memory(options)
+        release_cached_memory(options)
         what = f"{work.graph}, {work.algorithm}, {work.part}, rank {work.rank}"
         print(f"{lines.spent():6.0f} s: {what}: {lines.spent() - before:.1f} s", file=sys.stderr, flush=True)
 
 
-def free_memory(options: Options) -> None:
+def release_cached_memory(options: Options) -> None:
     if options.device == "cuda":
         import gc
 

@@ -113,7 +113,7 @@ class _Launch(ctypes.Structure):
 EVENT = np.dtype([("thread", np.uint64), ("address", np.uint64), ("size", np.uint32), ("kind", np.uint32)])
 WRITE, ATOMIC, CONSTANT = 1, 2, 4
 COLLECTIVE, CHILD, IN_CHILD = 1 << 16, 1 << 17, 1 << 18
-MOST_EVENTS = 1 << 20  # per launch
+MAX_EVENTS = 1 << 20  # per launch
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ class Function:
         if len(args) < len(widths) - 1:
             raise SimtError(f"kernel {self.name} has more than {len(args)} parameters")
         wants_events = _recording is not None and _recording[1]
-        events, n_events = np.zeros(MOST_EVENTS if wants_events else 0, EVENT), np.zeros(1, np.uint64)
+        events, n_events = np.zeros(MAX_EVENTS if wants_events else 0, EVENT), np.zeros(1, np.uint64)
         run = library.simt_launch
         run.restype = ctypes.c_char_p
         report = run(
@@ -274,7 +274,7 @@ class Function:
             )
         )
         if _recording is not None:
-            if n_events[0] > MOST_EVENTS:
+            if n_events[0] > MAX_EVENTS:
                 raise SimtError(f"kernel {self.name}: {n_events[0]} events, more than are recorded; take a smaller graph")
             threads = _settings.block or block[0]
             _recording[0].append(Recorded(self.name, grid[0], threads, shared_mem, events[: int(n_events[0])]))

@@ -265,7 +265,7 @@ class SmallQueue(h_bf.Run):
 
 
 @on_a_device
-@pytest.mark.parametrize("change", ["nothing", "prefix sum", "through shared memory, cache modifiers"])
+@pytest.mark.parametrize("change", ["nothing", "prefix sum", "through shared memory, frontier streamed"])
 @pytest.mark.parametrize("graph", ["power law", "bipartite layers"])
 def test_a_queue_that_overflows_with_duplicates_loses_nothing(graph, change):
     rows = GRAPHS[graph]

@@ -302,6 +302,13 @@ MUTANTS = (
         "a_thread_per_edge_visits_one_edge",
     ),
     Mutant(
+        "N23 distances are cached",
+        _HBF,
+        "return BYPASS_L1 ? kt::racy_load(address) : kt::racy_load_cached(address);",
+        "return kt::racy_load_cached(address);",
+        "distances_bypass_the_l1_cache",
+    ),
+    Mutant(
         "N22 no piles",
         f"{_SSSP}/kernels/threshold_methods.cu",
         "while (pile < n_thresholds && key >= kt::load_constant(thresholds + pile)) ++pile;",

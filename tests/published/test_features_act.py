@@ -16,6 +16,7 @@ import pytest
 from kepler_traverse import plan_bfs, plan_sssp
 from kepler_traverse.published.bfs import bfs_4k
 from kepler_traverse.published.bfs.params import Bfs4kKnobs
+from kepler_traverse.published.sssp import h_bf
 from kepler_traverse.published.sssp.params import HBfKnobs
 from scripts.papers.graphs import with_self_loops
 from tests.conftest import HAS_GPU
@@ -293,6 +294,20 @@ def test_edges_are_read_through_the_read_only_cache():
         launch = seen.of("h_bf_relax")[0]
         assert constant_share(launch, seen.graph.targets) == share
         assert constant_share(launch, seen.graph.weights) == share
+
+
+def test_distances_bypass_the_l1_cache():
+    from tests.kernels.test_compile import PTX_ARCHITECTURE, TYPES, compile_kernels, find_nvrtc
+
+    nvrtc = find_nvrtc()
+
+    def ptx(**hints):
+        entry = h_bf.RELAX.variant(**hints)
+        return compile_kernels(nvrtc, entry, PTX_ARCHITECTURE, TYPES[0], "PTX").decode()
+
+    cached = "ld.relaxed.cta.global"  # the harness has no cache: only the machine code shows this hint
+    assert cached not in ptx(BYPASS_L1=1)
+    assert cached in ptx(BYPASS_L1=0)
 
 
 @pytest.mark.parametrize("duplicates", ["keep", "atomic64"])

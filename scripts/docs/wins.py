@@ -44,7 +44,11 @@ def fastest_times(algorithm: str, strategies: set[str]) -> dict[str, list[Time]]
     """Return for each graph the fastest time of each strategy on a GPU, in order, without settings that test a feature."""
     found: dict[str, dict[str, Time]] = {}
     for time in papers_record().times.values():
-        if (time.algorithm, time.device) != (algorithm, "cuda") or time.strategy not in strategies or time.how == "feature":
+        if (
+            (time.algorithm, time.device) != (algorithm, "cuda")
+            or time.strategy not in strategies
+            or time.group != "systems"
+        ):
             continue
         of_graph = found.setdefault(time.graph, {})
         best = of_graph.get(time.strategy)

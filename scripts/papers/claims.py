@@ -189,16 +189,16 @@ def fastest_claim(
 
 def effect(record: Record, graph: str, strategy: str, without: str, with_it: str, algorithm: str = "bfs") -> float | None:
     """Return the time without a feature divided by the time with it; None if it is not measured."""
-    before = record.time(graph, strategy, without, algorithm=algorithm)
-    after = record.time(graph, strategy, with_it, algorithm=algorithm)
+    before = record.time(graph, strategy, without, algorithm=algorithm, group="features")
+    after = record.time(graph, strategy, with_it, algorithm=algorithm, group="features")
     return before.median / after.median if before and after else None
 
 
 def effect_text(record: Record, graphs: Iterable[str], strategy: str, without: str, with_it: str, algorithm: str) -> Result:
     helps, harms, values = 0, 0, {}
     for graph in graphs:
-        before = record.time(graph, strategy, without, algorithm=algorithm)
-        after = record.time(graph, strategy, with_it, algorithm=algorithm)
+        before = record.time(graph, strategy, without, algorithm=algorithm, group="features")
+        after = record.time(graph, strategy, with_it, algorithm=algorithm, group="features")
         if before and after:
             values[graph] = before.median / after.median
             helps += is_faster(after, before)
@@ -276,7 +276,7 @@ def _figure_of_table_2(rival: int) -> str:
 
 def _hash_against_culling(record: Record, mode: str) -> Result:
     """Share of the duplicates that stay: Hash64 with virtual warps of width 4, beside the culling of Merrill et al."""
-    facts, better = [], 0
+    facts, better, differs = [], 0, False
     for graph in ("internet-1M7", "kron-20", "mesh-1000", "web-NotreDame", "USA-road-NE"):
         hashed = record.counted(graph, "bfs_4k", "width 4, hash64" if mode == "published" else "edge-discover, hash64")
         culled = record.counted(graph, "gather_expand_contract", "published")
@@ -284,11 +284,12 @@ def _hash_against_culling(record: Record, mode: str) -> Result:
             continue
         left = [each["counters"]["queued"] - (each["reached"] - each["sources"]) for each in (hashed, culled)]
         better += left[0] < left[1]
+        differs |= left[0] != left[1]
         facts.append(f"{graph}: {left[0]:,} left against {left[1]:,}")
     if not facts:
         return NOT_MEASURED
     way = "" if mode == "published" else "with edge-discover: "
-    return Result(way + "; ".join(facts), by_count(better, len(facts)))
+    return Result(way + "; ".join(facts), by_count(better, len(facts)) if differs else TIE)
 
 
 def _growth_of_duplicates(record: Record, mode: str) -> Result:
@@ -690,9 +691,9 @@ def _part_of_uiuc(labels: tuple[str, ...]) -> Callable[[Record, str], Result]:
     def measured(record: Record, mode: str) -> Result:
         facts, n = [], 0
         for graph in [graph for table in UIUC_TABLES.values() for graph in table]:
-            base = row(record, graph, "queue_of_warps", mode)
+            base = record.time(graph, "queue_of_warps", mode, group="layers")
             for label in labels:
-                without = record.time(graph, "queue_of_warps", label)
+                without = record.time(graph, "queue_of_warps", label, group="layers")
                 if base and without:
                     n += is_faster(base, without)
                     facts.append(f"{graph}, {label}: {factor(without.median / base.median)}")

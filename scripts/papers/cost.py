@@ -86,7 +86,8 @@ def described(works: list[Work], device: str, files: list[str], absent: list[str
             seconds += making_of(graph)
         total += seconds
         n = sum(device == "cuda" or setting.device == "cpu" for setting in work.settings)
-        what = f"{work.graph}, {work.algorithm}, {work.part}: {n} settings"
+        named = work.group if work.part == "time" else work.part
+        what = f"{work.graph}, {work.algorithm}, {named}: {n} settings"
         lines.append(f"rank {work.rank}  {what:60} {seconds:6.0f} s {total:7.0f} s")
     missing = ", ".join(absent) or "none"
     return "\n".join([*lines, f"device: {device}", f"files: {', '.join(files)}", f"absent: {missing}"])

@@ -137,13 +137,23 @@ class Setting:
 
 @dataclass(frozen=True)
 class Work:
-    """The settings of one algorithm that are compared on one graph. ``part`` is what is recorded of them."""
+    """The settings of one algorithm that are compared on one graph.
+
+    Attributes
+    ----------
+    part : {"time", "counters", "levels"}
+        What is recorded of them.
+    group : str
+        What they are compared for. Times of one group are measured in turn, and only they are compared: the published set is
+        in several groups.
+    """
 
     rank: int
     graph: str
     algorithm: str
     settings: tuple[Setting, ...]
     part: str = "time"
+    group: str = "systems"
 
 
 def published(*strategies: str) -> tuple[Setting, ...]:
@@ -247,6 +257,12 @@ def variants(strategy: str) -> tuple[Setting, ...]:
     return tuple(Setting(strategy, label, knobs=knobs, how="feature") for label, knobs in VARIANTS[strategy].items())
 
 
+def featured(strategy: str) -> tuple[Setting, ...]:
+    """Return all settings that tell what each feature of a strategy does."""
+    both = published(strategy) + by_rule(strategy)
+    return both + alone(strategy) + without(strategy) + variants(strategy)
+
+
 def swept(strategy: str) -> tuple[Setting, ...]:
     return searched(strategy, **SWEEPS[strategy])
 
@@ -304,16 +320,16 @@ def _of_duplicates() -> tuple[Setting, ...]:
 
 def _bfs_4k() -> list[Work]:
     works = [Work(1, graph, "bfs", _BFS_4K_SYSTEMS) for graph in BFS_4K]
-    works += [Work(1, "internet-1M7", "bfs", alone("bfs_4k") + without("bfs_4k"))]  # figure 14's sample
+    works += [Work(1, "internet-1M7", "bfs", featured("bfs_4k"), group="features")]  # figure 14's sample
     for graph in _CLASSES:
         culling = counted(*_of_duplicates(), *published("bfs_4k", "gather_expand_contract"))
         works.append(Work(1, graph, "bfs", culling, "counters"))
-        works.append(Work(2, graph, "bfs", _of_duplicates()))
+        works.append(Work(2, graph, "bfs", _of_duplicates(), group="duplicates"))
         works.append(Work(2, graph, "bfs", counted(*published("bfs_4k"), *_of_duplicates()), "levels"))
     for graph in ("kron-20", "mesh-1000", "USA-road-NE", "web-NotreDame", "erdos-renyi-2M", "rmat-2M-128M", "honeycomb-4M6"):
-        works.append(Work(2, graph, "bfs", published("bfs_4k") + alone("bfs_4k") + without("bfs_4k") + variants("bfs_4k")))
+        works.append(Work(2, graph, "bfs", featured("bfs_4k"), group="features"))
     for graph in ("internet-1M7", "kron-20", "USA-road-NE", "mesh-1000"):
-        works.append(Work(3, graph, "bfs", published("bfs_4k") + swept("bfs_4k")))
+        works.append(Work(3, graph, "bfs", published("bfs_4k") + swept("bfs_4k"), group="knobs"))
     return works + [Work(3, graph, "bfs", published("sparse_product", "bfs_4k")) for graph in BFS_4K]
 
 
@@ -363,11 +379,11 @@ def _h_bf() -> list[Work]:
         works.append(Work(1, graph, "sssp", counted(*published("h_bf"), *by_rule("h_bf")), "counters"))
     for graph in H_BF:
         works.append(Work(1, graph, "sssp", counted(*published("h_bf"), *by_rule("h_bf")), "counters"))
-        works.append(Work(2, graph, "sssp", alone("h_bf") + without("h_bf") + variants("h_bf") + published("h_bf")))
+        works.append(Work(2, graph, "sssp", featured("h_bf"), group="features"))
         works.append(Work(3, graph, "sssp", published("mask_thread", "delta_stepping", "threshold_front", "h_bf")))
     works += [Work(2, "USA-road-NY-negative", "sssp", (SEQUENTIAL_SSSP[0], *published("h_bf"), *by_rule("h_bf")))]
     for graph in ("rmat-3M-20M", "USA-road-NE"):
-        works.append(Work(3, graph, "sssp", published("h_bf") + swept("h_bf")))
+        works.append(Work(3, graph, "sssp", published("h_bf") + swept("h_bf"), group="knobs"))
     return works
 
 
@@ -409,9 +425,11 @@ def _uiuc() -> list[Work]:
         (2, "scale-free-5M"),
         (2, "road-6M3"),
     ):
-        works.append(Work(rank, graph, "bfs", published("queue_of_warps") + by_rule("queue_of_warps") + _LAYERS))
+        both = published("queue_of_warps") + by_rule("queue_of_warps")
+        works.append(Work(rank, graph, "bfs", both + _LAYERS, group="layers"))
     queues = published("queue_of_blocks") + searched("queue_of_blocks", queues=("warp",))
-    return works + [Work(2, graph, "bfs", queues) for graph in ("scale-free-1M", "USA-road-FLA", "degree-six-1M")]
+    with_queues = ("scale-free-1M", "USA-road-FLA", "degree-six-1M")
+    return works + [Work(2, graph, "bfs", queues, group="queues") for graph in with_queues]
 
 
 # --- Springer ----------------------------------------------------------------------------------------------------------
@@ -441,8 +459,10 @@ def _springer() -> list[Work]:
     )
     systems = (SEQUENTIAL_BFS, *published(*SPRINGER_VARIANTS), *choices, *library("persistent"))
     works = [Work(1, graph, "bfs", systems) for graph in SPRINGER]
-    works += [Work(1, graph, "bfs", published("scan_level") + _shapes("scan_level")) for graph in SPRINGER]
-    return works + [Work(3, graph, "bfs", published("scan_edges") + _shapes("scan_edges")) for graph in SPRINGER]
+    for rank, strategy in ((1, "scan_level"), (3, "scan_edges")):
+        settings = published(strategy) + _shapes(strategy)
+        works += [Work(rank, graph, "bfs", settings, group="shapes") for graph in SPRINGER]
+    return works
 
 
 # --- Sevilmis, Sivri, Aydin --------------------------------------------------------------------------------------------
@@ -482,14 +502,14 @@ def works_of(papers: Iterable[str]) -> list[Work]:
     merged: dict[tuple, dict[tuple, Setting]] = {}
     for paper in papers:
         for work in _OF_PAPER[paper]():
-            found = merged.setdefault((work.rank, work.graph, work.algorithm, work.part), {})
+            found = merged.setdefault((work.rank, work.graph, work.algorithm, work.part, work.group), {})
             for setting in work.settings:
                 found.setdefault(setting.key, setting)
     order = {name: i for i, name in enumerate(BY_NAME)}
-    keys = sorted(merged, key=lambda key: (key[0], order[key[1]], key[2], PARTS.index(key[3])))
+    keys = sorted(merged, key=lambda key: (key[0], order[key[1]], key[2], PARTS.index(key[3]), key[4] != "systems", key[4]))
     return [
-        Work(rank, graph, algorithm, tuple(merged[rank, graph, algorithm, part].values()), part)
-        for rank, graph, algorithm, part in keys
+        Work(rank, graph, algorithm, tuple(merged[rank, graph, algorithm, part, group].values()), part, group)
+        for rank, graph, algorithm, part, group in keys
     ]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = ("numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-cu13", "nvidia-cuda-nvrtc")
-KEY = ("graph", "algorithm", "part", "device", "strategy", "label", "threads")
+KEY = ("graph", "algorithm", "part", "group", "device", "strategy", "label", "threads")
 
 
 class Lines:

@@ -249,6 +249,7 @@ def about(work: Work, setting: Setting) -> dict:
         "graph": work.graph,
         "algorithm": work.algorithm,
         "part": work.part,
+        "group": work.group,
         "device": setting.device,
         "strategy": setting.strategy,
         "label": setting.label,
@@ -471,7 +472,7 @@ def run_works(works: list[Work], options: Options, lines: Lines) -> None:
         before = lines.spent()
         measure(bench, work, settings)
         release_cached_memory(options)
-        what = f"{work.graph}, {work.algorithm}, {work.part}, rank {work.rank}"
+        what = f"{work.graph}, {work.algorithm}, {work.group}, {work.part}, rank {work.rank}"
         print(f"{lines.spent():6.0f} s: {what}: {lines.spent() - before:.1f} s", file=sys.stderr, flush=True)
 
 

@@ -2,7 +2,7 @@
 
     runs      objects: date, commit, command, machine, versions
     graphs    object: graph to its statistics
-    times     a row per graph, algorithm, device, strategy, label, number of threads and machine, the newest one; see COLUMNS
+    times     a row per graph, algorithm, device, strategy, label, number of threads, group and machine, the newest one
     left      rows that were left out, with the reason in place of times
     counters  objects: what kernels counted; the names are those of the measurement and are never renamed
     levels    objects: what BFS-4K did level by level
@@ -27,7 +27,7 @@ from scripts.pages import ROOT
 FOLDER = ROOT / "docs" / "published"
 MEASURED = FOLDER / "measured.json"
 
-KEY = ("graph", "algorithm", "device", "strategy", "label", "threads")
+KEY = ("graph", "algorithm", "device", "strategy", "label", "threads", "group")
 COLUMNS = (*KEY, "how", "run", "median", "least", "spread", "repeats", "sources", "rounds")
 RUN = ("date", "commit", "command", "machine", "versions", "seed")
 UNKNOWN_SPREAD = 0.3  # what is taken for a time without a spread: the machine's speed has stepped by as much within a run
@@ -48,6 +48,7 @@ class Time:
     strategy: str
     label: str
     threads: int
+    group: str
     how: str
     run: int
     median: float
@@ -60,6 +61,11 @@ class Time:
     @property
     def key(self) -> tuple:
         return tuple(getattr(self, name) for name in KEY)
+
+    @property
+    def where(self) -> tuple[str, str, str, str]:
+        """Return graph, algorithm, device and group: what is compared is of one machine."""
+        return self.graph, self.algorithm, self.device, self.group
 
     @property
     def noise(self) -> float:
@@ -84,8 +90,9 @@ def machine_of(run: dict, device: str) -> str:
 class Record:
     """All measurements.
 
-    ``stored`` has the times of all machines, by key and machine. ``times`` has those of one machine per graph, algorithm and
-    device, by key: the one with the most times that have a spread, and of these the one with the most times.
+    ``stored`` has the times of all machines, by key and machine. ``times`` has those that are shown and compared, by key.
+    For each graph, algorithm, device and group they are of one machine: the one with the most times that have a spread, and
+    of these the one with the most times. Times from before the spread was recorded are left out where there are newer ones.
     """
 
     runs: list[dict] = field(default_factory=list)
@@ -98,35 +105,40 @@ class Record:
     def __post_init__(self) -> None:
         n_times: dict[tuple, dict[str, list[int]]] = {}
         for key, time in self.stored.items():
-            of_machine = n_times.setdefault((time.graph, time.algorithm, time.device), {}).setdefault(key[-1], [0, 0])
+            of_machine = n_times.setdefault(time.where, {}).setdefault(key[-1], [0, 0])
             of_machine[0] += time.spread is not None
             of_machine[1] += 1
         self.machines = {where: max(found, key=found.__getitem__) for where, found in n_times.items()}
-        self.times = {
-            time.key: time
-            for key, time in self.stored.items()
-            if self.machines[time.graph, time.algorithm, time.device] == key[-1]
-        }
+        has_spreads = {where for where, machine in self.machines.items() if n_times[where][machine][0]}
+        self.times: dict[tuple, Time] = {}
         self._choices: dict[tuple, list[Time]] = {}
-        for time in self.times.values():
-            if time.how in ("published", "rule", "search"):
+        for key, time in self.stored.items():
+            is_of_before = time.spread is None and time.repeats > 1 and time.where in has_spreads
+            if self.machines[time.where] != key[-1] or is_of_before:
+                continue
+            self.times[time.key] = time
+            if time.group == "systems" and time.how in ("published", "rule", "search"):
                 self._choices.setdefault((time.graph, time.strategy, time.algorithm, time.device), []).append(time)
 
-    def time(self, graph: str, strategy: str, label: str = "published", *, algorithm: str = "bfs", device: str = "cuda",
-             threads: int = 0) -> Time | None:  # fmt: skip
-        return self.times.get((graph, algorithm, device, strategy, label, threads))
+    def time(
+        self,
+        graph: str,
+        strategy: str,
+        label: str = "published",
+        *,
+        algorithm: str = "bfs",
+        device: str = "cuda",
+        threads: int = 0,
+        group: str = "systems",
+    ) -> Time | None:
+        return self.times.get((graph, algorithm, device, strategy, label, threads, group))
 
     def where(self, chosen: Callable[[Time], bool]) -> list[Time]:
         return [time for time in self.times.values() if chosen(time)]
 
     def best(self, graph: str, strategy: str, *, algorithm: str = "bfs", device: str = "cuda") -> Time | None:
         """Return the fastest setting of a strategy whose knobs are published, or chosen by a rule or a search."""
-        found = self.where(
-            lambda time: (
-                (time.graph, time.strategy, time.algorithm, time.device) == (graph, strategy, algorithm, device)
-                and time.how in ("published", "rule", "search")
-            )
-        )
+        found = self._choices.get((graph, strategy, algorithm, device), [])
         return min(found, key=lambda time: time.median, default=None)
 
     def machine_of(self, time: Time) -> str:

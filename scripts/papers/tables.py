@@ -96,7 +96,9 @@ def rows_of_system(
             found.append(
                 ([name, f"`{strategy}`", "by the rule"], [record.time(graph, strategy, "rule", **given) for graph in graphs])
             )
-        elif record.where(lambda time: (time.strategy, time.algorithm, time.how) == (strategy, algorithm, "search")):
+        elif record.where(
+            lambda time: (time.strategy, time.algorithm, time.group, time.how) == (strategy, algorithm, "systems", "search")
+        ):
             found.append(([name, f"`{strategy}`", "search"], [record.best(graph, strategy, **given) for graph in graphs]))
     return found
 
@@ -115,7 +117,7 @@ def systems_table(
     found.append((["(in no paper)", "`persistent`", "the library's choice"], library))
     found = [each for each in found if any(each[1])]
     rows = [["*stands for*", "", "", *(graphs[graph] for graph in shown)]]
-    rows.append(["*GPU*", "", "", *(record.machines.get((graph, algorithm, "cuda"), "-") for graph in shown)])
+    rows.append(["*GPU*", "", "", *(record.machines.get((graph, algorithm, "cuda", "systems"), "-") for graph in shown)])
     for about, times in found:
         rows.append([*about, *(cell(time, [others[i] for _, others in found]) for i, time in enumerate(times))])
     if shown:
@@ -182,9 +184,8 @@ def ratio(record: Record, graph: str, strategies: tuple[str, ...], ours: str, mo
 
 def feature_tables(record: Record, strategy: str, algorithm: str) -> str:
     """Return what each feature does alone, and what the published set loses without it."""
-    of_strategy = record.where(
-        lambda time: (time.strategy, time.algorithm) == (strategy, algorithm) and time.how == "feature"
-    )
+    of_group = record.where(lambda time: (time.strategy, time.algorithm, time.group) == (strategy, algorithm, "features"))
+    of_strategy = [time for time in of_group if time.how == "feature"]
     graphs = [graph for graph in record.graphs if any(time.graph == graph for time in of_strategy)]
     if not graphs:
         return "Not measured yet.\n"
@@ -211,9 +212,10 @@ def feature_tables(record: Record, strategy: str, algorithm: str) -> str:
         extra = ["published", "rule"] if prefix == "only " else []
         rows = []
         for graph in graphs:
-            before = record.time(graph, strategy, base, algorithm=algorithm)
+            given = {"algorithm": algorithm, "group": "features"}
+            before = record.time(graph, strategy, base, **given)
             if before:
-                times = [record.time(graph, strategy, label, algorithm=algorithm) for label in (*chosen, *extra)]
+                times = [record.time(graph, strategy, label, **given) for label in (*chosen, *extra)]
                 rows.append([graph, milliseconds(before), *(compared(before, time) for time in times)])
         if rows and chosen:
             parts += [
@@ -233,7 +235,8 @@ def compared(before: Time, time: Time | None) -> str:
 
 def sweep_table(record: Record, strategy: str, algorithm: str) -> str:
     """Return the time of each value of a knob, relative to the published set."""
-    swept = record.where(lambda time: (time.strategy, time.algorithm, time.how) == (strategy, algorithm, "search"))
+    swept = record.where(lambda time: (time.strategy, time.algorithm, time.group) == (strategy, algorithm, "knobs"))
+    swept = [time for time in swept if time.how == "search"]
     knobs = list(dict.fromkeys(time.label.rpartition(" ")[0] for time in swept))
     parts = []
     for knob in knobs:
@@ -243,9 +246,10 @@ def sweep_table(record: Record, strategy: str, algorithm: str) -> str:
         )
         rows = []
         for graph in dict.fromkeys(time.graph for time in swept if time.label in labels):
-            base = record.time(graph, strategy, algorithm=algorithm)
+            given = {"algorithm": algorithm, "group": "knobs"}
+            base = record.time(graph, strategy, **given)
             if base:
-                times = [record.time(graph, strategy, label, algorithm=algorithm) for label in labels]
+                times = [record.time(graph, strategy, label, **given) for label in labels]
                 rows.append([graph, milliseconds(base), *(compared(base, time) for time in times)])
         if rows:
             parts += [
@@ -318,6 +322,17 @@ def levels_section(record: Record, draw: Draw) -> str:
     return "\n".join(parts)
 
 
+def duplicate_times(record: Record) -> str:
+    times = record.where(lambda time: time.group == "duplicates")
+    labels = list(dict.fromkeys(time.label for time in times))
+    graphs = dict.fromkeys(time.graph for time in times)
+    rows = [
+        [graph, *(milliseconds(record.time(graph, "bfs_4k", label, group="duplicates")) for label in labels)]
+        for graph in graphs
+    ]
+    return table(["graph", *labels], rows) if rows else "Not measured yet.\n"
+
+
 def level_plot(graph: str, found: list[dict]) -> str:
     """Plot vertices per level, and what each setting queued for the next."""
     colours = {each["label"]: svg_plots.look_of(i + 1)[0] for i, each in enumerate(found)}
@@ -352,6 +367,7 @@ def bfs_4k(record: Record, draw: Draw) -> Sections:
     yield "Knobs", sweep_table(record, "bfs_4k", "bfs")
     yield "Figures 7, 10, 12 and 13a: levels and duplicates", levels_section(record, draw)
     yield "Duplicates counted", counter_table(record, "bfs_4k")
+    yield "Times with and without Hash64, a launch per level", duplicate_times(record)
     yield "Figure 13b: the culling of Merrill et al.", counter_table(record, "gather_expand_contract")
 
 
@@ -499,13 +515,13 @@ def uiuc(record: Record, draw: Draw) -> Sections:
 
 
 def parts_of_uiuc(record: Record) -> str:
-    times = record.where(lambda time: time.strategy == "queue_of_warps" and time.how in ("feature", "search"))
-    labels = list(dict.fromkeys(time.label for time in times))
+    times = record.where(lambda time: time.group == "layers")
+    labels = [label for label in dict.fromkeys(time.label for time in times) if label not in ("published", "rule")]
     rows = []
     for graph in dict.fromkeys(time.graph for time in times):
-        base = record.time(graph, "queue_of_warps")
+        base = record.time(graph, "queue_of_warps", group="layers")
         if base:
-            found = [record.time(graph, "queue_of_warps", label) for label in ("rule", *labels)]
+            found = [record.time(graph, "queue_of_warps", label, group="layers") for label in ("rule", *labels)]
             rows.append([graph, milliseconds(base), *(compared(base, time) for time in found)])
     words = "The published set's time divided by the setting's. *=*: no difference beyond the spread.\n"
     return f"{words}\n{table(['graph', 'as published', 'by the rule', *labels], rows)}" if rows else "Not measured yet.\n"
@@ -513,8 +529,8 @@ def parts_of_uiuc(record: Record) -> str:
 
 def block_queues(record: Record) -> str:
     rows = []
-    for time in record.where(lambda each: (each.strategy, each.label) == ("queue_of_blocks", "published")):
-        warps = record.time(time.graph, "queue_of_blocks", "queues warp")
+    for time in record.where(lambda each: (each.group, each.label) == ("queues", "published")):
+        warps = record.time(time.graph, "queue_of_blocks", "queues warp", group="queues")
         rows.append([time.graph, milliseconds(time), milliseconds(warps), "-" if warps is None else compared(time, warps)])
     return table(["graph", "queue per block", "queue per warp", "ratio"], rows) if rows else "Not measured yet.\n"
 
@@ -538,13 +554,12 @@ def alias(strategy: str) -> str:
 
 def shapes(record: Record) -> str:
     """Return the times by threads per block and blocks per grid; grid 0: a thread per vertex or edge."""
-    times = record.where(lambda time: time.label.startswith("block "))
+    times = record.where(lambda time: time.group == "shapes")
     parts = []
     for graph, strategy in dict.fromkeys((time.graph, time.strategy) for time in times):
         found = {time.label: time for time in times if (time.graph, time.strategy) == (graph, strategy)}
-        usual = record.time(graph, strategy)
-        if usual:
-            found["block 256, grid 0"] = usual
+        if "published" in found:
+            found["block 256, grid 0"] = found.pop("published")
         places = [[int(word.rpartition(" ")[2]) for word in label.split(", ")] for label in found]
         blocks, grids = (sorted({place[i] for place in places}) for i in (0, 1))
         rows = [

@@ -61,7 +61,7 @@ def test_each_setting_is_in_a_work_of_a_rank_once():
     for work in ALL:
         keys = [setting.key for setting in work.settings]
         assert len(set(keys)) == len(keys)
-    assert len({(work.rank, work.graph, work.algorithm, work.part) for work in ALL}) == len(ALL)
+    assert len({(work.rank, work.graph, work.algorithm, work.part, work.group) for work in ALL}) == len(ALL)
 
 
 def test_every_comparison_has_the_published_knobs_and_those_of_a_rule():

@@ -30,12 +30,11 @@ RUN = {
 }
 
 
-def line(
-    graph, strategy, label="published", *, median, spread=0.01, device="cuda", algorithm="bfs", how="published", threads=0
-):
-    given = {"graph": graph, "algorithm": algorithm, "part": "time", "device": device, "strategy": strategy, "label": label}
-    more = {"threads": threads, "how": how, "knobs": {}, "rounds": 3, "sources": 2, "least": median, "repeats": 5}
-    return {"kind": "time"} | given | more | {"median": median, "spread": spread}
+def line(graph, strategy, label="published", *, median, spread=0.01, device="cuda", how="published", threads=0):
+    group = "features" if how == "feature" else "systems"
+    given = {"graph": graph, "algorithm": "bfs", "part": "time", "group": group, "device": device, "strategy": strategy}
+    more = {"label": label, "threads": threads, "how": how, "knobs": {}, "rounds": 3, "sources": 2}
+    return {"kind": "time"} | given | more | {"median": median, "least": median, "spread": spread, "repeats": 5}
 
 
 def record_of(*lines, run=RUN):
@@ -86,8 +85,17 @@ def test_times_of_two_machines_are_kept_and_never_compared():
     )
     assert len(both.stored) == 3
     assert {time.strategy for time in both.times.values()} == {"bfs_4k", "scan_flags"}
-    assert both.machines["g", "bfs", "cuda"] == "H100"
+    assert both.machines["g", "bfs", "cuda", "systems"] == "H100"
     assert machine_of(other, "cpu") == "CPU, 16 cores"
+
+
+def test_times_from_before_the_spread_was_recorded_are_not_mixed_with_newer_ones():
+    before = [line("g", name, median=1.0, spread=None) for name in ("bfs_4k", "scan_flags")]
+    assert set(record_of(*before).times) == set(record_of(*before[::-1]).times) != set()
+    both = added(record_of(*before), [RUN, line("g", "bfs_4k", median=2.0)])
+    assert [time.median for time in both.times.values()] == [2.0]
+    once = line("g", "fifo", median=9.0, spread=None, device="cpu", threads=1) | {"repeats": 1}
+    assert len(added(both, [RUN, once]).times) == 2
 
 
 def test_lines_that_are_no_lines_of_a_run_are_refused(tmp_path):
@@ -102,7 +110,7 @@ def test_lines_that_are_no_lines_of_a_run_are_refused(tmp_path):
 
 
 def time_of(median, spread):
-    return Time("g", "bfs", "cuda", "s", "published", 0, "published", 0, median, median, spread, 5, 1, 1.0)
+    return Time("g", "bfs", "cuda", "s", "published", 0, "systems", "published", 0, median, median, spread, 5, 1, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +179,9 @@ def test_a_feature_helps_where_the_set_is_slower_without_it():
     claim = claims.feature_claim("it helps", "no number", ("g",), "bfs_4k", "children")
     for without, expected in ((2.0, HOLDS), (0.5, FAILS), (1.01, TIE)):
         of_feature = line("g", "bfs_4k", "without children", median=without, how="feature")
-        assert verdict(claim, line("g", "bfs_4k", median=1.0), of_feature) == expected
+        beside_it = line("g", "bfs_4k", median=1.0) | {"group": "features"}
+        assert verdict(claim, beside_it, of_feature) == expected
+        assert verdict(claim, line("g", "bfs_4k", median=1.0), of_feature) == UNKNOWN  # of another group
 
 
 @pytest.mark.parametrize("name", said.PAPERS)

@@ -78,7 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.list:
         print(cost.described(works, device, files, absent))
         return 0
-    print(f"device: {device}; absent files: {', '.join(absent) or 'none'}", file=sys.stderr)
+    print(f"device: {device}; files: {', '.join(files)}; absent: {', '.join(absent) or 'none'}", file=sys.stderr)
     with Lines(options.output) as lines:
         command = f"python -m scripts.papers {' '.join(given)}"
         lines.write("run", **head(command, options.commit, options.seed), on=device)

@@ -43,8 +43,7 @@ HOW = """## How it was measured
 """
 
 GRAPHS_EXPLAINED = """Edges are stored edges: an undirected edge counts twice.
-The *diameter* is the deepest of two searches, so a
-lower bound. Below a graph is the original for which it stands, in the numbers of the paper's table. Sources are
+The *diameter* is the deepest of two searches, so a lower bound. Below a graph is the original for which it stands, in the numbers of the paper's table. Sources are
 random vertices that reach a tenth of what the best of several reaches; on grids of degree six, the middle.
 Weights are 1 to 255, a hash of the ends of the edge, unless the origin says otherwise. *-*: not measured yet,
 or not in the paper.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
 from functools import partial
 
 from pipelines.monitoring.svg import Plane, picture
@@ -322,6 +323,21 @@ def levels_section(record: Record, draw: Draw) -> str:
     return "\n".join(parts)
 
 
+def rule_table(record: Record, graphs: list[str]) -> str:
+    """Return the knobs of BFS-4K's rule for the degrees of each graph, where they are not as published."""
+    from kepler_traverse.published.bfs.bfs_4k import rule
+    from kepler_traverse.published.bfs.params import Bfs4kKnobs
+
+    usual = asdict(Bfs4kKnobs())
+    rows = []
+    for graph in graphs:
+        degrees = [record.graphs[graph][name] for name in ("mean", "deviation", "largest")]
+        chosen = asdict(rule(*degrees))
+        changed = ", ".join(f"{name} = {value}" for name, value in chosen.items() if value != usual[name])
+        rows.append([graph, *(f"{value:,g}" for value in degrees), changed or "as published"])
+    return table(["graph", "mean degree", "deviation", "largest", "knobs that are not as published"], rows)
+
+
 def duplicate_times(record: Record) -> str:
     times = record.where(lambda time: time.group == "duplicates")
     labels = list(dict.fromkeys(time.label for time in times))
@@ -364,6 +380,7 @@ def bfs_4k(record: Record, draw: Draw) -> Sections:
 
     yield "Figure 15: the others' times divided by BFS-4K's", ratio_rows(record, graphs, rivals, "bfs_4k", "bfs", paper)
     yield "Figure 14: features", feature_tables(record, "bfs_4k", "bfs")
+    yield "What the rule chooses", rule_table(record, measured_graphs(record, graphs, "bfs"))
     yield "Knobs", sweep_table(record, "bfs_4k", "bfs")
     yield "Figures 7, 10, 12 and 13a: levels and duplicates", levels_section(record, draw)
     yield "Duplicates counted", counter_table(record, "bfs_4k")

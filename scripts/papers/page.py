@@ -42,11 +42,10 @@ HOW = """## How it was measured
   above 1, or on some graphs. Factors over several graphs are geometric means.
 """
 
-GRAPHS_EXPLAINED = """Edges are stored edges: an undirected edge counts twice.
-The *diameter* is the deepest of two searches, so a lower bound. Below a graph is the original for which it stands, in the numbers of the paper's table. Sources are
-random vertices that reach a tenth of what the best of several reaches; on grids of degree six, the middle.
-Weights are 1 to 255, a hash of the ends of the edge, unless the origin says otherwise. *-*: not measured yet,
-or not in the paper.
+GRAPHS_EXPLAINED = """Edges are stored edges: an undirected edge counts twice. The *diameter* is the deepest of two searches,
+so a lower bound. Below a graph are the originals for which it stands, in the numbers of the papers' tables. Sources are
+random vertices that reach a tenth of what the best of several reaches; on grids of degree six, the middle. Weights are 1 to
+255, a hash of the ends of the edge, unless the origin says otherwise. *-*: not measured yet, or not in the paper.
 """
 
 

@@ -37,6 +37,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--rank", type=int, nargs="+", help="works of these ranks alone: 1 for the claims, then 2, 3")
     parser.add_argument("--part", nargs="+", choices=("time", "counters", "levels"))
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="cuda runs the CPU systems, too")
+    parser.add_argument("--skip-cpu", action="store_true", help="beside a GPU, measure no system of the CPU")
     parser.add_argument("--repeats", type=int, default=5, help="least number of repeats per setting")
     parser.add_argument("--sources", type=int, default=16, help="of a graph of few levels; others have fewer")
     parser.add_argument("--seed", type=int, default=1)
@@ -89,6 +90,7 @@ def main(arguments: list[str] | None = None) -> int:
             commit=options.commit,
             repeats=options.repeats,
             sources=options.sources,
+            skips_cpu=options.skip_cpu,
             seed=options.seed,
             system_seconds=options.system_seconds,
             baseline_seconds=options.baseline_seconds,

@@ -155,7 +155,8 @@ def statistics_of(made: Made, xp: Any) -> dict[str, Any]:
     for _ in range(2):
         distance = xp.where((found := search.run(vertex)).reached, found.distance, -1)
         vertex, depth = int(distance.argmax()), max(depth, int(distance.max()))
-    classes = xp.ceil(xp.log2(degrees.astype(np.float64) + 1.0)).astype(np.int64)
+    powers = xp.asarray(2 ** np.arange(48, dtype=np.int64))
+    classes = xp.searchsorted(powers, degrees.astype(np.int64), side="right")
     n_loops = sum(int((graph.targets[part] == owners(graph, xp, part)).sum()) for part in parts_of(graph))
     return {
         "origin": made.source.origin,

@@ -32,7 +32,8 @@ FAST = 0.02  # seconds of a repeat; a setting that takes less is repeated more o
 SLOW = 4.0  # seconds of all repeats after which three are enough
 PROBES = (1 / 64, 1 / 16, 1 / 4)  # of the distance to the farthest vertex: searches that estimate the whole
 MIN_LEVELS = 32  # with fewer levels, no strategy spends most of its time on levels
-MAX_RELAXED = 20_000_000_000  # edges that the count of figure 9 may relax on the CPU
+COUNTED_SOURCES = 2  # of the sources, the first ones, from which relaxations and duplicates are counted
+MAX_RELAXED = 6_000_000_000  # edges that a count of figure 9 may relax on the CPU, over all sources
 # Strategies whose time does not grow with levels times vertices, or edges. They are not estimated first.
 SAFE = ("bfs_4k", "h_bf", "queue", "gather", "persistent", "work_front", "frontier", "heap", "switch", "buffers")
 
@@ -59,6 +60,7 @@ class Options:
     system_seconds: float = 3.0
     baseline_seconds: float = 10.0  # of a sequential search; it is run once if it exceeds system_seconds
     stuck_seconds: float = 90.0
+    skips_cpu: bool = False  # beside a GPU
     again: tuple[str, ...] = ()  # the command that continues the run
 
 
@@ -258,9 +260,10 @@ def about(work: Work, setting: Setting) -> dict:
     }
 
 
-def left_of(work: Work, lines: Lines, device: str) -> list[Setting]:
+def left_of(work: Work, lines: Lines, device: str, skips_cpu: bool = False) -> list[Setting]:
     """Return the settings of a work that have no line yet and can run on that device, or on the CPU beside it."""
-    can_run = [setting for setting in work.settings if device == "cuda" or setting.device == "cpu"]
+    devices = ("cuda", "cpu") if device == "cuda" else ("cpu",)
+    can_run = [setting for setting in work.settings if setting.device in devices[: 1 if skips_cpu else 2]]
     return [setting for setting in can_run if key_of(about(work, setting)) not in lines.known]
 
 
@@ -275,7 +278,8 @@ def measure(bench: Bench, work: Work, settings: list[Setting]) -> None:
         with guarded(bench, work, setting):
             found = count(bench, work, setting) if work.part == "counters" else record_levels(bench, setting)
             bench.lines.write(work.part, **about(work, setting), **found)
-    if work.part == "counters" and work.algorithm == "sssp":
+    # A GPU would wait for it, and the sources are the same without one.
+    if work.part == "counters" and work.algorithm == "sssp" and bench.options.device == "cpu":
         count_textbooks(bench, work)
 
 
@@ -421,7 +425,8 @@ def count(bench: Bench, work: Work, setting: Setting) -> dict:
     plan = bench.plan(work.algorithm, setting)
     totals: dict[str, int] = {}
     rounds, out_edges, n_reached = 0, 0, 0
-    for source in bench.sources:
+    sources = bench.sources[:COUNTED_SOURCES]
+    for source in sources:
         result = plan.run(source)
         bench.check(work.algorithm, setting.device, source, result)
         rounds += result.rounds
@@ -429,7 +434,7 @@ def count(bench: Bench, work: Work, setting: Setting) -> dict:
         out_edges += int(bench.graph(work.algorithm, setting.device).derived.degrees[result.reached].sum())
         for name, value in result.counters.items():
             totals[name] = totals.get(name, 0) + int(value)
-    about_all = {"rounds": rounds, "out_edges": out_edges, "reached": n_reached, "sources": len(bench.sources)}
+    about_all = {"rounds": rounds, "out_edges": out_edges, "reached": n_reached, "sources": len(sources)}
     return about_all | {"counters": totals, "knobs": changed_knobs(plan.query.knobs)}
 
 
@@ -444,12 +449,12 @@ def count_textbooks(bench: Bench, work: Work) -> None:
         arrays = (graph.offsets, graph.targets, graph.weights)
         # Both sides of the comparison are sums over all sources; one that takes too long ends the count.
         counted: list[int] = []
-        for source in bench.sources:
-            counted.append(function(*arrays, source, MAX_RELAXED // len(bench.sources)))
+        for source in bench.sources[:COUNTED_SOURCES]:
+            counted.append(function(*arrays, source, MAX_RELAXED // COUNTED_SOURCES))
             if counted[-1] < 0:
                 break
         relaxed = -1 if counted[-1] < 0 else sum(counted)
-        bench.lines.write("counters", **about(work, setting), counters={"relaxations": relaxed}, sources=len(bench.sources))
+        bench.lines.write("counters", **about(work, setting), counters={"relaxations": relaxed}, sources=len(counted))
 
 
 def run_works(works: list[Work], options: Options, lines: Lines) -> None:
@@ -457,8 +462,9 @@ def run_works(works: list[Work], options: Options, lines: Lines) -> None:
     bench: Bench | None = None
     absent: set[str] = set()
     for work in works:
-        settings = left_of(work, lines, options.device)
-        if not settings or work.graph in absent:
+        settings = left_of(work, lines, options.device, options.skips_cpu)
+        counts_textbooks = options.device == "cpu" and work.part == "counters" and work.algorithm == "sssp"
+        if (not settings and not counts_textbooks) or work.graph in absent:
             continue
         if lines.spent() > options.seconds:
             raise OutOfTimeError

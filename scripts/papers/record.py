@@ -1,12 +1,14 @@
-"""The record of the papers' measurements, docs/published/measured.json: reading, adding lines of a run, asking for times.
+"""The record of the papers' measurements: reading, adding lines of a run, asking for times.
+
+docs/published/measured.json and measured_counts.json beside it hold
 
     runs      objects: date, commit, command, machine, versions
     graphs    object: graph to its statistics
-    times     a row per graph, algorithm, device, strategy, label, number of threads, group and machine, the newest one
+    times     blocks of rows (SHARED, OWN): a row per key and machine, the newest one
     left      rows that were left out, with the reason in place of times
     counters  objects: what kernels counted; the names are those of the measurement and are never renamed
     levels    objects: what BFS-4K did level by level
-    digest    of all of these, so that no search and replace in the code changes what was measured
+    digest    of each file, so that no search and replace in the code changes what was measured
 
 Seconds have four digits. ``spread`` is the distance of the quartiles divided by the median, null where there are too few
 repeats to have one.
@@ -29,6 +31,9 @@ MEASURED = FOLDER / "measured.json"
 
 KEY = ("graph", "algorithm", "device", "strategy", "label", "threads", "group")
 COLUMNS = (*KEY, "how", "run", "median", "least", "spread", "repeats", "sources", "rounds")
+# Columns of a row of the file: those that its block shares, and its own.
+SHARED = ("graph", "algorithm", "device", "group", "run")
+OWN = ("strategy", "label", "threads", "how", "median", "least", "spread", "repeats", "sources", "rounds")
 RUN = ("date", "commit", "command", "machine", "versions", "seed")
 UNKNOWN_SPREAD = 0.3  # what is taken for a time without a spread: the machine's speed has stepped by as much within a run
 KINDS = ("run", "graph", "time", "left", "error", "counters", "levels")
@@ -160,48 +165,76 @@ def digest_of(content: dict) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def read(path: Path | None = None) -> Record:
-    """Return the record; MalformedError: it lacks something, or was not written by this program."""
-    path = path or MEASURED
+def counts_file(path: Path) -> Path:
+    """Return the file beside the one of the times, so that neither is too long."""
+    return path.with_name(f"{path.stem}_counts{path.suffix}")
+
+
+def parsed(path: Path) -> dict:
+    """Return the content of a file; MalformedError: it was not written by this program."""
     content = json.loads(path.read_text(encoding="utf-8"))
     if content.get("digest") != digest_of(content):
         raise MalformedError(
             f"{path.name} was changed by something other than 'python -m scripts.papers.page add': restore it from git"
         )
-    names = [each.name for each in fields(Time)]
-    times = [Time(**dict(zip(names, row, strict=True))) for row in content["times"]]
+    return content
+
+
+def read(path: Path | None = None) -> Record:
+    """Return the record of a file and of the one with the counts."""
+    path = path or MEASURED
+    content, counts = parsed(path), parsed(counts_file(path))
+    times = [
+        Time(**dict(zip(SHARED, block["of"], strict=True)), **dict(zip(OWN, row, strict=True)))
+        for block in content["times"]
+        for row in block["rows"]
+    ]
     left = {tuple(row[:-1]): row[-1] for row in content["left"]}
     runs = content["runs"]
     stored = {(*time.key, machine_of(runs[time.run], time.device)): time for time in times}
-    return Record(runs, content["graphs"], stored, left, content["counters"], content["levels"])
+    return Record(runs, content["graphs"], stored, left, counts["counters"], counts["levels"])
 
 
-def text_of(record: Record) -> str:
-    """Return the record as JSON with a line per row, so that a change is one line."""
-    times = [time for _, time in sorted(record.stored.items())]
-    names = [each.name for each in fields(Time)]
-    content: dict[str, Any] = {
+def texts_of(record: Record, path: Path) -> dict[Path, str]:
+    """Return the texts of both files."""
+    blocks: dict[tuple, list[list]] = {}
+    for _, time in sorted(record.stored.items()):
+        of_block = tuple(getattr(time, name) for name in SHARED)
+        blocks.setdefault(of_block, []).append([short(getattr(time, name)) for name in OWN])
+    content = {
         "runs": record.runs,
         "graphs": record.graphs,
-        "times": [[getattr(time, name) for name in names] for time in times],
+        "times": [{"of": list(of_block), "rows": rows} for of_block, rows in blocks.items()],
         "left": [[*key, why] for key, why in sorted(record.left.items())],
-        "counters": record.counters,
-        "levels": record.levels,
     }
-    content["digest"] = digest_of(json.loads(json.dumps(content)))
+    counts = {"counters": record.counters, "levels": record.levels}
+    return {path: as_text(content), counts_file(path): as_text(counts)}
+
+
+def as_text(content: dict) -> str:
+    """Return JSON with a line per row and per entry, so that a change is one line, and a digest."""
     parts = []
     for name, value in content.items():
-        if isinstance(value, list):
-            lines = ",\n  ".join(json.dumps(each, separators=(",", ":")) for each in value)
-            parts.append(f' "{name}": [\n  {lines}\n ]' if value else f' "{name}": []')
-        elif isinstance(value, dict):
-            lines = ",\n  ".join(
-                f"{json.dumps(key)}: {json.dumps(each, separators=(',', ':'))}" for key, each in value.items()
-            )
-            parts.append(f' "{name}": {{\n  {lines}\n }}')
+        if isinstance(value, dict):
+            lines = [f"{json.dumps(key)}:{compact(each)}" for key, each in value.items()]
         else:
-            parts.append(f' "{name}": {json.dumps(value)}')
-    return "{\n" + ",\n".join(parts) + "\n}\n"
+            lines = [compact(each) for each in value]
+        begin, end = "{}" if isinstance(value, dict) else "[]"
+        joined = ",\n  ".join(lines)
+        if name == "times":
+            joined = joined.replace("],[", "],\n  [")
+        parts.append(f' "{name}": {begin}\n  {joined}\n {end}')
+    digest = digest_of(json.loads(json.dumps(content)))
+    return "{\n" + ",\n".join([*parts, f' "digest": "{digest}"']) + "\n}\n"
+
+
+def compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def short(value: Any) -> Any:
+    """Return a whole number without its decimal point, and others as they are."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def lines_of(path: Path) -> list[dict]:
@@ -244,7 +277,10 @@ def added(record: Record, lines: list[dict]) -> Record:
             key = tuple(line[name] for name in KEY)
             left[key] = line.get("why") or line["message"]
             stored.pop((*key, machine_of(runs[run], line["device"])), None)
-    return without_unused_runs(Record(runs, graphs, stored, left, counters, levels))
+    whole = Record(runs, graphs, stored, left, counters, levels)
+    # Times from before the spread was recorded are kept only while there is nothing newer to compare.
+    kept = {key: time for key, time in stored.items() if time.spread is not None or time.key in whole.times}
+    return without_unused_runs(Record(runs, graphs, kept, left, counters, levels))
 
 
 def identity(entry: dict) -> tuple:

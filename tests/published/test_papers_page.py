@@ -49,12 +49,16 @@ def test_the_pages_are_those_of_the_record():
 
 
 def test_a_record_that_something_else_changed_is_refused(tmp_path):
-    text = record.MEASURED.read_text()
-    renamed = text.replace('"many_blocks"', '"source_per_block"')
-    assert renamed != text
-    (tmp_path / "measured.json").write_text(renamed)
-    with pytest.raises(record.MalformedError, match="was changed by something other than"):
-        record.read(tmp_path / "measured.json")
+    place = tmp_path / "measured.json"
+    for path, text in record.texts_of(wins.papers_record(), place).items():
+        path.write_text(text)
+    assert record.read(place).times == wins.papers_record().times
+    counts = record.counts_file(place)
+    renamed = counts.read_text().replace('"many_blocks"', '"source_per_block"')
+    assert renamed != counts.read_text()
+    counts.write_text(renamed)
+    with pytest.raises(record.MalformedError, match=r"measured_counts\.json was changed by something other than"):
+        record.read(place)
 
 
 def test_counters_in_the_record_have_the_names_that_the_strategies_give():
@@ -73,7 +77,8 @@ def test_a_newer_time_replaces_an_older_one_and_the_record_reads_as_it_was_writt
     newer = added(found, [RUN | {"commit": "fedcba"}, line("g", "bfs_4k", median=1.0)])
     assert newer.time("g", "bfs_4k").median == 1.0
     assert [run["commit"] for run in newer.runs] == ["fedcba"]
-    (tmp_path / "measured.json").write_text(record.text_of(newer))
+    for path, text in record.texts_of(newer, tmp_path / "measured.json").items():
+        path.write_text(text)
     assert record.read(tmp_path / "measured.json").times == newer.times
 
 
@@ -96,6 +101,7 @@ def test_times_from_before_the_spread_was_recorded_are_not_mixed_with_newer_ones
     assert [time.median for time in both.times.values()] == [2.0]
     once = line("g", "fifo", median=9.0, spread=None, device="cpu", threads=1) | {"repeats": 1}
     assert len(added(both, [RUN, once]).times) == 2
+    assert len(both.stored) == 1
 
 
 def test_lines_that_are_no_lines_of_a_run_are_refused(tmp_path):

@@ -30,6 +30,7 @@ CANDIDATES = 3  # for each source
 CPU_SOURCES = 4  # of the sources, the first ones, that the CPU searches from
 FAST = 0.02  # seconds of a repeat; a setting that takes less is repeated more often
 SLOW = 4.0  # seconds of all repeats after which three are enough
+GRACE = 30.0  # seconds beyond those of the run for repeats of settings that are checked
 PROBES = (1 / 64, 1 / 16, 1 / 4)  # of the distance to the farthest vertex: searches that estimate the whole
 MIN_LEVELS = 32  # with fewer levels, no strategy spends most of its time on levels
 COUNTED_SOURCES = 2  # of the sources, the first ones, from which relaxations and duplicates are counted
@@ -392,6 +393,8 @@ def time_all(bench: Bench, work: Work, settings: list[Setting]) -> None:
     times: dict[tuple, list[float]] = {each.setting.key: [] for each in ready}
     most = max((wanted_repeats(each, bench) for each in ready), default=0)
     for repeat in range(most):
+        if repeat and bench.lines.spent() > bench.options.seconds + GRACE:
+            break
         in_turn = ready if repeat % 2 == 0 else ready[::-1]
         for each in in_turn:
             if repeat >= wanted_repeats(each, bench):

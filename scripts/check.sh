@@ -102,6 +102,7 @@ check "import contracts" "$VENV/bin/lint-imports"
 check "spelling" spelling
 check "CUDA format" cuda_format
 check "pyproject.toml" "$VENV/bin/validate-pyproject" pyproject.toml
+check "workflows" "$VENV/bin/zizmor" --offline --quiet --no-progress .github
 check "docs/guarantees.md is current" "$PYTHON" -m scripts.evidence check
 check "docs/testing.md is current" "$PYTHON" -m scripts.ci.surroundings check
 report_checks

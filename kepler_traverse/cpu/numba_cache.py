@@ -50,13 +50,15 @@ def _folders() -> list[Path]:
         for name in (
             "bfs",
             "bfs/multi_source",
-            "published/bfs",
-            "sssp",
-            "sssp/multi_source",
-            "published/sssp",
-            "cpu",
             "certificate",
+            "cpu",
+            "hierarchy",
+            "kinds",
             "networkx_backend",
+            "published/bfs",
+            "published/sssp",
+            "search",
+            "sssp",
         )
     ]
 

@@ -2,7 +2,7 @@
 // and the largest distance, the sums of distances and of reciprocals of positive ones, and edges. Also
 // histograms of distances.
 //
-// The number of vertices alone decides the order of a sum (kepler_traverse/kinds/distance_stats.py), so that
+// The number of vertices alone decides the order of a sum (kepler_traverse/search/distance_stats.py), so that
 // it has the same bits as on a CPU. A reduction block of REDUCTION_BLOCK values is summed by halves. The sums of
 // the blocks are summed in the same way, until one is left. Unreached vertices count as 0. A warp sums
 // one block: lane i holds the values i, i + 32, i + 64, ..., sums them in registers, and then the

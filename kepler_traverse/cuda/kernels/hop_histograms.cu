@@ -8,7 +8,7 @@
 //
 // The reciprocals are summed by halves in place, value i and value i + half, from the source's own
 // last level on. No other source of the group therefore affects the bits of a sum
-// (kepler_traverse/kinds/distance_stats.py).
+// (kepler_traverse/search/distance_stats.py).
 //
 // Compile-time constants:
 //   BLOCK             threads per block

@@ -61,7 +61,7 @@ def rule(mean: float, deviation: float, largest: int) -> Bfs4kKnobs:
     As published, ``k1`` grows with the mean and the deviation from 4 to 32; ``k2`` is for degrees beyond 2,048; ``k4`` is
     2 for low and uneven degrees and 0 for high ones; ``k5`` is 0 for high degrees. Measured on an H200: its shared memory
     holds eight times the frontier, so that a single block runs the whole of a search on a road network; there nothing is
-    gained by searching for edges. A compare-and-swap makes no duplicates, at about the cost of Hash64 (docs/papers.md).
+    gained by searching for edges. A compare-and-swap makes no duplicates, at about the cost of Hash64 (docs/published).
     """
     high = mean >= 16
     uneven = deviation > 2 * mean

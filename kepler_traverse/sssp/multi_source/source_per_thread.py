@@ -6,11 +6,14 @@ free.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..._arrays import as_distance
 from ...cpu import threads
-from ...search.strategy import MultiSourceOutcome, per_core, sources_per_worker
+from ...search.query import Query, TargetLists
+from ...search.strategy import MultiSourceOutcome, Shape, per_core, sources_per_worker
 from .. import cpu_steps
 from ..near_far_cpu import NEVER, State, count_rounds, new_state, pile_width, search
 
@@ -18,7 +21,7 @@ SOURCES_PER_CORE = 8  # of a group, so that cores end at about the same time
 group_size = per_core(SOURCES_PER_CORE)
 
 
-def memory(shape, query, group: int) -> int:
+def memory(shape: Shape, query: Query, group: int) -> int:
     """Bytes of a run: distances of a group, or of one search a core; three piles and two marks a core."""
     cores = threads.count()
     rows = group if query.output == "all" else cores
@@ -26,7 +29,7 @@ def memory(shape, query, group: int) -> int:
     return shape.n_vertices * (shape.weight * rows + (3 * shape.index + 5) * cores) + single
 
 
-def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
+def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, float]:  # noqa: ARG001  (all take a group)
     """Amounts of the terms of the cost: those of one search, over the cores."""
     per_worker = sources_per_worker(n_sources, machine.cores)
     edges = per_worker * shape.n_edges * shape.walked
@@ -41,7 +44,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     }
 
 
-def plan(graph, query, _group: int):
+def plan(graph: Any, query: Query, _group: int) -> Any:
     """Return ``traverse(sources)`` for several vertex numbers."""
     n, kind = graph.n_vertices, graph.weights.dtype
     cores = threads.max_threads()  # as many as there may ever be; what is never touched costs nothing
@@ -52,7 +55,7 @@ def plan(graph, query, _group: int):
     edges, width = (graph.offsets, graph.targets, graph.weights), pile_width(graph)
     counts_overflows = cpu_steps.may_overflow(graph) and query.limit is None
 
-    def traverse(sources, lists=None) -> MultiSourceOutcome:
+    def traverse(sources: Any, lists: TargetLists | None = None) -> MultiSourceOutcome:
         numbers = [int(source) for source in sources]
         k = len(numbers)
         is_kept = query.output == "all"  # else each thread has one array for all its searches

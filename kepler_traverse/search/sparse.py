@@ -173,16 +173,17 @@ class SparseDistances:
     def _kept(self, is_kept: np.ndarray) -> SparseDistances:
         return self._with_entries(make_offsets(is_kept)[self.offsets], is_kept)
 
+    @property
+    def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self.offsets, self.vertices, self.distance
+
     def stats(self, offsets: np.ndarray, limit: float | None, has_sums: bool = True) -> tuple[np.ndarray, ...]:
         """Return the columns of ``distance_stats.DistanceStats``, weighted distances in floats; sums may be 0."""
         k, kind = len(self), self.dtype
         counts, extremes, sums = np.empty((k, 2), np.int64), np.empty((k, 2), kind), np.zeros((2 * has_sums, k))
         bound = min(as_distance(np.inf if limit is None else limit, kind), np.finfo(kind).max)
-        self._run(
-            cpu.stats,
-            *(self.offsets, self.vertices, self.distance, self._on_host(offsets)),
-            *(self.n_vertices, bound, counts, extremes, sums),
-        )
+        results = counts, extremes, sums
+        self._run(cpu.stats, self._rows, self._on_host(offsets), self.n_vertices, bound, results)
         lowest, farthest = extremes.astype(np.float64).T
         total, harmonic = sums if has_sums else np.zeros((2, k))
         return counts[:, 0], lowest, farthest, total, harmonic, counts[:, 1]
@@ -193,9 +194,8 @@ class SparseDistances:
         """As ``cpu.opportunities.sums``."""
         exact = np.zeros((len(self), len(integers), bounds.size), np.int64)
         rounded = np.zeros((len(self), len(floats), bounds.size))
-        rows = self.offsets, self.vertices, self.distance
         wanted = lowest, bounds, integers, floats, decay, float(parameter)
-        self._run(cpu.sums_within, rows, wanted, self.n_vertices, exact, rounded)
+        self._run(cpu.sums_within, self._rows, wanted, self.n_vertices, exact, rounded)
         return exact, rounded
 
     def bins(self, limit: float | None, bins_per_unit: np.ndarray, before: np.ndarray, n_bins: int) -> np.ndarray:
@@ -213,7 +213,7 @@ class SparseDistances:
         for first in range(0, len(self), step):
             part = self[first : first + step]
             counts, edges = np.zeros((len(part), size), np.int64), np.zeros(len(part), np.int64)
-            part._run(cpu.levels, part.offsets, part.vertices, part.distance, offsets, size - 1, counts, edges)
+            part._run(cpu.levels, part._rows, offsets, size - 1, counts, edges)
             yield counts, edges
 
     def bitmap(self) -> np.ndarray:
@@ -248,7 +248,7 @@ class SparseDistances:
         def check_some(place: np.ndarray, part: slice, bounds: np.ndarray) -> np.ndarray:
             findings = np.zeros((5, 3), np.int64)
             rows = sources[part], bounds, self.vertices, self.distance, limits[part]
-            cpu.check(*edges, *rows, place, findings, self.predecessor)
+            cpu.check(edges, rows, place, findings, self.predecessor)
             return findings
 
         every = np.zeros((5, 3), np.int64)
@@ -267,7 +267,8 @@ class SparseDistances:
         edges = self._copy_edges(graph)
 
         def point_some(place: np.ndarray, part: slice, bounds: np.ndarray) -> int:
-            return cpu.point_back(*edges, sources[part], bounds, self.vertices, self.distance, place, predecessor)
+            rows = bounds, self.vertices, self.distance
+            return cpu.point_back(*edges, sources[part], rows, place, predecessor)
 
         if any(self._of_parts(point_some)):
             raise closed_cycle_error(self.dtype)

@@ -2,6 +2,9 @@
 
 With the environment variable KEPLER_PLUGINS=examples.dijkstra_plugin, ``strategy="scipy_dijkstra"`` and
 ``--strategy scipy_dijkstra`` take it.
+
+The module is looked for in the current folder, too: of a checkout as above; elsewhere copy this file there, and set
+KEPLER_PLUGINS=dijkstra_plugin.
 """
 
 from __future__ import annotations

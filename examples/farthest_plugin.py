@@ -2,6 +2,9 @@
 
 With the environment variable KEPLER_PLUGINS=examples.farthest_plugin, ``bfs_many(graph, sources, result="farthest",
 n_farthest=2)`` returns it, and the job writes it with ``--result farthest --n-farthest 2``.
+
+The module is looked for in the current folder, too: of a checkout as above; elsewhere copy this file there, and set
+KEPLER_PLUGINS=farthest_plugin.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kepler_traverse._arrays import is_reached, to_host
+from kepler_traverse._arrays import at_most, is_reached, to_host
 from kepler_traverse.errors import InputError
 from kepler_traverse.kinds.records import SourceRecords
 from kepler_traverse.kinds.result_kinds import KindOptions, ResultKind
@@ -37,7 +40,10 @@ def make_records(asked, traversals):
     limit, vertices, distances = asked.query.limit, [], []
     for traversal in traversals:
         distance = to_host(traversal.distance)
-        reached = np.flatnonzero(is_reached(distance) & (limit is None or distance <= limit))
+        is_near = is_reached(distance)
+        if limit is not None:
+            is_near &= at_most(distance, limit)
+        reached = np.flatnonzero(is_near)
         first = reached[np.lexsort((reached, -distance[reached]))][: asked.options.n_farthest]
         vertices.append(first)
         distances.append(as_returned_distance(asked.graph, distance[first]))

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
-from importlib import import_module
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+
+from ._uninterrupted import load
 
 Array = Any  # numpy.ndarray or cupy.ndarray: which one is read off the value, never configured
 
@@ -43,11 +44,11 @@ class _Deferred:
 
     def __getattr__(self, name: str) -> Any:
         try:
-            return getattr(import_module(self._name), name)
+            return getattr(load(self._name), name)
         except AttributeError:
             if name.startswith("_"):
                 raise
-            return import_module(f"{self._name}.{name}")
+            return load(f"{self._name}.{name}")
 
 
 pyarrow: Any = _Deferred("pyarrow")
@@ -119,6 +120,12 @@ def flatten_distances(distances: Array) -> tuple[Array, np.int64]:
     return xp.lib.stride_tricks.as_strided(distances, ((k - 1) * pitch + n,), (distances.itemsize,)), np.int64(pitch)
 
 
+def compute_mean(values: np.ndarray) -> float:
+    """Return the mean of numbers in host memory, 0 of none; infinite where float64 does not hold their sum."""
+    with np.errstate(over="ignore"):
+        return float(values.mean(dtype=np.float64)) if values.size else 0.0
+
+
 def extent(column: Array) -> tuple[int, int]:
     """Return the smallest and the largest of integers, at least one."""
     extents = [(int(values.min()), int(values.max())) for _, values in iter_slices(column)]
@@ -176,16 +183,30 @@ def is_negative(values: Array) -> Array:
     return values.view(f"i{values.itemsize}") < 0
 
 
-def as_distance(value: float, dtype: np.dtype) -> Any:
-    """Return a bound in the type of the distances it is compared with; beyond the type's range it is infinite.
+def as_distance(limit: float, dtype: np.dtype) -> Any:
+    """Return the largest distance of a type that a limit admits, a Python number or a scalar of NumPy.
 
-    Between two integers it is the lower one; beyond int64 it is the largest finite integer distance.
+    The limit is rounded down, so that a distance is within the limit as given where it is at most this one. A limit beyond
+    the type is infinite for floats; for integers it is the largest finite distance.
     """
-    if np.dtype(dtype).kind == "i":
-        largest = MAX_INTEGER - 1 if np.dtype(dtype).itemsize == 8 else np.iinfo(dtype).max
-        return np.dtype(dtype).type(largest if value >= largest else math.floor(value))
+    kind = np.dtype(dtype)
+    if isinstance(limit, np.generic):
+        limit = limit.item()  # Python compares its numbers by their values, NumPy rounds one of them first
+    if kind.kind == "i":
+        largest = MAX_INTEGER - 1 if kind.itemsize == 8 else np.iinfo(kind).max
+        return kind.type(largest if limit >= largest else math.floor(limit))
     with np.errstate(over="ignore"):
-        return np.dtype(dtype).type(value)
+        nearest = kind.type(limit)
+    if np.isfinite(nearest) and nearest.item() > limit:
+        return np.nextafter(nearest, kind.type(-np.inf))
+    return nearest
+
+
+def as_distances(limits: Iterable[float | None], dtype: np.dtype) -> np.ndarray:
+    """Return ``as_distance`` of each limit, as an array; None stands for no limit."""
+    given = list(limits)
+    bounds = {limit: as_distance(np.inf if limit is None else limit, dtype) for limit in set(given)}
+    return np.array([bounds[limit] for limit in given], dtype)
 
 
 def distances_to_keys(distance: Array) -> Array:

@@ -7,7 +7,7 @@ No value is guessed: what is not exactly what the argument means is refused.
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -15,15 +15,27 @@ import numpy as np
 
 from . import cuda
 from ._arrays import FLOAT64_EXACT, MAX_INTEGER, Array, extent, get_device, pyarrow, to_host
-from .errors import EdgeListError, InputError, KeplerError, UnknownVertexError, one_line, several
+from .errors import (
+    DeviceError,
+    EdgeListError,
+    InputError,
+    KeplerError,
+    UnknownVertexError,
+    one_line,
+    option_text,
+    several,
+)
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60
 _BOOLS = (bool, np.bool_)
+_NAMES_OF_IDS = ("src", "dst", "vertices", "only_vertices", "sources", "targets", "origins", "destinations")
 _FLOATS = (np.float16, np.float32, np.float64)
 _TEXTS = (str, bytes, bytearray)
+_OWN_TYPES = {int, float, str, bool, type(None)}
 _ENDS_AND_WEIGHTS = ("src", "dst", "weight")
-_STRINGS = "strings; convert them to numbers, or all ids of the graph to strings"
+_STRINGS = "strings; convert them to numbers"
+_STRINGS_OF_IDS = f"{_STRINGS}, or all ids of the graph to strings"
 _PANDAS_TYPES_OF_ARROW = ("ArrowDtype", "StringDtype")
 _COLUMN = "an array, a list, a range, a Series or a pyarrow array of numbers"
 
@@ -50,6 +62,28 @@ def instance(name: str, value: Any, kind: type, how: str) -> None:
 def is_integer(value: Any) -> bool:
     """Whether a value is an integer; to NumPy a time span is one, to Python True is one."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
+
+
+def plain(value: Any) -> Any:
+    """Return a scalar of NumPy or Arrow, or of a class derived from ``str`` or ``int``, as Python's own value.
+
+    ``np.str_`` and members of ``StrEnum`` and ``IntEnum`` become what they are equal to. Other values stay as they are.
+    """
+    if hasattr(value, "as_py"):
+        value = value.as_py()
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, np.generic) and is_integer(value):
+        return value.item()
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int.__int__(value)
+    return value
+
+
+def plain_list(values: Iterable[Any]) -> list[Any]:
+    """Return scalars as a list of Python's own values; see ``plain``."""
+    listed = list(values)
+    return listed if set(map(type, listed)) <= _OWN_TYPES else [plain(value) for value in listed]
 
 
 def is_flag(value: Any) -> bool:
@@ -87,8 +121,22 @@ def choice(name: str, value: Any, choices: Collection[str], error: type[KeplerEr
     return value
 
 
+def device(value: Any, known: Collection[str] = ("cpu", "cuda")) -> str:
+    """Return the name of a device; DeviceError for another one, and for one card of several."""
+    if isinstance(value, str) and value.startswith("cuda:"):
+        card = value.partition(":")[2][:20]
+        raise DeviceError(
+            f"{option_text('device', 'cuda')} is the first card that the process sees, and {describe(value)} names one; set "
+            f"CUDA_VISIBLE_DEVICES={card} in the environment before the process starts"
+        )
+    if not isinstance(value, str) or value not in known:
+        raise DeviceError(f"{option_text('device')}={describe(value)} is none of {', '.join(map(repr, known))}")
+    return value
+
+
 def whole(name: str, value: Any, least: int | None = 0) -> int:
     """Return an integer that is not too small; bool and float are refused."""
+    value = plain(value)
     if not is_integer(value):
         raise InputError(f"{name} must be a whole number, not {describe(value)}")
     if least is not None and value < least:
@@ -98,12 +146,17 @@ def whole(name: str, value: Any, least: int | None = 0) -> int:
 
 def real(name: str, value: Any) -> None:
     """Raise InputError unless a value is an integer or a float; bool is refused."""
-    if not (is_integer(value) or isinstance(value, (float, np.floating))):
+    if not _is_number(value):
         raise InputError(f"{name} must be a number, not {describe(value)}")
 
 
+def _is_number(value: Any) -> bool:
+    return is_integer(value) or isinstance(value, (float, np.floating))
+
+
 def limit(name: str, value: Any) -> int | float:
-    """Return a number of 0 or more, infinity included: integers stay integers."""
+    """Return a number of 0 or more, infinity included, as the equal number of Python: integers stay integers."""
+    value = plain(value)
     real(name, value)
     if not value >= 0:
         raise InputError(f"{name} must be 0 or more, not {describe(value)}")
@@ -125,7 +178,11 @@ def limits(name: str, value: Any, n_sources: int) -> list[int | float] | None:
     """
     if not hasattr(value, "__len__") or isinstance(value, (*_TEXTS, Mapping)) or getattr(value, "ndim", 1) != 1:
         return None
-    each = to_host(as_array(name, value)).tolist()
+    is_list = isinstance(value, (list, tuple))
+    each = list(map(plain, value)) if is_list else to_host(as_array(name, value)).tolist()
+    wrong = next((row for row, one in enumerate(each) if not _is_number(one)), None)
+    if wrong is not None:
+        raise InputError(f"{name} must hold numbers, not {describe(each[wrong])} (row {wrong})")
     size(name, each, n_sources, "one per source, or one number for all")
     return [limit(name, one) for one in each]
 
@@ -134,6 +191,8 @@ def list_paths(name: str, value: Any) -> list[str | PathLike[str]]:
     """Return a list of paths: of one path, or of several."""
     if isinstance(value, (str, PathLike)):
         value = [value]
+    if hasattr(value, "read"):
+        raise InputError(f"{name} must be a path or a list of paths, not an open file; give its path, as a string")
     try:
         paths = None if isinstance(value, (bytes, bytearray, Mapping)) or hasattr(value, "columns") else list(value)
     except TypeError:
@@ -156,6 +215,8 @@ def ids(name: str, value: Any) -> list[Any] | np.ndarray:
     """
     if isinstance(value, _TEXTS):
         raise UnknownVertexError(f"{name} must be a list of ids, not one string: give [{describe(value)}]")
+    if is_dask(value) and getattr(value, "ndim", 1) == 1:
+        value = value.compute()
     if isinstance(value, Mapping) or hasattr(value, "columns"):
         raise UnknownVertexError(f"{name} must be a list of ids, not {describe(value)}: give one column of it, or its keys")
     value = arrow(name, value)
@@ -164,7 +225,7 @@ def ids(name: str, value: Any) -> list[Any] | np.ndarray:
     if hasattr(value, "dtype"):
         return _array_of_ids(name, value)
     try:
-        return [i.item() if isinstance(i, np.str_) or (isinstance(i, np.generic) and is_integer(i)) else i for i in value]
+        return plain_list(value)
     except TypeError:
         advice = "" if value is None else f": give [{describe(value)}]"
         raise UnknownVertexError(f"{name} must be a list of ids, not {describe(value)}{advice}") from None
@@ -172,10 +233,12 @@ def ids(name: str, value: Any) -> list[Any] | np.ndarray:
 
 def is_one_id(value: Any) -> bool:
     """Whether a value is one vertex id, and no list of ids."""
+    value = plain(value)
     return isinstance(value, str) or is_integer(value)
 
 
 def _array_of_ids(name: str, value: Any) -> list[Any] | np.ndarray:
+    _refuse_missing(name, value)
     array = _without_mask(name, value, UnknownVertexError)
     array = _on_gpu(name, array).get() if get_device(array) == "cuda" else np.asarray(array)
     if array.ndim != 1:
@@ -185,6 +248,18 @@ def _array_of_ids(name: str, value: Any) -> list[Any] | np.ndarray:
     if array.dtype.kind in "OUT" or not array.size:
         return ids(name, array.tolist())
     raise UnknownVertexError(f"{name} must hold integers or strings, not {array.dtype}")
+
+
+def _refuse_missing(name: str, value: Any) -> None:
+    """Raise UnknownVertexError for a series that lacks values, which NumPy would have as floats."""
+    if not hasattr(value, "isna") or isinstance(value.dtype, np.dtype):
+        return
+    missing = np.flatnonzero(np.asarray(value.isna()))
+    if missing.size:
+        n_missing = several(missing.size, "value")
+        raise UnknownVertexError(
+            f"{name}: {n_missing} of {value.dtype} missing, the first at row {missing[0]}; drop these rows"
+        )
 
 
 def vertex_number(value: Any, n_vertices: int) -> int:
@@ -283,10 +358,13 @@ def as_array(name: str, value: Any) -> Array:
     where that holds each integer. EdgeListError or InputError for no column, or one with nulls, masked rows, or other things
     than numbers.
     """
-    if value is None or isinstance(value, (*_TEXTS, Mapping, *_BOOLS)) or hasattr(value, "columns"):
+    is_frame = hasattr(value, "columns") and getattr(value, "ndim", 2) > 1
+    if value is None or isinstance(value, (*_TEXTS, Mapping, *_BOOLS)) or is_frame:
         raise _refused(name, f"must be {_COLUMN}, not {describe(value)}")
     if get_device(value) == "cuda":
         array = _on_gpu(name, value)
+    elif is_dask(value):
+        array = _on_host(name, value.compute())
     elif isinstance(value, (list, tuple)) or (isinstance(value, Sequence) and not isinstance(value, memoryview)):
         array = _numbers_in(name, value)
     else:
@@ -296,11 +374,16 @@ def as_array(name: str, value: Any) -> Array:
     if array.dtype.kind == "O":
         array = _numbers_in(name, array.tolist())
     if array.dtype.kind in "UST":
-        raise _refused(name, f"must hold numbers, not {_STRINGS}")
+        raise _refused(name, f"must hold numbers, not {_strings_text(name)}")
     if array.dtype.kind not in "iuf":
         what = "vertex ids must be integers" if name in (*_ENDS_AND_WEIGHTS, "vertices") else "its values must be numbers"
         raise _refused(name, f": {'weights must be numbers' if name == 'weight' else what}, not {array.dtype}")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _strings_text(name: str) -> str:
+    """What to do about strings in a column of numbers: only ids may be strings as well."""
+    return _STRINGS_OF_IDS if name in _NAMES_OF_IDS else _STRINGS
 
 
 def size(name: str, values: Any, n: int, per: str) -> Any:
@@ -332,22 +415,47 @@ def numbers(
     return values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
 
 
-def columns(name: str, table: Any) -> dict[Any, Any] | None:
-    """Return the columns of a data frame, with its named index, of an Arrow table or of a mapping; None of anything else.
+def is_dask(value: Any) -> bool:
+    """Whether a value is a frame or a column of Dask, which is computed before it is read."""
+    return hasattr(type(value), "npartitions") and hasattr(type(value), "compute")
 
-    Raises InputError: two columns have the same name.
+
+def columns(name: str, table: Any) -> dict[Any, Any] | None:
+    """Return the columns of a table by name; None of what is no table. The index of a data frame is none of them.
+
+    A table is a mapping, a data frame of any library, a table of Arrow or what converts to one, or a structured array.
+
+    Raises InputError: two columns have the same name, or the table cannot be read.
     """
     if isinstance(table, Mapping):
         return dict(table)
+    if isinstance(table, np.ndarray):
+        return None if table.dtype.names is None else {each: table[each] for each in table.dtype.names}
+    if is_dask(table):
+        table = table.compute()
+    table = _as_arrow_table(name, table)
     if not hasattr(table, "columns") and not hasattr(table, "column_names"):
         return None
-    index = getattr(getattr(table, "index", None), "name", None)
-    if index is not None and index not in table.columns:
-        table = table.reset_index()
     names = list(table.column_names if hasattr(table, "column_names") else table.columns)
     if len(set(names)) < len(names):
         raise InputError(f"{name}: two columns have the same name; rename one")
     return {each: table[each] for each in names}
+
+
+def _as_arrow_table(name: str, table: Any) -> Any:
+    """Return a table that has no columns to take by name, such as a relation of DuckDB, as one of Arrow."""
+    if hasattr(table, "iloc") or hasattr(table, "column_names") or hasattr(table, "dtype"):
+        return table
+    if hasattr(type(table), "lazy") and hasattr(type(table), "collect_schema"):  # of polars
+        return table.collect() if hasattr(type(table), "collect") else table
+    try:
+        if hasattr(table, "__arrow_c_stream__") and not hasattr(table, "to_pylist"):
+            return pyarrow.table(table)
+        if hasattr(table, "__dataframe__"):
+            return pyarrow.interchange.from_dataframe(table)
+    except Exception as error:  # of the library that owns the table
+        raise InputError(f"{name} cannot be read as a table ({one_line(error)})") from None
+    return table
 
 
 def _refused(name: str, message: str) -> InputError:
@@ -405,10 +513,10 @@ def _numbers_in(name: str, values: Sequence[Any]) -> np.ndarray:
         return np.arange(values.start, values.stop, values.step, dtype=np.int64)
     types = set(map(type, values))
     if not types <= {int, float}:
-        values = [v.item() if isinstance(v, _FLOATS) or (isinstance(v, np.generic) and is_integer(v)) else v for v in values]
+        values = [v.item() if isinstance(v, _FLOATS) else plain(v) for v in values]
         row = next((i for i, v in enumerate(values) if type(v) is not int and type(v) is not float), None)
         if row is not None:
-            what = _STRINGS if isinstance(values[row], str) else ""
+            what = _strings_text(name) if isinstance(values[row], str) else ""
             raise _refused(name, f"must hold numbers, not {what or describe(values[row])} (row {row})")
         types = set(map(type, values))
     if float not in types:

@@ -12,6 +12,7 @@ import numpy as np
 from . import arguments
 from ._arrays import arrow_compute as compute
 from ._arrays import index_dtype, pyarrow, to_host
+from ._uninterrupted import load
 from .errors import InputError
 from .graph import Graph
 from .graph.build import graph_from_numbers
@@ -200,6 +201,7 @@ def to_scipy(graph: Graph) -> Any:
     zero is an explicit zero, which SciPy's ``csgraph`` takes for an edge. Self-loops of negative weight are entries of
     the diagonal. The matrix is a copy: changing it does not change the graph.
     """
+    load("scipy.sparse")
     import scipy.sparse
 
     _require_graph(graph)

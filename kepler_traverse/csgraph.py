@@ -53,6 +53,7 @@ __all__ = [
 ]
 
 _NEGATIVE = "csgraph has negative weights: dijkstra is not made for these; take johnson or bellman_ford"
+_FLAGS = {"return_predecessors", "unweighted", "min_only"}
 _METHODS = ("auto", "FW", "D", "BF", "J")
 
 
@@ -232,7 +233,7 @@ def johnson(
     array([0., 2., 1.])
     """
     given = {"indices": indices, "return_predecessors": return_predecessors, "unweighted": unweighted}
-    if unweighted:
+    if _truth("unweighted", unweighted):
         return dijkstra(csgraph, directed, **given)
     matrix = _to_matrix(csgraph, directed)
     return _searched_or_by_scipy(scipy_csgraph.johnson, csgraph, matrix, directed, refuses_cycles=True, **given)
@@ -293,10 +294,10 @@ def shortest_path(
         return scipy_csgraph.floyd_warshall(
             # In a form that SciPy's function takes, which not all of its formats are.
             as_csr(csgraph, directed=True) if hasattr(csgraph, "tocsr") else np.asanyarray(csgraph),
-            directed,
-            return_predecessors=return_predecessors,
-            unweighted=unweighted,
-            overwrite=overwrite,
+            _truth("directed", directed),
+            return_predecessors=_truth("return_predecessors", return_predecessors),
+            unweighted=_truth("unweighted", unweighted),
+            overwrite=_truth("overwrite", overwrite),
         )
     function = {"D": dijkstra, "BF": bellman_ford, "J": johnson}[method]
     return function(csgraph, directed, indices, return_predecessors, unweighted)
@@ -333,6 +334,7 @@ def breadth_first_order(csgraph: Any, i_start: int, directed: bool = True, retur
     >>> csgraph.breadth_first_order([[0, 1, 1], [0, 0, 1], [0, 0, 0]], 0)
     (array([0, 1, 2], dtype=int32), array([-9999,     0,     0], dtype=int32))
     """
+    has_predecessors = _truth("return_predecessors", return_predecessors)
     matrix = _to_matrix(csgraph, directed)
     if matrix is None:
         rows = [(to_host(csgraph.offsets), to_host(csgraph.targets))]
@@ -348,7 +350,7 @@ def breadth_first_order(csgraph: Any, i_start: int, directed: bool = True, retur
     if not arguments.is_integer(i_start) or not 0 <= i_start < n:
         raise InputError(f"i_start must be a vertex from 0 to {n - 1}, not {arguments.describe(i_start)}")
     order, predecessor = visit_in_order(rows, int(i_start))
-    return (order, predecessor) if return_predecessors else order
+    return (order, predecessor) if has_predecessors else order
 
 
 def breadth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> Any:
@@ -383,11 +385,19 @@ def breadth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> Any
     return scipy_csgraph.reconstruct_path(csgraph, predecessors, directed)
 
 
+def _truth(name: str, value: Any) -> bool:
+    """Return whether a value counts as true, as to SciPy: 1 does, and so does any text."""
+    try:
+        return bool(value)
+    except Exception:
+        raise InputError(f"{name} must be True or False, not {arguments.describe(value)}") from None
+
+
 def _to_matrix(csgraph: Any, directed: bool) -> Any:
     """The CSR matrix of the argument of a public function; None if it is a Graph."""
     if not isinstance(csgraph, Graph):
-        return as_csr(csgraph, directed)
-    if csgraph.directed and not directed:
+        return as_csr(csgraph, _truth("directed", directed))
+    if csgraph.directed and not _truth("directed", directed):
         raise InputError("csgraph is a directed Graph, and directed=False was given; build it by from_matrix(..., False)")
     return None
 
@@ -400,6 +410,8 @@ def _searched_or_by_scipy(
     function: Any, csgraph: Any, matrix: Any, directed: bool, refuses_cycles: bool = False, **given: Any
 ) -> Any:
     """Return the distances of a search, or those of SciPy's function where only its own loops give its results."""
+    directed = _truth("directed", directed)
+    given |= {name: _truth(name, given[name]) for name in given.keys() & _FLAGS}
     # No sum of this library holds minus infinity.
     has_infinite_gains = matrix is not None and not given["unweighted"] and np.isneginf(matrix.data).any()
     if not math.isnan(given.get("limit", 0)) and not has_infinite_gains:
@@ -466,6 +478,8 @@ def _from_each(
     for group in plan.iter_groups(distinct):
         here = slice(at, at + len(group))
         at += len(group)
+        if limit is not None and graph.has_negative_weights and not unweighted:  # such a search goes beyond its limit
+            group = group.within([limit] * len(group))
         rows, distance = first_rows[here], to_host(group.distance)
         write_distances(distance, unreached_value(distance.dtype), rows, distances)
         if from_distances:

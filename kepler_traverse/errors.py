@@ -9,7 +9,7 @@ Messages name options by ``option_text``, in the words of the surface that the c
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -51,8 +51,25 @@ def one_line(error: object, most: int = 200) -> str:
     return " ".join(str(error).split())[:most]
 
 
-# Beyond the bucket and the path: a query, or a user's name or password. In addresses of Azure, @ follows a container.
-_SECRETS = re.compile(r"[a-z][a-z0-9+.-]*://(.*[?#]|[^/]*:[^/]*@|(?<!abfs://)(?<!abfss://)[^/]*@)", re.IGNORECASE)
+def listed(names: Iterable[object], most: int = 10) -> str:
+    """Return the first of some names for a message, each in quotes, and how many more there are."""
+    every = list(names)
+    shown = ", ".join(repr(name if len(str(name)) <= 60 else f"{str(name)[:57]}...") for name in every[:most])
+    return shown if len(every) <= most else f"{shown} and {len(every) - most:,} more"
+
+
+_LONG_WORD = re.compile(r"[^\s/]{200,}")
+
+
+def shortened(message: str) -> str:
+    """Return a message that fits on a screen, whatever value it shows: long words end early, and the middle is left out."""
+    message = _LONG_WORD.sub(lambda word: f"{word[0][:90]}...", message)
+    return message if len(message) <= 1000 else f"{message[:700]} ... {message[-250:]}"
+
+
+# Beyond the bucket and the path: a query, or a user's name or password, also where a slash is missing. In addresses of
+# Azure, @ follows a container.
+_SECRETS = re.compile(r"[a-z][a-z0-9+.-]*:/{1,2}(?!/)(.*[?#]|[^/]*:[^/]*@|(?<!abfs://)(?<!abfss://)[^/]*@)", re.IGNORECASE)
 # In a message, where an address may be cut short, or have one slash as a path. A password may hold a slash.
 _USER = re.compile(r"\b([a-z][a-z0-9+.-]*:/{1,2})([^\s'\"]*:[^\s'\"]*@|(?<!abfs://)(?<!abfss://)[^\s'\"/]*@)", re.IGNORECASE)
 _SIGNATURE = re.compile(
@@ -81,7 +98,10 @@ def several(number: int, noun: str) -> str:
 
 
 class KeplerError(Exception):
-    """Base of every error raised on purpose."""
+    """Base of every error raised on purpose. Its text fits on a screen."""
+
+    def __str__(self) -> str:
+        return shortened(super().__str__())
 
 
 class InputError(KeplerError, ValueError):
@@ -104,7 +124,11 @@ class EdgeListError(InputError):
         self.message, self.row, self.column = message, row, column
 
     def __str__(self) -> str:
-        return self.message
+        return shortened(self.message)
+
+
+class EdgeListWarning(UserWarning):
+    """An edge list was read as it is, and something in it may have been meant otherwise: ``graph.report.hints``."""
 
 
 class UnknownVertexError(InputError):
@@ -148,7 +172,7 @@ class NegativeCycleError(KeplerError, ArithmeticError):
 
     def __str__(self) -> str:
         shown = " -> ".join(str(vertex) for vertex in [*self.cycle[:20], *(["..."] if len(self.cycle) > 20 else [])])
-        return (
+        return shortened(
             f"negative cycle of {len(self.cycle)} vertices and weight {self.weight:g}: {shown} -> {self.cycle[0]}; "
             "shortest distances do not exist. Remove or raise a weight on it, or start where it cannot be reached."
         )

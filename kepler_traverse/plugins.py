@@ -6,7 +6,8 @@ names; ``auto`` chooses among the library's own strategies. Plug-ins are
 
 - those of ``BUILT_IN``,
 - installed packages with an entry point of the group ``kepler_traverse.plugins`` that names such a module,
-- modules whose names stand in the environment variable ``KEPLER_PLUGINS``, separated by commas.
+- modules whose names stand in the environment variable ``KEPLER_PLUGINS``, separated by commas. They are also looked for in
+  the current folder, which is no place of modules for a program that was installed.
 
 Worker processes that a job starts take over its environment. On a cluster of its own, each host needs the plug-ins, too.
 """
@@ -15,13 +16,14 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import TypeVar
 
-from .errors import InputError
-from .kinds.result_kinds import OWN_MODULES, RESULT_KINDS
+from .errors import InputError, one_line
+from .kinds.result_kinds import OWN_MODULES, RESULT_KINDS, ResultKind
 from .search.strategy import BaseStrategy
 
 BUILT_IN = ("kepler_traverse.published", *OWN_MODULES)
@@ -43,16 +45,42 @@ def _modules(named: str) -> tuple[ModuleType, ...]:
     from importlib import metadata  # takes longer to import than most of the library
 
     installed = sorted(each.value for each in metadata.entry_points(group=GROUP))
+    wanted = list(filter(None, map(str.strip, named.split(","))))
     imported = []
-    for name in dict.fromkeys((*BUILT_IN, *installed, *filter(None, map(str.strip, named.split(","))))):
-        try:
-            imported.append(import_module(name))
-        except ImportError as error:
-            raise InputError(f"the plug-in {name!r} cannot be imported: {error}; see {VARIABLE}") from error
-        for kind in getattr(imported[-1], "KINDS", ()):
+    for name in dict.fromkeys((*BUILT_IN, *installed, *wanted)):
+        imported.append(_imported(name, is_named=name in wanted))
+        for kind in _kinds_in(imported[-1]):
             if RESULT_KINDS.setdefault(kind.name, kind) is not kind:
                 raise InputError(f"the plug-in {name!r} has a result kind {kind.name!r}, and there is one; rename it")
     return tuple(imported)
+
+
+def _imported(name: str, is_named: bool) -> ModuleType:
+    """Import a plug-in; InputError if it cannot be imported, whatever it raises."""
+    try:
+        if is_named and not _is_found(name):
+            sys.path.append(os.getcwd())
+        return import_module(name)
+    except (Exception, SystemExit) as error:
+        why = f"{type(error).__name__}: {one_line(error)}" if not isinstance(error, ImportError) else one_line(error)
+        where = f"see {VARIABLE}" if is_named else f"an installed package names it by an entry point of {GROUP}"
+        raise InputError(f"the plug-in {name[:100]!r} cannot be imported: {why}; {where}") from error
+
+
+def _is_found(name: str) -> bool:
+    """Whether the package of a module is where Python looks for modules, without the current folder."""
+    from importlib import util
+
+    return util.find_spec(name.partition(".")[0]) is not None
+
+
+def _kinds_in(module: ModuleType) -> tuple[ResultKind, ...]:
+    kinds = getattr(module, "KINDS", ())
+    if not isinstance(kinds, tuple | list) or not all(isinstance(kind, ResultKind) for kind in kinds):
+        raise InputError(
+            f"the plug-in {module.__name__!r}: KINDS is no tuple of ResultKind, but {one_line(repr(kinds), 100)}"
+        )
+    return tuple(kinds)
 
 
 def find_kind(name: object) -> None:

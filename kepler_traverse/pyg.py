@@ -13,7 +13,7 @@ import numpy as np
 from . import arguments, cuda
 from ._arrays import Array, index_dtype, to_host, unreached_value
 from .bfs import bfs_many
-from .errors import DeviceError, InputError, PrecisionError, UnknownVertexError
+from .errors import DeviceError, InputError, PrecisionError, UnknownVertexError, listed
 from .graph import Graph
 from .graph.build import graph_from_numbers
 from .sssp import sssp_many
@@ -263,7 +263,7 @@ def _check_weights(data: Any, name: str, edge_index: Any) -> Any:
 
     weight = getattr(data, name, None)
     if not isinstance(weight, torch.Tensor):
-        raise InputError(f"data has no edge attribute {name!r}; its attributes are {', '.join(map(repr, data.keys()))}")
+        raise InputError(f"data has no edge attribute {name!r}; its attributes are {listed(data.keys())}")
     if tuple(weight.shape) not in ((n_edges,), (n_edges, 1)):
         raise InputError(
             f"{name} must have shape ({n_edges},) or ({n_edges}, 1), not {tuple(weight.shape)}; make one column of it an "

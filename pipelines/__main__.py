@@ -7,9 +7,11 @@ from importlib import import_module
 
 from kepler_traverse import __version__
 
+from .cli import signals
 from .cli.terminal import say, show
 
 EXIT_USAGE = 2
+_WATCHED = ("batch_sources",)  # modules whose two processes divide the signals between them
 # For each command its module in this package, the function that returns the exit code, and what it does.
 COMMANDS = {
     "run": ("batch_sources", "program", "search from many sources; results, manifest and report go into a folder"),
@@ -40,7 +42,11 @@ def main() -> int:
     module, function, _ = COMMANDS[command]
     # Usage and messages name the program as it was typed: see called_as in pipelines/cli/terminal.py.
     sys.argv = [f"kepler-traverse {command}", *(["--plan"] if command == "plan" else []), *words]
-    return int(getattr(import_module(f".{module}", __package__), function)())
+
+    def program() -> int:
+        return int(getattr(import_module(f".{module}", __package__), function)())
+
+    return program() if module in _WATCHED else signals.run_heeding(program)
 
 
 if __name__ == "__main__":

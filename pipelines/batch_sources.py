@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
+import errno
+import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from .cli import steps, supervisor
-from .cli.options import OPTIONS, Once, OnceParser, UsageError, flag_text, parse_flags, parser
+from .cli.options import OPTIONS, Once, OnceParser, UsageError, flag_text, options_in, parse_flags, parser, to_resume
 from .cli.supervisor import UNWATCHED, Supervision
-from .cli.terminal import called_as, log_said, say
-from .output.schemas import OUTPUT_SCHEMAS
+from .cli.terminal import called_as, log_said, pasted, say
+from .output.schemas import OUTPUT_SCHEMAS, refuse_broken_plugins
 
 # Modules that the extra ``job`` installs, and Dask's own that they import.
 _OF_EXTRA_JOB = {
@@ -44,11 +45,16 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
     """
     argv = sys.argv[1:] if argv is None else argv
     try:
-        if "-h" in argv or "--help" in argv:
-            parser(next((word for word in argv if word in OUTPUT_SCHEMAS), None)).print_help()
+        options = options_in(argv)
+        if "-h" in options or "--help" in options:
+            kind = next((word for word in argv if word in OUTPUT_SCHEMAS), None)
+            if kind is None and not argv[0].startswith("-"):  # perhaps of a plug-in that cannot be imported
+                refuse_broken_plugins()
+            parser(kind).print_help()
             return 0
+        refuse_broken_plugins()
         flags, config = parse_flags(argv)
-        if supervision.is_watched and "--plan" not in argv:
+        if supervision.is_watched and "--plan" not in options:
             steps.show()
             steps.begin("starting")
         # Only now, so that --help and a misspelt flag are answered at once.
@@ -56,12 +62,13 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
 
         settings = merge_settings(flags, config)
         from kepler_traverse.errors import options_spelled
+        from kepler_traverse.runtime.object_stores import WAITS
 
         from .run import driver
 
-        words = [word for word in argv if word != "--resume"]
+        WAITS.tell_by(say)
         with options_spelled(flag_text), log_said(settings.verbose):
-            resume_command = f"{called_as('batch_sources')} {shlex.join(words)} --resume"
+            resume_command = f"{called_as('batch_sources')} {pasted(to_resume(argv))}"
             return driver.run(settings, resume_command, supervision)
     except KeyboardInterrupt as interrupt:
         say(str(interrupt) or "interrupted before anything was written")
@@ -70,7 +77,7 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
         errors = sys.modules.get(f"{__package__}.scheduling.errors")  # no error of it without the module
         if supervision.is_watched and errors is not None and isinstance(error, errors.ProcessUnusableError):
             return supervisor.EXIT_UNUSABLE
-        return report_error(error, debug="--debug" in argv)
+        return report_error(error, debug="--debug" in options_in(argv))
 
 
 def run_program(
@@ -82,10 +89,14 @@ def run_program(
     """
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        if "-h" in words or "--help" in words:
+        if {"-h", "--help"} & set(options_in(words)):
             parser().print_help()
             return 0
+        refuse_broken_plugins()
         given = parser().parse_args(words)
+        from kepler_traverse.runtime.object_stores import WAITS
+
+        WAITS.tell_by(say)
         if hasattr(given, "edges"):
             from .cli.settings import refuse_secrets
 
@@ -95,7 +106,7 @@ def run_program(
         say(interrupted)
         return EXIT_INTERRUPTED
     except Exception as error:
-        return report_error(error, debug="--debug" in words)
+        return report_error(error, debug="--debug" in options_in(words))
 
 
 def add_tables(program: OnceParser) -> None:
@@ -108,11 +119,12 @@ def add_tables(program: OnceParser) -> None:
 
 def moved_tables(given: Any) -> dict[str, str]:
     """Return the paths of the tables that a command line names, by their settings; refuse addresses with secrets."""
-    from .cli.settings import refuse_secrets
+    from .cli.settings import refuse_half_addresses, refuse_secrets
 
     tables = {key: getattr(given, key) for key in _GIVEN_TABLES if hasattr(given, key)}
     for key, path in tables.items():
         refuse_secrets(f"--{key}", path)
+        refuse_half_addresses(f"--{key}", path)
     return tables
 
 
@@ -131,13 +143,31 @@ def report_error(error: Exception, debug: bool) -> int:
         elif isinstance(error, NegativeCycleError):
             code = EXIT_NEGATIVE_CYCLE
         message = str(error)
+        disk = _fault_of_disk(error)
+        if disk:
+            code, message = EXIT_USAGE, disk
         missing = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
         if missing in _OF_EXTRA_JOB:
             message = f"the job needs {missing}, which is not installed: pip install 'kepler-traverse[job]'"
-        elif not isinstance(error, KeplerError):
+        elif not (disk or isinstance(error, KeplerError)):
             message = f"unexpected {type(error).__name__}: {error}; --debug shows where it comes from"
     say(without_secrets(f"error: {message}"))
     return code
+
+
+def _fault_of_disk(error: Exception) -> str:
+    """Describe an error of the system that the user can correct, ``""`` for others: a folder is gone, full or read-only."""
+    if not isinstance(error, OSError):
+        return ""
+    if isinstance(error, FileNotFoundError):
+        try:
+            os.getcwd()
+        except FileNotFoundError:
+            return "the current folder does not exist any more; change to another one"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+        where = error.filename or "a folder of the run: --output, --graph-cache, TMPDIR or NUMBA_CACHE_DIR"
+        return f"{where}: a file cannot be written there: {error.strerror}; free space, or take another folder"
+    return ""
 
 
 if __name__ == "__main__":

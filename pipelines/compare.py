@@ -16,6 +16,7 @@ from kepler_traverse.errors import several
 from kepler_traverse.graph import Graph
 
 from .batch_sources import run_program
+from .cli import signals
 from .cli.options import (
     KINDS,
     OPTIONS,
@@ -130,15 +131,15 @@ def _graph(settings: Settings, hash_weights: bool) -> Any:
 
     from kepler_traverse._arrays import namespace, to_host
     from kepler_traverse.errors import InputError
-    from kepler_traverse.graph.read import read_graph
 
     from .comparison import hashed_weights
+    from .run.reading import read_and_say
 
     options = read_options(settings)
     if settings.algorithm == "bfs":
         options["weight_column"] = None
     options["weighted"] &= not hash_weights
-    graph: Any = read_graph(settings.edges, device=settings.device, **options)
+    graph: Any = read_and_say(settings.edges, device=settings.device, **options)
     if settings.algorithm == "bfs":
         return graph
     xp = namespace(graph.offsets)
@@ -248,4 +249,4 @@ def _table(facts: dict[str, Any]) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(signals.run_heeding(main))

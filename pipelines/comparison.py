@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from kepler_traverse._arrays import FLOAT32_EXACT, UNREACHED, is_hops, namespace
 from kepler_traverse.errors import DeviceError, InputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.graph.storage import load_graph, save_graph
+from kepler_traverse.runtime.scratch import temporary_folder
 from kepler_traverse.search.plan import Plan
 
 from .cli.terminal import show
@@ -169,7 +169,7 @@ def peak_memory(graph: Graph, algorithm: str, strategy: str, sources: Any) -> di
     """Return the peak resident bytes of one process per library; both map the same stored graph first."""
     first = ",".join(str(source) for source in sources[:_SOURCES])
     peaks = {}
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         save_graph(graph, Path(folder) / "graph")
         for side in ("ours", "peer"):
             command = [sys.executable, "-m", __name__, f"{folder}/graph", side, algorithm, strategy, first]

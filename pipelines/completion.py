@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping
 from importlib import import_module
 
+from .batch_sources import run_program
 from .cli.terminal import called_as, say, show
 
 _EPILOG = """\
@@ -30,7 +30,10 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    shell = parser().parse_args(sys.argv[1:] if argv is None else argv).shell
+    return run_program(parser, _complete, argv)
+
+
+def _complete(given: argparse.Namespace) -> int:
     try:
         import shtab
     except ModuleNotFoundError:
@@ -38,7 +41,7 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     from .__main__ import COMMANDS
 
-    show(*shtab.complete(whole(COMMANDS, shtab.FILE, shtab.DIRECTORY), shell).splitlines())
+    show(*shtab.complete(whole(COMMANDS, shtab.FILE, shtab.DIRECTORY), given.shell).splitlines())
     return 0
 
 

@@ -9,15 +9,16 @@ import argparse
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
 
+from .cli import signals
 from .cli.terminal import show
 
 OLDEST_PYTHON = (3, 11)
-GPU_EXTRA = "pip install 'kepler-traverse[cuda13]', or for cuGraph and dask-cudf 'kepler-traverse[mg]'"
 # CUDA 13 needs a driver of the 580 series or newer.
 OLDEST_DRIVER = 580
 
@@ -69,6 +70,21 @@ print(f'{cupy.__version__}, CUDA {version // 1000}.{version % 1000 // 10}, {cupy
 }
 
 
+EXTRAS = {  # what each extra is for, and the modules that it installs
+    "cloud": ("object stores", ("obstore",)),
+    "tables": ("finish --table", ("deltalake", "pyiceberg")),
+    "geo": ("hulls of isochrones", ("shapely",)),
+    "plot": ("maps", ("matplotlib",)),
+    "osm": ("OpenStreetMap", ("osmium",)),
+    "networkx": ("backend of NetworkX", ("networkx",)),
+    "torch": ("PyTorch", ("torch", "torch_geometric")),
+}
+_MISSING = re.compile(
+    r"(ModuleNotFoundError: No module named '(?P<module>[\w.]+)'|PackageNotFoundError: (.* )?(?P<package>\S+))$"
+)
+_CLASS = re.compile(r"^([A-Za-z_]\w*\.)*[A-Za-z_]\w*(Error|Exception|Exit|Warning|Interrupt)(: |$)")
+
+
 @dataclass(frozen=True)
 class Finding:
     """One row of the table. ``needed`` states whether the job on the CPU depends on it."""
@@ -81,7 +97,7 @@ class Finding:
 
 
 def probe(name: str, code: str, advice: str, needed: bool = False) -> Finding:
-    """Run code in another Python and return its last line of output, or the last line of its error."""
+    """Run code in another Python and return its last line of output, or in words why it fails."""
     try:
         done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=180)
     except subprocess.TimeoutExpired:
@@ -89,7 +105,15 @@ def probe(name: str, code: str, advice: str, needed: bool = False) -> Finding:
     works = done.returncode == 0
     lines = (done.stdout if works else done.stderr).strip().splitlines()
     detail = lines[-1] if lines else f"ended with code {done.returncode}"
-    return Finding(name, works, detail, "" if works else advice, needed)
+    return Finding(name, works, detail if works else in_words(detail), "" if works else advice, needed)
+
+
+def in_words(line: str) -> str:
+    """Return the last line of a traceback without the class of the error; a package that is missing is not installed."""
+    missing = _MISSING.search(line)
+    if missing:
+        return f"{missing['module'] or missing['package']} is not installed"
+    return _CLASS.sub("", line) or "it does not work"
 
 
 def machine() -> list[Finding]:
@@ -104,8 +128,12 @@ def machine() -> list[Finding]:
     if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         findings.append(Finding("Memory", True, f"{memory / 2**30:.1f} GiB"))
-    free = shutil.disk_usage(".").free
-    return [*findings, Finding("Disk", True, f"{free / 2**30:.1f} GiB free in {os.getcwd()}")]
+    try:
+        here = os.getcwd()
+        findings.append(Finding("Disk", True, f"{shutil.disk_usage(here).free / 2**30:.1f} GiB free in {here}"))
+    except FileNotFoundError:
+        findings.append(Finding("Disk", False, "the current folder does not exist any more", "change to another one"))
+    return findings
 
 
 def gpus() -> list[Finding]:
@@ -135,14 +163,26 @@ def examine() -> list[Finding]:
     """Return all findings, in the order of the table."""
     findings = machine()
     if findings[0].works:
-        install = "pip install 'kepler-traverse[job]', or in the checkout: pip install -e '.[job]'"
+        install = how_to_install("job")
         findings += [probe(name, code, install, needed=True) for name, code in CPU_PROBES.items()]
+        findings += [_extra(name, *facts) for name, facts in EXTRAS.items()]
     cards = gpus()
     findings += cards
     if any(card.works for card in cards):
-        findings += [probe(name, code, GPU_EXTRA) for name, code in GPU_PROBES.items()]
-    findings.append(probe("NVRTC wheel", NVRTC_PROBE, "for tests of kernels only: pip install 'kepler-traverse[test]'"))
+        gpu = f"{how_to_install('cuda13')}, or for cuGraph and dask-cudf {how_to_install('mg')}"
+        findings += [probe(name, code, gpu) for name, code in GPU_PROBES.items()]
+    findings.append(probe("NVRTC wheel", NVRTC_PROBE, f"for tests of kernels only: {how_to_install('test')}"))
     return findings
+
+
+def how_to_install(extra: str) -> str:
+    """Return the commands that install an extra where the package is installed, and from a checkout."""
+    return f"pip install 'kepler-traverse[{extra}]', or in the checkout: pip install -e '.[{extra}]'"
+
+
+def _extra(name: str, purpose: str, modules: tuple[str, ...]) -> Finding:
+    code = f"import {', '.join(modules)}; print('{', '.join(modules)}')"
+    return probe(f"Extra {name}", code, f"for {purpose}: {how_to_install(name)}")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -175,4 +215,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(signals.run_heeding(main))

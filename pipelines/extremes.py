@@ -16,6 +16,7 @@ from typing import Any
 from kepler_traverse.errors import several
 
 from .batch_sources import run_program
+from .cli import signals
 from .cli.options import OPTIONS, Once, OnceParser, add_option, edge_columns, flag_text
 from .cli.terminal import called_as, say, show
 
@@ -89,8 +90,9 @@ def _compute(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Any
     from kepler_traverse.errors import InputError
     from kepler_traverse.extremes import EXTREMES, extremes, top_closeness
     from kepler_traverse.extremes.eccentricities import make_columns
-    from kepler_traverse.graph.read import read_graph
     from kepler_traverse.search.frames import arrow_table
+
+    from .run.reading import read_and_say
 
     closeness = given["result"] == "top-closeness"
     for flag, fits in (("unconnected", not closeness), ("direction", closeness), ("k", closeness)):
@@ -100,7 +102,7 @@ def _compute(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Any
     columns = edge_columns(given.get("columns"), alone=True)
     if columns["weight_column"] and not weighted:
         raise InputError(f"{flag_text('weight_column')} needs --algorithm sssp")
-    graph = read_graph(
+    graph = read_and_say(
         given["edges"],
         directed=given.get("directed", True),
         device=given["device"],
@@ -150,4 +152,4 @@ def _write(path: Path, facts: dict[str, Any], answer: dict[str, Any], table: Any
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(signals.run_heeding(main))

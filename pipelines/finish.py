@@ -87,5 +87,4 @@ def _finish(given: Any) -> int:
 
 
 if __name__ == "__main__":
-    signals.listen()
-    sys.exit(main())
+    sys.exit(signals.run_heeding(main))

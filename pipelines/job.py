@@ -7,7 +7,7 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,8 @@ import numpy as np
 
 from kepler_traverse import Graph, arguments, graph_from_edges
 from kepler_traverse.errors import InputError, KeplerError, options_spelled, several
-from kepler_traverse.formats.tables import is_table
+from kepler_traverse.formats.ids import integer_id
+from kepler_traverse.formats.tables import as_rows, column_tuple, is_table
 from kepler_traverse.multi_source.outputs import ALL, given_sources, source_numbers
 from kepler_traverse.runtime.display import html_table, in_units
 from kepler_traverse.runtime.object_stores import URL
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 _OF_SCHEDULERS = ("scheduler_address", "scheduler_file", *TLS)
+_NUMBERS = ("integer", "number", "numbers", "size", "integer_or_auto", "number_or_auto", "switch")  # kinds of options
 _IN_MEMORY = "(in memory)"  # in place of the files of an edge list, in the manifest
 _CHECKED_ADDRESS = "tcp://client:0"  # with it the other options are checked; a client's own need not be one of a flag
 
@@ -222,12 +224,21 @@ def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None
     values = _values(options)
     names_all = _name_sources(values)
     graph, paths = _read_graph(edges, values)
-    for name in ("sources", "targets"):
-        if graph is not None and isinstance(values.get(name), list):  # the job takes texts also for integers
-            graph.to_numbers(values[name], name[:-1])
+    _refuse_tables(values)
     values |= {"edges": paths, "output": _path("output", output)}
-    refuse_a_vertex_named_all = (lambda graph: source_numbers(graph, ALL)) if names_all else None
-    given = Given(graph=graph, stays_here=client is None, check=refuse_a_vertex_named_all)
+    ids = {name: values[name] for name in ("sources", "targets") if isinstance(values.get(name), list)}
+
+    def check(graph: Graph) -> None:
+        if names_all:
+            source_numbers(graph, ALL)
+        for name, given in ids.items():  # a command line takes texts also for integers, and explains what is no id
+            typed = [each for each in given if not isinstance(each, str) or integer_id(each) is not None]
+            graph.to_numbers(typed, name[:-1])
+
+    if graph is not None:
+        for name, own in ids.items():
+            graph.to_numbers(own, name[:-1])
+    given = Given(graph=graph, stays_here=client is None, check=check)
     with _in_words_of_python(), contextlib.ExitStack() as stack:
         if client is None:
             settings = merge_settings(values, environment={})
@@ -273,9 +284,30 @@ def _values(options: dict[str, Any]) -> dict[str, Any]:
     for option in OPTIONS:
         if option.key != "sources" and isinstance(values.get(option.key), os.PathLike):
             values[option.key] = _path(option.key, values[option.key])
+        if option.key in values and option.kind in _NUMBERS:
+            values[option.key] = _plain(option.key, values[option.key])
     if "targets" in values and not _is_file(options["targets"]):
         values["targets"] = _listed(arguments.ids("targets", values["targets"]))
     return values
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Return a number, or numbers in any container that the library takes, as Python's own."""
+    if isinstance(value, (str, bytes, Mapping)) or not hasattr(value, "__iter__"):
+        return bool(value) if arguments.is_flag(value) else arguments.plain(value)
+    column = arguments.arrow(name, value)
+    return arguments.plain_list(column.tolist() if hasattr(column, "tolist") else column)
+
+
+def _refuse_tables(values: dict[str, Any]) -> None:
+    """Raise InputError for a table in memory where the job reads a file, which ``verify`` reads again."""
+    for option in OPTIONS:
+        value = values.get(option.key)
+        if option.kind == "file" and value is not None and not isinstance(value, str):
+            raise InputError(
+                f"{option.key} must be the path of a file, not {arguments.describe(value)}: the job reads it, and verify "
+                "reads it again; write the table, for example by its to_parquet(path)"
+            )
 
 
 def _is_file(value: Any) -> bool:
@@ -326,6 +358,8 @@ def _listed(ids: Any) -> list[Any]:
 def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[str]]:
     """Return the graph of ``edges``, or None and the paths of an edge list; take its options from the values."""
     is_graph = isinstance(edges, Graph)
+    if not is_graph:
+        edges = as_rows(edges)
     listed = edges if isinstance(edges, (list, tuple)) else [edges]
     if not is_graph and listed and all(isinstance(path, (str, os.PathLike)) for path in listed):
         return None, [os.fsdecode(path) for path in arguments.list_paths("edges", edges)]
@@ -337,7 +371,7 @@ def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[
         raise InputError(
             "along reads columns of the files of an edge list, and edges are in memory; give paths, or leave it out"
         )
-    columns, kind = dict(values.pop("columns", None) or {}), OUTPUT_SCHEMAS.get(values.get("result", ""))
+    columns, kind = _columns(values.pop("columns", None)), OUTPUT_SCHEMAS.get(_name_of_result(values))
     of_edges = {role: columns.pop(role, None) for role, table in COLUMN_ROLES.items() if table == "edges"}
     if columns:
         values["columns"] = columns
@@ -346,7 +380,7 @@ def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[
             if name is not None:
                 raise InputError(f"columns names {role} {name!r}, and edges are a graph; leave it out")
         graph = edges
-    elif is_table(edges):
+    elif is_table(edges) or column_tuple(edges) is not None:
         is_weighted = values.get("algorithm") == "sssp"
         if not is_weighted and (of_edges["weight"] is not None or "weight_type" in values):
             raise InputError("a column or a type of weights has no effect: bfs counts hops; leave it out")
@@ -368,6 +402,22 @@ def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[
     values["directed"] = graph.directed
     values.setdefault("device", graph.device)
     return graph, [_IN_MEMORY]
+
+
+def _name_of_result(values: dict[str, Any]) -> str:
+    result = values.get("result")
+    return result if isinstance(result, str) else ""
+
+
+def _columns(given: Any) -> dict[str, Any]:
+    """Return the names of columns by their roles."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(role, str) for role in given):
+        raise InputError(
+            f"columns must be a mapping of roles to names, as {{'src': 'from'}}, not {arguments.describe(given)}"
+        )
+    return dict(given)
 
 
 def _find_address(client: Any) -> str:

@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 
 from kepler_traverse.errors import InputError, OutputError, several
 from kepler_traverse.graph import Graph
-from kepler_traverse.runtime.regular_files import size_and_digest
+from kepler_traverse.runtime.regular_files import irregular, size_and_digest
+from kepler_traverse.search.exact import describe_distances
 
 from .batch_sources import add_tables, moved_tables, run_program
 from .cli import signals
@@ -42,11 +43,12 @@ from .output.run_folder import (
     tables_in,
 )
 from .output.store import Store, open_store
-from .output.tables import TABLE_FORMATS, differing_files, format_in
+from .output.tables import wrong_tables
 from .question import FACTS, digest_of_ids
-from .run.answered_tables import Make, answered_tables, differing_table, tables_of_graph
+from .run.answered_tables import Make, answered_tables, tables_of_graph
+from .run.answered_tables import differing_table as differing_answer
 from .run.prepare import chosen_sources, read_edge_list
-from .run.question import read_question
+from .run.question import limit_of_settings, read_question
 from .run.source_columns import by_partition
 from .verification.part_checks import Findings, Part, Prover, can_certify
 from .verification.recompute import AgainPart, Retraversal
@@ -121,6 +123,7 @@ def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str =
     if graph is None:
         return findings
     identity = manifest["identity"]
+    _check_graph_facts(manifest, graph, findings)
     settings = replace(Settings(**manifest["settings"]), edges=edges, **tables)
     question = read_question(graph, settings, identity)
     if settings.all_sources:
@@ -143,6 +146,7 @@ def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str =
         prover, part_of = Retraversal(graph, question, identity["batch_size"], findings), AgainPart
     layout = read_layout(manifest)
     for name, entry in {entry["file"]: entry for entry in manifest["parts"]}.items():
+        signals.check()
         if layout.has(name):  # any other is a fault already
             with store.local([name]) as here:
                 part_of(here / name, entry, layout, prover, findings).check()
@@ -151,11 +155,8 @@ def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str =
         for name, make in tables_of_graph(settings).items():
             tables[name] = lambda _parts, make=make: [make(graph)]  # type: ignore[misc]
         _check_tables(store, manifest, tables, findings)
-    table = format_in(store)
-    if table is not None:
-        wrong = differing_files(store, manifest, table)
-        if wrong:
-            findings.add("table", TABLE_FORMATS[table].folder, wrong)
+    for folder, wrong in wrong_tables(store, manifest).items():
+        findings.add("table", folder, wrong)
     prover.finalize()
     proven = sum(findings.proven.values())
     if not findings.faults and proven != manifest["sources"]:
@@ -178,12 +179,13 @@ def _manifest(store: Store, findings: Findings) -> Manifest | None:
         raise OutputError(f"{store}: the folder holds no {MANIFEST}, so it is no output of this job")
     try:
         manifest = read_manifest(store)
-        identity, settings = manifest["identity"], asdict(checked_settings(manifest["settings"]))
+        identity, checked = manifest["identity"], checked_settings(manifest["settings"])
+        settings = asdict(checked)
+        said = settings | {"limit": limit_of_settings(checked)}
     except OutputError:
         raise
     except ValueError as error:
         raise OutputError(f"{store}/{MANIFEST}: the manifest is damaged ({error}), so nothing can be verified") from None
-    said = settings | {"limit": settings["max_depth" if identity["algorithm"] == "bfs" else "cutoff"]}
     defaults = {key: NAMED_OPTIONS.get(key, (str, "out"))[1] for key in NAMED_OPTIONS.keys() - FACTS.keys() | {"direction"}}
     for key, default in (dict.fromkeys(("algorithm", "result", "certify", "limit")) | defaults).items():
         name, recorded = SETTINGS.get(key, key), identity.get(key, default)
@@ -226,6 +228,10 @@ def _check_manifest(store: Store, manifest: Manifest, findings: Findings) -> Non
         if len(parts) != manifest["batches"] or len(sources) != manifest["sources"]:
             counts = f"{len(parts)} parts with {len(sources)} sources"
             findings.add("manifest", MANIFEST, f"{counts}, not {manifest['batches']} with {manifest['sources']}")
+    for name in filter(PARTITION_NAME.fullmatch, sorted(names) if store.is_local else ()):
+        what = irregular(store.path / name)
+        if what != "a folder":
+            findings.add("damaged part", name, f"it is {what or 'a file'} and not a folder")
     listed = Counter(part["file"] for part in parts)
     on_disk = {name for name in store.versions() if not name.startswith((".", "_")) and not PARTITION_NAME.fullmatch(name)}
     for name, count in listed.items():
@@ -238,6 +244,24 @@ def _check_manifest(store: Store, manifest: Manifest, findings: Findings) -> Non
             findings.add("extra part", name, "the manifest lists no such part of the run")
 
 
+def _check_graph_facts(manifest: Manifest, graph: Graph, findings: Findings) -> None:
+    """Check what the manifest says of the graph, and of results in general; what it does not say is not wrong."""
+    algorithm = manifest["identity"]["algorithm"]
+    said: dict[str, Any] = {**manifest, **{f"graph.{key}": value for key, value in manifest["graph"].items()}}
+    right: dict[str, Any] = {
+        "graph.vertices": graph.n_vertices,
+        "graph.stored_edges": graph.n_edges,
+        "graph.directed": graph.directed,
+        "distances": describe_distances(graph, algorithm),
+        "direction": manifest["settings"]["direction"],
+    }
+    right |= {"failed": []} if manifest["status"] == "done" else {}
+    for key, expected in right.items():
+        if key in said and said[key] != expected:
+            shown = str(said[key])[:100]
+            findings.add("manifest", MANIFEST, f"its {key} is {shown!r}, and that of the run is {str(expected)!r}")
+
+
 def _check_tables(store: Store, manifest: Manifest, tables: dict[str, Make], findings: Findings) -> None:
     """Check the tables beside the parts: those of the manifest, and no others."""
     listed, parts = {entry["file"]: entry for entry in manifest["tables"]}, [entry["file"] for entry in manifest["parts"]]
@@ -247,7 +271,7 @@ def _check_tables(store: Store, manifest: Manifest, tables: dict[str, Make], fin
                 why = "the manifest lists no such table" if name in tables else "it is no table of the run"
                 findings.add("table", name, why)
                 continue
-            wrong = differing_table(here / name, tables[name], [here / part for part in parts])
+            wrong = differing_answer(here / name, tables[name], [here / part for part in parts])
             if not wrong and size_and_digest(here / name) != (listed[name]["bytes"], listed[name]["sha256"]):
                 wrong = "its bytes are not those that the manifest names"
             facts = {key: value for key, value in listed[name].items() if key in LOAD_FACTS}
@@ -272,5 +296,4 @@ def _graph(manifest: Manifest, edges: list[str], device: str, findings: Findings
 
 
 if __name__ == "__main__":
-    signals.listen()
-    sys.exit(main())
+    sys.exit(signals.run_heeding(main))

@@ -10,13 +10,15 @@ import argparse
 import contextlib
 import io
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kepler_traverse.kinds.result_kinds import ResultKind
+from kepler_traverse.runtime.scratch import temporary_folder
 
+from .batch_sources import EXIT_INTERRUPTED, run_program
+from .cli import signals
 from .cli.terminal import called_as, say, show
 
 _N_VERTICES, _N_SOURCES = 64, 20
@@ -35,19 +37,25 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, or that of a tiny run that fails."""
-    device = parser().parse_args(argv).device
+    return run_program(parser, _warm, argv)
+
+
+def _warm(given: argparse.Namespace) -> int:
+    device = given.device
     from kepler_traverse import cuda
     from kepler_traverse.cpu import compile_clock
 
     devices = [device] if device != "auto" else ["cpu", "cuda"] if cuda.available() else ["cpu"]
     compile_clock.listen()
     started, n_runs = time.perf_counter(), 0
-    with tempfile.TemporaryDirectory(prefix="kepler-traverse-warm-") as folder:
+    with temporary_folder() as folder:
         for each in devices:
             say(f"compiling for device {each}")
             for words in runs(each, Path(folder)):
                 n_runs += 1
                 code, text = _run(words, Path(folder) / f"out-{n_runs}")
+                if code == EXIT_INTERRUPTED:
+                    raise KeyboardInterrupt
                 if code:
                     say(*text.splitlines(), f"error: this tiny run fails: {' '.join(words)}")
                     return code
@@ -138,4 +146,4 @@ def _run(words: list[str], output: Path) -> tuple[int, str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(signals.run_heeding(main))

@@ -24,6 +24,9 @@ extras=test,dev
 environment $extras
 "$PYTHON" -c 'import os, shutil; shutil.rmtree("out/check", ignore_errors=True); os.makedirs("out/check")'
 
+# Tests of compiled code: each strategy and each kind against an oracle, hierarchies, and other ways to ask.
+BOUNDED="tests/traversal/test_contract.py tests/relations tests/hierarchy"
+
 failed=()
 step() {
     local name=$1 begin=$SECONDS
@@ -86,9 +89,18 @@ END
 }
 
 # Two worker processes, because one process leaves a core idle. A worker that is done takes tests from the other one.
+# With --all alone, all processes write down which lines they reach.
 tests() {
-    OMP_WAIT_POLICY=passive "$PYTHON" -m pytest -q --numprocesses 2 --dist worksteal --durations=10 \
+    local program=(-m pytest)
+    [ "$*" != --all ] || program=(-m coverage run -m pytest)
+    OMP_WAIT_POLICY=passive "$PYTHON" "${program[@]}" -q --numprocesses 2 --dist worksteal --durations=10 \
         -o cache_dir=out/pytest --junitxml=out/tests.xml "$@" && some_test_ran
+}
+
+# Compiled code that looks at each index, kept in a folder of its own.
+bounds() {
+    OMP_WAIT_POLICY=passive NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$ROOT/out/bounds" "$PYTHON" -m pytest -q --numprocesses 2 \
+        --dist worksteal -o cache_dir=out/pytest $BOUNDED
 }
 
 # The longest first.
@@ -105,8 +117,14 @@ check "pyproject.toml" "$VENV/bin/validate-pyproject" pyproject.toml
 check "workflows" "$VENV/bin/zizmor" --offline --quiet --no-progress .github
 check "docs/guarantees.md is current" "$PYTHON" -m scripts.evidence check
 check "docs/testing.md is current" "$PYTHON" -m scripts.ci.surroundings check
+check "the record of storms is current" "$PYTHON" -m scripts.ci.storm check
 report_checks
+"$PYTHON" -c 'import shutil; shutil.rmtree("out/coverage", ignore_errors=True)'
 step "tests" tests "$@"
+if [ "$*" = --all ]; then
+    step "coverage" "$PYTHON" -m scripts.ci.branches check
+    step "compiled code with checked indices" bounds
+fi
 [[ " $* " != *" --all "* ]] || step "tests of other libraries" "$PYTHON" -m scripts.conformance part
 
 if [ ${#failed[@]} -gt 0 ]; then

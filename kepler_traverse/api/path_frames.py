@@ -8,7 +8,7 @@ from .. import arguments
 from ..bfs import REGISTRY as BFS
 from ..errors import InputError
 from ..graph import Graph
-from ..kinds.pairs import columns_of_pairs, frame_of_pairs, numbers_of_pairs, pair_table
+from ..kinds.pairs import ends_of_pairs, frame_of_pairs, numbers_of_pairs, pair_table
 from ..kinds.paths import AlongPaths, columns_along
 from ..kinds.result_kinds import RESULT_KINDS, PathOptions
 from ..protocols import Frame
@@ -40,8 +40,9 @@ def paths(
         to search.
     targets : iterable of ids, or pairs
         With a frame: where the paths end. With several sources, each source gets a path to each target that it reaches.
-        With a graph: ``(origins, destinations)``, two columns of the same length, or a table whose columns have known
-        names, such as ``source`` and ``target`` or ``origin`` and ``destination``.
+        With a graph: ``(origins, destinations)``, a tuple of two columns of the same length; a list or iterator of tuples
+        ``(origin, destination)``; or a table whose columns have known names, such as ``source`` and ``target`` or
+        ``origin`` and ``destination``. A list of two lists could be rows or columns and is refused.
     graph : Graph, optional
         With a frame, the graph that was traversed. With it, targets that no source reaches have no row, and ids that are
         not vertices are refused. Without it both are refused.
@@ -49,7 +50,8 @@ def paths(
         Also return the edges, of a graph that was built with ``edge_ids=True``.
     along : table, optional
         Columns of the edge list to sum along the paths, of a graph that was built with ``edge_ids=True``: a data frame, an
-        Arrow table, or a mapping of names to columns, with one row per row of the edge list. For pairs only.
+        Arrow table, or a mapping of names to columns, with one row per row of the edge list. A data frame has the index of
+        the one that the graph was built from, or 0 to n-1. For pairs only.
     algorithm : {"bfs", "sssp"}, optional
         For pairs only. Default: ``"sssp"`` if the graph has weights.
     strategy, memory
@@ -111,9 +113,10 @@ def paths(
         raise InputError("the graph does not know its rows; build it with edge_ids=True")
     sums = {} if along is None else columns_along(graph, along)
     for name in sums:
-        if name in ("pair", "position", "vertex", "edge"):
+        if name in RESULT_KINDS["paths"].columns:
             raise InputError(f"along[{name!r}]: the result has a column of this name; rename it")
-    table = pair_table(*numbers_of_pairs(graph, *columns_of_pairs(targets)))
+    ends = ends_of_pairs(targets)
+    table = pair_table(*numbers_of_pairs(graph, ends.origins, ends.destinations))
     plan = (SSSP if algorithm == "sssp" else BFS).plan_multi_source(
         graph,
         n_sources=table.sources.size,

@@ -31,7 +31,7 @@ def strategies(published: bool = False) -> Any:
     >>> strategies().query("algorithm == 'bfs' and device == 'cpu' and default")["name"].tolist()
     ['switch', 'short_search', 'bit_parallel', 'source_per_thread', 'hierarchy_sweep']
     >>> strategies(published=True).set_index("name")["knobs"]["h_bf"].split(", ")[:3]
-    ['edge_classes', 'duplicates', 'cache_modifiers']
+    ['edge_classes', 'duplicates', 'stream_frontier']
     """
     published = arguments.flag("published", published)
     return frames.host_frame(

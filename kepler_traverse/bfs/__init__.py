@@ -245,14 +245,15 @@ def bfs_many(
         - ``"flows"``: a frame ``src, dst, volume``, with ``edge`` if the graph knows its rows: what each edge carries if one
           unit goes from each source to each target, or to each vertex, on its shortest path. Volumes are multiplied by
           ``source_weights``, ``target_weights`` (one per target) and ``decay``. ``of="vertices"``: ``vertex, volume``.
-          ``through`` names edges, of which a path must use one: by their rows of the edge list, or by their ends.
+          ``through`` names edges, of which a path must use one: by their rows of the edge list, or by their ends as pairs.
         - ``"betweenness"``: a frame ``vertex, betweenness``; with ``of="edges"`` ``src, dst, betweenness``;
           see ``docs/results.md``.
     strategy : str
         ``"auto"``, a name that ``strategies()`` lists for many sources, or a name for one source. The latter runs once per
         source. ``result="nearest"`` is one search and takes a name for one source.
     max_depth : int or sequence of int, optional
-        As in ``bfs``; or one per source. All searches then run to the largest, and results are cut at their own.
+        As in ``bfs``; or one per source, in their order or with an index of ids. All searches then run to the largest, and
+        results are cut at their own.
     targets, knobs, unreached
         As in ``bfs``.
     direction : {"out", "in"}
@@ -276,10 +277,10 @@ def bfs_many(
         For ``"opportunities"``, ``"within"`` and ``"isochrones"``: distances in ascending order. A vertex at a cutoff is
         within it. The largest one ends the search.
     values : table, mapping or array, optional
-        For ``"opportunities"``: a table with a column ``vertex`` and a column per attribute, in which vertices that are not
-        listed have 0; a mapping of names to arrays with one value per vertex, by ascending id; or one such array, of the
-        name ``value``. Sums of integers are exact int64. Sums of floats are float64, folded by halves in an order that only
-        the number of vertices decides; they are equal on both devices.
+        For ``"opportunities"``: a table with a column ``vertex``, or an index of ids, and a column per attribute, in which
+        vertices that are not listed have 0; a mapping of names to arrays with one value per vertex, by ascending id; or one
+        such array, or a Series with an index of ids, of the name ``value``. Sums of integers are exact int64. Sums of floats
+        are float64, folded by halves in an order that only the number of vertices decides; they are equal on both devices.
     decay : str, optional
         Weights each value by its distance d: ``"exponential:R"`` by exp(-R d), ``"linear:D"`` by 1 - d / D up to D and 0
         beyond, ``"gaussian:D"`` by exp(-(d / D)^2 / 2). Sums are then float64. By default every weight is 1.
@@ -291,8 +292,8 @@ def bfs_many(
         ``source, rank, target, distance``: the k nearest targets of each source, in the order of the sources. Searches begin
         at the sources or at the targets; ``k`` is then 1 by default.
     groups : sequence of int or str, optional
-        With ``k``: the group of each source, or with ``targets`` of each target. The frame has a column ``group`` and the k
-        nearest of each group, such as the nearest school and the nearest hospital.
+        With ``k``: the group of each source, or with ``targets`` of each target, in their order or by an index. The frame
+        has a column ``group`` and the k nearest of each group, such as the nearest school and the nearest hospital.
     source_weights : sequence of int or float, optional
         For ``"opportunities"``: a number per source, by which its sums are multiplied, such as the people who live there.
         Sums of integers stay exact if the weights are integers. For ``"flows"`` it multiplies the volumes.
@@ -347,8 +348,8 @@ def bfs_many(
 
 def bfs_pairs(
     graph: Graph,
-    origins: Ids,
-    destinations: Ids,
+    origins: Any,
+    destinations: Ids | None = None,
     *,
     strategy: str = "auto",
     max_depth: int | None = None,
@@ -366,7 +367,8 @@ def bfs_pairs(
     ----------
     graph : Graph
     origins, destinations : sequences of ids, of the same length
-        Columns of a table: row i asks for the distance from ``origins[i]`` to ``destinations[i]``.
+        Columns of a table: row i asks for the distance from ``origins[i]`` to ``destinations[i]``. Two Series belong
+        together by their labels. Without ``destinations``, ``origins`` are pairs in any form that ``paths`` takes.
     strategy, knobs, memory
         As in ``bfs_many``.
     max_depth : int, optional
@@ -381,8 +383,8 @@ def bfs_pairs(
     Returns
     -------
     pandas.DataFrame or cudf.DataFrame
-        Columns ``source, target, distance``: one row per row given, in its order. ``distance`` is null where there is no
-        path, and otherwise equal to that of ``bfs``.
+        Columns ``source, target, distance``: one row per row given, in its order and with its index. ``distance`` is null
+        where there is no path, and otherwise equal to that of ``bfs``.
 
     Raises
     ------

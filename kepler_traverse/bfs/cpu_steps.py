@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
 from .._arrays import MAX_HOP_COUNT, NO_PREDECESSOR, UNREACHED
 from ..cpu import threads
 from ..cpu.atomics import atomic_add, atomic_umin, compare_and_swap
+from ..cpu.compiled import njit
 from ..search.strategy import state_bytes
 from .tuning import SERIAL_FRONTIER, SPARSE_FRACTION
 

@@ -20,7 +20,6 @@ STRATEGIES = (
         paper="Beamer, Asanovic, Patterson 2012; switch of Sevilmis, Sivri, Aydin 2019",
         rationale="push while the frontier is small, pull while it is large",
         complexity="O(V + E) pushing, O(V + E) per level pulling",
-        advantage="two cores, one source: faster than SciPy, NetworKit and igraph on all four graphs measured",
         default=True,
     ),
     Strategy(
@@ -41,7 +40,6 @@ STRATEGIES = (
         paper="Beamer, Asanovic, Patterson 2012; persistent threads: Gupta, Stuart, Owens 2012",
         rationale="nothing returns to the host between levels",
         complexity="O(V + E) pushing, O(V + E) per level pulling",
-        advantage="H200: on 14 of 15 graphs, 1.3 to 13 times as fast as the next strategy",
         default=True,
     ),
     Strategy(
@@ -52,7 +50,6 @@ STRATEGIES = (
         paper="baseline",
         rationale="a warp shares the edges of one vertex",
         complexity="O(V + E)",
-        advantage="H200: on cnr-2000, directed",
         default=True,
     ),
     Strategy(
@@ -81,7 +78,6 @@ MULTI_SOURCE = (
         paper="Then et al. 2014 (MS-BFS)",
         rationale="one bit per source: one pass over the edges serves hundreds of searches",
         complexity="O(D (V + E)) per group of sources, at most",
-        advantage="two cores, 256 sources: on graphs of few levels, 9 to 25 times as fast as the best library",
     ),
     _of_many(
         source_per_thread,
@@ -90,7 +86,6 @@ MULTI_SOURCE = (
         paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
         rationale="where levels are many and small, one core per source needs no barrier",
         complexity="O(S (V + E))",
-        advantage="two cores, 256 sources: on USA-road-NE, 3 times as fast as the best library",
     ),
     _of_many(
         hierarchy_sweep,
@@ -112,7 +107,6 @@ MULTI_SOURCE = (
         paper="Then et al. 2014 (MS-BFS)",
         rationale="a source bitset is one cache line, and a finished source does not delay the others",
         complexity="O(D (V + E)) per group of sources, at most",
-        advantage="H200, 1,024 sources: on graphs of few levels, 230 to 1,300 times as fast as cuGraph's loop",
     ),
     _of_many(
         source_per_block,
@@ -122,6 +116,5 @@ MULTI_SOURCE = (
         paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
         rationale="where levels are many and small, one block per source needs no barrier of the grid",
         complexity="O(S (V + E))",
-        advantage="H200, 1,024 sources: on roads and lattices, 370 to 10,000 times as fast as cuGraph's loop",
     ),
 )

@@ -18,7 +18,7 @@ small.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -39,10 +39,11 @@ from .._arrays import (
 from ..cuda.interleaved import InterleavedDistances
 from ..errors import CertificateError, DeviceError, InputError
 from ..graph import Graph
+from ..labels import Partner, get_index, in_order
 from ..protocols import Frame, Ids
 from ..search import frames
 from ..search.algorithms import ALGORITHMS
-from ..search.exact import any_beyond
+from ..search.exact import any_beyond, to_integers
 from ..search.results import Traversal, Traversals
 from ..search.sparse import SparseDistances
 from . import batch, batch_cpu, batch_gpu, integer_sums, single_cpu, single_gpu
@@ -202,6 +203,7 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
     is_sparse, is_interleaved = isinstance(distances, SparseDistances), isinstance(distances, InterleavedDistances)
     if get_device(distances) != graph.device and not is_sparse:
         raise DeviceError(f"distances are on the {get_device(distances)} and the graph on the {graph.device}; move either")
+    limit = in_order("limit", limit, Partner("source_vertices", get_index(source_vertices)))
     try:
         sources: Any = arguments.ids("source_vertices", source_vertices)
     except InputError as error:
@@ -223,19 +225,18 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
         )
     if sources.min() < 0 or sources.max() >= graph.n_vertices:
         raise InputError(f"source_vertices must lie in 0..{graph.n_vertices - 1}")
+    limits = _limits_of_sources(limit, sources.size)
     if not is_hops(distances.dtype):
-        graph = _summed_like(graph, distances.dtype)
+        summed = _summed_like(graph, distances.dtype)
+        if any(_may_round(graph, distances.dtype, each) for each in set(limits)):
+            rows = distances if is_rows(distances) else namespace(graph.offsets).asarray(distances.rows())
+            return certify_many(graph, sources, _widened(rows), limits)
+        graph = summed
     elif distances.dtype not in (np.int8, np.int16, np.int32):
         raise InputError(f"hops must be int8, int16 or int32, not {distances.dtype}")
-    given = [np.inf if one is None else one for one in limit] if isinstance(limit, (list, tuple)) else limit
-    limits = None if given is None else arguments.limits("limit", given, sources.size)
-    if limits is not None:
-        limit = np.array(limits, np.float64)
-    elif limit is not None:
-        limit = arguments.limit("limit", limit)
     sources = sources.astype(np.int64, copy=False)
     if is_interleaved:
-        if _interleaved_are_valid(graph, sources, distances, limit):
+        if _interleaved_are_valid(graph, sources, distances, limits):
             return Certificate({}, sources.size)
         distances = distances.rows()  # these name the rule that is violated
     if is_sparse:
@@ -243,12 +244,21 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
         is_rounded = not is_exact and distances.any_beyond(EXACT_BELOW[distances.dtype])
         # With negative weights paths may lead through vertices that are farther than the limit.
         if not graph.has_negative_weights and not is_rounded:
-            return _certificate_of_findings(graph, sources, distances, distances.check(graph, sources, limit))
+            return _certificate_of_findings(graph, sources, distances, distances.check(graph, sources, limits))
         distances = namespace(graph.offsets).asarray(distances.rows())
     unsound = _unsound(graph, distances)
     if unsound:
         return Certificate(unsound, sources.size)
-    return _certificate_of_findings(graph, sources, distances, _findings_of_batch(graph, sources, distances, limit))
+    return _certificate_of_findings(graph, sources, distances, _findings_of_batch(graph, sources, distances, limits))
+
+
+def _limits_of_sources(limit: Any, n_sources: int) -> list[Any]:
+    """Return the limit of each source, None where there is none, of one limit for all or a sequence with one for each."""
+    given = [np.inf if one is None else one for one in limit] if isinstance(limit, (list, tuple)) else limit
+    limits = None if given is None else arguments.limits("limit", given, n_sources)
+    if limits is not None:
+        return [None if each == np.inf else each for each in limits]
+    return [None if limit is None else arguments.limit("limit", limit)] * n_sources
 
 
 def _certificate_of_findings(graph: Graph, sources: np.ndarray, distances: Any, findings: np.ndarray) -> Certificate:
@@ -277,20 +287,19 @@ def certify_group(graph: Graph, traversals: Traversals) -> None:
     certify_many(graph, traversals.sources, traversals.distance, limits).require()
 
 
-def _interleaved_are_valid(graph: Graph, sources: np.ndarray, distances: Any, limit: Any) -> bool:
+def _interleaved_are_valid(graph: Graph, sources: np.ndarray, distances: Any, limits: list[Any]) -> bool:
     """Return whether interleaved distances obey all rules; False also where only a check of rows can tell."""
-    limits = np.unique(limit) if isinstance(limit, np.ndarray) else np.array([np.inf if limit is None else limit])
-    if limits.size > 1 or graph.has_negative_weights or distances.first or distances.lines.shape[1] >= 2 * len(distances):
+    if len(set(limits)) > 1 or graph.has_negative_weights:
+        return False
+    if distances.first or distances.lines.shape[1] >= 2 * len(distances):
         return False
     if graph.integer_weights and distances.highest >= EXACT_BELOW[distances.dtype]:
         return False
     return bool(batch_gpu.are_interleaved_valid(graph, sources, distances, limits[0]))
 
 
-def _findings_of_batch(graph: Graph, sources: np.ndarray, distances: Array, limit: Any) -> np.ndarray:
-    """Return the findings of ``batch.check_distances``, with one limit or with one per source."""
-    limits = limit.tolist() if isinstance(limit, np.ndarray) else [limit] * sources.size
-    limits = [None if each == np.inf else each for each in limits]
+def _findings_of_batch(graph: Graph, sources: np.ndarray, distances: Array, limits: list[Any]) -> np.ndarray:
+    """Return the findings of ``batch.check_distances``; ``limits`` has one per source, None where there is none."""
     if distances.dtype == np.int64:
         return integer_sums.check_distances(graph, sources, distances, limits)
     backend = batch_gpu if graph.device == "cuda" else batch_cpu
@@ -315,6 +324,18 @@ def _summed_like(graph: Graph, dtype: np.dtype) -> Graph:
     if dtype not in allowed:
         raise InputError(f"distances are {dtype}, and the graph has {graph.weights.dtype} weights")
     return graph.derived.sums_in(dtype.name)
+
+
+def _may_round(graph: Graph, dtype: np.dtype, limit: float | None) -> bool:
+    """Return whether a sum of integers beyond a limit could be rounded to one within it, where all distances are exact."""
+    if not graph.returns_integers or dtype.kind != "f" or limit is None:
+        return False
+    return EXACT_BELOW[dtype] <= limit <= 2 * EXACT_BELOW[dtype]
+
+
+def _widened(distance: Array) -> Array:
+    """Return distances that are integers in the next wider type, which rounds none of these sums."""
+    return distance.astype(np.float64) if distance.dtype == np.float32 else to_integers(distance)
 
 
 def _unsound(graph: Graph, distance: Any) -> dict[str, str]:
@@ -343,9 +364,12 @@ def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
     if d.shape != (graph.n_vertices,) or p.shape != (graph.n_vertices,):
         return {"C2": f"{d.size} distances and {p.size} predecessors for {graph.n_vertices} vertices"}
     algorithm = ALGORITHMS[result.algorithm]
-    limit = as_distance(algorithm.no_limit if result.limit is None else result.limit, d.dtype)
     if algorithm.is_weighted:
-        graph = _summed_like(graph, d.dtype)
+        summed = _summed_like(graph, d.dtype)
+        if _may_round(summed, d.dtype, result.limit):
+            return _broken_rules(graph, replace(result, distance=_widened(d)))
+        graph = summed
+    limit = as_distance(algorithm.no_limit if result.limit is None else result.limit, d.dtype)
     unsound = _unsound(graph, d)
     if unsound:
         return unsound

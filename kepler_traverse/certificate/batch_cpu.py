@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from .._arrays import MAX_HOP_COUNT, UNREACHED
 from ..cpu import threads
 from ..cpu.atomics import atomic_add
+from ..cpu.compiled import njit
 from ..cpu.short_search import note
 from ..cpu.simd_distances import differing_hops, differing_sums, lay_out
 from .batch import C1, C2, C3, C4, C5, NOTHING, TILE_BYTES, bound, leads_farther

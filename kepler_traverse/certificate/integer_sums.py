@@ -6,9 +6,9 @@ An unreached vertex has the distance 2^63 - 1. A sum that overflows int64 is lon
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from .._arrays import MAX_INTEGER, as_distance, to_host
+from ..cpu.compiled import njit
 from .batch import NOTHING
 
 
@@ -43,50 +43,75 @@ def _note(findings, rule, vertex):
 @njit(cache=True)
 def _check(offsets, targets, weights, source, distance, limit, negative):
     """Return the number of violations and an example vertex for each rule."""
+    edges = offsets, targets, weights
     findings = np.zeros((5, 2), np.int64)
-    n, lowest = distance.size, np.int64(-(2**62))
+    n = distance.size
+    lowest = np.int64(0)
+    if negative:
+        lowest = np.int64(-(2**62))
     if distance[source] != 0:
         _note(findings, 0, source)
     for v in range(n):
-        d = distance[v]
-        if d != MAX_INTEGER and (d > limit or d < (lowest if negative else 0)):
+        if distance[v] != MAX_INTEGER and (distance[v] > limit or distance[v] < lowest):
             _note(findings, 1, v)
     if findings[0, 0] or findings[1, 0]:
         return findings
-    is_tight = np.zeros(n, np.bool_)  # whether an edge explains the distance
-    is_founded = np.zeros(n, np.bool_)  # whether one from a strictly nearer vertex does, or a chain of edges from such a one
+    # Whether an edge explains the distance; and whether one from a strictly nearer vertex does, or
+    # a chain of edges that begins with such a one.
+    is_tight = np.zeros(n, np.bool_)
+    is_founded = np.zeros(n, np.bool_)
     is_founded[source] = True
-    for u in range(n):
+    _look_at_edges(edges, distance, limit, negative, (is_tight, is_founded), findings)
+    _extend_chains(edges, distance, is_founded)
+    for v in range(n):
+        if v == source or distance[v] == MAX_INTEGER:
+            continue
+        if not is_tight[v]:
+            _note(findings, 3, v)
+        elif not is_founded[v]:
+            _note(findings, 4, v)
+    return findings
+
+
+@njit
+def _look_at_edges(edges, distance, limit, negative, found, findings):
+    """Note each edge that allows a shorter distance, and mark the vertices that an edge explains."""
+    offsets, targets, weights = edges
+    is_tight, is_founded = found
+    for u in range(distance.size):
         if distance[u] == MAX_INTEGER:
             continue
         for e in range(offsets[u], offsets[u + 1]):
-            v, w = targets[e], weights[e]
-            if w > 0 and distance[u] >= MAX_INTEGER - w:
+            v = targets[e]
+            if weights[e] > 0 and distance[u] >= MAX_INTEGER - weights[e]:
                 continue
-            through = distance[u] + w
+            through = distance[u] + weights[e]
             if through < distance[v] and through <= limit:
                 _note(findings, 2, v)
-            is_tight[v] |= through == distance[v]
-            is_founded[v] |= through == distance[v] and distance[u] < distance[v] and not negative
+            if through == distance[v]:
+                is_tight[v] = True
+                is_founded[v] |= distance[u] < distance[v] and not negative
+
+
+@njit
+def _extend_chains(edges, distance, is_founded):
+    """Mark what a chain of edges that explain distances reaches from the vertices that are marked."""
+    offsets, targets, weights = edges
     queue = np.flatnonzero(is_founded)
-    size, at = queue.size, 0
-    queue = np.append(queue, np.empty(n - size, np.int64))
+    size = queue.size
+    queue = np.append(queue, np.empty(distance.size - size, np.int64))
+    at = 0
     while at < size:
         u = queue[at]
         at += 1
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
-            if distance[v] != MAX_INTEGER and distance[v] - distance[u] == weights[e] and not is_founded[v]:
+            if is_founded[v] or distance[v] == MAX_INTEGER:
+                continue
+            if distance[v] - distance[u] == weights[e]:
                 is_founded[v] = True
                 queue[size] = v
                 size += 1
-    for v in range(n):
-        if v != source and distance[v] != MAX_INTEGER:
-            if not is_tight[v]:
-                _note(findings, 3, v)
-            elif not is_founded[v]:
-                _note(findings, 4, v)
-    return findings
 
 
 @njit(cache=True)

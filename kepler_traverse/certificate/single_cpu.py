@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from .._arrays import NO_PREDECESSOR, UNREACHED
 from ..cpu import threads
 from ..cpu.atomics import atomic_add
+from ..cpu.compiled import njit
 from ..cpu.simd_compare import SIXTEEN, are_equal, are_less
 
 CHUNK = 1 << 15  # vertices and edges of a chunk, so that a few of them balance the threads and one costs no time to start

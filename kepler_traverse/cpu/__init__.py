@@ -5,3 +5,4 @@ from . import forks, numba_cache
 numba_cache.choose_folder()  # before any function is compiled
 numba_cache.name_files_by_variant()
 forks.watch()
+numba_cache.name_folders_in_errors()

@@ -16,16 +16,18 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from .atomics import atomic_add
+from .compiled import njit
 from .exact_sums import add
 
 CHUNK = 256  # edges that are added before they are added to the rest; that of kinds.betweenness_gpu, for equal bits
 EXPONENT = -64  # of the unit of the sums
 MAX_PATHS = 2.0**1000  # from which on counts have an exponent of their own
 _EXACT = 2.0**53  # below which sums of counts are exact, in any order
-DONE, OVERFLOW, NOT_EXPLAINED = 0, 1, 2
+DONE, OVERFLOW, NOT_EXPLAINED, ABSORBS = 0, 1, 2, 3
+_MANTISSA = 53  # bits of a weight
+_WORD = 64
 
 
 class Scratch(NamedTuple):
@@ -53,6 +55,34 @@ class Edges(NamedTuple):
     targets: np.ndarray
     in_offsets: np.ndarray
     in_targets: np.ndarray
+
+
+class Exact(NamedTuple):
+    """Distances without rounding, for sources from which rounding may absorb a weight; memory of one thread."""
+
+    words: np.ndarray  # uint64 of shape (n, n_words): sums in units of 2**unit, the lowest word first
+    unit: int
+    heap: np.ndarray  # int32: the vertices that are reached and not settled, the nearest first
+    place: np.ndarray  # int32: of each vertex in the heap; -1 if it is not reached, -2 if it is settled
+    sum: np.ndarray  # uint64 of shape (n_words,): a candidate distance
+
+
+def new_exact(n: int, weights: np.ndarray) -> Exact:
+    """Return the memory of one thread for exact sums of weights above 0 along paths of up to n vertices."""
+    exponents = np.frexp(weights)[1]
+    unit = int(exponents.min()) - _MANTISSA
+    n_words = (int(exponents.max()) - unit + n.bit_length()) // _WORD + 1
+    heap, place = np.empty((2, n), np.int32)
+    return Exact(np.empty((n, n_words), np.uint64), unit, heap, place, np.empty(n_words, np.uint64))
+
+
+@njit(cache=True, nogil=True)
+def absorbs(distance, least):
+    """Return whether the sum of the smallest weight and a distance, or a smaller one, may be rounded to that distance.
+
+    ``least`` is three quarters of that weight: half a unit in the last place is absorbed by every second distance.
+    """
+    return distance + least == distance
 
 
 def new_scratch(n: int, n_edges: int, unreached: Any) -> Scratch:
@@ -188,9 +218,125 @@ def _by_levels(source, limit, vertices, edges, is_target, scratch, low, high, of
     return result
 
 
+@njit(cache=True, nogil=True)
+def _split(weight, unit):
+    """Return the word in which a weight begins, in units of 2**unit, and its parts in that word and in the next one."""
+    fraction, exponent = math.frexp(weight)
+    mantissa = np.uint64(fraction * 9007199254740992.0)
+    shift = exponent - _MANTISSA - unit
+    bits = np.uint64(shift % _WORD)
+    high = np.uint64(0)
+    if bits:
+        high = mantissa >> (np.uint64(_WORD) - bits)
+    return shift // _WORD, mantissa << bits, high
+
+
+@njit(cache=True, nogil=True)
+def _add_exactly(exact, u, weight):
+    """Write the sum of the distance of a vertex and a weight to ``exact.sum``."""
+    word, low, high = _split(np.float64(weight), exact.unit)
+    carry = np.uint64(0)
+    for i in range(exact.sum.size):
+        part = low if i == word else high if i == word + 1 else np.uint64(0)
+        own = exact.words[u, i] + part
+        total = own + carry
+        carry = np.uint64(own < part) | np.uint64(total < own)
+        exact.sum[i] = total
+
+
+@njit(cache=True, nogil=True)
+def _is_sum(exact, v):
+    """Return whether ``exact.sum`` is the distance of a vertex."""
+    for i in range(exact.sum.size):  # noqa: SIM110  (Numba knows no generators)
+        if exact.sum[i] != exact.words[v, i]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _is_nearer(one, other):
+    for i in range(one.size - 1, -1, -1):
+        if one[i] != other[i]:
+            return one[i] < other[i]
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _move_up(exact, at):
+    """Move the vertex at a place of the heap to where it belongs, after its distance has become smaller."""
+    words, heap, place = exact.words, exact.heap, exact.place
+    v = heap[at]
+    while at > 0 and _is_nearer(words[v], words[heap[(at - 1) // 2]]):
+        heap[at] = heap[(at - 1) // 2]
+        place[heap[at]] = at
+        at = (at - 1) // 2
+    heap[at] = v
+    place[v] = at
+
+
+@njit(cache=True, nogil=True)
+def _take_nearest(exact, size):
+    """Return the nearest vertex of a heap of so many, which becomes one smaller."""
+    words, heap, place = exact.words, exact.heap, exact.place
+    nearest, v = heap[0], heap[size - 1]
+    place[nearest] = -2
+    size -= 1
+    at = 0
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and _is_nearer(words[heap[child + 1]], words[heap[child]]):
+            child += 1
+        if not _is_nearer(words[heap[child]], words[v]):
+            break
+        heap[at] = heap[child]
+        place[heap[at]] = at
+        at = child
+    if size:
+        heap[at] = v
+        place[v] = at
+    return nearest
+
+
+@njit(cache=True, nogil=True)
+def _find_exactly(source, limit, offsets, targets, weights, distance, exact):
+    """Find the exact distances of the vertices that a search has reached within a limit (Dijkstra 1959)."""
+    words, heap, place = exact.words, exact.heap, exact.place
+    place[:] = -1
+    words[source] = 0
+    heap[0], place[source] = source, 0
+    size = 1
+    while size:
+        u = _take_nearest(exact, size)
+        size -= 1
+        for e in range(offsets[u], offsets[u + 1]):
+            v = targets[e]
+            if place[v] == -2 or not 0 <= distance[v] <= limit:
+                continue
+            _add_exactly(exact, u, weights[e])
+            if place[v] == -1:
+                heap[size] = v
+                place[v] = size
+                size += 1
+            elif not _is_nearer(exact.sum, words[v]):
+                continue
+            words[v] = exact.sum
+            _move_up(exact, place[v])
+
+
 @njit(cache=True, nogil=True, inline="always")
 def _is_tight(distance, weights, u, e, v, limit):
     return 0 <= distance[u] < distance[v] <= limit and distance[u] + weights[e] == distance[v]
+
+
+@njit(cache=True, nogil=True)
+def _is_on_path(distance, weights, u, e, v, limit, exact):
+    """Return whether an edge makes up the distance between its ends, by exact sums if there are any."""
+    if exact is None:
+        return _is_tight(distance, weights, u, e, v, limit)
+    if not (0 <= distance[u] <= limit and 0 <= distance[v] <= limit):
+        return False
+    _add_exactly(exact, u, weights[e])
+    return _is_sum(exact, v)
 
 
 @njit(cache=True, nogil=True)
@@ -207,14 +353,14 @@ def _aligned(a, a_exponent, b, b_exponent):
 
 
 @njit(cache=True, nogil=True)
-def _count(v, in_offsets, in_targets, in_weights, distance, limit, paths, exponents):
+def _count(v, in_offsets, in_targets, in_weights, distance, limit, paths, exponents, exact):
     """Return the paths to a vertex from those to its predecessors, in the order of its list, and their exponent."""
     total, exponent = 0.0, 0
     for first in range(in_offsets[v], in_offsets[v + 1], CHUNK):
         part, part_exponent = 0.0, 0
         for e in range(first, min(first + CHUNK, in_offsets[v + 1])):
             u = in_targets[e]
-            if _is_tight(distance, in_weights, u, e, v, limit):
+            if _is_on_path(distance, in_weights, u, e, v, limit, exact):
                 if exponents is None:
                     part += paths[u]
                 else:
@@ -227,11 +373,14 @@ def _count(v, in_offsets, in_targets, in_weights, distance, limit, paths, expone
 
 
 @njit(cache=True, nogil=True)
-def _by_order(source, limit, vertices, edges, weights, in_weights, is_target, scratch, low, high, of_edges, exponents):
+def _by_order(
+    source, limit, vertices, edges, weights, in_weights, is_target, scratch, low, high, of_edges, exponents, exact
+):
     """Add the loads of one source by any distances; return ``DONE``, or ``OVERFLOW`` or ``NOT_EXPLAINED``, and add nothing.
 
-    ``exponents`` is None, or an int64 array: the counts of paths are then ``paths * 2**exponents``, of which ``values`` are
-    the reciprocals. Their mantissas are those that counts without an exponent would have.
+    ``exact`` is None, or has the exact distances. ``exponents`` is None, or an int64 array: the counts of paths are then
+    ``paths * 2**exponents``, of which ``values`` are the reciprocals. Their mantissas are those that counts without an
+    exponent would have.
     """
     offsets, targets, in_offsets, in_targets = edges
     order, stack, waits, is_on_path, paths, values, _, _, _, distance = scratch
@@ -244,7 +393,7 @@ def _by_order(source, limit, vertices, edges, weights, in_weights, is_target, sc
         paths[u] = 0.0
         for e in range(offsets[u], offsets[u + 1]):
             w = targets[e]
-            is_on_path[e] = _is_tight(distance, weights, u, e, w, limit)
+            is_on_path[e] = _is_on_path(distance, weights, u, e, w, limit, exact)
             waits[w] += is_on_path[e]
     paths[source], stack[0] = 1.0, source
     if exponents is not None:
@@ -269,10 +418,12 @@ def _by_order(source, limit, vertices, edges, weights, in_weights, is_target, sc
             size += 1
             if exponents is None:
                 if paths[w] >= _EXACT:
-                    paths[w] = _count(w, in_offsets, in_targets, in_weights, distance, limit, paths, None)[0]
+                    paths[w] = _count(w, in_offsets, in_targets, in_weights, distance, limit, paths, None, exact)[0]
                 most = max(most, paths[w])
             else:
-                paths[w], exponents[w] = _count(w, in_offsets, in_targets, in_weights, distance, limit, paths, exponents)
+                paths[w], exponents[w] = _count(
+                    w, in_offsets, in_targets, in_weights, distance, limit, paths, exponents, exact
+                )
     if count < n_reached or most >= MAX_PATHS:
         for i in range(n_all):
             waits[np.int64(vertices[i]) if vertices.size else i] = 0
@@ -300,7 +451,7 @@ def _by_order(source, limit, vertices, edges, weights, in_weights, is_target, sc
         if of_edges:
             for e in range(in_offsets[v], in_offsets[v + 1]):
                 u = in_targets[e]
-                if _is_tight(distance, in_weights, u, e, v, limit):
+                if _is_on_path(distance, in_weights, u, e, v, limit, exact):
                     load = paths[u] * values[v]
                     if exponents is not None:
                         load = math.ldexp(load, exponents[u] - exponents[v])
@@ -332,9 +483,20 @@ def _farthest(distance, targets, limit):
 
 
 @njit(cache=True, nogil=True)
+def _largest(distance, vertices, limit):
+    """Return the largest distance within a limit."""
+    largest = distance.dtype.type(0)
+    for i in range(vertices.size or distance.size):
+        own = distance[np.int64(vertices[i]) if vertices.size else i]
+        if largest < own <= limit:
+            largest = own
+    return largest
+
+
+@njit(cache=True, nogil=True)
 def add_rows(
     next_item, n_items, sources, bounds, vertices, distance, limit, unreached, edges, weights, in_weights, is_target,
-    farthest, of_edges, endpoints, is_even, status, scratch, low, high,
+    farthest, of_edges, endpoints, is_even, least, status, scratch, low, high,
 ):  # fmt: skip
     """Add the loads of several sources.
 
@@ -355,8 +517,10 @@ def add_rows(
     of_edges, endpoints, is_even : bool
         Whether cells are positions in the reversed graph, and not vertices; whether ends of paths count at vertices;
         whether each predecessor carries the same share, by hops (Newman's load), and not that of its paths.
+    least : scalar of the type of the distances
+        As ``absorbs`` takes it, or 0 if no distance may absorb a weight.
     status : int64 array of shape (n_items,), output
-        ``DONE``; or ``OVERFLOW`` or ``NOT_EXPLAINED``, and nothing is added.
+        ``DONE``; or ``OVERFLOW`` or ``NOT_EXPLAINED``, or ``ABSORBS`` if rounding may absorb a weight, and nothing is added.
     scratch : Scratch
     low, high : uint64 and int64 arrays
     """
@@ -376,9 +540,11 @@ def add_rows(
             bound = _farthest(own, farthest, limit)
         if weights is None:
             status[i] = _by_levels(source, bound, here, edges, is_target, scratch, low, high, of_edges, is_even)
+        elif least > 0 and absorbs(_largest(own, here, bound), least):
+            status[i] = ABSORBS
         else:
             status[i] = _by_order(
-                source, bound, here, edges, weights, in_weights, is_target, scratch, low, high, of_edges, None
+                source, bound, here, edges, weights, in_weights, is_target, scratch, low, high, of_edges, None, None
             )
         if endpoints and status[i] == DONE:
             _add_ends(source, bound, here, own, is_target, high)
@@ -389,14 +555,31 @@ def add_rows(
 @njit(cache=True, nogil=True)
 def add_scaled(
     source, distance, limit, edges, weights, in_weights, is_target, farthest, of_edges, endpoints, scratch, exponents,
-    low, high,
+    exact, low, high,
 ):  # fmt: skip
-    """Add the loads of one source whose counts of paths have an exponent of their own; return what ``add_rows`` writes."""
+    """Add the loads of one source whose counts of paths have an exponent of their own, or whose distances are found again.
+
+    ``exponents`` and ``exact`` are those of ``_by_order``. Return what ``add_rows`` writes.
+    """
     scratch.distance[:] = distance
     if farthest.size:
         limit = _farthest(scratch.distance, farthest, limit)
+    if exact is not None:
+        _find_exactly(source, limit, edges.offsets, edges.targets, weights, scratch.distance, exact)
     status = _by_order(
-        source, limit, scratch.order[:0], edges, weights, in_weights, is_target, scratch, low, high, of_edges, exponents
+        source,
+        limit,
+        scratch.order[:0],
+        edges,
+        weights,
+        in_weights,
+        is_target,
+        scratch,
+        low,
+        high,
+        of_edges,
+        exponents,
+        exact,
     )
     if endpoints and status == DONE:
         _add_ends(source, limit, scratch.order[:0], scratch.distance, is_target, high)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from .compiled import njit
 from .csr_build import read_only
 
 NO_VERTEX = -9999  # SciPy's predecessor of a vertex that has none

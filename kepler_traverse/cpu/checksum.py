@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from .compiled import njit
 
 ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: splitmix64's increment and multipliers
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)

@@ -13,10 +13,10 @@ The proof of a threshold is checked by a second pass over the visited edges, whi
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from . import threads
 from .atomics import atomic_add
+from .compiled import njit
 
 OPEN, BELOW, WRONG = 0, 1, 2  # not proven to be below the threshold; proven; the search broke a rule
 _BETWEEN_BOUNDS = 256  # edges between two bounds of one level

@@ -97,6 +97,16 @@ def compiling() -> Iterator[None]:
         _CLOCK.leave()
 
 
+@contextlib.contextmanager
+def waiting() -> Iterator[None]:
+    """Count the time of the block, in which another thread compiles, as that of this thread."""
+    _CLOCK.enter()
+    try:
+        yield
+    finally:
+        _CLOCK.leave()
+
+
 def seconds() -> float:
     """Seconds during which at least one thread of this process compiled."""
     return _CLOCK.seconds()

@@ -13,11 +13,11 @@ from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
-from numba import njit
 
 from .._arrays import iter_slices
 from . import threads
 from .atomics import atomic_add, atomic_min
+from .compiled import njit
 
 _NO_WEIGHTS, _NO_BITS = np.zeros(0, np.float32), np.zeros(0, np.uint32)
 _COUNTED_AT_ONCE = 1 << 26  # targets

@@ -6,11 +6,11 @@ import secrets
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from . import threads
 from .atomics import atomic_add
 from .checksum import mix_one
+from .compiled import njit
 
 _BLOCKS = 256  # of vertices; threads take them one after the other
 _OUT_OF_RANGE, _OUT_OF_ORDER, _WRONG_WEIGHT = range(3)

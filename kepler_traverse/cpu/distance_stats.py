@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from . import threads
+from .compiled import njit
 from .simd_statistics import PIECE, WIDTH, statistics_of_block
 
 _SHORT = 1 << 14  # values of a row: for fewer, starting threads would take longer than it saves

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from . import threads
 from .atomics import atomic_add
+from .compiled import njit
 from .csr_build import read_only
 
 _BLOCKS = 256  # of rows that one thread takes at a time

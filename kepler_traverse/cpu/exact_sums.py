@@ -11,9 +11,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ..errors import PrecisionError, plural
+from .compiled import njit
 
 PRIME = 2**61 - 1
 BITS = 126  # of the largest sum of absolute values

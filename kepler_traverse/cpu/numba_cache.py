@@ -14,14 +14,20 @@ import tempfile
 from pathlib import Path
 
 import numba
-from numba.core.caching import IndexDataCacheFile
+from numba.core.caching import Cache, IndexDataCacheFile
+
+from ..errors import OutputError
 
 _PACKAGE = Path(__file__).parents[1]
 
 
 def choose_folder() -> None:
     """Name a folder for compiled code to Numba if those that it would take cannot be written to."""
-    if numba.config.CACHE_DIR or all(map(_is_writable, _folders())) or _can_be_made(_users_folder()):
+    if numba.config.CACHE_DIR:
+        if not _can_be_made(Path(numba.config.CACHE_DIR)):
+            raise _cannot_keep("it cannot be made, or not written to")
+        return
+    if all(map(_is_writable, _folders())) or _can_be_made(_users_folder()):
         return
     numba.config.CACHE_DIR = str(_own_folder())
 
@@ -41,6 +47,26 @@ def _save(file: IndexDataCacheFile, key: tuple[object, ...], data: object) -> No
     name = f"{file._index_name.removesuffix('.nbi')}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
     file._save_data(name, data)
     file._save_index(file._load_index() | {key: name})
+
+
+def name_folders_in_errors() -> None:
+    """Have Numba say which folder it cannot keep compiled code in, usually since the disk is full."""
+    save = Cache._save_overload
+
+    def guarded(cache: Cache, signature: object, data: object) -> None:
+        try:
+            save(cache, signature, data)
+        except OSError as error:
+            raise _cannot_keep(error.strerror or str(error), cache.cache_path) from None
+
+    Cache._save_overload = guarded
+
+
+def _cannot_keep(why: str, folder: str = "") -> OutputError:
+    return OutputError(
+        f"{folder or numba.config.CACHE_DIR}: compiled code cannot be kept there: {why}; free space there, or name another "
+        "folder by NUMBA_CACHE_DIR"
+    )
 
 
 def _folders() -> list[Path]:

@@ -6,10 +6,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from . import threads
 from .atomics import atomic_add
+from .compiled import njit
 from .distance_stats import folded
 from .simd_statistics import PIECE
 
@@ -24,14 +24,17 @@ def sums(distance, lowest, bounds, integers, floats, decay: int, parameter: floa
     k, n = distance.shape
     exact = np.zeros((k, len(integers), bounds.size), np.int64)
     rounded = np.zeros((k, len(floats), bounds.size, -(-n // PIECE)))
-    args = (distance, lowest, bounds, integers, floats, decay, float(parameter), exact, rounded)
-    threads.run(_sums, k, *args)
+    wanted = lowest, bounds, integers, floats, decay, float(parameter)
+    threads.run(_sums, k, distance, wanted, exact, rounded)
     return exact, folded(rounded)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _sums(next_item, n_items, distance, lowest, bounds, integers, floats, decay, parameter, exact, rounded):
-    values, masked, weights = np.empty(PIECE), np.empty(PIECE), np.empty(PIECE)
+def _sums(next_item, n_items, distance, wanted, exact, rounded):
+    lowest, bounds, integers, floats, decay, parameter = wanted
+    values = np.empty(PIECE)
+    masked = np.empty(PIECE)
+    weights = np.empty(PIECE)
     n = distance.shape[1]
     while True:
         source = atomic_add(next_item, 0, 1)
@@ -43,32 +46,45 @@ def _sums(next_item, n_items, distance, lowest, bounds, integers, floats, decay,
             part = distance[source, first : first + size]
             for a in range(len(integers)):
                 attribute = integers[a, first : first + size]
-                for c in range(bounds.size):
-                    total, bound = np.int64(0), bounds[c]
-                    for i in range(size):
-                        total += attribute[i] if lowest <= part[i] and part[i] <= bound else 0
-                    exact[source, a, c] += total
+                _add_integers(part, attribute, lowest, bounds, exact[source, a])
             if len(floats) and decay != NO_DECAY:
                 for i in range(size):
-                    d = np.float64(part[i])
-                    near = lowest <= part[i] and part[i] <= bounds[-1]
-                    weights[i] = weight_at(d, decay, parameter) if near else 0.0
+                    weights[i] = 0.0
+                    if lowest <= part[i] and part[i] <= bounds[-1]:
+                        weights[i] = weight_at(np.float64(part[i]), decay, parameter)
             for a in range(len(floats)):
-                attribute = floats[a, first : first + size]
                 for i in range(size):
-                    values[i] = attribute[i] * weights[i] if decay != NO_DECAY else attribute[i]
+                    values[i] = floats[a, first + i]
+                    if decay != NO_DECAY:
+                        values[i] *= weights[i]
                 for c in range(bounds.size):
-                    bound = bounds[c]
-                    for i in range(size):
-                        masked[i] = values[i] if lowest <= part[i] and part[i] <= bound else 0.0
-                    for i in range(size, PIECE):
-                        masked[i] = 0.0
-                    half = PIECE // 2
-                    while half > 0:
-                        for i in range(half):
-                            masked[i] += masked[i + half]
-                        half //= 2
-                    rounded[source, a, c, piece] = masked[0]
+                    rounded[source, a, c, piece] = _fold_within(part, values, lowest, bounds[c], masked)
+
+
+@njit(cache=True, nogil=True)
+def _add_integers(part, attribute, lowest, bounds, exact):
+    """Add the attribute of the vertices within each cutoff to its sum."""
+    for c in range(bounds.size):
+        bound = bounds[c]
+        total = np.int64(0)
+        for i in range(part.size):
+            total += attribute[i] if lowest <= part[i] and part[i] <= bound else 0
+        exact[c] += total
+
+
+@njit(cache=True, nogil=True)
+def _fold_within(part, values, lowest, bound, masked):
+    """Return the sum of the values within a cutoff, folded by halves; ``masked`` is scratch."""
+    for i in range(part.size):
+        masked[i] = values[i] if lowest <= part[i] and part[i] <= bound else 0.0
+    for i in range(part.size, PIECE):
+        masked[i] = 0.0
+    half = PIECE // 2
+    while half > 0:
+        for i in range(half):
+            masked[i] += masked[i + half]
+        half //= 2
+    return masked[0]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

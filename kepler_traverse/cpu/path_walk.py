@@ -16,7 +16,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from .compiled import njit
 
 NO_EDGE = -1  # no edge explains a distance
 _UNSEEN, _OFF = -1, -2
@@ -123,63 +124,111 @@ def nearer_edge(v, own, offsets, sources, weights, unit, distance, above):
 
 @njit(cache=True, nogil=True)
 def along_level(v, source, own, size, walks):
-    """Append the path from a vertex back to one that has a nearer predecessor, or to the source, over edges of length zero.
+    """Append the path from a vertex over edges of length zero to one that has a nearer predecessor.
 
-    Of the vertices at this distance, a predecessor has fewer such edges before it. A search back from v finds the nearest
-    vertices that need none, and which vertices lie on the way there. Return the number of vertices on the path, or
-    ``NO_EDGE`` if none is found.
+    It may end at the source instead. Of the vertices at this distance, a predecessor has fewer such
+    edges before it. A search back from v finds the nearest vertices that need none, and which
+    vertices lie on the way there. Return the number of vertices on the path, or ``NO_EDGE`` if none
+    is found.
     """
-    offsets, sources, weights, unit, distance, above, level, queue, path = walks
-    queue[0], level[v] = v, 0
-    first, last = 0, 1
-    depth = 0
-    is_found = False
-    while first < last and not is_found:
-        end = last
-        for i in range(first, end):
-            x = np.int64(queue[i])
-            if x == source or (
-                depth > 0 and nearer_edge(x, own, offsets, sources, weights, unit, distance, above) != NO_EDGE
-            ):
-                is_found = True
-            elif not is_found:
-                for e in range(offsets[x], offsets[x + 1]):
-                    u = np.int64(sources[e])
-                    is_tight = level[u] == _UNSEEN and distance.dtype.type(own + _length(weights, e, unit)) == own
-                    if is_tight and distance_at(u, distance, above) == own:
-                        level[u] = depth + 1
-                        queue[last] = u
-                        last += 1
-        if is_found:
-            break
-        first = end
-        depth += 1
+    depth, last = _search_level(v, source, own, walks)
     n_path = np.int64(NO_EDGE)
-    if is_found:
-        for i in range(last - 1, -1, -1):
-            x = np.int64(queue[i])
-            leads = level[x] == depth and (
-                x == source or nearer_edge(x, own, offsets, sources, weights, unit, distance, above) != NO_EDGE
-            )
-            if level[x] < depth:
-                for e in range(offsets[x], offsets[x + 1]):
-                    u = sources[e]
-                    leads |= level[u] == level[x] + 1 and distance.dtype.type(own + _length(weights, e, unit)) == own
-            if not leads:
-                level[x] = _OFF
+    if depth >= 0:
+        _leave_dead_ends(source, own, depth, last, walks)
         n_path = size
         at = v
-        while level[at] < depth:
-            for e in range(offsets[at], offsets[at + 1]):
-                u = sources[e]
-                if level[u] == level[at] + 1 and distance.dtype.type(own + _length(weights, e, unit)) == own:
-                    at = u
-                    break
-            path[n_path] = at
+        while walks.level[at] < depth:
+            at = _next_of_level(at, own, walks)
+            walks.path[n_path] = at
             n_path += 1
     for i in range(last):
-        level[queue[i]] = _UNSEEN
+        walks.level[walks.queue[i]] = _UNSEEN
     return n_path
+
+
+@njit(cache=True, nogil=True)
+def _is_end(x, source, own, walks):
+    """Return whether a path along a level may end here: at the source, or before a nearer vertex."""
+    if x == source:
+        return True
+    offsets, sources, weights, unit = walks.offsets, walks.sources, walks.weights, walks.unit
+    edge = nearer_edge(x, own, offsets, sources, weights, unit, walks.distance, walks.above)
+    return edge != NO_EDGE
+
+
+@njit(cache=True, nogil=True)
+def _is_level(e, own, walks):
+    """Return whether an edge adds nothing to a distance, in the type of the sums."""
+    distance = walks.distance
+    return distance.dtype.type(own + _length(walks.weights, e, walks.unit)) == own
+
+
+@njit(cache=True, nogil=True)
+def _search_level(v, source, own, walks):
+    """Search back from v, layer by layer, until a layer has a vertex at which the path may end.
+
+    Layers stand in ``level``, and their vertices in ``queue``. Return the layer, or -1 if there is
+    none, and how many vertices were found.
+    """
+    level = walks.level
+    queue = walks.queue
+    queue[0] = v
+    level[v] = 0
+    first = 0
+    last = 1
+    depth = 0
+    while first < last:
+        end = last
+        is_found = False
+        for i in range(first, end):
+            x = np.int64(queue[i])
+            if x == source or (depth > 0 and _is_end(x, source, own, walks)):
+                is_found = True
+            elif not is_found:
+                last = _add_layer(x, own, depth + 1, last, walks)
+        if is_found:
+            return depth, last
+        first = end
+        depth += 1
+    return -1, last
+
+
+@njit(cache=True, nogil=True)
+def _add_layer(x, own, depth, last, walks):
+    """Put the in-neighbors of x that are at its distance, and new, into a layer."""
+    for e in range(walks.offsets[x], walks.offsets[x + 1]):
+        u = np.int64(walks.sources[e])
+        if walks.level[u] != _UNSEEN or not _is_level(e, own, walks):
+            continue
+        if distance_at(u, walks.distance, walks.above) == own:
+            walks.level[u] = depth
+            walks.queue[last] = u
+            last += 1
+    return last
+
+
+@njit(cache=True, nogil=True)
+def _leave_dead_ends(source, own, depth, last, walks):
+    """Mark the vertices from which no path along the layers leads to an end."""
+    level = walks.level
+    for i in range(last - 1, -1, -1):
+        x = np.int64(walks.queue[i])
+        if level[x] == depth:
+            leads = _is_end(x, source, own, walks)
+        else:
+            leads = level[x] < depth and _next_of_level(x, own, walks) >= 0
+        if not leads:
+            level[x] = _OFF
+
+
+@njit(cache=True, nogil=True)
+def _next_of_level(x, own, walks):
+    """Return the smallest in-neighbor in the next layer, or -1."""
+    for e in range(walks.offsets[x], walks.offsets[x + 1]):
+        u = np.int64(walks.sources[e])
+        if walks.level[u] == walks.level[x] + 1 and _is_level(e, own, walks):
+            return u
+    return np.int64(-1)
 
 
 @njit(cache=True, nogil=True)

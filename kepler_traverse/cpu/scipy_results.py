@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from . import threads
 from .atomics import atomic_add
 from .breadth_first_order import NO_VERTEX
+from .compiled import njit
 
 _NO_WEIGHTS = np.zeros(0, np.float32)
 
@@ -60,7 +60,7 @@ def _write_predecessors(next_row, n_rows, offsets, targets, weights, sources, ro
                 v = targets[e]
                 weight = np.float64(weights[e]) if weights.size else 1.0
                 at_v = distance[v]
-                if at_u + weight == at_v and at_u < at_v:
+                if at_u + weight == at_v and at_u < at_v < np.inf:
                     if previous[v] == NO_VERTEX:
                         previous[v] = u
                         found += 1

@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from .atomics import atomic_add
 from .checksum import ODD, mix_one
+from .compiled import njit
 from .opportunities import NO_DECAY, weight_at
 from .simd_distances import lower_by_line
 from .simd_statistics import PIECE
@@ -64,6 +64,16 @@ class _Table(NamedTuple):
     due: np.ndarray  # the bucket in which it waits
     entries: np.ndarray  # of shape (4 capacity, 2): entries of buckets, the next one and the line
     seen: np.ndarray  # the lines of goals
+
+
+class _Line(NamedTuple):
+    """The sources that are searched from together."""
+
+    sources: np.ndarray
+    limits: np.ndarray  # one per lane; below 0 for lanes without a search
+    lists: np.ndarray  # vertex numbers of targets
+    list_of: np.ndarray  # where in ``lists`` the targets of each source begin and end
+    next_target: np.ndarray  # one per lane: the first target that may not be settled
 
 
 _NONE = np.zeros(0, np.int32)
@@ -130,10 +140,10 @@ def near_each_other(offsets, targets, sources, place, mark):
 
 @njit(cache=True, nogil=True)
 def search_sums(edges, wanted, capacity, place, doublings):
-    """Search from each source, up to its limit or until its targets are settled; from those of one line together.
+    """Search from each source, up to its limit or until its targets are settled.
 
-    A vertex that such a search reaches has a line with its distance from each source. Vertices whose lines were lowered wait
-    in buckets by the least of their new distances. One look at an edge serves all sources of the line.
+    Sources of one line are searched from together. A vertex that such a search reaches has a slot
+    with its distance from each source. One look at an edge serves all sources of the line.
 
     Parameters
     ----------
@@ -154,74 +164,136 @@ def search_sums(edges, wanted, capacity, place, doublings):
     vertices, distances : arrays
         The rows, source by source, with one place that is not used after each row.
     stops : array of shape (k,)
-        Distance up to which the row is complete: the limit, or less if a search has settled its targets.
+        Distance up to which the row is complete: the limit, or less if a search has settled its
+        targets.
     edges : int
         Edges that were looked at; more than ``most`` if the searches gave up.
     capacity : int
         Vertices that there was room for.
     """
-    sources, limits, lists, list_of, keeps, at_targets, answers, most, goals = wanted
+    limits = wanted.limits
     vertex = edges[1].dtype
-    k, side, unreached = sources.size, 1 << len(doublings), limits.dtype.type(np.inf)
-    sizes, stops = np.zeros(k, np.int64), limits.copy()
-    vertices, kept = np.empty(4 * side, vertex), np.empty(4 * side, limits.dtype)
-    heads, ends, next_target = np.full(_RING, -1, np.int32), np.zeros(side, limits.dtype), np.zeros(side, np.int64)
-    cursors, counts = np.zeros(side, np.int64), np.zeros(side, np.int32)
-    # Arrays that may grow in the inner loop would make it twice as slow: a search that lacks room begins again.
+    k = wanted.sources.size
+    side = 1 << len(doublings)
+    sizes = np.zeros(k, np.int64)
+    stops = limits.copy()
+    vertices = np.empty(4 * side, vertex)
+    kept = np.empty(4 * side, limits.dtype)
+    heads = np.full(_RING, -1, np.int32)
+    ends = np.zeros(side, limits.dtype)
+    next_target = np.zeros(side, np.int64)
+    cursors = np.zeros(side, np.int64)
+    counts = np.zeros(side, np.int32)
+    # Arrays that may grow in the inner loop would make it twice as slow: a search that lacks room
+    # begins again.
     table = _make_table(capacity, side, limits.dtype, vertex)
-    first = walked = np.int64(0)  # of one type in each call: a function is compiled for each type of an argument
+    # Of one type in each call: a function is compiled for each type of an argument.
+    first = walked = np.int64(0)
     for begin in range(0, k, side):
         end = min(begin + side, k)
-        for lane in range(side):
-            i = begin + lane
-            is_searched = i < end and limits[i] >= 0 and (at_targets.size == 0 or list_of[i, 0] < list_of[i, 1])
-            ends[lane] = limits[i] if is_searched else -1
-            next_target[lane] = list_of[i, 0] if i < end else 0
+        list_of = wanted.list_of[begin:end]
+        line = _Line(wanted.sources[begin:end], ends, wanted.lists, list_of, next_target)
         while True:
-            of_line = sources[begin:end], ends, lists, list_of[begin:end], next_target
-            size, looked, n_seen = _spread(edges, of_line, most - walked, goals, table, heads, place, doublings)
+            _set_limits(wanted, begin, end, ends)
+            size, looked, n_seen = _spread(edges, line, wanted.most - walked, wanted.goals, table, heads, place, doublings)
             walked += looked
             if size:
                 break
             capacity *= 2
             table = _make_table(capacity, side, limits.dtype, vertex)
-        lines, met, seen = table.lines, table.met, table.seen
-        while keeps and vertices.size <= first + side * size:
-            vertices, kept = _longer(vertices, first), _longer(kept, first)
-        for i in range(begin, end):
-            stops[i] = lines[0, i - begin] if ends[i - begin] >= 0 else limits[i]
-            for j in range(list_of[i, 0], list_of[i, 1] if at_targets.size else 0):
-                slot = place[lists[j]]
-                at_targets[answers[i] + j - list_of[i, 0]] = lines[slot, i - begin] if slot else unreached
-        if keeps != NOTHING:
-            row = met[1:size]
-            if keeps == GOALS:
-                row = np.empty(n_seen, met.dtype)
-                for at in range(n_seen):
-                    row[at] = met[seen[at]]
-            _sort(row)
-            for lane in range(side):
-                counts[lane] = 0
-            for at in range(row.size):
-                slot = at + 1 if keeps == ROWS else seen[at]
-                for lane in range(side):
-                    counts[lane] += (lines[slot, lane] <= lines[0, lane]) & (lines[slot, lane] != unreached)
+        _write_stops(wanted, begin, end, table, place, ends, stops)
+        if wanted.keeps != NOTHING:
+            while vertices.size <= first + side * size:
+                vertices = _longer(vertices, first)
+                kept = _longer(kept, first)
+            row = _reached_in_order(wanted.keeps, table, size, n_seen)
+            _count_per_lane(wanted.keeps, table, row.size, counts)
             for lane in range(side):
                 cursors[lane] = first
                 if lane < end - begin:
                     sizes[begin + lane] = counts[lane]
                     first += counts[lane] + 1
-            for v in row:
-                slot = place[v]
-                for lane in range(side):  # what is not kept is overwritten: a branch would be predicted badly
-                    to, d = cursors[lane], lines[slot, lane]
-                    vertices[to], kept[to] = v, d
-                    cursors[lane] = to + ((d <= lines[0, lane]) & (d != unreached))
+            _write_rows(table, row, place, cursors, vertices, kept)
         for at in range(1, size):
-            place[met[at]] = 0
-        if walked > most:
+            place[table.met[at]] = 0
+        if walked > wanted.most:
             break
     return sizes, vertices, kept, stops, walked, capacity
+
+
+@njit(cache=True, nogil=True)
+def _set_limits(wanted, begin, end, ends):
+    """Set the limit of each lane: below 0 where no search is wanted."""
+    needs_targets = wanted.at_targets.size > 0
+    for lane in range(ends.size):
+        i = begin + lane
+        ends[lane] = -1
+        if i >= end or (needs_targets and wanted.list_of[i, 0] == wanted.list_of[i, 1]):
+            continue
+        if wanted.limits[i] >= 0:
+            ends[lane] = wanted.limits[i]
+
+
+@njit(cache=True, nogil=True)
+def _write_stops(wanted, begin, end, table, place, ends, stops):
+    """Write where the search of each source has ended, and its distances at its targets."""
+    unreached = wanted.limits.dtype.type(np.inf)
+    for i in range(begin, end):
+        if ends[i - begin] >= 0:
+            stops[i] = table.lines[0, i - begin]
+        if wanted.at_targets.size == 0:
+            continue
+        first = wanted.list_of[i, 0]
+        for j in range(first, wanted.list_of[i, 1]):
+            slot = place[wanted.lists[j]]
+            d = unreached
+            if slot:
+                d = table.lines[slot, i - begin]
+            wanted.at_targets[wanted.answers[i] + j - first] = d
+
+
+@njit(cache=True, nogil=True)
+def _reached_in_order(keeps, table, size, n_seen):
+    """Return the vertices of a table that rows may hold, in ascending order."""
+    row = table.met[1:size]
+    if keeps == GOALS:
+        row = np.empty(n_seen, table.met.dtype)
+        for at in range(n_seen):
+            row[at] = table.met[table.seen[at]]
+    _sort(row)
+    return row
+
+
+@njit(cache=True, nogil=True)
+def _count_per_lane(keeps, table, n_vertices, counts):
+    """Count the vertices that each source of a line reaches within its limit."""
+    lines = table.lines
+    unreached = lines.dtype.type(np.inf)
+    for lane in range(counts.size):
+        counts[lane] = 0
+    for at in range(n_vertices):
+        slot = at + 1
+        if keeps == GOALS:
+            slot = table.seen[at]
+        for lane in range(counts.size):
+            is_within = lines[slot, lane] <= lines[0, lane]
+            counts[lane] += is_within & (lines[slot, lane] != unreached)
+
+
+@njit(cache=True, nogil=True)
+def _write_rows(table, row, place, cursors, vertices, kept):
+    """Write the vertices that each source reaches, from its cursor on, with their distances."""
+    lines = table.lines
+    unreached = lines.dtype.type(np.inf)
+    for v in row:
+        slot = place[v]
+        # What is not kept is overwritten: a branch would be predicted badly.
+        for lane in range(cursors.size):
+            to = cursors[lane]
+            d = lines[slot, lane]
+            vertices[to] = v
+            kept[to] = d
+            cursors[lane] = to + ((d <= lines[0, lane]) & (d != unreached))
 
 
 @njit(cache=True, nogil=True)
@@ -232,131 +304,216 @@ def _make_table(capacity, side, distance, vertex):
 
 
 @njit(cache=True, nogil=True)
-def _spread(edges, of_line, most, goals, table, heads, place, doublings):
+def _spread(edges, line, most, goals, table, heads, place, doublings):
     """Search from the sources of one line; a limit below 0 stands for none.
 
-    Return 1 more than the vertices reached, the edges looked at, and the number of goals reached, whose lines are in
-    ``seen``. Line 0 has the limits, which are nearer once all targets of a source are settled. If there is no room, 0 is
-    returned, with all places clear.
+    Vertices whose slots were lowered wait in a ring of buckets by the least of their new distances.
+    The search ends when none waits, when the targets or the goals of all sources are settled, when
+    it has looked at more edges than ``most``, or when the table is full.
+
+    Returns
+    -------
+    size : int
+        1 more than the vertices reached, whose slots are set in ``place``. 0 if the table was full;
+        all places are then clear.
+    walked : int
+        Edges that were looked at.
+    n_seen : int
+        Goals reached, whose slots are in ``table.seen``. Slot 0 has the limits, which are nearer
+        where the targets or goals of a source are settled.
     """
-    offsets, targets, weights, buckets_per_unit = edges
-    sources, limits, lists, list_of, next_target = of_line
-    lines, met, due, entries, seen = table
-    unreached = limits.dtype.type(np.inf)
-    size, n_entries, n_waiting, bucket, walked = 1, 0, 0, np.int64(0), 0
-    is_endless, fits, n_seen = False, True, 0
-    first_group, groups, needs = goals
-    left, most_needed = needs.copy(), 0
-    for need in needs:
+    size, n_seen, is_endless = _begin(line, goals, table, heads, place, doublings)
+    n_entries = size - 1
+    n_waiting = size - 1
+    left = goals.needs.copy()
+    most_needed = 0
+    for need in goals.needs:
         most_needed = max(most_needed, need)
-    for lane in range(limits.size):
-        lines[0, lane] = limits[lane]
-        if limits[lane] < 0:
-            continue
-        next_target[lane] = list_of[lane, 0]
-        is_endless |= list_of[lane, 0] == list_of[lane, 1]
-        slot = place[sources[lane]]
-        if slot == 0:
-            slot = size
-            place[sources[lane]], met[slot], due[slot] = slot, sources[lane], 0
-            clear_line(lines, slot, unreached, doublings)
-            entries[n_entries, 0], entries[n_entries, 1] = heads[0], slot
-            heads[0] = n_entries
-            n_entries += 1
-            n_waiting += 1
-            size += 1
-            if needs.size and first_group[sources[lane] + 1] > first_group[sources[lane]]:
-                seen[n_seen] = slot
-                n_seen += 1
-        lines[slot, lane] = 0
+    bucket = np.int64(0)
+    walked = 0
+    fits = True
     while fits and walked <= most:
-        has_ended = not is_endless
-        for lane in range(sources.size):
-            last = list_of[lane, 1]
-            if limits[lane] < 0 or next_target[lane] >= last:
-                continue
-            # What is nearer than the bucket is settled.
-            while next_target[lane] < last:
-                slot = place[lists[next_target[lane]]]
-                d = lines[slot, lane]
-                if slot == 0 or d == unreached or (n_waiting and d * buckets_per_unit >= bucket):
-                    break
-                next_target[lane] += 1
-            has_ended &= next_target[lane] == last
-            if next_target[lane] == last:
-                lines[0, lane] = 0
-                for j in range(list_of[lane, 0], last):
-                    lines[0, lane] = max(lines[0, lane], lines[place[lists[j]], lane])
-        if needs.size and n_seen >= most_needed:
-            has_ended = True
-            for lane in range(sources.size):
-                if limits[lane] < 0 or next_target[lane] > 0:
-                    continue
-                n_left, farthest = needs.size, limits.dtype.type(0)
-                for g in range(needs.size):
-                    left[g] = needs[g]
-                for at in range(n_seen):
-                    d = lines[seen[at], lane]
-                    if d == unreached or (n_waiting and d * buckets_per_unit >= bucket):
-                        continue
-                    farthest = max(farthest, d)
-                    for i in range(first_group[met[seen[at]]], first_group[met[seen[at]] + 1]):
-                        left[groups[i]] -= 1
-                        n_left -= left[groups[i]] == 0
-                if n_left == 0:
-                    next_target[lane], lines[0, lane] = 1, farthest
-                has_ended &= n_left == 0
+        # A distance in an earlier bucket is final. If no vertex waits, all distances are.
+        bound = bucket if n_waiting else _NEVER
+        has_ended = _settle_targets(line, table, place, edges[3], bound) and not is_endless
+        if goals.needs.size and n_seen >= most_needed:
+            has_ended = _settle_goals(line, goals, table, n_seen, left, edges[3], bound)
         if has_ended or n_waiting == 0:
             break
-        ring = bucket & (_RING - 1)
-        while heads[ring] >= 0:
-            entry = heads[ring]
-            slot, heads[ring] = entries[entry, 1], entries[entry, 0]
-            n_waiting -= 1
-            if due[slot] != bucket:
-                continue  # it was lowered again, and has waited in an earlier bucket
-            due[slot] = _NEVER
-            u = met[slot]
-            begin, end = offsets[u], offsets[u + 1]
-            walked += end - begin
-            if size + end - begin > met.size or n_entries + end - begin > len(entries):
-                fits = False
-                break
-            for e in range(begin, end):
-                v = targets[e]
-                other = np.int64(place[v])
-                is_new = other == 0
-                if is_new:
-                    other = size
-                    clear_line(lines, other, unreached, doublings)
-                    due[other] = _NEVER
-                least = lower_by_line(lines, other, slot, weights[e], doublings)
-                if least == unreached:
-                    continue
-                if is_new:
-                    place[v], met[other] = other, v
-                    size += 1
-                    if needs.size and first_group[v + 1] > first_group[v]:
-                        seen[n_seen] = other
-                        n_seen += 1
-                # A line may be looked at too early, never too late.
-                wanted = bucket + (_RING - 1)
-                if least * buckets_per_unit < wanted:
-                    wanted = np.int64(least * buckets_per_unit)
-                if wanted < due[other]:
-                    due[other] = wanted
-                    entries[n_entries, 0], entries[n_entries, 1] = heads[wanted & (_RING - 1)], other
-                    heads[wanted & (_RING - 1)] = n_entries
-                    n_entries += 1
-                    n_waiting += 1
+        fits, size, n_entries, n_waiting, n_seen, looked = _empty_bucket(
+            edges, bucket, goals, table, heads, place, (size, n_entries, n_waiting, n_seen), doublings
+        )
+        walked += looked
         bucket += 1
     if n_waiting or not fits:
-        for at in range(_RING):  # the assignment of a slice would take seconds to compile, for its error message
+        for at in range(_RING):  # the assignment of a slice would take seconds to compile
             heads[at] = -1
-    if not fits:
-        for at in range(1, size):
-            place[met[at]] = 0
-    return size if fits else 0, walked, n_seen
+    if fits:
+        return size, walked, n_seen
+    for at in range(1, size):
+        place[table.met[at]] = 0
+    return 0, walked, n_seen
+
+
+@njit(cache=True, nogil=True)
+def _begin(line, goals, table, heads, place, doublings):
+    """Give each vertex that is a source a slot at distance 0, which waits in the first bucket.
+
+    Return 1 more than the slots, how many of them are goals, and whether a source without targets
+    is among them, so that settled targets alone do not end the search.
+    """
+    unreached = line.limits.dtype.type(np.inf)
+    size = 1
+    n_seen = 0
+    is_endless = False
+    for lane in range(line.limits.size):
+        table.lines[0, lane] = line.limits[lane]
+        if line.limits[lane] < 0:
+            continue
+        line.next_target[lane] = line.list_of[lane, 0]
+        is_endless |= line.list_of[lane, 0] == line.list_of[lane, 1]
+        source = line.sources[lane]
+        slot = place[source]
+        if slot == 0:
+            slot = size
+            place[source] = slot
+            table.met[slot] = source
+            table.due[slot] = 0
+            clear_line(table.lines, slot, unreached, doublings)
+            table.entries[size - 1, 0] = heads[0]
+            table.entries[size - 1, 1] = slot
+            heads[0] = size - 1
+            size += 1
+            if goals.needs.size and goals.first_group[source + 1] > goals.first_group[source]:
+                table.seen[n_seen] = slot
+                n_seen += 1
+        table.lines[slot, lane] = 0
+    return size, n_seen, is_endless
+
+
+@njit(cache=True, nogil=True)
+def _is_final(d, unreached, buckets_per_unit, bound):
+    """Return whether no vertex that waits can lower a distance: it is in a bucket before ``bound``."""
+    return d != unreached and (bound == _NEVER or d * buckets_per_unit < bound)
+
+
+@njit(cache=True, nogil=True)
+def _settle_targets(line, table, place, buckets_per_unit, bound):
+    """Skip targets that are settled; a source without others ends at the farthest of its targets.
+
+    Return whether all targets of all sources are settled.
+    """
+    lines = table.lines
+    unreached = line.limits.dtype.type(np.inf)
+    are_settled = True
+    for lane in range(line.sources.size):
+        first = line.list_of[lane, 0]
+        last = line.list_of[lane, 1]
+        if line.limits[lane] < 0 or line.next_target[lane] >= last:
+            continue
+        while line.next_target[lane] < last:
+            slot = place[line.lists[line.next_target[lane]]]
+            if slot == 0 or not _is_final(lines[slot, lane], unreached, buckets_per_unit, bound):
+                break
+            line.next_target[lane] += 1
+        if line.next_target[lane] < last:
+            are_settled = False
+            continue
+        lines[0, lane] = 0
+        for j in range(first, last):
+            lines[0, lane] = max(lines[0, lane], lines[place[line.lists[j]], lane])
+    return are_settled
+
+
+@njit(cache=True, nogil=True)
+def _settle_goals(line, goals, table, n_seen, left, buckets_per_unit, bound):
+    """End sources of whose goals as many as each group needs are settled, at the farthest of these.
+
+    ``left`` is scratch memory for what the groups still need. Return whether all sources have ended.
+    """
+    lines = table.lines
+    unreached = line.limits.dtype.type(np.inf)
+    have_ended = True
+    for lane in range(line.sources.size):
+        if line.limits[lane] < 0 or line.next_target[lane] > 0:  # there are no targets: 1 says "ended"
+            continue
+        n_left = goals.needs.size
+        farthest = line.limits.dtype.type(0)
+        for g in range(goals.needs.size):
+            left[g] = goals.needs[g]
+        for at in range(n_seen):
+            d = lines[table.seen[at], lane]
+            if not _is_final(d, unreached, buckets_per_unit, bound):
+                continue
+            farthest = max(farthest, d)
+            v = table.met[table.seen[at]]
+            for i in range(goals.first_group[v], goals.first_group[v + 1]):
+                left[goals.groups[i]] -= 1
+                n_left -= left[goals.groups[i]] == 0
+        if n_left == 0:
+            line.next_target[lane] = 1
+            lines[0, lane] = farthest
+        have_ended &= n_left == 0
+    return have_ended
+
+
+@njit(cache=True, nogil=True)
+def _empty_bucket(edges, bucket, goals, table, heads, place, counts, doublings):
+    """Relax the edges of all vertices that wait in a bucket.
+
+    ``counts`` and the result hold the size of the table, the entries of the ring, the entries that
+    wait and the goals reached. The result begins with whether the table had room, and ends with the
+    edges that were looked at.
+    """
+    offsets, targets, weights, buckets_per_unit = edges
+    lines, met, due, entries, seen = table
+    size, n_entries, n_waiting, n_seen = counts
+    unreached = lines.dtype.type(np.inf)
+    walked = 0
+    ring = bucket & (_RING - 1)
+    while heads[ring] >= 0:
+        entry = heads[ring]
+        slot = entries[entry, 1]
+        heads[ring] = entries[entry, 0]
+        n_waiting -= 1
+        if due[slot] != bucket:
+            continue  # it was lowered again, and has waited in an earlier bucket
+        due[slot] = _NEVER
+        begin = offsets[met[slot]]
+        end = offsets[met[slot] + 1]
+        walked += end - begin
+        if size + end - begin > met.size or n_entries + end - begin > len(entries):
+            return False, size, n_entries, n_waiting, n_seen, walked
+        for e in range(begin, end):
+            v = targets[e]
+            other = np.int64(place[v])
+            is_new = other == 0
+            if is_new:
+                other = size
+                clear_line(lines, other, unreached, doublings)
+                due[other] = _NEVER
+            least = lower_by_line(lines, other, slot, weights[e], doublings)
+            if least == unreached:
+                continue
+            if is_new:
+                place[v] = other
+                met[other] = v
+                size += 1
+                if goals.needs.size and goals.first_group[v + 1] > goals.first_group[v]:
+                    seen[n_seen] = other
+                    n_seen += 1
+            # A slot may be looked at too early, never too late.
+            wanted = bucket + (_RING - 1)
+            if least * buckets_per_unit < wanted:
+                wanted = np.int64(least * buckets_per_unit)
+            if wanted < due[other]:
+                due[other] = wanted
+                entries[n_entries, 0] = heads[wanted & (_RING - 1)]
+                entries[n_entries, 1] = other
+                heads[wanted & (_RING - 1)] = n_entries
+                n_entries += 1
+                n_waiting += 1
+    return True, size, n_entries, n_waiting, n_seen, walked
 
 
 @njit(cache=True, nogil=True)
@@ -374,149 +531,238 @@ def put_rows(found, kept, sizes, starts, vertices, distance):
 def search_hops(edges, wanted, is_target, stamp):
     """BFS from each source; parameters and results as of ``search_sums``, with hops in int32.
 
-    ``is_target``, uint8 of shape (n_vertices,), is 0 before and after. ``stamp``, int32 of shape (n_vertices + 1,), is 0 at
-    first; its last one is the largest that a search has set, and later ones set larger ones.
+    ``is_target``, uint8 of shape (n_vertices,), is 0 before and after. ``stamp``, int32 of shape
+    (n_vertices + 1,), is 0 at first; its last one is the largest that a search has set, and later
+    ones set larger ones.
     """
-    sources, limits, lists, list_of, keeps, at_targets, answers, most, goals = wanted
-    k, n, vertex = sources.size, stamp.size - 1, edges[1].dtype
-    first_group, _, needs = goals
-    left = needs.copy()
-    sizes, stops = np.zeros(k, np.int64), limits.copy()
-    vertices, kept = np.empty(max(64, 4 * k), vertex), np.empty(max(64, 4 * k), stamp.dtype)
-    first = walked = np.int64(0)  # of one type in each call: a function is compiled for each type of an argument
+    limits = wanted.limits
+    keeps = wanted.keeps
+    k = wanted.sources.size
+    n = stamp.size - 1
+    vertex = edges[1].dtype
+    left = wanted.goals.needs.copy()
+    sizes = np.zeros(k, np.int64)
+    stops = limits.copy()
+    vertices = np.empty(max(64, 4 * k), vertex)
+    kept = np.empty(max(64, 4 * k), stamp.dtype)
+    # Of one type in each call: a function is compiled for each type of an argument.
+    first = walked = np.int64(0)
     for i in range(k):
-        if limits[i] < 0 or (at_targets.size and list_of[i, 0] == list_of[i, 1]):
+        targets = wanted.lists[wanted.list_of[i, 0] : wanted.list_of[i, 1]]
+        if limits[i] < 0 or (wanted.at_targets.size and targets.size == 0):
             first += 1
             continue
         while True:
-            missing = np.int64(needs.size)
-            for g in range(needs.size):
-                left[g] = needs[g]
-            for j in range(list_of[i, 0], list_of[i, 1]):
-                missing += is_target[lists[j]] == 0
-                is_target[lists[j]] = 1
-            if stamp[n] > np.iinfo(np.int32).max - n - 2:
-                for v in range(n + 1):
-                    stamp[v] = 0
-            base = stamp[n] + 1
-            places = vertices[first:], kept[first:]
+            missing = _mark_targets(targets, is_target) + _copy_needs(wanted.goals, left)
+            base = _next_base(stamp)
             last, looked, limit, n_levels = _bfs(
                 edges,
-                sources[i],
-                limits[i],
-                missing,
-                most - walked,
-                keeps == COUNTS,
-                places,
-                base,
+                (wanted.sources[i], limits[i], wanted.most - walked, keeps == COUNTS, missing),
+                (vertices[first:], kept[first:]),
+                (base, stamp),
                 is_target,
-                stamp,
-                goals,
+                wanted.goals,
                 left,
             )
             stamp[n] = base + n_levels
-            for j in range(list_of[i, 0], list_of[i, 1]):
-                is_target[lists[j]] = 0
+            for target in targets:
+                is_target[target] = 0
             if last >= 0:
                 break
-            vertices, kept = _longer(vertices, first), _longer(kept, first)
+            vertices = _longer(vertices, first)
+            kept = _longer(kept, first)
         walked += looked
-        for j in range(list_of[i, 0], list_of[i, 1] if at_targets.size else 0):
-            at_targets[answers[i] + j - list_of[i, 0]] = max(stamp[lists[j]] - base, -1)
+        if wanted.at_targets.size:
+            for j in range(targets.size):
+                wanted.at_targets[wanted.answers[i] + j] = max(stamp[targets[j]] - base, -1)
         if keeps == GOALS:
-            n_seen = 0
-            for at in range(first, first + last):
-                v = vertices[at]
-                vertices[first + n_seen] = v
-                n_seen += first_group[v + 1] > first_group[v]
-            last = n_seen
-        if keeps in (ROWS, GOALS):
+            last = _keep_goals(wanted.goals, vertices[first : first + last])
+        if keeps == COUNTS:
+            last = n_levels
+        elif keeps != NOTHING:
             _sort(vertices[first : first + last])
             for at in range(first, first + last):
                 kept[at] = stamp[vertices[at]] - base
-        elif keeps == COUNTS:
-            last = n_levels
-        sizes[i], stops[i] = last if keeps else 0, limit
+        if keeps != NOTHING:
+            sizes[i] = last
+        stops[i] = limit
         first += sizes[i] + 1
-        if walked > most:
+        if walked > wanted.most:
             break
     return sizes, vertices, kept, stops, walked
 
 
 @njit(cache=True, nogil=True)
-def _bfs(edges, source, limit, missing, most, only_counts, places, base, is_target, stamp, goals, left):
+def _mark_targets(targets, is_target):
+    """Mark the targets of a source, and return how many there are, each counted once."""
+    n_marked = np.int64(0)
+    for target in targets:
+        n_marked += is_target[target] == 0
+        is_target[target] = 1
+    return n_marked
+
+
+@njit(cache=True, nogil=True)
+def _copy_needs(goals, left):
+    """Begin to count what each group needs, and return how many groups there are."""
+    for g in range(goals.needs.size):
+        left[g] = goals.needs[g]
+    return np.int64(goals.needs.size)
+
+
+@njit(cache=True, nogil=True)
+def _next_base(stamp):
+    """Return a stamp that is larger than all that were set; they begin anew before they overflow."""
+    n = stamp.size - 1
+    if stamp[n] > np.iinfo(np.int32).max - n - 2:
+        for v in range(n + 1):
+            stamp[v] = 0
+    return stamp[n] + 1
+
+
+@njit(cache=True, nogil=True)
+def _keep_goals(goals, vertices):
+    """Move the goals among some vertices to the front, and return how many there are."""
+    n_goals = 0
+    for at in range(vertices.size):
+        v = vertices[at]
+        vertices[n_goals] = v
+        n_goals += goals.first_group[v + 1] > goals.first_group[v]
+    return n_goals
+
+
+@njit(cache=True, nogil=True)
+def _bfs(edges, search, places, stamps, is_target, goals, left):
     """Search from one source, and stamp what is found with the base and the hops to it.
 
-    Return how many vertices are found, or -1 if there is no room for them; the edges walked; the limit, which is nearer once
-    all targets are settled; and the number of levels. The number of vertices at each level is stored in ``counts``. If these
-    are all that is wanted, those of the level at the limit need not be found again.
+    Parameters
+    ----------
+    search : tuple
+        The source; its limit; edges after which the search gives up; whether the numbers of
+        vertices per level are all that is wanted, so that those of the level at the limit need not
+        be found again; and how many targets, and groups of goals, are missing.
+    places : tuple of arrays
+        The queue, and the number of vertices at each level.
+    stamps : tuple
+        The stamp of the source, and that of each vertex.
+
+    Returns
+    -------
+    last : int
+        Vertices that are found, or -1 if there is no room for them.
+    walked : int
+        Edges that were looked at.
+    limit : int
+        The limit, which is nearer once all targets are settled.
+    n_levels : int
     """
-    (offsets, targets), (queue, counts), (first_group, groups, _) = edges, places, goals
+    source, limit, most, only_counts, missing = search
+    queue, counts = places
+    base, stamp = stamps
     if queue.size < 2:
         return -1, 0, limit, 0
-    if missing > 0 and is_target[source] == 1:
-        is_target[source] = 2
-        missing -= 1
-        limit = limit if missing else 0
-    for i in range(first_group[source] if left.size else 0, first_group[source + 1] if left.size else 0):
-        left[groups[i]] -= 1
-        missing -= left[groups[i]] == 0
-        limit = limit if missing else 0
-    queue[0], counts[0] = source, 1
+    may_end = missing > 0
+    missing = _find(source, missing, is_target, goals, left)
+    if may_end and missing == 0:
+        limit = 0
+    queue[0] = source
+    counts[0] = 1
     stamp[source] = base
     at = walked = level = 0
     last = end = 1
     while at < end and level < limit and walked <= most:
         level += 1
-        mark = base + level
+        if level >= counts.size - 1:
+            return -1, 0, limit, level
         if only_counts and missing == 0 and level == limit:
-            n_new = 0
-            for i in range(at, end):
-                u = queue[i]
-                walked += offsets[u + 1] - offsets[u]
-                for e in range(offsets[u], offsets[u + 1]):
-                    v = targets[e]
-                    known = stamp[v]
-                    n_new += known < base
-                    stamp[v] = max(known, base)
-            if level >= counts.size - 1:
-                return -1, 0, limit, level
+            n_new, looked = _count_level(edges, queue[at:end], base, stamp)
+            walked += looked
             counts[level] = n_new
             level -= n_new == 0
             break
-        while at < end:
-            u = queue[at]
-            at += 1
-            first_edge, last_edge = offsets[u], offsets[u + 1]
-            # Each of these loads misses the cache where few searches pass a vertex: they begin before they are needed.
-            if at + _PREFETCH_DISTANCE < last:
-                prefetch_line(targets, offsets[queue[at + _PREFETCH_DISTANCE]], ALONE)
-            walked += last_edge - first_edge
-            if last + last_edge - first_edge >= queue.size - 1:
-                return -1, 0, limit, level
-            for e in range(first_edge, last_edge):
-                # Every neighbor is written to the queue, and stays there if it is new. A branch would be predicted badly.
-                v = targets[e]
-                known = stamp[v]
-                queue[last] = v
-                prefetch_line(offsets, v, ALONE)
-                is_new = known < base
-                stamp[v] = mark if is_new else known
-                last += is_new
-                if missing > 0 and is_target[v] == 1:
-                    is_target[v] = 2
-                    missing -= 1
-                    limit = limit if missing else level
-                if is_new and left.size:
-                    for i in range(first_group[v], first_group[v + 1]):
-                        left[groups[i]] -= 1
-                        if left[groups[i]] == 0:
-                            missing -= 1
-                            limit = limit if missing else level
+        last, looked, missing = _find_level(
+            edges, queue, (at, end), (base + level, base, stamp), missing, is_target, goals, left
+        )
+        if last < 0:
+            return -1, 0, limit, level
+        walked += looked
+        if may_end and missing == 0:
+            limit = level
         counts[level] = last - end
         level -= last == end
+        at = end
         end = last
     return last, walked, limit, level + 1
+
+
+@njit(cache=True, nogil=True)
+def _find(v, missing, is_target, goals, left):
+    """Take a vertex that is found from what is missing, and return what is still missing."""
+    if missing > 0 and is_target[v] == 1:
+        is_target[v] = 2
+        missing -= 1
+    if left.size:
+        for i in range(goals.first_group[v], goals.first_group[v + 1]):
+            left[goals.groups[i]] -= 1
+            missing -= left[goals.groups[i]] == 0
+    return missing
+
+
+@njit(cache=True, nogil=True)
+def _count_level(edges, frontier, base, stamp):
+    """Count the vertices of the next level, and the edges looked at, without a queue of them."""
+    offsets, targets = edges
+    n_new = 0
+    walked = 0
+    for u in frontier:
+        walked += offsets[u + 1] - offsets[u]
+        for e in range(offsets[u], offsets[u + 1]):
+            v = targets[e]
+            known = stamp[v]
+            n_new += known < base
+            stamp[v] = max(known, base)
+    return n_new, walked
+
+
+@njit(cache=True, nogil=True)
+def _find_level(edges, queue, frontier, stamps, missing, is_target, goals, left):
+    """Find the next level, behind the frontier in the queue.
+
+    Return where it ends, or -1 if the queue has no room; the edges looked at; and what is missing.
+    """
+    offsets, targets = edges
+    at, end = frontier
+    mark, base, stamp = stamps
+    last = end
+    walked = 0
+    while at < end:
+        u = queue[at]
+        at += 1
+        first_edge = offsets[u]
+        last_edge = offsets[u + 1]
+        # Each of these loads misses the cache where few searches pass a vertex: they begin before
+        # they are needed.
+        if at + _PREFETCH_DISTANCE < last:
+            prefetch_line(targets, offsets[queue[at + _PREFETCH_DISTANCE]], ALONE)
+        walked += last_edge - first_edge
+        if last + last_edge - first_edge >= queue.size - 1:
+            return -1, walked, missing
+        for e in range(first_edge, last_edge):
+            # Every neighbor is written to the queue, and stays there if it is new. A branch would
+            # be predicted badly.
+            v = targets[e]
+            known = stamp[v]
+            queue[last] = v
+            prefetch_line(offsets, v, ALONE)
+            is_new = known < base
+            stamp[v] = mark if is_new else known
+            last += is_new
+            if missing > 0 and is_target[v] == 1:
+                is_target[v] = 2
+                missing -= 1
+            if is_new and left.size:
+                missing = _find(v, missing, is_target, goals, left)
+    return last, walked, missing
 
 
 @njit(cache=True, nogil=True)
@@ -620,32 +866,48 @@ def _fold_block(places, values, begin, end, scratch_places, scratch_values):
 
 
 @njit(cache=True, nogil=True)
-def stats(next_item, n_items, row_offsets, vertices, distance, edges_before, n, limit, counts, extremes, sums):
-    """``DistanceStats`` of rows: vertices and edges in ``counts``, the smallest and largest distance, and both sums,
-    unless there is no room for these.
+def stats(next_item, n_items, rows, edges_before, n, limit, results):
+    """Write the columns of ``DistanceStats`` of rows.
+
+    ``rows`` has offsets, vertices and distances; ``results`` the numbers of vertices and edges, of
+    shape (k, 2); the smallest and the largest distance, (k, 2); and both sums, (2, k) or (0, k).
     """
-    places, values = np.empty(64, np.int64), np.empty((2, 64))
-    scratch_places, scratch_values = np.empty(PIECE, np.int64), np.empty(PIECE)
+    row_offsets, vertices, distance = rows
+    counts, extremes, sums = results
+    places = np.empty(64, np.int64)
+    values = np.empty((2, 64))
+    scratch_places = np.empty(PIECE, np.int64)
+    scratch_values = np.empty(PIECE)
     while True:
         chunk = atomic_add(next_item, 0, 1)
         if chunk >= n_items:
             return
         for i in range(chunk * CHUNK, min((chunk + 1) * CHUNK, row_offsets.size - 1)):
-            begin, end = row_offsets[i], row_offsets[i + 1]
+            begin = row_offsets[i]
+            end = row_offsets[i + 1]
             if end - begin > places.size:
-                places, values = np.empty(2 * (end - begin), np.int64), np.empty((2, 2 * (end - begin)))
-            size, edges = np.int64(0), 0
-            low, high = extremes.dtype.type(np.inf), extremes.dtype.type(-np.inf)
+                places = np.empty(2 * (end - begin), np.int64)
+                values = np.empty((2, 2 * (end - begin)))
+            size = np.int64(0)
+            n_edges = 0
+            low = extremes.dtype.type(np.inf)
+            high = extremes.dtype.type(-np.inf)
             for at in range(begin, end):
-                v, d = vertices[at], distance[at]
-                edges += edges_before[v + 1] - edges_before[v]
+                v = vertices[at]
+                d = distance[at]
+                n_edges += edges_before[v + 1] - edges_before[v]
                 if d <= limit:
                     if len(sums):
-                        places[size], values[0, size] = v, d
+                        places[size] = v
+                        values[0, size] = d
                         values[1, size] = 1.0 / values[0, size] if d > 0 else 0.0
-                    low, high = min(low, d), max(high, d)
+                    low = min(low, d)
+                    high = max(high, d)
                     size += 1
-            counts[i, 0], counts[i, 1], extremes[i, 0], extremes[i, 1] = size, edges, low, high
+            counts[i, 0] = size
+            counts[i, 1] = n_edges
+            extremes[i, 0] = low
+            extremes[i, 1] = high
             for s in range(len(sums)):
                 if s == 1:  # the first fold has overwritten the places
                     size = np.int64(0)
@@ -658,55 +920,79 @@ def stats(next_item, n_items, row_offsets, vertices, distance, edges_before, n, 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sums_within(next_item, n_items, rows, wanted, n, exact, rounded):
-    """``cpu.opportunities.sums`` of rows, into ``exact`` and ``rounded`` of shape (k, n_attributes, n_cutoffs)."""
+    """``cpu.opportunities.sums`` of rows, into arrays of shape (k, n_attributes, n_cutoffs).
+
+    ``exact`` receives the sums of integers, and ``rounded`` those of floats.
+    """
     row_offsets, vertices, distance = rows
     lowest, bounds, integers, floats, decay, parameter = wanted
-    places, values, weights = np.empty(64, np.int64), np.empty(64), np.empty(64)
+    places = np.empty(64, np.int64)
+    values = np.empty(64)
+    weights = np.empty(64)
     within = np.empty((bounds.size + 1, len(integers)), np.int64)
-    scratch_places, scratch_values = np.empty(PIECE, np.int64), np.empty(PIECE)
+    scratch_places = np.empty(PIECE, np.int64)
+    scratch_values = np.empty(PIECE)
     while True:
         chunk = atomic_add(next_item, 0, 1)
         if chunk >= n_items:
             return
         for i in range(chunk * CHUNK, min((chunk + 1) * CHUNK, row_offsets.size - 1)):
-            begin, end = row_offsets[i], row_offsets[i + 1]
-            if len(integers):  # into the smallest cutoff that holds the vertex, and then up
-                for c in range(bounds.size + 1):
-                    for a in range(len(integers)):
-                        within[c, a] = 0
-                for at in range(begin, end):
-                    v, d, c = vertices[at], distance[at], 0
-                    for bound in bounds:  # all of them: a branch would be predicted badly
-                        c += d > bound
-                    c = c if lowest <= d else bounds.size
-                    for a in range(len(integers)):
-                        within[c, a] += integers[a, v]
-                for a in range(len(integers)):
-                    total = np.int64(0)
-                    for c in range(bounds.size):
-                        total += within[c, a]
-                        exact[i, a, c] = total
+            reached = vertices[row_offsets[i] : row_offsets[i + 1]]
+            row = distance[row_offsets[i] : row_offsets[i + 1]]
+            if len(integers):
+                _sum_integers(reached, row, lowest, bounds, integers, within, exact[i])
             if len(floats) == 0:
                 continue
-            if end - begin > places.size:
-                places, values, weights = (
-                    np.empty(2 * (end - begin), np.int64),
-                    np.empty(2 * (end - begin)),
-                    np.empty(2 * (end - begin)),
-                )
-            for at in range(begin, end):
-                near = decay != NO_DECAY and lowest <= distance[at] and distance[at] <= bounds[-1]
-                weights[at - begin] = weight_at(np.float64(distance[at]), decay, parameter) if near else 1.0
+            if row.size > places.size:
+                places = np.empty(2 * row.size, np.int64)
+                values = np.empty(2 * row.size)
+                weights = np.empty(2 * row.size)
+            if decay != NO_DECAY:
+                for at in range(row.size):
+                    if lowest <= row[at] and row[at] <= bounds[-1]:
+                        weights[at] = weight_at(np.float64(row[at]), decay, parameter)
             for a in range(len(floats)):
                 for c in range(bounds.size):
-                    size, bound = np.int64(0), bounds[c]
-                    for at in range(begin, end):
-                        if lowest <= distance[at] and distance[at] <= bound:
-                            value = floats[a, vertices[at]]
-                            places[size] = vertices[at]
-                            values[size] = value * weights[at - begin] if decay != NO_DECAY else value
-                            size += 1
+                    size = _take_within(reached, row, (lowest, bounds[c]), floats[a], decay, weights, places, values)
                     rounded[i, a, c] = _fold(places, values, size, n, scratch_places, scratch_values)
+
+
+@njit(cache=True, nogil=True)
+def _sum_integers(reached, row, lowest, bounds, integers, within, exact):
+    """Add the attributes of each vertex to the smallest cutoff that holds it, and then upwards."""
+    n_attributes = len(integers)
+    for c in range(bounds.size + 1):
+        for a in range(n_attributes):
+            within[c, a] = 0
+    for at in range(row.size):
+        c = bounds.size
+        if lowest <= row[at]:
+            c = 0
+            for bound in bounds:  # all of them: a branch would be predicted badly
+                c += row[at] > bound
+        for a in range(n_attributes):
+            within[c, a] += integers[a, reached[at]]
+    for a in range(n_attributes):
+        total = np.int64(0)
+        for c in range(bounds.size):
+            total += within[c, a]
+            exact[a, c] = total
+
+
+@njit(cache=True, nogil=True)
+def _take_within(reached, row, interval, attribute, decay, weights, places, values):
+    """Copy what is to be added up for one cutoff, and return how many values there are."""
+    lowest, bound = interval
+    size = np.int64(0)
+    for at in range(row.size):
+        if lowest <= row[at] and row[at] <= bound:
+            value = attribute[reached[at]]
+            if decay != NO_DECAY:
+                value *= weights[at]
+            places[size] = reached[at]
+            values[size] = value
+            size += 1
+    return size
 
 
 @njit(cache=True, nogil=True)
@@ -723,8 +1009,9 @@ def bins(next_item, n_items, row_offsets, distance, limit, bins_per_unit, before
 
 
 @njit(cache=True, nogil=True)
-def levels(next_item, n_items, row_offsets, vertices, distance, edges_before, limit, counts, edges):
-    """Vertices at each hop count up to ``limit``, and the edges of all vertices, of rows."""
+def levels(next_item, n_items, rows, edges_before, limit, counts, edges):
+    """Count the vertices at each hop count up to ``limit``, and the edges of all vertices, of rows."""
+    row_offsets, vertices, distance = rows
     while True:
         chunk = atomic_add(next_item, 0, 1)
         if chunk >= n_items:
@@ -754,68 +1041,106 @@ def checksums(next_item, n_items, row_offsets, vertices, bits, sources, sums):
 
 
 @njit(cache=True, nogil=True)
-def point_back(offsets, targets, weights, sources, row_offsets, vertices, distance, place, predecessor):
-    """Set the predecessors of rows, and return how many vertices have none: those of a cycle of edges of length 0.
+def point_back(offsets, targets, weights, sources, rows, place, predecessor):
+    """Set the predecessors of rows, and return how many vertices have none.
 
-    It is the smallest vertex with an edge that explains the distance among those that are nearer, or that are as many edges
-    of length 0 closer to such a vertex. Weights are empty for hops; ``place`` is 0, before and after.
+    Those without one lie on a cycle of edges of length 0. A predecessor is the smallest vertex with
+    an edge that explains the distance among those that are nearer, or that are as many edges of
+    length 0 closer to such a vertex. Weights are empty for hops; ``rows`` has their offsets,
+    vertices and distances; ``place`` is 0, before and after.
     """
-    one, n_lost = weights.dtype.type(1), 0
-    row, layer, queue = np.empty(64, distance.dtype), np.empty(64, np.int32), np.empty(64, np.int64)
+    row_offsets, vertices, distance = rows
+    edges = offsets, targets, weights
+    n_lost = 0
+    row = np.empty(64, distance.dtype)
+    layer = np.empty(64, np.int32)
+    queue = np.empty(64, np.int64)
     for i in range(sources.size):
-        begin, size = row_offsets[i] - 1, row_offsets[i + 1] - row_offsets[i] + 1
+        begin = row_offsets[i] - 1
+        size = row_offsets[i + 1] - begin
         if size > row.size:
-            row, layer, queue = (
-                np.empty(2 * size, distance.dtype),
-                np.empty(2 * size, np.int32),
-                np.empty(2 * size, np.int64),
-            )
-        row[0] = -1  # of what is not in the row
-        farthest = row[0]
+            row = np.empty(2 * size, distance.dtype)
+            layer = np.empty(2 * size, np.int32)
+            queue = np.empty(2 * size, np.int64)
+        # Place 0 stands for what is not in the row.
+        row[0] = -1
         for at in range(1, size):
-            row[at], predecessor[begin + at] = distance[begin + at], -1
-            farthest = max(farthest, row[at])
+            row[at] = distance[begin + at]
+            predecessor[begin + at] = -1
             place[vertices[begin + at]] = at
         n_left = size - 1
         if place[sources[i]]:
             predecessor[begin + place[sources[i]]] = sources[i]
             n_left -= 1
-        for at in range(1, size):
-            u, d = vertices[begin + at], row[at]
-            if d < farthest:
-                for e in range(offsets[u], offsets[u + 1]):
-                    other, further = np.int64(place[targets[e]]), d + (weights[e] if weights.size else one)
-                    # Vertices ascend: the first one is the smallest.
-                    if further == row[other] and d < further and predecessor[begin + other] < 0:
-                        predecessor[begin + other] = u
-                        n_left -= 1
-        first = last = depth = 0
+        n_left -= _point_to_nearer(edges, vertices, begin, row[:size], place, predecessor)
         if n_left:
-            for at in range(1, size):
-                layer[at], queue[last] = -1, at
-                if predecessor[begin + at] >= 0:
-                    layer[at] = 0
-                    last += 1
-        while first < last:
-            depth += 1
-            end = last
-            for j in range(first, end):
-                at = queue[j]
-                u = vertices[begin + at]
-                for e in range(offsets[u], offsets[u + 1]):
-                    other, further = np.int64(place[targets[e]]), row[at] + (weights[e] if weights.size else one)
-                    if further == row[other] and layer[other] < 0:
-                        layer[other], queue[last] = depth, other
-                        last += 1
-                        predecessor[begin + other] = u
-                        n_left -= 1
-                    elif further == row[other] and layer[other] == depth:
-                        predecessor[begin + other] = min(predecessor[begin + other], u)
-            first = end
+            n_left -= _point_along_zeros(edges, vertices, begin, row[:size], place, layer, queue, predecessor)
         n_lost += n_left
         for at in range(1, size):
             place[vertices[begin + at]] = 0
     return n_lost
+
+
+@njit(cache=True, nogil=True)
+def _point_to_nearer(edges, vertices, begin, row, place, predecessor):
+    """Point vertices to the smallest nearer one that explains their distance; return how many."""
+    offsets, targets, weights = edges
+    one = weights.dtype.type(1)
+    farthest = row[0]
+    for d in row:
+        farthest = max(farthest, d)
+    n_pointed = 0
+    for at in range(1, row.size):
+        u = vertices[begin + at]
+        d = row[at]
+        if d >= farthest:
+            continue
+        for e in range(offsets[u], offsets[u + 1]):
+            other = np.int64(place[targets[e]])
+            further = d + (weights[e] if weights.size else one)
+            # Vertices ascend: the first one is the smallest.
+            if further == row[other] and d < further and predecessor[begin + other] < 0:
+                predecessor[begin + other] = u
+                n_pointed += 1
+    return n_pointed
+
+
+@njit(cache=True, nogil=True)
+def _point_along_zeros(edges, vertices, begin, row, place, layer, queue, predecessor):
+    """Point the rest along edges of length 0, layer by layer from vertices that have a predecessor.
+
+    Return how many vertices got one.
+    """
+    offsets, targets, weights = edges
+    one = weights.dtype.type(1)
+    first = last = depth = 0
+    for at in range(1, row.size):
+        layer[at] = -1
+        queue[last] = at
+        if predecessor[begin + at] >= 0:
+            layer[at] = 0
+            last += 1
+    n_pointed = 0
+    while first < last:
+        depth += 1
+        end = last
+        for j in range(first, end):
+            at = queue[j]
+            u = vertices[begin + at]
+            for e in range(offsets[u], offsets[u + 1]):
+                other = np.int64(place[targets[e]])
+                if row[at] + (weights[e] if weights.size else one) != row[other]:
+                    continue
+                if layer[other] < 0:
+                    layer[other] = depth
+                    queue[last] = other
+                    last += 1
+                    predecessor[begin + other] = u
+                    n_pointed += 1
+                elif layer[other] == depth:
+                    predecessor[begin + other] = min(predecessor[begin + other], u)
+        first = end
+    return n_pointed
 
 
 @njit(cache=True, nogil=True)
@@ -845,101 +1170,150 @@ def walk_back(row_offsets, vertices, predecessor, list_offsets, lists, place, si
 
 
 @njit(cache=True, nogil=True)
-def check(offsets, targets, weights, sources, row_offsets, vertices, distance, limits, place, findings, predecessor):
-    """Check rows by the rules of ``certificate``, over the vertices that they hold and the edges that leave these.
+def check(edges, rows, place, findings, predecessor):
+    """Check rows by the rules of ``certificate``, over their vertices and the edges that leave these.
 
-    C1: the source is at 0. C2: vertices ascend, and distances are numbers from 0 up to the limit. C3: no edge that leaves a
-    vertex of the row allows a distance within the limit that is shorter than that of the vertex it leads to, or leads to one
-    that is not in the row. C4: an edge from a vertex of the row explains the distance of each vertex but the source. C5: so
-    does a chain of such edges that begins at the source, also along edges of length 0. A vertex that is not in the row is
-    then farther than the limit: on a shortest path to it, the edge to the first vertex that is not in the row breaks C3.
-    With predecessors, those of C4 and C5 are edges from the predecessors, and that of the source is the source.
+    C1: the source is at 0. C2: vertices ascend, and distances are numbers from 0 up to the limit.
+    C3: no edge that leaves a vertex of the row allows a distance within the limit that is shorter
+    than that of the vertex it leads to, or leads to one that is not in the row. C4: an edge from a
+    vertex of the row explains the distance of each vertex but the source. C5: so does a chain of
+    such edges that begins at the source, also along edges of length 0. A vertex that is not in the
+    row is then farther than the limit: on a shortest path to it, the edge to the first vertex that
+    is not in the row breaks C3. With predecessors, those of C4 and C5 are edges from the
+    predecessors, and that of the source is the source.
 
     Parameters
     ----------
-    weights : array
-        0 or more; of shape (0,) for hops.
-    limits : array of shape (k,), of the type of distances
+    edges : tuple of arrays
+        Offsets, targets, and weights, which are 0 or more; weights are of shape (0,) for hops.
+    rows : tuple of arrays
+        Sources; offsets of their rows; vertices; distances; limits of the type of distances.
     place : int32 array of shape (n_vertices,)
         0 in each place, before and after.
     findings : int64 array of shape (5, 3)
-        For each rule the number of violations, and the position of the source and the vertex of an example. They are added.
-    predecessor : array of the length of ``vertices``, or None
+        For each rule the number of violations, and the position of the source and the vertex of an
+        example. They are added.
+    predecessor : array of the length of the vertices of the rows, or None
     """
-    one = weights.dtype.type(1)
-    row, state, queue = np.empty(64, distance.dtype), np.zeros(64, np.uint8), np.empty(64, np.int64)
+    sources, row_offsets, vertices, distance, limits = rows
+    row = np.empty(64, distance.dtype)
+    state = np.zeros(64, np.uint8)
+    queue = np.empty(64, np.int64)
     for i in range(sources.size):
-        begin, end = row_offsets[i], row_offsets[i + 1]
-        is_sound, has_source = True, False
-        for at in range(begin, end):
-            v, d = vertices[at], distance[at]
-            ascends = v >= 0 and v < place.size and (at == begin or vertices[at - 1] < v)
-            if not (ascends and d >= 0 and d <= limits[i] and d < np.inf) or (weights.size and np.signbit(np.float64(d))):
-                note(findings, C2, i, max(0, min(v, place.size - 1)))
-                is_sound = False
-            if v == sources[i]:
-                has_source = True
-                if d != 0:
-                    note(findings, C1, i, v)
-                if predecessor is not None and predecessor[at] != v:
-                    note(findings, C1, i, v)
-        if limits[i] >= 0 and not has_source:
-            note(findings, C1, i, sources[i])
-        if not is_sound:
+        if not _check_values(i, rows, edges[2].size > 0, place.size, findings, predecessor):
             continue
-        size = end - begin + 1
+        before = row_offsets[i] - 1
+        size = row_offsets[i + 1] - before
         if size > row.size:
-            row, state, queue = (
-                np.empty(2 * size, distance.dtype),
-                np.zeros(2 * size, np.uint8),
-                np.empty(2 * size, np.int64),
-            )
-        row[0] = -1  # of what is not in the row
+            row = np.empty(2 * size, distance.dtype)
+            state = np.zeros(2 * size, np.uint8)
+            queue = np.empty(2 * size, np.int64)
+        # Place 0 stands for what is not in the row.
+        row[0] = -1
         for at in range(1, size):
-            row[at] = distance[begin + at - 1]
-            place[vertices[begin + at - 1]] = at
+            row[at] = distance[before + at]
+            place[vertices[before + at]] = at
         state[place[sources[i]]] = _EXPLAINED
+        scratch = row[:size], state, place
+        _check_edges(edges, vertices, before, scratch, (i, limits[i]), findings, predecessor)
+        _explain_by_chains(edges, vertices, before, scratch, queue, predecessor)
         for at in range(1, size):
-            u, d, is_broken = vertices[begin + at - 1], row[at], False
-            if weights.size == 0 and d >= limits[i]:
-                continue  # one hop more is beyond the limit
-            for e in range(offsets[u], offsets[u + 1]):  # without branches, which would be predicted badly
-                other, further = place[targets[e]], d + (weights[e] if weights.size else one)
-                is_broken |= (further < row[other]) | ((other == 0) & (further <= limits[i]))
-                is_equal = further == row[other]
-                if predecessor is not None:
-                    is_equal &= predecessor[begin + other - 1] == u
-                # What a nearer vertex does not explain waits until a chain from the source reaches it.
-                state[other] |= _WAITS * is_equal | _EXPLAINED * (is_equal & (d < further))
-            for e in range(offsets[u], offsets[u + 1] if is_broken else offsets[u]):
-                other, further = place[targets[e]], d + (weights[e] if weights.size else one)
-                if further < row[other] or (other == 0 and further <= limits[i]):
-                    note(findings, C3, i, targets[e])
-        first = last = 0
-        for at in range(1, size):
-            last += state[at] == _WAITS
-        if last:
-            last = 0
-            for at in range(1, size):
-                queue[last] = at
-                last += state[at] >= _EXPLAINED
-        while first < last:
-            at = queue[first]
-            u, d = vertices[begin + at - 1], row[at]
-            first += 1
-            for e in range(offsets[u], offsets[u + 1]):
-                other = np.int64(place[targets[e]])
-                is_equal = d + (weights[e] if weights.size else one) == row[other]
-                if predecessor is not None:
-                    is_equal &= predecessor[begin + other - 1] == u
-                if state[other] == _WAITS and is_equal:
-                    state[other] = _EXPLAINED
-                    queue[last] = other
-                    last += 1
-        for at in range(1, size):
-            if state[at] < _EXPLAINED:
-                note(findings, C5 if state[at] == _WAITS else C4, i, vertices[begin + at - 1])
-            place[vertices[begin + at - 1]], state[at] = 0, 0
+            v = vertices[before + at]
+            if state[at] == _WAITS:
+                note(findings, C5, i, v)
+            elif state[at] < _WAITS:
+                note(findings, C4, i, v)
+            place[v] = 0
+            state[at] = 0
+
+
+@njit(cache=True, nogil=True)
+def _check_values(i, rows, has_weights, n_vertices, findings, predecessor):
+    """Check C1 and C2 of a row; return whether C2 holds, so that the row can be looked up."""
+    sources, row_offsets, vertices, distance, limits = rows
+    begin = row_offsets[i]
+    end = row_offsets[i + 1]
+    is_sound = True
+    has_source = False
+    for at in range(begin, end):
+        v = vertices[at]
+        d = distance[at]
+        ascends = v >= 0 and v < n_vertices and (at == begin or vertices[at - 1] < v)
+        is_within = d >= 0 and d <= limits[i] and d < np.inf
+        is_negative_zero = has_weights and np.signbit(np.float64(d))
+        if not (ascends and is_within) or is_negative_zero:
+            note(findings, C2, i, max(0, min(v, n_vertices - 1)))
+            is_sound = False
+        if v == sources[i]:
+            has_source = True
+            if d != 0:
+                note(findings, C1, i, v)
+            if predecessor is not None and predecessor[at] != v:
+                note(findings, C1, i, v)
+    if limits[i] >= 0 and not has_source:
+        note(findings, C1, i, sources[i])
+    return is_sound
+
+
+@njit(cache=True, nogil=True)
+def _check_edges(edges, vertices, before, scratch, search, findings, predecessor):
+    """Check C3 of a row, and mark which vertices a nearer one explains, and which wait for a chain."""
+    offsets, targets, weights = edges
+    row, state, place = scratch
+    i, limit = search
+    one = weights.dtype.type(1)
+    for at in range(1, row.size):
+        u = vertices[before + at]
+        d = row[at]
+        if weights.size == 0 and d >= limit:
+            continue  # one hop more is beyond the limit
+        is_broken = False
+        for e in range(offsets[u], offsets[u + 1]):  # branches would be predicted badly
+            other = place[targets[e]]
+            further = d + (weights[e] if weights.size else one)
+            is_broken |= (further < row[other]) | ((other == 0) & (further <= limit))
+            is_equal = further == row[other]
+            if predecessor is not None:
+                is_equal &= predecessor[before + other] == u
+            # What a nearer vertex does not explain waits until a chain from the source reaches it.
+            state[other] |= _WAITS * is_equal | _EXPLAINED * (is_equal & (d < further))
+        if not is_broken:
+            continue
+        for e in range(offsets[u], offsets[u + 1]):
+            other = place[targets[e]]
+            further = d + (weights[e] if weights.size else one)
+            if further < row[other] or (other == 0 and further <= limit):
+                note(findings, C3, i, targets[e])
+
+
+@njit(cache=True, nogil=True)
+def _explain_by_chains(edges, vertices, before, scratch, queue, predecessor):
+    """Mark what waits and is reached from what is explained, along edges that explain distances."""
+    offsets, targets, weights = edges
+    row, state, place = scratch
+    one = weights.dtype.type(1)
+    n_waiting = 0
+    for at in range(1, row.size):
+        n_waiting += state[at] == _WAITS
+    if n_waiting == 0:
+        return
+    first = last = 0
+    for at in range(1, row.size):
+        queue[last] = at
+        last += state[at] >= _EXPLAINED
+    while first < last:
+        at = queue[first]
+        first += 1
+        u = vertices[before + at]
+        for e in range(offsets[u], offsets[u + 1]):
+            other = np.int64(place[targets[e]])
+            is_equal = row[at] + (weights[e] if weights.size else one) == row[other]
+            if predecessor is not None:
+                is_equal &= predecessor[before + other] == u
+            if state[other] == _WAITS and is_equal:
+                state[other] = _EXPLAINED
+                queue[last] = other
+                last += 1
 
 
 @njit(cache=True, nogil=True)

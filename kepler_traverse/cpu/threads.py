@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import numba
@@ -83,24 +83,23 @@ def on_each(function: Callable[[int], object], n_most: int, stop: Callable[[], o
         return
     futures: list[Future[object]] = []
     interrupt: BaseException | None = None
-    try:
-        for thread in range(1, others + 1):
-            futures.append(_executor().submit(function, thread))
-        function(0)
-    except BaseException as error:
-        interrupt = error
-        stop()
-    # Those that have not begun find nothing left to do, and may wait for the threads of another call.
-    running = [future for future in futures if not future.cancel()]
-    errors = []
-    while running:
-        try:
-            errors.append(running[0].exception())
-            del running[0]
-        except BaseException as error:  # a further Ctrl-C, while this thread waits for the others
+    has_begun = False
+    while True:
+        try:  # all is within, since an interrupt may come between any two steps
+            if interrupt is not None:
+                stop()
+            elif not has_begun:
+                has_begun = True
+                for thread in range(1, others + 1):
+                    futures.append(_executor().submit(function, thread))
+                function(0)
+            # Those that have not begun find nothing left to do, and may wait for the threads of another call.
+            running = [future for future in futures if not future.cancel()]
+            wait(running)
+            break
+        except BaseException as error:
             interrupt = interrupt or error
-            stop()
-    for first in [interrupt, *errors]:
+    for first in [interrupt, *(future.exception() for future in running)]:
         if first is not None:
             raise first
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from .compiled import njit
 from .exact_sums import add, split
 from .opportunities import NO_DECAY, weight_at
 from .path_walk import NO_EDGE, along_level, nearer_edge

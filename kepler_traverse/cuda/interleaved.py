@@ -129,7 +129,7 @@ class InterleavedDistances:
         records = cp.empty((k, n_blocks, _WORDS), np.int64)
         args = self._arguments() | {
             "n_vertices": np.int64(n),
-            "limit": self.lines.dtype.type(min(sums_up_to(limit, self.unit, self.dtype, self.lines.dtype), self.bound - 1)),
+            "limit": self.lines.dtype.type(min(sums_up_to(limit, self.unit, self.lines.dtype), self.bound - 1)),
             "offsets": offsets,
             "records": records,
         }
@@ -154,7 +154,7 @@ class InterleavedDistances:
             "weights": in_units,
             "n_vertices": np.int64(self.shape[1]),
             "sources": cp.asarray(sources),
-            "limit": kind.type(sums_up_to(limit, self.unit, self.dtype, kind)),
+            "limit": kind.type(sums_up_to(limit, self.unit, kind)),
             "violations": violations,
         }
         entry = self._kernel(_CHECK, WORDS=words_per_thread(self.lines.shape[1], kind))
@@ -199,11 +199,12 @@ class EdgeWeights:
         self.fits = not int(misfits.get()[0])
 
 
-def sums_up_to(limit: Any, unit: float, dtype: np.dtype, kind: np.dtype) -> int:
+def sums_up_to(limit: Any, unit: float, kind: np.dtype) -> int:
     """Return the largest sum, in units, that is a distance within a limit."""
     largest = UNREACHED[np.dtype(kind)] - 1
-    limit = np.inf if limit is None else float(as_distance(limit, dtype))
-    return largest if math.isinf(limit) else min(largest, math.floor(Fraction(limit) / Fraction(unit)))
+    if limit is None or math.isinf(limit):
+        return largest
+    return min(largest, math.floor(Fraction(limit) / Fraction(unit)))
 
 
 def likely_kernels(kind: np.dtype, dtype: np.dtype) -> list[Request]:

@@ -150,12 +150,7 @@ def target_arguments(vertices: Any) -> dict[str, Any]:
 
 def blocks_at_once(kernel: Kernel, shared_bytes: int = 0) -> int:
     """Return how many blocks of a kernel, each with so much dynamic shared memory, are resident on the current device."""
-    return _blocks_at_once(kernel, shared_bytes, cp.cuda.runtime.getDevice())
-
-
-@functools.cache
-def _blocks_at_once(kernel: Kernel, shared_bytes: int, device: int) -> int:
-    processors, _ = _device_size(device)
+    processors, _ = _device_size(cp.cuda.runtime.getDevice())
     of_one = cp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor
     _allow(kernel, shared_bytes)
     return processors * of_one(kernel.function.kernel.ptr, kernel.entry.block, shared_bytes)

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from .. import arguments
+
 _SIDE = 84  # rows and columns of streets, of which a disc is built on
 _BLOCK = 90.0  # metres between streets, before they bend
 _MAIN = 10  # one street of so many is a main road
@@ -54,7 +56,7 @@ def town(seed: int = 1) -> Town:
     Parameters
     ----------
     seed : int
-        Of the bends of streets and of those that are missing.
+        0 or more: of the bends of streets and of those that are missing.
 
     Returns
     -------
@@ -70,7 +72,7 @@ def town(seed: int = 1) -> Town:
     >>> len(nearest) == len(here.junctions)
     True
     """
-    draws = np.random.default_rng(seed)
+    draws = np.random.default_rng(arguments.whole("seed", seed))
     number = np.arange(_SIDE * _SIDE)
     row, column = number // _SIDE, number % _SIDE
     x, y = (_BLOCK * (line - (_SIDE - 1) / 2 + 0.5 * (draws.random(number.size) - 0.5)) for line in (column, row))

@@ -130,7 +130,8 @@ def extremes(
     >>> found.diameter, found.radius, found.center.tolist(), found.periphery.tolist()
     (3, 2, [1, 2], [0, 3])
     """
-    if isinstance(want, str) or not isinstance(want, Collection) or not want:
+    is_list = isinstance(want, Collection) and not isinstance(want, str) and getattr(want, "ndim", 1) == 1
+    if not is_list or not len(want):
         raise InputError(f"want must be a collection of {', '.join(map(repr, EXTREMES))}, not {arguments.describe(want)}")
     wanted = {arguments.choice("want", name, EXTREMES) for name in want}
     part, ids_of = _connected_part(graph, algorithm, unconnected)

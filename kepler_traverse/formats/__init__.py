@@ -11,6 +11,8 @@ from .arrow import read_arrow
 from .csv import read_csv
 from .edge_list import ID_TYPES, EdgeColumns, EdgeList, ReadOptions
 from .files import COMPRESSIONS, DataFile, find_files
+from .log_readers import read_delta, read_iceberg
+from .log_tables import LOG_FORMATS
 from .numbered import read_dimacs, read_matrix_market
 from .parquet import read_parquet, rows_in
 from .snap import read_snap
@@ -45,6 +47,8 @@ FORMATS = (
     Format("matrix_market", (".mtx",), read_matrix_market),
     Format("dimacs", (".gr",), read_dimacs),
     Format("arrow", (".arrow", ".arrows", ".ipc", ".feather"), read_arrow, in_parts=True),
+    Format("delta", (), read_delta),
+    Format("iceberg", (), read_iceberg),
 )
 
 
@@ -61,6 +65,7 @@ def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeLi
     chosen = FORMATS if format == "auto" else (by_name[format],)
     files = find_files(paths, {ending for entry in chosen for ending in entry.endings})
     entry = chosen[0] if len(chosen) == 1 else _detect_format(files)
+    _refuse_unlike_tables(files, entry)
     for name, unset in (("header", "auto"), ("delimiter", None)):
         if getattr(options, name) != unset and name not in entry.takes:
             other = f", or give {option_text('format', 'csv')}" if entry.name == "snap" else ""
@@ -69,6 +74,15 @@ def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeLi
         in_files = entry.in_parts and not options.reads_more and _bytes_to_build(files, entry) > options.scratch.memory
         options = replace(options, device="cpu") if in_files else replace(options, scratch=None)
     return entry.read(files, options)
+
+
+def _refuse_unlike_tables(files: list[DataFile], entry: Format) -> None:
+    """Raise EdgeListError for a table with a log that is to be read in another format, and for a file as such a table."""
+    table = "" if entry.endings else entry.name
+    unlike = next((file for file in files if file.table != table), None)
+    if unlike is not None:
+        what = f"no table of {LOG_FORMATS[table].title}" if table else f"a table of {LOG_FORMATS[unlike.table].title}"
+        raise EdgeListError(f"{unlike}: it is {what}; leave {option_text('format')} out")
 
 
 def _bytes_to_build(files: list[DataFile], entry: Format) -> int:
@@ -83,16 +97,16 @@ def _detect_format(files: list[DataFile]) -> Format:
     """Tell the one format of all files from their endings."""
     by_ending = {ending: entry for entry in FORMATS for ending in entry.endings}
     for file in files:
-        if file.ending not in by_ending:
+        if not file.table and file.ending not in by_ending:
             raise EdgeListError(
                 f"{file}: the ending {file.ending!r} tells no format; save a table as Parquet or CSV, or give "
                 f"{option_text('format')}, one of "
                 f"{', '.join(entry.name for entry in FORMATS)} (compressed: {', '.join(COMPRESSIONS)} after it)"
             )
-    by_format = {by_ending[file.ending].name: file for file in files}
+    by_format = {file.table or by_ending[file.ending].name: file for file in files}
     if len(by_format) > 1:
         (first, one), (second, other) = list(by_format.items())[:2]
         raise EdgeListError(
             f"{one} is {first}, {other} is {second}; give files of one format, or name it with {option_text('format')}"
         )
-    return by_ending[files[0].ending]
+    return next(entry for entry in FORMATS if entry.name in by_format)

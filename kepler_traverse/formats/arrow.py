@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .._arrays import arrow_types as kinds
 from .._arrays import pyarrow
 from ..errors import EdgeListError
 from .column_names import choose_columns
-from .columns import edge_column, is_number_type, plain_column
-from .edge_list import EdgeColumns, EdgeList, ReadOptions, read_each
+from .columns import edge_column, is_duration_type, is_number_type, plain_column
+from .edge_list import EdgeColumns, EdgeList, ReadOptions, no_rows, read_each
 from .files import DataFile, Where, reading
 from .selection import row_mask, select_rows
-from .text import no_rows
+from .sizes import require_arrow, require_plain
 
 FILE_MAGIC = b"ARROW1"
 FEATHER_V1_MAGIC = b"FEA1"
@@ -28,20 +28,31 @@ def read_arrow(files: list[DataFile], options: ReadOptions) -> EdgeList:
 def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
     with reading(file, "Arrow IPC"):
         batches = _open(file)
-        columns = typed_columns(batches.schema, options, file)
+        try:
+            columns = typed_columns(batches.schema, options, file)
+        except EdgeListError:
+            if any(batch.num_rows for batch in _each_batch(batches)):
+                raise
+            raise no_rows(file) from None
         names = [name for name in columns.read if name not in file.partition_names]
         if options.scratch is not None:
-            of_file = hasattr(batches, "num_record_batches")
-            each = map(batches.get_batch, range(batches.num_record_batches)) if of_file else batches
-            return edges_of_batches((batch.select(names) for batch in each), options, file, columns)
+            return edges_of_batches((batch.select(names) for batch in _each_batch(batches)), options, file, columns)
         return check_edges(batches.read_all().select(names), options, file, columns)
+
+
+def _each_batch(batches: Any) -> Iterator[pyarrow.RecordBatch]:
+    """Yield the batches of a file, at any number of which a reader can begin, or of a stream."""
+    if hasattr(batches, "num_record_batches"):
+        yield from map(batches.get_batch, range(batches.num_record_batches))
+    else:
+        yield from batches
 
 
 def typed_columns(schema: pyarrow.Schema, options: ReadOptions, file: DataFile) -> EdgeColumns:
     """Choose the columns of a typed file, those of its partitions among them."""
     numeric = {field.name for field in schema if is_number_type(field.type)}
     numeric |= {name for name, value in file.partitions if isinstance(value, int | float)}
-    dates = {field.name for field in schema if kinds.is_temporal(field.type)}
+    dates = {field.name for field in schema if kinds.is_temporal(field.type) and not is_duration_type(field.type)}
     names = [*schema.names, *file.partition_names]
     return choose_columns(names, options, file, numeric=frozenset(numeric), dates=frozenset(dates))
 
@@ -58,7 +69,7 @@ def edges_of_batches(
                 chunks += piece[role].chunks
             rows += batch.num_rows
     if rows == 0:
-        raise no_rows(file)
+        raise no_rows(file, columns)
     table = pyarrow.table({role: pyarrow.chunked_array(list(chunks)) for role, chunks in collected.items()})
     return EdgeList(table=table, columns=columns, rows=((file.name, rows),))
 
@@ -71,8 +82,10 @@ def check_edges(
     ``first`` is the number in the file of its first row.
     """
     table.validate(full=True)
+    for column in table.columns:
+        require_plain(file, column)
     if table.num_rows == 0:
-        raise no_rows(file)
+        raise no_rows(file, columns)
 
     def make_column(name: str) -> pyarrow.ChunkedArray:
         is_partition = name in file.partition_names
@@ -105,10 +118,13 @@ def _open(file: DataFile) -> Any:
         raise EdgeListError(f"{file}: Feather version 1 is not supported; write it again as version 2 (Arrow IPC)")
     if start.startswith(FILE_MAGIC):
         source.seek(0)
-        return pyarrow.ipc.open_file(source)
+        batches = pyarrow.ipc.open_file(source)
+        require_arrow(file, source, batches.num_record_batches, begin=8)
+        return batches
     # A stream cut between two batches reads as a shorter stream without an error, so its end must be there.
     source.seek(max(0, size - len(END_OF_STREAM)))
     if source.read(len(END_OF_STREAM)) != END_OF_STREAM:
         raise EdgeListError(f"{file}: neither an Arrow file nor a whole Arrow stream; it may be cut short")
+    require_arrow(file, source, None, begin=0)
     source.seek(0)
     return pyarrow.ipc.open_stream(source)

@@ -45,18 +45,19 @@ _WEIGHT = re.compile(
 _SHOWN = 240  # characters of names in a message
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """Return a name as names are compared: in lower case, letters and digits only."""
     return re.sub(r"[\W_]+", "", name).casefold()
 
 
 def is_weight_name(name: str) -> bool:
     """Whether a column is taken for the weight by its name."""
-    return _WEIGHT.fullmatch(_plain(name)) is not None
+    return _WEIGHT.fullmatch(plain_name(name)) is not None
 
 
 def end_pairs(names: list[str]) -> list[tuple[str, str]]:
     """Return all pairs of columns that are the ends of an edge by their names."""
-    plain = [(name, _plain(name)) for name in dict.fromkeys(names)]
+    plain = [(name, plain_name(name)) for name in dict.fromkeys(names)]
     return [(u, v) for u, as_start in plain for v, as_end in plain if (as_start, as_end) in _PAIRS]
 
 
@@ -77,6 +78,8 @@ def choose_columns(
     weight, or more than one could be it.
     """
     src, dst = _end_columns(names, options, file, positions)
+    dated = [name for name in dict.fromkeys(names) if name in dates and is_weight_name(name) and name not in (src, dst)]
+    _refuse_dates(dated, options, file)
     known = [name for name in dict.fromkeys(names) if is_weight_name(name) and name not in (src, dst) and name not in dates]
     weight = _weight(names, options, file, positions, known)
     if weight is None and options.weighted:
@@ -97,11 +100,29 @@ def choose_columns(
             column="weight",
         )
     columns = replace(columns, **_more_columns(names, options, file, columns))
-    known_columns = {*columns.roles.values(), *(columns.more if options.names_columns else [columns.oneway])}
-    unused = [name for name in dict.fromkeys(names) if name not in known_columns]
+    unused_dates = tuple(dated) if weight is None and options.weighted is None else ()
+    return replace(_with_unused(columns, names, options, numeric), unused_dates=unused_dates)
+
+
+def _with_unused(columns: EdgeColumns, names: list[str], options: ReadOptions, numeric: frozenset[str]) -> EdgeColumns:
+    """Add the columns that are not used."""
+    known = {*columns.roles.values(), *(columns.more if options.names_columns else [columns.oneway])}
+    unused = [name for name in dict.fromkeys(names) if name not in known]
     # A data frame's index is no column that anyone gave.
     numbers = [name for name in unused if name in numeric and not name.startswith("__")]
     return replace(columns, unused=tuple(unused), unused_numbers=tuple(numbers))
+
+
+def _refuse_dates(dated: list[str], options: ReadOptions, file: DataFile) -> None:
+    """Refuse columns of dates or times of day that are called as a length or duration is; a time may be a point in time."""
+    lengths = [name for name in dated if not plain_name(name).startswith("time")]
+    if lengths and options.weight_column is None and options.weighted is not False:
+        raise EdgeListError(
+            f"{file}: weight column {shown(lengths[0])} holds dates or times of day, which are no weights; convert it to a "
+            f"number or a duration, name another with {option_text('weight_column')}, or read none with "
+            f"{option_text('weighted', False)}",
+            column="weight",
+        )
 
 
 def _require_once(name: str, names: list[str], file: DataFile, option: str, role: str | None = None) -> None:

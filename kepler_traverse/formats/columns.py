@@ -16,6 +16,7 @@ from .._arrays import arrow_compute as compute
 from .._arrays import arrow_types as kinds
 from .._arrays import pyarrow
 from ..errors import EdgeListError, option_text
+from ..runtime.scratch import writing_to
 from .files import Where
 
 # Text that belongs to no id, and text that need not belong to an id whose type was not declared.
@@ -35,7 +36,53 @@ def edge_column(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pya
         return _ids(column, where, id_type)
     if kinds.is_integer(column.type) or kinds.is_floating(column.type):
         return column.cast(pyarrow.float32()) if kinds.is_float16(column.type) else column
-    raise where.error(f"has type {column.type}; weights must be integers or floats, cast the column first")
+    if is_duration_type(column.type):
+        return in_seconds(column, where)
+    raise where.error(f"has type {column.type}; weights must be integers, floats or durations, cast the column first")
+
+
+def is_duration_type(kind: pyarrow.DataType) -> bool:
+    """Whether a type holds lengths of time."""
+    return bool(kinds.is_duration(kind) or kinds.is_interval(kind))
+
+
+def in_seconds(column: pyarrow.ChunkedArray, where: Where) -> pyarrow.ChunkedArray:
+    """Return durations in seconds: as int64 if all are whole, else as the nearest float64.
+
+    A day of an interval has 24 hours. EdgeListError for one with months, which have no fixed length. There are no nulls.
+    """
+    if kinds.is_duration(column.type):
+        per = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[column.type.unit]
+        seconds, rest = np.divmod(column.cast(pyarrow.int64()).to_numpy(), per)
+    else:
+        per = 10**9
+        months, days, nanoseconds = parts_of_intervals(column)
+        if months.any():
+            row = int(np.flatnonzero(months)[0])
+            raise where.error(
+                f"has an interval of {months[row]} months, whose length is not fixed; give days or seconds", row
+            )
+        seconds, rest = np.divmod(nanoseconds, per)
+        seconds += 86_400 * days
+    if not rest.any():
+        return pyarrow.chunked_array([pyarrow.array(seconds)])
+    is_exact = np.abs(seconds) < 2**52 // per  # then the units are integers that float64 holds
+    floats = (seconds * per + rest) / per
+    for at in np.flatnonzero(~is_exact).tolist():
+        floats[at] = (int(seconds[at]) * per + int(rest[at])) / per
+    return pyarrow.chunked_array([pyarrow.array(floats)])
+
+
+def parts_of_intervals(column: pyarrow.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return months, days and nanoseconds of intervals, int64 each."""
+    layout = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])
+    chunks = [
+        np.frombuffer(chunk.buffers()[1], layout, count=len(chunk), offset=chunk.offset * layout.itemsize)
+        for chunk in column.chunks
+        if len(chunk)
+    ]
+    whole = np.concatenate(chunks) if chunks else np.zeros(0, layout)
+    return tuple(whole[name].astype(np.int64) for name in layout.names or ())  # type: ignore[return-value]
 
 
 def plain_column(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
@@ -82,18 +129,24 @@ def _ids(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pyarrow.Ch
         raise where.error(f"does not fit {option_text('id_type', id_type)} ({error}); take a wider type") from None
 
 
+def _is_text_type(kind: pyarrow.DataType) -> bool:
+    return not (kinds.is_integer(kind) or kinds.is_floating(kind))
+
+
 def type_for_all(pieces: list[pyarrow.ChunkedArray], places: list[Where]) -> pyarrow.DataType:
     """Return the type that holds the columns of several files."""
     types = {piece.type for piece in pieces}
     if len(types) == 1:
         return types.pop()
-    text = [not (kinds.is_integer(kind) or kinds.is_floating(kind)) for kind in types]
+    text = list(map(_is_text_type, types))
     if all(text):
         return pyarrow.large_string()
     if any(text):
-        odd = next(i for i, piece in enumerate(pieces) if piece.type != pieces[0].type)
+        is_text = list(map(_is_text_type, (piece.type for piece in pieces)))
+        odd = is_text.index(not is_text[0])
         raise places[odd].error(
-            f"has type {pieces[odd].type}, but {pieces[0].type} in {places[0].file}; files read together must agree"
+            f"has type {pieces[odd].type}, but {pieces[0].type} in {places[0].file}; files read together must all hold "
+            "integers, or all strings"
         )
     kind = np.result_type(*(piece.type.to_pandas_dtype() for piece in pieces))
     if kind.kind == "f" and all(kinds.is_integer(piece.type) for piece in pieces):
@@ -135,7 +188,9 @@ class ColumnFile:
     """Chunks of one column of pyarrow, in a file: it is added to like a list, and then read."""
 
     def __init__(self, folder: str | os.PathLike[str]):
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+        self._folder = folder
+        with writing_to(folder):
+            self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
         self._writer: Any = None
 
     def __del__(self) -> None:
@@ -146,15 +201,17 @@ class ColumnFile:
             batch = pyarrow.record_batch([chunk], ["column"])
             if self._writer is None:
                 self._writer = pyarrow.ipc.new_stream(self._file, batch.schema)
-            self._writer.write_batch(batch)
+            with writing_to(self._folder):
+                self._writer.write_batch(batch)
         return self
 
     def __iter__(self) -> Iterator[pyarrow.Array]:
         """Yield the chunks, which are views of the file; nothing can be added afterwards."""
         if self._writer is None:
             return
-        self._writer.close()
-        self._file.flush()
+        with writing_to(self._folder):
+            self._writer.close()
+            self._file.flush()
         mapped = pyarrow.py_buffer(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ))
         for batch in pyarrow.ipc.open_stream(mapped):
             yield batch.column(0)
@@ -256,6 +313,8 @@ class IdText(_TextColumn):
             advice = f"{option_text('id_type', 'string')} takes ids as they are written"
             if self.numbered:
                 advice = "vertices of this format are integers from 1"
+            elif re.fullmatch(r"[+-]?[0-9]+\.0*", strings[bad].as_py()):
+                advice = "write ids without a point, as 123 and 123.0 would be two ids (pandas: column.astype('Int64'))"
             elif self.plain:
                 advice = f"the first row looked like integers; {advice}"
             raise self.where.error(f"has {_shown(strings[bad])}, which is not an integer; {advice}", self.rows + bad)

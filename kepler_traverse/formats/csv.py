@@ -7,10 +7,20 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import EdgeListError, option_text
-from .edge_list import EdgeColumns, EdgeList, ReadOptions, columns_of_all
+from .edge_list import EdgeColumns, EdgeList, NoRowsError, ReadOptions, columns_of_all, no_rows
 from .files import DataFile, reading, shown
 from .header import holds_names, layout_of_rows
-from .text import SAMPLE_LINES, TextLayout, find_id_type, first_lines, is_plain_integer, no_rows, read_texts
+from .text import (
+    SAMPLE_LINES,
+    HeaderDoubtError,
+    TextLayout,
+    could_count,
+    find_id_type,
+    first_lines,
+    header_doubt,
+    is_plain_integer,
+    read_texts,
+)
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|"}
 
@@ -37,10 +47,7 @@ def detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLay
         raise EdgeListError(f"{file}: no {delimiter!r} in the first line {lines[0][:80]!r}; give {option_text('delimiter')}")
     header = holds_names(rows, options, file.partition_names)
     if header is None:
-        raise EdgeListError(
-            f"{file}: the first line {lines[0][:80]!r} may be a header or an edge; "
-            f"give {option_text('header', 'yes')} or {option_text('header', 'no')}"
-        )
+        raise header_doubt(file, lines[0])
     written = rows[0] if header else [str(i) for i in range(len(rows[0]))]
     names = [name.strip() for name in written]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -100,15 +107,18 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions, id_type: str) -> E
 
     frames, rows, columns = [], [], []
     for file in files:
-        with reading(file, "CSV"):
-            layout = detect_layout(file, options, id_type)
+        try:
+            with reading(file, "CSV", allow_empty=True):
+                layout = detect_layout(file, options, id_type)
+        except (NoRowsError, HeaderDoubtError):  # the host reader looks at the other files
+            return None
         columns.append(layout.columns)
         columns[-1].agree_with(columns[0], file, files[0])
         if set(layout.columns.roles.values()) & set(file.partition_names):
             return None
         text = _text_on_gpu(cudf, file, layout)
         frame = None if text is None else _integers_on_gpu(cudf, text, columns[0], id_type, options.id_type == "auto")
-        if frame is None:
+        if frame is None or could_count(layout.first, len(frame) - 1):
             return None
         frames.append(frame)
         rows.append((file.name, len(frame)))

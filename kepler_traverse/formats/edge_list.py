@@ -36,6 +36,7 @@ class ReadOptions:
     oneway_column: str | None = None
     where: Any = None  # the rows to read
     scratch: Scratch | None = None  # where columns are put as they are read; None: in memory
+    may_be_empty: bool = False  # whether no row at all is fine, as there are vertices
 
     def __post_init__(self) -> None:
         if self.id_type not in ID_TYPES:
@@ -91,6 +92,7 @@ class EdgeColumns:
     weight: str | None = None
     unused: tuple[str, ...] = ()  # the other columns
     unused_numbers: tuple[str, ...] = ()  # those of them that hold numbers, as far as that is known
+    unused_dates: tuple[str, ...] = ()  # those that are called as a weight is and hold dates or times, where none is read
     oneway: str | None = None  # the column of directions
     filters: tuple[str, ...] = ()  # columns that the filter reads
     where: str = ""  # the filter, ``""`` without one
@@ -165,23 +167,65 @@ def refuse_absurd_size(file: DataFile, n_vertices: int) -> None:
         )
 
 
+class NoRowsError(EdgeListError):
+    """A file holds no edges. One of several may: parts of a table without rows are written every day."""
+
+    columns: EdgeColumns | None = None  # where they are known
+
+
+def no_rows(
+    file: DataFile, columns: EdgeColumns | None = None, problem: str = "the file holds no edges (0 rows)"
+) -> NoRowsError:
+    """Return the error for a file without a single edge."""
+    error = NoRowsError(f"{file}: {problem}")
+    error.columns = columns
+    return error
+
+
+def no_edges(name: str, columns: EdgeColumns | None = None) -> EdgeList:
+    """Return the edges of a file or table without rows; the types of its columns are not known."""
+    columns = columns or EdgeColumns(src="", dst="")
+    nothing = pyarrow.chunked_array([], pyarrow.null())
+    no_rows = np.zeros(0, np.int64)
+    return EdgeList(
+        table=pyarrow.table(dict.fromkeys(columns.roles, nothing)),
+        columns=columns,
+        rows=((name, 0),),
+        kept=no_rows if columns.where else None,
+        directions=no_rows.astype(np.int8) if columns.oneway is not None else None,
+    )
+
+
 def read_each(
     files: list[DataFile], options: ReadOptions, read_one: Callable[[DataFile, ReadOptions], EdgeList]
 ) -> EdgeList:
-    """Read files one after another; each must have the columns of the first."""
+    """Read files one after another; those that have rows must have the columns of the first of them.
+
+    NoRowsError if none has a row, unless that is fine.
+    """
     parts: list[EdgeList] = []
+    with_rows: list[tuple[EdgeList, DataFile]] = []
+    first_problem: NoRowsError | None = None
     rows_before = 0
     for file in files:
         try:
             part = read_one(file, options)
-            part.columns.agree_with((parts or [part])[0].columns, file, files[0])
+            first, first_file = (with_rows or [(part, file)])[0]
+            part.columns.agree_with(first.columns, file, first_file)
+        except NoRowsError as problem:
+            first_problem = first_problem or problem
+            parts.append(no_edges(file.name, problem.columns))
+            continue
         except EdgeListError as error:
             if error.row is None:
                 raise
             raise EdgeListError(error.message, rows_before + error.row, error.column) from None
         rows_before += part.n_rows
         parts.append(part)
-    edges = parts[0] if len(parts) == 1 else _joined(parts, options)
+        with_rows.append((part, file))
+    if first_problem is not None and not with_rows and not options.may_be_empty:
+        raise first_problem
+    edges = parts[0] if len(parts) == 1 else _joined(parts, [part for part, _ in with_rows], options)
     return replace(edges, scratch=options.scratch)
 
 
@@ -189,16 +233,20 @@ def columns_of_all(columns: list[EdgeColumns]) -> EdgeColumns:
     """The columns of several files that agree: what any of them leaves unused is unused."""
     unused = dict.fromkeys(name for one in columns for name in one.unused)
     numbers = dict.fromkeys(name for one in columns for name in one.unused_numbers)
-    return replace(columns[0], unused=tuple(unused), unused_numbers=tuple(numbers))
+    dates = dict.fromkeys(name for one in columns for name in one.unused_dates)
+    return replace(columns[0], unused=tuple(unused), unused_numbers=tuple(numbers), unused_dates=tuple(dates))
 
 
-def _joined(parts: list[EdgeList], options: ReadOptions) -> EdgeList:
-    """Put the edges of several files one below the other in types that hold them all."""
+def _joined(parts: list[EdgeList], with_rows: list[EdgeList], options: ReadOptions) -> EdgeList:
+    """Put the edges of several files, some of which have rows, one below the other in types that hold them all."""
+    rows = tuple(entry for part in parts for entry in part.rows)
+    if not with_rows:
+        return replace(parts[0], rows=rows)
     from .columns import cast_exactly, type_for_all
 
     columns = {}
-    filled = [part for part in parts if part.table.num_rows] or parts[:1]  # a filter may leave none of a file
-    for role in parts[0].columns.roles:
+    filled = [part for part in with_rows if part.table.num_rows] or with_rows[:1]  # a filter may leave none of a file
+    for role in filled[0].columns.roles:
         pieces = [part.table[role] for part in filled]
         places = [Where(DataFile.named(part.rows[0][0]), role, part.columns.roles[role], part.kept) for part in filled]
         kind = type_for_all(pieces, places)
@@ -206,12 +254,12 @@ def _joined(parts: list[EdgeList], options: ReadOptions) -> EdgeList:
         for piece, place in zip(pieces, places, strict=True):
             chunks += piece.chunks if piece.type == kind else cast_exactly(piece.chunks, kind, place, options.chunks())
         columns[role] = pyarrow.chunked_array(chunks, kind)
-    before = np.cumsum([0, *(part.n_rows for part in parts)])
-    kept = [part.kept + first for part, first in zip(parts, before, strict=False) if part.kept is not None]
+    before = np.cumsum([0, *(part.n_rows for part in with_rows)])
+    kept = [part.kept + first for part, first in zip(with_rows, before, strict=False) if part.kept is not None]
     return EdgeList(
         table=pyarrow.table(columns),
-        columns=columns_of_all([part.columns for part in parts]),
-        rows=tuple(entry for part in parts for entry in part.rows),
-        kept=None if parts[0].kept is None else np.concatenate(kept),
-        directions=None if parts[0].directions is None else np.concatenate([part.directions for part in parts]),
+        columns=columns_of_all([part.columns for part in with_rows]),
+        rows=rows,
+        kept=None if filled[0].kept is None else np.concatenate(kept),
+        directions=None if filled[0].directions is None else np.concatenate([part.directions for part in with_rows]),
     )

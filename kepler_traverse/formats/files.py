@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import os
 import re
@@ -18,6 +19,17 @@ from .._arrays import pyarrow
 from ..errors import EdgeListError, InputError
 from ..runtime.object_stores import URL, StoredObject, find_object, local_copies, objects_below
 from ..runtime.regular_files import irregular
+from .log_tables import (
+    METADATA,
+    LocalFolder,
+    LogFinder,
+    OtherFolder,
+    StoredFolder,
+    inside_error,
+    may_be_data,
+    tables_in_listing,
+    unread_error,
+)
 
 # Ending of a compressed file: pyarrow's name for the codec.
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
@@ -35,6 +47,7 @@ class DataFile:
     name: str
     # Columns that the folders right above the file hold, ``key=value`` each, as Hive partitions a table.
     partitions: tuple[tuple[str, Any], ...] = ()
+    table: str = ""  # a folder: the name in ``LOG_FORMATS`` of the table that it is
 
     @classmethod
     def named(cls, name: str) -> DataFile:
@@ -123,10 +136,10 @@ class _Unpacked(io.RawIOBase):
 
 
 @contextmanager
-def reading(file: DataFile, kind: str) -> Iterator[None]:
+def reading(file: DataFile, kind: str, allow_empty: bool = False) -> Iterator[None]:
     """Name the file in whatever the libraries that read it raise."""
     try:
-        if file.filesystem.size(file.path) == 0:
+        if not allow_empty and file.filesystem.size(file.path) == 0:
             raise EdgeListError(f"{file}: the file is empty (0 bytes)")
         yield
     except (InputError, MemoryError):
@@ -153,6 +166,8 @@ def find_files(paths: Any, endings: set[str]) -> list[DataFile]:
     paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not paths:
         raise EdgeListError("no edge list was given; name at least one file, folder or pattern")
+    if "" in map(os.fspath, paths):
+        raise EdgeListError("paths holds an empty text, which names no file; the current folder is '.'")
     return _typed_partitions([file for path in paths for file in _expand(os.fspath(path), endings)])
 
 
@@ -190,14 +205,16 @@ def _expand(path: str, endings: set[str]) -> list[DataFile]:
 
     try:
         if URL.match(path):
+            _refuse_table_above(path)
             objects, here = stored_objects(path, endings), fsspec.filesystem("file")
             copies = zip(objects, local_copies(objects), strict=True)
             return [DataFile(here, str(copy), each.url, _parse_partitions(each.url)) for each, copy in copies]
         filesystem, root = fsspec.core.url_to_fs(path)
+        finder = _finder(filesystem)
         if filesystem.isfile(root):  # before globs: a name may hold [ or *
-            return [_data_file(filesystem, root)]
+            return [_named_file(filesystem, root, finder)]
         if filesystem.isdir(root):
-            return _inside(filesystem, root, path, endings)
+            return _inside(filesystem, root, path, endings, finder)
         if filesystem.exists(root):
             return [_regular(_data_file(filesystem, root))]
         if not any(sign in path for sign in _PATTERN_SIGNS):
@@ -206,8 +223,10 @@ def _expand(path: str, endings: set[str]) -> list[DataFile]:
         for match in sorted(filesystem.glob(root)):
             if _is_hidden(match) and not _is_hidden(root):
                 continue
-            inside = filesystem.isdir(match)
-            files += _inside(filesystem, match, match, endings) if inside else [_regular(_data_file(filesystem, match))]
+            if filesystem.isdir(match):
+                files += _inside(filesystem, match, match, endings, finder)
+            else:
+                files.append(_regular(_named_file(filesystem, match, finder)))
     except (OSError, ImportError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -233,7 +252,8 @@ def stored_objects(url: str, endings: set[str] | None = None) -> list[StoredObje
     is_pattern = begin != url
     fits = re.compile(glob_translate(url) if is_pattern else re.escape(url.rstrip("/"))).fullmatch
     objects = []
-    for each in objects_below(begin.rpartition("/")[0] if is_pattern else url):
+    below_url = objects_below(begin.rpartition("/")[0] if is_pattern else url)
+    for each in below_url:
         ends = [at for at, sign in enumerate(each.url) if sign == "/" and at > len(begin) - 2]
         root = next((each.url[:end] for end in ends if fits(each.url[:end])), None)
         if root is None and not fits(each.url):
@@ -242,18 +262,66 @@ def stored_objects(url: str, endings: set[str] | None = None) -> list[StoredObje
         named = root is None or endings is None or DataFile.named(each.url).ending in endings
         if named and not any(map(_is_hidden, below)):
             objects.append(each)
+    _refuse_listed_tables([each.url for each in below_url], [each.url for each in objects])
     if not objects:
         raise EdgeListError(f"{url}: " + ("no object matches this pattern" if is_pattern else "no such object or folder"))
     return objects
 
 
-def _inside(filesystem: Any, root: str, path: str, endings: set[str]) -> list[DataFile]:
-    """Data files of a folder and its partitions."""
+def _refuse_listed_tables(urls: list[str], chosen: list[str]) -> None:
+    """Refuse tables whose logs are among the objects of a listing and whose files are chosen; InputError."""
+    for folder, form in tables_in_listing(urls):
+        if any(url.startswith(f"{folder}/") and may_be_data(url) for url in chosen):
+            raise unread_error(folder, form, " from an object store")
+
+
+def _refuse_table_above(url: str) -> None:
+    """Refuse a table in an object store, and what is inside one; InputError."""
+    fixed = re.split(r"[*\[]", url)[0]
+    path = f"{fixed.rpartition('/')[0]}/" if fixed != url else f"{url.rstrip('/')}/"
+    found = LogFinder(StoredFolder).log_above(path) if may_be_data(url) else None
+    if found is None:
+        return
+    root, form = found
+    raise unread_error(root, form, " from an object store") if path == f"{root}/" else inside_error(url, root, form)
+
+
+def _finder(filesystem: Any) -> LogFinder:
+    protocol = filesystem.protocol
+    if "file" in ((protocol,) if isinstance(protocol, str) else protocol):
+        return LogFinder(LocalFolder)
+    return LogFinder(functools.partial(OtherFolder, filesystem))
+
+
+def _named_file(filesystem: Any, path: str, finder: LogFinder) -> DataFile:
+    """A file that was named itself: metadata name a table of Iceberg, and a file inside a table is refused."""
+    file = _data_file(filesystem, path)
+    if path.endswith(METADATA) and file.is_local:
+        return replace(file, table="iceberg")
+    finder.refuse_inside(path, str(file))
+    return file
+
+
+def _inside(filesystem: Any, root: str, path: str, endings: set[str], finder: LogFinder) -> list[DataFile]:
+    """Data files of a folder and its partitions; or the folder itself if it is a table with a log."""
+    root = root.rstrip("/")
+    found = finder.log_above(f"{root}/")
+    if found is not None:
+        table, form = found
+        if table != root:
+            raise inside_error(path, table, form)
+        if form.name not in ("delta", "iceberg"):
+            raise unread_error(path, form)
+        folder = _data_file(filesystem, root)
+        if not folder.is_local:
+            raise unread_error(path, form, " from this file system")
+        return [replace(folder, table=form.name, partitions=())]
     files = []
     for name in sorted(filesystem.find(root)):
         below = name[len(root.rstrip("/")) :].strip("/").split("/")
         file = _data_file(filesystem, name)
         if file.ending in endings and not any(map(_is_hidden, below)):
+            finder.refuse_inside(name, str(file))
             files.append(_regular(file))
     if not files:
         raise EdgeListError(f"{path}: the folder holds no data files; looked for {', '.join(sorted(endings))}")

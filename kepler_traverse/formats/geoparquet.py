@@ -11,8 +11,10 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import arrow_compute as compute
+from .._arrays import arrow_types as kinds
 from .._arrays import pyarrow
-from ..errors import InputError, UnknownVertexError, one_line
+from ..errors import InputError, UnknownVertexError, listed, one_line
+from ..labels import VERTEX, columns_in_order, no_ids, table_of_vertices
 
 GEOMETRY = "geometry"
 # Well-known binary of a point, and of a line between two.
@@ -44,7 +46,8 @@ def write_geoparquet(
         ``paths`` becomes a row per path: the line through its vertices, or a point if it has one vertex, their number
         ``vertices``, and the other columns as they are at its end.
     vertices : table
-        With the columns ``vertex``, and those of the coordinates. It may have more vertices than the frame.
+        With the columns ``vertex``, and those of the coordinates; or with an index of ids in place of ``vertex``, as OSMnx's
+        nodes have it. It may have more vertices than the frame.
     x, y : str
         Columns of the coordinates: longitude and latitude, unless ``crs`` says otherwise.
     crs : "OGC:CRS84", mapping or None
@@ -107,25 +110,78 @@ def on_map(
     """
     for name, value in (("x", x), ("y", y)):
         arguments.text(name, value, "the name of a column of vertices")
-    if hasattr(vertices, "iloc") and "vertex" not in vertices.columns:
-        raise InputError(
-            "vertices has no column 'vertex'; if its index holds the ids, as that of OSMnx's nodes, give "
-            f"nodes[[{x!r}, {y!r}]].rename_axis('vertex').reset_index()"
-        )
-    if hasattr(vertices, "iloc") and {x, y} <= set(vertices.columns):
-        vertices = vertices[["vertex", x, y]]  # other columns, such as geometries, need not be Arrow's
-    table, places = _arrow(frame, "frame"), _arrow(vertices, "vertices")
-    for name, columns, names in (("frame", table, needed), ("vertices", places, ("vertex", x, y))):
-        for column in names:
-            if column not in columns.column_names:
-                raise InputError(f"{name} has no column {column!r}; it has {', '.join(map(repr, columns.column_names))}")
+    table = _arrow(frame, "frame")
+    _require_columns("frame", table.column_names, needed)
+    given = table_of_vertices("vertices", vertices)
+    if given is None:
+        raise InputError(f"vertices must be a data frame or a pyarrow table, not {arguments.describe(vertices)}")
+    ids, columns, are_of_index = given
+    if ids is None:
+        raise no_ids("vertices")
+    _require_columns("vertices", [*(() if are_of_index else (VERTEX,)), *columns], (x, y))
+    places = columns_in_order("vertices", {VERTEX: ids, x: columns[x], y: columns[y]})
     at_x, at_y = (to_numbers(f"vertices[{name!r}]", places[name]) for name in (x, y))
-    return table, Coordinates(places["vertex"], at_x, at_y, (x, y))
+    for name, numbers in ((x, at_x), (y, at_y)):
+        arguments.size(f"vertices[{name!r}]", numbers, len(ids), "one per row")
+    return table, Coordinates(ids_column("vertices", places[VERTEX]), at_x, at_y, (x, y))
+
+
+def _require_columns(name: str, columns: Sequence[Any], needed: Sequence[str]) -> None:
+    for column in needed:
+        if column not in columns:
+            raise InputError(f"{name} has no column {column!r}; it has {listed(columns)}")
+
+
+def ids_column(name: str, ids: Any) -> Any:
+    """Return ids as an array of pyarrow: integers of any width, or strings.
+
+    InputError if they are something else, or one is missing; no value is converted.
+    """
+    try:
+        column = arguments.arrow(name, ids)
+        if not isinstance(column, (pyarrow.Array, pyarrow.ChunkedArray)):
+            values = column if hasattr(column, "dtype") else arguments.ids(name, column)
+            column = pyarrow.array(values, from_pandas=True)
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        raise InputError(f"{name} cannot be converted to a column of pyarrow: {one_line(error)}") from None
+    column = column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
+    column = column.dictionary_decode() if kinds.is_dictionary(column.type) else column
+    if column.null_count:
+        row = compute.index(column.is_null(), True).as_py()
+        raise InputError(f"{name}, row {row}: it holds no vertex; drop such rows")
+    if kinds.is_integer(column.type) or not len(column):
+        return column
+    if not (kinds.is_string(column.type) or kinds.is_large_string(column.type) or kinds.is_string_view(column.type)):
+        raise InputError(f"{name} holds ids of type {column.type}; take those of the graph, integers or strings")
+    return column.cast(pyarrow.large_string())
 
 
 def to_numbers(name: str, column: Any) -> np.ndarray:
     """Return a column of coordinates as float64."""
     return arguments.as_array(name, column).astype(np.float64)
+
+
+def find_rows(vertices: Any, known: Any, owner: str) -> Any:
+    """Return the row of each of some ids among known ones, null where it has none.
+
+    Ids are equal or they are not: none is converted. ``owner`` has the ids, for errors.
+    """
+    given, known = ids_column(f"the vertices of {owner}", vertices), ids_column("vertices", known)
+    if not len(given) or not len(known):
+        return pyarrow.nulls(len(given), pyarrow.int32())
+    if kinds.is_integer(given.type) != kinds.is_integer(known.type):
+        return pyarrow.nulls(len(given), pyarrow.int32())
+    if given.type != known.type:
+        given = _integers_in_type(given.to_numpy(), known.type)
+    return compute.index_in(given, value_set=known)
+
+
+def _integers_in_type(integers: np.ndarray, kind: Any) -> Any:
+    """Return integers as an array of pyarrow of another type, null where that does not hold one."""
+    dtype = np.dtype(kind.to_pandas_dtype())
+    limits = np.iinfo(dtype)
+    fits = (integers >= limits.min) & (integers <= limits.max)
+    return pyarrow.array(np.where(fits, integers, 0).astype(dtype), mask=~fits)
 
 
 class Coordinates:
@@ -135,7 +191,7 @@ class Coordinates:
     """
 
     def __init__(self, vertices: Any, x: np.ndarray, y: np.ndarray, names: tuple[str, str] = ("x", "y")):
-        self._known = vertices.combine_chunks() if hasattr(vertices, "combine_chunks") else vertices
+        self._known = ids_column("vertices", vertices)
         self._x, self._y, self._names = x, y, names
         if len(compute.unique(self._known)) < len(self._known):
             counts = compute.value_counts(self._known)
@@ -144,13 +200,7 @@ class Coordinates:
 
     def has(self, vertices: Any) -> np.ndarray:
         """Return which of these ids have coordinates."""
-        try:
-            vertices = vertices.cast(self._known.type)
-        except pyarrow.ArrowInvalid:
-            raise InputError(
-                f"the vertices of the graph are {vertices.type}, those of vertices {self._known.type}"
-            ) from None
-        return compute.is_in(vertices, value_set=self._known).to_numpy(zero_copy_only=False)
+        return find_rows(vertices, self._known, "the graph").is_valid().to_numpy(zero_copy_only=False)
 
     def points(self, vertices: Any) -> np.ndarray:
         """Return the coordinates of a column of ids, of shape (k, 2)."""
@@ -161,11 +211,9 @@ class Coordinates:
 
         InputError if the ids have another type or a coordinate is not finite, UnknownVertexError if a vertex has none.
         """
-        known = self._known
-        try:
-            rows = compute.index_in(vertices.cast(known.type), value_set=known)
-        except pyarrow.ArrowInvalid:
-            raise InputError(f"the vertices of frame are {vertices.type}, and those of vertices {known.type}") from None
+        rows = find_rows(vertices, self._known, "frame")
+        if rows.null_count == len(rows) > 0 and kinds.is_integer(vertices.type) != kinds.is_integer(self._known.type):
+            raise InputError(f"the vertices of frame are {vertices.type}, and those of vertices {self._known.type}")
         if rows.null_count:
             missing = vertices.filter(rows.is_null())
             raise UnknownVertexError(f"vertices lacks {len(missing)} vertices of frame, the first {missing[0].as_py()!r}")
@@ -199,6 +247,8 @@ def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] |
 
     InputError if the rows do not stand in the order of the paths.
     """
+    if "vertices" in table.column_names:
+        raise InputError("frame has a column 'vertices', which has the number of vertices of a path here; rename it")
     position = arguments.as_array("frame['position']", table["position"])
     begins = position == 0
     if position.size and not (begins[0] and (begins[1:] | (position[1:] == position[:-1] + 1)).all()):
@@ -212,7 +262,7 @@ def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] |
         head = np.array([1] if n == 1 else [2, n], "<u4").tobytes()
         lines.append(b"\1" + head + points[begin:after].tobytes())
     kept = [name for name in table.column_names if name not in ("position", "vertex", "edge")]
-    columns = {name: table[name].take(pyarrow.array(end - 1)) for name in kept if name != "vertices"}
+    columns = {name: table[name].take(pyarrow.array(end - 1)) for name in kept}
     columns |= {"vertices": pyarrow.array(end - first), GEOMETRY: pyarrow.array(lines, pyarrow.binary())}
     return pyarrow.table(columns), find_bounds(points)
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 
+from ..errors import EdgeListError, several
 from .column_names import choose_columns, end_pairs
-from .edge_list import ReadOptions
+from .edge_list import ReadOptions, no_rows
 from .files import DataFile
-from .text import TextLayout, detect_id_type, is_number, no_rows
+from .text import TextLayout, detect_id_type, is_number, is_plain_integer
 
+_YEARS = (1900, 2100)
 # What stands in a column of numbers where there is none.
 _NO_NUMBER = re.compile(r"\s*|[+-]?(nan|inf|infinity)|null|none|n/?a|-", re.IGNORECASE)
 
 
-def holds_names(rows: list[list[str]], options: ReadOptions, others: list[str]) -> bool | None:
+def holds_names(
+    rows: list[list[str]], options: ReadOptions, others: list[str], *, in_snap: bool = False, below_comments: bool = False
+) -> bool | None:
     """Say whether the first of some rows holds names: True, False, or None where it could be either.
 
-    ``others`` are names of columns that are not in the lines: those of partitions.
+    ``others`` are names of columns that are not in the lines: those of partitions. ``in_snap``: the rows are of SNAP text,
+    and ``below_comments`` says whether comments stand above them.
     """
     first = [value.strip() for value in rows[0]]
     if options.header != "auto":
@@ -32,11 +38,51 @@ def holds_names(rows: list[list[str]], options: ReadOptions, others: list[str]) 
     if pairs:  # "u,v" and "i,j" are two vertices as well
         return True if is_decided else None
     numbers = [is_number(value) for value in first[:2]]
-    if all(numbers):
-        return False
-    if any(numbers):
-        return None if is_decided else False
+    if any(numbers) or could_be_numbered(first):
+        is_sure = not is_decided and not _could_name_columns(rows, in_snap, below_comments)
+        return False if is_sure else None
     return True if is_decided else None
+
+
+def could_be_numbered(first: list[str]) -> bool:
+    """Whether a first line is the header that pandas writes for columns without names, below an index without one."""
+    return len(first) > 2 and first == ["", *map(str, range(len(first) - 1))]
+
+
+def _could_name_columns(rows: list[list[str]], in_snap: bool, below_comments: bool) -> bool:
+    """Whether a first line of integers could be names: 0, 1, 2, ... as pandas numbers columns, other runs, or years.
+
+    An edge of 0 and 1 begins so many lists of SNAP text that there two columns are taken for it where comments stand above,
+    as no program writes them over a header, or where the next line has one of the two vertices. Another run, and years, are
+    an edge if one of the two vertices occurs below, unless the column of the weights holds fractions everywhere else.
+    """
+    first, *below = [[value.strip() for value in row] for row in rows]
+    if could_be_numbered(first):
+        return True
+    if len(first) < 2 or not all(map(_is_count, first)):
+        return False
+    numbers = [int(value) for value in first]
+    is_run = numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    if is_run and numbers[0] == 0:
+        is_edge_of_snap = below_comments or not below or _share_vertex(first, below[0])
+        return not (in_snap and len(numbers) == 2 and is_edge_of_snap)
+    if not below or not (_are_years(numbers) or (is_run and len(numbers) > 2)):
+        return False
+    is_known = any(_share_vertex(first, row) for row in below)
+    are_fractions = all("." in "".join(row[2:3]) for row in below)
+    return not is_known or (is_run and are_fractions)
+
+
+def _is_count(value: str) -> bool:
+    return len(value) <= 18 and value.isdecimal() and is_plain_integer(value)
+
+
+def _are_years(numbers: list[int]) -> bool:
+    return numbers[0] >= _YEARS[0] and numbers[-1] <= _YEARS[1] and numbers == sorted(set(numbers))
+
+
+def _share_vertex(row: list[str], other: list[str]) -> bool:
+    return not set(row[:2]).isdisjoint(other[:2])
 
 
 def has_words_over_numbers(rows: list[list[str]]) -> bool:
@@ -54,11 +100,25 @@ def layout_of_rows(
 ) -> TextLayout:
     """Return the layout of a file by its first rows, of which the first may hold the names."""
     data = rows[1:] if header else rows
-    if not data:
-        raise no_rows(file)
-    positions = 0 if header else len(names)
+    widths = [len(row) for row in rows]
+    is_narrow = len(rows) > 2 and widths[0] < widths[1] and len(set(widths[1:])) == 1
+    if not header and is_narrow and all(map(is_plain_integer, rows[0])):
+        raise EdgeListError(
+            f"{file}: the first line {' '.join(rows[0])[:80]!r} has {several(widths[0], 'value')} and each line below it "
+            f"has {widths[1]}; if it counts vertices and edges, delete it"
+        )
+    # Numbers name nothing.
+    positions = 0 if header and not all(map(is_number, names)) else len(names)
     numbers = (name for at, name in enumerate(names) if all(at < len(row) and is_number(row[at]) for row in data))
     every = [*names, *file.partition_names]
+    if not data:
+        columns = None
+        with contextlib.suppress(EdgeListError):  # what no row is in is never read
+            columns = choose_columns(every, options, file, positions=positions)
+        raise no_rows(file, columns)
     columns = choose_columns(every, options, file, positions=positions, numeric=frozenset(numbers))
     id_type = detect_id_type(file, columns, names, data[0]) if id_type == "auto" else id_type
-    return TextLayout(names=tuple(names), columns=columns, id_type=id_type, found=options.id_type == "auto", header=header)
+    first = tuple(value.strip() for value in data[0]) if options.header == "auto" and not header else ()
+    return TextLayout(
+        names=tuple(names), columns=columns, id_type=id_type, found=options.id_type == "auto", header=header, first=first
+    )

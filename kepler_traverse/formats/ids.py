@@ -17,22 +17,26 @@ from .._arrays import arrow_compute as compute
 from .._arrays import arrow_types as kinds
 from .._arrays import pyarrow
 from ..errors import InputError, one_line, option_text
+from ..labels import VERTEX_NAMES, is_called
 from ..runtime.object_stores import local_path
 from ..runtime.regular_files import open_regular
+from .log_tables import refuse_log_table
+from .sizes import require_parquet_at
 
 _DELIMITERS = ",\t;"
-_INTEGER = re.compile(r"[+-]?[0-9]{1,1000}")
+_LONGEST = 200  # characters of a message about a value
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,999}")  # as in edge lists, where 007 and +7 are strings
 # Names of the column that holds the ids, where a file has several.
 _COLUMNS = {
     "sources": ("source", "src", "vertex", "node", "id"),
     "targets": ("target", "dst", "destination", "vertex", "node", "id"),
-    "vertices": ("vertex", "node", "id"),
-    "only_vertices": ("vertex", "node", "id"),
+    "vertices": VERTEX_NAMES,
+    "only_vertices": VERTEX_NAMES,
 }
 
 
 def integer_id(text: str) -> int | None:
-    """Return the integer that a text is, None if it is none: ``1_0`` and digits of other scripts are words here."""
+    """Return the integer that a text is, None if it is none: ``007``, ``+7`` and digits of other scripts are words here."""
     return int(text) if _INTEGER.fullmatch(text.strip()) else None
 
 
@@ -42,19 +46,29 @@ class IdFile:
 
     path: str
     what: str  # {"sources", "targets", "vertices", "only_vertices"}
-    values: list[Any] | np.ndarray  # whole lines of a text, or the values of a Parquet column
+    values: list[Any] | np.ndarray  # whole lines of a text, or the values of a column
     is_text: bool
+    is_typed: bool = False  # whether the file says what is an integer and what a string, as Parquet does and text does not
+
+    @property
+    def holds_strings(self) -> bool:
+        """Whether the ids are strings as far as the file tells; a text of integers may hold either."""
+        values = self.values
+        if isinstance(values, np.ndarray):
+            return False
+        bare = [value.partition("#")[0].strip() if self.is_text else value for value in values]
+        return any(isinstance(value, str) and value != "" and integer_id(value) is None for value in bare)
 
     def ids(self, strings: bool, is_vertex: Callable[[str], bool] = lambda _: False) -> list[Any] | np.ndarray:
         """Return the ids in the type of a graph's ids, strings or else integers; those of a Parquet column as an array.
 
         ``is_vertex`` says whether a string is an id of the graph, for lines that could be read in two ways. InputError if a
-        value is no id, or it is not sure which one; the message names file and line or row.
+        value is no id, is not of the type of the ids, or it is not sure which one; the message names file and line or row.
         """
-        if isinstance(self.values, np.ndarray) and self.values.size:
-            return self.values.astype(str).tolist() if strings else self.values
+        if isinstance(self.values, np.ndarray) and self.values.size and not strings:
+            return self.values
         ids = []
-        for at, value in enumerate(self.values):
+        for at, value in enumerate(self.values if isinstance(self.values, list) else self.values.tolist()):
             if self.is_text and strings:
                 value = self._name_of_line(at, value, is_vertex)
             elif self.is_text:
@@ -64,15 +78,22 @@ class IdFile:
                 raise self._error(at, f"{value!r} is no vertex id; ids are integers or strings")
             if value is None:
                 continue
+            if self.is_typed and isinstance(value, str) != strings:
+                kind = "strings" if strings else "integers"
+                raise self._error(at, f"{value!r} is not a vertex: the ids of this graph are {kind}"[:_LONGEST])
             if not strings and isinstance(value, str):
                 number = integer_id(value)
                 if number is None:
                     raise self._error(at, f"{value[:40]!r} is not a vertex: the ids of this graph are integers")
                 value = number
-            ids.append(str(value) if strings else value)
+            ids.append(value)
         if not ids:
-            raise InputError(f"{self.path}: the file of {self.what} is empty; give one vertex id per line")
+            raise self._empty_error()
         return ids
+
+    def _empty_error(self) -> InputError:
+        how = "one vertex id per line" if self.is_text else "a vertex id in each row"
+        return InputError(f"{self.path}: the file of {self.what} is empty; give {how}")
 
     def _name_of_line(self, at: int, line: str, is_vertex: Callable[[str], bool]) -> str | None:
         """The id in a line: without the blanks around it; None for a comment. A vertex of the very name comes first."""
@@ -96,6 +117,7 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
     It is a local file or an object of S3, Google Cloud Storage or Azure (``s3://...``). ``what`` the ids are for names them
     in errors and finds the column among several. InputError if it is not sure which, or the file cannot be read.
     """
+    refuse_log_table(path, what)
     with _refused(path, what):
         here = local_path(path)
         with open_regular(here, follow=True) as file:
@@ -106,13 +128,24 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
                     raise ValueError("it is no UTF-8 text; save it as UTF-8")
                 # Not by splitlines: other signs that end a line may stand in an id.
                 lines = [line.removesuffix("\r") for line in data.decode("utf-8-sig").split("\n")]
+                _refuse_header(path, what, lines)
                 return IdFile(str(path), what, lines, is_text=True)
         if data != b"PAR1":
             table = _table(path, here)
-            return _ids_of_column(path, what, table[column_of_ids(path, table.schema.names, what)])
+            return _ids_of_column(path, what, table[column_of_ids(path, table.schema.names, what)], is_typed=False)
         with pyarrow.parquet.ParquetFile(here) as parquet:
             chosen = column_of_ids(path, parquet.schema_arrow.names, what)
-            return _ids_of_column(path, what, parquet.read(columns=[chosen]).column(0))
+            require_parquet_at(here, str(path), [chosen])
+            return _ids_of_column(path, what, parquet.read(columns=[chosen]).column(0), is_typed=True)
+
+
+def _refuse_header(path: str | os.PathLike[str], what: str, lines: list[str]) -> None:
+    """Refuse a CSV file of ids whose first line may be the header that pandas writes over a column without a name."""
+    if Path(path).suffix.lower() == ".csv" and lines[0].strip(' "') == "0" and any(lines[1:]):
+        raise InputError(
+            f"{path}: the first line of the file of {what} is 0, which may be an id, or the header that pandas writes over "
+            f"a column without a name; call the file .txt if it is an id, or write {_COLUMNS[what][0]!r} in its place"
+        )
 
 
 @contextmanager
@@ -154,8 +187,10 @@ def read_vertex_table(path: str | os.PathLike[str], names: list[str]) -> tuple[I
     It is Parquet, or CSV with column names, with a column of ids; ``names`` are columns of attributes. InputError if it
     cannot be read or is no table, has no such column, or an integer of CSV would be rounded.
     """
+    refuse_log_table(path, "vertices")
     with _refused(path, "vertices"):
-        table = _table(path, local_path(path), names)
+        here = local_path(path)
+        table, is_typed = _table(path, here, names), _is_parquet(here)
         column = column_of_ids(path, table.schema.names, "vertices")
         for name in names:
             if table.schema.names.count(name) > 1:
@@ -163,13 +198,18 @@ def read_vertex_table(path: str | os.PathLike[str], names: list[str]) -> tuple[I
             if name not in table.schema.names or name == column:
                 known = ", ".join(repr(other) for other in table.schema.names if other != column) or "none"
                 raise InputError(f"{path}: the file of vertices has no column of attributes {name!r}; it has {known}")
-        return _ids_of_column(path, "vertices", table[column]), {name: table[name] for name in names}
+        return _ids_of_column(path, "vertices", table[column], is_typed), {name: table[name] for name in names}
+
+
+def _is_parquet(here: Any) -> bool:
+    with open_regular(here, follow=True) as file:
+        return bool(file.read(4) == b"PAR1")
 
 
 def _table(path: str | os.PathLike[str], here: str, attributes: Sequence[str] = ()) -> pyarrow.Table:
-    with open_regular(here, follow=True) as file:
-        if file.read(4) == b"PAR1":
-            return pyarrow.parquet.read_table(here)
+    if _is_parquet(here):
+        require_parquet_at(here, str(path))
+        return pyarrow.parquet.read_table(here)
     if not is_id_table(here, "vertices"):
         raise InputError(
             f"{path}: attributes need a table; give {option_text('vertices')} as Parquet, or as .csv whose first line has "
@@ -213,14 +253,13 @@ def column_of_ids(path: str | os.PathLike[str], names: list[str], what: str) -> 
     return chosen[0]
 
 
-def _ids_of_column(path: str | os.PathLike[str], what: str, column: pyarrow.ChunkedArray) -> IdFile:
+def _ids_of_column(path: str | os.PathLike[str], what: str, column: pyarrow.ChunkedArray, is_typed: bool) -> IdFile:
     if column.null_count:
         row = column.is_null().index(True).as_py()
         raise InputError(f"{path}: row {row} of the file of {what} is null; every row must be a vertex id")
     values = column.to_numpy() if kinds.is_integer(column.type) else column.to_pylist()
-    return IdFile(str(path), what, values, is_text=False)
+    return IdFile(str(path), what, values, is_text=False, is_typed=is_typed)
 
 
 def _is_known(what: str, name: str) -> bool:
-    plain = re.sub(r"[\W_]+", "", name).casefold().removesuffix("id")
-    return plain in {known.removesuffix("id") for known in _COLUMNS[what]}
+    return is_called(name, _COLUMNS[what])

@@ -15,9 +15,9 @@ from .._arrays import arrow_compute as compute
 from .._arrays import pyarrow
 from ..errors import EdgeListError, InputError, option_text
 from .columns import cast_exactly
-from .edge_list import EdgeColumns, EdgeList, ReadOptions, refuse_absurd_size
+from .edge_list import EdgeColumns, EdgeList, ReadOptions, no_rows, refuse_absurd_size
 from .files import DataFile, Where, reading
-from .text import BlankSeparated, TextLayout, first_lines, no_rows, read_lines
+from .text import BlankSeparated, TextLayout, first_lines, read_lines
 
 
 class _BelowHead(BlankSeparated):

@@ -11,9 +11,9 @@ from .._arrays import pyarrow
 from ..errors import EdgeListError
 from .arrow import check_edges, edges_of_batches, typed_columns
 from .columns import check_type
-from .edge_list import EdgeColumns, EdgeList, ReadOptions, columns_of_all, read_each
+from .edge_list import EdgeColumns, EdgeList, ReadOptions, columns_of_all, no_rows, read_each
 from .files import DataFile, Where, reading
-from .text import no_rows
+from .sizes import require_parquet
 
 # Fewer are decoded on the host and copied to the GPU in less time than cuDF takes to import. On the host of an H200 16.8
 # million rows take 0.40 s with pyarrow and the copy, and 1.58 s with cuDF; almost all of the latter is its import. The bound
@@ -43,9 +43,19 @@ def rows_in(file: DataFile) -> tuple[int, bool]:
 def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
     with reading(file, "Parquet"), file.open_random() as source:
         _check_head(source, file)
-        columns = _columns(pyarrow.parquet.read_schema(source), file, options)
+        facts = pyarrow.parquet.read_metadata(source)
         source.seek(0)
+        schema = facts.schema.to_arrow_schema()
+        try:
+            columns = _columns(schema, file, options)
+        except EdgeListError:
+            if facts.num_rows:
+                raise
+            raise no_rows(file) from None
+        if not facts.num_rows:
+            raise no_rows(file, columns)
         names = [name for name in columns.read if name not in file.partition_names]
+        require_parquet(file, source, names, whole=options.scratch is None)
         if options.scratch is not None:
             few = {"buffer_size": _PAGES_AT_ONCE, "pre_buffer": False}  # bytes in memory
             with pyarrow.parquet.ParquetFile(source, page_checksum_verification=True, **few) as parquet:
@@ -79,7 +89,7 @@ def _columns(schema: pyarrow.Schema, file: DataFile, options: ReadOptions) -> Ed
         if role != "weight":
             check_type(kind, where)
         elif kinds.is_nested(kind):
-            raise where.error(f"has type {kind}; weights must be integers or floats")
+            raise where.error(f"has type {kind}; weights must be integers, floats or durations")
     return columns
 
 
@@ -93,14 +103,14 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None
         with reading(file, "Parquet"), file.open_random() as source:
             _check_head(source, file)
             with pyarrow.parquet.ParquetFile(source) as parquet:
+                if not parquet.metadata.num_rows:
+                    return None
                 chosen.append(_columns(parquet.schema_arrow, file, options))
                 chosen[-1].agree_with(chosen[0], file, files[0])
                 if set(chosen[-1].roles.values()) & set(file.partition_names):
                     return None
                 schemas.append({role: parquet.schema_arrow.field(name).type for role, name in chosen[0].roles.items()})
                 rows.append((file.name, parquet.metadata.num_rows))
-        if rows[-1][1] == 0:
-            raise no_rows(file)
     columns = columns_of_all(chosen)
     if not _plain_numbers(schemas, options) or any(file.compression for file in files):
         return None

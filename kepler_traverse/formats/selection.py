@@ -26,8 +26,20 @@ DIRECTIONS = {
     "0": BOTH_WAYS,
     "-1": DST_TO_SRC,
     "reverse": DST_TO_SRC,
+    "forward": SRC_TO_DST,
+    "backward": DST_TO_SRC,
+    "both": BOTH_WAYS,
+    "ft": SRC_TO_DST,  # from, to: of navigation maps
+    "tf": DST_TO_SRC,
 }
-_MEANING = "yes, true or 1 (src to dst), no, false or 0 (both ways), -1 or reverse (dst to src)"
+# In capitals, as Geofabrik and navigation maps write them. Alone, F and T might be false and true as well: a B in the same
+# column tells. Until all rows are read, the letters have codes of their own.
+_LETTERS = {"B": 2, "F": 3, "T": 4}
+_CODES = np.array([BOTH_WAYS, SRC_TO_DST, BOTH_WAYS, SRC_TO_DST, DST_TO_SRC, DST_TO_SRC], np.int8)  # the last is that of -1
+_MEANING = (
+    "yes, true, 1, forward or FT (src to dst), no, false, 0 or both (both ways), -1, reverse, backward or TF (dst to src), "
+    "or in one column B (both ways), F (src to dst) and T (dst to src)"
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -78,7 +90,21 @@ def make_directions(column: pyarrow.ChunkedArray, n_rows: int) -> np.ndarray:
     """Return the directions of rows in memory, int8; EdgeListError for a value that is no direction, or another number."""
     if len(column) != n_rows:
         raise EdgeListError(f"oneway has {len(column)} rows, and the edge list has {n_rows}", column="oneway")
-    return _directions(column, Where(DataFile.named("the edge list"), "oneway", "oneway"))
+    return settle_letters(_directions(column, Where(DataFile.named("the edge list"), "oneway", "oneway")))
+
+
+def settle_letters(directions: np.ndarray) -> np.ndarray:
+    """Return the directions of all rows, of which some may be the letters B, F and T; EdgeListError if none is B."""
+    letters = directions >= min(_LETTERS.values())
+    if not letters.any():
+        return directions
+    if not (directions == _LETTERS["B"]).any():
+        raise EdgeListError(
+            f"{option_text('oneway_column')}: the column has F or T and no B, so that these could mean from src to dst and "
+            "back, or false and true; write forward and backward, or no and yes",
+            column="oneway",
+        )
+    return _CODES[directions]
 
 
 def row_mask(kept: np.ndarray, n_rows: int) -> Any:
@@ -105,10 +131,13 @@ def _directions(column: Any, where: Where) -> np.ndarray:
             known = compute.less_equal(column, 1)
         codes = column
     elif kinds.is_string(kind) or kinds.is_large_string(kind):
-        names = compute.utf8_lower(column.cast(pyarrow.large_string()))
-        at = compute.index_in(names, value_set=pyarrow.array(list(DIRECTIONS), pyarrow.large_string()))
+        texts = column.cast(pyarrow.large_string())
+        at = compute.index_in(compute.utf8_lower(texts), value_set=pyarrow.array(list(DIRECTIONS), pyarrow.large_string()))
+        letter = compute.index_in(texts, value_set=pyarrow.array(list(_LETTERS), pyarrow.large_string()))
+        at = compute.coalesce(at, compute.add(letter, len(DIRECTIONS)))
         known = at.is_valid()
-        codes = compute.take(pyarrow.array(list(DIRECTIONS.values()), pyarrow.int8()), at.combine_chunks())
+        every = [*DIRECTIONS.values(), *_LETTERS.values()]
+        codes = compute.take(pyarrow.array(every, pyarrow.int8()), at.combine_chunks())
     else:
         raise where.error(f"has type {kind}; directions are booleans, 0 and 1, or text: {_MEANING}")
     row = compute.index(known, False).as_py()

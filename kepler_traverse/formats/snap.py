@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 from typing import Any
 
 from ..errors import EdgeListError, option_text
-from .edge_list import EdgeList, ReadOptions
+from .edge_list import EdgeList, ReadOptions, no_rows
 from .files import DataFile
 from .header import has_words_over_numbers, holds_names, layout_of_rows
-from .text import SAMPLE_LINES, BlankSeparated, TextLayout, first_lines, no_rows, read_texts
+from .text import SAMPLE_LINES, BlankSeparated, TextLayout, first_lines, header_doubt, is_number, read_texts
 
 
 def read_snap(files: list[DataFile], options: ReadOptions) -> EdgeList:
@@ -26,6 +27,8 @@ def _without_comments(file: DataFile, source: Any) -> Any:
 
 def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLayout:
     with file.open_stream() as source:
+        below_comments = source.read(4).removeprefix(codecs.BOM_UTF8)[:1] in (b"#", b"%")
+    with file.open_stream() as source:
         lines = first_lines(file, _without_comments(file, source), SAMPLE_LINES)
     if not lines:
         raise no_rows(file)
@@ -34,22 +37,17 @@ def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLa
         raise EdgeListError(
             f"{file}: no blank in the first line {lines[0][:80]!r}; {option_text('format', 'csv')} reads other delimiters"
         )
-    header = _has_header(file, rows, options)
+    header = _has_header(file, rows, options, below_comments)
     names = rows[0] if header else [str(i) for i in range(len(rows[0]))]
     return layout_of_rows(file, options, names, rows, header, id_type)
 
 
-def _has_header(file: DataFile, rows: list[list[str]], options: ReadOptions) -> bool:
+def _has_header(file: DataFile, rows: list[list[str]], options: ReadOptions, below_comments: bool) -> bool:
     """SNAP text has no header, but some is written with one; it is never taken for an edge, nor an edge for it."""
-    header = holds_names(rows, options, file.partition_names)
+    header = holds_names(rows, options, file.partition_names, in_snap=True, below_comments=below_comments)
     if options.header == "auto" and options.src_column is None and header:
-        raise EdgeListError(
-            f"{file}: the first line {' '.join(rows[0])[:80]!r} looks like a header, which SNAP text has as a comment; "
-            f"give {option_text('header', 'yes')} or {option_text('header', 'no')}"
-        )
-    if header is None and has_words_over_numbers(rows):
-        raise EdgeListError(
-            f"{file}: the first line {' '.join(rows[0])[:80]!r} may be a header or an edge; "
-            f"give {option_text('header', 'yes')} or {option_text('header', 'no')}"
-        )
+        raise header_doubt(file, " ".join(rows[0]), "looks like a header, which SNAP text has as a comment")
+    is_word = not any(map(is_number, rows[0][:2]))
+    if header is None and (has_words_over_numbers(rows) or not is_word):
+        raise header_doubt(file, " ".join(rows[0]))
     return bool(header)

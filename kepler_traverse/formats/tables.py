@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +14,10 @@ from .. import arguments
 from .._arrays import arrow_types as kinds
 from .._arrays import extent, get_device, namespace, pyarrow
 from ..errors import EdgeListError, InputError, one_line, option_text
+from ..labels import columns_in_order
 from .arrow import check_edges, typed_columns
-from .columns import edge_column, list_chunks, plain_column
-from .edge_list import EdgeColumns, EdgeList, ReadOptions, refuse_absurd_size
+from .columns import edge_column, in_seconds, is_duration_type, list_chunks, plain_column
+from .edge_list import EdgeColumns, EdgeList, ReadOptions, no_edges, refuse_absurd_size
 from .files import DataFile, Where
 from .selection import row_mask, select_rows
 
@@ -25,6 +27,8 @@ TABLES = (
 )
 _ROLES = ("src", "dst", "weight")
 _STREAM = "__arrow_c_stream__"
+_LONG_UNITS = ("m", "h", "D", "W")  # of durations of NumPy, which pyarrow does not take
+_TIME_UNITS = (*_LONG_UNITS, "s", "ms", "us", "ns")
 
 
 def is_table(value: Any) -> bool:
@@ -43,6 +47,29 @@ def is_table(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and len(value) > 0 and isinstance(value[0], (list, tuple))
 
 
+def as_rows(value: Any) -> Any:
+    """Return rows that are given one by one as a list: those of an iterator, a set, or another package's list.
+
+    Structured arrays become mappings of their columns. Any other value is returned as it is.
+    """
+    if isinstance(value, (str, bytes, list, tuple, range, Mapping)):
+        return value
+    if getattr(getattr(value, "dtype", None), "names", None) and getattr(value, "ndim", 0) == 1:
+        return arguments.columns("the structured array", value)
+    if holds_rows(value):
+        return list(value)
+    if is_table(value) or hasattr(value, "dtype"):
+        return value
+    if any(hasattr(value, name) for name in ("nodes", "adj", "vs", "read", "to_pylist", "__arrow_c_stream__")):
+        return value  # a graph, whose items are vertices; a file; a column
+    if not (hasattr(value, "__len__") and hasattr(value, "__iter__")):
+        return value
+    rows = list(value)
+    if rows and all(isinstance(row, (tuple, list)) for row in rows):
+        return [tuple(row) for row in rows]
+    return value
+
+
 def is_sparse(value: Any) -> bool:
     """Whether a value is a sparse matrix or array of SciPy or CuPy, in any format."""
     return _has(value, "tocoo") and _has(value, "nnz") and _has(value, "shape")
@@ -54,10 +81,40 @@ def is_edge_index(value: Any) -> bool:
 
 
 def column_tuple(value: Any) -> tuple[Any, ...] | None:
-    """Return ``(src, dst[, weight])`` if a tuple holds columns, else None: a tuple of tuples holds edges."""
+    """Return a tuple of two or three if it holds columns, else None: a tuple of tuples holds edges or pairs."""
     if type(value) is not tuple or len(value) not in (2, 3):
         return None
     return None if any(isinstance(part, (tuple, str, bytes)) or not _has(part, "__len__") for part in value) else value
+
+
+def holds_rows(value: Any) -> bool:
+    """Whether a value gives edges or pairs one by one: a list, an iterator or an index of tuples, and no columns."""
+    if isinstance(value, (list, tuple)):
+        return column_tuple(value) is None and any(isinstance(row, (list, tuple)) for row in value[:1])
+    if any(_has(value, name) for name in ("columns", "schema", "dtype", "__dataframe__", _STREAM, "__arrow_c_array__")):
+        return getattr(value, "nlevels", 1) > 1  # an index of pandas
+    return isinstance(value, Iterator) or (isinstance(value, Sequence) and len(value) > 0 and isinstance(value[0], tuple))
+
+
+def listed_rows(name: str, rows: Iterable[Any], what: str, *forms: str) -> list[Any]:
+    """Return edges or pairs, as ``what`` says, as a list, in which each is a tuple or a list; ``forms`` say of what.
+
+    InputError if a row is none, or has another length than the first; or if lists could be columns.
+    """
+    listed = list(rows)
+    widths = [form.count(",") + 1 for form in forms]
+    width = len(listed[0]) if listed and isinstance(listed[0], (list, tuple)) else 0
+    for row, entry in enumerate(listed):
+        if not isinstance(entry, (list, tuple)) or len(entry) != width or width not in widths:
+            must = ", or each ".join(forms)
+            raise EdgeListError(f"{name}: row {row} is {arguments.describe(entry)}; each must be {must}", row)
+    has_lists = any(isinstance(entry, list) for entry in listed)
+    if has_lists and (len(listed) in widths or isinstance(rows, tuple)):  # for any number of them a tuple has columns
+        raise EdgeListError(
+            f"{name}: {len(listed)} lists could be {what} or columns: give {what} as tuples, [{forms[0]}, ...], or columns "
+            "as one tuple of them"
+        )
+    return listed
 
 
 def _has(value: Any, name: str) -> bool:
@@ -128,17 +185,23 @@ def _edges_of_batches(
     """Edges of record batches. Batch by batch, what they hold beside the edges is never in memory at once."""
     selected = [batch.select(columns.read) for batch in batches]
     if not any(batch.num_rows for batch in selected):
-        raise _no_rows(source, "; a reader can be read once: make a new one" if is_reader else _IF_NONE)
+        advice = "; a reader can be read once: make a new one" if is_reader else _IF_NONE
+        return _without_rows(source, options, columns, advice)
     table = pyarrow.Table.from_batches(selected)
     del selected
     return check_edges(table, options, source, columns)
 
 
-_IF_NONE = "; for a graph without edges give empty columns and the vertices, as graph_from_edges([], [], vertices=ids)"
+_IF_NONE = "; for a graph without edges give its vertices, as vertices=ids"
 
 
-def _no_rows(source: DataFile, advice: str = _IF_NONE) -> EdgeListError:
-    return EdgeListError(f"{source} holds no edges (0 rows){advice}")
+def _without_rows(
+    source: DataFile, options: ReadOptions, columns: EdgeColumns | None = None, advice: str = _IF_NONE
+) -> EdgeList:
+    """Return the edges of a table without rows, or raise EdgeListError if there are no vertices either."""
+    if options.may_be_empty:
+        return no_edges(source.name, columns)
+    raise EdgeListError(f"{source} holds no edges (0 rows){advice}")
 
 
 def _edges_of_lazy(frame: Any, source: DataFile, options: ReadOptions) -> EdgeList:
@@ -171,7 +234,7 @@ def _edges_of_pandas(parts: Any, source: DataFile, options: ReadOptions, columns
     parts = parts if isinstance(parts, list) else [parts]
     columns = columns or typed_columns(_schema_of_pandas(parts[0]), options, source)
     if not any(map(len, parts)):
-        raise _no_rows(source)
+        return _without_rows(source, options, columns)
     may_lack = _of_unknown_filter(columns, options)
     tables, is_one, lacking = [], len(parts) == 1, set[str]()
     while parts:
@@ -244,7 +307,7 @@ def _edges_of_cudf(frame: Any, source: DataFile, options: ReadOptions, columns: 
     frame = _with_levels(frame, source)
     columns = columns or typed_columns(frame.head(0).to_arrow(preserve_index=False).schema, options, source)
     if not len(frame):
-        raise _no_rows(source)
+        return _without_rows(source, options, columns)
     names = list(columns.roles.values())
     numeric = all(frame[name].dtype.kind in "iu" for name in (columns.src, columns.dst))
     numeric = numeric and (columns.weight is None or frame[columns.weight].dtype.kind in "iuf")
@@ -305,7 +368,7 @@ def _edges_of_index(array: Any, source: DataFile, options: ReadOptions) -> EdgeL
     _no_names(source, options)
     columns = {role: as_column(role, array[i]) for i, role in enumerate(("src", "dst"))}
     if not len(columns["src"]):
-        raise _no_rows(source)
+        return _without_rows(source, options)
     return replace(edges_of_columns(columns, options, source), columns=EdgeColumns(src="0", dst="1"))
 
 
@@ -332,16 +395,8 @@ def _edges_of_data(data: Any, source: DataFile, options: ReadOptions) -> EdgeLis
 def _edges_of_pairs(pairs: Sequence[Any], source: DataFile, options: ReadOptions) -> EdgeList:
     """Edges of a list of tuples, as NetworkX and igraph take them."""
     _no_names(source, options)
+    listed_rows(str(source), pairs, "edges", "(src, dst)", "(src, dst, weight)")
     width = len(pairs[0])
-    for row, pair in enumerate(pairs):
-        if not isinstance(pair, (list, tuple)) or len(pair) != width or width not in (2, 3):
-            what = arguments.describe(pair)
-            raise EdgeListError(f"{source}: row {row} is {what}; each must be (src, dst), or each (src, dst, weight)", row)
-    if len(pairs) in (2, 3) and any(isinstance(pair, list) for pair in pairs):
-        raise EdgeListError(
-            f"{source} of {len(pairs)} lists could be edges or columns: give edges as tuples, [(src, dst), ...], or columns "
-            f"as src and dst"
-        )
     # One column at a time, as lists are larger than the arrays that they become.
     columns = {role: as_column(role, [pair[i] for pair in pairs]) for i, role in enumerate(_ROLES[:width])}
     return edges_of_columns(columns, options, source)
@@ -351,6 +406,7 @@ def _edges_of_mapping(table: Mapping[str, Any], source: DataFile, options: ReadO
     unnamed = next((name for name in table if not isinstance(name, str)), None)
     if unnamed is not None:
         raise InputError(f"{source}: names of columns must be strings, not {arguments.describe(unnamed)}")
+    table = columns_in_order(str(source), table)
     # Types of the other columns are not known; none of them is converted.
     schema = pyarrow.schema([pyarrow.field(name, pyarrow.null()) for name in table])
     columns = typed_columns(schema, options, source)
@@ -358,11 +414,11 @@ def _edges_of_mapping(table: Mapping[str, Any], source: DataFile, options: ReadO
         # Before the columns are ids and weights: the rows that are left out need not hold any.
         held, columns = _more_columns(table, columns, options, columns.read)
         if not any(map(len, held.values())):
-            raise _no_rows(source)
+            return _without_rows(source, options, columns)
         return check_edges(pyarrow.table(held), options, source, columns)
     chosen = {role: as_column(role, table[name]) for role, name in columns.roles.items()}
     if not any(map(len, chosen.values())):
-        raise _no_rows(source)
+        return _without_rows(source, options, columns)
     edges = replace(edges_of_columns(chosen, options, source), columns=columns)
     return edges if not columns.more else _selected(edges, table, options, source)
 
@@ -426,8 +482,12 @@ def as_column(role: str, value: Any) -> Any:
     """
     if _is_dask(value):
         value = value.compute()
+    if isinstance(value, (list, tuple)):
+        value = arguments.plain_list(value)
     if get_device(value) == "cpu":
         value = arguments.arrow(role, value)
+    if role == "weight" and _holds_durations(value):
+        return in_seconds(_without_nulls(role, value), Where(DataFile.named("the edge list"), role, role)).to_numpy()
     if role == "weight" or not _holds_strings(value):
         return arguments.as_array(role, _tensor(role, value))
     return _strings(role, value)
@@ -445,8 +505,44 @@ def as_arrow_column(name: str, value: Any) -> Any:
 def _chunked(value: Any) -> pyarrow.ChunkedArray:
     if isinstance(value, np.ndarray) and value.dtype.kind == "T":
         value = value.astype(object)
+    elif isinstance(value, np.ndarray) and not value.dtype.isnative:
+        value = value.astype(value.dtype.newbyteorder("="))
     array = value if isinstance(value, (pyarrow.Array, pyarrow.ChunkedArray)) else pyarrow.array(value, from_pandas=True)
     return array if isinstance(array, pyarrow.ChunkedArray) else pyarrow.chunked_array([array])
+
+
+def _holds_durations(value: Any) -> bool:
+    """Whether a column holds lengths of time: of NumPy, pandas or Arrow, or a list of those of Python."""
+    if isinstance(value, (list, tuple)):
+        return len(value) > 0 and all(isinstance(item, datetime.timedelta) for item in value)
+    kind = getattr(value, "type", None)
+    if kind is not None and hasattr(value, "null_count"):
+        return is_duration_type(kind)
+    dtype = getattr(value, "dtype", None)
+    dtype = getattr(dtype, "numpy_dtype", dtype)  # of pandas, with memory of Arrow
+    if get_device(value) == "cuda" or not isinstance(dtype, np.dtype):
+        return False
+    is_object = dtype.kind == "O" and len(value) > 0 and not hasattr(value, "to_arrow")
+    is_of_python = is_object and isinstance(next(iter(value)), datetime.timedelta)
+    return is_of_python or (dtype.kind == "m" and np.datetime_data(dtype)[0] in _TIME_UNITS)
+
+
+def _without_nulls(role: str, value: Any) -> Any:
+    dtype = getattr(value, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind == "m" and np.datetime_data(dtype)[0] in _LONG_UNITS:
+        seconds = np.asarray(value).astype("timedelta64[s]")
+        if not np.array_equal(seconds.astype(dtype), np.asarray(value), equal_nan=True):
+            raise EdgeListError(f"{role} holds durations beyond int64 in seconds", column=role)
+        value = seconds
+    try:
+        column = _chunked(value)
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        raise EdgeListError(
+            f"{role} holds durations and other values ({one_line(error)}); convert it", column=role
+        ) from None
+    if column.null_count:
+        raise EdgeListError(f"{role} holds {column.null_count} nulls: drop those rows", column=role)
+    return column
 
 
 def _strings(role: str, value: Any) -> Any:

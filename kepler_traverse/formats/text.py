@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .._arrays import arrow_compute as compute
+from .._arrays import arrow_types as kinds
 from .._arrays import pyarrow
 from ..errors import EdgeListError, option_text
 from .columns import IdText, WeightText, edge_column
-from .edge_list import EdgeColumns, EdgeList, ReadOptions, read_each
+from .edge_list import EdgeColumns, EdgeList, NoRowsError, ReadOptions, no_rows, read_each
 from .files import DataFile, Where, reading
 from .selection import row_mask, select_rows, text_column
 
@@ -38,6 +40,7 @@ class TextLayout:
     id_type: str  # declared, or found in the first row; never ``"auto"``
     found: bool  # whether ``id_type`` was found rather than declared
     header: bool = False  # whether the first line holds names
+    first: tuple[str, ...] = ()  # values of the first row where it was found to be an edge, ``()`` where that is declared
     delimiter: str = "\t"
     quotes: bool = False  # whether ``"`` quotes a value
     trim: bool = False  # whether a blank follows each delimiter
@@ -55,8 +58,19 @@ def find_id_type(files: list[DataFile], options: ReadOptions, kind: str, detect:
     """Return the type of the ids of all files: the one asked for, or what the first row of the first file holds."""
     if options.id_type != "auto":
         return options.id_type
-    with reading(files[0], kind):
-        return detect(files[0], options, "auto").id_type
+    for file in files:
+        with contextlib.suppress(NoRowsError, HeaderDoubtError), _reading_text(file, kind):
+            return detect(file, options, "auto").id_type
+    return "int64"
+
+
+@contextlib.contextmanager
+def _reading_text(file: DataFile, kind: str) -> Iterator[None]:
+    """As ``reading``, of a text, in which no byte means no row."""
+    with reading(file, kind, allow_empty=not file.compression):
+        if file.filesystem.size(file.path) == 0:
+            raise no_rows(file, problem="the file is empty (0 bytes)")
+        yield
 
 
 def read_texts(
@@ -66,12 +80,28 @@ def read_texts(
     id_type = find_id_type(files, options, kind, detect)
 
     def read_one(file: DataFile, options: ReadOptions) -> EdgeList:
-        with reading(file, kind):
-            layout = detect(file, options, id_type)
+        with _reading_text(file, kind):
+            try:
+                layout = detect(file, options, id_type)
+            except HeaderDoubtError:
+                # A line that heads another file, whose rows tell so, heads this one, too.
+                if not any(_is_headed_alike(file, other, options, id_type, detect) for other in files if other is not file):
+                    raise
+                layout = detect(file, replace(options, header="yes"), id_type)
             with file.open_stream() as source:
                 return read_lines(file, lines(file, source), layout, options)
 
     return read_each(files, options, read_one)
+
+
+def _is_headed_alike(file: DataFile, other: DataFile, options: ReadOptions, id_type: str, detect: Detect) -> bool:
+    """Whether another file begins with the same line, and that holds names for sure."""
+    with contextlib.suppress(EdgeListError):
+        with file.open_stream() as source, other.open_stream() as other_source:
+            if first_lines(file, source, 1) != first_lines(other, other_source, 1):
+                return False
+        return detect(other, options, id_type).header
+    return False
 
 
 def read_lines(
@@ -130,7 +160,7 @@ def read_lines(
             for role, name in written.items():
                 takers[role].append(block.column(name))
     if rows == 0:
-        raise no_rows(file)
+        raise no_rows(file, layout.columns)
     kept = directions = None
     if layout.columns.more:
         table = pyarrow.Table.from_batches(blocks_kept)
@@ -149,6 +179,8 @@ def read_lines(
             id_type = "string" if layout.id_type == "string" else "auto" if layout.found else layout.id_type
             n_left = rows if kept is None else kept.size
             columns[role] = edge_column(file.partition_column(where.name, n_left), where, id_type)
+    if layout.first and (kept is None or 0 in kept[:1]):
+        refuse_counts(file, layout.first, rows - 1, [columns["src"], columns["dst"]])
     return EdgeList(
         table=pyarrow.table(columns),
         columns=layout.columns,
@@ -175,9 +207,43 @@ def _selected(
     return select_rows(pyarrow.table(columns), layout.columns, options, file)
 
 
-def no_rows(file: DataFile) -> EdgeListError:
-    """The error for a file without a single edge."""
-    return EdgeListError(f"{file}: the file holds no edges (0 rows)")
+class HeaderDoubtError(EdgeListError):
+    """It is not sure whether the first line of a file holds names or an edge."""
+
+
+def header_doubt(file: DataFile, line: str, what: str = "may be a header or an edge") -> HeaderDoubtError:
+    """Return the error for a first line that could be names."""
+    return HeaderDoubtError(
+        f"{file}: the first line {line[:80]!r} {what}; give {option_text('header', 'yes')} or {option_text('header', 'no')}"
+    )
+
+
+def could_count(first: tuple[str, ...], n_below: int) -> bool:
+    """Whether a first line could count vertices and edges, by the number of rows below it."""
+    if len(first) < 2 or not all(len(value) <= 18 and is_plain_integer(value) for value in first):
+        return False
+    n, *counts = map(int, first)
+    is_head = len(counts) == 1 or (len(counts) == 2 and counts[0] == n)
+    return is_head and counts[-1] in (n_below, n_below / 2)
+
+
+def refuse_counts(file: DataFile, first: tuple[str, ...], n_below: int, ends: list[Any]) -> None:
+    """Raise EdgeListError if the first of all rows could count vertices and edges: ``n m``, or ``n n m`` of a matrix.
+
+    It could if there are so many rows below it (``n_below``), or twice as many, and their vertices are 1..n or 0..n-1.
+    ``ends``: the two columns of ids that were read, of which the first row is that line.
+    """
+    are_integers = all(kinds.is_integer(end.type) for end in ends)
+    if len(ends[0]) < 2 or not are_integers or not could_count(first, n_below):
+        return
+    n = int(first[0])
+    ranges = [compute.min_max(end.slice(1)).as_py() for end in ends]
+    low, high = min(each["min"] for each in ranges), max(each["max"] for each in ranges)
+    if low >= 0 and high < n + min(low, 1):
+        raise HeaderDoubtError(
+            f"{file}: the first line {' '.join(first)[:80]!r} may be an edge, or count vertices and edges, as {n_below} "
+            f"rows follow; give {option_text('header', 'no')} if it is an edge, and delete it otherwise"
+        )
 
 
 def detect_id_type(file: DataFile, columns: EdgeColumns, names: list[str], row: list[str]) -> str:
@@ -191,11 +257,10 @@ def detect_id_type(file: DataFile, columns: EdgeColumns, names: list[str], row: 
             values[role] = row[names.index(name)].strip()
     for role, value in values.items():
         if _NUMBER.fullmatch(value) and not re.fullmatch(r"[+-]?[0-9]+", value):
-            raise Where(file, role, columns.roles[role]).error(
-                f"has {value[:40]!r}, which is not an integer; {option_text('id_type', 'string')} takes ids as they are "
-                "written",
-                0,
-            )
+            advice = f"{option_text('id_type', 'string')} takes ids as they are written"
+            if re.fullmatch(r"[+-]?[0-9]+\.0*", value):
+                advice = "write ids without a point, as 123 and 123.0 would be two ids (pandas: column.astype('Int64'))"
+            raise Where(file, role, columns.roles[role]).error(f"has {value[:40]!r}, which is not an integer; {advice}", 0)
     return "int64" if all(is_plain_integer(value) for value in values.values()) else "string"
 
 

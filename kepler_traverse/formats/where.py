@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from .._arrays import arrow_compute as compute
 from .._arrays import arrow_types as kinds
 from .._arrays import pyarrow
 from ..errors import EdgeListError, InputError, one_line, option_text
-from .columns import plain_column
+from .columns import is_duration_type, parts_of_intervals, plain_column
 from .files import DataFile, shown
 
 MAX_LENGTH = 100_000  # characters
@@ -50,6 +51,14 @@ _COMPARISONS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
 }
 _SPELLED = {"=": "==", "<>": "!="}
 _REVERSED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+# What may be compared with a column of dates and times; a number is one of seconds.
+_COMPARED_WITH = {"dates": ("text",), "times of day": ("text",), "durations": ("text", "numbers")}
+_UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_CLOCK = re.compile(
+    r"(?P<sign>-)?(?:(?P<days>[0-9]{1,6}) days?,? )?(?P<h>[0-9]{1,6}):(?P<m>[0-5][0-9])"
+    r"(?::(?P<s>[0-5][0-9](?:\.[0-9]{1,9})?))?"
+)
 
 Literal = str | int | float | bool
 Mask = Callable[[Any], Any]  # makes a chunked array of true, false and null for each row of a table
@@ -330,10 +339,13 @@ def _compared(name: str, sign: str, values: tuple[Any, ...], table: Any) -> Any:
     if kind == "nothing":
         return _constant(column, None)
     for value in values:
-        if _classify(value) != kind and not (kind == "times" and isinstance(value, str)):
+        if _classify(value) not in _COMPARED_WITH.get(kind, (kind,)):
             raise _WrongColumnError(f"column {shown(name)} is {column.type} and is compared with {value!r}")
-    if kind == "times":
-        values = tuple(_time(value, column, shown(name)) for value in values)
+    if kind == "dates":
+        values = tuple(_date(value, column, shown(name)) for value in values)
+    elif kind in ("times of day", "durations"):
+        values = tuple(_units(value, column, kind, shown(name)) for value in values)
+        column = _in_units(column)
     elif kind == "booleans" and sign not in ("==", "!=", "in"):
         raise _WrongColumnError(f"column {shown(name)} is {column.type}, which {sign} does not order")
     elif kinds.is_floating(column.type):
@@ -365,8 +377,12 @@ def _kind_of_column(column: Any) -> str:
         return "numbers"
     if kinds.is_string(kind) or kinds.is_large_string(kind):
         return "text"
+    if is_duration_type(kind):
+        return "durations"
+    if kinds.is_time(kind):
+        return "times of day"
     if kinds.is_temporal(kind):
-        return "times"
+        return "dates"
     raise _WrongColumnError(f"a column of type {kind} cannot be compared; cast it to numbers or strings")
 
 
@@ -392,11 +408,52 @@ def _exact_float(value: int | float, column: Any) -> float:
     return float(value)
 
 
-def _time(text: str, column: Any, name: str) -> Any:
+def _date(text: str, column: Any, name: str) -> Any:
+    """Return a date, or a time of a date, as a scalar of a column's type."""
     try:
-        return pyarrow.scalar(text).cast(column.type)
-    except (pyarrow.ArrowException, ValueError) as error:
-        raise _WrongColumnError(f"column {name} is {column.type}, and {text!r} is none ({one_line(error, 120)})") from None
+        return pyarrow.scalar(text.strip()).cast(column.type)
+    except (pyarrow.ArrowException, ValueError):
+        example = "2026-01-31" if kinds.is_date(column.type) else "2026-01-31 07:30:00"
+        how = f"write it as '{example}'"
+        if getattr(column.type, "tz", None):
+            how = f"its times have a zone, so write it as '{example}Z' or '{example}+01:00'"
+        raise _WrongColumnError(f"column {name} is {column.type}, and {text[:40]!r} is none; {how}") from None
+
+
+def _units(value: Any, column: Any, kind: str, name: str) -> Fraction:
+    """Return a time of day, or a duration as text or in seconds, as a number of the units of a column."""
+    per = _UNITS[getattr(column.type, "unit", "ns")]
+    if not isinstance(value, str):
+        return Fraction(value) * per
+    match = _CLOCK.fullmatch(value.strip())
+    if (
+        match is None
+        or (kind == "times of day" and (match["sign"] or match["days"]))
+        or (kind == "durations" and not match["s"])
+    ):
+        how = (
+            "'07:30' or '07:30:00.5'"
+            if kind == "times of day"
+            else "a number of seconds, or as '1 day 07:30:00' or '07:30:00'"
+        )
+        raise _WrongColumnError(f"column {name} is {column.type}, and {value[:40]!r} is none; write it as {how}")
+    hours = int(match["h"]) + 24 * int(match["days"] or 0)
+    seconds = 3600 * hours + 60 * int(match["m"]) + Fraction(match["s"] or 0)
+    return (-seconds if match["sign"] else seconds) * per
+
+
+def _in_units(column: Any) -> Any:
+    """Return times of day and durations in their units, those of intervals in nanoseconds."""
+    if not kinds.is_interval(column.type):
+        narrow = kinds.is_time32(column.type)
+        return column.cast(pyarrow.int32() if narrow else pyarrow.int64()).cast(pyarrow.int64())
+    present = column.is_valid()
+    months, days, nanoseconds = parts_of_intervals(column.drop_null())
+    if months.any():
+        raise _WrongColumnError(f"an interval has {months[np.flatnonzero(months)[0]]} months, whose length is not fixed")
+    whole = np.zeros(len(column), np.int64)
+    whole[present.to_numpy()] = 86_400 * 10**9 * days + nanoseconds
+    return pyarrow.chunked_array([pyarrow.array(whole, mask=~present.to_numpy())])
 
 
 def _compared_columns(name: str, sign: str, other_name: str, table: Any) -> Any:
@@ -404,11 +461,13 @@ def _compared_columns(name: str, sign: str, other_name: str, table: Any) -> Any:
     kind, other_kind = _kind_of_column(column), _kind_of_column(other)
     if "nothing" in (kind, other_kind):
         return compute.and_kleene(_constant(column, None), _constant(other, None))
-    if kind != other_kind or (kind == "times" and column.type != other.type):
+    if kind != other_kind or (kind not in ("numbers", "text", "booleans") and column.type != other.type):
         names = f"{shown(name)} is {column.type} and column {shown(other_name)} is {other.type}"
         raise _WrongColumnError(f"column {names}; they cannot be compared")
     if kind == "numbers" and kinds.is_floating(column.type) != kinds.is_floating(other.type):
         column, other = column.cast(pyarrow.float64()), other.cast(pyarrow.float64())  # refuses integers that it rounds
     elif kind == "text":
         column, other = column.cast(pyarrow.large_string()), other.cast(pyarrow.large_string())
+    elif kind in ("times of day", "durations"):
+        column, other = _in_units(column), _in_units(other)
     return compute.call_function(_COMPARISONS[sign][1], [column, other])

@@ -91,7 +91,7 @@ def graph_from_numbers(
     ``all_are_ends`` states that each vertex is an end of some edge, so that without self-loops none can be isolated.
     """
     xp, on_gpu, backend = namespace(src), get_device(src) == "cuda", _backend(src, scratch)
-    selection = selection or RowSelection(total=src.size)
+    selection = RowSelection(total=src.size) if selection is None else selection
     if only_vertices is not None:
         src, dst, weight, ids, selection = _between(src, dst, weight, ids, only_vertices, selection)
         all_are_ends = False
@@ -267,7 +267,11 @@ def _integer_weights(weight: Any, weight_type: str, scratch: Scratch | None) -> 
     low, high = extent(weight) if weight.size else (0, 0)
     largest = max(high, -low)
     held_by = float_that_holds(low, high)
-    beyond = "int64, in which distances are summed" if weight_type == "auto" else "2^53, up to which float64 holds integers"
+    beyond = "2^63 - 2, the largest distance"
+    if weight_type != "auto":
+        beyond = "2^53, up to which float64 holds integers"
+    elif high > MAX_INTEGER:
+        beyond = "int64, in which distances are summed"
     if largest >= MAX_INTEGER or (held_by is None and weight_type != "auto"):
         row = int(xp.argmax(weight) if high > -low else xp.argmin(weight))
         raise EdgeListError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import InitVar, asdict, dataclass, field, replace
+from dataclasses import InitVar, asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,10 @@ import numpy as np
 
 from .. import arguments, cuda
 from .._arrays import Array, get_device, iter_slices, to_host
-from ..errors import DeviceError, InputError, several
+from ..errors import InputError, several
 from ..runtime.display import graph_rows, html_table
-from .derived import Derived
-from .ids import VertexIds
+from .derived import METRICS, Derived
+from .ids import VertexIds, pack_strings, unpack_strings
 
 if TYPE_CHECKING:
     from ..hierarchy.arrays import Hierarchy
@@ -50,10 +50,16 @@ class BuildReport:
         The column of directions, ``""`` without one.
     where : str
         The filter of rows, ``""`` without one.
+    row_labels : str
+        What identifies the labels of the rows, if the edges are a data frame with an index of its own. Only a graph that
+        was built with ``edge_ids=True`` has it.
     unused_columns : tuple of str
         Columns that were not read.
     unused_numbers : tuple of str
         Unused columns that are known to hold numbers.
+    hints : tuple of str
+        What in the edge list may have been meant otherwise, a sentence each: an unused column of directions, a weight
+        that may mean "closed". Reading it warned of each (``EdgeListWarning``).
     seconds : dict of str to float
         Seconds to ``read`` the edge list and to ``build`` the graph. Empty for a graph that was not made from files.
         A comparison of two reports ignores this field and the next.
@@ -73,19 +79,22 @@ class BuildReport:
     weight_column: str = ""
     oneway_column: str = ""
     where: str = ""
+    row_labels: str = ""
     unused_columns: tuple[str, ...] = ()
     unused_numbers: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict, compare=False)
     in_files: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         # A stored graph holds its report as JSON, which has lists but no tuples.
-        for name in ("unused_columns", "unused_numbers"):
+        for name in ("unused_columns", "unused_numbers", "hints"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
     def facts(self) -> dict[str, Any]:
         """A dict without ``seconds`` and ``in_files``. It is equal for equal edge lists, so it can be stored."""
-        return {name: value for name, value in asdict(self).items() if name not in ("seconds", "in_files")}
+        left_out = ("seconds", "in_files", *(() if self.row_labels else ("row_labels",)))
+        return {name: value for name, value in asdict(self).items() if name not in left_out}
 
     def with_columns(self, columns: Any) -> BuildReport:
         """Return a copy that names the columns of a ``formats.EdgeColumns``."""
@@ -292,6 +301,23 @@ class Graph:
         self._kept["fingerprint"] = digest.hexdigest()
         return str(self._kept["fingerprint"])
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what equal graphs have alike, so that a pickle, and ``joblib.hash``, does not depend on earlier calls.
+
+        Hierarchies are in it. What else is derived is computed anew where it is needed.
+        """
+        state = {each.name: getattr(self, each.name) for each in fields(self)}
+        state["report"] = replace(self.report, seconds={}, in_files=False)
+        known = {metric: self._kept[metric] for metric in METRICS if metric in self._kept}
+        state["_kept"] = {metric: replace(hierarchy, seconds=0.0) for metric, hierarchy in known.items()}
+        if self.has_string_ids:
+            state["ids"] = pack_strings(self.ids)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        ids = state["ids"]
+        vars(self).update(state | {"ids": unpack_strings(*ids) if isinstance(ids, tuple) else ids})
+
     def _pieces(self, name: str) -> Iterator[np.ndarray]:
         """Yield an array of the graph in host memory, in slices."""
         yield from (to_host(part) for _, part in iter_slices(getattr(self, name)))
@@ -312,7 +338,7 @@ class Graph:
         DeviceError
             The device does not exist, or this machine cannot use it.
         """
-        device = arguments.choice("device", device, ("cpu", "cuda"), DeviceError)
+        device = arguments.device(device)
         if device == self.device:
             return self
         if device == "cuda":
@@ -378,6 +404,11 @@ class Graph:
 def has_vertex(graph: Graph, name: str | int) -> bool:
     """Whether an id is a vertex of the graph. The id must have the type of the graph's ids."""
     return graph._vertex_ids.contains(name)
+
+
+def find_vertices(graph: Graph, labels: Any) -> np.ndarray:
+    """Return the vertex numbers of labels, ``labels.NO_NUMBER`` where one is no id of the graph."""
+    return graph._vertex_ids.find(labels)
 
 
 def _is_array(value: Any, kinds: str = "") -> bool:

@@ -17,7 +17,7 @@ from .._arrays import arrow_types as kinds
 from ..errors import EdgeListError, InputError, option_text
 from ..formats import EdgeList
 from ..formats.ids import read_ids
-from ..formats.selection import RowSelection
+from ..formats.selection import RowSelection, settle_letters
 from ..protocols import Ids
 from ..runtime.scratch import Scratch
 from . import Graph
@@ -85,16 +85,17 @@ def make_graph(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildR
     """
     columns = {role: edges.table[role] for role in edges.columns.roles}
     edges = replace(edges, table=None)
-    selection = RowSelection(total=edges.n_rows, kept=edges.kept, directions=edges.directions)
     try:
-        if edges.kept is not None and not edges.kept.size:
+        directions = None if edges.directions is None else settle_letters(edges.directions)
+        selection = RowSelection(total=edges.n_rows, kept=edges.kept, directions=directions)
+        if edges.kept is not None and not edges.kept.size and vertices is None:
             raise EdgeListError(
-                f"{option_text('where')} is true for none of the {edges.n_rows} rows; give another condition"
+                f"{option_text('where')} is true for none of the {edges.n_rows} rows; give another condition, or "
+                f"{option_text('vertices')} for a graph without edges"
             )
-        if _are_strings(columns["src"]) != _are_strings(columns["dst"]):
-            ends = ", ".join(f"{role} holds {'strings' if _are_strings(columns[role]) else 'integers'}" for role in ENDS)
-            how = f"{option_text('id_type', 'string')} takes both as strings"
-            raise EdgeListError(f"one end is an integer, the other a string ({ends}); {how}")
+        if vertices is not None and getattr(columns["src"], "type", None) == pyarrow.null():  # without rows
+            columns, vertices = _typed_like(columns, vertices)
+        _refuse_mixed_ends(columns)
         if isinstance(vertices, str | os.PathLike):
             vertices = read_ids(vertices, "vertices").ids(_are_strings(columns["src"]))
         scratch = edges.scratch
@@ -118,6 +119,24 @@ def make_graph(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildR
         )
     except EdgeListError as error:
         raise _placed(error, edges) from None
+
+
+def _refuse_mixed_ends(columns: dict[str, Any]) -> None:
+    if _are_strings(columns["src"]) != _are_strings(columns["dst"]):
+        ends = ", ".join(f"{role} holds {'strings' if _are_strings(columns[role]) else 'integers'}" for role in ENDS)
+        how = f"{option_text('id_type', 'string')} takes both as strings"
+        raise EdgeListError(f"one end is an integer, the other a string ({ends}); {how}")
+
+
+def _typed_like(columns: dict[str, Any], vertices: Any) -> tuple[dict[str, Any], Ids]:
+    """Return columns without rows, with ends in the type of the vertices, and these."""
+    if isinstance(vertices, str | os.PathLike):
+        file = read_ids(vertices, "vertices")
+        vertices = file.ids(file.holds_strings)
+    is_text = not isinstance(vertices, np.ndarray) and any(isinstance(vertex, str) for vertex in vertices)
+    kind = pyarrow.large_string() if is_text else pyarrow.int64()
+    ends = dict.fromkeys(ENDS, pyarrow.chunked_array([], kind))
+    return {role: ends.get(role, pyarrow.chunked_array([], pyarrow.int64())) for role in columns}, vertices
 
 
 def _are_strings(column: Any) -> bool:

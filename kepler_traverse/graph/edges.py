@@ -11,9 +11,11 @@ from ..errors import EdgeListError, InputError, options_spelled
 from ..formats import ReadOptions, tables
 from ..formats.files import DataFile
 from ..formats.selection import RowSelection, make_directions
+from ..labels import Partner, digest_of_labels, ends_in_order, in_order, index_of_rows
 from . import Graph
 from .build import graph_from_arrays
 from .edge_list_graph import BuildRules, make_graph, memory_given_back
+from .hints import warn_of_hints, with_hints
 
 _NAMES = ("src", "dst", "weight")
 
@@ -56,14 +58,16 @@ def graph_from_edges(
     *edges : table, or src, dst and optionally weight
         A table is a data frame of pandas, GeoPandas, polars, cuDF or Dask; a pyarrow table, record batch or reader; a
         relation of DuckDB; any object with ``__arrow_c_stream__`` or ``__dataframe__``; a mapping of columns; a square
-        sparse matrix of SciPy or CuPy; a list of ``(src, dst)`` or ``(src, dst, weight)``; an array or tensor
+        sparse matrix of SciPy or CuPy; a list or an iterator of ``(src, dst)`` or ``(src, dst, weight)``; a structured
+        array; an array or tensor
         ``edge_index`` of shape (2, n_edges), also with ``weight=``; or a ``Data`` of PyTorch Geometric. Named levels of a
         data frame's index are columns. Names of columns may follow the table in place of ``src=`` and so on.
         A column of ids has shape (n_edges,) and holds integers or strings: arrays of NumPy or CuPy, tensors, lists,
-        ranges, Series, pyarrow arrays. ``(src, dst, weight)`` may also be one tuple.
+        ranges, Series, pyarrow arrays. ``(src, dst, weight)`` may also be one tuple. Series belong together by their labels.
         What is in GPU memory and has integer ids gives a graph on the GPU, everything else a graph on the CPU.
     src, dst, weight : str or column, optional
-        With a table, names of its columns. Without one, the columns. Weights are finite numbers. Distances of integer
+        With a table, names of its columns. Without one, the columns. Weights are finite numbers, or durations, which are
+        seconds. Distances of integer
         weights are exact integers. Those of float weights are sums rounded from left to right.
     directed : bool
         False: each row is an edge in both directions.
@@ -81,11 +85,13 @@ def graph_from_edges(
         ``false`` or another column, ``in (...)``, ``is null``, ``is not null``; ``and``, ``or``, ``not`` and parentheses
         combine them. A column alone must hold booleans. Names that are no words stand in backticks. Dates are compared
         with text such as ``'2026-01-31'``. A comparison with a missing value is neither true nor false, and only rows
-        are read for which the whole is true.
+        are read for which the whole is true. Times of day are compared with ``'07:30'``, durations with seconds or
+        ``'00:10:00'``.
     oneway : str or column, optional
-        Which rows are edges in one direction: True, 1, ``"yes"`` or ``"true"`` from src to dst only; False, 0, ``"no"`` or
-        ``"false"`` in both directions; -1, ``"-1"`` or ``"reverse"`` from dst to src only, as OpenStreetMap writes them,
-        in any case. Other values and missing ones are refused. The graph is directed. The name of a column of a table;
+        Which rows are edges in one direction: True, 1, ``"yes"``, ``"true"``, ``"forward"`` or ``"FT"`` from src to dst
+        only; False, 0, ``"no"``, ``"false"`` or ``"both"`` in both directions; -1, ``"-1"``, ``"reverse"``, ``"backward"``
+        or ``"TF"`` from dst to src only, in any case. Or F, B and T in capitals, if one is B. Other values and missing
+        ones are refused. The graph is directed. The name of a column of a table;
         beside columns, a list of edges or an ``edge_index`` a column of its own.
     only_vertices : sequence of ids, optional
         The vertices of the graph: edges are kept if both ends are among them. Each must be a vertex of the edges that
@@ -134,15 +140,20 @@ def graph_from_edges(
     rules.check_oneway(oneway, "oneway")
     weighted = None if weighted is None else arguments.flag("weighted", weighted)
     named = {"src": src, "dst": dst, "weight": weight}
+    edges = tuple(map(tables.as_rows, edges[:1])) + edges[1:]
     if len(edges) == 1 and (columns := tables.column_tuple(edges[0])) is not None:
         edges = columns
     if len(edges) > 1 and tables.is_table(edges[0]) and all(isinstance(name, str) for name in edges[1:]):
-        return _from_table(edges[0], _columns(edges[1:], named), oneway, where, vertices, weighted, rules)
+        graph = _from_table(edges[0], _columns(edges[1:], named), oneway, where, vertices, weighted, rules)
+        warn_of_hints(graph)
+        return graph
     has_own_columns = any(column is not None for column in (weight, oneway)) and not _are_names(*named.values(), oneway)
     if len(edges) == 1 and tables.is_edge_index(edges[0]) and has_own_columns:
         edges = (edges[0][0], edges[0][1])
     elif len(edges) == 1 and (tables.is_table(edges[0]) or _are_names(*named.values())):
-        return _from_table(edges[0], named, oneway, where, vertices, weighted, rules)
+        graph = _from_table(edges[0], named, oneway, where, vertices, weighted, rules)
+        warn_of_hints(graph)
+        return graph
     if where is not None:
         raise InputError("where is for tables and files, whose columns have names; leave the rows out of the columns")
     return _from_columns(_columns(edges, named), oneway, vertices, weighted, rules)
@@ -179,28 +190,50 @@ def _from_columns(columns: dict[str, Any], oneway: Any, vertices: Any, weighted:
         raise InputError("weight and weighted=False contradict each other; take one of the two")
     if weighted and columns["weight"] is None:
         raise EdgeListError("weighted=True requires weights: give weight", column="weight")
+    columns, oneway, labels = _in_one_order(columns, oneway)
     columns = {role: tables.as_column(role, column) for role, column in columns.items() if column is not None}
     directions = _directions(oneway, columns["src"])
     if any(isinstance(column, pyarrow.ChunkedArray) for column in columns.values()):
         with options_spelled(_argument_text), memory_given_back():
             edges = [tables.edges_of_columns(columns, ReadOptions(), DataFile.named("the edge list"))]
             del columns
-            return make_graph(replace(edges.pop(), directions=directions), "cpu", _ids(vertices), rules)
+            return _with_labels(
+                make_graph(replace(edges.pop(), directions=directions), "cpu", _ids(vertices), rules), labels
+            )
     tables.require_same_lengths(columns)
     src, dst, weight = columns.pop("src"), columns.pop("dst"), columns.pop("weight", None)
     selection = RowSelection(total=src.size, directions=directions)
-    return graph_from_arrays(src, dst, weight, vertices=vertices, **rules.of(selection, False))
+    return _with_labels(graph_from_arrays(src, dst, weight, vertices=vertices, **rules.of(selection, False)), labels)
+
+
+def _in_one_order(columns: dict[str, Any], oneway: Any) -> tuple[dict[str, Any], Any, str]:
+    """Return columns of edges, and of their directions, in one order, and what identifies the labels of the rows."""
+    src, dst, index = ends_in_order(("src", "dst"), (columns["src"], columns["dst"]))
+    partner = Partner("src and dst", index)
+    weight = in_order("weight", columns["weight"], partner)
+    return {"src": src, "dst": dst, "weight": weight}, in_order("oneway", oneway, partner), digest_of_labels(index)
+
+
+def _with_labels(graph: Graph, labels: str) -> Graph:
+    """Return a graph that knows its rows with what identifies their labels, which columns of the rows may have."""
+    is_known = labels and graph.edge_rows is not None
+    return replace(graph, report=replace(graph.report, row_labels=labels)) if is_known else graph
 
 
 def _from_table(
     table: Any, names: dict[str, Any], oneway: Any, where: Any, vertices: Any, weighted: bool | None, rules: BuildRules
 ) -> Graph:
+    labels = digest_of_labels(index_of_rows(table)) if rules.edge_ids else ""
     directions = None
     if isinstance(table, (list, tuple)) and not isinstance(oneway, str):
+        oneway = in_order("oneway", oneway, Partner("the edges"))
         directions, oneway = _directions(oneway, table), None  # edges without names, beside a column of its own
     for name, value in {**names, "oneway": oneway}.items():
+        if arguments.is_integer(value):
+            raise InputError(f"{name} must be the name of a column of the table, as text: give {name}={str(value)!r}")
         if value is not None:
-            arguments.text(name, value, "the name of a column of the table")
+            example = f", as {name}='{value}'" if arguments.is_integer(value) else ""
+            arguments.text(name, value, f"the name of a column of the table{example}")
     with options_spelled(_argument_text), memory_given_back():
         options = ReadOptions(
             src_column=names["src"],
@@ -209,6 +242,7 @@ def _from_table(
             weighted=weighted,
             oneway_column=oneway,
             where=where,
+            may_be_empty=vertices is not None,
         )
         edges = [tables.read_table(table, options)]
         del table
@@ -220,7 +254,7 @@ def _from_table(
         device = "cuda" if in_gpu else "cpu"
         del held
         graph = make_graph(edges.pop(), device, _ids(vertices), rules)  # pop: make_graph can then free the edges early
-    return replace(graph, report=graph.report.with_columns(columns))
+        return _with_labels(with_hints(graph, columns), labels)
 
 
 def _directions(oneway: Any, rows: Any) -> Any:

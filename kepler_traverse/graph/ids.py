@@ -13,12 +13,28 @@ from .. import arguments
 from .._arrays import Array, get_device, pyarrow, to_host
 from .._arrays import arrow_compute as compute
 from ..errors import UnknownVertexError, option_text, plural, several
+from ..labels import NO_NUMBER
 
 _FEW_NAMES = 64  # up to this many strings, a binary search for each is faster than hashing all ids
 _HASHED_AT_ONCE = 1 << 16  # strings per update of the fingerprint
 _EXPLAINED = 3  # unknown ids for which an error names the nearest known ones
 _COMPARED_NAMES = 2000  # known names that an unknown name is compared with
 _COMPARED_LENGTH = 200  # characters of a name that are compared
+
+
+def pack_strings(strings: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the offsets and the UTF-8 bytes of an array of pyarrow, which are the same for equal strings."""
+    _, offsets, text = strings.buffers()
+    kind = np.dtype(np.int64 if strings.type == pyarrow.large_string() else np.int32)
+    ends = np.frombuffer(offsets, kind, len(strings) + 1, strings.offset * kind.itemsize)
+    held = np.zeros(0, np.uint8) if text is None else np.frombuffer(text, np.uint8)
+    return ends - ends[0], held[ends[0] : ends[-1]].copy()
+
+
+def unpack_strings(offsets: np.ndarray, text: np.ndarray) -> Any:
+    """Return the strings of ``pack_strings`` as an array of pyarrow."""
+    kind = pyarrow.LargeStringArray if offsets.dtype == np.int64 else pyarrow.StringArray
+    return kind.from_buffers(offsets.size - 1, pyarrow.py_buffer(offsets), pyarrow.py_buffer(text))
 
 
 class VertexIds:
@@ -38,8 +54,24 @@ class VertexIds:
 
     def contains(self, name: str | int) -> bool:
         """Whether there is such an id. It must have the type of the ids."""
-        numbers = self._string_numbers([name]) if self.are_strings else self._integer_numbers([name])  # type: ignore[list-item]
-        return bool(numbers[0] >= 0)
+        return bool(self._look_up([name])[0] >= 0)
+
+    def find(self, labels: Any) -> np.ndarray:
+        """Translate labels to vertex numbers, ``NO_NUMBER`` where one is no id: of another type, or not in the graph."""
+        try:
+            requested = arguments.ids("labels", labels)
+        except UnknownVertexError:
+            return np.full(len(labels), NO_NUMBER)
+        if not isinstance(requested, list):
+            return np.full(len(requested), NO_NUMBER) if self.are_strings else self._integer_numbers(requested)
+        expected = str if self.are_strings else int
+        are_ids = np.array([isinstance(i, expected) and not isinstance(i, bool) for i in requested], bool)
+        numbers = np.full(len(requested), NO_NUMBER)
+        numbers[are_ids] = self._look_up([each for each, is_id in zip(requested, are_ids, strict=True) if is_id])
+        return numbers
+
+    def _look_up(self, requested: Any) -> np.ndarray:
+        return self._string_numbers(requested) if self.are_strings else self._integer_numbers(requested)
 
     def to_numbers(self, ids: Any, role: str) -> np.ndarray:
         """Translate ids to vertex numbers; see ``Graph.to_numbers``."""
@@ -54,7 +86,7 @@ class VertexIds:
             raise UnknownVertexError(
                 f"{role} {arguments.describe(wrong[0])} is not a vertex: the ids of this graph are {kind}"
             )
-        numbers = self._string_numbers(requested) if self.are_strings else self._integer_numbers(requested)
+        numbers = self._look_up(requested)
         missing = [requested[i] if isinstance(requested, list) else requested[i].item() for i in np.flatnonzero(numbers < 0)]
         if missing:
             shown = ", ".join(map(arguments.describe, missing[:10])) + (", ..." if len(missing) > 10 else "")

@@ -15,6 +15,8 @@ from ..cuda import csr_build as csr_on_gpu
 from ..cuda import edge_rows as edge_rows_on_gpu
 from ..errors import DeviceError, EdgeListError, InputError, option_text
 from ..formats.selection import RowSelection
+from ..formats.tables import as_column
+from ..labels import require_edge_labels
 from ..protocols import CsrBackend, EdgeRowsBackend
 from . import Graph
 from .build import WEIGHT_TYPES, checked_weights, no_edge, positions, smallest_weights
@@ -30,7 +32,8 @@ def with_weights(graph: Graph, weight: Any, *, per: str = "row", weight_type: st
     ----------
     graph : Graph
     weight : number array
-        By the rules of ``graph_from_edges``, and on the device of the graph.
+        By the rules of ``graph_from_edges``, and on the device of the graph. A Series has the index of the data frame that
+        the graph was built from, or 0 to n-1.
     per : {"row", "edge"}
         ``"row"``: one weight per row of the edge list, ``report.rows`` of them, those of rows that a filter left out
         included. They have no effect, whatever they are. It needs a graph that was built with ``edge_ids=True``.
@@ -44,8 +47,8 @@ def with_weights(graph: Graph, weight: Any, *, per: str = "row", weight_type: st
     EdgeListError
         A wrong number of weights, or weights that building refuses; the message names the row.
     InputError
-        The graph does not know its rows (``per="row"``); it has self-loops of negative weight, or the two
-        directions of an edge differ (``per="edge"``).
+        A Series has another index; the graph does not know its rows (``per="row"``); it has self-loops of negative weight,
+        or the two directions of an edge differ (``per="edge"``).
     DeviceError
         Weights and graph are on different devices.
 
@@ -66,7 +69,8 @@ def with_weights(graph: Graph, weight: Any, *, per: str = "row", weight_type: st
             f"the graph does not know its rows: build it with {option_text('edge_ids', True)}, or give one weight per "
             "stored edge, in the order of graph.targets, with per='edge'"
         )
-    weight = arguments.as_array("weight", weight)
+    require_edge_labels("weight", weight, graph.report.row_labels if per == "row" else "")
+    weight = as_column("weight", weight)
     if get_device(weight) != graph.device:
         raise DeviceError(f"the graph is on {graph.device} and the weights are on {get_device(weight)}; move one of them")
     count, what = (graph.report.rows, "rows of the edge list") if per == "row" else (graph.n_edges, "stored edges")

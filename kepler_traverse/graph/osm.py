@@ -24,11 +24,13 @@ _NOWHERE = 2**31 - 1  # longitude of a node that the file lacks, in libosmium's 
 _WEST, _SOUTH = 1_800_000_000, 900_000_000  # the farthest that a place can be, in the same units
 _EARTH = 6_371_008.8  # metres, mean radius
 _MPH = 1.609344  # km per mile
+_WALKING_PACE = 7.0  # km/h: what maxspeed=walk allows
 _FASTEST = 300  # km/h that a limit can be; others are slips, such as the time of a sign
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)\s*(mph|km/h|kmh|kph)?")
 _DENIED = {"no", "private", "agricultural", "forestry", "military", "emergency", "use_sidepath"}
 _GRANTED = {"yes", "designated", "permissive", "official"}
 _ALONG, _BACK, _BOTH = {"yes", "true", "1"}, {"-1", "reverse"}, {"no", "false", "0"}
+_CONTRAFLOW = ("cycleway", "cycleway:left", "cycleway:right", "cycleway:both")  # where values begin with opposite
 _CLOSED = ("construction", "proposed", "abandoned", "disused", "razed", "platform", "raceway", "corridor", "elevator")
 
 
@@ -39,6 +41,7 @@ class _Mode(NamedTuple):
     access: tuple[str, ...]  # tags of access, the most specific first
     oneway: tuple[str, ...]  # tags of direction, the most specific first
     limited: bool  # whether ``maxspeed`` is a speed that is driven
+    contraflow: bool = False  # whether a cycleway may lead against a one-way street
     opened: float = 0.0  # km/h where the most specific tag of access opens another street
 
 
@@ -60,6 +63,7 @@ MODES = {
         ("bicycle", "vehicle", "access"),
         ("oneway:bicycle", "oneway"),
         limited=False,
+        contraflow=True,
         opened=12.0,
     ),
     "walk": _Mode(
@@ -103,10 +107,13 @@ def from_osm(path: str | os.PathLike[str], mode: str = "drive", weight: str = "m
     path : path
         A local file: ``.osm.pbf``, ``.osm``, ``.osm.bz2`` or another that libosmium reads.
     mode : {"drive", "bike", "walk"}
-        What may be used, in which direction and how fast. To drive, the speed is ``maxspeed``, else that of the kind of
+        What may be used, in which direction and how fast. To drive, the speed is ``maxspeed:forward`` or
+        ``maxspeed:backward`` in that direction, else ``maxspeed`` (``walk`` is 7 km/h), else that of the kind of
         street: motorway 110 km/h, trunk 90, primary 65, secondary 55, tertiary 45, unclassified 40, residential 30, service
         15, living_street 10; slip roads 60 to 35. A bike goes at 15 km/h (track 12, path 10), and at 12 where
-        ``bicycle=yes`` opens another street. One walks at 4.8 km/h, on steps at 2.4, in both directions. Streets that are
+        ``bicycle=yes`` opens another street; against a one-way street where ``oneway:bicycle=no``, or ``cycleway``,
+        ``cycleway:left``, ``cycleway:right`` or ``cycleway:both`` is ``opposite``, ``opposite_lane`` and so on. One
+        walks at 4.8 km/h, on steps at 2.4, in both directions. Streets that are
         closed to the mode by their tags of access, parking aisles and driveways (to drive), areas, and what is not built
         are left out.
     weight : {"milliseconds", "millimetres"}
@@ -173,13 +180,45 @@ def _direction(tags: dict[str, str], mode: _Mode) -> tuple[bool, bool]:
     for key in mode.oneway:
         value = tags.get(key, "")
         if value in _ALONG | _BACK | _BOTH:
+            if key != mode.oneway[0] and _has_contraflow(tags, mode):
+                return True, True
             return value not in _BACK, value not in _ALONG
     round_about = tags.get("junction") in ("roundabout", "circular") or tags["highway"] in ("motorway", "motorway_link")
-    return True, not (round_about and "oneway" in mode.oneway)
+    return True, not (round_about and "oneway" in mode.oneway and not _has_contraflow(tags, mode))
 
 
-def _speed(tags: dict[str, str], mode: _Mode) -> float:
-    """Speed on a street in km/h, 0 where it is closed."""
+def _has_contraflow(tags: dict[str, str], mode: _Mode) -> bool:
+    """Whether a cycleway leads against the direction of the street."""
+    if not mode.contraflow:
+        return False
+    is_opposite = any(tags.get(key, "").startswith("opposite") for key in _CONTRAFLOW)
+    return is_opposite or any(tags.get(f"{key}:oneway", "") in _BACK | _BOTH for key in _CONTRAFLOW[1:])
+
+
+def _speeds(tags: dict[str, str], mode: _Mode) -> tuple[float, float]:
+    """Speed on a street in km/h along its nodes and against them, 0 where it is closed."""
+    speed = _speed_of_kind(tags, mode)
+    if not speed or not mode.limited:
+        return speed, speed
+    either = _limit(tags.get("maxspeed", "")) or speed
+    along, against = (_limit(tags.get(f"maxspeed:{way}", "")) for way in ("forward", "backward"))
+    return along or either, against or either
+
+
+def _limit(text: str) -> float:
+    """Return a limit of speed in km/h, 0 if a text is none, or a slip."""
+    text = text.strip()
+    if text == "walk":
+        return _WALKING_PACE
+    limit = _NUMBER.fullmatch(text)
+    if limit is None:
+        return 0.0
+    allowed = float(limit[1]) * (_MPH if limit[2] == "mph" else 1.0)
+    return allowed if 1 <= allowed <= _FASTEST else 0.0
+
+
+def _speed_of_kind(tags: dict[str, str], mode: _Mode) -> float:
+    """Speed on a street in km/h without a limit, 0 where it is closed."""
     highway = tags["highway"]
     if highway in _CLOSED or tags.get("area") == "yes":
         return 0.0
@@ -192,10 +231,6 @@ def _speed(tags: dict[str, str], mode: _Mode) -> float:
             return 0.0
         if said == mode.access[0] and tags[said] in _GRANTED:
             speed = speed or mode.opened
-    limit = _NUMBER.fullmatch(tags.get("maxspeed", "").strip()) if mode.limited else None
-    if speed and limit is not None:
-        allowed = float(limit[1]) * (_MPH if limit[2] == "mph" else 1.0)
-        speed = allowed if 1 <= allowed <= _FASTEST else speed
     return float(speed)
 
 
@@ -203,15 +238,17 @@ class _Ways:
     """Streets as lists: what their tags say, and the nodes of all, one after the other."""
 
     def __init__(self, ways: Iterable[Any], mode: _Mode):
-        self.facts: list[tuple[int, str, str, float, bool, bool]] = []
+        self.facts: list[tuple[int, str, str, float, float, bool, bool]] = []
         self.nodes: list[int] = []
         self.x: list[int] = []
         self.y: list[int] = []
         self.sizes: list[int] = []
         for way in ways:
             tags = dict(way.tags)
-            if speed := _speed(tags, mode):
-                self.facts.append((way.id, tags["highway"], tags.get("name", ""), speed, *_direction(tags, mode)))
+            along, against = _speeds(tags, mode)
+            if along:  # then both are
+                name = tags.get("name", "")
+                self.facts.append((way.id, tags["highway"], name, along, against, *_direction(tags, mode)))
                 nodes = list(way.nodes)
                 self.nodes += [node.ref for node in nodes]
                 self.x += [node.x for node in nodes]
@@ -254,10 +291,10 @@ class _Ways:
         stops = np.flatnonzero(is_junction[number])
         begin, end = stops[:-1], stops[1:]
         begin, end = begin[piece[begin] == piece[end]], end[piece[begin] == piece[end]]
-        columns = zip(zip(*self.facts, strict=True), (np.int64, object, object, float, bool, bool), strict=True)
-        way, highway, name, speed, along, against = (np.array(values, kind) for values, kind in columns)
+        columns = zip(zip(*self.facts, strict=True), (np.int64, object, object, float, float, bool, bool), strict=True)
+        way, highway, name, *speeds, along, against = (np.array(values, kind) for values, kind in columns)
         parts = []
-        for src, dst, is_open in ((begin, end, along), (end, begin, against)):
+        for src, dst, is_open, speed in ((begin, end, along, speeds[0]), (end, begin, against, speeds[1])):
             chosen = is_open[street[src]]
             src, dst = src[chosen], dst[chosen]
             part = {"src": nodes[src], "dst": nodes[dst], "metres": np.abs(so_far[dst] - so_far[src])}

@@ -8,14 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 from .. import arguments, cuda
-from ..errors import DeviceError, InputError, option_text
+from ..errors import InputError, option_text
 from ..formats import ReadOptions, read_edges
-from ..formats.tables import is_table, read_table
+from ..formats.tables import as_rows, is_table, read_table
+from ..labels import digest_of_labels, index_of_rows
 from ..runtime.memory import available_memory
 from ..runtime.scratch import Scratch
 from . import Graph
 from .build import WEIGHT_TYPES
 from .edge_list_graph import BuildRules, make_graph, memory_given_back
+from .hints import warn_of_hints, with_hints
 
 
 def read_graph(
@@ -64,8 +66,9 @@ def read_graph(
         which columns were used and which were not.
     weighted : bool, optional
         True: there must be a weight column. False: read none. None: read one if it is named or found.
-    format : {"auto", "parquet", "csv", "snap", "matrix_market", "dimacs", "arrow"}
-        ``"auto"`` goes by the ending, also before ``.gz``, ``.bz2`` and ``.zst``.
+    format : {"auto", "parquet", "csv", "snap", "matrix_market", "dimacs", "arrow", "delta", "iceberg"}
+        ``"auto"`` goes by the ending, also before ``.gz``, ``.bz2`` and ``.zst``, and takes a folder with the log of Delta
+        Lake or Iceberg for a table, whose live rows are read by deltalake or pyiceberg.
     header : {"auto", "yes", "no"}
         Whether the first line of a CSV file or of SNAP text holds names. ``"auto"`` decides only where there is no doubt.
     delimiter : str, optional
@@ -128,6 +131,8 @@ def read_graph(
     >>> read_graph(folder / "edges.csv", device="cpu")
     <Graph: 3 vertices, 2 stored edges, directed, integer weights, cpu>
     """
+    _refuse_open_file(paths)
+    paths = as_rows(paths)
     in_memory = is_table(paths)
     if not in_memory:
         paths = arguments.list_paths("paths", paths)
@@ -162,10 +167,12 @@ def read_graph(
         device=_device(device),
         where=where,
         scratch=_scratch(scratch, build_memory),
+        may_be_empty=vertices is not None,
     )
     rules = BuildRules(directed=directed, weight_type=weight_type, edge_ids=edge_ids, only_vertices=only_vertices)
     rules.check_oneway(oneway_column, "oneway_column")
     _check_scratch(options, rules, in_memory)
+    labels = digest_of_labels(index_of_rows(paths)) if in_memory and edge_ids else ""
     begun = time.perf_counter()
     with memory_given_back():
         edges = [read_table(paths, options) if in_memory else read_edges(paths, options, format)]
@@ -174,8 +181,18 @@ def read_graph(
         device = "cpu" if in_files else options.device
         graph = make_graph(edges.pop(), device, vertices, rules)  # pop: make_graph can then free the edges early
     seconds = {"read": read - begun, "build": time.perf_counter() - read}
-    report = replace(graph.report.with_columns(columns), seconds=seconds, in_files=in_files)
-    return replace(graph, report=report).to(options.device)
+    graph = with_hints(graph, columns)
+    report = replace(graph.report, seconds=seconds, in_files=in_files, row_labels=labels)
+    graph = replace(graph, report=report).to(options.device)
+    warn_of_hints(graph)
+    return graph
+
+
+def _refuse_open_file(paths: Any) -> None:
+    if hasattr(paths, "read") and not isinstance(paths, os.PathLike):
+        name = getattr(paths, "name", None)
+        advice = f"give its path, {name!r}" if isinstance(name, str) else "give the path of a file, or a table of its rows"
+        raise InputError(f"paths is an open file; {advice}")
 
 
 def _scratch(folder: Any, memory: int | None) -> Scratch | None:
@@ -208,10 +225,9 @@ def _check_scratch(options: ReadOptions, rules: BuildRules, in_memory: bool) -> 
 
 
 def _device(device: str) -> str:
+    arguments.device(device, ("auto", "cpu", "cuda"))
     if device == "auto":
         return "cuda" if cuda.available() else "cpu"
-    if device not in ("cpu", "cuda"):
-        raise DeviceError(f"{option_text('device')} {device!r} is none of 'auto', 'cpu', 'cuda'")
     if device == "cuda":
         cuda.require()
     return device

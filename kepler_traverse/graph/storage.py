@@ -19,7 +19,7 @@ from .. import arguments
 from .._arrays import MAX_INTEGER, pyarrow, to_host
 from .._arrays import arrow_compute as compute
 from ..cpu import csr_check
-from ..errors import DeviceError, InputError
+from ..errors import InputError
 from ..hierarchy.stored import FOLDERS, has_hierarchy, load_hierarchy, open_array, save_hierarchy
 from ..runtime.regular_files import (
     compute_digests,
@@ -131,7 +131,7 @@ def load_graph(folder: str | os.PathLike[str], device: str = "cpu", *, verify: b
     DeviceError
         This machine cannot use the device.
     """
-    arguments.choice("device", device, ("cpu", "cuda"), DeviceError)
+    arguments.device(device)
     folder = Path(arguments.list_paths("folder", [folder])[0])
     meta = _meta(folder)
     if arguments.flag("verify", verify):
@@ -256,7 +256,7 @@ def _meta_fault(meta: dict[str, Any]) -> str:
         return "origin must be text"
     if not isinstance(meta.get("fingerprint"), str) or not re.fullmatch("[0-9a-f]{64}", meta["fingerprint"]):
         return "fingerprint must be a SHA-256"
-    defaults = BuildReport().facts()
+    defaults = BuildReport().facts() | {"row_labels": ""}
     if not isinstance(report, dict) or not set(report) <= set(defaults):
         return f"report must have {', '.join(defaults)}"
     wrong = [name for name, value in report.items() if not _is_like(value, defaults[name])]

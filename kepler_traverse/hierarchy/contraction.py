@@ -16,10 +16,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ..cpu import threads
 from ..cpu.atomics import atomic_add
+from ..cpu.compiled import njit
 
 MAX_SUM = 2**61  # no sum of weights is larger: larger ones are cut to it, and refused at the end
 _CHUNK = 64  # vertices that a thread takes at a time; fewer where there are few, since the last ones take long

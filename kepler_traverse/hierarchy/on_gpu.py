@@ -6,8 +6,8 @@ import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ..cpu.compiled import njit
 from ..cuda import cp
 from .arrays import Edges, Hierarchy, renumbered
 

@@ -12,8 +12,8 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 
+from ..cpu.compiled import njit
 from ..runtime.regular_files import (
     compute_digests,
     deny_others,

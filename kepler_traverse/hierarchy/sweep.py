@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ..cpu.atomics import atomic_add
+from ..cpu.compiled import njit
 from ..cpu.path_walk import distances_at
 from ..cpu.simd_sums import clear_line, lower_line, prefetch_line, turn_square
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import FLOAT64_EXACT, index_dtype
+from .._uninterrupted import load
 from ..errors import InputError
 from ..graph import Graph
 from ..graph.build import graph_from_numbers
@@ -23,6 +24,7 @@ def as_csr(csgraph: Any, directed: bool) -> Any:
     Weights keep their type where float64 holds them; SciPy would copy them. InputError if the matrix is not square, or
     nothing that SciPy can read.
     """
+    load("scipy.sparse.csgraph")
     from scipy import sparse
     from scipy.sparse import csgraph as of_scipy
 
@@ -44,7 +46,7 @@ def as_csr(csgraph: Any, directed: bool) -> Any:
             matrix = of_scipy.csgraph_from_dense(csgraph, null_value=0)
     except InputError:
         raise
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RuntimeError) as error:
         raise InputError(f"csgraph cannot be read as a graph: {error}") from error
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InputError(f"csgraph must be a square matrix, not of shape {matrix.shape}")
@@ -104,8 +106,10 @@ def check_indices(indices: Any, n_vertices: int) -> np.ndarray:
         raise InputError(f"indices must be vertex numbers: {error}") from None
     if not given.size:
         return np.zeros(given.shape, np.int64)
+    if given.dtype.kind == "O":
+        given = np.array(arguments.plain_list(given.ravel())).reshape(given.shape)
     if given.dtype.kind not in "iuf" or not np.array_equal(np.trunc(given), given):
-        raise InputError(f"indices must be whole numbers, not {arguments.describe(given.ravel()[0].item())}")
+        raise InputError(f"indices must be whole numbers, not {arguments.describe(given.ravel().tolist()[0])}")
     wrong = (given < -n_vertices) | (given >= n_vertices)
     if wrong.any():
         raise InputError(f"indices holds {given[wrong][0]}, and the vertices are 0 to {n_vertices - 1}")

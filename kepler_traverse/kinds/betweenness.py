@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import arguments
-from .._arrays import get_device, is_hops, is_reached, is_rows, namespace, to_host, unreached_value
+from .._arrays import at_most, get_device, is_hops, is_reached, is_rows, namespace, to_host, unreached_value
 from ..cpu import betweenness as cpu
 from ..cpu import threads
 from ..cpu.exact_sums import ExactSums
@@ -211,6 +211,7 @@ class Betweenness(Loads):
         super().__init__(asked, question.of, cpu.EXPONENT)
         self._question, self._is_even = question, is_even
         self._is_certified = False
+        self._exact_scratch: dict[Any, tuple[cpu.Scratch, cpu.Exact]] = {}  # by thread and type of distances
         self._targets, self._is_target = np.zeros(0, np.int64), np.zeros(0, np.uint8)
         if asked.targets is not None:
             if not asked.targets.size:
@@ -232,7 +233,7 @@ class Betweenness(Loads):
         if not is_rows(distance):
             rows = distance.offsets, distance.vertices, distance.distance
         n_threads = max(1, min(threads.count(), len(group)))
-        own = [self.get_scratch(thread, kind) for thread in range(n_threads)]
+        own = [self.get_scratch(thread, (kind, is_rows(distance))) for thread in range(n_threads)]
         self._add_rows(group.sources, rows, kind, own, [self.of_thread(thread) for thread in range(n_threads)])
 
     def _add_rows(
@@ -251,20 +252,57 @@ class Betweenness(Loads):
         status, targets = np.zeros(sources.size, np.int64), (self._is_target, self._targets)
         threads.run(
             *(cpu.add_rows, sources.size, sources, *rows[:2], np.ascontiguousarray(rows[2])),
-            *(self.find_bound(kind), unreached_value(kind), edges, *weights, *targets, *of, self._is_even, status),
+            *(self.find_bound(kind), unreached_value(kind), edges, *weights, *targets, *of, self._is_even),
+            *(self._find_least(kind), status),
             own=(scratch, [each.low for each in sums], [each.high for each in sums]),
         )
-        for i in np.flatnonzero(status).tolist():
-            if status[i] == cpu.OVERFLOW:
-                row = rows[2][i]
-                if rows[1] is not None:
-                    row = np.full(self.graph.n_vertices, unreached_value(kind), kind)
-                    part = slice(*rows[0][i : i + 2].tolist())
-                    row[rows[1][part]] = rows[2][part]
-                one = None if exponents is None else (scratch[0], exponents)
-                self._add_scaled(int(sources[i]), row, kind, sums[0], of, one)
+        left = [i for i in np.flatnonzero(status).tolist() if status[i] != cpu.NOT_EXPLAINED]
+        if len(left) < np.count_nonzero(status):
+            raise closed_cycle_error(kind)
+
+        def add_one(item: int, thread: int) -> None:
+            i = left[item]
+            row = rows[2][i] if rows[1] is None else self._spread(rows, i)
+            if status[i] == cpu.ABSORBS:
+                self._add_exactly(int(sources[i]), row, kind, sums[thread], of, thread)
             else:
-                raise closed_cycle_error(kind)
+                one = None if exponents is None else (scratch[0], exponents)
+                self._add_scaled(int(sources[i]), row, kind, sums[thread], of, one)
+
+        threads.for_each(add_one, len(left))
+
+    def _spread(self, rows: tuple[Any, Any, np.ndarray], i: int) -> np.ndarray:
+        """Return the distances of one source to all vertices, from those to the vertices that it reaches."""
+        offsets, vertices, distance = rows
+        row = np.full(self.graph.n_vertices, unreached_value(distance.dtype), distance.dtype)
+        part = slice(*offsets[i : i + 2].tolist())
+        row[vertices[part]] = distance[part]
+        return row
+
+    def _find_least(self, kind: np.dtype) -> Any:
+        """Return what ``absorbs`` takes if rounding may absorb a weight, so that exact sums decide; else 0."""
+        graph = self.graph
+        if kind.kind != "f" or graph.integer_weights or not graph.n_edges:
+            return kind.type(0)
+        least, longest = (
+            kind.type(0.75) * kind.type(graph.derived.min_weight),
+            min(graph.derived.max_sum, float(self.find_bound(kind))),
+        )
+        return least if cpu.absorbs(kind.type(longest), least) else kind.type(0)
+
+    def _add_exactly(
+        self, source: int, row: np.ndarray, kind: np.dtype, sums: ExactSums, of: tuple[bool, bool], thread: int
+    ) -> None:
+        """Add the loads of one source by exact sums of the weights, as rounding may absorb some of them."""
+        n, n_edges = self.graph.n_vertices, self.graph.n_edges
+        edges, weights = self._edges(kind)
+        if (thread, kind) not in self._exact_scratch:
+            scratch = cpu.new_scratch(n, n_edges, unreached_value(kind))
+            self._exact_scratch[thread, kind] = scratch, cpu.new_exact(n, weights[0])
+        scratch, exact = self._exact_scratch[thread, kind]
+        args = source, row, self.find_bound(kind), edges, *weights, self._is_target, self._targets, *of, scratch
+        if cpu.add_scaled(*args, None, exact, sums.low, sums.high) == cpu.OVERFLOW:
+            cpu.add_scaled(*args, np.zeros(n, np.int64), exact, sums.low, sums.high)
 
     def _add_scaled(
         self, source: int, row: Any, kind: np.dtype, sums: ExactSums, of: tuple[bool, bool], memory: Any = None
@@ -279,9 +317,8 @@ class Betweenness(Loads):
         scratch, exponents = memory or (cpu.new_scratch(n, n_edges, unreached_value(kind)), np.zeros(n, np.int64))
         targets = self._is_target, self._targets
         bound = self.find_bound(kind)
-        if cpu.add_scaled(
-            source, to_host(row), bound, edges, *weights, *targets, *of, scratch, exponents, sums.low, sums.high
-        ):
+        args = source, to_host(row), bound, edges, *weights, *targets, *of, scratch, exponents
+        if cpu.add_scaled(*args, None, sums.low, sums.high):
             raise closed_cycle_error(kind)
 
     def _choose_type(self, distance: Any) -> np.dtype:
@@ -296,7 +333,12 @@ class Betweenness(Loads):
             weights = graph.weights, graph.reverse.weights
         return cpu.Edges(graph.offsets, graph.targets, graph.reverse.offsets, graph.reverse.targets), weights
 
-    def make_scratch(self, kind: Any) -> cpu.Scratch:
+    def make_scratch(self, key: Any) -> cpu.Scratch:
+        """Return the scratch of a thread for distances of a type, and for rows or for sparse ones.
+
+        Rows overwrite all distances of a scratch, and sparse ones expect it to hold none.
+        """
+        kind, _ = key
         return cpu.new_scratch(self.graph.n_vertices, 0 if is_hops(kind) else self.graph.n_edges, unreached_value(kind))
 
     def _add_on_gpu(self, group: Traversals) -> None:
@@ -307,11 +349,34 @@ class Betweenness(Loads):
             ends = xp.where(is_reached(ends), ends, ends.dtype.type(0)).max(axis=1)
             group = group.within([each.item() for each in to_host(ends)])
         of = self.of == "edges", self._question.endpoints
+        group = self._without_absorbed(group, of)
         sums: Any = {"edge_sums" if of[0] else "vertex_sums": self.on_gpu}
         is_left = gpu.add_loads(graph, group.sources, group.distance, **sums, is_target=is_target, endpoints=of[1])
         for i in np.flatnonzero(is_left).tolist():
             kind = self._choose_type(group.distance)
             self._add_scaled(int(group.sources[i]), group.distance[i], kind, self.of_thread(0), of)
+
+    def _without_absorbed(self, group: Traversals, of: tuple[bool, bool]) -> Traversals:
+        """Add the loads of the sources from which rounding may absorb a weight, and return the others."""
+        distance, kind = group.distance, self._choose_type(group.distance)
+        least = self._find_least(kind)
+        if not least:
+            return group
+        xp = namespace(distance)
+        is_within = is_reached(distance) & at_most(distance, float(self.find_bound(kind)))
+        farthest = to_host(xp.where(is_within, distance, kind.type(0)).max(axis=1))
+        is_absorbed = np.array([cpu.absorbs(each, least) for each in farthest])
+        absorbed, others = np.flatnonzero(is_absorbed), np.flatnonzero(~is_absorbed)
+        rows = to_host(distance[xp.asarray(absorbed)])
+
+        def add_one(i: int, thread: int) -> None:
+            self._add_exactly(int(group.sources[absorbed[i]]), rows[i], kind, self.of_thread(thread), of, thread)
+
+        threads.for_each(add_one, absorbed.size)
+        kept: dict[str, Any] = {"sources": group.sources[others], "distance": distance[xp.asarray(others)]}
+        for name in ("limits", "rounds"):
+            kept[name] = [getattr(group, name)[i] for i in others.tolist()]
+        return replace(group, **kept)
 
     @property
     def sums_of_cells(self) -> ExactSums:
@@ -327,13 +392,20 @@ class Betweenness(Loads):
         n, kind = self.graph.n_vertices, self._choose_type(group.distance)
         row = np.ascontiguousarray(to_host(group.distance[i]).astype(kind, copy=False))
         sums, scratch = ExactSums(n, cpu.EXPONENT), cpu.new_scratch(n, self.graph.n_edges, unreached_value(kind))
-        exponents = np.zeros(n, np.int64)
-        self._add_rows(group.sources[i : i + 1], (None, None, row[None]), kind, [scratch], [sums], exponents)
-        source, bound, loads = int(group.sources[i]), self.find_bound(kind), sums.floats(np.arange(n))
+        exponents, exact = np.zeros(n, np.int64), None
+        source, bound, least = int(group.sources[i]), self.find_bound(kind), self._find_least(kind)
+        if least:
+            exact = cpu.new_exact(n, self._edges(kind)[1][0])
+            edges, weights = self._edges(kind)
+            of = self._is_target, self._targets, False, False
+            cpu.add_scaled(source, row, bound, edges, *weights, *of, scratch, exponents, exact, sums.low, sums.high)
+        else:
+            self._add_rows(group.sources[i : i + 1], (None, None, row[None]), kind, [scratch], [sums], exponents)
+        loads = sums.floats(np.arange(n))
         if self._targets.size:  # a search may not have settled what lies beyond them
             ends = row[self._targets]
             bound = ends[(ends >= 0) & (ends <= bound)].max(initial=0)
-        require_path_counts(self.graph, source, row, bound, scratch.paths, exponents, loads, self._is_target)
+        require_path_counts(self.graph, source, row, bound, scratch.paths, exponents, loads, self._is_target, exact)
 
     def columns(self) -> dict[str, Column]:
         """Return the columns of the result: a row per vertex, or per edge, once if it is undirected."""

@@ -18,7 +18,7 @@ from ..cpu.exact_sums import BITS, find_exponent
 from ..cpu.path_walk import NO_EDGE, Walks
 from ..cpu.tree_flows import Tree, carry, new_tree, volumes_at
 from ..errors import InputError, PrecisionError, option_text
-from ..formats.tables import column_tuple
+from ..formats.tables import column_tuple, holds_rows
 from ..graph import Graph
 from ..graph.build import no_edge
 from ..search.algorithms import ALGORITHMS
@@ -29,7 +29,7 @@ from . import flows_gpu as gpu
 from .conservation import Words, require_conserved, require_inflow, require_listed, uses_named
 from .loads import CELLS, EXTRA, LOST, LOST_PAIRS, Loads, refuse_twice
 from .opportunities import check_source_weights, parse_decay
-from .pairs import columns_of_pairs, numbers_of_pairs
+from .pairs import ends_of_pairs, numbers_of_pairs
 from .records import Asked, CheckedOptions, format_ids
 from .result_kinds import FlowOptions, ResultKind
 
@@ -109,18 +109,23 @@ def check_through(graph: Graph, given: Any) -> Through:
 
     Raises InputError, as ``through_rows`` and ``through_ends``; the message names the row.
     """
-    is_table = isinstance(given, Mapping) or hasattr(given, "columns") or hasattr(given, "column_names")
-    if not is_table and column_tuple(given) is None:
-        how = "give a list of rows of the edge list, or the ends of the edges as two columns, such as ([1, 3], [2, 4])"
+    if column_tuple(given) is None and not holds_rows(given) and arguments.columns("through", given) is None:
+        how = "give a list of rows of the edge list, or the ends of the edges, such as [(1, 2), (3, 4)] or ([1, 3], [2, 4])"
         if type(given) is tuple and len(given) == 2:  # two rows, or one edge?
             raise InputError(f"through is {arguments.describe(given)}; {how}")
+        if graph.report.row_labels and hasattr(given, "get_indexer"):
+            raise InputError(
+                "through is an index, and the labels of the table of edges are no numbers of rows; give these, such as "
+                "np.flatnonzero(is_bridge)"
+            )
         try:
             rows = to_host(arguments.as_array("through", given))
         except InputError as error:
             raise InputError(f"{error}; {how}") from None
         return through_rows(graph, rows, "through")
     names = "src of through", "dst of through"
-    return through_ends(graph, *numbers_of_pairs(graph, *columns_of_pairs(given, "edges of through"), names), "through")
+    ends = ends_of_pairs(given, "edges of through", ("src", "dst"))
+    return through_ends(graph, *numbers_of_pairs(graph, ends.origins, ends.destinations, names), "through")
 
 
 def through_rows(graph: Graph, rows: np.ndarray, name: str) -> Through:
@@ -364,6 +369,6 @@ class Flows(Loads):
         """The named edges in the memory of the GPU, or None."""
         return namespace(self.asked.graph.offsets).asarray(self._named) if self._named.size else None
 
-    def make_scratch(self, _kind: Any) -> tuple[Tree, tuple[np.ndarray, ...]]:
+    def make_scratch(self, _key: Any) -> tuple[Tree, tuple[np.ndarray, ...]]:
         n = self.graph.n_vertices
         return new_tree(n), (np.full(n, -1, np.int32), *np.empty((2, n), np.int64))

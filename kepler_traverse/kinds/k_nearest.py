@@ -32,6 +32,7 @@ from ..errors import CertificateError, InputError
 from ..graph import Graph
 from ..runtime.memory import available_memory
 from ..search.algorithms import ALGORITHMS
+from ..search.exact import common_type, convert_distances
 from ..search.frames import Column
 from ..search.query import Digested, Nearest, compute_digest
 from ..search.results import Traversals
@@ -182,10 +183,10 @@ def merge_groups(groups: Iterable[Traversals], n_vertices: int, k: int, limit: f
     for group in groups:
         if group.distance.dtype != kind:
             keys = _changed(keys, kind, group.distance.dtype, xp)
-            kind = _wider(kind, group.distance.dtype)
+            kind = common_type(kind, group.distance.dtype)
         for at, distance in _iter_reached(group.distance, xp):
             near = is_reached(distance) if limit is None else is_reached(distance) & at_most(distance, limit)
-            key = xp.where(near, distances_to_keys(distance.astype(kind, copy=False)), MAX_INTEGER)
+            key = xp.where(near, distances_to_keys(convert_distances(distance, kind)), MAX_INTEGER)
             own = xp.where(near, position, -1)
             moves = xp.zeros(distance.size, bool)
             for j in range(k):
@@ -207,16 +208,9 @@ def _iter_reached(distance: Any, xp: Any) -> Iterator[tuple[Any, Array]]:
         yield xp.asarray(distance.vertices[part]), xp.asarray(distance.distance[part])
 
 
-def _wider(kind: np.dtype, to: np.dtype) -> np.dtype:
-    """Return the type that holds distances of two groups: int64 where one has sums beyond 2^53."""
-    if kind.kind == to.kind:
-        return np.promote_types(kind, to)
-    return kind if kind == np.int64 else to
-
-
 def _changed(keys: Array, kind: np.dtype, to: np.dtype, xp: Any) -> Array:
     """Return the keys of distances of one type as those of a type that holds them all."""
-    wide = _wider(kind, to)
+    wide = common_type(kind, to)
     none = keys == MAX_INTEGER
     distance = xp.where(none, 0, keys)
     return xp.where(none, MAX_INTEGER, distances_to_keys(keys_to_distances(distance, kind).astype(wide)))

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..cpu.compiled import njit
+
+_AT_ONCE = 1 << 20  # labels that are taken from the heap before Python may raise an interrupt: some tenths of a second
+
+_KNOWN = -1
+_WRONG = -2
 
 
 def k_nearest(offsets, targets, weights, sources, k: int, limit: int) -> tuple[np.ndarray, np.ndarray]:
@@ -18,23 +24,25 @@ def k_nearest(offsets, targets, weights, sources, k: int, limit: int) -> tuple[n
     none.
     """
     n = offsets.size - 1
-    distance, owner = np.full((n, k), -1, np.int64), np.full((n, k), -1, np.int64)
-    _search(offsets, targets, weights, sources, k, limit, distance, owner)
+    distance, owner, n_labels = np.full((n, k), -1, np.int64), np.full((n, k), -1, np.int64), np.zeros(n, np.int64)
+    # A heap of labels: distance, position of the source, vertex. Those of distance 0 are a heap in the order of the sources.
+    heap = np.zeros((max(2 * sources.size, 1024), 3), np.int64)
+    heap[: sources.size, 1] = np.arange(sources.size)
+    heap[: sources.size, 2] = sources
+    size = sources.size
+    while size:
+        heap, size = _search(offsets, targets, weights, k, limit, distance, owner, n_labels, heap, size, _AT_ONCE)
     return distance, owner
 
 
 @njit(cache=True, nogil=True)
-def _search(offsets, targets, weights, sources, k, limit, distance, owner):
-    n_labels = np.zeros(offsets.size - 1, np.int64)
-    # A heap of labels: distance, position of the source, vertex.
-    heap = np.empty((max(2 * sources.size, 1024), 3), np.int64)
-    size = zero = np.int64(0)  # of one type in each call: a function is compiled for each type of an argument
-    for i in range(sources.size):
-        heap = _pushed(heap, size, zero, i, sources[i])
-        size += 1
-    while size > 0:
+def _search(offsets, targets, weights, k, limit, distance, owner, n_labels, heap, size, most):
+    """Take labels from the heap until it is empty or ``most`` are taken; return the heap and its size."""
+    size = np.int64(size)  # of one type in each call: a function is compiled for each type of an argument
+    while size > 0 and most > 0:
         d, source, v = heap[0, 0], heap[0, 1], heap[0, 2]
         size -= 1
+        most -= 1
         _sink(heap, size)
         count = n_labels[v]
         if count == k or _has(owner, v, count, source):
@@ -47,63 +55,98 @@ def _search(offsets, targets, weights, sources, k, limit, distance, owner):
             if further <= limit and n_labels[u] < k and not _has(owner, u, n_labels[u], source):
                 heap = _pushed(heap, size, further, source, u)
                 size += 1
+    return heap, size
 
 
 @njit(cache=True, nogil=True)
 def violation(offsets, targets, weights, sources, k, limit, distance, owner):
-    """Return the number of a vertex whose labels are wrong, -1 if all are those of ``k_nearest``; parameters as there.
+    """Return the number of a vertex whose labels are wrong, -1 if all are those of ``k_nearest``.
 
-    The labels of a vertex are in order and of different sources. Each is reached from the label of its source along edges
-    that add up to it exactly: so it is the length of a path. Each edge offers the labels of its start to its end, which has
-    one as good of the same source, or k better ones: so, by induction along a shortest path, none is missing. One pass over
-    the edges of each label checks both.
+    Parameters are those of ``k_nearest``. The labels of a vertex are in order and of different
+    sources. Each is reached from the label of its source along edges that add up to it exactly: so
+    it is the length of a path. Each edge offers the labels of its start to its end, which has one
+    as good of the same source, or k better ones: so, by induction along a shortest path, none is
+    missing. One pass over the edges of each label checks both.
     """
-    n, n_labels = offsets.size - 1, 0
-    for v in range(n):
+    n_labels = 0
+    for v in range(offsets.size - 1):
+        if not _are_in_order(v, sources.size, limit, distance, owner):
+            return v
         for j in range(k):
-            if owner[v, j] < 0:
-                continue
-            n_labels += 1
-            if distance[v, j] < 0 or distance[v, j] > limit or owner[v, j] >= sources.size or _has(owner, v, j, owner[v, j]):
-                return v
-            if j and (owner[v, j - 1] < 0 or _is_before(distance, owner, v, j, distance[v, j - 1], owner[v, j - 1])):
-                return v
-    is_proven = np.zeros((n, k), np.bool_)
+            n_labels += owner[v, j] >= 0
+    is_proven = np.zeros((offsets.size - 1, k), np.bool_)
     stack = np.empty(n_labels, np.int64)
-    size = n_proven = 0
-    for i in range(-sources.size, n_labels):
-        if i < 0:  # the sources offer themselves a label
-            u, d, source, begin, end = 0, 0, i + sources.size, 0, 1
-        else:
-            if size == 0:
-                break
-            size -= 1
-            u, j = stack[size] // k, stack[size] % k
-            d, source, begin, end = distance[u, j], owner[u, j], offsets[u], offsets[u + 1]
-        for e in range(begin, end):
-            v = sources[source] if i < 0 else targets[e]
-            further = d if i < 0 else d + (weights[e] if weights.size else 1)
+    size = 0
+    for source in range(sources.size):
+        if limit < 0:
+            break
+        verdict = _offer(sources[source], 0, source, distance, owner, is_proven)
+        if verdict == _WRONG:
+            return sources[source]
+        if verdict >= 0:
+            stack[size] = sources[source] * k + verdict
+            size += 1
+    while size > 0:
+        size -= 1
+        u = stack[size] // k
+        j = stack[size] % k
+        for e in range(offsets[u], offsets[u + 1]):
+            v = np.int64(targets[e])
+            further = distance[u, j] + (weights[e] if weights.size else 1)
             if further > limit:
                 continue
-            j = 0
-            while j < k and owner[v, j] != source:
-                j += 1
-            if j == k:
-                if owner[v, k - 1] < 0 or not _is_before(distance, owner, v, k - 1, further, source):
-                    return v
-            elif distance[v, j] > further:
+            verdict = _offer(v, further, owner[u, j], distance, owner, is_proven)
+            if verdict == _WRONG:
                 return v
-            elif distance[v, j] == further and not is_proven[v, j]:
-                is_proven[v, j] = True
-                stack[size] = v * k + j
+            if verdict >= 0:
+                stack[size] = v * k + verdict
                 size += 1
-                n_proven += 1
-    if n_proven < n_labels:
-        for v in range(n):
-            for j in range(k):
-                if owner[v, j] >= 0 and not is_proven[v, j]:
-                    return v
+    for v in range(offsets.size - 1):
+        for j in range(k):
+            if owner[v, j] >= 0 and not is_proven[v, j]:
+                return v
     return -1
+
+
+@njit(cache=True, nogil=True)
+def _are_in_order(v, n_sources, limit, distance, owner):
+    """Return whether the labels of a vertex are in order, within the limit, of different sources."""
+    for j in range(owner.shape[1]):
+        if owner[v, j] < 0:
+            continue
+        if distance[v, j] < 0 or distance[v, j] > limit:
+            return False
+        if owner[v, j] >= n_sources or _has(owner, v, j, owner[v, j]):
+            return False
+        if j == 0:
+            continue
+        if owner[v, j - 1] < 0:
+            return False
+        if _is_before(distance, owner, v, j, distance[v, j - 1], owner[v, j - 1]):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _offer(v, d, source, distance, owner, is_proven):
+    """Offer a vertex a label that a path proves.
+
+    Return the position of the label if this proves it for the first time, ``_KNOWN`` if there is
+    nothing to prove, and ``_WRONG`` if the labels of the vertex lack this one.
+    """
+    k = owner.shape[1]
+    j = 0
+    while j < k and owner[v, j] != source:
+        j += 1
+    if j == k:
+        has_better = owner[v, k - 1] >= 0 and _is_before(distance, owner, v, k - 1, d, source)
+        return _KNOWN if has_better else _WRONG
+    if distance[v, j] > d:
+        return _WRONG
+    if distance[v, j] < d or is_proven[v, j]:
+        return _KNOWN
+    is_proven[v, j] = True
+    return j
 
 
 @njit(cache=True, nogil=True)

@@ -78,13 +78,13 @@ class Loads:
             sums = self._sums[thread] = ExactSums(self.n_cells + EXTRA, self.exponent)
         return sums
 
-    def get_scratch(self, thread: int, kind: Any = None) -> Any:
-        """Return the scratch of one thread, for distances of a type where it depends on that."""
-        if self._scratch[thread][1] is None or self._scratch[thread][0] != kind:
-            self._scratch[thread] = kind, self.make_scratch(kind)
+    def get_scratch(self, thread: int, key: Any = None) -> Any:
+        """Return the scratch of one thread. ``key`` is all that it depends on; another key has another scratch."""
+        if self._scratch[thread][1] is None or self._scratch[thread][0] != key:
+            self._scratch[thread] = key, self.make_scratch(key)
         return self._scratch[thread][1]
 
-    def make_scratch(self, kind: Any) -> Any:
+    def make_scratch(self, key: Any) -> Any:
         raise NotImplementedError
 
     def find_bound(self, kind: np.dtype) -> Any:

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from .._arrays import Array, at_most, is_reached, is_rows, namespace, unreached_value
+from ..runtime.memory import require_memory
 from ..search.algorithms import ALGORITHMS
-from ..search.exact import narrow_distances
+from ..search.exact import common_type, convert_distances, narrow_distances
 from ..search.results import Traversals
 from .records import Asked
 from .targets import places_of_targets
@@ -19,29 +20,27 @@ def matrix(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Ar
     graph, limit = asked.graph, asked.query.limit
     xp = namespace(graph.offsets)
     kind = ALGORITHMS[asked.algorithm].narrowest_dtype(graph)
-    columns = slice(None) if asked.targets is None else xp.asarray(places_of_targets(asked))
-    result = xp.zeros((places.size, graph.n_vertices if asked.targets is None else asked.targets.size), kind)
+    columns = slice(None) if asked.targets is None else xp.asarray(places_of_targets(asked, asked.targets))
+    width = graph.n_vertices if asked.targets is None else asked.targets.size
+    require_memory(
+        places.size * width * kind.itemsize,
+        graph.device,
+        f"a matrix of {places.size:,} sources and {width:,} columns",
+        "take stream=True for one group of sources at a time, fewer sources, or targets=",
+    )
+    result = xp.zeros((places.size, width), kind)
     at = 0
     for group in groups:
-        if group.distance.dtype != result.dtype:
-            result = _in_wider_type(result, group.distance.dtype)
+        result = convert_distances(result, common_type(result.dtype, group.distance.dtype))
         rows = np.flatnonzero((places >= at) & (places < at + len(group)))
         for row, i in zip(rows.tolist(), (places[rows] - at).tolist(), strict=True):
             distance = group.distance[i][columns]
             if limit is not None:  # searches with negative weights are not pruned
                 distance = xp.where(at_most(distance, limit), distance, unreached_value(distance.dtype))
-            result[row] = distance
+            is_alike = distance.dtype.kind == result.dtype.kind
+            result[row] = distance if is_alike else convert_distances(distance, result.dtype)
         at += len(group)
     return narrow_distances(graph, result) if result.dtype == np.int64 else result
-
-
-def _in_wider_type(matrix: Array, dtype: np.dtype) -> Array:
-    """Return a matrix in the type of a later group, or the matrix itself if its type holds that type."""
-    if np.can_cast(dtype, matrix.dtype, "safe") and dtype.kind == matrix.dtype.kind:
-        return matrix
-    xp = namespace(matrix)
-    reached = is_reached(matrix)
-    return xp.where(reached, xp.where(reached, matrix, 0).astype(dtype), unreached_value(dtype))
 
 
 def bitmap(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Array:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._arrays import is_rows, positions_in_groups, to_host
+from .._arrays import at_most, is_rows, positions_in_groups, to_host
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column, labels_at
 from ..search.results import Traversals
@@ -28,7 +28,7 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
         distances = distances.at(query.targets)
         vertices = distances.vertices.astype(np.int64)
     row, distance = distances.rows_of_entries(), distances.distance
-    is_near = np.ones(row.size, bool) if query.limit is None else distance <= query.limit
+    is_near = np.ones(row.size, bool) if query.limit is None else at_most(distance, query.limit)
     parts = []
     for members in query.nearest.members:
         places = np.minimum(np.searchsorted(members, vertices), members.size - 1)

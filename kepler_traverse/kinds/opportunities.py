@@ -12,16 +12,17 @@ import itertools
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from .. import arguments
-from .._arrays import MAX_INTEGER, Array, as_distance, at_most, get_device, is_hops, is_rows, namespace, to_host
+from .._arrays import MAX_INTEGER, Array, as_distances, at_most, get_device, is_hops, is_rows, namespace, to_host
 from ..cpu import opportunities as cpu
 from ..errors import InputError, PrecisionError, option_text
-from ..graph import Graph
+from ..graph import Graph, find_vertices
+from ..labels import VERTEX, Partner, get_index, has_labels, in_order, no_ids, table_of_vertices
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
 from ..search.query import SourceValues, compute_digest
@@ -31,7 +32,7 @@ from .records import Asked, CheckedOptions, SourceRecords, Values, format_ids
 from .result_kinds import CutoffOptions, OpportunityOptions, ResultKind
 
 DECAYS = {"exponential": cpu.EXPONENTIAL, "linear": cpu.LINEAR, "gaussian": cpu.GAUSSIAN}
-VERTEX, SOURCE, CUTOFF = "vertex", "source", "cutoff"  # names of columns, which no attribute may have
+SOURCE, CUTOFF = "source", "cutoff"  # names of columns, which no attribute may have
 VALUE = "value"  # the name of an attribute that was given as one array
 
 
@@ -131,7 +132,8 @@ def check_options(
         is_counted = "vertices" in kind.columns and not ALGORITHMS[algorithm].counts_hops
         return Reduction(cutoffs=cutoffs, values={"vertices": np.ones(graph.n_vertices, np.int64)} if is_counted else {})
     decay, parameter = parse_decay(options.decay)
-    if decay != cpu.NO_DECAY and graph.has_negative_weights:
+    may_be_negative = ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights
+    if decay != cpu.NO_DECAY and may_be_negative:
         raise InputError("decay needs distances of 0 or more, and the graph has negative weights; leave decay out")
     values = check_attributes(graph, options.values)
     if decay != cpu.NO_DECAY:
@@ -193,18 +195,18 @@ def parse_decay(decay: Any) -> tuple[int, float]:
 
 def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
     """Return attributes of vertices as int64 or float64 arrays of shape (n_vertices,), by name; see ``check_options``."""
-    columns = arguments.columns("values", values)
-    if columns is None:
-        if hasattr(values, "index") and not isinstance(values, (list, tuple)):
-            raise InputError("values must be a table, a mapping or an array; give a Series as a table, by reset_index()")
-        columns = {VALUE: values}
-    vertices = columns.pop(VERTEX, None)
+    ids, columns, are_of_index = table_of_vertices("values", values) or _one_attribute(graph, values)
     if not columns:
         raise InputError("values has no column besides vertex; give the attributes to add up")
     for name in columns:
         if not isinstance(name, str) or name in ("", SOURCE, CUTOFF):
             raise InputError(f"values: {arguments.describe(name)} cannot be the name of an attribute; rename the column")
-    numbers = np.arange(graph.n_vertices) if vertices is None else graph.to_numbers(vertices, VERTEX)
+    if ids is None:
+        numbers = np.arange(graph.n_vertices)
+    elif are_of_index:
+        numbers = _numbers_of_index(graph, ids)
+    else:
+        numbers = graph.to_numbers(ids, VERTEX)
     sorted_numbers = np.sort(numbers)
     twice = sorted_numbers[1:][sorted_numbers[1:] == sorted_numbers[:-1]]
     if twice.size:
@@ -212,15 +214,36 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
             f"values: vertex {format_ids(graph, twice[0])[0]} occurs {int((numbers == twice[0]).sum())} times; "
             "add up its rows first"
         )
-    per = "one per vertex, in the order of their ids" if vertices is None else "one per row"
+    per = "one per vertex, in the order of their ids" if ids is None else "one per row"
+    if ids is None:
+        partner = Partner("graph.ids", None, numbers, partial(find_vertices, graph))
+    else:
+        partner = Partner("the ids of values", ids if are_of_index else get_index(ids))
     attributes = {}
     for name, column in columns.items():
         where = f"values[{name!r}]"
+        column = in_order(where, column, partner)
         array = arguments.size(where, arguments.as_array(where, column), numbers.size, per)
         array = arguments.numbers(where, array, at=lambda row: f"vertex {format_ids(graph, numbers[row])[0]}")
         attributes[name] = np.zeros(graph.n_vertices, array.dtype)
         attributes[name][numbers] = array
     return attributes
+
+
+def _one_attribute(graph: Graph, values: Any) -> tuple[Any, dict[str, Any], bool]:
+    """Return one column of values as ``table_of_vertices`` does: with the ids of a Series whose index holds them."""
+    index = get_index(values)
+    holds_ids = has_labels(index) and bool((find_vertices(graph, index) >= 0).all())
+    return (index if holds_ids else None), {VALUE: values}, holds_ids
+
+
+def _numbers_of_index(graph: Graph, index: Any) -> np.ndarray:
+    """Return the vertex numbers of the labels of an index; InputError if one is no vertex."""
+    numbers = find_vertices(graph, index)
+    unknown = np.flatnonzero(numbers < 0)
+    if unknown.size:
+        raise no_ids("values", index, arguments.describe(arguments.plain(index[unknown[0]])))
+    return numbers
 
 
 def _refuse_overflow(name: str, values: np.ndarray, factor: int | float) -> None:
@@ -243,7 +266,7 @@ def _refuse_overflow(name: str, values: np.ndarray, factor: int | float) -> None
 
 def find_bounds(cutoffs: Iterable[float], kind: np.dtype) -> np.ndarray:
     """Return the largest distance within each cutoff, in the type of the distances."""
-    bounds = np.array([as_distance(cutoff, kind) for cutoff in cutoffs], kind)
+    bounds = as_distances(cutoffs, kind)
     if kind.kind == "f":
         return np.minimum(bounds, np.finfo(kind).max)
     # The largest int32 stands for unreached vertices in kernels; no path has so many edges.

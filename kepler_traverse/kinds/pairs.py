@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import arguments
 from .._arrays import make_offsets
-from ..errors import InputError, UnknownVertexError
+from ..errors import EdgeListError, InputError, UnknownVertexError
 from ..formats.column_names import end_pairs, listed
+from ..formats.tables import column_tuple, holds_rows, listed_rows
 from ..graph import Graph
+from ..labels import columns_in_order, ends_in_order, get_index, index_of_rows, named_levels
 from ..protocols import Ids
 from ..search.frames import Column, columns_on_device, frame_from
 from ..search.query import PairTable, TargetLists
@@ -31,23 +33,54 @@ def pair_table(origins: np.ndarray, destinations: np.ndarray) -> PairTable:
     return PairTable(distinct[order], TargetLists(offsets, destinations[rows]), rows)
 
 
-def columns_of_pairs(given: Any, name: str = "pairs") -> tuple[Ids, Ids]:
-    """Return the two columns of pairs that an argument has: a tuple or list of both, or a table that names them."""
-    if isinstance(given, (tuple, list)) and len(given) == 2:
-        return given[0], given[1]
+class Ends(NamedTuple):
+    """Two columns of ids in one order, and the index of their rows, of pandas; None if the rows have no labels."""
+
+    origins: Ids
+    destinations: Ids
+    index: Any = None
+
+
+def ends_of_columns(origins: Any, destinations: Any, names: tuple[str, str] = ("origins", "destinations")) -> Ends:
+    """Return two columns as ``Ends``.
+
+    Raises InputError: a set has no order; or the columns have labels that differ.
+    """
+    for name, column in zip(names, (origins, destinations), strict=True):
+        if isinstance(column, (set, frozenset)):
+            raise InputError(f"{name} must be a list; a set has no order")
+    return Ends(*ends_in_order(names, (origins, destinations)))
+
+
+def ends_of_pairs(given: Any, name: str = "pairs", ends: tuple[str, str] = ("origins", "destinations")) -> Ends:
+    """Return the columns of pairs that one argument has: a tuple of two columns, rows of two, or a table that names them.
+
+    Raises InputError: it is none of these, or could be rows as well as columns.
+    """
+    form = f"({ends[0]}, {ends[1]})"
+    if (both := column_tuple(given)) is not None and len(both) == 2:
+        return ends_of_columns(*both, ends)
+    one = ", ".join(each.removesuffix("s") for each in ends)
+    if holds_rows(given):
+        try:
+            rows = listed_rows(name, given, "pairs", f"({one})")
+        except EdgeListError as error:
+            raise InputError(error.message) from None
+        return Ends([row[0] for row in rows], [row[1] for row in rows])
     columns = arguments.columns(name, given)
     if columns is None:
         raise InputError(
-            f"{name} must be (origins, destinations) or a table with two such columns, not {arguments.describe(given)}"
+            f"{name} must be {form}, rows of ({one}), or a table with two such columns, not {arguments.describe(given)}"
         )
+    index = index_of_rows(given)
+    columns = columns_in_order(name, named_levels(get_index(given)) | columns)
     named = {str(each): column for each, column in columns.items()}
-    ends = end_pairs(list(named))
-    if len(ends) != 1:
+    chosen = end_pairs(list(named))
+    if len(chosen) != 1:
         raise InputError(
-            f"it is not sure which columns hold the {name}; the table has {listed(list(named))}; give (origins, "
-            "destinations)"
+            f"it is not sure which columns hold the {name}; the table has {listed(list(named))}; give two columns, {form}"
         )
-    return named[ends[0][0]], named[ends[0][1]]
+    return Ends(named[chosen[0][0]], named[chosen[0][1]], index)
 
 
 def numbers_of_pairs(
@@ -97,10 +130,13 @@ def numbers_of_rows(graph: Graph, name: str, given: Ids) -> np.ndarray:
         raise
 
 
-def frame_of_pairs(name: str, plan: Any, table: PairTable, without: str, options: KindOptions = PLAIN) -> Any:
+def frame_of_pairs(
+    name: str, plan: Any, table: PairTable, without: str, options: KindOptions = PLAIN, index: Any = None
+) -> Any:
     """Search from all origins and return a frame in the order of the rows of the table.
 
-    ``name`` is that of a kind, of which the frame lacks the column ``without``.
+    ``name`` is that of a kind, of which the frame lacks the column ``without``. ``index`` is that of the rows, if the kind
+    has a record of each and they have labels.
     """
     graph = plan.graph
     of = {"graph": graph, "algorithm": plan.algorithm, "query": plan.query, "options": options}
@@ -117,7 +153,10 @@ def frame_of_pairs(name: str, plan: Any, table: PairTable, without: str, options
     order = np.argsort(records.values["pair"], kind="stable")
     columns = columns_of_records(making, np.concatenate(sources)[order], records.take(order))
     del columns[without]
-    return frame_from(columns_on_device(columns, graph), graph.device)
+    frame = frame_from(columns_on_device(columns, graph), graph.device)
+    if index is not None:
+        frame.index = index
+    return frame
 
 
 def make_records(asked: Asked, group: Traversals) -> SourceRecords:

@@ -9,10 +9,11 @@ counts and what each vertex carries for this source, but for rounding. It does n
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from ..cpu.betweenness import Exact
 from ..errors import CertificateError
 from ..graph import Graph
 from .records import format_ids
@@ -29,6 +30,7 @@ def require_path_counts(
     exponents: np.ndarray,
     carried: np.ndarray,
     is_target: np.ndarray | None = None,
+    exact: Exact | None = None,
 ) -> None:
     """Check the counts of paths in a graph in host memory, and what each vertex carries; CertificateError if they are wrong.
 
@@ -47,15 +49,22 @@ def require_path_counts(
         0 at the source.
     is_target : uint8 array of shape (n_vertices,), or empty, optional
         Where not 0, paths that end at the vertex count; by default all do. The source itself never does.
+    exact : Exact, optional
+        Distances without rounding, which are checked, too; paths are then the shortest by these.
 
     Raises CertificateError.
     """
     kind = distance.dtype
     src = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
-    weights = kind.type(1) if kind == np.int32 else graph.derived.sums_in(kind.name).weights
     before, after = distance[src], distance[graph.targets]
-    with np.errstate(over="ignore"):
-        on_path = (before >= 0) & (before < after) & (after <= limit) & (before + weights == after)
+    if exact is None:
+        weights = kind.type(1) if kind == np.int32 else graph.derived.sums_in(kind.name).weights
+        with np.errstate(over="ignore"):
+            on_path = (before >= 0) & (before < after) & (after <= limit) & (before + weights == after)
+    else:
+        within = np.flatnonzero((before >= 0) & (before <= limit) & (after >= 0) & (after <= limit))
+        on_path = np.zeros(src.size, bool)
+        on_path[within] = _are_tight(graph, source, src[within], within, exact)
     src, dst = src[on_path], graph.targets[on_path].astype(np.int64)
     share = np.ldexp(paths[src] / paths[dst], exponents[src] - exponents[dst])
     reached = np.flatnonzero((distance >= 0) & (distance <= limit))
@@ -72,3 +81,20 @@ def require_path_counts(
                 f"the {what} vertex {names[0]} from source {names[1]} are wrong: "
                 f"its edges on shortest paths give {actual[wrong[0]]}, not {expected[wrong[0]]} ({wrong.size} vertices)"
             )
+
+
+def _are_tight(graph: Graph, source: int, src: np.ndarray, edges: np.ndarray, exact: Exact) -> np.ndarray:
+    """Return whether edges make up the distance between their ends, by sums of Python's integers.
+
+    Raises CertificateError: an exact distance is too long.
+    """
+    words, weights = exact.words.astype(object), cast(np.ndarray, graph.weights)
+    distances = np.zeros(len(words), object)
+    for i in range(words.shape[1]):
+        distances += words[:, i] << (64 * i)
+    fraction, exponent = np.frexp(weights[edges].astype(np.float64))
+    lengths = np.ldexp(fraction, 53).astype(np.int64).astype(object) << (exponent - 53 - exact.unit).astype(object)
+    sums, ends = distances[src] + lengths, distances[graph.targets[edges]]
+    if distances[source] != 0 or (sums < ends).any():
+        raise CertificateError(f"an exact distance from source {format_ids(graph, source)[0]} is wrong: an edge shortens it")
+    return np.asarray(sums == ends, bool)

@@ -14,11 +14,13 @@ from ..cpu.path_walk import NO_EDGE, Walks, walk
 from ..cuda import edge_rows as edge_rows_on_gpu
 from ..errors import InputError, PrecisionError
 from ..graph import Graph
+from ..labels import require_edge_labels
 from ..protocols import EdgeRowsBackend
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
 from ..search.query import Digested, TargetLists, compute_digest
 from ..search.results import Routes, Traversals
+from ..search.sparse import closed_cycle_error
 from .records import Asked, SourceRecords, Values, format_ids
 
 _INT64_END = 2**63
@@ -85,10 +87,8 @@ def walk_by_distances(graph: Graph, traversals: Traversals, lists: TargetLists, 
         for j in np.flatnonzero(is_found).tolist():
             size = walk(source, int(targets[j]), walks)
             if size == NO_EDGE:
-                raise PrecisionError(
-                    f"no path explains the distance of vertex {format_ids(graph, targets[j])[0]}: rounding in "
-                    f"{distance.dtype} closed a cycle of equal distances; build the graph with weight_type='float64'"
-                )
+                (name,) = format_ids(graph, targets[j])
+                raise PrecisionError(f"no path explains the distance of vertex {name}: {closed_cycle_error(distance.dtype)}")
             of_sources[i].append(walks.path[:size][::-1].astype(graph.targets.dtype))
             sizes[begin + j] = size
 
@@ -172,9 +172,11 @@ def columns_along(graph: Graph, along: Any) -> dict[str, np.ndarray]:
             f"along must be a table, or a mapping of names to columns, not {arguments.describe(along)}: give columns of the "
             "edge list, such as edges[['metres', 'toll']]"
         )
+    require_edge_labels("along", along, graph.report.row_labels)
     columns, per = {}, "one per row of the edge list that the graph was built from"
     for name, column in named.items():
         where = f"along[{name!r}]"
+        require_edge_labels(where, column, graph.report.row_labels)
         values = arguments.size(where, arguments.as_array(where, column), graph.report.rows, per)
         columns[str(name)] = arguments.numbers(where, values, how="cannot be summed; fill such values")
     return columns

@@ -18,6 +18,7 @@ from .._arrays import Array, at_most, is_hops, is_reached, namespace, to_host
 from ..graph import Graph
 from ..search.algorithms import ALGORITHMS
 from ..search.distance_stats import count_levels
+from ..search.exact import concatenate_numbers
 from ..search.frames import Column, as_returned_distance
 from ..search.query import Digested, PairTable, Query
 from ..search.results import Traversals
@@ -118,7 +119,7 @@ def joined(groups: list[SourceRecords]) -> SourceRecords:
     if not groups:
         return SourceRecords(defaultdict(lambda: np.zeros(0)), np.zeros(0, np.int64))
     first = groups[0].values
-    values = {name: namespace(first[name]).concatenate([group.values[name] for group in groups]) for name in first}
+    values = {name: concatenate_numbers([group.values[name] for group in groups]) for name in first}
     return SourceRecords(values, np.concatenate([group.sizes for group in groups]))
 
 

@@ -390,6 +390,10 @@ class ResultKind:
         """Those of them that the job takes, too."""
         return self.options + tuple(each.name for each in fields(self.options_class) if each.metadata.get("job", True))
 
+    def is_one_per_source(self, options: Any) -> bool:
+        """Whether a frame has one row per source, in the order of the sources."""
+        return self.rows is _per_source and self.order == ("source",) and options.rows_per_source == 1
+
     @property
     def needs_pairs(self) -> bool:
         """Whether it answers a table of pairs, by ``bfs_pairs``, ``sssp_pairs`` or ``--pairs``."""

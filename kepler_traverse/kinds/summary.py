@@ -36,7 +36,7 @@ def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     """Return columns ``reached, eccentricity, sum, mean, closeness, harmonic``, on the host."""
     reached, total = values["reached"], values["total"]
     others = reached - 1
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # what float64 does not hold is infinite
         mean = np.where(others > 0, total / others, 0.0)
         fraction = others / max(asked.graph.n_vertices - 1, 1)
         closeness = np.where(total > 0, others / total * fraction, 0.0)

@@ -13,12 +13,13 @@ from .records import Asked, SourceRecords, Values
 
 
 def make_records(asked: Asked, group: Traversals) -> SourceRecords:
-    """Return ``target, distance, missing`` of each source, with the targets in the requested order."""
-    order: Any = asked.targets
+    """Return ``target, distance, missing`` of each source and distinct target, which are in the requested order."""
+    assert asked.targets is not None
+    order = asked.targets[np.sort(np.unique(asked.targets, return_index=True)[1])]
     distance = group.distance
     xp = namespace(distance if is_rows(distance) else asked.graph.offsets)
     if is_rows(distance):
-        distance = distance[:, xp.asarray(places_of_targets(asked))].ravel()
+        distance = distance[:, xp.asarray(places_of_targets(asked, order))].ravel()
     else:
         distance = distance.at_each(np.repeat(np.arange(len(group)), order.size), np.tile(order, len(group)))
     values, missing = asked.returned(distance)
@@ -26,9 +27,8 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     return SourceRecords({"target": target, "distance": values, "missing": missing}, np.full(len(group), order.size))
 
 
-def places_of_targets(asked: Asked) -> np.ndarray:
-    """Return the columns of distances that hold those of the targets, in the requested order."""
-    order: Any = asked.targets
+def places_of_targets(asked: Asked, order: np.ndarray) -> np.ndarray:
+    """Return the columns of distances that hold those of some targets."""
     known: Any = asked.query.targets
     # Without a certificate a plan may output only the distances of the targets, ascending.
     return order if asked.query.output == "all" else np.searchsorted(known, order)

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import arguments
-from ..errors import InputError
-from ..formats.geoparquet import GEOMETRY, Coordinates, make_lines, make_shapes, on_map
+from ..errors import InputError, listed
+from ..formats.geoparquet import GEOMETRY, Coordinates, find_rows, make_lines, make_shapes, on_map
 from ..graph import Graph
 
 _FIRST = ("band", "closeness", "source", "distance")  # what is drawn of a frame, unless the caller names a column
@@ -39,7 +39,8 @@ def plot(
         ``result="summary"``; or with a row per edge, such as that of ``result="flows"``: edges are drawn as wide as their
         values.
     vertices : table
-        With the columns ``vertex``, and those of the coordinates. It may have more vertices than the frame.
+        With the columns ``vertex``, and those of the coordinates; or with an index of ids in place of ``vertex``. It may
+        have more vertices than the frame.
     graph : Graph, optional
         Its edges are drawn, in the colour of the vertex at the end that has the larger value; of groups, edges inside one.
         Otherwise the vertices are drawn as points.
@@ -195,8 +196,20 @@ def _table(frame: Any, vertices: Any, x: str, y: str) -> tuple[Any, Coordinates]
     table, places = on_map(frame, vertices, x, y)
     places.of(table["vertex"])  # also where streets are drawn, an unknown vertex is an error
     if "position" not in table.column_names and len(pc.unique(table["vertex"])) < table.num_rows:
-        raise InputError("frame has a vertex twice, as of several sources; draw one of them: frame[frame['source'] == ...]")
+        name = _apart(table)
+        advice = f"draw those of one {name}: frame[frame[{name!r}] == ...]" if name else "give each vertex once"
+        raise InputError(f"frame has a vertex twice; {advice}")
     return table, places
+
+
+def _apart(table: Any) -> str:
+    """Return the name of the column by which the rows of one vertex differ: of the k nearest, of cutoffs or of sources."""
+    for name in ("rank", "cutoff", "source", "target"):
+        if name in table.column_names:
+            pairs = table.select(["vertex", name]).group_by(["vertex", name]).aggregate([])
+            if pairs.num_rows == table.num_rows:
+                return name
+    return ""
 
 
 def _is_of_edges(frame: Any) -> bool:
@@ -210,7 +223,7 @@ def _column(table: Any, column: str | None) -> str:
     if column is not None:
         arguments.text("column", column, "the name of a column of frame")
         if column not in table.column_names:
-            raise InputError(f"frame has no column {column!r}; it has {', '.join(map(repr, table.column_names))}")
+            raise InputError(f"frame has no column {column!r}; it has {listed(table.column_names)}")
         return column
     if not names:
         raise InputError("frame has no column but 'vertex': no colours can be chosen")
@@ -246,8 +259,7 @@ def _draw_values(ax: Any, table: Any, places: Coordinates, streets: _Streets | N
     if streets is None:
         ax.scatter(*places.of(table["vertex"]), c=colours.rgba, s=8, zorder=2)
     else:
-        vertex = table["vertex"].combine_chunks()
-        ends = [pc.index_in(end.cast(vertex.type), value_set=vertex) for end in (streets.src, streets.dst)]
+        ends = [find_rows(end, table["vertex"], "the graph") for end in (streets.src, streets.dst)]
         both = pc.and_(ends[0].is_valid(), ends[1].is_valid()).to_numpy(zero_copy_only=False)
         one, other = (end.filter(pa.array(both)).to_numpy() for end in ends)
         farther = np.where(colours.values[one] >= colours.values[other], one, other)

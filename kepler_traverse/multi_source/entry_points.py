@@ -11,15 +11,17 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from .. import arguments
-from .._arrays import namespace
+from .._arrays import namespace, to_host
 from ..errors import NegativeCycleError
 from ..graph import Graph
 from ..kinds import pairs, rules
 from ..kinds.records import Asked
 from ..kinds.result_kinds import RESULT_KINDS, ResultKind
+from ..labels import Partner, get_index, has_labels, in_order
 from ..plugins import find_kind, with_plugins
 from ..protocols import Ids, Knobs
 from ..runtime.interrupts import forget_interrupted
+from ..runtime.memory import out_of_memory
 from ..runtime.progress import Report, make_meter
 from ..search import frames
 from ..search.algorithms import Algorithm
@@ -118,8 +120,11 @@ class Registry:
             of_each = "auto" if strategy == "from_targets" else strategy
             options: dict[str, Any] = {"result": "distances", "strategy": of_each, "limit": query.limit, "memory": memory}
             many = (*many, from_targets(graph, name, partial(self.plan_multi_source, **options), query.nearest))
-            # Sums that are rounded may differ by the side that they begin at, so that these always begin at the targets.
-            strategy = strategy if has_exact_sums(graph, self.algorithm.counts_hops, query.limit) else "from_targets"
+            # Sums that are rounded may differ by the side that they begin at, so that these always begin at one: at the
+            # targets, unless weights are negative.
+            is_exact = has_exact_sums(graph, self.algorithm.counts_hops, query.limit)
+            if not is_exact and not graph.has_negative_weights:
+                strategy = "from_targets"
         return MultiSourcePlan(graph, name, many, single, strategy, query, n_sources, memory, shape, self.searches)
 
     def plan_together(
@@ -148,7 +153,8 @@ class Registry:
         find_kind(question.result)
         question = question.by_its_kind()
         result, direction, stream, k = question.result, question.direction, question.stream, question.of_kind.get("k")
-        graph, numbers, targets = outputs.check_arguments(graph, sources, question, self.algorithm)
+        index = get_index(sources)
+        graph, numbers, targets, question = outputs.check_arguments(graph, sources, question, self.algorithm)
         kind = RESULT_KINDS[result]
         ends = None if targets is None else graph.to_numbers(targets, "target")
         options = check_options(kind, graph, name, question.of_kind, sources=numbers, targets=ends)
@@ -192,12 +198,17 @@ class Registry:
                 groups = ResultStream(form, numbers, meter, lambda error: outputs.cycle_in_direction(error, direction))
                 is_handed_on = True
                 return frames.arrow_reader(form.make_empty().schema, groups) if stream == outputs.ARROW else groups
-            return outputs.compute_result(searches, numbers, result, ends, meter, options)
+            frame = outputs.compute_result(searches, numbers, result, ends, meter, options)
+            if has_labels(index) and kind.is_one_per_source(options):
+                frame.index = index
+            return frame
         except NegativeCycleError as error:
             raise outputs.cycle_in_direction(error, direction) from None
         except KeyboardInterrupt as interrupt:
             forget_interrupted(interrupt, graph.device)
             raise
+        except MemoryError as error:
+            raise out_of_memory(error) from None
         finally:
             if not is_handed_on:
                 meter.close()
@@ -205,8 +216,8 @@ class Registry:
     def search_pairs(
         self,
         graph: Graph,
-        origins: Ids,
-        destinations: Ids,
+        origins: Any,
+        destinations: Ids | None,
         *,
         strategy: str,
         limit: float | None,
@@ -222,8 +233,10 @@ class Registry:
         outputs.refuse_unknown(of_kind)
         given = {name: None if value is None else name for name, value in of_kind.items()}
         rules.check(kind, self.algorithm.name, {"pairs": "pairs", **given})
-        numbers = pairs.numbers_of_pairs(graph, origins, destinations)
-        table = pairs.pair_table(*numbers)
+        ends = pairs.ends_of_pairs(origins) if destinations is None else pairs.ends_of_columns(origins, destinations)
+        table = pairs.pair_table(*pairs.numbers_of_pairs(graph, ends.origins, ends.destinations))
+        if of_kind.get("volumes") is not None:
+            of_kind["volumes"] = in_order("volumes", of_kind["volumes"], Partner("the pairs", ends.index))
         # A plan for one source has its targets from the beginning, so that every strategy for one source can stop at them.
         # Few are looked up in a hierarchy, if there is one.
         is_few = graph.derived.known_hierarchy(self.algorithm.metric) is not None and table.rows.size <= FEW_PATHS
@@ -247,5 +260,8 @@ class Registry:
                 kind=kind, graph=graph, algorithm=self.algorithm.name, query=plan.query, options=options, pairs=table
             )
             groups = plan.iter_groups(table.sources, table.lists)
-            return outputs.loads_frame(kind.make_loads(asked), groups, frames.frames_on(graph.device))
-        return pairs.frame_of_pairs("pairs", plan, table, "pair")
+            loads = outputs.loads_frame(kind.make_loads(asked), groups, frames.frames_on(graph.device))
+            if ends.index is not None and "pair" in loads.columns:
+                loads.index = ends.index.take(to_host(loads["pair"].values))
+            return loads
+        return pairs.frame_of_pairs("pairs", plan, table, "pair", index=ends.index)

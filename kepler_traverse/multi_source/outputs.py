@@ -9,23 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from .. import arguments
-from .._arrays import MAX_INTEGER, is_rows, namespace, positions_in_groups
+from .._arrays import MAX_INTEGER, as_distances, is_rows, namespace, positions_in_groups
 from ..errors import InputError, NegativeCycleError, option_text, several
-from ..graph import Graph, has_vertex
+from ..graph import Graph, find_vertices, has_vertex
 from ..kinds import rules
 from ..kinds.loads import Loads
 from ..kinds.records import Asked, columns_of_records, joined, records_of_group
 from ..kinds.result_kinds import PLAIN, RESULT_KINDS, KindOptions, ResultKind
+from ..labels import Partner, get_index, in_order
 from ..protocols import Ids
 from ..runtime import LOG
 from ..runtime.progress import Meter
 from ..search.algorithms import ALGORITHMS, Algorithm
+from ..search.exact import admits_all
 from ..search.frames import (
     UNREACHED_CHOICES,
     Column,
@@ -87,11 +90,13 @@ class Question:
         return replace(self, result=result, of_kind={**self.of_kind, "k": k})
 
 
-def check_arguments(graph: Graph, sources: Any, question: Question, algorithm: Algorithm) -> tuple[Graph, np.ndarray, Any]:
+def check_arguments(
+    graph: Graph, sources: Any, question: Question, algorithm: Algorithm
+) -> tuple[Graph, np.ndarray, Any, Question]:
     """Check the arguments of ``bfs_many`` and ``sssp_many``.
 
-    Return the graph to search; the vertex numbers of the sources, int64 of shape (k,), in the given order; and the list of
-    the targets, or None.
+    Return the graph to search; the vertex numbers of the sources, int64 of shape (k,), in the given order; the list of
+    the targets, or None; and the question with its values in the order of the sources and targets.
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     result, direction, stream, options = question.result, question.direction, question.stream, question.of_kind
@@ -103,12 +108,9 @@ def check_arguments(graph: Graph, sources: Any, question: Question, algorithm: A
     if not arguments.is_flag(stream) and not (isinstance(stream, str) and stream == ARROW):
         raise InputError(f"stream must be True, False or {ARROW!r}, not {arguments.describe(stream)}")
     refuse_unknown(options)
-    for each in fields(kind.options_class):
-        table = each.metadata.get("table", "")
-        if options.get(each.name) is not None and isinstance(
-            {"sources": sources, "targets": question.targets}.get(table), (set, frozenset)
-        ):
-            raise InputError(f"{table} must be a list, in the order of {each.name}; a set has no order")
+    for table, vertices in (("sources", sources), ("targets", question.targets)):
+        for name in options_per(question, table) if isinstance(vertices, (set, frozenset)) else ():
+            raise InputError(f"{table} must be a list, in the order of {name}; a set has no order")
     given = {name: None if value is None else name for name, value in {**options, "targets": question.targets}.items()}
     given["limit"] = None if question.limit is None else algorithm.limit_name
     given["direction"] = "direction='in'" if arguments.choice("direction", direction, DIRECTIONS) == "in" else None
@@ -118,9 +120,32 @@ def check_arguments(graph: Graph, sources: Any, question: Question, algorithm: A
         raise InputError(
             f"result={kind.name!r} is an array, which has no record batches; take stream=True, or result='distances'"
         )
-    sources = given_sources(sources)
+    indexes = {"sources": get_index(sources), "targets": get_index(question.targets)}
+    numbers = source_numbers(graph, given_sources(sources))
     targets = None if question.targets is None else arguments.ids("targets", question.targets)
-    return graph_in_direction(graph, direction), source_numbers(graph, sources), targets
+    partners = {"sources": Partner("sources", indexes["sources"], numbers, partial(find_vertices, graph))}
+    if targets is not None and options_per(question, "targets"):
+        ends = graph.to_numbers(targets, "target")
+        partners["targets"] = Partner("targets", indexes["targets"], ends, partial(find_vertices, graph))
+    return graph_in_direction(graph, direction), numbers, targets, with_values_in_order(partners, question, algorithm)
+
+
+def options_per(question: Question, table: str) -> list[str]:
+    """Return the options of a question that have a value per source or target, as ``table`` says."""
+    options = fields(RESULT_KINDS[question.result].options_class)
+    return [
+        each.name for each in options if each.metadata.get("table") == table and question.of_kind.get(each.name) is not None
+    ]
+
+
+def with_values_in_order(partners: Mapping[str, Partner], question: Question, algorithm: Algorithm) -> Question:
+    """Return a question whose values per source and per target are in the order of these."""
+    of_kind = dict(question.of_kind)
+    for table, partner in partners.items():
+        for name in options_per(question, table):
+            of_kind[name] = in_order(name, of_kind[name], partner)
+    limit = in_order(algorithm.limit_name, question.limit, partners["sources"])
+    return replace(question, of_kind=of_kind, limit=limit)
 
 
 def refuse_unknown(options: Iterable[str]) -> None:
@@ -183,9 +208,12 @@ def limits_per_source(
     rules.check(kind, algorithm.name, {"limits": name})
     if isinstance(sources, (set, frozenset)):
         raise InputError(f"sources must be a list, in the order of {name}; a set has no order")
-    whole = algorithm.counts_hops or all(isinstance(each, int) and each <= MAX_INTEGER for each in limits)
-    limits = [min(each, algorithm.largest_limit(each)) for each in limits] if algorithm.counts_hops else limits
-    values = np.array(limits, np.int64 if whole else np.float64)
+    if algorithm.counts_hops:
+        values = np.array([algorithm.largest_limit(each) for each in limits], np.int64)
+    else:
+        values = as_distances(limits, np.dtype(np.int64) if graph.returns_integers else np.dtype(np.float64))
+        if graph.returns_integers:
+            values[[admits_all(graph, each) for each in limits]] = MAX_INTEGER
 
     def twice(row: int, _: int) -> InputError:
         vertex = graph.ids_at(namespace(graph.offsets).asarray(numbers[row : row + 1])).tolist()[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,14 +23,15 @@ from ..graph import Graph
 from ..hierarchy.estimate import Estimate, build_seconds
 from ..hierarchy.lookup import looks_up
 from ..runtime import LOG
-from ..runtime.concurrency import SerializedSearch
+from ..runtime.concurrency import SerializedSearch, SharedItems
 from ..runtime.display import in_units
 from ..runtime.memory import available_memory
 from ..search import short_search
+from ..search.algorithms import ALGORITHMS
 from ..search.exact import Sums, WideningSearch
 from ..search.plan import Plan, strategy_that_ran, traversal_fields
 from ..search.query import Query, SourcesWithTargets, TargetLists
-from ..search.results import Traversal, Traversals
+from ..search.results import Traversal, Traversals, join_traversals
 from ..search.strategy import (
     MultiSourceOutcome,
     MultiSourceSearch,
@@ -38,6 +39,7 @@ from ..search.strategy import (
     Shape,
     Strategy,
     pick,
+    strategy_for_kind,
     strategy_for_sums,
 )
 from .explanation import explain_plan
@@ -155,11 +157,11 @@ class MultiSourcePlan:
         reasons = {each.name: each.unsupported_reason(graph) for each in here}
         self.left_out = {each: reason for each, reason in reasons.items() if reason is not None}
         self._candidates: dict[str, tuple[MultiSourceStrategy, int, int]] = {}  # with group sizes and bytes
+        self._groups_in_wider: dict[str, dict[np.dtype, int]] = {}  # group sizes by the wider types that sums may need
         errors = []
         for each in usable:
             try:
-                size, nbytes = _largest_group(each, self._make_shape(each), query, self.n_sources, memory)
-                self._candidates[each.name] = each, size, nbytes
+                self._add_candidate(each, query, memory)
             except CapacityError as error:
                 errors.append(error)
                 self.left_out[each.name] = str(error).partition(";")[0]
@@ -283,17 +285,39 @@ class MultiSourcePlan:
         """Return the shape with the reach of a strategy's searches, which may not end at the nearest targets."""
         return self.shape if strategy.ends_at_nearest else self._whole
 
+    def _add_candidate(self, strategy: MultiSourceStrategy, query: Query, memory: int | None) -> None:
+        """Add a strategy with its largest group, in the planned type of sums and in each that they may need later.
+
+        So a plan keeps to its memory if a type widens. Raises CapacityError: a type of float has too little memory.
+        """
+        shape, name = self._make_shape(strategy), strategy.name
+        group, nbytes = _largest_group(strategy, shape, query, self.n_sources, memory)
+        self._groups_in_wider[name] = {}
+        for kind in self.sums.wider_types if self.algorithm == "sssp" else ():
+            own = strategy_for_kind(strategy, self._strategies, kind)
+            # The weights are there once more, in the wider type, and so are those of the reverse.
+            weights = kind.itemsize * self.graph.n_edges * (1 + self.graph.directed)
+            try:
+                size, needed = _largest_group(own, shape._replace(weight=kind.itemsize), query, group, memory, weights)
+                nbytes = max(nbytes, needed)
+            except CapacityError:
+                if kind.kind == "f":
+                    raise
+                size = 1  # sums in int64 are computed in host memory, and hardly ever needed
+            self._groups_in_wider[name][kind] = size
+        self._candidates[name] = strategy, group, nbytes
+
     def _use_candidate(self, name: str) -> None:
         """Allocate and compile a candidate. Results of the previous one become invalid.
 
         A search is a chain of calls: ``SerializedSearch`` admits one thread at a time, ``WideningSearch`` repeats the search
-        in a wider type where sums could round, and ``_prepared`` makes smaller groups if that type needs them, and calls the
-        strategy with targets per source if it takes them. ``iter_groups`` cuts the results at ``Query.limits``.
+        in a wider type where sums could round, and ``_prepared`` searches from fewer sources if that type needs it, and
+        calls the strategy with targets per source if it takes them. ``iter_groups`` cuts the results at ``Query.limits``.
         """
         self._search: Any = None  # frees the previous candidate's memory before this one allocates
-        self.strategy, self.group, self.nbytes = strategy, group, nbytes = self._candidates[name]
+        self.strategy, self.group, self.nbytes = strategy, group, _ = self._candidates[name]
         self.query = query = replace(self._asked, knobs=strategy.knobs_from(self._asked.knobs))
-        prepare = partial(self._prepared, strategy, group, nbytes, query)
+        prepare = partial(self._prepared, strategy, group, query)
         self._search = SerializedSearch(lambda: WideningSearch(Sums(self.graph, self.algorithm, query.limit), prepare))
 
     def run(self, source_vertices: Any, lists: TargetLists | None = None) -> Traversals:
@@ -317,22 +341,35 @@ class MultiSourcePlan:
             A distance is too large for the graph's float type.
         """
         numbers = arguments.vertex_numbers(source_vertices, self.graph.n_vertices).astype(np.int64, copy=False)
+        _check_lists(lists)
         with self._lock:
             self._allocate()
             search, strategy, group = self._search, self.strategy, self.group
         if numbers.size > group:
             raise InputError(f"{numbers.size} sources at once, and this plan takes {group}; use iter_groups()")
-        return self._run(search, strategy, numbers, lists)
+        result = self._run(search, strategy, numbers, lists)
+        parts = [result]
+        done = len(result)
+        while done < numbers.size:  # a type that is wider than planned may have smaller groups
+            parts[-1] = parts[-1].copy()
+            left = None if lists is None else lists.part(done, numbers.size)
+            result = self._run(search, strategy, numbers[done:], left)
+            if ALGORITHMS[self.algorithm].is_weighted and result.distance.dtype != parts[-1].distance.dtype:
+                return self.run(numbers, lists)  # all in the type that is wider still
+            parts.append(result)
+            done += len(result)
+        return join_traversals(parts)
 
     def iter_groups(self, source_vertices: Any, lists: TargetLists | None = None) -> Iterator[Traversals]:
         """Traverse from any number of vertices, identified by their numbers 0..n-1, in groups.
 
-        Each result is valid until the next one is requested.
+        Each result is valid until the next one is requested. Any threads may read the iterator; see ``adopt``.
 
         If groups take longer than estimated, another strategy may process the remaining sources. Results are the same.
         """
         numbers = arguments.vertex_numbers(source_vertices, self.graph.n_vertices).astype(np.int64, copy=False)
-        return self._groups(numbers, lists)
+        _check_lists(lists)
+        return SharedItems("the iterator of groups", self._groups(numbers, lists))
 
     def adopt(self) -> None:
         """Make the calling thread the owner, whose results are not copied; see ``Plan.adopt``."""
@@ -358,14 +395,21 @@ class MultiSourcePlan:
             end = min(begin + size, numbers.size)
             group = self._run(search, strategy, numbers[begin:end], None if lists is None else lists.part(begin, end))
             limits = self._asked.limits
+            begin += len(group)
             yield group if limits is None else group.within(limits.of(group.sources))
-            begin = end
+            del group  # before the next one is made
 
     def _run(self, search: Any, strategy: MultiSourceStrategy, numbers: np.ndarray, lists: TargetLists | None) -> Traversals:
-        """Traverse from a group. Record its time if the owner thread runs it and there was a choice of strategies."""
+        """Traverse from a group, or from the first of its sources if all are too many for the type of sums that they need.
+
+        Record its time if the owner thread runs it and there was a choice of strategies.
+        """
         with self._lock:  # the lock of the search would not do: another thread may still run the previous strategy
             began, started = self._clock(), time.perf_counter()
             outcome = search(numbers if lists is None else SourcesWithTargets(numbers, lists))
+            done = len(outcome.limits)
+            numbers = numbers[:done]
+            lists = None if lists is None else lists.part(0, done)
             if lists is not None and self.query.output == "targets" and outcome.distance.ndim > 1:
                 outcome = outcome._replace(distance=lists.take(outcome.distance))
             if len(self._candidates) > 1 and threading.current_thread() is self._owner:
@@ -401,27 +445,25 @@ class MultiSourcePlan:
                     size = self.group
             return self._search, self.strategy, size
 
-    def _prepared(
-        self, strategy: MultiSourceStrategy, planned: int, nbytes: int, query: Query, sums: Sums
-    ) -> MultiSourceSearch:
-        """Allocate a search for one type of sums. A type wider than planned may need smaller groups."""
-        strategy, group = strategy_for_sums(strategy, self._strategies, sums, self.algorithm), planned
+    def _prepared(self, strategy: MultiSourceStrategy, planned: int, query: Query, sums: Sums) -> MultiSourceSearch:
+        """Allocate a search for one type of sums. In a wider type than planned it may take the first sources only."""
+        group = planned
         if self.algorithm == "sssp" and sums.dtype != self.sums.dtype:
-            memory = None if self._memory is None else max(self._memory, nbytes)
-            group = min(group, _largest_group(strategy, outline(sums.graph), query, group, memory)[0])
-        search: Any = strategy.plan(sums.graph, _searchable(strategy, query), group)
+            group = self._groups_in_wider[strategy.name][sums.dtype]
+        strategy = strategy_for_sums(strategy, self._strategies, sums, self.algorithm)
+        asked = query
+        if strategy.sums == "float":
+            asked = sums.round_limits(query)
+        search: Any = strategy.plan(sums.graph, _searchable(strategy, asked), group)
         if query.has_target_lists:
             search = _with_target_lists(search, strategy, query)
         if group == planned:
             return search
 
-        def in_smaller_groups(argument: Any) -> MultiSourceOutcome:
-            if not isinstance(argument, SourcesWithTargets):
-                return _concatenate_outcomes(search(argument[i : i + group]) for i in range(0, argument.size, group))
-            firsts = range(0, argument.sources.size, group)
-            return _concatenate_outcomes(search(argument.part(i, i + group)) for i in firsts)
+        def of_the_first(argument: Any) -> MultiSourceOutcome:
+            return search(argument.part(0, group) if isinstance(argument, SourcesWithTargets) else argument[:group])
 
-        return in_smaller_groups
+        return of_the_first
 
 
 def _searchable(strategy: MultiSourceStrategy, query: Query) -> Query:
@@ -483,21 +525,6 @@ def _defaults(graph: Graph, strategies: Sequence[MultiSourceStrategy]) -> list[M
     return [each for each in strategies if each.default and each.device == graph.device]
 
 
-def _concatenate_outcomes(of_groups: Iterable[MultiSourceOutcome]) -> MultiSourceOutcome:
-    """Concatenate the outcomes of several groups into new arrays."""
-    outcomes: list[MultiSourceOutcome] = []
-    for outcome in of_groups:  # its arrays are valid only until the next outcome
-        arrays = {name: value.copy() for name, value in outcome._asdict().items() if hasattr(value, "dtype")}
-        outcomes.append(outcome._replace(**arrays))
-    joined: dict[str, Any] = {}
-    for name in ("distance", "predecessor"):
-        parts = [getattr(each, name) for each in outcomes]
-        joined[name] = None if parts[0] is None else namespace(parts[0]).concatenate(parts)
-    for name in ("limits", "rounds"):
-        joined[name] = [value for each in outcomes for value in getattr(each, name)]
-    return MultiSourceOutcome(**joined)
-
-
 def _estimate_seconds(
     device: str, algorithm: str, strategy: MultiSourceStrategy, shape: Shape, group: int, n_sources: int
 ) -> float:
@@ -509,9 +536,9 @@ def _estimate_seconds(
 
 
 def _largest_group(
-    strategy: MultiSourceStrategy, shape: Shape, query: Query, n_sources: int, memory: int | None
+    strategy: MultiSourceStrategy, shape: Shape, query: Query, n_sources: int, memory: int | None, beside: int = 0
 ) -> tuple[int, int]:
-    """Return the size of the largest group that fits, and its bytes.
+    """Return the size of the largest group that fits, and its bytes, with those that are ``beside`` its own.
 
     Raises CapacityError: not even the smallest group fits. The message states the bytes needed and the bytes free.
     """
@@ -521,7 +548,7 @@ def _largest_group(
     if "hierarchy" in strategy.needs and strategy.finds_paths and looks_up(query, shape.n_vertices):
         sizes = {max(sizes | {min(n_sources, int(_LOOKUPS / max(query.targets_per_source, 1)))})}
     for group in sorted(sizes, reverse=True):
-        needed = strategy.memory(shape, _searchable(strategy, query), group)
+        needed = strategy.memory(shape, _searchable(strategy, query), group) + beside
         if needed <= most:
             return group, needed
     raise CapacityError(
@@ -588,6 +615,8 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
 
 
 def _stack_traversals(traversals: list[Traversal], graph: Graph, algorithm: str, query: Query) -> MultiSourceOutcome:
+    if not traversals:
+        return _no_traversal(graph, algorithm, query)
     xp = namespace(graph.offsets)
     limits, rounds = [t.limit for t in traversals], [t.rounds for t in traversals]
     if query.output == "counts":
@@ -600,3 +629,21 @@ def _stack_traversals(traversals: list[Traversal], graph: Graph, algorithm: str,
         distance = distance.astype(hops_dtype(int(distance.max()) if distance.size else 0), copy=False)
     predecessor = xp.stack([t.predecessor for t in traversals]) if query.predecessors and query.output == "all" else None
     return MultiSourceOutcome(distance, predecessor, limits, rounds)
+
+
+def _check_lists(lists: Any) -> None:
+    if lists is not None:
+        arguments.instance("lists", lists, TargetLists, "bfs_pairs and sssp_pairs take pairs as they are")
+
+
+def _no_traversal(graph: Graph, algorithm: str, query: Query) -> MultiSourceOutcome:
+    """Return the outcome of no source."""
+    if query.output == "counts":
+        return MultiSourceOutcome(None, None, [], [], np.zeros((0, 1), np.int64))
+    n_columns = graph.n_vertices
+    if query.output == "targets" and query.targets is not None:
+        n_columns = query.targets.size
+    dtype = ALGORITHMS[algorithm].narrowest_dtype(graph)
+    distance = namespace(graph.offsets).zeros((0, n_columns), dtype)
+    predecessor = distance.astype(graph.targets.dtype) if query.predecessors and query.output == "all" else None
+    return MultiSourceOutcome(distance, predecessor, [], [])

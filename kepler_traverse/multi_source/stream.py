@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..errors import NegativeCycleError
+from ..runtime.concurrency import SharedIterator
 from ..runtime.interrupts import forget_interrupted
 from ..runtime.progress import Meter
 from .outputs import ResultForm
 
 
-class ResultStream(Iterator[Any]):
+class ResultStream(SharedIterator):
     """An iterator of results, each of a group of sources; ``bfs_many`` and ``sssp_many`` return it with ``stream=True``.
 
     The groups are consecutive: joined, they are the result without ``stream``, in the order of the given sources. Memory
-    holds the plan of one group, and the results that the caller keeps. Any thread may take the next result, one at a time.
+    holds the plan of one group, and the results that the caller keeps. Any number of threads may read a stream. Each result
+    goes to one of them, and the others wait meanwhile.
 
-    ``close`` releases the plan's memory. The end of the stream, an error and the end of a ``with`` block do the same.
+    ``close`` releases the plan's memory. The end of the stream, an error and the end of a ``with`` block do the same. After
+    an error, Ctrl-C included, every further ``next`` raises InputError, so that no reader takes this for the end.
 
     Attributes
     ----------
@@ -35,6 +38,7 @@ class ResultStream(Iterator[Any]):
         meter: Meter,
         cycle_error: Callable[[NegativeCycleError], NegativeCycleError],
     ) -> None:
+        super().__init__("the stream")
         self.n_sources, self.n_done = int(numbers.size), 0
         self._device = form.plan.graph.device
         self._meter, self._cycle_error = meter, cycle_error
@@ -46,19 +50,18 @@ class ResultStream(Iterator[Any]):
 
         Raises
         ------
+        InputError
+            If an earlier call has raised an error.
         NegativeCycleError, PrecisionError
             As ``sssp_many``.
         """
+        return super().__next__()
+
+    def _make_next(self) -> Any:
         if self._form is None:
             raise StopIteration
         try:
-            with self._meter.running():
-                self._form.plan.adopt()  # readers of record batches may use a thread of their own
-                group = next(self._groups)
-                result = self._form.make_group(group)
-                self._meter.advance(len(group))
-            self.n_done += len(group)
-            return result
+            result = self._search(self._form)
         except NegativeCycleError as error:
             self.close()
             raise self._cycle_error(error) from None
@@ -67,14 +70,31 @@ class ResultStream(Iterator[Any]):
             if isinstance(error, KeyboardInterrupt):
                 forget_interrupted(error, self._device)
             raise
+        if result is None:
+            self.close()
+            raise StopIteration
+        return result
+
+    def _search(self, form: ResultForm) -> Any:
+        """Return the result of the next group, or None at the end."""
+        with self._meter.running():
+            form.plan.adopt()  # readers of record batches may use a thread of their own
+            group = next(self._groups, None)
+            if group is None:
+                return None
+            result = form.make_group(group)
+            self._meter.advance(len(group))
+        self.n_done += len(group)
+        return result
 
     def close(self) -> None:
         """End the stream and release its memory; a closed stream has no further results."""
-        form, self._form = self._form, None
-        if form is not None:
-            self._groups = None
-            form.plan.release()
-            self._meter.close()
+        with self._reading:  # not while another thread makes a result
+            form, self._form = self._form, None
+            if form is not None:
+                self._groups = None
+                form.plan.release()
+                self._meter.close()
 
     def __enter__(self) -> ResultStream:
         return self

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._arrays import Array, make_offsets, namespace, positions_in_groups, to_host
 from ..certificate import certify, certify_group
-from ..errors import InputError, NegativeCycleError
+from ..errors import InputError
 from ..graph import Graph
 from ..kinds.k_nearest import (
     SourceGroups,
@@ -35,7 +35,7 @@ from ..search.query import Nearest, Query
 from ..search.results import Traversals
 from ..search.sparse import SparseDistances
 from ..search.strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, Strategy, pick
-from .outputs import cycle_in_direction, graph_in_direction
+from .outputs import graph_in_direction
 from .planning import MultiSourcePlan
 
 _ARRAYS_OF_MERGE = 8  # of 8 bytes per vertex, while one source is merged
@@ -235,10 +235,7 @@ class SearchFromTargets:
         back, options, labels = graph_in_direction(self._graph, "in"), RunOptions(certified=self._is_certified), []
         for own in self._nearest.members:
             search = KNearestSearch(back, self._algorithm, limit, k, own.size, partial(self._plan_for, back))
-            try:
-                vertex, _, target, distance = search.make_rows(own, options)[0]
-            except NegativeCycleError as error:
-                raise cycle_in_direction(error, "in") from None
+            vertex, _, target, distance = search.make_rows(own, options)[0]
             labels.append([to_host(each) for each in (vertex, target, distance)])
         vertex, target, distance = (np.concatenate(each) for each in zip(*labels, strict=True))
         _, first = np.unique(vertex * n + target, return_index=True)
@@ -260,8 +257,12 @@ class SearchFromTargets:
 def from_targets(
     graph: Graph, algorithm: str, plan_for: Callable[..., MultiSourcePlan], nearest: Nearest
 ) -> MultiSourceStrategy:
-    """Return the strategy of ``SearchFromTargets``, whose parameters these are."""
+    """Return the strategy of ``SearchFromTargets``, whose parameters these are.
+
+    It takes no negative weights: from the targets it would meet negative cycles that no source reaches, and miss others.
+    """
     k, n = nearest.k, graph.n_vertices
+    is_weighted = ALGORITHMS[algorithm].is_weighted
 
     def terms(shape: Shape, n_sources: int, _group: int, _machine: Any) -> dict[str, float]:
         n_labels = sum(n * min(k, own.size * max(shape.reach, 1 / n)) for own in nearest.members)
@@ -273,6 +274,8 @@ def from_targets(
         paper="",
         rationale="searches from the targets over the reversed edges, once for all sources",
         default=True,
+        needs=frozenset({"non_negative"}) if is_weighted else frozenset(),
+        sums="any",
         plan=lambda _graph, query, _group: SearchFromTargets(graph, algorithm, plan_for, nearest, query),
         memory=lambda _shape, _query, _group: 24 * n * (2 * k + _ARRAYS_OF_MERGE) * len(nearest.members),
         group_size=lambda n_sources: n_sources,

@@ -14,6 +14,7 @@ from typing import Any
 
 import networkx as nx
 
+from ..errors import CapacityError, PrecisionError
 from ..networkx_info import get_info
 from . import all_sources, loads, single_source, traversal
 from .graph import KeplerGraph, convert_from_nx, convert_to_nx
@@ -33,7 +34,10 @@ def _with_parameters(name: str, own: Callable[..., Any]) -> Callable[..., Any]:
     def function(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        return own(*bound.args)
+        try:
+            return own(*bound.args)
+        except (PrecisionError, CapacityError) as error:  # NetworkX answers what this library refuses
+            raise NotImplementedError(str(error)) from error
 
     function.__signature__ = signature  # type: ignore[attr-defined]
     return function

@@ -15,6 +15,7 @@ from ..graph import Graph
 from ..graph.build import graph_from_numbers
 from .weights import Weights, read_weights, to_numbers
 
+UNEVEN = "the two directions of an edge of this undirected view differ; take its copy()"
 _NO_FLAGS = np.zeros(0, np.uint8)
 
 
@@ -23,6 +24,16 @@ class Adjacency(NamedTuple):
 
     offsets: np.ndarray
     targets: np.ndarray
+
+
+def is_view(graph: Any) -> bool:
+    """Whether a graph of NetworkX shows another one, which may change below it."""
+    return getattr(graph, "_graph", None) is not None
+
+
+def may_be_uneven(graph: Any) -> bool:
+    """Whether the edges of an undirected graph of NetworkX may differ by direction: those of a view are computed."""
+    return is_view(graph) or type(graph._adj) is not dict
 
 
 class KeplerGraph:
@@ -60,6 +71,8 @@ class KeplerGraph:
                 raise NotImplementedError(outgoing.problem)
             self._weights[name] = (outgoing, incoming)
         self._searched: dict[Hashable, Graph] = {}
+        self._may_be_uneven = not self.directed and may_be_uneven(graph)
+        self._even: dict[Hashable, bool] = {}
 
     def _adjacency(self, adjacency: Mapping[Any, Mapping[Any, Any]]) -> Adjacency:
         n = len(self.nodes)
@@ -142,8 +155,37 @@ class KeplerGraph:
         numbers = vertices.tolist()
         return numbers if self.numbered else list(map(self.nodes.__getitem__, numbers))
 
+    def is_even(self, weight: Hashable | None) -> bool:
+        """Whether an edge of an undirected graph is there, and has the same weight, in both directions.
+
+        A view of a directed graph may say otherwise, and so may a view with a filter of edges. NetworkX then searches each
+        direction as it is.
+        """
+        if not self._may_be_uneven:
+            return True
+        if weight not in self._even:
+            self._even[weight] = self._compare_directions(weight)
+        return self._even[weight]
+
+    def _compare_directions(self, weight: Hashable | None) -> bool:
+        offsets, targets = self.outgoing
+        src = np.repeat(np.arange(len(self)), np.diff(offsets))
+        dst = targets.astype(np.int64)
+        there, back = src * len(self) + dst, dst * len(self) + src
+        by_there, by_back = np.argsort(there), np.argsort(back)
+        if not np.array_equal(there[by_there], back[by_back]):
+            return False
+        weights = self.weights(weight)
+        columns = [weights.values, *([weights.floats] if weights.floats.size else [])]
+        return all(np.array_equal(column[by_there], column[by_back]) for column in columns)
+
     def searched(self, weight: Hashable | None) -> Graph:
-        """The graph that ``bfs_many`` and ``sssp_many`` search, with vertex numbers as ids. It is kept."""
+        """The graph that ``bfs_many`` and ``sssp_many`` search, with vertex numbers as ids. It is kept.
+
+        Raises NotImplementedError: the graph is undirected, and its directions differ (``is_even``).
+        """
+        if not self.is_even(weight):
+            raise NotImplementedError(UNEVEN)
         if weight not in self._searched:
             offsets, targets = self.outgoing
             src = np.repeat(np.arange(len(self), dtype=targets.dtype), np.diff(offsets))
@@ -184,10 +226,13 @@ def convert_to_nx(result: Any, name: str | None = None) -> Any:  # noqa: ARG001
     Raises
     ------
     NotImplementedError
-        The graph had parallel edges, which were merged.
+        The graph had parallel edges, which were merged, or is undirected and differs by direction.
     """
     if not isinstance(result, KeplerGraph):
         return result
+    for weight in (None, *result._weights):
+        if not result.is_even(weight):
+            raise NotImplementedError(UNEVEN)
     if result.multigraph:
         raise NotImplementedError("parallel edges were merged; call NetworkX with its own graph")
     made = nx.DiGraph() if result.directed else nx.Graph()

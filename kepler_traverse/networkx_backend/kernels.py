@@ -8,7 +8,8 @@ Every kernel runs on one thread and releases the GIL.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..cpu.compiled import njit
 
 NONE = -1  # no vertex, no edge
 UNSEEN, QUEUED, SETTLED = 0, 1, 2

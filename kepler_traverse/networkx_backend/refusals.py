@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import math
+import reprlib
 from collections.abc import Callable
 from typing import Any
 
 import networkx as nx
+import numpy as np
 
-from .graph import KeplerGraph
+from .graph import UNEVEN, KeplerGraph, is_view, may_be_uneven
 from .weights import Weights, read_weights
 
 # Converting a lattice and searching it took no longer than NetworkX's search alone from these numbers of nodes and edges on:
@@ -29,6 +31,7 @@ _ALL_SOURCES = _LOADS | frozenset({
     "average_shortest_path_length", "barycenter", "center", "closeness_centrality", "diameter", "eccentricity",
     "global_efficiency", "harmonic_centrality", "periphery", "radius", "wiener_index",
 })  # fmt: skip
+_OF_BOTH_DIRECTIONS = _ALL_SOURCES | {"connected_components", "number_connected_components"}
 # Their integers would be floats if a path has one: which path a search takes decides, and a summary does not name it.
 _NEEDS_ONE_KIND = frozenset({"diameter", "eccentricity", "radius", "wiener_index"})
 _MANY_SOURCES = frozenset({
@@ -73,7 +76,7 @@ def can_run(
     if "method" in given and given["method"] not in methods:
         return f"method {given['method']!r} is not served"
     graph = given["G"]
-    if getattr(graph, "_graph", None) is not None and graph.__networkx_cache__ is not None:
+    if not isinstance(graph, KeplerGraph) and is_view(graph) and graph.__networkx_cache__ is not None:
         # NetworkX empties the cache of a graph that changes, but not those of its views.
         graph.__networkx_cache__ = None
     is_known_for_trees = name in ("center", "barycenter") and given["weight"] is None and not graph.is_directed()
@@ -84,9 +87,21 @@ def can_run(
         problem = _load_problem(graph, name, given)
         if problem:
             return problem
-    if weight is None or given.get("method") == "unweighted":
-        return True
-    return _weight_problem(graph, name, weight) or True
+    if given.get("method") == "unweighted":
+        weight = None
+    problem = "" if weight is None else _weight_problem(graph, name, weight)
+    return problem or _direction_problem(graph, name, weight) or True
+
+
+def _direction_problem(graph: Any, name: str, weight: Any) -> str:
+    """Refuse undirected views whose directions differ where each edge is searched as one edge of both directions."""
+    if name not in _OF_BOTH_DIRECTIONS or graph.is_directed():
+        return ""
+    if not isinstance(graph, KeplerGraph):
+        if not may_be_uneven(graph):
+            return ""
+        graph = KeplerGraph(graph, None if weight is None else {weight: 1})
+    return "" if graph.is_even(weight) else UNEVEN
 
 
 def _limit_problem(argument: str, value: Any) -> str:
@@ -108,6 +123,8 @@ def _load_problem(graph: Any, name: str, given: dict[str, Any]) -> str:
         and not (type(given["cutoff"]) is int and given["cutoff"] > 0)
     ):
         return "cutoff is not a whole number above 0"
+    if name == "newman_betweenness_centrality" and not _compare(graph):
+        return "nodes do not compare, and NetworkX sorts those at equal distances"
     if name in _SUBSETS:
         try:
             sources, _ = list(given["sources"]), set(given["targets"])
@@ -116,6 +133,15 @@ def _load_problem(graph: Any, name: str, given: dict[str, Any]) -> str:
         except TypeError:
             return "sources or targets are not lists of nodes"
     return ""
+
+
+def _compare(graph: Any) -> bool:
+    """Whether nodes can be sorted."""
+    try:
+        sorted(graph)
+    except TypeError:
+        return False
+    return True
 
 
 def _weight_problem(graph: Any, name: str, weight: Any) -> str:
@@ -130,8 +156,10 @@ def _weight_problem(graph: Any, name: str, weight: Any) -> str:
     weights = _checked_weights(graph, weight)
     if weights.problem:
         return weights.problem
-    if name in _LOADS and weights.values.size and not weights.values.min() > 0:
-        return "a weight is 0 or less, and shortest paths are not counted"
+    if name in _LOADS and weights.values.size:
+        problem = _counting_problem(graph, weights)
+        if problem:
+            return problem
     if weights.has_negative and name in _ALL_SOURCES | _MANY_SOURCES:
         return "weights are negative, and NetworkX's result depends on the order of the search"
     if name in _NEEDS_ONE_KIND and weights.kind == "mixed":
@@ -139,6 +167,37 @@ def _weight_problem(graph: Any, name: str, weight: Any) -> str:
     if name == "barycenter" and weights.kind != "int":
         return "NetworkX compares sums of floats, which depend on the order of addition"
     return ""
+
+
+def _counting_problem(graph: Any, weights: Weights) -> str:
+    """Refuse weights with which NetworkX's numbers of shortest paths depend on the order of its search."""
+    least, heaviest = weights.values.min(), weights.values.max()
+    if not least > 0:
+        edge = _describe_edge(graph, int(weights.values.argmin()))
+        return f"{edge} has the weight {least}, and paths are counted where all weights are above 0"
+    if weights.kind != "int" and least < np.spacing(heaviest * len(graph)):
+        edge = _describe_edge(graph, int(weights.values.argmin()))
+        return f"{edge} has the weight {least}, which is too small beside {heaviest} for sums of floats"
+    return ""
+
+
+def _describe_edge(graph: Any, position: int) -> str:
+    source, target = map(reprlib.repr, _edge_at(graph, position))
+    return f"the edge from {source} to {target}"
+
+
+def _edge_at(graph: Any, position: int) -> tuple[Any, Any]:
+    """Return the ends of the edge at a position of an array of weights."""
+    if isinstance(graph, KeplerGraph):
+        offsets, targets = graph.outgoing
+        src = int(np.searchsorted(offsets, position, side="right")) - 1
+        return graph.nodes[src], graph.nodes[int(targets[position])]
+    for u, neighbors in graph._adj.items():
+        listed = list(neighbors)
+        if position < len(listed):
+            return u, listed[position]
+        position -= len(listed)
+    raise IndexError(position)
 
 
 def _checked_weights(graph: Any, weight: Any) -> Weights:

@@ -192,7 +192,7 @@ def find_limit(cutoff: float | None, dtype: np.dtype) -> Any:
     largest = np.iinfo(dtype).max
     if cutoff is None or cutoff >= largest:
         return largest
-    return dtype.type(max(math.floor(cutoff), -largest))
+    return dtype.type(-largest if cutoff < -largest else math.floor(cutoff))
 
 
 def _check(status: int) -> None:

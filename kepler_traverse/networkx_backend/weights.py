@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -49,7 +50,7 @@ def read_weights(adjacency: Mapping[Any, Any], name: Hashable, default: Any, is_
     wrong = kinds - _INTEGERS - _FLOATS
     if wrong:
         value = next(value for value in listed if type(value) in wrong)
-        what = f"the value {value!r} of type {type(value).__name__}"
+        what = f"the value {reprlib.repr(value)} of type {type(value).__name__}"
         return _refused(f"edge attribute {name!r} has {what}; weights must be integers or floats")
     try:
         return _as_arrays(listed, kinds, name, len(adjacency))
@@ -80,12 +81,14 @@ def _as_arrays(listed: list[Any], kinds: set[type], name: Hashable, n_nodes: int
             return _refused(f"edge attribute {name!r} has a weight that is infinite or not a number")
         if kinds & _INTEGERS:
             kind, flags = "mixed", np.array([type(value) in _FLOATS for value in listed], np.uint8)
-    heaviest = max(abs(min(listed)), abs(max(listed))) if listed else 0
-    # A Bellman-Ford search may try walks of n^2 edges before it reports a cycle.
-    if kind == "int" and int(heaviest) * (n_nodes + 1) ** 2 >= _MAX_SUM:
+    heaviest = max(abs(values.min().item()), abs(values.max().item())) if values.size else 0
+    longest = (n_nodes + 1) ** 2  # a Bellman-Ford search may try walks of n^2 edges before it reports a cycle
+    if kind == "int" and heaviest * longest >= _MAX_SUM:
         return _refused(f"sums of the integers of edge attribute {name!r} may exceed int64")
+    if kind != "int" and heaviest * float(longest) >= np.finfo(np.float64).max:
+        return _refused(f"sums of edge attribute {name!r} may exceed float64, where NetworkX has infinite distances")
     integers = (abs(int(value)) for value in listed if type(value) in _INTEGERS)
-    if kind == "mixed" and max(integers, default=0) * (n_nodes + 1) ** 2 >= FLOAT64_EXACT:
+    if kind == "mixed" and max(integers, default=0) * longest >= FLOAT64_EXACT:
         return _refused(f"edge attribute {name!r} mixes floats with integers whose sums float64 may round")
     return Weights(values=values, floats=flags, kind=kind, has_negative=bool((values < 0).any()), problem="")
 

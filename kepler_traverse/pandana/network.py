@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 import warnings
 from decimal import Decimal
 from itertools import pairwise
@@ -15,7 +16,7 @@ from .. import arguments
 from .._arrays import FLOAT64_EXACT, index_dtype, positions_in_groups
 from ..api.path_frames import paths
 from ..cpu.nearest_point import nearest_points
-from ..errors import HierarchyError, InputError, UnknownVertexError
+from ..errors import HierarchyError, InputError, PrecisionError, UnknownVertexError, one_line
 from ..graph import Graph
 from ..graph.build import graph_from_numbers
 from ..sssp import sssp_many, sssp_pairs
@@ -25,6 +26,7 @@ _SHARES = {"min": 0.0, "25pct": 0.25, "median": 0.5, "75pct": 0.75, "max": 1.0}
 _AGGREGATIONS = ("sum", "mean", *_SHARES, "std", "count")
 _DECAYS = ("exp", "linear", "flat")
 _ALIASES = {"ave": "mean", "avg": "mean", "average": "mean", "stddev": "std", "med": "median", "exponential": "exp"}
+_LISTS, _ONE_NODE = ("nodes_a", "nodes_b"), ("node_a", "node_b")  # arguments of nodes
 _MANY_ORIGINS = 300  # searches from which on building a hierarchy of a road network takes less time; see docs/hierarchies.md
 
 
@@ -38,6 +40,8 @@ class _Impedance:
         weights = np.asarray(impedance)
         if weights.dtype.kind not in "iuf":
             raise InputError(f"edge_weights[{name!r}] must be numbers, not {weights.dtype}")
+        if weights.dtype.kind == "f":
+            weights = weights.astype(np.float64)  # each value as it is, and sums of them in float64
         wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
         if wrong.size:
             value = weights[wrong[0]]
@@ -108,12 +112,17 @@ class Network:
 
     def __init__(self, node_x: Any, node_y: Any, edge_from: Any, edge_to: Any, edge_weights: Any, twoway: bool = True):
         self.nodes_df = pd.DataFrame({"x": node_x, "y": node_y})
-        self.edges_df = pd.DataFrame({"from": edge_from, "to": edge_to}).join(edge_weights)
+        try:
+            self.edges_df = pd.DataFrame({"from": edge_from, "to": edge_to}).join(edge_weights)
+        except (ValueError, TypeError, NotImplementedError) as error:  # of pandas, about indexes of several levels
+            raise InputError(
+                f"edge_from, edge_to and edge_weights have no common index ({one_line(error)}); take them from one table"
+            ) from None
         self.impedance_names = list(edge_weights.columns)
         self._twoway = arguments.flag("twoway", twoway)
         twice = self.node_ids[self.node_ids.duplicated()]
         if twice.size:
-            raise InputError(f"node {twice[0]!r} occurs twice in the index of node_x; give each node one row")
+            raise InputError(f"node {_shown(twice[0])} occurs twice in the index of node_x; give each node one row")
         if not len(self.edges_df) == len(edge_from) == len(edge_to) == len(edge_weights):
             raise InputError(
                 f"edge_from, edge_to and edge_weights have {len(edge_from)}, {len(edge_to)} and {len(edge_weights)} rows, "
@@ -188,7 +197,7 @@ class Network:
             Rows without a value, or whose node is not in the network, are left out.
         """
         rows = pd.DataFrame({"node": node_ids, "value": 1.0 if variable is None else variable})
-        numbers = self.node_ids.get_indexer(pd.Index(rows["node"]))
+        numbers = _positions(self.node_ids, pd.Index(rows["node"]))
         values = rows["value"].to_numpy(np.float64, na_value=np.nan)
         is_there = (numbers >= 0) & ~np.isnan(values)
         if not is_there.all():
@@ -206,8 +215,8 @@ class Network:
         distance : float
             Inclusive.
         type : str
-            One of ``aggregations`` or pandana's other names of them, in any case. Where there is no value, quantiles are -1
-            and others 0. A quantile is a value, not a mean of two.
+            One of ``aggregations`` or pandana's other names of them, in any case. Where there is no value, quantiles
+            (``min`` and ``max``, too) are -1 and others 0. A quantile is a value, not a mean of two.
         decay : {"linear", "exp", "flat"}
             What values of sums and means are multiplied by, at a distance d: 1 - d / distance, exp(-d / distance), or 1.
         imp_name : str, optional
@@ -230,18 +239,22 @@ class Network:
         if kind in _SHARES:
             return self._series(self._quantiles(impedance.graph, limit, nodes, values, _SHARES[kind]))
         if kind == "std":  # of differences from the mean of all, so that few digits cancel
-            values = values - (values.mean() if values.size else 0.0)
+            with np.errstate(over="ignore", invalid="ignore"):
+                values = values - (values.mean() if values.size else 0.0)
 
         def sums(decay: str = "flat", **of_rows: Any) -> list[np.ndarray]:
-            at_nodes = {each: np.bincount(nodes, rows, self.node_ids.size) for each, rows in of_rows.items()}
-            frame = sssp_many(
-                impedance.graph,
-                "all",
-                result="opportunities",
-                values=at_nodes,
-                cutoffs=[limit],
-                decay=self._decay(decay, float(distance) * impedance.per_one),
-            )
+            at_nodes = {each: self._sums_at_nodes(name, nodes, rows) for each, rows in of_rows.items()}
+            try:
+                frame = sssp_many(
+                    impedance.graph,
+                    "all",
+                    result="opportunities",
+                    values=at_nodes,
+                    cutoffs=[limit],
+                    decay=self._decay(decay, float(distance) * impedance.per_one),
+                )
+            except PrecisionError:
+                raise PrecisionError(f"variable {name!r}: sums of its values exceed float64; scale them down") from None
             return [frame[each].to_numpy() for each in of_rows]
 
         if kind in ("sum", "count"):
@@ -251,7 +264,9 @@ class Network:
         elif kind == "mean":
             total, count = sums(total=values, count=None)
         else:
-            total, squares, count = sums(total=values, squares=values * values, count=None)
+            with np.errstate(over="ignore"):
+                squared = values * values
+            total, squares, count = sums(total=values, squares=squared, count=None)
         count = np.maximum(count, 1)
         if kind == "mean":
             return self._series(total / count)
@@ -370,11 +385,13 @@ class Network:
 
     def shortest_path(self, node_a: Any, node_b: Any, imp_name: str | None = None) -> np.ndarray:
         """Return the ids of the nodes of a shortest path, empty if there is none."""
-        return self.shortest_paths([node_a], [node_b], imp_name)[0]
+        return self._paths(self._pairs([node_a], [node_b], _ONE_NODE), imp_name)[0]
 
     def shortest_paths(self, nodes_a: Any, nodes_b: Any, imp_name: str | None = None) -> list[np.ndarray]:
         """Return a shortest path from each node of ``nodes_a`` to the one of ``nodes_b`` in the same row."""
-        pairs = self._pairs(nodes_a, nodes_b)
+        return self._paths(self._pairs(nodes_a, nodes_b), imp_name)
+
+    def _paths(self, pairs: tuple[np.ndarray, np.ndarray], imp_name: str | None) -> list[np.ndarray]:
         frame = paths(self._impedance(imp_name).searched_from(pairs[0]), pairs)
         nodes = self.node_ids.to_numpy()[frame["vertex"].to_numpy()]
         ends = np.searchsorted(frame["pair"].to_numpy(), np.arange(pairs[0].size + 1))
@@ -382,7 +399,7 @@ class Network:
 
     def shortest_path_length(self, node_a: Any, node_b: Any, imp_name: str | None = None) -> float:
         """Return the length of a shortest path; see ``shortest_path_lengths``."""
-        return self.shortest_path_lengths([node_a], [node_b], imp_name)[0]
+        return self._lengths(self._pairs([node_a], [node_b], _ONE_NODE), imp_name)[0]
 
     def shortest_path_lengths(self, nodes_a: Any, nodes_b: Any, imp_name: str | None = None) -> list[float]:
         """Return the length of a shortest path from each node of ``nodes_a`` to the one of ``nodes_b`` in the same row.
@@ -392,12 +409,14 @@ class Network:
         UserWarning
             Pairs have no path. Their length is 4294967.295, as in pandana.
         """
-        pairs = self._pairs(nodes_a, nodes_b)
+        return self._lengths(self._pairs(nodes_a, nodes_b), imp_name)
+
+    def _lengths(self, pairs: tuple[np.ndarray, np.ndarray], imp_name: str | None) -> list[float]:
         impedance = self._impedance(imp_name)
         lengths = impedance.lengths(sssp_pairs(impedance.searched_from(pairs[0]), *pairs)["distance"])
         missing = np.isnan(lengths)
         if missing.any():
-            warnings.warn(f"{int(missing.sum())} pairs have no path; their length is {UNCONNECTED}", stacklevel=2)
+            warnings.warn(f"{int(missing.sum())} pairs have no path; their length is {UNCONNECTED}", stacklevel=3)
         return np.where(missing, UNCONNECTED, lengths).tolist()
 
     def plot(
@@ -446,16 +465,21 @@ class Network:
     def _find_numbers(self, name: str, ids: Any) -> np.ndarray:
         """Return the positions of nodes."""
         ids = pd.Index(ids)
-        numbers = self.node_ids.get_indexer(ids)
+        try:
+            numbers = _positions(self.node_ids, ids)
+        except TypeError:  # of pandas, about a list in a column
+            raise UnknownVertexError(f"{name} holds values that are no ids of nodes: they cannot be hashed") from None
         missing = np.flatnonzero(numbers < 0)
         if missing.size:
-            raise UnknownVertexError(f"{name}, row {missing[0]}: {ids[missing[0]]!r} is no node of the network")
+            where = name if name in _ONE_NODE else f"{name}, row {missing[0]}"
+            raise UnknownVertexError(f"{where}: {_shown(ids[missing[0]])} is no node of the network")
         return numbers
 
-    def _pairs(self, nodes_a: Any, nodes_b: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _pairs(self, nodes_a: Any, nodes_b: Any, names: tuple[str, str] = _LISTS) -> tuple[np.ndarray, np.ndarray]:
+        nodes_a, nodes_b = (nodes if hasattr(nodes, "__len__") else list(nodes) for nodes in (nodes_a, nodes_b))
         if len(nodes_a) != len(nodes_b):
             raise InputError(f"{len(nodes_a)} origins and {len(nodes_b)} destinations: give as many of both")
-        return self._find_numbers("nodes_a", nodes_a), self._find_numbers("nodes_b", nodes_b)
+        return self._find_numbers(names[0], nodes_a), self._find_numbers(names[1], nodes_b)
 
     def _name(self, imp_name: str | None) -> str:
         """Return the name of an impedance; there must be one only if none is named."""
@@ -466,6 +490,17 @@ class Network:
 
     def _impedance(self, imp_name: str | None) -> _Impedance:
         return self._impedances[self._name(imp_name)]
+
+    def _sums_at_nodes(self, name: str, nodes: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+        """Return the sum of a variable's values, or of their squares, at each node, or the number of rows there."""
+        sums = np.bincount(nodes, rows, self.node_ids.size)
+        wrong = np.flatnonzero(~np.isfinite(sums))
+        if wrong.size:
+            node = _shown(self.node_ids[wrong[0]])
+            raise InputError(
+                f"variable {name!r}, node {node}: {sums[wrong[0]]} cannot be added up; give smaller, finite values"
+            )
+        return sums
 
     @staticmethod
     def _decay(name: str, distance: float) -> str | None:
@@ -495,8 +530,26 @@ class Network:
         return result
 
 
+def _positions(known: pd.Index, ids: pd.Index) -> np.ndarray:
+    """Return the positions of ids among known ones, -1 where there is none.
+
+    pandas compares integers with floats as floats, which are equal for many large integers: such are compared one by one.
+    """
+    kinds = [getattr(index.dtype, "kind", "O") for index in (known, ids)]
+    if "f" in kinds and kinds[0] != kinds[1]:
+        known, ids = known.astype(object), ids.astype(object)
+        places = {each: i for i, each in enumerate(known)}
+        return np.array([places.get(each, -1) for each in ids], np.int64)
+    return known.get_indexer(ids)
+
+
 def _named(name: str) -> str:
     return _ALIASES.get(name.lower(), name.lower())
+
+
+def _shown(value: Any) -> str:
+    """Return a node's id as the caller writes it: of NumPy's numbers as one of Python."""
+    return reprlib.repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def _rows(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:

@@ -1,12 +1,55 @@
-"""One plan for several threads: searches run one at a time, and no thread overwrites the result of another."""
+"""One plan or one stream for several threads: searches run one at a time, and no thread gets the result of another."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..errors import NegativeCycleError
+from ..errors import InputError, NegativeCycleError
+
+
+class SharedIterator(Iterator[Any]):
+    """An iterator that any threads may read, each item by one of them.
+
+    A subclass has ``_make_next``, which returns the next item, or raises StopIteration at the end. If it raises another
+    error, items are missing from then on. So every further ``next`` is an error, in whatever thread.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name, self._failure = name, ""
+        self._reading, self._is_read = threading.RLock(), False
+
+    def __next__(self) -> Any:
+        with self._reading:
+            if self._failure:
+                raise InputError(f"{self._name} has ended early, by {self._failure}; make it anew")
+            if self._is_read:
+                raise InputError(f"{self._name} is read within its own progress function; read it outside")
+            self._is_read = True
+            try:
+                return self._make_next()
+            except StopIteration:
+                raise
+            except BaseException as error:
+                self._failure = type(error).__name__
+                raise
+            finally:
+                self._is_read = False
+
+    def _make_next(self) -> Any:
+        raise NotImplementedError
+
+
+class SharedItems(SharedIterator):
+    """``SharedIterator`` of an iterator for one thread, as a generator is."""
+
+    def __init__(self, name: str, items: Iterator[Any]) -> None:
+        super().__init__(name)
+        self._items = items
+
+    def _make_next(self) -> Any:
+        return next(self._items)
 
 
 class SerializedSearch:

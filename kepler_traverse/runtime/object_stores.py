@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import math
 import os
 import random
 import re
@@ -21,7 +22,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from ..errors import InputError, has_secrets
+from ..errors import InputError, has_secrets, without_secrets
 from .file_locks import open_lock, take_lock
 from .regular_files import replacing, require_private
 
@@ -31,7 +32,16 @@ AT_ONCE = 16  # requests
 _PATIENCE, _FIRST_PAUSE, _MAX_PAUSE = 120.0, 0.1, 15.0
 _TIMEOUT = timedelta(seconds=180)  # of one request, with its body
 _PLAIN = ("AWS_ALLOW_HTTP", "GOOGLE_ALLOW_HTTP", "AZURE_ALLOW_HTTP")  # obstore reads them where no option is given here
-_REFUSED = re.compile(r"status code: 4(?!08|29)\d\d")
+# Of the environment, by the first letter of an address: the variable that allows http, and those that name a server.
+_SERVERS = {
+    "s": ("AWS_ALLOW_HTTP", ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")),
+    "g": ("GOOGLE_ALLOW_HTTP", ("GOOGLE_BASE_URL",)),
+    "a": ("AZURE_ALLOW_HTTP", ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")),
+}
+_SERVER = re.compile(r"(https?)://[^\s/?#]+(/\S*)?")
+# Another attempt would end alike: the request is refused, or cannot even be made.
+_REFUSED = re.compile(r"status code: 4(?!08|29)\d\d|HTTP error: builder error|HTTP error: builder$")
+_SAID_AFTER, _SAID_EVERY, _LOOKED_EVERY = 1.5, 10.0, 0.25  # seconds of a wait
 _QUERY = re.compile(r"\?\S*|AWS4-HMAC-SHA256.*")  # of an address, or of a request, in a message: a signature
 _CREDENTIAL = re.compile(r"(AWS|GOOGLE|AZURE)_\w*(KEY|SECRET|TOKEN|PASSWORD)")  # names of the environment
 _PAGE = 1000  # objects of one answer to a request that lists them
@@ -65,6 +75,53 @@ class Traffic:
 TRAFFIC = Traffic()  # of this process
 
 
+class _Waits:
+    """Tells of requests that take long, so that no user waits without a word."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._begun: dict[object, tuple[float, str]] = {}  # when, and for what, of the requests that wait now
+        self._tell: Callable[[str], None] | None = None
+
+    def tell_by(self, tell: Callable[[str], None]) -> None:
+        """Tell by a function from now on; without one nothing is told."""
+        with self._lock:
+            is_first, self._tell = self._tell is None, tell
+        if is_first:
+            threading.Thread(target=self._watch, args=(tell,), name="kepler-store-waits", daemon=True).start()
+
+    @contextlib.contextmanager
+    def one(self, kind: str) -> Iterator[Callable[[str], None]]:
+        """Count a request of a kind as waiting during the block; the block may say why it does."""
+        key, begun = object(), time.monotonic()
+
+        def note(why: str) -> None:
+            with self._lock:
+                self._begun[key] = (begun, f"{kind}, {why}")
+
+        with self._lock:
+            self._begun[key] = (begun, kind)
+        try:
+            yield note
+        finally:
+            with self._lock:
+                del self._begun[key]
+
+    def _watch(self, tell: Callable[[str], None]) -> None:
+        said = -math.inf
+        while True:
+            time.sleep(_LOOKED_EVERY)
+            with self._lock:
+                begun, what = min(self._begun.values(), default=(math.inf, ""))
+            now = time.monotonic()
+            if now - begun > _SAID_AFTER and now - said > _SAID_EVERY:
+                tell(f"waiting for the object store for {now - begun:.0f} s ({what})")
+                said = now
+
+
+WAITS = _Waits()  # of this process
+
+
 class StoredObject(NamedTuple):
     """An object and its version."""
 
@@ -86,10 +143,33 @@ def open_store(url: str) -> Any:
     _obstore(url)
     from obstore.store import from_url
 
-    options: Any = {"timeout": _TIMEOUT, "allow_http": any(os.environ.get(each) == "true" for each in _PLAIN)}
+    is_plain = any(os.environ.get(each, "").lower() == "true" for each in _PLAIN)
+    _refuse_server(url, is_plain)
+    options: Any = {"timeout": _TIMEOUT, "allow_http": is_plain}
     retries: Any = {"max_retries": 0, "retry_timeout": _TIMEOUT}
     with errors_of_store():
         return from_url(url.rstrip("/"), client_options=options, retry_config=retries)
+
+
+def _refuse_server(url: str, is_plain: bool) -> None:
+    """Raise InputError if the environment names a server to which no request can be made."""
+    allow, names = _SERVERS[url[0]]
+    for name in names:
+        server = os.environ.get(name)
+        if not server:
+            continue
+        match = _SERVER.fullmatch(server)
+        if match is None:
+            shown = without_secrets(server)[:100]
+            raise InputError(f"{url}: {name} is {shown!r}, which is no address of a server, such as https://host:9000")
+        if match[1] == "http" and not is_plain:
+            raise InputError(
+                f"{url}: {name} is an address of plain http, to which nothing is sent unasked; set {allow}=true if the "
+                "network in between is trusted, or take https"
+            )
+    region = os.environ.get("AWS_REGION") or ""
+    if url[0] == "s" and not re.fullmatch(r"[A-Za-z0-9_-]*", region):
+        raise InputError(f"{url}: AWS_REGION is {region[:100]!r}, which is no name of a region")
 
 
 def _obstore(url: str) -> Any:
@@ -114,18 +194,20 @@ def send(kind: str, call: Callable[[], T], traffic: Traffic = TRAFFIC, **nbytes:
     FileNotFoundError, FileExistsError, PermissionError or OSError, with the words of the store.
     """
     until, pause = time.monotonic() + _PATIENCE, _FIRST_PAUSE
-    while True:
-        traffic.add(kind, **nbytes)
-        try:
-            with errors_of_store():
-                return call()
-        except (FileNotFoundError, FileExistsError, PermissionError):
-            raise
-        except OSError as error:
-            if error.errno != errno.EIO or time.monotonic() + pause > until:
+    with WAITS.one(kind) as note:
+        while True:
+            traffic.add(kind, **nbytes)
+            try:
+                with errors_of_store():
+                    return call()
+            except (FileNotFoundError, FileExistsError, PermissionError):
                 raise
-        time.sleep(pause * random.uniform(0.5, 1))
-        pause = min(2 * pause, _MAX_PAUSE)
+            except OSError as error:
+                if error.errno != errno.EIO or time.monotonic() + pause > until:
+                    raise
+                note(f"which is sent again: {str(error.strerror)[:200]}")
+            time.sleep(pause * random.uniform(0.5, 1))
+            pause = min(2 * pause, _MAX_PAUSE)
 
 
 @contextlib.contextmanager
@@ -151,9 +233,13 @@ def errors_of_store() -> Iterator[None]:
         raise OSError(errno.EINVAL if _REFUSED.search(str(error)) else errno.EIO, _format_error(error)) from None
     except (exceptions.BaseError, ValueError) as error:
         raise OSError(errno.EINVAL, _format_error(error)) from None
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of Rust, for a configuration of which no request can be made
+            raise
+        raise OSError(errno.EINVAL, _format_error(error)) from None
 
 
-def _format_error(error: Exception) -> str:
+def _format_error(error: BaseException) -> str:
     """Return what the store has said: its code and message alone, since the rest of its answer may repeat credentials."""
     text, _, answer = " ".join(str(error).partition("\n\nDebug source")[0].split()).partition("<")
     said = [match[1] for match in (re.search(f"<{tag}>([^<]*)", answer) for tag in ("Code", "Message")) if match]
@@ -221,7 +307,7 @@ def local_path(path: str | os.PathLike[str]) -> str:
     """
     text = os.fspath(path)
     if not URL.match(text):
-        return text
+        return os.path.abspath(text) if ":" in text else text  # pyarrow takes a path like ab:p for an address
     there = find_object(text)
     if there is None:
         raise FileNotFoundError(errno.ENOENT, "no such object", text)

@@ -21,7 +21,8 @@ class Meter:
     """Counts the sources of one call and reports them.
 
     The rate is that of this call's own work. It excludes the time of compiling, and the time that a caller takes between two
-    groups of a stream. ``report(done, total, rate)`` may be None; an exception that it raises ends the call.
+    groups of a stream. ``report(done, total, rate)`` may be None; an exception that it raises ends the call, and
+    StopIteration as RuntimeError, as if a generator had raised it.
     """
 
     def __init__(self, report: Report | None, total: int, device: str = "cpu") -> None:
@@ -46,7 +47,7 @@ class Meter:
     def begin(self) -> None:
         """Report that no source is done."""
         if self._report is not None:
-            self._report(0, self._total, 0.0)
+            self._tell(0.0)
 
     def advance(self, n_sources: int) -> None:
         """Report further sources as done; called within ``running``."""
@@ -57,8 +58,16 @@ class Meter:
         now = _clock()
         self._seconds, self._since = self._seconds + now - self._since, now
         self._done += n_sources
-        self._report(self._done, self._total, self._done / self._seconds if self._seconds > 0 else 0.0)
+        self._tell(self._done / self._seconds if self._seconds > 0 else 0.0)
         self._since = _clock()
+
+    def _tell(self, rate: float) -> None:
+        """Call the function with what is done. Its StopIteration would end a loop over results, as if these were all."""
+        assert self._report is not None
+        try:
+            self._report(self._done, self._total, rate)
+        except StopIteration as error:
+            raise RuntimeError("the function progress= has raised StopIteration") from error
 
     def over(self, groups: Iterator[Any]) -> Iterator[Any]:
         """Yield groups of results, and report each one when it has been used; called within ``running``."""

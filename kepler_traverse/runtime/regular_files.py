@@ -64,7 +64,7 @@ def read_regular(path: str | os.PathLike[str], max_bytes: int) -> bytes:
         size = os.fstat(file.fileno()).st_size
         if size > max_bytes:
             raise OSError(errno.EFBIG, f"it has {size:,} bytes, and {max_bytes:,} are the most that is read", str(path))
-        return file.read(max_bytes)
+        return file.read(size)  # a reader allocates what it is asked for
 
 
 def refuse_irregular(path: Path) -> None:

@@ -5,18 +5,105 @@ The files have no names, so nothing of them is left when the process ends, howev
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
+import shutil
+import stat
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import CapacityError, option_text
+from ..errors import CapacityError, OutputError, option_text
 from .display import in_units
+from .file_locks import open_lock, take_lock
 
+_PROBE = 2**20
+_PREFIX, _LOCK = "kepler-", "_lock"
+_held: dict[str, int] = {}  # folders of this process, and the descriptors of their locks
 READ_AT_A_TIME = 2**25  # bytes of the rows that are read at a time, and of temporary arrays
+
+
+@contextmanager
+def writing_to(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Raise OutputError, which names the folder, in place of an OSError: usually the disk is full."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(
+            f"{os.fspath(folder)}: the graph cannot be built there: {error.strerror or error}; free space there, or name "
+            f"another folder by {option_text('scratch')}"
+        ) from None
+
+
+def _place() -> str:
+    try:
+        return tempfile.gettempdir()
+    except OSError:  # of all places that Python looks for
+        return "/tmp"
+
+
+def make_folder() -> str:
+    """Make a folder in the place for temporary files, for ``delete_folder`` to delete; raises OSError.
+
+    A process that is killed deletes nothing, so the next one does: each holds a lock in its folder.
+    """
+    with contextlib.suppress(OSError):
+        _sweep(Path(tempfile.gettempdir()))
+    folder = tempfile.mkdtemp(prefix=_PREFIX)
+    with contextlib.suppress(OSError):  # without locks, it stays
+        lock = open_lock(Path(folder, f"{_LOCK}.new"))
+        _held[folder] = lock
+        if take_lock(lock):  # only now others see that there is one
+            os.rename(f"{folder}/{_LOCK}.new", f"{folder}/{_LOCK}")
+    return folder
+
+
+def delete_folder(folder: str | os.PathLike[str]) -> None:
+    """Delete a folder that ``make_folder`` has made."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if os.fspath(folder) in _held:
+        os.close(_held.pop(os.fspath(folder)))
+
+
+def _sweep(place: Path) -> None:
+    """Delete the folders of processes that have ended, and are this user's."""
+    for folder in place.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            facts = folder.lstat()
+            if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid() or not (folder / _LOCK).is_file():
+                continue
+            lock = open_lock(folder / _LOCK)
+            try:
+                if take_lock(lock):
+                    shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
+
+
+@contextmanager
+def temporary_folder(n_bytes: int = _PROBE) -> Iterator[str]:
+    """Yield a new folder in the place for temporary files, which is deleted at the end of the block.
+
+    Raises OutputError, which names the place: a folder cannot be made there, or there is no room for so many bytes.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = make_folder()
+            stack.callback(delete_folder, folder)
+            with tempfile.TemporaryFile(dir=folder) as probe:
+                os.posix_fallocate(probe.fileno(), 0, n_bytes)
+        except OSError as error:
+            raise OutputError(
+                f"{_place()}: temporary files cannot be kept there: {error.strerror}; free space "
+                "there, or name another folder by TMPDIR"
+            ) from None
+        yield folder
 
 
 @dataclass(frozen=True)
@@ -27,11 +114,11 @@ class Scratch:
     memory: int
 
     def empty(self, size: int, dtype: Any) -> np.ndarray:
-        """Return an array in a file, as ``numpy.empty`` returns one in memory; raises OSError if the disk is full."""
+        """Return an array in a file, as ``numpy.empty`` returns one in memory; OutputError if the disk is full."""
         nbytes = size * np.dtype(dtype).itemsize
         if not nbytes:
             return np.empty(0, dtype)
-        with tempfile.TemporaryFile(dir=self.folder) as file:
+        with writing_to(self.folder), tempfile.TemporaryFile(dir=self.folder) as file:
             # Without room of its own, a write to a full disk would end the process by a signal.
             os.posix_fallocate(file.fileno(), 0, nbytes)
             return np.frombuffer(mmap.mmap(file.fileno(), nbytes), dtype)

@@ -53,8 +53,8 @@ def summary_of_distances(distance: Array, offsets: Array, limit: float | None) -
     """
     if not is_rows(distance):
         return DistanceStats(*distance.stats(offsets, limit))
-    floats = as_floats(distance)
-    stats = DistanceStats(*_choose_backend(floats).statistics(floats, offsets, _bound(limit, floats.dtype)))
+    floats, bound = _floats_and_bound(distance, limit)
+    stats = DistanceStats(*_choose_backend(floats).statistics(floats, offsets, bound))
     if floats is distance:
         return stats
     xp = namespace(distance)
@@ -109,8 +109,8 @@ def count_bins(
     """
     if not is_rows(distance):
         return np.asarray(distance.bins(limit, bins_per_unit, before, n_bins))
-    distance = as_floats(distance)
-    return _choose_backend(distance).bins(distance, _bound(limit, distance.dtype), bins_per_unit, before, n_bins)
+    floats, bound = _floats_and_bound(distance, limit)
+    return _choose_backend(floats).bins(floats, bound, bins_per_unit, before, n_bins)
 
 
 def count_levels(distance: Array, offsets: Array, limit: float | None) -> Iterator[tuple[Array, np.ndarray]]:
@@ -141,6 +141,17 @@ def _choose_backend(distance: Array) -> Any:
     return statistics_on_gpu if get_device(distance) == "cuda" else cpu
 
 
-def _bound(limit: float | None, dtype: np.dtype) -> Any:
-    """Return the largest distance that is not ignored, in the type of the distances."""
-    return min(as_distance(np.inf if limit is None else limit, dtype), np.finfo(dtype).max)
+def _floats_and_bound(distance: Array, limit: float | None) -> tuple[Array, Any]:
+    """Return weighted distances as floats, and the largest that is within the limit; inf where unreached.
+
+    Integers are compared with the limit before they are rounded; one beyond it becomes a finite float beyond the bound.
+    """
+    floats = as_floats(distance)
+    largest = np.finfo(floats.dtype).max
+    if limit is None:
+        return floats, largest
+    if floats is distance:
+        return floats, min(as_distance(limit, floats.dtype), largest)
+    is_beyond = is_reached(distance) & ~at_most(distance, limit)
+    bound = np.float64(as_distance(limit, distance.dtype))
+    return namespace(distance).where(is_beyond, largest, floats), bound

@@ -17,11 +17,12 @@ If a bound on all path lengths is smaller than L, no check is needed. Otherwise 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from .._arrays import (
     EXACT_BELOW,
@@ -33,10 +34,12 @@ from .._arrays import (
     namespace,
     unreached_value,
 )
+from ..cpu.compiled import njit
 from ..cuda import exact as exact_on_gpu
 from ..errors import PrecisionError, option_text
 from ..graph import Graph
 from .algorithms import ALGORITHMS
+from .query import Query, SourceValues
 
 _AT_ONCE = 1 << 16  # weights whose sums are found to be exact or rounded, before others are looked at
 
@@ -70,6 +73,15 @@ def has_exact_sums(graph: Graph, counts_hops: bool, limit: float | None) -> bool
     return unit == 0 or all(bool((part % unit == 0).all()) for part in parts)
 
 
+def admits_all(graph: Graph, limit: float) -> bool:
+    """Return whether a limit of weighted distances is beyond all that their type holds."""
+    if graph.weights is None:
+        return False
+    if graph.returns_integers:
+        return limit >= MAX_INTEGER
+    return limit > float(np.finfo(graph.distance_dtype).max)
+
+
 class Sums:
     """The type that the sums of a plan are computed in, and the graph to search in, with weights of that type.
 
@@ -84,10 +96,22 @@ class Sums:
 
     def _decide(self) -> None:
         """Decide whether distances of a result must be checked."""
-        longest = self.graph.derived.max_sum if self._is_exact else 0
-        if self._limit is not None:
-            longest = min(longest, self._limit)
-        self._may_round = self._is_exact and longest >= EXACT_BELOW[self.dtype]
+        self._may_round = self._is_exact and self._longest >= EXACT_BELOW[self.dtype]
+
+    @property
+    def _longest(self) -> float:
+        """No distance of a result is larger."""
+        longest = self.graph.derived.max_sum
+        return longest if self._limit is None else min(longest, self._limit)
+
+    @property
+    def wider_types(self) -> list[np.dtype]:
+        """The types that sums may need which are wider than the present one, narrowest first."""
+        if not self.may_widen or self.graph.float_distances:
+            return []
+        kinds = list(EXACT_BELOW)
+        first, longest = kinds.index(self.dtype), self._longest
+        return [kind for narrower, kind in pairwise(kinds[first:]) if longest >= EXACT_BELOW[narrower]]
 
     @property
     def dtype(self) -> np.dtype:
@@ -98,6 +122,23 @@ class Sums:
     def may_widen(self) -> bool:
         """Whether a wider type may be needed. If not, calling ``hold`` is unnecessary."""
         return self._may_round and self.dtype.kind == "f"
+
+    def round_limits(self, query: Query) -> Query:
+        """Return the query of a search with sums of this type, whose limits are rounded as the sums are.
+
+        So a sum within a limit stays within it, and a distance that the type may not hold shows that a wider one is needed.
+        Limits below all such distances stay as they are.
+        """
+        first = EXACT_BELOW.get(self.dtype) if self._is_exact and self.dtype.kind == "f" else None
+        if first is None or query.limit is None or query.limit < first:
+            return query
+        limits = query.limits
+        with np.errstate(over="ignore"):
+            limit = self.dtype.type(query.limit).item()
+            if limits is not None:
+                nearest = limits.values.astype(self.dtype).astype(np.float64)
+                limits = SourceValues(limits.numbers, np.where(limits.values < first, limits.values, nearest))
+        return replace(query, limit=limit, limits=limits)
 
     def hold(self, distance: Array | None, below: float | None = None) -> bool:
         """Return whether distances of a search, of shape (n,) or (k, n), are exact; all are ``below`` this bound, if any."""
@@ -141,6 +182,7 @@ class WideningSearch:
             else:
                 if self._sums.hold(outcome.distance, outcome.below):
                     return outcome
+                del outcome  # with its arrays
             self._search = None  # frees the memory of the previous type
             self._sums.widen()
             self._search = self._prepare(self._sums)
@@ -171,6 +213,30 @@ def to_integers(distance: Array) -> Array:
     xp = namespace(distance)
     reached = is_reached(distance)
     return xp.where(reached, xp.where(reached, distance, 0).astype(np.int64), np.int64(MAX_INTEGER))
+
+
+def common_type(one: np.dtype, other: np.dtype) -> np.dtype:
+    """Return the type that holds the distances of two groups: int64 where one has sums that floats do not hold."""
+    if one.kind == other.kind:
+        return np.promote_types(one, other)
+    return one if one == np.int64 else other
+
+
+def convert_distances(distance: Array, dtype: np.dtype) -> Array:
+    """Return distances in a type that holds them, with its own value where unreached."""
+    if distance.dtype.kind == dtype.kind:
+        return distance.astype(dtype, copy=False)
+    xp = namespace(distance)
+    reached = is_reached(distance)
+    return xp.where(reached, xp.where(reached, distance, 0).astype(dtype), unreached_value(dtype))
+
+
+def concatenate_numbers(parts: Sequence[Array]) -> Array:
+    """Concatenate what several groups have computed; if some is int64 and some float, all of it is of integers."""
+    xp, kinds = namespace(parts[0]), {part.dtype for part in parts}
+    if np.dtype(np.int64) in kinds and any(kind.kind == "f" for kind in kinds):
+        parts = [part.astype(np.int64, copy=False) for part in parts]
+    return xp.concatenate(parts)
 
 
 def narrow_distances(graph: Graph, distance: Array) -> Array:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import arguments, cuda
 from .._arrays import EXACT_BELOW, NO_PREDECESSOR, Array, at_most, is_hops, is_reached, namespace, to_host, unreached_value
+from .._uninterrupted import load
 from ..cpu import edge_rows as edge_rows_on_cpu
 from ..cuda import edge_rows as edge_rows_on_gpu
 from ..errors import InputError, PrecisionError, UnknownVertexError, option_text
 from ..graph import Graph, has_vertex
 from ..protocols import EdgeRowsBackend, Frame, Ids, VertexId
+from ..runtime.concurrency import SharedIterator
 from .algorithms import BFS
 from .exact import narrow_distances
 from .query import Query
@@ -42,8 +43,7 @@ class Column:
 
 def labels_at(labels: list[Any], places: np.ndarray) -> Column:
     """Return a column of labels, integers or strings, in host memory, from the place of each in the list."""
-    import pyarrow
-
+    pyarrow = load("pyarrow")
     taken = pyarrow.array(labels).take(pyarrow.array(places))
     return Column(taken if pyarrow.types.is_string(taken.type) else taken.to_numpy())
 
@@ -64,7 +64,7 @@ def frames_on(device: str) -> FrameKind:
 
 def arrow_tables() -> FrameKind:
     """Return the kind of pyarrow tables, in host memory."""
-    return FrameKind(arrow_table, import_module("pyarrow").concat_tables)
+    return FrameKind(arrow_table, load("pyarrow").concat_tables)
 
 
 def frame_of_one(plan: Any, source: VertexId, unreached: str) -> Any:
@@ -245,23 +245,28 @@ def cugraph_distances(graph: Graph, distance: Array, reached: Array, hops: bool)
 
 def arrow_table(columns: dict[str, Column]) -> Any:
     """Return columns as a pyarrow table, in host memory."""
-    import pyarrow
-
+    pyarrow = load("pyarrow")
     return pyarrow.table({name: arrow_array(column) for name, column in columns.items()})
 
 
 def arrow_reader(schema: Any, tables: Iterator[Any]) -> Any:
     """Return a ``pyarrow.RecordBatchReader`` over pyarrow tables, each of which is made when it is needed."""
-    import pyarrow
+    pyarrow = load("pyarrow")
+    return pyarrow.RecordBatchReader.from_batches(schema, _Batches(tables))
 
-    def batches() -> Iterator[Any]:
-        for table in tables:
-            pending = table.to_batches()
-            del table
-            while pending:
-                yield pending.pop(0)  # so that nothing here holds a batch while the next table is made
 
-    return pyarrow.RecordBatchReader.from_batches(schema, batches())
+class _Batches(SharedIterator):
+    """The record batches of pyarrow tables."""
+
+    def __init__(self, tables: Iterator[Any]) -> None:
+        super().__init__("the stream")
+        self._tables = tables
+        self._pending: list[Any] = []
+
+    def _make_next(self) -> Any:
+        while not self._pending:
+            self._pending = next(self._tables).to_batches()
+        return self._pending.pop(0)  # so that nothing here holds a batch while the next table is made
 
 
 def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None, edges: bool = False) -> Any:
@@ -431,8 +436,7 @@ def to_traversals(graph: Graph, frame: Frame, limit: float | None = None) -> Any
     Raises InputError: the frame is no result of a traversal: a vertex occurs twice or is not in the graph, or there is no
     source.
     """
-    import pandas
-
+    pandas = load("pandas")
     hops = holds_hops(graph, frame)
     table = frame.to_arrow().to_pandas() if hasattr(frame, "to_arrow") else frame
     table = table[table["distance"].notna()]
@@ -487,9 +491,7 @@ def _as_weights(graph: Graph, distance: np.ndarray) -> np.ndarray:
 
 def host_frame(records: list[dict[str, Any]]) -> Frame:
     """Return records as a pandas frame."""
-    import pandas
-
-    return pandas.DataFrame(records)
+    return load("pandas").DataFrame(records)
 
 
 def check_unreached(unreached: str, graph: Graph) -> None:
@@ -506,7 +508,7 @@ def check_unreached(unreached: str, graph: Graph) -> None:
 
 
 def _library(device: str) -> Any:
-    return import_module("cudf" if device == "cuda" else "pandas")
+    return load("cudf" if device == "cuda" else "pandas")
 
 
 def columns_on_device(columns: dict[str, Column], graph: Graph) -> dict[str, Column]:
@@ -549,12 +551,10 @@ def _series(column: Column, device: str) -> Any:
 
 def arrow_array(column: Column) -> Any:
     """Return a column as a pyarrow array in host memory."""
-    import pyarrow
-    import pyarrow.compute
-
+    pyarrow, compute = load("pyarrow"), load("pyarrow.compute")
     is_null = None if column.is_null is None else to_host(column.is_null)
     if hasattr(column.values, "dtype"):
         return pyarrow.array(to_host(column.values), mask=is_null)
     if is_null is None:
         return column.values
-    return pyarrow.compute.if_else(pyarrow.array(~is_null), column.values, None)
+    return compute.if_else(pyarrow.array(~is_null), column.values, None)

@@ -17,7 +17,7 @@ from ..runtime import LOG
 from ..runtime.concurrency import SerializedSearch
 from ..runtime.display import in_units, limit_text
 from .algorithms import ALGORITHMS
-from .exact import Sums, WideningSearch
+from .exact import Sums, WideningSearch, admits_all
 from .query import Query
 from .results import Traversal
 from .strategy import Strategy, StrategyT, pick, strategy_for_sums
@@ -52,7 +52,8 @@ class Plan:
         self._strategies = strategies
 
         def prepare(sums: Sums) -> Any:
-            return strategy_for_sums(self.strategy, strategies, sums, algorithm).plan(sums.graph, query)
+            running = strategy_for_sums(self.strategy, strategies, sums, algorithm)
+            return running.plan(sums.graph, sums.round_limits(query) if running.sums == "float" else query)
 
         def search() -> Any:
             return WideningSearch(Sums(graph, algorithm, query.limit), prepare) if may_widen else prepare(self.sums)
@@ -175,7 +176,10 @@ def make_query(
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     predecessors, known = arguments.flag("predecessors", predecessors), ALGORITHMS[algorithm]
     if limit is not None:
-        limit = known.largest_limit(arguments.limit(known.limit_name, limit))
-        limit = int(limit) if known.counts_hops else limit
+        limit = arguments.limit(known.limit_name, limit)
+        if known.counts_hops:
+            limit = int(known.largest_limit(limit))
+        elif admits_all(graph, limit):
+            limit = None  # so that a distance too large for its type is an error, as it is without a limit
     numbers = None if targets is None else np.unique(graph.to_numbers(targets, "target"))
     return Query(predecessors=predecessors, limit=limit, targets=numbers, **others)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from .._arrays import NO_PREDECESSOR, Array, at_most, get_device, is_reached, is_rows, namespace, unreached_value
+from .._arrays import (
+    NO_PREDECESSOR,
+    Array,
+    at_most,
+    get_device,
+    is_reached,
+    is_rows,
+    make_offsets,
+    namespace,
+    unreached_value,
+)
 from ..cpu import checksum as checksums
 from ..cpu.checksum import mix
 from ..runtime.display import html_table
@@ -182,6 +193,9 @@ class Traversals(_Shown):
                 if self.routes is not None:
                     selected["routes"] = self.routes.part(int(offsets[0]), int(offsets[-1]))
             return replace(self, **selected)
+        if not is_rows(self.distance):
+            i = range(len(self))[i]
+            return cast(Traversals, self[i : i + 1]).as_rows()[0]
         distance = self.distance[i if self.offsets is None else slice(*self.offsets[i : i + 2])]
         return Traversal(
             algorithm=self.algorithm,
@@ -196,13 +210,22 @@ class Traversals(_Shown):
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
 
+    def copy(self) -> Traversals:
+        """Return traversals with copies of the arrays."""
+        arrays = {name: getattr(self, name) for name in ("distance", "predecessor", "counts")}
+        copies: dict[str, Any] = {name: array.copy() for name, array in arrays.items() if array is not None}
+        return replace(self, **copies)
+
     def as_rows(self) -> Traversals:
-        """Return traversals whose distances and predecessors are arrays of rows over all vertices."""
+        """Return traversals whose distances and predecessors are arrays of rows, on the device of the graph."""
         distances: Any = self.distance
         if is_rows(distances):
             return self
-        predecessor = distances.predecessor_rows() if distances.form == "sparse" else self.predecessor
-        return replace(self, distance=distances.rows(), predecessor=predecessor)
+        if distances.form != "sparse":
+            return replace(self, distance=distances.rows())
+        predecessor = distances.predecessor_rows()
+        predecessor = None if predecessor is None else distances.move(predecessor)
+        return replace(self, distance=distances.move(distances.rows()), predecessor=predecessor)
 
     def within(self, limits: list[Any]) -> Traversals:
         """Return traversals in arrays of their own, in which vertices beyond the limit of their source are unreached."""
@@ -228,6 +251,41 @@ class Traversals(_Shown):
                 return DistanceStats(*cast(Any, self.distance).stats(offsets, limit, has_sums))
             known[limit] = summary_of_distances(self.distance, offsets, limit)
         return known[limit]
+
+
+def join_traversals(parts: Sequence[Traversals]) -> Traversals:
+    """Return the traversals of several groups of one plan as those of one group.
+
+    Distances are of one form, and hops in the widest type of a group.
+    """
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    joined: dict[str, Any] = {"sources": np.concatenate([part.sources for part in parts])}
+    distances: list[Any] = [part.distance for part in parts]
+    if first.distance is not None and is_rows(first.distance):
+        joined["distance"] = namespace(first.distance).concatenate(distances)
+    elif first.distance is not None:
+        joined["distance"] = distances[0].joined(distances[1:])
+    if first.predecessor is not None:
+        joined["predecessor"] = namespace(first.predecessor).concatenate([part.predecessor for part in parts])
+    if first.counts is not None:
+        joined["counts"] = _join_counts([part.counts for part in parts])
+    if first.offsets is not None:
+        joined["offsets"] = make_offsets(np.concatenate([np.diff(cast(Any, part.offsets)) for part in parts]))
+    if first.routes is not None:
+        routes = [cast(Routes, part.routes) for part in parts]
+        vertices = namespace(first.routes.vertices).concatenate([each.vertices for each in routes])
+        joined["routes"] = Routes(np.concatenate([each.sizes for each in routes]), vertices)
+    for name in ("limits", "rounds"):
+        joined[name] = [value for part in parts for value in getattr(part, name)]
+    return replace(first, **joined)
+
+
+def _join_counts(parts: Sequence[Array]) -> Array:
+    """Return numbers of vertices per level, of groups that may have different numbers of levels."""
+    xp, size = namespace(parts[0]), max(part.shape[1] for part in parts)
+    return xp.concatenate([xp.pad(part, ((0, 0), (0, size - part.shape[1]))) for part in parts])
 
 
 def _rows_of_arrays(distance: Array | None, predecessor: Array | None) -> list[tuple[str, object]]:

@@ -14,7 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import MAX_HOP_COUNT, as_distance, hops_dtype, make_offsets, namespace, positions_in_groups, unreached_value
+from .._arrays import (
+    MAX_HOP_COUNT,
+    as_distance,
+    as_distances,
+    compute_mean,
+    hops_dtype,
+    make_offsets,
+    namespace,
+    positions_in_groups,
+    unreached_value,
+)
 from ..cpu import short_search as cpu
 from ..cpu import threads
 from ..cuda import short_search as on_gpu
@@ -160,7 +170,7 @@ class _Searches:
         self._graph, self._counts_hops, self._capacity = graph, counts_hops, _CAPACITY
         if not counts_hops:
             weights = graph.weights[:: max(1, graph.n_edges // _WEIGHTS)]
-            mean, kind = float(weights.mean(dtype=np.float64)) if graph.n_edges else 0.0, graph.weights.dtype
+            mean, kind = compute_mean(weights), graph.weights.dtype
             self._per_unit = kind.type(_BUCKETS_PER_EDGE / mean if mean > _BUCKETS_PER_EDGE / np.finfo(kind).max else 1)
 
     def __call__(self, line: tuple[int, ...], marks: tuple[np.ndarray, ...], wanted: cpu.Wanted) -> tuple[Any, ...]:
@@ -191,8 +201,7 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
         bounds = np.full(sources.size, limit)
         if query.limits is not None:
             ends = query.limits.of(sources)
-            typed = {end: as_distance(end, limit.dtype) for end in set(ends)}
-            bounds = np.array([typed[end] for end in ends], limit.dtype)
+            bounds = as_distances(ends, limit.dtype)
         reached, at_targets, stops = search(sources, lists, bounds)
         if overflow_error is not None and _may_overflow(graph, query, counts_hops):
             host = graph.derived.on_host

@@ -13,6 +13,7 @@ from .._arrays import (
     NO_PREDECESSOR,
     Array,
     as_distance,
+    as_distances,
     is_hops,
     is_reached,
     make_offsets,
@@ -23,7 +24,7 @@ from .._arrays import (
 from ..cpu import short_search as cpu
 from ..cpu import threads
 from ..cpu.distance_stats import LEVELS_AT_ONCE
-from ..errors import PrecisionError
+from ..errors import PrecisionError, option_text
 from .query import TargetLists
 
 AT_ONCE = 256  # rows that a thread checks at a time
@@ -128,6 +129,20 @@ class SparseDistances:
         """Return the distances from each source to all vertices, of shape (k, n_vertices)."""
         return self._spread(self.distance, unreached_value(self.dtype))
 
+    def move(self, values: np.ndarray) -> Array:
+        """Return values in host memory on the device of the graph."""
+        return values if self.graph is None else namespace(self.graph.offsets).asarray(values)
+
+    def joined(self, others: Sequence[SparseDistances]) -> SparseDistances:
+        """Return these rows, and then those of others, which have predecessors if these have them."""
+        parts = [self, *others]
+        entries: dict[str, Any] = {"vertices": np.concatenate([part.vertices for part in parts])}
+        entries["distance"] = np.concatenate([part.distance for part in parts])
+        if self.predecessor is not None:
+            entries["predecessor"] = np.concatenate([part.predecessor for part in parts])
+        offsets = make_offsets(np.concatenate([part.sizes for part in parts]))
+        return replace(self, offsets=offsets, is_certified=all(part.is_certified for part in parts), **entries)
+
     def predecessor_rows(self) -> Array | None:
         """Return the predecessors, if they are known, as ``Traversals`` has those of all vertices."""
         return None if self.predecessor is None else self._spread(self.predecessor, NO_PREDECESSOR)
@@ -150,7 +165,7 @@ class SparseDistances:
         distances = np.full(wanted.size, unreached_value(self.dtype), self.dtype)
         is_there = np.append(keys, -1)[places] == wanted
         distances[is_there] = self.distance[places[is_there]]
-        return distances if self.graph is None else namespace(self.graph.offsets).asarray(distances)
+        return self.move(distances)
 
     def edges(self, offsets: np.ndarray) -> int:
         """Return the number of stored edges of all vertices of the rows."""
@@ -163,26 +178,22 @@ class SparseDistances:
 
     def within(self, limits: Sequence[float]) -> SparseDistances:
         """Return the distances up to a limit per source."""
-        return self._kept(self.distance <= np.repeat(self._bounds(np.asarray(limits)), self.sizes))
-
-    def _bounds(self, limits: np.ndarray) -> np.ndarray:
-        """Return limits in the type of the distances."""
-        distinct, places = np.unique(limits, return_inverse=True)
-        return np.array([as_distance(limit, self.dtype) for limit in distinct.tolist()], self.dtype)[places]
+        return self._kept(self.distance <= np.repeat(as_distances(limits, self.dtype), self.sizes))
 
     def _kept(self, is_kept: np.ndarray) -> SparseDistances:
         return self._with_entries(make_offsets(is_kept)[self.offsets], is_kept)
+
+    @property
+    def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self.offsets, self.vertices, self.distance
 
     def stats(self, offsets: np.ndarray, limit: float | None, has_sums: bool = True) -> tuple[np.ndarray, ...]:
         """Return the columns of ``distance_stats.DistanceStats``, weighted distances in floats; sums may be 0."""
         k, kind = len(self), self.dtype
         counts, extremes, sums = np.empty((k, 2), np.int64), np.empty((k, 2), kind), np.zeros((2 * has_sums, k))
         bound = min(as_distance(np.inf if limit is None else limit, kind), np.finfo(kind).max)
-        self._run(
-            cpu.stats,
-            *(self.offsets, self.vertices, self.distance, self._on_host(offsets)),
-            *(self.n_vertices, bound, counts, extremes, sums),
-        )
+        results = counts, extremes, sums
+        self._run(cpu.stats, self._rows, self._on_host(offsets), self.n_vertices, bound, results)
         lowest, farthest = extremes.astype(np.float64).T
         total, harmonic = sums if has_sums else np.zeros((2, k))
         return counts[:, 0], lowest, farthest, total, harmonic, counts[:, 1]
@@ -193,9 +204,8 @@ class SparseDistances:
         """As ``cpu.opportunities.sums``."""
         exact = np.zeros((len(self), len(integers), bounds.size), np.int64)
         rounded = np.zeros((len(self), len(floats), bounds.size))
-        rows = self.offsets, self.vertices, self.distance
         wanted = lowest, bounds, integers, floats, decay, float(parameter)
-        self._run(cpu.sums_within, rows, wanted, self.n_vertices, exact, rounded)
+        self._run(cpu.sums_within, self._rows, wanted, self.n_vertices, exact, rounded)
         return exact, rounded
 
     def bins(self, limit: float | None, bins_per_unit: np.ndarray, before: np.ndarray, n_bins: int) -> np.ndarray:
@@ -213,7 +223,7 @@ class SparseDistances:
         for first in range(0, len(self), step):
             part = self[first : first + step]
             counts, edges = np.zeros((len(part), size), np.int64), np.zeros(len(part), np.int64)
-            part._run(cpu.levels, part.offsets, part.vertices, part.distance, offsets, size - 1, counts, edges)
+            part._run(cpu.levels, part._rows, offsets, size - 1, counts, edges)
             yield counts, edges
 
     def bitmap(self) -> np.ndarray:
@@ -235,20 +245,20 @@ class SparseDistances:
         self._run(cpu.checksums, self.offsets, self.vertices, distance.view(f"u{distance.itemsize}"), sources, sums)
         return sums
 
-    def check(self, graph: Any, sources: np.ndarray, limit: Any) -> np.ndarray:
+    def check(self, graph: Any, sources: np.ndarray, limits: Sequence[float | None]) -> np.ndarray:
         """Check the rows by the rules of ``certificate``, over the vertices reached and the edges that leave them.
 
-        The graph has no negative weight, and weights of the type of weighted distances. There is one limit, or float64 ones
-        of shape (k,). Return what ``certificate.batch.check_distances`` returns.
+        The graph has no negative weight, and weights of the type of weighted distances. ``limits`` has one per source, None
+        where there is none. Return what ``certificate.batch.check_distances`` returns.
         """
-        limits = self._bounds(np.full(len(self), np.inf if limit is None else limit))
+        bounds_of_sources = as_distances(limits, self.dtype)
         sources = np.array(sources, np.int64)  # one layout, for which the check is compiled once
         edges = self._copy_edges(graph)
 
         def check_some(place: np.ndarray, part: slice, bounds: np.ndarray) -> np.ndarray:
             findings = np.zeros((5, 3), np.int64)
-            rows = sources[part], bounds, self.vertices, self.distance, limits[part]
-            cpu.check(*edges, *rows, place, findings, self.predecessor)
+            rows = sources[part], bounds, self.vertices, self.distance, bounds_of_sources[part]
+            cpu.check(edges, rows, place, findings, self.predecessor)
             return findings
 
         every = np.zeros((5, 3), np.int64)
@@ -267,7 +277,8 @@ class SparseDistances:
         edges = self._copy_edges(graph)
 
         def point_some(place: np.ndarray, part: slice, bounds: np.ndarray) -> int:
-            return cpu.point_back(*edges, sources[part], bounds, self.vertices, self.distance, place, predecessor)
+            rows = bounds, self.vertices, self.distance
+            return cpu.point_back(*edges, sources[part], rows, place, predecessor)
 
         if any(self._of_parts(point_some)):
             raise closed_cycle_error(self.dtype)
@@ -327,7 +338,7 @@ def to_sparse(distance: Array, predecessor: Array | None = None) -> SparseDistan
 
 def closed_cycle_error(kind: np.dtype) -> PrecisionError:
     """Return the error for vertices without a predecessor."""
-    return PrecisionError(
-        f"rounding in {kind} closed a cycle of equal distances that no path enters; "
-        "build the graph with weight_type='float64'"
-    )
+    cure = f"build the graph with {option_text('weight_type', 'float64')}"
+    if kind == np.float64:
+        cure = "give the weights as integers, in a smaller unit"
+    return PrecisionError(f"rounding in {kind} closed a cycle of equal distances that no path enters; {cure}")

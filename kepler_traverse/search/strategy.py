@@ -97,14 +97,13 @@ class BaseStrategy:
         Its publication, and the idea behind it.
     complexity : str
         Work of one search in terms of V, E, the number D of levels or rounds, and the number S of sources.
-    advantage : str
-        When measurements show it to be the fastest; empty without measurements.
     knobs : type, optional
         Dataclass of its options, each with a default. Its constructor raises InputError for a value out of range.
     published : bool
         Whether it reproduces a published system, for study and measurement. ``auto`` chooses none of these.
-    sums : {"float", "int64"}
-        Type of the sums that it computes. The int64 strategy replaces any other one where float64 could round.
+    sums : {"float", "int64", "any"}
+        Type of the sums that it computes: that of the graph's weights, int64, or what its own searches choose. The int64
+        strategy replaces any other one where float64 could round.
     """
 
     name: str
@@ -112,7 +111,6 @@ class BaseStrategy:
     paper: str
     rationale: str
     complexity: str = ""
-    advantage: str = ""
     needs: frozenset[str] = frozenset()
     default: bool = False
     aliases: tuple[str, ...] = ()
@@ -395,7 +393,12 @@ class MultiSourceStrategy(BaseStrategy):
 
 def strategy_for_sums(strategy: StrategyT, strategies: Sequence[StrategyT], sums: Sums, algorithm: str) -> StrategyT:
     """Return the strategy that runs: the chosen one, or the int64 strategy of its device where sums are int64."""
-    if ALGORITHMS[algorithm].counts_hops or sums.dtype.kind == "f":
+    return strategy if ALGORITHMS[algorithm].counts_hops else strategy_for_kind(strategy, strategies, sums.dtype)
+
+
+def strategy_for_kind(strategy: StrategyT, strategies: Sequence[StrategyT], kind: np.dtype) -> StrategyT:
+    """Return the strategy that runs where sums have a type: the chosen one for floats."""
+    if kind.kind == "f":
         return strategy
     return next(each for each in strategies if each.sums == "int64" and each.device == strategy.device)
 

@@ -77,7 +77,8 @@ def sssp(
     predecessors : bool
         Also give for each vertex the previous one on a shortest path.
     cutoff : float, optional
-        Largest distance (inclusive; 0 keeps the source and the vertices at distance 0).
+        Largest distance (inclusive; 0 keeps the source and the vertices at distance 0). It is compared with each distance as
+        the number that it is; distances of float32 weights are float32 numbers.
     targets : sequence of ids, optional
         Return these vertices only, and stop once all of them are settled.
     knobs : mapping or object, optional
@@ -268,8 +269,8 @@ def sssp_many(
 
 def sssp_pairs(
     graph: Graph,
-    origins: Ids,
-    destinations: Ids,
+    origins: Any,
+    destinations: Ids | None = None,
     *,
     strategy: str = "auto",
     cutoff: float | None = None,

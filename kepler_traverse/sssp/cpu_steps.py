@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
 from .._arrays import NO_PREDECESSOR, Array, as_distance, is_reached, unreached_value
 from ..cpu import threads
@@ -24,6 +23,7 @@ from ..cpu.atomics import (
     ordered_dtype,
     to_ordered,
 )
+from ..cpu.compiled import njit
 from ..errors import PrecisionError
 from ..search.query import Query
 from ..search.sparse import closed_cycle_error

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import NO_PREDECESSOR
+from .._arrays import NO_PREDECESSOR, as_distance
 from ..cuda import cp
 from ..cuda.compiler import kernel
 from ..cuda.frontier import Frontier
@@ -50,9 +50,8 @@ class Run:
         self.distance = cp.empty(n, real) if distance is None else distance
         self.keys = self.distance.view(f"i{real.itemsize}")
         # With negative weights a path may lead through vertices beyond the limit: no pruning then.
-        bounded = query.limit is not None and not graph.has_negative_weights
-        with np.errstate(over="ignore"):  # beyond the type's range is no limit
-            self.limit = real.type(query.limit if bounded else np.inf)
+        limit = np.inf if query.limit is None or graph.has_negative_weights else query.limit
+        self.limit = as_distance(limit, real)
         self.may_overflow = may_overflow(graph) and self.limit == np.inf
         self.predecessor = cp.empty(n, index) if query.predecessors and predecessor is None else predecessor
         self.frontier = Frontier(n, index, n_counters)

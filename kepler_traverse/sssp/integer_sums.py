@@ -10,11 +10,11 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-from numba import njit
 
 from .. import cuda
 from .._arrays import MAX_INTEGER, NO_PREDECESSOR, as_distance
 from ..cpu import threads
+from ..cpu.compiled import njit
 from ..errors import NegativeCycleError, PrecisionError
 from ..search.strategy import MultiSourceOutcome, Outcome, per_core
 from . import cpu_steps, negative_cycles

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from .._arrays import as_distance
+from .._arrays import as_distance, compute_mean
 from ..cpu import threads
 from ..cpu.atomics import atomic_add, atomic_exchange, atomic_min, from_ordered, to_ordered
+from ..cpu.compiled import njit
 from ..search.strategy import Outcome, state_bytes
 from . import cpu_steps
 from .tuning import EDGES_PER_PILE, SHARED_NEAR
@@ -84,7 +84,7 @@ memory = state_bytes(1, numbers=1, beside=cpu_steps.memory)  # at most: a third 
 
 def pile_width(graph):
     """Width of a pile: the mean weight divided by how many edges of a vertex it should hold on average."""
-    mean = float(graph.weights.mean(dtype=np.float64)) if graph.n_edges else 0.0
+    mean = compute_mean(graph.weights)
     return as_distance(EDGES_PER_PILE * mean * graph.n_vertices / max(graph.n_edges, 1), graph.weights.dtype)
 
 

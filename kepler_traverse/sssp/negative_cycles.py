@@ -11,9 +11,9 @@ import math
 from itertools import pairwise
 
 import numpy as np
-from numba import njit
 
 from .._arrays import namespace, to_host
+from ..cpu.compiled import njit
 from ..errors import NegativeCycleError, PrecisionError
 
 

@@ -20,7 +20,6 @@ STRATEGIES = (
         paper="Davidson, Baxter, Garland, Owens 2014",
         rationale="settle near vertices before visiting far ones",
         complexity="O(V E) at worst; an edge is relaxed again only while its source is in the near pile",
-        advantage="two cores, one source: faster than SciPy, NetworKit, igraph and rustworkx on all four graphs measured",
         default=True,
     ),
     Strategy(
@@ -43,7 +42,6 @@ STRATEGIES = (
         paper="Davidson, Baxter, Garland, Owens 2014; a width that adapts: Wang, Fussell, Lin 2021 (ADDS)",
         rationale="nothing returns to the host between steps",
         complexity="O(V E) at worst; an edge is relaxed again only while its source is in the near pile",
-        advantage="H200: on 14 of 15 graphs without negative weights, 1.1 to 5.7 times as fast as the next strategy",
         default=True,
     ),
     Strategy(
@@ -55,7 +53,6 @@ STRATEGIES = (
         paper="Bellman-Ford with active vertices: Busato, Bombieri 2015, algorithm 3",
         rationale="one atomic minimum per relaxation, one queue entry per vertex and round",
         complexity="O(V E)",
-        advantage="H200: second to persistent on dblp-2010 and web-NotreDame",
         default=True,
     ),
     *(
@@ -90,7 +87,6 @@ MULTI_SOURCE = (
         paper="Davidson, Baxter, Garland, Owens 2014",
         rationale="one core per source, near and far piles, no atomic",
         complexity="S times that of near_far",
-        advantage="two cores, 64 sources: 3.4 to 6.2 times as fast as the best library on all four graphs measured",
     ),
     _of_many(
         hierarchy_sweep,
@@ -102,7 +98,6 @@ MULTI_SOURCE = (
         paper="Delling, Goldberg, Nowatzyk, Werneck 2011 (PHAST); Geisberger, Sanders, Schultes, Delling 2008",
         rationale="short searches upward in a contraction hierarchy, then one sweep downward for 16 sources side by side",
         complexity="O(S (V + shortcuts)), after the hierarchy is built",
-        advantage="two cores: 34 and 54 times as fast as near_far_per_thread on two road networks",
     ),
     _of_many(
         hierarchy_sweep_gpu,
@@ -113,7 +108,6 @@ MULTI_SOURCE = (
         paper="Delling, Goldberg, Nowatzyk, Werneck 2011 (PHAST); Geisberger, Sanders, Schultes, Delling 2008",
         rationale="short searches upward in a contraction hierarchy, then one sweep downward for 1,024 sources side by side",
         complexity="O(S (V + shortcuts)), after the hierarchy is built",
-        advantage="H200, 1,024 sources: 10 and 21 times as fast as source_per_block on two road networks",
     ),
     _of_many(
         source_per_block,
@@ -123,7 +117,6 @@ MULTI_SOURCE = (
         paper="Davidson, Baxter, Garland, Owens 2014",
         rationale="one block per source: near and far piles without a barrier of the grid",
         complexity="S times that of near_far",
-        advantage="H200, 1,024 sources: on roads, 11,000 to 22,000 times as fast as cuGraph's loop",
     ),
     _of_many(
         source_per_lane,
@@ -133,7 +126,6 @@ MULTI_SOURCE = (
         paper="Davidson, Baxter, Garland, Owens 2014; Then et al. 2014 (MS-BFS)",
         rationale="distances from 32 sources interleaved: each edge is read once for all of them",
         complexity="that of near_far per 32 sources, if their piles are similar",
-        advantage="H200, 1,024 sources: on R-MAT, 97 to 260 times as fast as cuGraph's loop",
     ),
     *(
         MultiSourceStrategy(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import functools
+import itertools
 import math
 import operator
 import os
@@ -15,7 +16,7 @@ import re
 import shlex
 import sys
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -174,9 +175,13 @@ def options_of_files(settings: Settings, **others: Any) -> ReadOptions:
     return ReadOptions(**{name: value for name, value in options.items() if name in ReadOptions.__dataclass_fields__})
 
 
+def _exact_number(text: str) -> int | float:
+    """Return an integer as it is: floats lack some beyond 2^53."""
+    return _integer(text) if _INTEGER.fullmatch(text) else _number(text)
+
+
 def _numbers(text: str) -> list[int | float]:
-    pieces = [piece.strip() for piece in text.split(",")]
-    return [_integer(piece) if _INTEGER.fullmatch(piece) else _number(piece) for piece in pieces]
+    return [_exact_number(piece.strip()) for piece in text.split(",")]
 
 
 class Kind(NamedTuple):
@@ -194,6 +199,7 @@ KINDS = {
     "choice": Kind(str),
     "integer": Kind(_integer, "N", int),
     "number": Kind(_number, "X", float),
+    "exact_number": Kind(_exact_number, "X", int | float),
     "size": Kind(_size, "SIZE"),
     "integer_or_auto": Kind(functools.partial(_or_auto, _integer, "a whole number"), "auto|N", int | Literal["auto"]),
     "number_or_auto": Kind(functools.partial(_or_auto, _number, "a number"), "auto|X", float | Literal["auto"]),
@@ -262,7 +268,9 @@ class Settings:
         kind="folder", example="out", help="output folder, or its URL; must be new or empty (see --resume)"
     )
     algorithm: Literal["bfs", "sssp"] = _traversal("bfs", help="bfs counts hops, sssp sums edge weights")
-    device: Literal["auto", "cpu", "cuda"] = _traversal("auto", help="auto uses a GPU if one is available")
+    device: Literal["auto", "cpu", "cuda"] = _traversal(
+        "auto", help="auto uses a GPU if one is available; CUDA_VISIBLE_DEVICES in the environment says which of several"
+    )
     engine: Literal["auto", "kepler", "cugraph-mg"] = _traversal(
         "auto",
         help="kepler: this library, with the whole graph on each GPU; cugraph-mg: cuGraph, with the graph partitioned over "
@@ -270,7 +278,7 @@ class Settings:
     )
     strategy: str = _traversal("auto", help="traversal strategy; an unknown name lists the valid ones")
     max_depth: int | None = _traversal(least=0, example=5, help="bfs: maximum number of hops")
-    cutoff: float | None = _traversal(
+    cutoff: float | int | None = _traversal(
         least=0, example=1000.0, help="sssp: maximum distance; vertices farther away are left out"
     )
     result: ResultName = _result(
@@ -846,6 +854,18 @@ def flag_text(name: str, value: object = None) -> str:
     if name in ("vertices", "only_vertices") and value is None:
         return f"{flag} FILE"
     return flag if value is None else f"{flag} {shlex.quote(str(value))}"
+
+
+def options_in(words: Sequence[str]) -> list[str]:
+    """Return the words of a command line that may be options: those before the first ``--``."""
+    return list(itertools.takewhile(lambda word: word != "--", words))
+
+
+def to_resume(words: Sequence[str]) -> list[str]:
+    """Return the command line that goes on with the run of a command line."""
+    options = options_in(words)
+    kept = [word for word in options if word not in ("--resume", "--no-resume")]
+    return [*kept, "--resume", *words[len(options) :]]
 
 
 def parse_flags(argv: list[str]) -> tuple[dict[str, Any], Path | None]:

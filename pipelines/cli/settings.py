@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import reprlib
+import sys
 import tomllib
 import types
 import typing
@@ -21,7 +23,7 @@ from kepler_traverse.kinds import rules
 from kepler_traverse.runtime.object_stores import URL
 from kepler_traverse.runtime.regular_files import open_regular
 
-from ..output.schemas import OUTPUT_SCHEMAS
+from ..output.schemas import OUTPUT_SCHEMAS, refuse_broken_plugins
 from .options import (
     COLUMN_ROLES,
     CONTRADICTIONS,
@@ -44,7 +46,12 @@ from .terminal import say
 
 _ADDRESS = re.compile(r"([^\s:/]*:|\[[0-9a-fA-F:.]+\]:)?(?P<port>[0-9]{1,5})")
 _URL = re.compile(r"([a-z][a-z0-9+]*://)?([^\s:/]+|\[[0-9a-fA-F:.%]+\]):(?P<port>[0-9]{1,5})")
+_SHORT = reprlib.Repr()  # of values in messages
+_SHORT.maxother = _SHORT.maxstring = 60
+_SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxtuple = 2, 4, 4
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_FILE_NAME = re.compile(r"[./]")  # an id may be the name of a file that has neither
+_ONE_SLASH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/(?!/)")
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
@@ -105,8 +112,9 @@ def merge_settings(
 ) -> Settings:
     """Merge defaults, a settings file and flags, which override it; raise UsageError if values are wrong or contradict.
 
-    ``environment`` may name a scheduler file, and a shard.
+    ``environment`` may name a scheduler file, and a shard. Raises InputError: a plug-in cannot be imported.
     """
+    refuse_broken_plugins()
     values = {} if config is None else read_file(config)
     for choices in (SOURCE_CHOICES, SCHEDULER_CHOICES):
         if any(key in flags for key in choices):
@@ -130,6 +138,7 @@ def merge_settings(
     if settings.sampled and not _source_choices(settings):
         settings = replace(settings, all_sources=True)
     _check_texts(settings, flags, config)
+    _refuse_listed_files(settings, flags, config)
     settings = _with_columns_of_tables(settings)
     settings = _without_idle(settings, flags, config)
     _check_together(settings)
@@ -154,7 +163,12 @@ def _sentence(error: ValidationError, flags: dict[str, Any], config: Path | None
     key = str(first["loc"][0])
     where = _named(key, flags, config)
     shown = first["input"] if first["type"] != "missing" else None
-    return f"{where} cannot be {shown!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
+    if first["type"] == "string_unicode":
+        encoding = sys.getfilesystemencoding()
+        why = f"it holds bytes that are no text in {encoding}"
+        how = "rename it" if encoding == "utf-8" else "set LC_ALL=C.UTF-8, or PYTHONUTF8=1"
+        return f"{where} cannot be {_SHORT.repr(shown)}: {why}; {how}"
+    return f"{where} cannot be {_SHORT.repr(shown)}: {first['msg'][0].lower()}{first['msg'][1:]}"
 
 
 def refuse_unreadable(name: str, path: str | Path) -> None:
@@ -162,6 +176,10 @@ def refuse_unreadable(name: str, path: str | Path) -> None:
     try:
         open_regular(Path(path), follow=True).close()
     except OSError as error:
+        if os.path.isdir(path):
+            from kepler_traverse.formats.log_tables import refuse_log_table  # --help need not import it
+
+            refuse_log_table(path, f"rows of {name}")
         raise UsageError(f"{name} {path}: the file cannot be read: {error.strerror}") from None
 
 
@@ -170,8 +188,19 @@ def refuse_secrets(name: str, *places: object) -> None:
     for place in places:
         if isinstance(place, str) and has_secrets(place):
             raise UsageError(
-                f"{name} {place.partition('://')[0]}://...: the address holds more than a place and a path (? or # begins a "
+                f"{name} {place.partition(':')[0]}://...: the address holds more than a place and a path (? or # begins a "
                 "query, @ follows a user), and addresses are written to manifests; give credentials by the environment"
+            )
+
+
+def refuse_half_addresses(name: str, *places: object) -> None:
+    """Raise UsageError for a path that begins like an address, which pyarrow would take it for."""
+    for place in places:
+        if isinstance(place, str) and _ONE_SLASH.match(place):
+            scheme = place.partition(":")[0]
+            raise UsageError(
+                f"{name} {place}: this begins like an address, and an address has two slashes: {scheme}://; if it is a file "
+                f"or a folder on this machine, give its whole path, or ./{place}"
             )
 
 
@@ -182,6 +211,7 @@ def refuse_address(name: str, folder: str, takes_stores: bool = False) -> None:
     """
     scheme = _SCHEME.match(folder)
     refuse_secrets(name, folder)
+    refuse_half_addresses(name, folder)
     if takes_stores and URL.match(folder):
         return
     if scheme:
@@ -213,7 +243,9 @@ def _check_texts(settings: Settings, flags: dict[str, Any], config: Path | None)
         if any(isinstance(text, str) and ("\0" in text or not text) for text in texts):
             raise UsageError(f"{_named(key, flags, config)} cannot be {value!r}: a text is empty or holds a null character")
         if key in _PLACES:
-            refuse_secrets(_named(key, flags, config), *(texts if key == "edges" else [value]))
+            named, places = _named(key, flags, config), texts if key == "edges" else [value]
+            refuse_secrets(named, *places)
+            refuse_half_addresses(named, *(places if key != "edges" else ()))
     for key, pattern, example in (
         ("dashboard_address", _ADDRESS, "HOST:PORT, such as 127.0.0.1:8787"),
         ("scheduler_address", _URL, "PROTOCOL://HOST:PORT, such as tcp://10.0.0.1:8786"),
@@ -303,6 +335,19 @@ def _keys_of_options(settings: Settings) -> dict[str, str]:
     for name, choices in (("sources", SOURCE_CHOICES), ("strategy", ("strategy", "knobs"))):
         keys[name] = next((key for key in choices if settings.is_given(key)), name)
     return keys
+
+
+def _refuse_listed_files(settings: Settings, flags: dict[str, Any], config: Path | None) -> None:
+    """Raise UsageError for a list of ids in a settings file of which one is the name of a file."""
+    for option in OPTIONS:
+        value = getattr(settings, option.key)
+        is_in_file = option.kind == "ids" and option.key not in flags and isinstance(value, list)
+        for each in value if is_in_file else ():
+            if isinstance(each, str) and _FILE_NAME.search(each) and os.path.isfile(each):
+                raise UsageError(
+                    f"{_named(option.key, flags, config)} is a list of ids, and {each[:100]!r} is the name of a file; give "
+                    f"{option.key} = {each!r}, without a list, for the ids in it"
+                )
 
 
 def _check_together(settings: Settings) -> None:

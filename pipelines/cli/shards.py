@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from .options import UsageError
 
 _SHARD = re.compile(r"(auto|\d{1,7})(?:/(\d{1,7}))?")
+_MAX_DIGITS = 18
 _TASK, _INDEX = "SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"
 
 
@@ -46,17 +47,29 @@ def parse_shard(text: str | None, environment: Mapping[str, str]) -> Shard | Non
 def _from_environment(text: str, count: str | None, environment: Mapping[str, str]) -> tuple[str, str]:
     """Return the index and the count of ``auto`` and ``auto/N``."""
     index = environment.get(_TASK) or environment.get(_INDEX)
-    if index is None or not index.isascii() or not index.isdecimal():
+    if index is None or not _is_number(index):
         raise UsageError(f"--shard {text}: neither {_TASK} nor {_INDEX} is set to a number; give --shard I/N")
     if count is not None:
         return index, count
-    count = environment.get("SLURM_ARRAY_TASK_COUNT") if _TASK in environment else None
-    if count is None:
+    names = ("SLURM_ARRAY_TASK_COUNT", *(f"SLURM_ARRAY_TASK_{each}" for each in ("MIN", "MAX", "STEP")))
+    given = {name: environment.get(name) or "" for name in names} if _TASK in environment else {}
+    for name, value in given.items():
+        if value and not _is_number(value):
+            raise UsageError(f"--shard auto: {name} is {value[:100]!r}, which is no number; give --shard I/N")
+    count, first, last, step = (given.get(name, "") for name in names)
+    if not count:
         raise UsageError(f"--shard auto: {_INDEX} says which shard this is, and not of how many; give --shard auto/N")
-    first, last = (int(environment.get(f"SLURM_ARRAY_TASK_{each}", index)) for each in ("MIN", "MAX"))
-    step = int(environment.get("SLURM_ARRAY_TASK_STEP") or 1)
-    if last - first != step * (int(count) - 1) or (int(index) - first) % step:
+    return _place(int(index), int(count), int(first or index), int(last or index), int(step or 1)), count
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
+
+
+def _place(index: int, count: int, first: int, last: int, step: int) -> str:
+    """Return the place of a task among those of its array."""
+    if last - first != step * (count - 1) or not step or (index - first) % step:
         raise UsageError(
             f"--shard auto: the {count} tasks of the array are not evenly numbered from {first} to {last}; give --shard I/N"
         )
-    return str((int(index) - first) // step), count
+    return str((index - first) // step)

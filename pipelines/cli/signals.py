@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from .terminal import flush, say
+
+EXIT_INTERRUPTED = 128 + signal.SIGINT
+_HURRY_SECONDS = 5.0
 _requested = False
 _held = False
 
@@ -20,6 +26,33 @@ def listen() -> None:
     """Raise KeyboardInterrupt on both signals from now on, so that SIGTERM from a batch system acts like Ctrl-C."""
     for number in heeded():
         signal.signal(number, interrupt)
+
+
+def run_heeding(program: Callable[[], int]) -> int:
+    """Run a program that both signals end with 130, and return its exit code.
+
+    It has a few seconds to end by itself, as a request to an object store or a kernel may keep it from hearing the signal.
+    """
+    for number in heeded():
+        signal.signal(number, _end_soon)
+    try:
+        return program()
+    except KeyboardInterrupt:
+        say("interrupted")
+        return EXIT_INTERRUPTED
+
+
+def _end_soon(number: Any, frame: Any) -> None:
+    timer = threading.Timer(_HURRY_SECONDS, _end_now)
+    timer.daemon = True
+    timer.start()
+    interrupt(number, frame)
+
+
+def _end_now() -> None:
+    say("interrupted")
+    flush()
+    os._exit(EXIT_INTERRUPTED)
 
 
 def check() -> None:

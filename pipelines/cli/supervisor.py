@@ -17,10 +17,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from . import signals
+from .options import options_in, to_resume
 from .terminal import flush, say
 
 EXIT_UNUSABLE = 75  # of a child whose process cannot go on; never that of the program
 EXIT_KILLED = 1
+_HAS_FOLDER, _RUNS_BATCHES = b"f", b"b"  # what a child tells
 _PR_SET_PDEATHSIG = 1
 _HURRY_SECONDS = 5.0  # time for a child after a second interrupt
 
@@ -29,22 +31,31 @@ class Supervision:
     """What the process that computes knows of the one that watches it.
 
     ``needs_workers``: batches must run in worker processes, because a process that ran them itself has died. ``channel``:
-    descriptor to write to once batches run in this process; -1 without a watching process.
+    descriptor to write to as the run proceeds; -1 without a watching process.
     """
 
     def __init__(self, needs_workers: bool = False, channel: int = -1):
         self.needs_workers, self._channel = needs_workers, channel
+        self.has_folder = False  # whether the output folder has files of this run
 
     @property
     def is_watched(self) -> bool:
         """Whether another process takes over if this one dies."""
         return self._channel >= 0
 
+    def begin_folder(self) -> None:
+        """Note that the output folder has files of this run: from now on ``--resume`` goes on with it."""
+        self.has_folder = True
+        self._tell(_HAS_FOLDER)
+
     def begin(self) -> None:
         """Tell the watching process that this one runs batches itself: from now on it may be resumed."""
+        self._tell(_RUNS_BATCHES)
+
+    def _tell(self, what: bytes) -> None:
         if self.is_watched:
             with contextlib.suppress(OSError):
-                os.write(self._channel, b"1")
+                os.write(self._channel, what)
 
 
 UNWATCHED = Supervision()
@@ -59,20 +70,21 @@ def run(main: Main, argv: list[str]) -> int:
     if sys.platform != "linux":
         signals.listen()
         return main(argv, UNWATCHED)
-    code, ran_batches = _watch(main, argv, needs_workers=False)
-    if code == EXIT_UNUSABLE or (ran_batches and code < 0):
+    code, reported = _watch(main, argv, needs_workers=False)
+    if code == EXIT_UNUSABLE or (_RUNS_BATCHES in reported and code < 0):
         how = "it cannot go on" if code == EXIT_UNUSABLE else f"it was ended by {_signal_name(-code)}"
         say(f"the process that ran the batches is gone: {how}; worker processes run the remaining ones")
-        resumed = argv if "--resume" in argv else [*argv, "--resume"]
-        code, _ = _watch(main, resumed, needs_workers=True)
+        argv = to_resume(argv)
+        code, reported = _watch(main, argv, needs_workers=True)
     if code < 0:
-        say(f"error: the job was ended by {_signal_name(-code)}; run again with --resume")
+        has_begun = _HAS_FOLDER in reported or "--resume" in options_in(argv)
+        say(f"error: the job was ended by {_signal_name(-code)}; run it again{' with --resume' if has_begun else ''}")
         code = EXIT_KILLED
     return code
 
 
-def _watch(main: Main, argv: list[str], needs_workers: bool) -> tuple[int, bool]:
-    """Run the program in a child; return its exit code, or minus the signal that ended it, and whether it ran batches."""
+def _watch(main: Main, argv: list[str], needs_workers: bool) -> tuple[int, bytes]:
+    """Run the program in a child; return its exit code, or minus the signal that ended it, and what it has reported."""
     reads, writes = os.pipe()
     parent = os.getpid()
     flush()  # or the child would write what is buffered a second time
@@ -86,7 +98,7 @@ def _watch(main: Main, argv: list[str], needs_workers: bool) -> tuple[int, bool]
         code = child.wait()
     with os.fdopen(reads, "rb") as channel:
         os.set_blocking(channel.fileno(), False)
-        return code, bool(channel.read())
+        return code, channel.read() or b""
 
 
 class _Child:

@@ -8,14 +8,31 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 
 def called_as(module: str) -> str:
     """Return how a program of this package was called: a command of ``kepler-traverse``, or a module."""
-    return sys.argv[0] if sys.argv[0].startswith("kepler-traverse ") else f"python -m pipelines.{module}"
+    called = sys.argv[0].split(" ")
+    if called[0] == "kepler-traverse" and len(called) == 2:
+        of_run = module == "batch_sources"
+        return sys.argv[0] if of_run == (called[1] in ("run", "plan")) else f"kepler-traverse {'run' if of_run else module}"
+    package = __name__.removesuffix(".cli.terminal")  # in an installation within the library
+    return f"python -m {package}.{module}"
+
+
+def pasted(words: Sequence[str]) -> str:
+    """Return a command line of one printable line, which a shell takes for these words again."""
+    return " ".join(shlex.quote(word) if word.isprintable() else _quoted_bytes(word) for word in words)
+
+
+def _quoted_bytes(word: str) -> str:
+    """Return a word with line ends, or with bytes that are no text, as shells take it in ``$'...'``."""
+    shown = (chr(byte) if 32 <= byte < 127 and byte not in b"\\'" else f"\\x{byte:02x}" for byte in os.fsencode(word))
+    return f"$'{''.join(shown)}'"
 
 
 def printable(text: str) -> str:

@@ -159,7 +159,7 @@ def show_plan(settings: Settings, prepared: Prepared) -> None:
     """Print the plan of the run."""
     graph, plan, sizing = prepared.graph, prepared.plan, prepared.sizing
     choice = None if prepared.choice is None else prepared.choice.record
-    notes = weights_not_used(settings, graph.report.facts())
+    notes = notes_on_edges(settings, graph.report.facts())
     if settings.json:
         facts = {
             "graph": {
@@ -268,6 +268,14 @@ def traffic_text(traffic: dict[str, Any]) -> str:
 def _dropped(built: BuildReport) -> str:
     loops = f"{built.self_loops:,} self-loops, {built.parallel_edges:,} parallel edges"
     return f"{built.filtered_rows:,} by filters, {loops}" if built.filtered_rows else loops
+
+
+def notes_on_edges(settings: Settings, built: Mapping[str, Any]) -> list[str]:
+    """Return what of the edge list may have been meant otherwise: columns that are not used, weights that mean "closed".
+
+    ``built``: the fields of a ``BuildReport``, as a manifest has them.
+    """
+    return [*built.get("hints", []), *weights_not_used(settings, built)]
 
 
 def weights_not_used(settings: Settings, built: Mapping[str, Any]) -> list[str]:

@@ -134,9 +134,10 @@ def _plan(manifest: Manifest) -> list[tuple[str, object]]:
             ", ".join(
                 f"{key.replace('_', ' ')}: {_shown(value)}"
                 for key, value in built.items()
-                if value != "" and not key.endswith(("_column", "_columns", "_numbers"))
+                if value != "" and not key.endswith(("_column", "_columns", "_numbers", "hints"))
             ),
         ),
+        *(("note", hint) for hint in built.get("hints", [])),
         ("columns", columns_text(built, manifest["settings"].get("columns"))),
         ("result", explained(manifest["result"])),
         ("distances", ", ".join(manifest.get("distances", {}).values())),

@@ -69,17 +69,21 @@ class _Plan:
     def run(self, numbers: Sequence[int] | np.ndarray, lists: TargetLists | None = None, /) -> Traversals:  # noqa: ARG002
         """Traverse from the one source of a group; see ``MultiSourcePlan.run``."""
         source, limit = int(numbers[0]), self.query.limit
+        is_integer = self.algorithm == "sssp" and self._graph.integer_weights
         kind = np.dtype(np.int32) if self.algorithm == "bfs" else require_weights(self._graph).dtype
         unreached = kind.type(UNREACHED if self.algorithm == "bfs" else np.inf)
         distance = np.full(self._graph.n_vertices, unreached)
         distance[source] = 0
+        bound = limit
+        if is_integer and limit is not None and limit >= EXACT_BELOW[kind]:
+            bound = kind.type(limit).item()  # rounded as sums are, so that no sum within it is lost
         # cuGraph does not know vertices without edges.
         if self._graph.derived.degrees[source]:
-            for vertices, theirs in self.together.search(self._graph, source, limit, kind):
+            for vertices, theirs in self.together.search(self._graph, source, bound, kind):
                 distance[vertices] = np.where(theirs == sentinel(theirs.dtype), unreached, theirs.astype(kind, copy=False))
-        if limit is not None:
-            distance[~at_most(distance, limit)] = unreached
-        if self.algorithm == "sssp" and self._graph.integer_weights and any_beyond(distance, EXACT_BELOW[kind]):
+        if bound is not None:
+            distance[~at_most(distance, bound)] = unreached
+        if is_integer and any_beyond(distance, EXACT_BELOW[kind]):
             raise PrecisionError(
                 f"a distance is {EXACT_BELOW[kind]:,} or more, where {kind} does not hold every integer; leave "
                 "--weight-type out, or take --engine kepler"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from distributed import Client
 
-from kepler_traverse._arrays import EXACT_BELOW, float_that_holds, index_dtype
+from kepler_traverse._arrays import EXACT_BELOW, as_distance, float_that_holds, index_dtype
 from kepler_traverse.certificate import Certificate
 from kepler_traverse.errors import EdgeListError, InputError, PrecisionError
 from kepler_traverse.graph import BuildReport, Graph
@@ -236,7 +236,7 @@ def _out_of_range(source: int, distance: np.ndarray, limit: float | None) -> dic
     if distance.dtype.kind == "i":
         bad = (distance < -1) | (distance > (np.iinfo(distance.dtype).max if limit is None else limit))
     else:
-        most = distance.dtype.type(np.inf if limit is None else limit)
+        most = as_distance(np.inf if limit is None else limit, distance.dtype)
         bad = np.signbit(distance) | np.isnan(distance) | ((distance > most) & (distance != np.inf))
     at = np.flatnonzero(bad)
     return {"C2": f"{at.size} distances are out of range, the first is {distance[at[0]]}"} if at.size else {}

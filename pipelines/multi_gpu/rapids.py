@@ -21,9 +21,8 @@ from kepler_traverse.certificate import Certificate
 from kepler_traverse.errors import CapacityError, DeviceError, InputError, KeplerError
 from kepler_traverse.formats import FORMATS
 from kepler_traverse.formats.arrow import typed_columns
-from kepler_traverse.formats.edge_list import EdgeColumns, columns_of_all
+from kepler_traverse.formats.edge_list import EdgeColumns, columns_of_all, no_rows
 from kepler_traverse.formats.files import Where, find_files, reading
-from kepler_traverse.formats.text import no_rows
 
 from ..cli.options import MG, Settings, options_of_files
 from ..scheduling.cluster import cluster_for
@@ -244,16 +243,17 @@ def _parquet_files(settings: Settings) -> tuple[EdgeColumns, dict[str, np.dtype]
     columns: list[EdgeColumns] = []
     paths: list[str] = []
     kinds: dict[str, np.dtype] | None = None
-    first = None
+    first = first_empty = None
     for file in find_files(settings.edges, set(endings)):
-        if file.ending not in endings and settings.format != "parquet":
+        if file.table or (file.ending not in endings and settings.format != "parquet"):
             raise InputError(f"{file}: --engine {MG} reads Parquet files; convert the edge list")
         if not file.is_plain_path or file.compression or file.name != file.path:
             raise InputError(f"{file}: --engine {MG} reads plain local files that all workers see; copy it to one")
         with reading(file, "Parquet"), file.open_random() as source, pyarrow.parquet.ParquetFile(source) as parquet:
             schema = parquet.schema_arrow
             if not parquet.metadata.num_rows:
-                raise no_rows(file)
+                first_empty = first_empty or file
+                continue
         columns.append(typed_columns(schema, options, file))
         first = first or file
         columns[-1].agree_with(columns[0], file, first)
@@ -277,5 +277,7 @@ def _parquet_files(settings: Settings) -> tuple[EdgeColumns, dict[str, np.dtype]
             raise InputError(f"{file}: its columns are not of the types of {paths[0]}; cast either, so that they agree")
         kinds = own
         paths.append(file.path)
-    assert kinds is not None  # find_files finds one file or raises
+    if kinds is None:
+        assert first_empty is not None  # find_files finds one file or raises
+        raise no_rows(first_empty)
     return columns_of_all(columns), kinds, paths

@@ -49,6 +49,7 @@ class CommitLog:
         self._next: int | None = None  # the first number that may be free
         self.record: ShardRecord | None = None  # as ``find_record`` has found it
         self.is_closed = False  # as of the last reading
+        self.shards: set[str] = set()  # those that have committed, as I/N, as of the last reading
 
     def read(self) -> list[Commit]:
         """Return the commits, or blocks of them, up to the one that closes the log.
@@ -58,6 +59,7 @@ class CommitLog:
         count = self._count()
         commits = list(self._commits(count))
         self._next, self.is_closed = count, bool(commits) and "closed" in commits[-1]
+        self.shards = {name for commit in commits for name in commit.get("shards", ())}
         return commits
 
     def append(self, added: dict[str, Any]) -> bool:
@@ -159,6 +161,8 @@ def merged(commits: Iterable[Commit], writer: str) -> Commit:
         parts |= {part["file"]: part for part in commit["parts"]}
         total["failed"] += commit["failed"]
         total["retried"] += commit["retried"]
+        if "shards" in commit:
+            total["shards"] = sorted({*total.get("shards", ()), *commit["shards"]})
         for step, value in commit.get("seconds", {}).items():
             seconds = total.setdefault("seconds", {})
             seconds[step] = round(seconds.get(step, 0.0) + value, 3)
@@ -176,7 +180,7 @@ def with_commits(manifest: Manifest, commits: Iterable[Commit]) -> Manifest:
     kept = ("parts", "failed", "retried", "seconds", "tables", "traffic")
     known: Any = {key: value for key, value in manifest.items() if key in kept}
     added: Any = merged((known, *commits), "")
-    for key in ("writer", "lost"):
+    for key in ("writer", "lost", "shards"):
         added.pop(key, None)
     parts = {part["file"]: part for part in added["parts"]}
     # Of sources that no later attempt has computed, each once, with its last error.

@@ -54,6 +54,7 @@ Hash = Annotated[str, Rule(pattern="^[0-9a-f]{64}$")]
 Checksum = Annotated[str, Rule(pattern="^[0-9a-f]{16}$")]
 PartName = Annotated[str, Rule(pattern=rf"^({PARTITION}/)?part-[0-9]{{6}}\.(parquet|arrow)$")]
 PartitionName = Annotated[str, Rule(pattern=f"^{PARTITION}$")]
+ShardName = Annotated[str, Rule(pattern=r"^[0-9]{1,7}/[0-9]{1,7}$")]
 Id = Annotated[int, Rule(ge=-(2**63), lt=2**64)] | str  # the user's id of a vertex
 Seconds = Annotated[float, Rule(ge=0, le=1e12)]
 Phases = Annotated[dict[Annotated[str, Rule(pattern="^[a-z_]{1,32}$")], Seconds], Rule(max_length=64)]
@@ -247,6 +248,7 @@ class Built(TypedDict, total=False):
     where: str
     unused_columns: list[str]
     unused_numbers: list[str]
+    hints: list[str]
 
 
 class GraphFacts(TypedDict):
@@ -334,7 +336,7 @@ class Manifest(TypedDict):
 class Commit(TypedDict):
     """A commit of a run: what one of its processes has done since its last commit, and whether the run ends with it.
 
-    ``lost`` are parts of earlier commits that are not there any more.
+    ``lost`` are parts of earlier commits that are not there any more. ``shards`` are those whose processes have committed.
     """
 
     writer: Annotated[str, Rule(pattern="^[0-9a-f]{32}$")]
@@ -342,6 +344,7 @@ class Commit(TypedDict):
     failed: list[Failure]
     retried: list[Retry]
     lost: NotRequired[list[PartName]]
+    shards: NotRequired[Annotated[list[ShardName], Rule(max_length=MAX_PARTS)]]
     seconds: NotRequired[dict[str, Seconds]]
     traffic: NotRequired[Traffic]
     choice: NotRequired[StrategyChoice | None]

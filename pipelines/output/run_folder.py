@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -18,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kepler_traverse.cpu.exact_sums import PRIME
-from kepler_traverse.errors import OutputError
+from kepler_traverse.errors import KeplerError, OutputError
 from kepler_traverse.runtime.file_locks import NoLocksError, open_lock, take_lock
 from kepler_traverse.runtime.object_stores import TRAFFIC
 from kepler_traverse.runtime.regular_files import irregular, read_json, size_and_digest
@@ -57,14 +58,29 @@ _LOCK_TRIES = 20
 _COMMIT_EVERY, _COMMIT_SECONDS_PER_SHARD = 2.0, 0.25
 
 
+class ChangedFolderError(KeplerError):
+    """Another process has changed the folder meanwhile; what this one has computed is lost, and a next attempt goes on."""
+
+
 @contextlib.contextmanager
 def writing_to(folder: Path | Store) -> Iterator[None]:
-    """Raise OutputError in place of an OSError: a file of a run cannot be written, usually because the disk is full."""
+    """Raise OutputError in place of an OSError: a file of a run cannot be written, usually because the disk is full.
+
+    Raises ChangedFolderError, too: another process has deleted what was just there.
+    """
     try:
         yield
+    except FileNotFoundError as error:
+        raise ChangedFolderError(
+            f"{folder}: another process has completed the run meanwhile, or has deleted files of it ({error.filename}); run "
+            "this command again, which says what is missing"
+        ) from None
     except OSError as error:
+        place = folder
+        if isinstance(folder, Store) and not folder.is_local and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+            place = folder.path  # where files are prepared: no store says such a thing
         raise OutputError(
-            f"{folder}: a file cannot be written there: {error.strerror or error}; existing part files are complete. "
+            f"{place}: a file cannot be written there: {error.strerror or error}; existing part files are complete. "
             "Fix that (free some space?) and run again with --resume"
         ) from None
 
@@ -169,7 +185,10 @@ def read_manifest(store: Store, log: CommitLog | None = None) -> Manifest:
     if isinstance(problem, OSError):
         raise OutputError(f"{store}/{COMMITS}: the commits of the run cannot be read: {problem.strerror}")
     if problem is not None:
-        raise problem
+        raise OutputError(
+            f"{store}/{COMMITS}: {problem}; delete {COMMITS}, and run the same shards again, or this run with --resume: "
+            "parts that are whole are kept"
+        )
     return manifest
 
 
@@ -277,6 +296,7 @@ class OutputFolder:
         self._log: CommitLog | None = log or CommitLog(store)  # None if the run is finished
         self._added: dict[str, Any] = {}  # since the last commit
         index, count = (0, 1) if shard is None else (shard.index, shard.count)
+        self._shards = [str(shard)] if count > 1 else []  # of this process
         self._commit_every = max(_COMMIT_EVERY, count * _COMMIT_SECONDS_PER_SHARD)
         self._commit_again_at = time.monotonic() + self._commit_every * (index + 1) / count
 
@@ -394,7 +414,8 @@ class OutputFolder:
             self.put(MANIFEST, _to_text(self.manifest))
             self._clear_log()
         elif self._log is not None and (self._added or (status is not None and TRAFFIC.requests)):
-            added = {"choice": self.manifest.get("choice"), "traffic": self.count_traffic()}
+            added: dict[str, Any] = {"choice": self.manifest.get("choice"), "traffic": self.count_traffic()}
+            added |= {"shards": self._shards} if self._shards else {}
             if commit(self.store, self._log, self._added | added):
                 with writing_to(self.store):
                     self._log.put_record(self.done, added["choice"])

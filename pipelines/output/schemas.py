@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from kepler_traverse.errors import InputError
 from kepler_traverse.kinds.result_kinds import OF_ONE_SEARCH, OWN_MODULES, RESULT_KINDS, KindOptions, ResultKind
 
 ROWS_PER_PART = 8_000_000  # about 50 to 100 MB of Parquet, a size that readers like
@@ -33,8 +34,12 @@ class ExtremesOptions(KindOptions):
 # ``importlib.metadata``, which reads the same files, takes 30 ms to import.
 _FILES = (file for folder in sys.path for file in Path(folder).glob("*-info/entry_points.txt"))
 _ARE_INSTALLED = any(b"kepler_traverse.plugins" in file.read_bytes() for file in _FILES)
+_plugin_error: InputError | None = None
 if _ARE_INSTALLED or OWN_MODULES or os.environ.get("KEPLER_PLUGINS"):
-    import_module("kepler_traverse.plugins").modules()
+    try:
+        import_module("kepler_traverse.plugins").modules()
+    except InputError as error:  # --help of what is there works all the same
+        _plugin_error = error
 OUTPUT_SCHEMAS: dict[str, ResultKind] = {name: kind for name, kind in RESULT_KINDS.items() if kind.in_files}
 OUTPUT_SCHEMAS["matrix"] = replace(RESULT_KINDS["matrix"], options=())  # files have the distances to all vertices
 OUTPUT_SCHEMAS["extremes"] = ResultKind(  # of the whole graph; the library has functions for them
@@ -51,3 +56,9 @@ if TYPE_CHECKING:
     ResultName = str
 else:
     ResultName = Literal[tuple(OUTPUT_SCHEMAS)]
+
+
+def refuse_broken_plugins() -> None:
+    """Raise InputError if a plug-in cannot be imported."""
+    if _plugin_error is not None:
+        raise _plugin_error

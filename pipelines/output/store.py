@@ -17,14 +17,19 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from kepler_traverse.errors import OutputError
 from kepler_traverse.runtime import object_stores
 from kepler_traverse.runtime.object_stores import AT_ONCE, TRAFFIC, URL, Traffic, fetch, listed, send
-from kepler_traverse.runtime.regular_files import read_regular, replacing
+from kepler_traverse.runtime.regular_files import open_regular, read_regular, replacing
+from kepler_traverse.runtime.scratch import delete_folder, make_folder
 
 from .layout import PARTITION_NAME
 from .manifest_types import Stored
 
+_FOOTER_GUESS = 2**16  # bytes at the end of a part that are read at first, which hold most footers
 _MAX_AT_ONCE = 5 * 10**9  # bytes of one request
 
 
@@ -53,6 +58,11 @@ class Store:
     def get(self, name: str, max_bytes: int) -> bytes:
         """Read a file."""
         return read_regular(self.path / name, max_bytes)
+
+    def parquet_footer(self, name: str) -> pq.FileMetaData:
+        """Read the footer of a Parquet file; also pyarrow.ArrowException."""
+        with open_regular(self.path / name) as file:
+            return pq.read_metadata(file)
 
     def put_new(self, name: str, data: bytes) -> bool:
         """Create a file; return False, and change nothing, if there is another one of that name."""
@@ -157,9 +167,9 @@ class ObjectStore(Store):
         import obstore
 
         self._api = obstore
-        super().__init__(scratch or Path(tempfile.mkdtemp(prefix="kepler-")))
+        super().__init__(scratch or _new_folder())
         # After an error a thread may still write there.
-        self._finalizer = weakref.finalize(self, shutil.rmtree if scratch is None else lambda *_: None, self.path, True)
+        self._finalizer = weakref.finalize(self, delete_folder if scratch is None else lambda _: None, self.path)
 
     def __str__(self) -> str:
         return self._url
@@ -188,6 +198,21 @@ class ObjectStore(Store):
             return data
 
         return send("get", read)
+
+    def parquet_footer(self, name: str) -> pq.FileMetaData:
+        size = send("head", lambda: self._api.head(self._store, name))["size"]
+        n_bytes = _FOOTER_GUESS
+        while True:
+            tail = self._tail(name, size, n_bytes)
+            n_bytes = int.from_bytes(tail[-8:-4], "little") + 8  # in front of them is the footer
+            if n_bytes <= len(tail) or len(tail) == size:
+                return pq.read_metadata(pa.BufferReader(tail))
+
+    def _tail(self, name: str, size: int, n_bytes: int) -> bytes:
+        start = max(0, size - n_bytes)
+        return bytes(
+            send("get", lambda: self._api.get_range(self._store, name, start=start, end=size), received=size - start)
+        )
 
     def put_new(self, name: str, data: bytes) -> bool:
         while True:
@@ -249,6 +274,16 @@ class ObjectStore(Store):
         self._finalizer()
 
 
+def _new_folder() -> Path:
+    try:
+        return Path(make_folder())
+    except OSError as error:
+        place = os.environ.get("TMPDIR") or "/tmp"
+        raise OutputError(
+            f"{place}: a folder for temporary files cannot be made there: {error.strerror}; see TMPDIR"
+        ) from None
+
+
 def open_store(place: str | os.PathLike[str], scratch: Path | None = None) -> Store:
     """Return the store that a path or a URL names.
 
@@ -256,4 +291,5 @@ def open_store(place: str | os.PathLike[str], scratch: Path | None = None) -> St
     """
     if isinstance(place, str) and URL.match(place):
         return ObjectStore(place, scratch)
-    return Store(Path(place))
+    path = Path(place)
+    return Store(path.absolute() if ":" in path.parts[0] else path)  # or pyarrow would take its files for addresses

@@ -10,33 +10,23 @@ import contextlib
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from kepler_traverse.errors import InputError, OutputError, one_line, several
+from kepler_traverse.errors import InputError, OutputError, one_line
 
 from .layout import Layout, partition_name
 from .manifest_types import Manifest
 from .run_folder import read_layout
 from .schemas import OUTPUT_SCHEMAS
 from .store import Store
+from .table_logs import DELTA_LOG, HINT, ICEBERG_LOG, compare_delta, compare_iceberg, differing_log, stray_file
 
-_HINT = "_iceberg/metadata/version-hint.text"  # which readers of a table without a catalog look for; written last
-_LISTED = 3  # files in a message
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
-
-
-class Named(NamedTuple):
-    """A file that a table names: its name in the folder, or its address if it is elsewhere."""
-
-    file: str
-    bytes: int
-    rows: int
 
 
 class TableFormat(NamedTuple):
@@ -47,7 +37,7 @@ class TableFormat(NamedTuple):
     needs: tuple[str, ...]  # modules of the extra
     unfit_names: re.Pattern[str]  # what the format has in no name of a column
     write: Callable[[Store, str, pa.Schema, Layout], None]  # makes the table of the parts in a root
-    files: Callable[[str], Iterator[Named]]  # yields what the table in a root names
+    compare: Callable[[Store, Manifest], None]  # raises what ``differing_log`` returns
 
     @property
     def folder(self) -> str:
@@ -71,30 +61,30 @@ def _write_delta(_store: Store, root: str, _schema: pa.Schema, layout: Layout) -
     convert_to_deltalake(root, partition_by=partitions, partition_strategy="hive")
 
 
-def _files_of_delta(root: str) -> Iterator[Named]:
-    from deltalake import DeltaTable
-
-    for each in pa.table(DeltaTable(root).get_add_actions()).to_pylist():
-        yield Named(unquote(each["path"]), each["size_bytes"], each["num_records"])
-
-
 def _write_iceberg(store: Store, root: str, schema: pa.Schema, layout: Layout) -> None:
+    place = _make_iceberg(f"{root}/_iceberg", root, schema, layout)
+    store.put_new(f"{ICEBERG_LOG}/{HINT}", place.rpartition("/")[2].removesuffix(".metadata.json").encode())
+
+
+def _make_iceberg(place: str, root: str, schema: pa.Schema, layout: Layout) -> str:
+    """Make a table of the parts in a root at another place; return the address of its metadata."""
     from pyiceberg.catalog.memory import InMemoryCatalog
 
-    catalog = InMemoryCatalog("run", warehouse=f"{root}/_iceberg", **_of_s3())
+    catalog = InMemoryCatalog("run", warehouse=place, **_of_s3())
     catalog.create_namespace("run")
-    table = catalog.create_table("run.parts", schema, location=f"{root}/_iceberg")
+    table = catalog.create_table("run.parts", schema, location=place)
     table.add_files([f"{root}/{name}" for name in layout.names()])
-    store.put_new(_HINT, table.metadata_location.rpartition("/")[2].removesuffix(".metadata.json").encode())
+    return str(table.metadata_location)
 
 
-def _files_of_iceberg(root: str) -> Iterator[Named]:
-    from pyiceberg.table import StaticTable
+def _compare_iceberg(store: Store, manifest: Manifest) -> None:
+    root, schema, layout = _root_url(store), _make_schema(store, manifest, "iceberg"), read_layout(manifest)
 
-    # A scan would leave out files without rows.
-    files = StaticTable.from_metadata(f"{root}/_iceberg", _of_s3()).inspect.files()
-    for each in files.select(["file_path", "file_size_in_bytes", "record_count"]).to_pylist():
-        yield Named(each["file_path"].removeprefix(f"{root}/"), each["file_size_in_bytes"], each["record_count"])
+    def make(place: str) -> None:
+        again = Path(place.removeprefix("file://")) / "metadata" / HINT
+        again.write_text(_make_iceberg(place, root, schema, layout).rpartition("/")[2].removesuffix(".metadata.json"))
+
+    compare_iceberg(store, manifest, make=make, address=root)
 
 
 def _of_s3() -> dict[str, str]:
@@ -105,20 +95,20 @@ def _of_s3() -> dict[str, str]:
 
 TABLE_FORMATS = {
     "delta": TableFormat(
-        log="_delta_log",
+        log=DELTA_LOG,
         mark=re.compile(r"\d{20}\.json"),
         needs=("deltalake",),
         unfit_names=re.compile(r"[ ,;{}()\n\t=]"),
         write=_write_delta,
-        files=_files_of_delta,
+        compare=compare_delta,
     ),
     "iceberg": TableFormat(
-        log="_iceberg/metadata",
-        mark=re.compile("version-hint.text"),
+        log=ICEBERG_LOG,
+        mark=re.compile(re.escape(HINT)),  # which is written last
         needs=("pyiceberg.table", "pyiceberg.catalog.memory", "pyiceberg.io.pyarrow"),
         unfit_names=re.compile(r"(?!)"),
         write=_write_iceberg,
-        files=_files_of_iceberg,
+        compare=_compare_iceberg,
     ),
 }
 
@@ -151,43 +141,44 @@ def register(store: Store, manifest: Manifest, name: str) -> bool:
         folder = TABLE_FORMATS[known].folder
         raise OutputError(f"{store}: the parts are a table of {known} already; take that, or delete {folder} first")
     if known is None:
+        stray = stray_file(store, form.log) if form.folder in store.names() else ""
+        if stray:
+            raise OutputError(f"{store}/{stray}; delete {form.folder}, and run finish again")
         schema = _make_schema(store, manifest, name)
         try:
             form.write(store, _root_url(store), schema, read_layout(manifest))
         except Exception as error:
             if not form.is_there(store):  # no other process has made it meanwhile
                 raise OutputError(f"{store}: the table cannot be written: {_format_error(error)}") from None
-    wrong = differing_files(store, manifest, name)
+    wrong = differing_table(store, manifest, name)
     if wrong:
         raise OutputError(f"{store}/{form.folder}: {wrong}; delete {form.folder}, and run finish again")
     return known is not None
 
 
-def differing_files(store: Store, manifest: Manifest, name: str) -> str:
-    """Describe how the files that a table names differ from the parts of the run; ``""`` if they do not.
+def differing_table(store: Store, manifest: Manifest, name: str) -> str:
+    """Describe how a table in a folder differs from the parts of the run, with its file and field; ``""`` if it does not.
 
     Raises InputError: the packages of the format are not installed.
     """
     refuse_without_packages(name)
-    try:
-        named = Counter(TABLE_FORMATS[name].files(_root_url(store)))
-    except Exception as error:
-        return f"the table cannot be read ({_format_error(error)})"
-    parts = Counter(Named(part["file"], part["bytes"], part["rows"]) for part in manifest["parts"])
-    texts = (_listed("lacks", parts - named), _listed("names", named - parts))
-    return " and ".join(filter(None, texts)).replace(" and the table", " and")
+    form = TABLE_FORMATS[name]
+    return differing_log(store, manifest, form.log, form.compare)
+
+
+def wrong_tables(store: Store, manifest: Manifest) -> dict[str, str]:
+    """Return what is wrong with the tables in a folder, by the folders of their logs. Raises as ``differing_table``."""
+    wrong: dict[str, str] = {}
+    for name, form in TABLE_FORMATS.items():
+        if form.folder in store.names():
+            text = differing_table(store, manifest, name) if form.is_there(store) else stray_file(store, form.log)
+            wrong |= {form.folder: text} if text else {}
+    return wrong
 
 
 def table_address(store: Store, name: str) -> str:
     """Return what readers take for the table."""
     return f"{store}/_iceberg" if name == "iceberg" else str(store)
-
-
-def _listed(verb: str, files: Counter[Named]) -> str:
-    if not files:
-        return ""
-    shown = ", ".join(f"{each.file} of {several(each.rows, 'row')}" for each in sorted(files)[:_LISTED])
-    return f"the table {verb} {shown}" + (", ..." if len(files) > _LISTED else "")
 
 
 def _root_url(store: Store) -> str:
@@ -214,9 +205,7 @@ def _make_schema(store: Store, manifest: Manifest, name: str) -> pa.Schema:
         raise InputError(f"{store}: deltalake does not find the folder of the partition {escaped!r}; rename that value")
     if store.is_local and re.search("[#?%]", _root_url(store)):
         raise InputError(f"{store}: a table cannot name files of a folder with #, ? or % in its path; move the folder")
-    part = manifest["parts"][0]["file"]
-    with store.local([part]) as here:
-        schema = pq.read_schema(here / part).remove_metadata()
+    schema = store.parquet_footer(manifest["parts"][0]["file"]).schema.to_arrow_schema().remove_metadata()
     for field in schema:
         if pa.types.is_unsigned_integer(field.type):
             raise InputError(

@@ -239,7 +239,7 @@ class BatchRun:
     def announce(self, seconds: dict[str, float]) -> None:
         """Say that the batches begin, and what the steps so far took."""
         steps.end(seconds=_sum(self.prepared.seconds, seconds))
-        for note in console.weights_not_used(self._settings, self.folder.manifest["graph"].get("built", {})):
+        for note in console.notes_on_edges(self._settings, self.folder.manifest["graph"].get("built", {})):
             say(note)
 
     @contextlib.contextmanager

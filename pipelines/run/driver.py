@@ -24,7 +24,6 @@ from ..monitoring import console
 from ..output.commits import CommitLog
 from ..output.manifest_types import FORMAT, Built, Manifest
 from ..output.run_folder import (
-    MANIFEST,
     OutputFolder,
     check_folder,
     compute_fingerprint,
@@ -63,26 +62,28 @@ def run(settings: Settings, resume_command: str, supervision: Supervision = UNWA
 
     Parameters and errors are those of ``execute``.
     """
+    supervision = Supervision() if supervision is UNWATCHED else supervision
     try:
         finished = execute(settings, resume_command, supervision)
         if finished is None:
             return 0
         console.show_summary(settings, finished.manifest, finished.computed, finished.kept, finished.seconds)
     except KeyboardInterrupt as interrupt:
-        raise interrupt if interrupt.args else KeyboardInterrupt(_what_stands(settings, resume_command)) from None
+        text = _what_stands(settings, resume_command, supervision.has_folder)
+        raise interrupt if interrupt.args else KeyboardInterrupt(text) from None
     return 3 if finished.manifest["failed"] else 0
 
 
-def _what_stands(settings: Settings, resume_command: str) -> str:
+def _what_stands(settings: Settings, resume_command: str, has_folder: bool) -> str:
     """Describe what an interrupt at any moment has left in the output folder."""
-    if is_url(settings.output):
-        return f"interrupted. To finish: {resume_command}"
-    folder = None if settings.output is None or settings.plan else Path(settings.output).absolute()
-    if folder is None or not (folder / MANIFEST).exists():
+    if settings.plan or not (has_folder or settings.resume):
         return "interrupted before anything was written"
-    if mark_fits(Store(folder)):
-        return f"interrupted: all results are in {folder}. To write the report too: {resume_command}"
-    return f"interrupted: {folder} holds a run that is not finished. To finish: {resume_command}"
+    if not is_url(settings.output):
+        folder = Path(str(settings.output)).absolute()
+        if mark_fits(Store(folder)):
+            return f"interrupted: all results are in {folder}. To write the report too: {resume_command}"
+        return f"interrupted: {folder} holds a run that is not finished. To finish: {resume_command}"
+    return f"interrupted. To finish: {resume_command}"
 
 
 def execute(
@@ -141,6 +142,8 @@ def _execute(
         if before is not None:
             refuse(before)
         with OutputFolder(output, shard, log) as folder:
+            if output.is_local:
+                supervision.begin_folder()
             record = None if log is None else log.record
             if prepared.choice is not None and before is not None:
                 prepared.choice.resume(before.get("choice") if record is None else record["choice"])
@@ -148,6 +151,7 @@ def _execute(
             folder.manifest = manifest
             if shard is not None:
                 before = folder.join(before, may_be_there=settings.resume or not is_alone)
+                supervision.begin_folder()
                 refuse(before)
             job = BatchRun(settings, prepared, folder, resume_command, shard)
             if before is not None:

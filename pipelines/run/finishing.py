@@ -15,7 +15,7 @@ from kepler_traverse.runtime.object_stores import TRAFFIC
 from ..cli.options import Settings
 from ..cli.settings import checked_settings
 from ..cli.shards import Shard
-from ..cli.terminal import called_as
+from ..cli.terminal import called_as, pasted
 from ..monitoring.html_report import render_page
 from ..output.commits import CommitLog
 from ..output.manifest_types import Manifest
@@ -60,6 +60,8 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
     manifest, is_first = _read(store, log), False
     if manifest["status"] == "done" and mark_fits(store):
         _refuse_changed(store, manifest)
+        with contextlib.suppress(OutputError):  # perhaps the call that completed the run was killed before it was written
+            _put_report(store, manifest, is_wanted=not store.has(REPORT))
         return manifest, True
     if store.is_local and store.has(LOCK):
         raise OutputError(f"{store}: a run without --shard writes to the folder, or was stopped; finish it with --resume")
@@ -77,14 +79,19 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
         # If another call has completed the run meanwhile, its log was gone, and what was closed is none of the run.
         is_first = is_first and manifest["status"] != "done"
     folder.complete()
-    if settings.report:
-        folder.put(REPORT, render_page(manifest, f"{called_as('finish')} {store}").encode())
+    _put_report(store, manifest)
     with writing_to(store):
         if store.is_local:
             sweep(store.path, LEFT_BY_SHARDS)
         else:  # what a job that was killed has left for workers that share no folder with it
             store.delete(graph_folder(store.path, Shard(0, 1)).name)
     return manifest, not is_first
+
+
+def _put_report(store: Store, manifest: Manifest, is_wanted: bool = True) -> None:
+    if is_wanted and checked_settings(manifest["settings"]).report:
+        page = render_page(manifest, f"{called_as('finish')} {pasted([str(store)])}")
+        OutputFolder(store).put(REPORT, page.encode())
 
 
 def _read(store: Store, log: CommitLog) -> Manifest:
@@ -126,11 +133,28 @@ def _check_parts(store: Store, manifest: Manifest, log: CommitLog, tables: set[s
     if damaged and not log.is_closed and manifest["status"] != "done":
         commit(store, log, {"lost": damaged})
     if any(faults):
-        raise IncompleteError(f"{store}: {'; '.join(filter(None, faults))}; run their shards again, and then finish")
+        missing = (
+            {name for name in names if name not in recorded} | {*damaged} | {each["file"] for each in manifest["failed"]}
+        )
+        again = _shards_of(log, [number for number, name in enumerate(names) if name in missing])
+        raise IncompleteError(f"{store}: {'; '.join(filter(None, faults))}; run {again} again, and then finish")
     sources = [source for name in names for source in recorded[name]["sources"]]
     if digest_of_ids(sources) != manifest["identity"]["sources"]:
         raise OutputError(f"{store}: the recorded parts do not hold the sources of the run; take a new folder")
     checked.update(part["sha256"] for part in new)
+
+
+def _shards_of(log: CommitLog, parts: Sequence[int]) -> str:
+    """Name the shards that compute some parts, if the run was shared among one number of them."""
+    counts = {int(name.partition("/")[2]) for name in log.shards}
+    if len(counts) != 1 or 0 in counts:
+        return "their shards"
+    (count,) = counts
+    indices = sorted({part % count for part in parts})
+    shown = ", ".join(f"--shard {index}/{count}" for index in indices[:_LISTED]) + (
+        ", ..." if len(indices) > _LISTED else ""
+    )
+    return f"the shard{'s' if len(indices) > 1 else ''} {shown}"
 
 
 def _refuse_changed(store: Store, manifest: Manifest) -> None:

@@ -16,6 +16,8 @@ from kepler_traverse.errors import InputError, UnknownVertexError, one_line
 from kepler_traverse.formats.column_names import end_pairs, listed
 from kepler_traverse.formats.files import shown
 from kepler_traverse.formats.ids import detect_delimiter, is_id_table
+from kepler_traverse.formats.log_tables import refuse_log_table
+from kepler_traverse.formats.sizes import require_parquet_at, require_text_at
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.pairs import numbers_of_rows, pair_table
 from kepler_traverse.runtime.object_stores import local_path
@@ -25,7 +27,7 @@ from kepler_traverse.search.query import PairTable
 from ..cli.options import Settings
 
 DISTANCE = "distance"  # the column that is added to the table
-_INTEGER = "^[+-]?[0-9]{1,20}$"
+_INTEGER = "^(0|-?[1-9][0-9]{0,19})$"  # as in edge lists, where 007 and +7 are strings
 # What a number does not keep of a text such as 01234, +49 or an integer beyond float64: such columns stay text.
 _LOST = {"int64": r"^\s*([+-]?0[0-9]|\+)", "double": r"^\s*([+-]?0[0-9]|\+|-?[0-9]{16,}\s*$)"}
 
@@ -39,14 +41,15 @@ def read_given_table(
 
     Raises InputError: the file cannot be read, or ``choose`` refuses its columns.
     """
+    refuse_log_table(path, what)
     try:
         here = local_path(path)
-        with open_regular(here, follow=True) as file:
-            head = file.read(4)
-        if head == b"PAR1":
+        if _is_parquet(path):
             with pq.ParquetFile(here) as parquet:
                 names = _chosen(path, what, parquet.schema_arrow.names, choose)
+                require_parquet_at(here, path)
                 return parquet.read(), names
+        require_text_at(here, path)
         parse = csv.ParseOptions(delimiter=detect_delimiter(here))
         with csv.open_csv(here, parse_options=parse) as reader:
             names = _chosen(path, what, reader.schema.names, choose)
@@ -63,6 +66,12 @@ def read_given_table(
     except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
         problem = one_line(getattr(error, "strerror", None) or error, 300)
         raise InputError(f"{path}: the table of {what} cannot be read: {problem}") from None
+
+
+def _is_parquet(path: str) -> bool:
+    """Whether a table says what is an integer and what a string; text does not."""
+    with open_regular(local_path(path), follow=True) as file:
+        return bool(file.read(4) == b"PAR1")
 
 
 def _chosen(path: str, what: str, names: list[str], choose: Callable[[list[str]], tuple[str, ...]]) -> tuple[str, ...]:
@@ -132,6 +141,11 @@ def ids_in_column(path: str, table: pa.Table, name: str, strings: bool) -> Any:
         raise UnknownVertexError(f"{path}: column {shown(name)}, row {row}: it holds no id; drop such rows")
     if not is_text(column.type) and not pa.types.is_integer(column.type):
         raise InputError(f"{path}: column {shown(name)} has type {column.type}; ids are integers or strings")
+    if len(column) and is_text(column.type) != strings and (strings or _is_parquet(path)):
+        kind, value = "strings" if strings else "integers", repr(column[0].as_py())[:40]
+        raise UnknownVertexError(
+            f"{path}: column {shown(name)} holds {column.type}, such as {value}, and the ids of this graph are {kind}"
+        )
     if strings:
         return column.cast(pa.string())
     if not is_text(column.type):
@@ -144,7 +158,6 @@ def ids_in_column(path: str, table: pa.Table, name: str, strings: bool) -> Any:
         raise UnknownVertexError(
             f"{path}: column {shown(name)}, row {row}: {value!r} is no vertex: the ids of this graph are integers"
         )
-    bare = pc.replace_substring_regex(bare, r"^\+", "")
     for kind in (pa.int64(), pa.uint64()):
         with contextlib.suppress(pa.ArrowInvalid):
             return pc.cast(bare, kind)

@@ -22,7 +22,14 @@ import numpy as np
 from kepler_traverse import cuda
 from kepler_traverse._arrays import to_host
 from kepler_traverse.cpu import compile_clock
-from kepler_traverse.errors import CapacityError, DeviceError, HierarchyError, InputError, OutputError, option_text
+from kepler_traverse.errors import (
+    CapacityError,
+    DeviceError,
+    HierarchyError,
+    InputError,
+    OutputError,
+    option_text,
+)
 from kepler_traverse.formats.files import stored_objects
 from kepler_traverse.graph import Graph
 from kepler_traverse.graph.read import read_graph
@@ -51,6 +58,7 @@ from .geometry import check_geometry
 from .graph_cache import cached_graph, found_graph, local_cache, put_graph
 from .memory_plan import DISTANCES_AT_ONCE, Sizing, sources_per_part
 from .question import read_question, read_vertices
+from .reading import without_warnings
 from .source_columns import by_partition
 from .strategy_choice import StrategyChoice
 
@@ -391,7 +399,8 @@ def read_edge_list(settings: Settings) -> Graph:
         folder = next(path for path in (cache, *cache.parents) if os.path.isdir(path))
         in_files = {"scratch": folder, "build_memory": limit} if os.access(folder, os.W_OK) else {}
     try:
-        return read_graph(settings.edges, device=settings.device, **read_options(settings), **in_files)
+        with without_warnings():  # the job says these itself, also of a stored graph
+            return read_graph(settings.edges, device=settings.device, **read_options(settings), **in_files)
     except OSError as error:
         if not in_files:
             raise

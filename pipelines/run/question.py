@@ -10,10 +10,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from kepler_traverse import arguments
+from kepler_traverse._arrays import MAX_INTEGER, as_distance
+from kepler_traverse.arguments import describe
 from kepler_traverse.errors import InputError, PrecisionError, UnknownVertexError
 from kepler_traverse.formats.ids import integer_id, read_ids, read_vertex_table
+from kepler_traverse.formats.log_tables import refuse_log_table
 from kepler_traverse.graph import Graph, has_vertex
-from kepler_traverse.kinds.opportunities import VERTEX
+from kepler_traverse.labels import VERTEX
 
 from ..cli.options import SETTINGS, Settings
 from ..output.manifest_types import Identity
@@ -41,7 +45,12 @@ def read_targets(graph: Graph, settings: Settings, _: Ids | str) -> Ids:
     numbers = read_vertices(graph, settings, "targets")
     if not numbers.size:
         raise InputError(f"{settings.targets_file}: the table of targets has no row")
-    return list(dict.fromkeys(get_names(graph, numbers)))
+    names = get_names(graph, numbers)
+    distinct = list(dict.fromkeys(names))
+    counts_each = "target_weights" in settings.kind.all_options and settings.column("target_weight") is None
+    if counts_each and len(distinct) < len(names):
+        raise InputError("a target is given twice, and its flows would count twice; give it once")
+    return distinct
 
 
 def numbers_of_ids(graph: Graph, ids: Ids | np.ndarray, role: str, file: str | None = None) -> np.ndarray:
@@ -53,7 +62,11 @@ def numbers_of_ids(graph: Graph, ids: Ids | np.ndarray, role: str, file: str | N
             is_name = file.endswith(".csv") and graph.has_string_ids and not has_vertex(graph, ids[0])
             advice = f" If {ids[0]!r} is the name of its column, give --columns {role}={ids[0]}." if is_name else ""
             raise UnknownVertexError(f"{file}: {error}{advice}") from None
-        if len(ids) == 1 and os.path.splitext(str(ids[0]))[1] and not os.path.exists(ids[0]):
+        name = str(ids[0])
+        if len(ids) == 1 and os.path.isdir(name):
+            refuse_log_table(name, f"{role}s")
+            raise UnknownVertexError(f"{error} There is a folder of that name: name one file in it.") from None
+        if len(ids) == 1 and os.path.splitext(name)[1] and not os.path.exists(name):
             raise UnknownVertexError(f"{error} Nor is there a file of that name.") from None
         raise
 
@@ -64,19 +77,21 @@ def ids_in(graph: Graph, file: str, what: str) -> Ids | np.ndarray:
 
 
 def ids_like(graph: Graph, ids: Ids, role: str) -> Ids:
-    """Convert ids that were given as text to the type of the graph's ids."""
-    return [str(i) for i in ids] if graph.has_string_ids else [_integer(i, role) for i in ids]
+    """Convert ids that were given as text, which has no types, to the type of the graph's ids."""
+    return list(ids) if graph.has_string_ids else [_integer(i, role) for i in ids]
 
 
 def _integer(value: object, role: str) -> int:
     number = integer_id(value) if isinstance(value, str) else value
     if isinstance(number, int) and not isinstance(number, bool):
         return number
-    is_file = os.path.isfile(str(value))
-    raise InputError(
-        f"{role} {value!r} is not a vertex: the ids of this graph are integers; "
-        + ("a file is given alone, in Python as a pathlib.Path" if is_file else "nor is there a file of that name")
-    )
+    advice = "nor is there a file of that name"
+    if os.path.isdir(str(value)):
+        refuse_log_table(str(value), f"{role}s")
+        advice = "there is a folder of that name, and a file is needed; give one file"
+    elif os.path.exists(str(value)):
+        advice = "a file is given alone, in Python as a pathlib.Path"
+    raise InputError(f"{role} {describe(value)} is not a vertex: the ids of this graph are integers; {advice}")
 
 
 def _read_values(graph: Graph, settings: Settings, names: list[str]) -> dict[str, Any]:
@@ -109,7 +124,7 @@ def options_of_kind(graph: Graph, settings: Settings, given: dict[str, Any], **e
 
 def make_question(settings: Settings, **given: Any) -> Question:
     """Return the question of settings, and of what was read for them."""
-    limit: Any = settings.max_depth if settings.algorithm == "bfs" else settings.cutoff
+    limit: Any = limit_of_settings(settings)
     options, limits = given.get("options"), given.get("limits")
     if options is not None and options.limit is not None:
         limit = options.limit
@@ -117,6 +132,20 @@ def make_question(settings: Settings, **given: Any) -> Question:
         limit = limits.largest
     of: dict[str, Any] = {"algorithm": settings.algorithm, "result": settings.result, "certify": settings.certify}
     return Question(limit=limit, direction=settings.direction, **of, **given)
+
+
+def limit_of_settings(settings: Settings) -> int | float | None:
+    """Return the limit of all searches, as manifests record it: a cutoff is a float, unless it is an int64 that floats lack.
+
+    Raises InputError: the cutoff is beyond every float.
+    """
+    if settings.algorithm == "bfs":
+        return settings.max_depth
+    if settings.cutoff is None:
+        return None
+    cutoff = arguments.limit("cutoff", settings.cutoff)
+    as_float = as_distance(cutoff, np.dtype(np.float64)).item()
+    return cutoff if as_float != cutoff <= MAX_INTEGER else as_float
 
 
 def read_question(graph: Graph, settings: Settings, identity: Identity | None = None) -> Question:

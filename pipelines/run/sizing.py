@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from kepler_traverse.errors import InputError
 from kepler_traverse.hierarchy.stored import FOLDERS
 from kepler_traverse.kinds.loads import EXTRA, count_cells
 from kepler_traverse.multi_source.planning import MultiSourcePlan
+from kepler_traverse.runtime.scratch import temporary_folder
 
 from ..cli.options import Settings
 from ..cli.shards import parse_shard
@@ -129,7 +129,7 @@ def _sources_of_bytes(prepared: Prepared, size: int) -> int | None:
         return most  # no part gets more sources, and so many do not fill one
     numbers = prepared.numbers[np.unique(np.linspace(0, prepared.numbers.size - 1, _SAMPLED).astype(np.int64))].tolist()
     request = replace(prepared.request, certify="none")  # they are computed and certified again
-    with tempfile.TemporaryDirectory(prefix="kepler-") as folder:
+    with temporary_folder() as folder:
         rows = answers_for(prepared.graph, prepared.plan, request).of(0, numbers, False, BatchContext())
         part = write_part(Store(Path(folder)), 0, prepared.layout(len(numbers)), rows)
         if part is None:

@@ -11,7 +11,6 @@ import datetime
 import logging
 import os
 import secrets
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -19,13 +18,11 @@ from ssl import TLSVersion
 from typing import Any
 
 import dask
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from distributed import Client, LocalCluster, Scheduler
 from distributed.security import Security
 
 from kepler_traverse.errors import DeviceError, InputError
+from kepler_traverse.runtime.scratch import temporary_folder
 
 from ..cli.options import Settings
 from ..cli.terminal import say
@@ -89,7 +86,7 @@ def cluster_for(settings: Settings, device: str, n_workers: int, bytes_per_gpu: 
             return
         make = _gpu_cluster if device == "cuda" else _cpu_cluster
         # Dask imports modules from its scratch folder. In one that all users share, others could place theirs.
-        with tempfile.TemporaryDirectory(prefix="kepler-", ignore_cleanup_errors=True) as scratch:
+        with temporary_folder() as scratch:
             with dask.config.set({"temporary-directory": scratch}):
                 cluster = _started(lambda: make(n_workers, settings.dashboard_address, bytes_per_gpu, settings.debug))
             with cluster, Client(cluster, set_as_default=False) as client:
@@ -252,6 +249,11 @@ def certificate() -> Security:
     Both stay in memory: Dask sends them to its worker processes through pipes. OpenSSL reads files, so each process writes
     them to a folder of mode 700 for that moment.
     """
+    # Imported here, since a scheduler that exists already needs none.
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "kepler-traverse")])
     now = datetime.datetime.now(datetime.UTC)

@@ -21,6 +21,7 @@ from ..cli import signals
 from ..cli.options import Settings
 from ..output.manifest_types import BatchOutcome
 from ..output.part_file import part_exists
+from ..output.run_folder import ChangedFolderError
 from ..run.strategy_choice import StrategyChoice
 from .errors import ClusterError, ProcessUnusableError
 from .executor import BatchExecutor, BatchFuture, BatchObserver, Task
@@ -164,7 +165,7 @@ class Window:
         kind = self._executor.classify_error(error)
         if kind in ("worker died", "worker left"):
             self._lost(task, f"its {kind}", is_crash=kind == "worker died")
-        elif isinstance(error, NegativeCycleError | OutputError | ClusterError):
+        elif isinstance(error, NegativeCycleError | OutputError | ChangedFolderError | ClusterError):
             for part in task.parts if isinstance(error, ProcessUnusableError) else ():
                 self._try_again(part, str(error).partition(";")[0])
             raise error

@@ -141,6 +141,7 @@ class Part:
     def __init__(self, path: Path, entry: PartEntry, layout: Layout, prover: Prover, findings: Findings) -> None:
         self._path, self._entry, self._layout, self._number = path, entry, layout, part_number(entry["file"]) or 0
         self._prover, self._findings, self._graph = prover, findings, prover.graph
+        self._is_misleading = False  # whether a fault of the statistics was found
 
     def check(self) -> None:
         """Add the faults of the file to the findings."""
@@ -267,6 +268,10 @@ class Part:
                 raise ValueError(f"row group {group} has {rows} rows, more than this job writes")
             table = file.read(group)
             table.validate(full=True)
+            wrong = file.misleading(group, table)
+            if wrong and not self._is_misleading:  # rows may be read twice
+                self._is_misleading = True
+                self._add("statistics", f"row group {group}: {wrong}")
             yield table if is_matrix(table.schema) else table.replace_schema_metadata(None)
 
     def _iter_runs(self, tables: Iterator[pa.Table]) -> Iterator[tuple[int, list[list[Any]]]]:

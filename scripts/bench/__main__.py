@@ -2,7 +2,6 @@
 
 python -m scripts.bench --suite readers EDGES.parquet   file to graph: time and peak memory, compared with pandas and SciPy,
                                                         or with --device cuda with cuDF and cuGraph
-python -m scripts.bench --suite papers --graphs FOLDER --output FILE    see scripts/papers/measure.py
 python -m scripts.bench --suite cpu --graphs FOLDER --output FILE       see scripts/bench/cpu.py
 python -m scripts.bench --suite cores --graphs FOLDER --output FILE     see scripts/bench/cores.py
 python -m scripts.bench --suite gpu --graphs FOLDER --output FILE       see scripts/bench/gpu.py
@@ -35,7 +34,6 @@ ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "out"
 PACKAGES = ("numpy", "numba", "pyarrow", "pandas", "scipy")
 MODULES = {name: f"scripts.bench.{name}" for name in ("cpu", "cores", "gpu")} | {
-    "papers": "scripts.papers.measure",
     "loop": "scripts.bench.beside_loop",
     "short": "scripts.bench.short_searches",
     "loads": "scripts.bench.loads",

@@ -2,6 +2,7 @@
 
 tests      all tests that need a GPU: those marked ``gpu`` or ``on_a_device``
 parity     all strategies against cuGraph and against the CPU, bit for bit, on random graphs
+groups     each result kind from 2,500 sources, and digests of jobs, on three graphs, against the CPU (scripts/ci/groups.py)
 multi      the engine for graphs that are partitioned over GPUs, on all GPUs
 sanitize   compute-sanitizer over a sample of the tests: memcheck and racecheck, or what ``--tool`` names
 speed      the recorded works again, compared with cuGraph; on the recorded kind of GPU none may take more than TOLERANCE
@@ -40,7 +41,14 @@ ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "out" / "gpu"
 DATA = Path(os.environ.get("KEPLER_DATA", ROOT.parent / "shared" / "data"))
 RECORDS = ROOT / "docs" / "benchmarks"
-STAGES = ("sanitize", "parity", "multi", "tests", "speed")  # in this order, since processes that start last should be short
+STAGES = (
+    "sanitize",
+    "parity",
+    "multi",
+    "groups",
+    "tests",
+    "speed",
+)  # in this order, since processes that start last should be short
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 PASSED, FAILED, NOT_RUN = "passed", "FAILED", "not run"
 TOLERANCE = 1.25  # on another host with an H200 the 43 recorded works took 0.56 to 1.11 times as long
@@ -80,6 +88,7 @@ SPEED_GRAPHS = {
     "USA-road-NE": "USA-road-NE-topology",
 }
 HIERARCHY = "USA-road-d.NY"
+GROUP_GRAPHS = ("dblp-2010", "email-Enron", "luxembourg_osm")
 
 
 @dataclass(frozen=True)
@@ -244,8 +253,29 @@ def jobs_of_parity(_options: argparse.Namespace) -> Iterator[Job]:
 
 
 def jobs_of_multi(_options: argparse.Namespace) -> Iterator[Job]:
-    needs = ("pytest", "cugraph", "dask_cuda")
+    needs = ("pytest", "cugraph", "dask_cuda", "cryptography")  # the last one for a cluster of its own
     yield Job("multi", "multi-gpu", pytest_command("multi-gpu", MULTI_GPU), judge_tests("multi-gpu"), needs, all_gpus=True)
+
+
+def judge_groups(name: str) -> Callable[[int, Path], tuple[str, str]]:
+    def judge(status: int, folder: Path) -> tuple[str, str]:
+        log = folder / f"groups-{name.replace(' ', '-')}.log"
+        lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+        equal, differing = [[line for line in lines if f": {word}, " in line] for word in ("equal", "DIFFERS")]
+        said = f"{len(equal)} results equal, {len(differing)} differ"
+        if differing:
+            return FAILED, f"{said}: {differing[0]}"
+        return (PASSED, said) if equal and not status else (FAILED, f"{said}, ended with {status}")
+
+    return judge
+
+
+def jobs_of_groups(_options: argparse.Namespace) -> Iterator[Job]:
+    for graph, part in itertools.product(GROUP_GRAPHS, ("weights", "hops", "jobs")):
+        name, file = f"{graph} {part}", DATA / f"{graph}.parquet"
+        command = [sys.executable, "-m", "scripts.ci.groups", str(file), "--part", part]
+        missing = () if file.exists() else (str(file),)
+        yield Job("groups", name, command, judge_groups(name), missing, seconds=180)
 
 
 def jobs_of_sanitize(options: argparse.Namespace) -> Iterator[Job]:
@@ -292,6 +322,7 @@ JOBS = {
     "tests": jobs_of_tests,
     "parity": jobs_of_parity,
     "multi": jobs_of_multi,
+    "groups": jobs_of_groups,
     "sanitize": jobs_of_sanitize,
     "speed": jobs_of_speed,
 }

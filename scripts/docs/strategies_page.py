@@ -12,6 +12,7 @@ from kepler_traverse.published import BFS as PUBLISHED_BFS
 from kepler_traverse.published import SSSP as PUBLISHED_SSSP
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
+from scripts.docs import wins
 from scripts.docs.count_lines import lines_of_code
 from scripts.pages import ROOT, put
 
@@ -34,8 +35,9 @@ A strategy is one method of computing a result. All strategies give the same res
 - **By name.** A strategy taken by its name runs or is refused, with the names that fit. There is no fallback.
 
 *Also called* lists further names that `strategy=` takes. *Complexity* is the work of one search over V vertices and E edges
-in D levels or rounds, for S sources where there are several. *Wins* is what was measured: see
-[performance.md](performance.md) and [regret.md](regret.md).
+in D levels or rounds, for S sources where there are several. *Wins* is computed from the records of
+[published systems](published/README.md) and [performance.md](performance.md): a strategy wins on a graph if no other of the
+table is as fast beyond the spread of the times. [regret.md](regret.md) measures what `auto` chooses.
 
 [published/strategies.md](published/strategies.md) lists the published systems and their knobs. `auto` takes none of them.
 """
@@ -61,7 +63,7 @@ only by name. [The pages of the papers](README.md) compare them.
 
 *Published as* lists further names that `strategy=` takes. *Complexity* is the work of one search over V vertices and E edges
 in D levels or rounds. *Lines* counts lines of code, Python and CUDA C++, that the strategy uses in its algorithm's folder;
-some are shared. *Wins* is what was measured.
+some are shared. *Wins* is computed from the record of the papers, among the strategies of the table.
 """
 
 COLUMNS = ("name", "also called", "device", "auto", "needs", "complexity", "wins", "from")
@@ -91,7 +93,7 @@ def knobs_table() -> list[str]:
     return lines
 
 
-def cells_of(strategy) -> dict[str, str]:
+def cells_of(strategy, wins: str) -> dict[str, str]:
     """The cells of a strategy by column."""
     python, cuda = lines_of_code(strategy.plan)
     aliases = ", ".join(f"`{name}`" for name in strategy.aliases)
@@ -104,17 +106,27 @@ def cells_of(strategy) -> dict[str, str]:
         "needs": ", ".join(NEEDS[need] for need in sorted(strategy.needs, reverse=True)),
         "complexity": strategy.complexity,
         "lines": f"{python} + {cuda}" if cuda else str(python),
-        "wins": strategy.advantage,
+        "wins": wins,
         "what it teaches": strategy.rationale,
         "from": strategy.paper,
     }
     return {column: cell or "-" for column, cell in cells.items()}
 
 
-def table(columns: tuple[str, ...], strategies) -> list[str]:
-    cells = [cells_of(strategy) for strategy in strategies]
+def table(columns: tuple[str, ...], strategies, call: str) -> list[str]:
+    """Return the table of some strategies of a call, ``bfs``, ``bfs_many`` and so on."""
+    cells = [cells_of(strategy, wins_of(strategy, strategies, call)) for strategy in strategies]
     lines = [f"| {' | '.join(of[column] for column in columns)} |" for of in cells]
     return [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|", *lines, ""]
+
+
+def wins_of(strategy, strategies, call: str) -> str:
+    """Return what a strategy wins among those of its table."""
+    algorithm, _, many = call.partition("_")
+    if many:
+        return wins.of_many_sources(strategy.name, algorithm, strategy.device)
+    rivals = {each.name for each in strategies if each.device == strategy.device}
+    return wins.of_one_source(strategy.name, algorithm, strategy.device, rivals)
 
 
 def is_published(strategy) -> bool:
@@ -129,7 +141,7 @@ def strategies_page() -> str:
     for call, title, strategies in sections:
         parts += [
             f"## {title} (`{call}`)\n",
-            *table(COLUMNS, [strategy for strategy in strategies if not is_published(strategy)]),
+            *table(COLUMNS, [strategy for strategy in strategies if not is_published(strategy)], call),
         ]
     return "\n".join(parts)
 
@@ -140,7 +152,7 @@ def published_page() -> str:
     for algorithm, (title, strategies) in TITLES.items():
         parts += [
             f"## {title} (`{algorithm}`)\n",
-            *table(PUBLISHED_COLUMNS, [strategy for strategy in strategies if is_published(strategy)]),
+            *table(PUBLISHED_COLUMNS, [strategy for strategy in strategies if is_published(strategy)], algorithm),
         ]
     return "\n".join([*parts, *knobs_table(), ""])
 

@@ -22,6 +22,7 @@ import tempfile
 import time
 import traceback
 import xml.etree.ElementTree as xml
+from collections import Counter
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -41,6 +42,7 @@ from scripts.evidence import fault_injection, fuzz_readers, gpu, large_graph
 from scripts.evidence.gpu import digests
 from scripts.evidence.page import page
 from scripts.pages import put, read_record, write_record
+from tests.support import interrupted_calls
 
 BFS = BFS_REGISTRY.with_plugins()[0]
 SSSP = SSSP_REGISTRY.with_plugins()[0]
@@ -230,6 +232,23 @@ def measure_kills(_options) -> dict:
     return {"cases": _tests_passed("job/test_kills.py")}
 
 
+def measure_interrupts(options) -> dict:
+    """Interrupt each kind of call in processes of its own, and count how the calls ended."""
+    ended: Counter[str] = Counter()
+    n_right = 0
+    for name in interrupted_calls.CALLS:
+        command = [sys.executable, "-m", "tests.support.interrupted_calls", name, "SIGINT", "1", str(options.interrupts)]
+        done = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.PIPE, text=True)
+        found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        ended.update(each["how"] for each in found)
+        n_right += sum(each["right"] for each in found)
+        if done.returncode:
+            ended[f"a process that ended with {done.returncode}"] += 1
+    n_interrupts = ended.total()
+    errors = n_interrupts - min(ended["KeyboardInterrupt"], n_right)
+    return {"calls": len(interrupted_calls.CALLS), "ended": dict(ended), "right": n_right, "errors": errors}
+
+
 def _tests_passed(*files: str) -> dict:
     """Run test files and count the tests; without a GPU, those that need one are skipped."""
     with tempfile.TemporaryDirectory() as folder:
@@ -256,6 +275,7 @@ MEASURES = {
     "fuzz": measure_fuzz,
     "output": measure_output,
     "kills": measure_kills,
+    "interrupts": measure_interrupts,
 }
 GPU_MEASURES = gpu.MEASURES | {"huge": large_graph.measure_huge}
 
@@ -270,6 +290,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--commit", help="default: what git says")
     parser.add_argument("--graphs", type=Path, default=DATA, help="folder of the graphs for measuring the cost")
     parser.add_argument("--fuzz-seconds", type=float, default=3600)
+    parser.add_argument("--interrupts", type=int, default=14, help="of each kind of call")
     parser.add_argument("--parity-graphs", type=int, default=500)
     parser.add_argument("--parity-seconds", type=float, default=90, help="start no further graph after this time")
     parser.add_argument("--bits-graphs", type=int, default=15, help="random graphs of a GPU, each with two types of weights")

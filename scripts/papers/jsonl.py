@@ -1,60 +1,70 @@
-"""The JSON Lines of the suite ``papers``. The first line has machine, date and versions."""
+"""The lines of JSON that a run of ``python -m scripts.papers`` appends to a file."""
 
 from __future__ import annotations
 
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 PACKAGES = ("numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-cu13", "nvidia-cuda-nvrtc")
+KEY = ("graph", "algorithm", "part", "group", "device", "strategy", "label", "threads")
 
 
 class Lines:
-    """The output: one JSON object per line, flushed at once."""
+    """The file: one JSON object per line, flushed at once. A run goes on where an earlier one ended."""
 
-    def __init__(self, path: Path, append: bool):
+    def __init__(self, path: Path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        self.done = self.kept(path) if append and path.exists() else []
-        self.file = open(path, "a" if append else "w")  # noqa: SIM115  (closed on leaving)
+        self.done = read_whole_lines(path) if path.exists() else []
+        self.known = {key_of(line) for line in self.done if "strategy" in line}
         self.errors = sum(line["kind"] == "error" for line in self.done)
+        self.file = open(path, "a", encoding="utf-8")  # noqa: SIM115  (closed on leaving)
         self.began = time.perf_counter()
-
-    @staticmethod
-    def kept(path: Path) -> list[dict]:
-        """Return the existing lines; an incomplete last line is dropped, also from the file."""
-        text = path.read_text(encoding="utf-8")
-        whole = text[: text.rfind("\n") + 1]
-        if whole != text:
-            path.write_text(whole, encoding="utf-8")
-        return [json.loads(line) for line in whole.splitlines()]
 
     def __enter__(self) -> Lines:
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self.file.close()
 
-    def write(self, kind: str, **record) -> None:
+    def write(self, kind: str, **record: Any) -> None:
         self.errors += kind == "error"
-        record = {"kind": kind, **record, "at": round(time.perf_counter() - self.began, 1)}
-        self.file.write(json.dumps(record, default=plain) + "\n")
+        line = {"kind": kind, **record}
+        self.done.append(line)
+        if "strategy" in line:
+            self.known.add(key_of(line))
+        self.file.write(json.dumps(line | {"at": round(self.spent(), 1)}, default=plain) + "\n")
         self.file.flush()
 
     def spent(self) -> float:
-        """Seconds since this process began to write."""
+        """Return the seconds since this process began to write."""
         return time.perf_counter() - self.began
 
-    def has(self, **keys) -> bool:
-        return any(all(line.get(key) == value for key, value in keys.items()) for line in self.done)
+    def has_graph(self, graph: str) -> bool:
+        return any(line["kind"] == "graph" and line["graph"] == graph for line in self.done)
 
 
-def plain(value):
-    """NumPy's scalars as Python's, for JSON."""
+def read_whole_lines(path: Path) -> list[dict]:
+    """Return the existing lines; an incomplete last line is dropped, also from the file."""
+    text = path.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        path.write_text(whole, encoding="utf-8")
+    return [json.loads(line) for line in whole.splitlines()]
+
+
+def key_of(line: dict) -> tuple:
+    return tuple(line[name] for name in KEY)
+
+
+def plain(value: Any) -> Any:
+    """Return a NumPy scalar as Python's, for JSON."""
     return value.item()
 
 
-def head(options, arguments: list[str]) -> dict:
+def head(command: str, commit: str | None, seed: int) -> dict:
+    """Return the facts of a run; the machine's record names the device."""
     from scripts.bench.environment import about
 
-    facts = about(PACKAGES, f"python -m scripts.bench --suite papers {' '.join(arguments)}", options.commit)
-    return facts | {name: getattr(options, name) for name in ("device", "repeats", "seed")}
+    return about(PACKAGES, command, commit) | {"seed": seed}

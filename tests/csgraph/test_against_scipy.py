@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import scipy.sparse.csgraph as scipy_csgraph
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import kepler_traverse
@@ -153,6 +153,57 @@ def test_the_nearest_sources_are_those_of_scipy(matrix, directed, limit, data):
     assert_predecessors_lead_along_shortest_paths(matrix, directed, unweighted, distance, predecessor)
     for v in np.flatnonzero(predecessor != -9999):
         assert sources[predecessor[v]] == sources[v]
+
+
+# Sums that float32 and float64 hold, round down and round up; fractions; and sums beyond float64.
+AWKWARD = [
+    *([0, 1, 2, 3], [0.1, 0.3, 0.7, 1.5], [2**23, 2**23 + 1, 2**23 + 2], [2**24 - 1, 2, 4, 2**24 + 3]),
+    *([2**52, 2**52 + 1, 2**53 - 1, 3], [1e308, 1.0, 5e-324]),
+]
+
+
+@st.composite
+def awkward_matrices(draw):
+    n = draw(st.integers(2, 6))
+    ends, values = st.integers(0, n - 1), st.sampled_from(draw(st.sampled_from(AWKWARD)))
+    entries = {(row, column): value for row, column, value in draw(st.lists(st.tuples(ends, ends, values), max_size=14))}
+    row, column = zip(*entries, strict=True) if entries else ((), ())
+    return scipy.sparse.csr_array((np.array(list(entries.values()), np.float64), (row, column)), shape=(n, n))
+
+
+def chain(*weights):
+    n = len(weights) + 1
+    return scipy.sparse.csr_array((np.array(weights, np.float64), (np.arange(n - 1), np.arange(1, n))), shape=(n, n))
+
+
+@settings(max_examples=tiers.examples(300))
+@example(matrix=chain(2, 1), directed=True, min_only=False, step=-1, which=1)
+@example(matrix=chain(2**23 + 2, 2**23 + 1), directed=True, min_only=False, step=1, which=2)
+@example(matrix=chain(1e308, 1e308), directed=True, min_only=False, step=0, which=1)
+@given(
+    matrix=awkward_matrices(),
+    directed=st.booleans(),
+    min_only=st.booleans(),
+    step=st.sampled_from([-1, 0, 1]),
+    which=st.integers(0, 40),
+)
+def test_a_limit_beside_a_distance_is_compared_as_by_scipy(matrix, directed, min_only, step, which):
+    distances = np.unique(scipy_csgraph.dijkstra(matrix, directed))
+    limit = distances[which % distances.size]
+    limit = max(0.0, np.nextafter(limit, step * np.inf)) if step else limit
+    named = {"directed": directed, "limit": limit, "min_only": min_only, "return_predecessors": True}
+    ours, theirs = both("dijkstra", matrix, **named)
+    assert_same(ours[0], theirs[0])
+    for mine, other in zip(ours[1:], theirs[1:], strict=True):
+        assert np.array_equal(mine == -9999, other == -9999)
+
+
+def test_negative_weights_within_a_limit_are_those_within_it_and_no_others():
+    distances = csgraph.bellman_ford(chain(5, -4, 0.5))
+    with pytest.warns(UserWarning, match="negative weights"):
+        found, previous = csgraph.dijkstra(chain(5, -4, 0.5), limit=1.25, return_predecessors=True)
+    assert np.array_equal(found, np.where(distances <= 1.25, distances, np.inf))
+    assert np.array_equal(previous == -9999, ~np.isfinite(found) | np.eye(4, dtype=bool))
 
 
 @settings(max_examples=tiers.examples(200))

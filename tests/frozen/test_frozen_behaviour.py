@@ -15,7 +15,6 @@ import json
 import os
 import re
 import shutil
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -37,7 +36,7 @@ from pipelines.verify import prove_output
 from tests.frozen.cases import CALLS, JOBS, WRONG_CALLS, WRONG_JOBS, attributes, cases, write
 from tests.support import tiers
 from tests.support.clusters import threads_of_this_process
-from tests.support.devices import host, on_a_device, running
+from tests.support.devices import frames_on_pandas, host, on_a_device, running
 
 HERE = Path(__file__).parent
 RECORD, EARLIER = HERE / "recorded.json", HERE / "earlier_output"
@@ -210,27 +209,9 @@ def test_streams_joined_are_the_calls(data):
     as_recorded("calls as record batches", searched(data, ["streets", "pages"], batches))
 
 
-@pytest.fixture
-def cudf(monkeypatch):
-    """Frames of a GPU, on pandas."""
-
-    class Series(pd.Series):
-        @staticmethod
-        def from_arrow(values):
-            return pd.Series(values.to_pandas())
-
-        def mask(self, is_null):
-            values = pd.array(np.asarray(self), dtype=str(self.dtype).capitalize())
-            values[np.asarray(is_null)] = pd.NA
-            return pd.Series(values)
-
-    monkeypatch.setitem(sys.modules, "cudf", SimpleNamespace(DataFrame=pd.DataFrame, Series=Series, concat=pd.concat))
-
-
 @on_a_device
-@pytest.mark.usefixtures("cudf")
 def test_calls_on_a_gpu(data):
-    with running({"block": 64}):
+    with running({"block": 64}), frames_on_pandas():
         as_called(searched(data, data.graphs if tiers.ALL else ["streets"], device="cuda"))
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kepler_traverse import graph_from_edges
-from kepler_traverse.errors import InputError
+from kepler_traverse.errors import EdgeListWarning, InputError
 from kepler_traverse.formats.column_names import end_pairs, is_weight_name
 from kepler_traverse.graph.storage import load_graph, write_graph
 from tests.support import tiers
@@ -128,7 +128,9 @@ def test_likely_weight_columns_are_refused_unless_one_is_named(named):
 
 def test_a_date_does_not_stand_against_a_number(tmp_path):
     columns = {"src": [1], "dst": [2], "time": pa.array([0], pa.timestamp("s"))}
-    assert read(parquet(tmp_path, columns)).weights is None
+    with pytest.warns(EdgeListWarning, match="column 'time' holds dates or times of day"):
+        assert read(parquet(tmp_path, columns)).weights is None
+    assert read(parquet(tmp_path, columns), weighted=False).weights is None
     assert read(parquet(tmp_path, columns | {"length": [5]})).report.weight_column == "length"
 
 

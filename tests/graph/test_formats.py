@@ -49,9 +49,9 @@ def test_a_binary_file_may_be_compressed_as_a_whole(tmp_path, name):
     assert read(path).fingerprint == EXPECTED.fingerprint
 
 
-def test_every_format_has_a_file_in_these_tests():
+def test_every_format_has_a_file_in_these_tests():  # but tables with a log, which have tests of their own
     endings = {name[name.rindex(".") :] for name in [*TEXTS, *BINARIES]}
-    assert all(endings & set(entry.endings) for entry in FORMATS)
+    assert all(endings & set(entry.endings) for entry in FORMATS if entry.endings)
 
 
 def test_delimiters_can_be_given_by_option(tmp_path):

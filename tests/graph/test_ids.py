@@ -38,7 +38,7 @@ def test_comment_is_a_line_that_begins_with_the_sign(tmp_path):
 
 
 def test_a_comment_may_follow_an_integer(tmp_path):
-    assert ids_in(NUMBERS, write(tmp_path / "s.txt", "\ufeff10 # home\n+20\n#30\n007\n")) == [10, 20, 7]
+    assert ids_in(NUMBERS, write(tmp_path / "s.txt", "\ufeff10 # home\n20\n#30\n7\n")) == [10, 20, 7]
 
 
 @pytest.mark.parametrize("line", ["#tag", " a", "b "])
@@ -58,7 +58,9 @@ def test_ids_keep_other_trailing_signs(tmp_path, sign):
     assert ids_in(graph, write(tmp_path / "s.txt", f"a{sign}b\n")) == [f"a{sign}b"]
 
 
-@pytest.mark.parametrize("text", ["1_0", "١٠", "1e1", "10.0", "0x0a", "ten", "1 0", "१०", "²", "+", "-", "−10"])
+@pytest.mark.parametrize(
+    "text", ["1_0", "١٠", "1e1", "10.0", "0x0a", "ten", "1 0", "१०", "²", "+", "-", "−10", "007", "+20", "-0"]
+)
 def test_non_integer_is_not_an_id_of_a_graph_of_integers(tmp_path, text):
     with pytest.raises(InputError, match=r"line 1 of the file of sources: .* the ids of this graph are integers"):
         ids_in(NUMBERS, write(tmp_path / "s.txt", f"{text}\n"))
@@ -67,6 +69,14 @@ def test_non_integer_is_not_an_id_of_a_graph_of_integers(tmp_path, text):
         ids_in(NUMBERS, tmp_path / "s.parquet")
     with pytest.raises(InputError, match=r"source .* is not a vertex: the ids of this graph are integers"):
         question.ids_like(NUMBERS, [text], "source")
+
+
+def test_a_typed_column_of_the_other_type_holds_no_id(tmp_path):
+    names = words("10", "20", "0102", tmp_path=tmp_path)
+    for graph, column, kind in ((NUMBERS, pa.array(["10", "20"]), "integers"), (names, pa.array([10, 20]), "strings")):
+        pq.write_table(pa.table({"id": column}), tmp_path / "s.parquet")
+        with pytest.raises(InputError, match=f"row 0 of the file of sources: .* the ids of this graph are {kind}"):
+            ids_in(graph, tmp_path / "s.parquet")
 
 
 @pytest.mark.parametrize(
@@ -257,6 +267,9 @@ def test_a_csv_of_vertices_with_column_names_is_a_table(tmp_path):
     path = tmp_path / "vertices.csv"
     path.write_text("jobs,vertex\n3,007\n4,8\n")
     assert read_ids(path, "vertices").ids(strings=True) == ["007", "8"]
+    with pytest.raises(InputError, match="row 0 of the file of vertices: '007' is not a vertex"):
+        read_ids(path, "vertices").ids(strings=False)
+    path.write_text("jobs,vertex\n3,7\n4,8\n")
     assert read_ids(path, "vertices").ids(strings=False) == [7, 8]
     ids, columns = read_vertex_table(path, ["jobs"])
     assert ids.ids(strings=False) == [7, 8]

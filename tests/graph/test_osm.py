@@ -93,6 +93,27 @@ def test_times_are_those_of_a_search_through_all_nodes(tmp_path, seed):
         ({"highway": "footway", "bicycle": "yes"}, {"walk": "<>", "bike": "<>"}),
         ({"highway": "residential", "oneway": "yes"}, {"drive": ">", "bike": ">", "walk": "<>"}),
         ({"highway": "residential", "oneway": "-1", "oneway:bicycle": "no"}, {"drive": "<", "bike": "<>", "walk": "<>"}),
+        *(
+            ({"highway": "residential", "oneway": "yes", **lane}, {"drive": ">", "bike": "<>", "walk": "<>"})
+            for lane in (
+                {"cycleway": "opposite"},
+                {"cycleway": "opposite_lane"},
+                {"cycleway": "opposite_track"},
+                {"cycleway:left": "opposite_lane"},
+                {"cycleway:both": "opposite_share_busway"},
+                {"cycleway:left": "lane", "cycleway:left:oneway": "-1"},
+                {"cycleway": "track", "oneway:bicycle": "no"},
+            )
+        ),
+        (
+            {"highway": "residential", "oneway": "-1", "cycleway": "opposite"},
+            {"drive": "<", "bike": "<>", "walk": "<>"},
+        ),
+        (
+            {"highway": "residential", "oneway": "yes", "cycleway": "opposite", "oneway:bicycle": "yes"},
+            {"drive": ">", "bike": ">", "walk": "<>"},
+        ),
+        ({"highway": "residential", "oneway": "yes", "cycleway": "lane"}, {"drive": ">", "bike": ">", "walk": "<>"}),
         ({"highway": "tertiary", "junction": "roundabout"}, {"drive": ">", "bike": ">", "walk": "<>"}),
         ({"highway": "service", "access": "private"}, {}),
         ({"highway": "service", "access": "no", "foot": "yes"}, {"walk": "<>"}),
@@ -112,6 +133,30 @@ def test_tags_open_and_close_a_street(tmp_path, tags, open_to):
         roads = from_osm(path, mode).roads
         ends = {">": (1, 2), "<": (2, 1)}
         assert set(zip(roads["src"], roads["dst"], strict=True)) == {ends[sign] for sign in open_to[mode]}
+
+
+@pytest.mark.parametrize(
+    ("tags", "along", "against"),
+    [
+        ({"maxspeed": "50"}, 50, 50),
+        ({"maxspeed:forward": "70"}, 70, 30),
+        ({"maxspeed:backward": "40 mph"}, 30, 40 * 1.609344),
+        ({"maxspeed": "50", "maxspeed:forward": "70"}, 70, 50),
+        ({"maxspeed": "50", "maxspeed:backward": "20"}, 50, 20),
+        ({"maxspeed:forward": "70", "maxspeed:backward": "20"}, 70, 20),
+        ({"maxspeed": "50", "maxspeed:forward": "none"}, 50, 50),
+        ({"maxspeed": "walk"}, 7, 7),
+        ({"maxspeed": "50", "maxspeed:backward": "walk"}, 50, 7),
+        ({"maxspeed": "DE:urban"}, 30, 30),
+    ],
+)
+def test_limits_hold_for_their_direction(tmp_path, tags, along, against):
+    path = written(tmp_path, [((1, 2), {"highway": "residential", **tags})])
+    roads = from_osm(path, "drive").roads
+    speeds = {(u, v): speed for u, v, speed in roads[["src", "dst", "speed"]].itertuples(index=False)}
+    assert speeds == {(1, 2): pytest.approx(along), (2, 1): pytest.approx(against)}
+    for mode, speed in (("bike", 15), ("walk", 4.8)):
+        assert set(from_osm(path, mode).roads["speed"]) == {speed}
 
 
 def test_streets_end_at_nodes_that_the_file_lacks(tmp_path):

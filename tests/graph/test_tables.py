@@ -510,7 +510,7 @@ BAD_FRAMES = {
         "no weight column is known by its name.*name one with weight",
     ),
     "one column": ({"a": [1]}, {}, "an edge needs two columns"),
-    "no rows": ({"src": [], "dst": []}, {}, r"no edges \(0 rows\); for a graph without edges give empty columns"),
+    "no rows": ({"src": [], "dst": []}, {}, r"no edges \(0 rows\); for a graph without edges give its vertices"),
     "a column as a name": (
         columns_with(),
         {"src": "src", "dst": "dst", "weight": WEIGHT[:3]},

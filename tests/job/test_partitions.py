@@ -166,6 +166,12 @@ def test_files_of_others_are_refused(folder, out, capsys, plant, said):  # noqa:
     assert said in capsys.readouterr().err
 
 
+def test_a_folder_of_parts_is_no_link(folder, out):  # noqa: F811
+    (out / "zone=Nord").rename(out.parent / "elsewhere")
+    (out / "zone=Nord").symlink_to(out.parent / "elsewhere")
+    assert ("damaged part", "zone=Nord") in faults(out, folder)
+
+
 @pytest.mark.parametrize(
     ("column", "values", "said"),
     [

@@ -342,7 +342,7 @@ KNOBS = [
     interleaved._CHECK.variant(WORDS=2),
     interleaved._TO_ROWS.variant(FLOAT_BYTES=8),
     h_bf.RELAX.variant(launches_children=True, DUPLICATES=2, HEAVY=2),
-    h_bf.RELAX.variant(DUPLICATES=0, CLASSES=0, MODIFIERS=0, ENQUEUE=0, HEAVY=0, COUNTING=1),
+    h_bf.RELAX.variant(DUPLICATES=0, CLASSES=0, STREAM=0, READ_ONLY=0, BYPASS_L1=0, ENQUEUE=0, HEAVY=0, COUNTING=1),
     h_bf.RELAX.variant(DUPLICATES=1, ENQUEUE=1, COUNTING=1),
 ]
 

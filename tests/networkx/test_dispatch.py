@@ -137,6 +137,13 @@ def test_a_refused_call_is_answered_by_networkx(roads, calls):
         nx.dijkstra_path_length(roads, "a", "d", weight=lambda *_: 1, backend="kepler")
 
 
+def uneven():
+    """An undirected view of a directed graph with another weight in each direction."""
+    graph = nx.DiGraph()
+    graph.add_weighted_edges_from([(0, 1, 1), (1, 0, 3), (1, 2, 1), (2, 0, 9)])
+    return graph.to_undirected(as_view=True)
+
+
 def graph_with(*weights):
     graph = nx.path_graph(4)
     for (u, v), weight in zip(list(graph.edges), weights, strict=False):
@@ -156,8 +163,17 @@ def graph_with(*weights):
         ("dijkstra_path", graph_with(1, 2**60), {"source": 0, "target": 1}, "may exceed int64"),
         ("dijkstra_path", graph_with(0.5, 2**60), {"source": 0, "target": 1}, "float64 may round"),
         ("diameter", graph_with(0.5, 2, 2), {"weight": "weight"}, "mix integers and floats"),
+        ("dijkstra_path", graph_with(0.5, 1e308), {"source": 0, "target": 1}, "may exceed float64"),
+        ("betweenness_centrality", graph_with(1, 0), {"weight": "weight"}, "the edge from 1 to 2 has the weight 0"),
+        ("betweenness_centrality", graph_with(1.0, 1e-17), {"weight": "weight"}, "has the weight 1e-17, which is too"),
+        ("load_centrality", nx.Graph([(0, "a")]), {}, "nodes do not compare"),
+        ("eccentricity", uneven(), {"weight": "weight"}, "the two directions of an edge"),
+        ("betweenness_centrality", uneven(), {"weight": "weight"}, "the two directions of an edge"),
+        ("connected_components", nx.subgraph_view(graph_with(), filter_edge=int.__lt__), {}, "the two directions"),
         ("closeness_centrality", graph_with(-1), {"distance": "weight"}, "weights are negative"),
         ("multi_source_dijkstra", graph_with(-1), {"sources": [0, 1]}, "weights are negative"),
+        ("betweenness_centrality", graph_with(1.0, 1e-17, 1.0), {"weight": "weight"}, "rounding may absorb"),
+        ("edge_betweenness_centrality", graph_with(1.0, 1e-17, 1.0), {"weight": "weight"}, "rounding may absorb"),
         ("barycenter", graph_with(0.5), {"weight": "weight"}, "sums of floats"),
         ("barycenter", graph_with(), {"attr": "b"}, "attr is given"),
         ("center", graph_with(), {}, "may be a tree"),
@@ -172,7 +188,36 @@ def graph_with(*weights):
     ],
 )  # fmt: skip
 def test_can_run_gives_a_reason_for_what_it_refuses(name, graph, keywords, reason):
+    name = {"load_centrality": "newman_betweenness_centrality"}.get(name, name)
     assert reason in backend.can_run(name, (graph,), keywords)
+
+
+@pytest.mark.parametrize("call", [nx.eccentricity, nx.diameter, nx.closeness_centrality, nx.wiener_index, nx.barycenter])
+def test_an_undirected_view_whose_directions_differ_is_answered_by_networkx(call):
+    view = uneven()
+    by = "distance" if call is nx.closeness_centrality else "weight"
+    with nx.config.backend_priority(algos=["kepler"]):
+        assert call(view, **{by: "weight"}) == call(view, **{by: "weight"}, backend="networkx")
+    with pytest.raises(NotImplementedError):
+        call(view, **{by: "weight"}, backend="kepler")
+    assert call(view.copy(), **{by: "weight"}, backend="kepler") is not None  # a graph of its own has one weight per edge
+    assert backend.can_run(call.__name__, (view,), {by: None}) is True  # hops are the same in both directions
+    converted = convert_from_nx(view, {"weight": 1})
+    assert "the two directions" in backend.can_run(call.__name__, (converted,), {by: "weight"})
+    with pytest.raises(NotImplementedError, match="the two directions"):
+        convert_to_nx(converted)
+
+
+def test_what_the_library_does_not_count_is_answered_by_networkx():
+    graph = nx.Graph()
+    for i in range(1001):  # 2**1001 shortest paths
+        graph.add_edges_from([(3 * i, 3 * i + 1), (3 * i, 3 * i + 2), (3 * i + 1, 3 * i + 3), (3 * i + 2, 3 * i + 3)])
+    of = {"sources": [0], "targets": [3003]}
+    with pytest.raises(NotImplementedError):
+        nx.edge_betweenness_centrality_subset(graph, **of, backend="kepler")
+    with nx.config(warnings_to_ignore={"cache"}), nx.config.backend_priority(algos=["kepler"]):
+        found = nx.edge_betweenness_centrality_subset(graph, **of)
+    assert found == nx.edge_betweenness_centrality_subset(graph, **of, backend="networkx")
 
 
 def test_can_run_forgets_weights_when_the_graph_changes():

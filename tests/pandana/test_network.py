@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from kepler_traverse import InputError, UnknownVertexError
 from kepler_traverse.cpu.nearest_point import nearest_points
+from kepler_traverse.errors import PrecisionError
 from kepler_traverse.pandana import Network, network
 
 NAMES = np.array([f"n{i}" for i in np.random.default_rng(0).permutation(14)])
@@ -115,6 +116,28 @@ def test_the_decimals_of_a_limit_are_those_that_are_written():
         assert net.shortest_path_length(0, 2) == round(2 * impedance, 3)
 
 
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64", "Float32", "int8", "uint16", "Int64"])
+def test_impedances_of_each_type_are_added_up_as_the_numbers_that_they_are(kind):
+    n = 400
+    weight = pd.Series(np.full(n - 1, 12.3456)).astype(kind if "loat" in kind else "int64").astype(kind)
+    nodes = np.arange(n)
+    at = pd.Series(nodes / n, nodes)
+    net = Network(at, at, pd.Series(nodes[:-1]), pd.Series(nodes[1:]), pd.DataFrame({"w": weight}))
+    lengths = np.append(0.0, np.cumsum(weight.to_numpy("float64")))
+    end = lengths[-1]
+    net.set(pd.Series([0]), pd.Series([1.0]), name="v")
+    net.set_pois("p", x_col=at[:1], y_col=at[:1])
+
+    assert net.shortest_path_length(0, n - 1) == end
+    assert net.shortest_path_lengths([0] * n, nodes) == lengths.tolist()
+    for limit, n_within in ((end, n), (math.nextafter(end, 0), n - 1)):
+        assert net.aggregate(limit, "count", "flat", name="v").sum() == n_within
+        assert net.aggregate(limit, "max", name="v").tolist() == [1.0] * n_within + [-1.0] * (n - n_within)
+        assert len(net.nodes_in_range([0], limit)) == n_within
+        assert net.nearest_pois(limit, "p")[1].tolist() == lengths[:n_within].tolist() + [limit] * (n - n_within)
+        assert net.low_connectivity_nodes(limit, n).size == 2 * (n - n_within)
+
+
 @settings(max_examples=20, deadline=None)
 @given(points=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1), seed=st.integers(0, 99))
 def test_the_nearest_point_is_the_first_of_the_nearest(points, seed):
@@ -139,6 +162,18 @@ def drawn(**options):
     return net_of().plot(pd.Series([1.0, 2.0, 3.0], list("abc")), **options)
 
 
+def numbered(index=(7, 8, 9)):
+    at = pd.Series([0.0, 1.0, 2.0], index=index)
+    return Network(at, at, pd.Series([7, 8]), pd.Series([8, 9]), pd.DataFrame({"w": [1, 2]}))
+
+
+def of_jobs(value):
+    """A network with a variable that is nowhere near as large at other nodes."""
+    net = numbered()
+    net.set(pd.Series([8, 9]), pd.Series([value, 1.0]), name="jobs")
+    return net
+
+
 WRONG = [
     (lambda: net_of(edge_to=pd.Series(["b", "z"])), UnknownVertexError, "edge_to, row 1: 'z' is no node"),
     (
@@ -152,7 +187,14 @@ WRONG = [
     (lambda: net_of(edge_weights=pd.DataFrame({"w": [1, np.nan]})), InputError, "['w'], row 1 is nan"),
     (lambda: net_of(edge_weights=pd.DataFrame({"w": ["1", "2"]})), InputError, "['w'] must be numbers"),
     (lambda: net_of().shortest_path("a", "c"), InputError, "imp_name must be one of ['time', 'metres'], not None"),
-    (lambda: net_of().shortest_path("a", "z", "time"), UnknownVertexError, "nodes_b, row 0: 'z'"),
+    (lambda: net_of().shortest_path("a", "z", "time"), UnknownVertexError, "node_b: 'z' is no node"),
+    (lambda: net_of().shortest_path_length("z", "a", "time"), UnknownVertexError, "node_a: 'z' is no node"),
+    (lambda: net_of().shortest_paths(["a", "b"], ["c", "z"], "time"), UnknownVertexError, "nodes_b, row 1: 'z' is no"),
+    (lambda: numbered().nodes_in_range([8, 99], 1), UnknownVertexError, "nodes, row 1: 99 is no node"),
+    (lambda: numbered(index=[7, 7, 9]), InputError, "node 7 occurs twice"),
+    (lambda: of_jobs(math.inf).aggregate(1, name="jobs"), InputError, "variable 'jobs', node 8: inf cannot be added up"),
+    (lambda: of_jobs(1e200).aggregate(1, "std", name="jobs"), InputError, "variable 'jobs', node 8: inf cannot be"),
+    (lambda: of_jobs(1e308).aggregate(1, name="jobs"), PrecisionError, "variable 'jobs': sums of its values exceed"),
     (lambda: net_of().shortest_path_lengths(["a"], ["b", "c"], "time"), InputError, "1 origins and 2 destinations"),
     (lambda: net_of().nodes_in_range(["z"], 1, "time"), UnknownVertexError, "nodes, row 0: 'z'"),
     (lambda: net_of().aggregate(1, imp_name="time"), InputError, "variable 'tmp' is not known"),

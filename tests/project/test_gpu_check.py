@@ -5,10 +5,16 @@ import sys
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
-from scripts.ci import gpu
+from scripts.ci import gpu, groups
 from tests.conftest import HAS_GPU
+from tests.support import tiers
+from tests.support.devices import FIRST, on_a_device, running
+from tests.support.graphs import build, lattice
 from tests.support.processes import ran
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +50,7 @@ def test_all_stages_run_after_one_that_fails_one_that_hangs_and_one_that_lacks_a
         "tests": stage("tests", "print('what went wrong'); raise SystemExit(1)"),
         "parity": stage("parity", "", needs=("no_such_module",)),
         "multi": stage("multi", "import os; raise SystemExit('CUDA_VISIBLE_DEVICES' in os.environ)", all_gpus=True),
+        "groups": stage("groups", ""),
         "sanitize": stage("sanitize", "import time; time.sleep(60)", seconds=0.5),
         "speed": stage("speed", "import os; raise SystemExit(os.environ['CUDA_VISIBLE_DEVICES'] != '0')"),
     }
@@ -54,6 +61,7 @@ def test_all_stages_run_after_one_that_fails_one_that_hangs_and_one_that_lacks_a
         "tests": (gpu.FAILED, ""),
         "parity": (gpu.NOT_RUN, "missing: no_such_module"),
         "multi": (gpu.PASSED, ""),
+        "groups": (gpu.PASSED, ""),
         "sanitize": (gpu.FAILED, "stopped after 0 s"),
         "speed": (gpu.PASSED, ""),
     }
@@ -166,3 +174,44 @@ def test_a_machine_without_a_gpu_is_told_so_in_one_sentence():
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("There is no GPU to check: ")
     assert done.stderr.count("\n") == 1
+
+
+def edges_file(folder, n=60):
+    path = folder / "edges.parquet"
+    rng = np.random.default_rng(4)
+    parquet.write_table(pa.table({"src": rng.integers(0, n, 150), "dst": rng.integers(0, n, 150)}), path)
+    return path
+
+
+@pytest.mark.parametrize(("part", "size"), [("hops", 8), ("weights", 8), ("jobs", 4)])
+def test_groups_of_a_plan_give_what_single_searches_give(tmp_path, capsys, part, size):
+    few = list(groups.KINDS) if tiers.ALL else ["predecessors", "betweenness of edges", "pairs"]
+    words = [str(edges_file(tmp_path)), "--part", part, "--device", "cpu", "--sources", str(size), "--kinds", *few]
+    assert groups.main(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) >= 3
+    assert all(": equal, " in line for line in lines)
+
+
+@on_a_device
+def test_groups_of_a_gpu_give_those_of_a_cpu():
+    names = list(groups.KINDS) if tiers.ALL else ["distances at targets", "summary", "pairs"]
+    with running(FIRST):
+        found = list(groups.compare_kinds(build(lattice(8, 20), directed=False), "bfs", "cuda", 40, names))
+    assert [is_same for _, is_same, _ in found] == [True] * len(names), found
+
+
+def test_a_result_that_differs_fails_the_stage(monkeypatch, tmp_path, capsys):
+    answer = groups.Question.answer
+
+    def wrong(self, graph, strategy="auto", memory=None):
+        return answer(self, graph, strategy, memory) | ({"distance": "another"} if strategy == "auto" else {})
+
+    monkeypatch.setattr(groups.Question, "answer", wrong)
+    words = ["--part", "hops", "--device", "cpu", "--sources", "4", "--kinds", "predecessors"]
+    assert groups.main([str(edges_file(tmp_path)), *words]) == 1
+    (tmp_path / "groups-a-graph-hops.log").write_text(capsys.readouterr().out)
+    verdict, detail = gpu.judge_groups("a graph hops")(1, tmp_path)
+    assert verdict == gpu.FAILED
+    assert "0 results equal, 1 differ: edges, bfs, predecessors: DIFFERS" in detail
+    assert gpu.judge_groups("another")(0, tmp_path) == (gpu.FAILED, "0 results equal, 0 differ, ended with 0")

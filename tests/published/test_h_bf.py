@@ -31,8 +31,8 @@ pytestmark = devices.on_a_device
 on_a_device = pytest.mark.usefixtures("mode")
 
 ALL_OFF = HBfKnobs(
-    edge_classes=False, duplicates="keep", cache_modifiers=False, enqueue="atomic", vertices_per_warp=1, min_width=32,
-    heavy="none", heavy_degree=20, counters=True,
+    edge_classes=False, duplicates="keep", stream_frontier=False, read_only_edges=False, bypass_l1=False, enqueue="atomic",
+    vertices_per_warp=1, min_width=32, heavy="none", heavy_degree=20, counters=True,
 )  # fmt: skip
 PUBLISHED = HBfKnobs(heavy_degree=20, counters=True)  # as published, but for what these small graphs ask for
 # Each constant of the kernel has each of its values; a pair of changes is one kernel to compile, in place of two.
@@ -40,7 +40,8 @@ CHANGES = {
     "nothing": {},
     "edge classes, marks": {"edge_classes": True, "duplicates": "mark"},
     "one word": {"duplicates": "atomic64"},
-    "through shared memory, cache modifiers": {"enqueue": "shared", "cache_modifiers": True},
+    "through shared memory, frontier streamed": {"enqueue": "shared", "stream_frontier": True},
+    "edges through the read-only cache, past the L1 cache": {"read_only_edges": True, "bypass_l1": True},
     "prefix sum": {"enqueue": "prefix_sum"},
     **{f"width {width}": {"min_width": width, "max_width": width} for width in (1, 4)},
     "widths from 2": {"min_width": 2, "max_width": 16},
@@ -264,7 +265,7 @@ class SmallQueue(h_bf.Run):
 
 
 @on_a_device
-@pytest.mark.parametrize("change", ["nothing", "prefix sum", "through shared memory, cache modifiers"])
+@pytest.mark.parametrize("change", ["nothing", "prefix sum", "through shared memory, frontier streamed"])
 @pytest.mark.parametrize("graph", ["power law", "bipartite layers"])
 def test_a_queue_that_overflows_with_duplicates_loses_nothing(graph, change):
     rows = GRAPHS[graph]
@@ -323,10 +324,13 @@ def test_heavy_vertices_have_more_edges_than_the_threshold(degree, launched):
     assert result.counters["child_launches"] == launched
 
 
+HINTS = ("stream_frontier", "read_only_edges", "bypass_l1")
+
+
 def test_every_knob_takes_each_of_its_values_in_these_tests():
     taken = {field.name: {getattr(replace(ALL_OFF, **change), field.name) for change in CHANGES.values()}
              | {getattr(PUBLISHED, field.name)} for field in fields(HBfKnobs)}  # fmt: skip
     assert taken["duplicates"] == {"atomic64", "mark", "keep"}
     assert taken["enqueue"] == {"shared", "prefix_sum", "atomic"}
     assert taken["heavy"] == {"children", "blocks", "none"}
-    assert all(taken[name] == {True, False} for name in ("edge_classes", "cache_modifiers"))
+    assert all(taken[name] == {True, False} for name in ("edge_classes", *HINTS))

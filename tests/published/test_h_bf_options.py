@@ -33,7 +33,7 @@ LAYERS = [(0, v) for v in range(1, 41)] + [(v, 41 + v) for v in range(1, 41)]  #
         ({"heavy": "warps"}, "heavy"),
         ({"heavy": None}, "heavy"),
         ({"edge_classes": 1}, "edge_classes of h_bf must be true or false, not 1"),
-        ({"cache_modifiers": "yes"}, "cache_modifiers"),
+        ({"stream_frontier": "yes"}, "stream_frontier"),
         ({"counters": None}, "counters"),
         ({"vertices_per_warp": 0}, "vertices_per_warp"),
         ({"vertices_per_warp": 1025}, "vertices_per_warp"),

@@ -1,340 +1,260 @@
-"""The suite that repeats the papers' tables, and its page."""
+"""The record of the papers and the pages: what is computed, what is compared, and that no page is stale."""
+
+from __future__ import annotations
 
 import json
-import threading
-from xml.etree import ElementTree
+import re
+from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from scripts import make_graphs
-from scripts.papers import experiments, measure, results
-from scripts.papers import page as papers_page
-from scripts.papers.experiments import GraphSource, Setting, settings_for
-from tests.kernels.simt import device, harness
-from tests.support.papers import RUN, graph_line, page_text
-from tests.support.plans import BFS, SSSP
-from tests.support.processes import PATIENCE
+from kepler_traverse.published import BFS, SSSP
+from kepler_traverse.published.bfs import bfs_4k, expand_contract
+from kepler_traverse.published.sssp import h_bf
+from scripts.docs import wins
+from scripts.pages import ROOT
+from scripts.papers import claims, mutants, page, record, said, tables
+from scripts.papers.claims import FAILS, HOLDS, IN_PART, TIE, UNKNOWN
+from scripts.papers.experiments import BFS_4K, BY_NAME, H_BF, H_BF_NEGATIVE, SEVILMIS, SPRINGER, UIUC_TABLES
+from scripts.papers.record import Record, Time, added, is_faster, machine_of
 
-ROAD = graph_line("road")
-
-
-def baseline(seconds, way="top-down"):
-    return {"kind": "peer", "graph": "road", "algorithm": "bfs", "peer": "cuGraph", "way": way, "seconds": seconds}
-
-
-def row(kind, part, group, label, **rest):
-    about = {"kind": kind, "graph": "road", "algorithm": "bfs", "part": part, "group": group, "label": label}
-    return about | {"strategy": "bfs_4k"} | rest
-
-
-def timed(part, group, label, seconds, cut=False):
-    return row("time", part, group, label, seconds=seconds, rounds=[10] * len(seconds), cut=cut)
+RUN = {
+    "kind": "run",
+    "date": "2026-11-27",
+    "commit": "0123abc",
+    "command": "python -m scripts.papers",
+    "machine": {"cpu": "CPU", "cores": 16, "memory_gib": 8, "gpu": "NVIDIA H100", "driver": "1.2"},
+    "versions": {"python": "3.12.0"},
+    "seed": 1,
+    "on": "cuda",
+}
 
 
-def a_run():
-    counters = {"edges": 5000, "duplicates": 12, "queued": 1000}
-    return [
-        RUN,
-        ROAD,
-        baseline([0.4, 0.2, 0.4]),
-        baseline([0.8, 0.8, 0.8], "direction-optimising"),
-        timed("peers", "peers", "bfs_4k", [0.1, 0.1, 0.1]),
-        timed("features", "alone", "none", [0.8], cut=True),
-        timed("features", "alone", "all", [0.1, 0.1, 0.1]),
-        row("error", "features", "alone", "children", message="DeviceError: no children here"),
-        timed("knobs", "k1", "4", [0.2, 0.1, 0.2]),
-        timed("knobs", "k1", "32", [0.4, 0.2, 0.4]),
-        row(
-            "counters",
-            "counters",
-            "counters",
-            "published",
-            counters=counters,
-            rounds=30,
-            out_edges=2500,
-            reached=903,
-            sources=3,
-        ),
-        {"kind": "rule", "graph": "road", "strategy": "bfs_4k", "knobs": {"k1": 8, "heavy": "none"}},
-        {"kind": "end", "graph": "road"},
-    ]
+def line(graph, strategy, label="published", *, median, spread=0.01, device="cuda", how="published", threads=0):
+    group = "features" if how == "feature" else "systems"
+    given = {"graph": graph, "algorithm": "bfs", "part": "time", "group": group, "device": device, "strategy": strategy}
+    more = {"label": label, "threads": threads, "how": how, "knobs": {}, "rounds": 3, "sources": 2}
+    return {"kind": "time"} | given | more | {"median": median, "least": median, "spread": spread, "repeats": 5}
 
 
-def test_the_page_of_the_papers_is_current():
-    assert papers_page.main(["check"]) == 0
+def record_of(*lines, run=RUN):
+    return added(Record(), [run, *lines])
 
 
-def test_page_without_measurements_says_so(place):
-    assert papers_page.main(["write"]) == 0
-    assert "No measurements are recorded yet." in page_text()
-    assert place(a_run()) == 0
-    assert "No measurements" not in page_text()
+# --- the record ----------------------------------------------------------------------------------------------------------
 
 
-def test_run_becomes_tables_of_ratios_to_the_baseline(place):
-    assert place(a_run()) == 0
-    page = page_text()
-    # The faster variant of the baseline, per source: the setting that was cut off has only the first source.
-    assert "| graph | baseline ms | none | all | children |" in page
-    assert "| road | 400 | 0.50\\* | **4.00** | failed |" in page
-    assert "| road | 400 | **2.00** | 1.00 |" in page
-    assert "| road | bfs_4k | 10 | 100 | 400 | 4.00 | 800 | 8.00 |" in page
-    assert "| road | published | 3 | 30 | 5,000 | 12 | 1,000 | 2,500 | 2.00 | 30.00 | 903 | 100 |" in page
-    assert "| road | 2.5 | 1 | 7 | k1 = 8, heavy = none |" in page
-    assert "DeviceError: no children here" in page
-    assert "GPU (driver 1.2)" in page
+def test_the_pages_are_those_of_the_record():
+    assert page.main(["check"]) == 0
 
 
-def test_every_plot_is_well_formed_and_on_the_page(place):
-    place(a_run())
-    page = page_text()
-    plots = sorted((papers_page.FOLDER / papers_page.PLOTS).glob("*.svg"))
-    assert [path.stem for path in plots] == ["counters-bfs", "features-bfs", "knobs-bfs", "peers-bfs"]
-    for path in plots:
-        assert f"](plots/{path.name})" in page
-        width, height = map(float, ElementTree.parse(path).getroot().get("viewBox").split()[2:])
-        circles = list(ElementTree.parse(path).getroot().iter("{http://www.w3.org/2000/svg}circle"))
-        assert circles
-        assert all(0 < float(c.get("cx")) < width and 0 < float(c.get("cy")) < height for c in circles)
+def test_a_record_that_something_else_changed_is_refused(tmp_path):
+    place = tmp_path / "measured.json"
+    for path, text in record.texts_of(wins.papers_record(), place).items():
+        path.write_text(text)
+    assert record.read(place).times == wins.papers_record().times
+    counts = record.counts_file(place)
+    renamed = counts.read_text().replace('"many_blocks"', '"source_per_block"')
+    assert renamed != counts.read_text()
+    counts.write_text(renamed)
+    with pytest.raises(record.MalformedError, match=r"measured_counts\.json was changed by something other than"):
+        record.read(place)
 
 
-def test_a_newer_run_replaces_what_it_measured_again_and_nothing_else(place):
-    place(a_run())
-    newer = [RUN | {"commit": "fedcba9"}, ROAD, baseline([0.4] * 3), timed("features", "alone", "all", [0.05] * 3)]
-    assert place(newer) == 0
-    measured = json.loads(papers_page.MEASURED.read_text())
-    assert {block["part"]: measured["runs"][block["run"]]["commit"] for block in measured["blocks"]} == {
-        "peers": "0123abc",
-        "features": "fedcba9",
-        "knobs": "0123abc",
-        "counters": "0123abc",
+def test_counters_in_the_record_have_the_names_that_the_strategies_give():
+    names = {
+        "bfs_4k": {*bfs_4k._COUNTED, *bfs_4k._STEPS},
+        "h_bf": {*h_bf._COUNTED, "enqueued", "child_launches", "overflows"},
+        "gather_expand_contract": {*expand_contract._COUNTED, "overflows"},
+        "bellman_ford": {"relaxations"},
     }
-    assert "| road | 400 | **8.00** |" in page_text()
-    everything = [line | ({"commit": "fedcba9"} if line["kind"] == "run" else {}) for line in a_run()]
-    place(everything)
-    assert [run["commit"] for run in json.loads(papers_page.MEASURED.read_text())["runs"]] == ["fedcba9"]
+    for each in record.read().counters:
+        assert set(each["counters"]) <= names[each["strategy"]]
 
 
-def test_conclusions_are_in_their_sections(place):
-    place(a_run())
-    measured = json.loads(papers_page.MEASURED.read_text())
-    measured["reading"] |= {"bfs-4k": "Most of it holds.", "knobs": "K1 hardly matters."}
-    papers_page.MEASURED.write_text(results.as_text(measured))
-    assert papers_page.main(["write"]) == 0
-    page = page_text()
-    assert page.index("Most of it holds.") < page.index("## Compared with cuGraph")
-    assert page.index("## Knobs") < page.index("K1 hardly matters.") < page.index("`k1`, the other knobs")
+def test_a_newer_time_replaces_an_older_one_and_the_record_reads_as_it_was_written(tmp_path):
+    found = record_of(line("g", "bfs_4k", median=2.0))
+    newer = added(found, [RUN | {"commit": "fedcba"}, line("g", "bfs_4k", median=1.0)])
+    assert newer.time("g", "bfs_4k").median == 1.0
+    assert [run["commit"] for run in newer.runs] == ["fedcba"]
+    for path, text in record.texts_of(newer, tmp_path / "measured.json").items():
+        path.write_text(text)
+    assert record.read(tmp_path / "measured.json").times == newer.times
 
 
-@pytest.mark.parametrize("spoil", ["page", "plot", "extra plot", "missing plot"])
-def test_a_stale_page_or_plot_is_found(place, spoil, capsys):
-    place(a_run())
-    assert papers_page.main(["check"]) == 0
-    plot = papers_page.FOLDER / papers_page.PLOTS / "knobs-bfs.svg"
-    if spoil == "page":
-        page = papers_page.FOLDER / "bfs-4k.md"
-        page.write_text(page.read_text().replace("4.00", "9.00"))
-    elif spoil == "plot":
-        plot.write_text("<svg/>")
-    elif spoil == "extra plot":
-        plot.with_name("old.svg").write_text("<svg/>")
-    else:
-        plot.unlink()
-    assert papers_page.main(["check"]) == 1
-    assert "run python -m scripts.papers.page write" in capsys.readouterr().err
-    assert papers_page.main(["write"]) == 0
-    assert papers_page.main(["check"]) == 0
+def test_times_of_two_machines_are_kept_and_never_compared():
+    other = RUN | {"machine": RUN["machine"] | {"gpu": "NVIDIA H200"}}
+    both = added(
+        record_of(line("g", "bfs_4k", median=1.0), line("g", "scan_flags", median=3.0)),
+        [other, line("g", "scan_edges", median=2.0)],
+    )
+    assert len(both.stored) == 3
+    assert {time.strategy for time in both.times.values()} == {"bfs_4k", "scan_flags"}
+    assert both.machines["g", "bfs", "cuda", "systems"] == "H100"
+    assert machine_of(other, "cpu") == "CPU, 16 cores"
+
+
+def test_times_from_before_the_spread_was_recorded_are_not_mixed_with_newer_ones():
+    before = [line("g", name, median=1.0, spread=None) for name in ("bfs_4k", "scan_flags")]
+    assert set(record_of(*before).times) == set(record_of(*before[::-1]).times) != set()
+    both = added(record_of(*before), [RUN, line("g", "bfs_4k", median=2.0)])
+    assert [time.median for time in both.times.values()] == [2.0]
+    once = line("g", "fifo", median=9.0, spread=None, device="cpu", threads=1) | {"repeats": 1}
+    assert len(added(both, [RUN, once]).times) == 2
+    assert len(both.stored) == 1
+
+
+def test_lines_that_are_no_lines_of_a_run_are_refused(tmp_path):
+    file = tmp_path / "lines.jsonl"
+    for text in ("no JSON\n", '{"kind": "else"}\n', json.dumps(line("g", "s", median=1.0)) + "\n", ""):
+        file.write_text(text)
+        with pytest.raises(record.MalformedError, match=r"lines\.jsonl"):
+            record.lines_of(file)
+
+
+# --- verdicts ------------------------------------------------------------------------------------------------------------
+
+
+def time_of(median, spread):
+    return Time("g", "bfs", "cuda", "s", "published", 0, "systems", "published", 0, median, median, spread, 5, 1, 1.0)
 
 
 @pytest.mark.parametrize(
-    ("lines", "message"),
+    ("one", "other", "expected"),
     [
-        ([], "does not begin with the line that says where and when"),
-        ([ROAD], "does not begin with the line that says where and when"),
-        ([RUN, {"kind": "speed"}], "line 2 is none that python -m scripts.bench --suite papers writes"),
-        ([RUN, {"kind": "peer", "graph": "road"}], "line 2 lacks 'algorithm', 'peer', 'way', 'seconds'"),
-        ([RUN, ROAD, timed("knobs", "k1", "4", [0.1])], "knobs of bfs on road has no times of the baseline"),
-        ([RUN, baseline([0.1]), timed("knobs", "k1", "4", [0.1])], "names an unknown graph or run"),
+        (time_of(1.0, 0.02), time_of(1.05, 0.02), True),
+        (time_of(1.0, 0.03), time_of(1.05, 0.03), False),
+        (time_of(1.0, 0.0), time_of(1.015, 0.0), False),  # never less than 1 % each
+        (time_of(1.0, None), time_of(1.5, None), False),  # a spread that is not known
+        (time_of(1.0, None), time_of(1.7, None), True),
+        (time_of(2.0, 0.0), time_of(1.0, 0.0), False),
     ],
 )
-def test_lines_that_are_no_measurements_are_refused(place, lines, message, capsys):
-    before = papers_page.MEASURED.read_bytes()
-    assert place(lines) == 2
-    assert message in capsys.readouterr().err
-    assert papers_page.MEASURED.read_bytes() == before
+def test_a_difference_counts_beyond_both_spreads(one, other, expected):
+    assert is_faster(one, other) is expected
 
 
-@pytest.mark.usefixtures("place")
-def test_a_line_that_was_cut_off_is_refused_with_its_number(tmp_path, capsys):
-    file = tmp_path / "cut.jsonl"
-    file.write_text(json.dumps(RUN) + '\n{"kind": "pe')
-    assert papers_page.main(["add", str(file)]) == 2
-    assert "cut.jsonl, line 2 is no JSON" in capsys.readouterr().err
+RIVALS = ("scan_flags", "scan_edges")
+FASTEST = claims.fastest_claim("it is", "2 of 2", ("g", "h"), "bfs_4k", RIVALS)
 
 
-@pytest.mark.usefixtures("place")
-@pytest.mark.parametrize(("text", "message"), [("{", "papers.json is no JSON"), ("{}", "lacks 'reading', 'runs'")])
-def test_damaged_measurements_are_a_clear_error(text, message, capsys):
-    papers_page.MEASURED.write_text(text)
-    assert papers_page.main(["check"]) == 2
-    assert message in capsys.readouterr().err
+def verdict(claim, *lines, mode="published"):
+    return claim.measured(record_of(*lines), mode).verdict
 
 
-# --- the suite ---------------------------------------------------------------------------------------------------------
+def test_the_fastest_everywhere_in_part_nowhere_or_within_the_spread():
+    mine = [line(graph, "bfs_4k", median=1.0) for graph in "gh"]
+
+    def with_rival(*medians, spread=0.01):
+        rivals = [
+            line(graph, "scan_edges", median=median, spread=spread) for graph, median in zip("gh", medians, strict=True)
+        ]
+        return verdict(FASTEST, *mine, *rivals)
+
+    assert with_rival(2.0, 2.0) == HOLDS
+    assert with_rival(2.0, 0.5) == IN_PART
+    assert with_rival(0.5, 0.5) == FAILS
+    assert with_rival(1.1, 1.1, spread=0.2) == TIE
+    assert verdict(FASTEST) == UNKNOWN
 
 
-LATTICE = GraphSource("tiny lattice", generator="lattice", arguments=(6, 7, 0.1))
-NEGATIVE = GraphSource("tiny negative", file="edges", directed=True, max_potential=50)
+def test_a_factor_holds_with_four_fifths_of_the_papers():
+    claim = claims.speedup_claim("faster", {"g": "G"}, ("scan_flags",), "bfs_4k", {"g": 4.0}, figure="4")
+    for rival, expected in ((4.0, HOLDS), (3.3, HOLDS), (2.0, IN_PART), (0.9, FAILS)):
+        assert verdict(claim, line("g", "bfs_4k", median=1.0), line("g", "scan_flags", median=rival)) == expected
 
 
-@pytest.fixture
-def suite(tmp_path, monkeypatch, run_suite):
-    """Runs the suite over two tiny graphs; returns exit code and lines."""
-    src, dst = make_graphs.lattice(6, 7, 0.1, 1)
-    make_graphs.write(tmp_path / "edges.parquet", src, dst, make_graphs.weights_for(src.size, 1))
-    monkeypatch.setattr(measure, "GRAPHS", (LATTICE, NEGATIVE))
-    monkeypatch.setattr(measure, "HOPELESS", np.inf)  # a search takes microseconds, and a core that is taken away more
-    return run_suite
+def test_each_way_to_choose_knobs_has_a_verdict_of_its_own():
+    lines = [line("g", "bfs_4k", median=2.0), line("g", "bfs_4k", "rule", median=0.5, how="rule")]
+    lines += [line(graph, "scan_flags", median=1.0) for graph in "g"]
+    claim = claims.fastest_claim("it is", "1 of 1", ("g",), "bfs_4k", ("scan_flags",))
+    assert verdict(claim, *lines) == FAILS
+    assert verdict(claim, *lines, mode="rule") == HOLDS
+    row = page.claim_rows(record_of(*lines), claim)
+    assert row[4] == f"**{FAILS}; by the rule: {HOLDS}**"
 
 
-def lines_of(lines, kind):
-    return [(line["graph"], line.get("algorithm"), line.get("label")) for line in lines if line["kind"] == kind]
+def test_a_search_counts_with_the_knobs_of_a_rule_and_not_as_published():
+    lines = [line("g", "scan_deferred", median=2.0), line("g", "scan_deferred", "room 4096", median=1.0, how="search")]
+    found = record_of(*lines)
+    assert claims.row(found, "g", "scan_deferred", "published").label == "published"
+    assert claims.row(found, "g", "scan_deferred", "rule").label == "room 4096"
 
 
-def test_the_suite_runs_on_a_cpu_and_its_lines_make_a_page(suite, place, monkeypatch):
-    code, lines = suite("--device", "cpu")
-    assert code == 0
-    assert lines_of(lines, "time") == [
-        ("tiny lattice", "bfs", "switch"),
-        ("tiny lattice", "bfs", "queue"),
-        ("tiny lattice", "sssp", "near_far"),
-        ("tiny lattice", "sssp", "frontier"),
-        ("tiny negative", "sssp", "frontier"),
-    ]
-    assert all(len(line["seconds"]) == 2 for line in lines if line["kind"] in ("time", "peer"))
-    monkeypatch.setitem(papers_page.SYSTEMS, "sssp", "H-BF")
-    assert place(lines) == 0
-    assert "| tiny negative | frontier |" in page_text()
+def test_a_feature_helps_where_the_set_is_slower_without_it():
+    claim = claims.feature_claim("it helps", "no number", ("g",), "bfs_4k", "children")
+    for without, expected in ((2.0, HOLDS), (0.5, FAILS), (1.01, TIE)):
+        of_feature = line("g", "bfs_4k", "without children", median=without, how="feature")
+        beside_it = line("g", "bfs_4k", median=1.0) | {"group": "features"}
+        assert verdict(claim, beside_it, of_feature) == expected
+        assert verdict(claim, line("g", "bfs_4k", median=1.0), of_feature) == UNKNOWN  # of another group
 
 
-def test_a_wrong_distance_is_an_error_and_no_time(suite, monkeypatch):
-    right = measure.graphs.Made.expected
-    monkeypatch.setattr(measure.graphs.Made, "expected", lambda *args: right(*args) + np.float32(1))
-    code, lines = suite("--device", "cpu", "--algorithm", "sssp", "--only", "tiny negative")
-    assert code == 1
-    assert not lines_of(lines, "time")
-    assert lines_of(lines, "error") == [("tiny negative", "sssp", "frontier")]
-    assert any("distances from source" in line.get("message", "") for line in lines)
+@pytest.mark.parametrize("name", said.PAPERS)
+def test_every_claim_has_a_verdict_also_where_nothing_is_measured(name):
+    measured = wins.papers_record()
+    for claim in claims.CLAIMS[name]:
+        for mode in claims.MODES:
+            assert claim.measured(Record(), mode) == claims.NOT_MEASURED
+            assert claim.measured(measured, mode).verdict in page.VERDICTS
+        assert set(claim.reasons) <= set(page.VERDICTS)
 
 
-def test_a_setting_that_fails_is_recorded_and_the_rest_measured(suite, monkeypatch):
-    wrong = Setting("knobs", "k1", "5", "queue", {"k1": 5})
-    usual = measure.settings_for
-    monkeypatch.setattr(measure, "settings_for", lambda *about: [wrong, *usual(*about)])
-    code, lines = suite("--device", "cpu", "--algorithm", "bfs")
-    assert code == 1
-    assert lines_of(lines, "error") == [("tiny lattice", "bfs", "5")]
-    assert len(lines_of(lines, "time")) == 2
+def test_pages_of_an_empty_record_say_that_nothing_is_measured():
+    texts = page.pages(Record())
+    assert all(UNKNOWN in texts[page.FOLDER / f"{name}.md"] for name in said.PAPERS)
 
 
-def test_a_file_that_is_absent_does_not_end_the_suite(suite, tmp_path):
-    (tmp_path / "edges.parquet").unlink()
-    code, lines = suite("--device", "cpu")
-    assert code == 1
-    assert "edges.parquet is absent" in next(line["message"] for line in lines if line["kind"] == "error")
-    assert len(lines_of(lines, "time")) == 4
+# --- pages ---------------------------------------------------------------------------------------------------------------
 
 
-def test_graphs_are_skipped_without_time_left(suite):
-    code, lines = suite("--device", "cpu", "--seconds", "0")
-    assert code == 0
-    assert [line["kind"] for line in lines] == ["run", "skipped", "skipped"]
+def test_figures_of_the_papers_are_those_of_their_tables():
+    figures = {claim.said: claim.figure for claim in claims.BFS_4K_CLAIMS}
+    assert figures["faster than Harish (table 2)"].startswith("8.84 (2.15 to 225, 18 graphs)")
+    assert figures["faster than Luo (table 2)"].endswith("8 graphs)")
+    (over_davidson,) = (claim for claim in claims.H_BF_CLAIMS if "5x" in claim.said)
+    assert over_davidson.figure == "5; table 2: 3.27 (1.34 to 6.39, 7 graphs)"
 
 
-def test_a_run_that_was_cut_off_goes_on_behind_its_last_line(suite, tmp_path):
-    _, whole = suite("--device", "cpu")
-    last = [line["kind"] for line in whole].index("end") - 1
-    output = tmp_path / "papers.jsonl"
-    output.write_text("".join(json.dumps(line) + "\n" for line in whole[:last]) + '{"kind": "ti')
-    _, lines = suite("--device", "cpu", "--resume")
-    assert [(line["kind"], line.get("graph"), line.get("label")) for line in lines] == [
-        (line["kind"], line.get("graph"), line.get("label")) for line in whole
-    ]
+def test_every_graph_that_stands_for_one_of_a_paper_is_made_here_and_its_original_has_statistics():
+    for listed in (BFS_4K, H_BF, {graph: name for graph, (name, _) in H_BF_NEGATIVE.items()}, SPRINGER):
+        assert set(listed) <= set(BY_NAME)
+        assert set(listed.values()) <= set(said.ORIGINALS)
+    assert set(SEVILMIS.values()) == set(said.SEVILMIS_1) == set(said.SEVILMIS_23)
+    assert {graph for graphs in UIUC_TABLES.values() for graph in graphs} <= set(BY_NAME)
 
 
-def test_new_process_measures_the_rest_after_a_lost_gpu(suite, monkeypatch):
-    class Replaced(BaseException):
-        pass
-
-    def lost(_device, error):
-        raise measure.DeviceLost(str(error))
-
-    def replace(_program, arguments):
-        raise Replaced(arguments)
-
-    monkeypatch.setattr(measure, "refuse_lost_device", lost)
-    monkeypatch.setattr(measure.os, "execv", replace)
-    wrong = Setting("knobs", "k1", "5", "queue", {"k1": 5})
-    usual = measure.settings_for
-    monkeypatch.setattr(measure, "settings_for", lambda *about: [*usual(*about), wrong])
-    with pytest.raises(Replaced) as caught:
-        suite("--device", "cpu", "--seconds", "100")
-    (arguments,) = caught.value.args
-    assert arguments[1:5] == ["-m", "scripts.bench", "--suite", "papers"]
-    assert "--resume" in arguments
-    assert 50 < float(arguments[-1]) < 100
-    monkeypatch.undo()
-    monkeypatch.setattr(measure, "GRAPHS", (LATTICE,))
-    monkeypatch.setattr(measure, "settings_for", lambda *about: [*usual(*about), wrong])
-    assert measure.main(arguments[5:]) == 1
-    lines = [json.loads(line) for line in measure.parse(arguments[5:]).output.read_text().splitlines()]
-    assert lines_of(lines, "error") == [("tiny lattice", "bfs", "5"), ("tiny lattice", "sssp", "5")]
-    assert len(lines_of(lines, "time")) == 4
+def test_levels_are_drawn_with_the_kernel_that_ran():
+    steps = [[True, 0, 2, 1, 5, 0, 0, 9], [False, 2, 1, 5, 40, 3, 1, 90]]
+    of_setting = {key: value for key, value in line("g", "bfs_4k", median=1.0).items() if key in (*record.KEY, "how")}
+    found = {"kind": "levels", **of_setting, "n_steps": 2, "steps": steps, "vertices": [[0, 1], [1, 5]]}
+    drawn = {}
+    text = tables.levels_section(record_of(found), drawn.__setitem__)
+    assert "| published | 2 | 1 | 45 | 3 | 1 |" in text
+    assert "<circle" in drawn["levels-g.svg"]
 
 
-def test_a_setting_that_never_ends_is_left_behind(suite, monkeypatch):
-    left = threading.Event()
-    monkeypatch.setattr(measure, "in_a_new_process", lambda *_: left.set())
-    monkeypatch.setattr(measure.Bench, "time", lambda *_: left.wait(PATIENCE) and {})
-    _, lines = suite("--device", "cpu", "--algorithm", "bfs", "--only", "tiny lattice", "--stuck-seconds", "0.1")
-    assert left.is_set()
-    first = next(line for line in lines if line["kind"] == "error")
-    assert (first["label"], first["message"]) == ("switch", "did not end within 0.1 s")
+def test_wins_are_those_of_the_record():
+    found = wins.on_a_gpu("persistent", "bfs", {"persistent", "queue_warp", "queue_thread"})
+    n_won, n_graphs = map(int, re.search(r"on (\d+) of (\d+) graphs", found).groups())
+    assert 0 < n_won <= n_graphs
+    assert "H200" in found or "H100" in found
 
 
-def test_a_hopeless_setting_gets_one_source(suite, monkeypatch):
-    monkeypatch.setattr(measure, "HOPELESS", 0.0)
-    _, lines = suite("--device", "cpu", "--algorithm", "bfs")
-    found = [line for line in lines if line["kind"] == "time"]
-    assert all(line["cut"] and len(line["seconds"]) == 1 for line in found[1:])
+def test_every_system_of_the_papers_has_a_settings_file():
+    names = {path.stem for path in (ROOT / "conf" / "published").glob("*.toml")}
+    for algorithm, rows in (("bfs", BFS), ("sssp", SSSP)):
+        for row in rows:
+            assert names & {row.name, f"{row.name}_{algorithm}"}, row.name
 
 
-@pytest.mark.exhaustive
-@pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
-def test_the_suite_runs_on_the_host_harness(suite, monkeypatch):
-    settings = [
-        Setting("peers", "peers", "queue_warp", "queue_warp"),
-        Setting("knobs", "k1", "8", "bfs_4k", {"k1": 8, "duplicates": "keep"}),
-        Setting("counters", "counters", "kept", "bfs_4k", {"duplicates": "keep", "counters": True}),
-    ]
-    monkeypatch.setattr(measure, "settings_for", lambda *_: settings)
-    monkeypatch.setattr(device._Cupy.cuda.Device, "synchronize", lambda _: None, raising=False)
-    with device.present(), harness.settings(resident=1, block=64):
-        code, lines = suite("--without-peer", "--algorithm", "bfs", "--only", "tiny lattice")
-    assert code == 0
-    assert [line["kind"] for line in lines] == ["run", "graph", "time", "time", "counters", "rule", "end"]
-    assert lines[4]["out_edges"] > 0
+@pytest.mark.parametrize("mutant", mutants.MUTANTS, ids=lambda each: each.name.split()[0])
+def test_a_mutant_changes_one_place_and_names_a_test(mutant):
+    assert (ROOT / mutant.file).read_text().count(mutant.old) == 1
+    assert f"def test_{mutant.test}(" in (ROOT / "tests" / "published" / "test_features_act.py").read_text()
 
 
-@pytest.mark.parametrize(("algorithm", "strategy"), [("bfs", "bfs_4k"), ("sssp", "h_bf")])
-def test_every_setting_has_knobs_that_the_strategy_takes(algorithm, strategy):
-    (found,) = [row for row in (BFS if algorithm == "bfs" else SSSP) if row.name == strategy]
-    settings = settings_for(algorithm, "cuda", experiments.DETAILED[0], experiments.PARTS)
-    for setting in settings:
-        if setting.strategy == strategy:
-            found.knobs_from(setting.knobs)
-    assert {setting.part for setting in settings} == set(experiments.PARTS)
-    labels = [(setting.part, setting.group, setting.label) for setting in settings]
-    assert len(set(labels)) == len(labels)
-    assert set(experiments.DETAILED) <= {graph.name for graph in experiments.GRAPHS}
+def test_a_run_of_another_commit_is_another_run():
+    found = added(record_of(line("g", "a", median=1.0)), [RUN | {"commit": "x"}, line("g", "b", median=1.0)])
+    assert [run["commit"] for run in found.runs] == ["0123abc", "x"]
+    assert replace(found.time("g", "a"), run=0) == found.time("g", "a")

@@ -1,8 +1,11 @@
 """Devices for tests of a single strategy: a GPU if there is one, else the host harness in several orders."""
 
+import sys
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from kepler_traverse import certify, cuda
@@ -32,6 +35,26 @@ def running(settings: dict | None):
     else:
         with device.present(), harness.settings(**settings):
             yield
+
+
+@contextmanager
+def frames_on_pandas():
+    """Make frames of a GPU by pandas in place of cuDF, as the harness needs it."""
+
+    class Series(pd.Series):
+        @staticmethod
+        def from_arrow(values):
+            return pd.Series(values.to_pandas())
+
+        def mask(self, is_null):
+            values = pd.array(np.asarray(self), dtype=str(self.dtype).capitalize())
+            values[np.asarray(is_null)] = pd.NA
+            return pd.Series(values)
+
+    of_pandas = SimpleNamespace(DataFrame=pd.DataFrame, Series=Series, concat=pd.concat)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "cudf", of_pandas)
+        yield
 
 
 # Of one block size, so that kernels are compiled once.

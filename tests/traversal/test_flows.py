@@ -165,7 +165,8 @@ def test_volumes_are_rounded_to_a_multiple_of_a_tiny_part_of_their_sum():
         ({"through": {"begin": [1]}}, InputError, "not sure which columns hold the edges of through"),
         ({"through": 1}, InputError, "through must be an array"),
         ({"through": (1, 2)}, InputError, r"through is \[1, 2\]; give a list of rows of the edge list, or the ends"),
-        ({"through": [(1, 2)]}, InputError, "not .* give a list of rows of the edge list, or the ends"),
+        ({"through": [[1, 2], [0, 1]]}, InputError, "2 lists could be pairs or columns"),
+        ({"through": [(1, 2, 3)]}, InputError, r"row 0 is \[1, 2, 3\]; each must be \(src, dst\)"),
         ({"paths": 3}, TypeError, "unexpected keyword argument 'paths'"),
     ],
 )

@@ -153,6 +153,6 @@ def test_paths_become_lines(tmp_path):
         write_geoparquet(found[::-1], tmp_path / "lines.parquet", VERTICES)
 
 
-def test_nodes_whose_index_holds_the_ids_are_refused_with_the_remedy(tmp_path):
+def test_a_table_whose_ids_are_in_no_known_column_is_refused_with_the_remedy(tmp_path):
     with pytest.raises(InputError, match=r"rename_axis\('vertex'\).reset_index\(\)"):
-        write_geoparquet(bands(), tmp_path / "f.parquet", VERTICES.set_index("vertex").rename_axis("osmid"))
+        write_geoparquet(bands(), tmp_path / "f.parquet", VERTICES.rename(columns={"vertex": "osmid"}))

@@ -13,7 +13,7 @@ from kepler_traverse._arrays import MAX_INTEGER
 from kepler_traverse.auto.survey import outline
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.certificate import certify_group
-from kepler_traverse.errors import CertificateError, InputError, StrategyError, UnknownVertexError
+from kepler_traverse.errors import CertificateError, InputError, NegativeCycleError, StrategyError, UnknownVertexError
 from kepler_traverse.kinds import k_nearest
 from kepler_traverse.kinds import k_nearest_cpu as on_cpu
 from kepler_traverse.kinds import k_nearest_gpu as on_gpu
@@ -67,6 +67,45 @@ def test_the_nearest_targets_are_those_of_whole_searches_from_either_side(networ
         }
         for frame in found.values():
             pd.testing.assert_frame_equal(frame, found["one_at_a_time"], check_exact=True)
+
+
+@st.composite
+def networks_with_negative_weights(draw):
+    n = draw(st.integers(2, 8))
+    ends = st.integers(0, n - 1)
+    weight = draw(st.sampled_from([st.integers(-2, 8), st.sampled_from([-0.2, 0.1, 0.3, 0.7]), st.integers(-1, 2**53)]))
+    src, dst, weights = zip(*draw(st.lists(st.tuples(ends, ends, weight), min_size=1, max_size=16)), strict=True)
+    graph = graph_from_edges(src, dst, weights, vertices=range(n))
+    some = st.lists(ends, min_size=1, max_size=4, unique=True)
+    return graph, draw(some), draw(some)
+
+
+def searched(*arguments, **options):
+    try:
+        return sssp_many(*arguments, **options)
+    except NegativeCycleError:
+        return NegativeCycleError
+
+
+# A cycle that no source reaches, and one that reaches no target.
+@example((graph_from_edges([0, 2, 3, 2], [1, 3, 2, 1], [5, -2, 1, 1]), [0], [1]), None)
+@example((graph_from_edges([0, 2, 3, 0], [1, 3, 2, 2], [5, -2, 1, 1]), [0], [1]), None)
+@given(networks_with_negative_weights(), st.sampled_from([None, 0, 2.5]))
+def test_with_negative_weights_the_nearest_targets_are_those_of_searches_from_the_sources(network, limit):
+    graph, sources, targets = network
+    rows = searched(graph, sources, result="targets", targets=targets, cutoff=limit)
+    for strategy in ("auto", "one_at_a_time"):
+        found = searched(graph, sources, result="nearest", k=9, targets=targets, cutoff=limit, strategy=strategy)
+        if rows is NegativeCycleError or found is NegativeCycleError:
+            assert rows is found
+            continue
+        near = rows[rows["distance"].notna()].sort_values(["distance", "target"])
+        expected = [near[near["source"] == source] for source in sources]
+        assert found["target"].tolist() == [target for own in expected for target in own["target"]]
+        assert found["distance"].tolist() == [distance for own in expected for distance in own["distance"]]
+    if graph.has_negative_weights:
+        with pytest.raises(StrategyError, match="negative weights"):
+            sssp_many(graph, sources, result="nearest", targets=targets, strategy="from_targets")
 
 
 @pytest.mark.parametrize("registry", [BFS, SSSP])

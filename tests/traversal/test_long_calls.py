@@ -380,6 +380,80 @@ def test_an_exception_of_the_function_ends_the_call(after, stream):
     assert bfs_many(TOWNS, "all", result="matrix").tolist() == [[0, 1, 1], [1, 0, 2], [1, 2, 0]]
 
 
+class OwnError(BaseException):
+    pass
+
+
+MODES = {
+    "frame": {},
+    "frame of loads": {"result": "betweenness"},
+    "array": {"result": "matrix"},
+    "nearest": {"result": "nearest"},
+    "k nearest": {"result": "nearest", "k": 70},
+    "stream": {"stream": True},
+    "arrow": {"stream": "arrow"},
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "wrong", [StopIteration, StopAsyncIteration, GeneratorExit, KeyboardInterrupt, SystemExit, OwnError, TimeoutError]
+)
+@pytest.mark.parametrize("after", [0, 1])
+def test_no_error_of_the_function_is_taken_for_the_end(mode, wrong, after):
+    raised = wrong()
+
+    def report(done, _total, _rate):
+        if done >= after:
+            raise raised
+
+    options = MODES[mode] | {"strategy": "source_per_thread" if mode != "nearest" else "auto"}
+    with pytest.raises(RuntimeError if wrong is StopIteration else wrong) as error:
+        list(bfs_many(GRAPH, SOURCES, progress=report, **options))
+    assert raised in (error.value, error.value.__cause__)
+
+
+@pytest.mark.parametrize("stream", [True, "arrow"])
+@pytest.mark.parametrize("wrong", [KeyboardInterrupt, StopIteration, ValueError])
+def test_a_stream_that_failed_has_no_end(stream, wrong):
+    def report(done, _total, _rate):
+        if done:
+            raise wrong
+
+    results = bfs_many(GRAPH, SOURCES, strategy="source_per_thread", stream=stream, progress=report)
+    with pytest.raises((wrong, RuntimeError)):
+        next(iter(results))
+    for _ in range(2):
+        with pytest.raises(InputError, match="the stream has ended early, by"):
+            next(iter(results))
+
+
+def test_a_stream_is_not_read_by_its_own_progress_function():
+    results = bfs_many(GRAPH, SOURCES, stream=True, progress=lambda done, *_: done and next(results))
+    with pytest.raises(InputError, match="read within its own progress function"):
+        next(results)
+
+
+@pytest.mark.parametrize("stream", [True, "arrow", "groups"])
+def test_several_threads_read_a_stream_each_row_once(stream):
+    if stream == "groups":
+        plan = plan_bfs_many(GRAPH, n_sources=8, strategy="source_per_thread")
+        results = iter(plan.iter_groups(np.arange(120)))
+    else:
+        results = iter(bfs_many(GRAPH, SOURCES, result="summary", strategy="source_per_thread", stream=stream))
+    ready = threading.Barrier(8)
+
+    def read(_):
+        ready.wait(PATIENCE)
+        return [each.sources if stream == "groups" else each["source"] for each in results]
+
+    with ThreadPoolExecutor(8) as pool:
+        found = [np.asarray(part) for parts in pool.map(read, range(8)) for part in parts]
+    expected = np.arange(120) if stream == "groups" else SOURCES
+    assert len(found) > 3
+    assert sorted(np.concatenate(found).tolist()) == sorted(expected.tolist())
+
+
 class Terminal(io.StringIO):
     def isatty(self):
         return True

@@ -272,8 +272,9 @@ def test_direction_in_counts_what_can_reach_the_source():
 
 def test_a_cutoff_is_compared_as_that_of_the_search():
     graph = graph_from_edges(np.array([0]), np.array([1]), np.array([0.1], np.float32))
-    assert sssp_many(graph, [0], result="within", cutoffs=[0.05, 0.1])["vertices"].tolist() == [1, 2]
-    assert len(sssp_many(graph, [0], cutoff=0.1)) == 2
+    at = float(np.float32(0.1))  # a little more than 0.1
+    assert sssp_many(graph, [0], result="within", cutoffs=[0.05, 0.1, at])["vertices"].tolist() == [1, 1, 2]
+    assert [len(sssp_many(graph, [0], cutoff=each)) for each in (0.1, at)] == [1, 2]
 
 
 def test_integers_beyond_2_to_the_53_are_exact():
@@ -319,11 +320,12 @@ def test_integers_beyond_2_to_the_53_are_exact():
             InputError,
             r"values\['a'\]: its values must be numbers, not bool",
         ),
-        ({"cutoffs": [1], "values": pa.table({"a": [1, 2, None, 4, 5]})}, InputError, r"values\['a'\] holds 1 nulls"),
+        ({"cutoffs": [1], "values": {"a": pa.array([1, 2, None, 4, 5])}}, InputError, r"values\['a'\] holds 1 nulls"),
         ({"cutoffs": [1], "values": {"a": [2**63 - 1, 1, 0, 0, 0]}}, PrecisionError, "beyond int64"),
         ({"cutoffs": [1], "values": {"a": [-(2**63), -1, 0, 0, 0]}}, PrecisionError, "beyond int64"),
         ({"cutoffs": [1], "values": {"a": [1e308] * 5}}, PrecisionError, "exceeds float64"),
-        ({"cutoffs": [1], "values": pd.Series(IDS)}, InputError, "give a Series as a table"),
+        ({"cutoffs": [1], "values": pd.Series(IDS, list("abcde"))}, InputError, "an index that is neither 0 to n-1"),
+        ({"cutoffs": [1], "values": pd.DataFrame({"node_no": IDS, "a": IDS})}, InputError, "values has no column 'vertex'"),
         ({"cutoffs": [1], "values": IDS, "decay": "exponential"}, InputError, "must be exponential:RATE"),
         ({"cutoffs": [1], "values": IDS, "decay": "linear:0"}, InputError, "must be exponential:RATE"),
         ({"cutoffs": [1], "values": IDS, "decay": "power:2"}, InputError, "must be exponential:RATE"),
@@ -351,6 +353,8 @@ def test_options_of_other_kinds_are_refused():
     with pytest.raises(InputError, match="decay needs distances of 0 or more"):
         sssp_many(negative, [0], result="opportunities", cutoffs=[1], values=[1, 2], decay="linear:3")
     assert sssp_many(negative, [0], result="opportunities", cutoffs=[0], values=[1, 2])["value"].tolist() == [3]
+    of_hops = bfs_many(negative, [0], result="opportunities", cutoffs=[1], values=[1, 2], decay="linear:4")
+    assert of_hops["value"].tolist() == [2.5]
 
 
 def test_a_reduction_is_sent_without_what_a_device_holds():

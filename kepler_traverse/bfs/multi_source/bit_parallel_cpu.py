@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from ..._arrays import hops_dtype
 from ...cpu import threads
 from ...cpu.atomics import atomic_add
+from ...cpu.compiled import njit
 from ...cpu.simd_bitsets import DIGITS, copy_row, count_row, is_full, or_row, take_new
 from ...search.strategy import MultiSourceOutcome
 from .. import cpu_steps

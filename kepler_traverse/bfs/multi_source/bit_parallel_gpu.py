@@ -329,9 +329,10 @@ class _Run:
             planes = cp.ascontiguousarray(planes.reshape(-1, n, self._words)[:n_planes, columns]).reshape(-1, self._words)
             n = columns.size
         pitch = row_pitch(n)
-        if self._distance is None or self._distance.dtype != dtype:
-            self._distance = None  # frees it before the next allocation
-            self._distance = cp.empty((self._words * WORD, pitch), dtype)
+        shape = self._words * WORD, pitch
+        if self._distance is None or (self._distance.dtype, self._distance.shape) != (dtype, shape):
+            self._distance = self.padded = None  # frees it before the next allocation
+            self._distance = cp.empty(shape, dtype)
         self.padded = distance = self._distance[:k]
         sizes = (np.int32(n_planes), np.int64(n), np.int64(k), np.int64(pitch), np.int32(dtype.itemsize))
         launch(self.kernels[_WRITE], k * pitch, (seen, planes, *sizes, distance.view(np.uint8)))

@@ -103,7 +103,7 @@ def plan(graph, query, group: int):
         if needed.itemsize > rows.itemsize:  # kept, as the next group will need it too
             rows = np.empty(rows.shape, needed)
             threads.for_each(write, n_sweeps)
-        distance = rows[:k]
+        distance = rows[:k].astype(needed, copy=False)  # an earlier group may have needed a wider type
         predecessor = cpu_steps.point_back(graph, numbers, distance) if query.predecessors else None
         return MultiSourceOutcome(distance, predecessor, limits, rounds)
 

@@ -7,10 +7,10 @@ sources cannot share a pass over edges, and no barrier is needed. A core takes t
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ..._arrays import MAX_HOP_COUNT, UNREACHED, hops_dtype
 from ...cpu import threads
+from ...cpu.compiled import njit
 from ...search.strategy import MultiSourceOutcome, per_core, sources_per_worker
 from .. import cpu_steps
 
@@ -80,6 +80,10 @@ def plan(graph, query, _group: int):
         limits = [query.limit if stop == _NOT_YET else stop for stop in stops.tolist()]
         predecessor = cpu_steps.point_back(graph, sources, distance) if query.predecessors else None
         kept = {"all": distance, "targets": at_targets, "counts": None}[query.output]
+        if kept is not None:
+            # A search that ran out of vertices noticed one level later. An earlier group may have needed a wider type.
+            depth = int((levels - (stops == _NOT_YET)).max(initial=0))
+            kept = kept.astype(hops_dtype(depth), copy=False)
         if query.output == "counts":
             counts = counts[:, : int(np.flatnonzero(counts.any(axis=0)).max(initial=0)) + 1]
         return MultiSourceOutcome(kept, predecessor, limits, levels.tolist(), counts if query.output == "counts" else None)

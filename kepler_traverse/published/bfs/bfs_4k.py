@@ -61,7 +61,8 @@ def rule(mean: float, deviation: float, largest: int) -> Bfs4kKnobs:
     As published, ``k1`` grows with the mean and the deviation from 4 to 32; ``k2`` is for degrees beyond 2,048; ``k4`` is
     2 for low and uneven degrees and 0 for high ones; ``k5`` is 0 for high degrees. Measured on an H200: its shared memory
     holds eight times the frontier, so that a single block runs the whole of a search on a road network; there nothing is
-    gained by searching for edges. A compare-and-swap makes no duplicates, at about the cost of Hash64 (docs/published).
+    gained by searching for edges. A compare-and-swap makes no duplicates, at about the cost of Hash64
+    (docs/published/bfs-4k.md).
     """
     high = mean >= 16
     uneven = deviation > 2 * mean
@@ -260,7 +261,6 @@ STRATEGIES = (
         paper="Busato, Bombieri 2015 (BFS-4K)",
         rationale="the frontier's size chooses the kernel, the lanes per vertex, and the search for edges",
         complexity="O(V + E), and more for duplicates that remain",
-        advantage="H200: on roads, meshes and R-MAT, among strategies whose loop is on the host",
         knobs=Bfs4kKnobs,
     ),
 )

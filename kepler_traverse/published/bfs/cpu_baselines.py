@@ -19,13 +19,13 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numba import njit
 
 from ..._arrays import UNREACHED
 from ...bfs import cpu_steps
 from ...bfs.host_loop import levels
 from ...cpu import threads
 from ...cpu.atomics import atomic_add, atomic_umin, compare_and_swap
+from ...cpu.compiled import njit
 from ...search.strategy import Strategy, state_bytes
 
 _CHUNK = 128  # vertices that a thread takes at once

@@ -12,8 +12,25 @@ MAX_DEFERRED = 4096  # vertices; with 64-bit numbers 32 KiB of the 48 KiB that a
 
 
 @dataclass(frozen=True, kw_only=True)
-class VirtualWarpKnobs(Knobs):
-    """Settings of the scan by virtual warps.
+class ScanKnobs(Knobs):
+    """Settings of the scans of all vertices or edges: the shape of the grid, which Springer varies in figure 8.
+
+    Attributes
+    ----------
+    block : {32, 64, 128, 256, 512, 1024}
+        Threads per block.
+    grid : int, 0 or more
+        Blocks. 0: a thread per vertex, lane or edge, in at most four times as many blocks as the device holds at once.
+    """
+
+    of = "a scan"
+    block: int = one_of(*BLOCKS, default=256)
+    grid: int = whole(0, 0, 2**31 - 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VirtualWarpKnobs(ScanKnobs):
+    """Settings of the scan by virtual warps, beside those of all scans.
 
     Attributes
     ----------
@@ -27,8 +44,8 @@ class VirtualWarpKnobs(Knobs):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeferKnobs(Knobs):
-    """Settings of the scan that defers high-degree vertices. The defaults are those of Springer's figure 12.
+class DeferKnobs(ScanKnobs):
+    """Settings of the scan that defers high-degree vertices, beside those of all scans. Defaults: Springer's figure 12.
 
     Attributes
     ----------

@@ -20,9 +20,9 @@ from ...bfs.host_loop import levels
 from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.kernel_spec import WARP, Entry, make_entries
-from ...cuda.launch import Named, PackedLaunches, graph_arguments, launch
+from ...cuda.launch import Named, PackedLaunches, blocks_for, graph_arguments, launch, launch_blocks
 from ...search.strategy import Strategy, state_bytes
-from .params import DeferKnobs, VirtualWarpKnobs
+from .params import DeferKnobs, ScanKnobs, VirtualWarpKnobs
 
 BLOCK = 256
 
@@ -57,12 +57,16 @@ _OF_OTHERS = {
 class Scan(gpu_steps.Run):
     """A traversal whose frontier is not listed. Its size is 1 if the last level reached any vertex, and else 0.
 
-    ``n_threads``: the number of threads that have work. ``walked``: arguments of ``entry``, other than the graph.
+    ``n_threads``: the number of threads that have work, if the knobs say nothing of the grid.
+    ``walked``: arguments of ``entry``, other than the graph.
     """
 
     def __init__(self, graph, query, entry: Entry, n_threads: int, shared_bytes: int = 0, **walked: Any):
         super().__init__(graph, query, queue_capacity=1)
-        self.walked, self.n_threads = _OF_OTHERS | walked, n_threads
+        self.knobs = query.knobs or ScanKnobs()
+        self.walked = _OF_OTHERS | walked
+        entry = entry.variant(block=self.knobs.block)
+        self.blocks = self.knobs.grid or blocks_for(entry, n_threads)
         self.kernel = kernel(entry, graph.targets.dtype)
         self.launches = PackedLaunches(self.kernel, shared_bytes=shared_bytes)
 
@@ -71,7 +75,7 @@ class Scan(gpu_steps.Run):
 
     def scan(self, level: int) -> None:
         """Expand a level by a scan of all vertices or edges."""
-        self.launches.launch(self.n_threads, None, self.arguments, level=np.int32(level + 1))
+        self.launches.launch_blocks(self.blocks, None, self.arguments, level=np.int32(level + 1))
 
 
 def scan_level(run: Scan, level: int) -> None:
@@ -122,7 +126,7 @@ class FlagScan(Scan):
     def __init__(self, graph, query):
         super().__init__(graph, query, _FLAGS, graph.n_vertices)
         self.visited, self.in_frontier, self.updated = self.flags = cp.zeros((3, graph.n_vertices), np.uint8)
-        self.advance = kernel(_ADVANCE_FLAGS, graph.targets.dtype)
+        self.advance = kernel(_ADVANCE_FLAGS.variant(block=self.knobs.block), graph.targets.dtype)
 
     def start(self, source: int) -> None:
         super().start(source)
@@ -133,9 +137,10 @@ class FlagScan(Scan):
         return super().arguments() | {"visited": self.visited, "frontier": self.in_frontier, "updated": self.updated}
 
     def scan(self, level: int) -> None:  # noqa: ARG002  (the kernel reads it from the distances)
-        self.launches.launch(self.n_threads, None, self.arguments)
+        self.launches.launch_blocks(self.blocks, None, self.arguments)
         flags = (self.visited, self.in_frontier, self.updated)
-        launch(self.advance, self.n_threads, (np.int64(self.n_threads), *flags, self.frontier.counters))
+        n_vertices = np.int64(self.graph.n_vertices)
+        launch_blocks(self.advance, self.blocks, (n_vertices, *flags, self.frontier.counters))
 
 
 class Relaxation(Scan):
@@ -143,7 +148,7 @@ class Relaxation(Scan):
 
     def scan(self, level: int) -> None:
         self.complete_up_to = level + 1
-        launch(self.kernel, self.n_threads, self.arguments())
+        launch_blocks(self.kernel, self.blocks, self.arguments())
 
 
 class Predecessors:
@@ -210,11 +215,10 @@ def by_degree(graph, query):
     return traverse
 
 
-_strategy = partial(Strategy, device="cuda", memory=state_bytes(4), complexity="O(D V + E)")
+_strategy = partial(Strategy, device="cuda", memory=state_bytes(4), complexity="O(D V + E)", knobs=ScanKnobs)
 
 # "Springer" is: Breadth-first Search in CUDA, Tokyo Institute of Technology. Aliases with this name are those of its
-# kernels. The paper varies the size of the grid. Here a grid has one thread per item, up to four times as many as the device
-# holds.
+# kernels. The paper varies the size of the grid and of its blocks: ``ScanKnobs``.
 STRATEGIES = (
     # Springer's figure 9: one thread per vertex relaxes all of its edges in each round until no distance changes. Here with
     # an atomic minimum and a pass for predecessors; kernels/bellman_ford_hops.cu says why.

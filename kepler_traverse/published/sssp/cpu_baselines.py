@@ -18,10 +18,10 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numba import njit
 
 from ..._arrays import as_distance
 from ...cpu.atomics import from_ordered, to_ordered
+from ...cpu.compiled import njit
 from ...search.strategy import Outcome, Strategy, state_bytes
 from ...sssp import cpu_steps
 from ...sssp.host_loop import rounds

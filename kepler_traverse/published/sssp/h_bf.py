@@ -42,7 +42,8 @@ _MAX_VERTICES = 2**30  # their numbers leave two bits of 32 unused
 _BEFORE_ALL_ROUNDS = 0xFFFFFFFF
 _INFINITE_KEY = 0x7F800000
 
-_CONSTANTS = (("DUPLICATES", 1), ("CLASSES", 1), ("MODIFIERS", 1), ("ENQUEUE", 2), ("HEAVY", 1), ("COUNTING", 0))
+_HINTS = (("STREAM", 1), ("READ_ONLY", 1), ("BYPASS_L1", 1))
+_CONSTANTS = (("DUPLICATES", 1), ("CLASSES", 1), *_HINTS, ("ENQUEUE", 2), ("HEAVY", 1), ("COUNTING", 0))
 _entry = make_entries(_FILE, BLOCK, constants=_CONSTANTS)
 RELAX = _entry("h_bf_relax")
 RELAX_HUBS = _entry("h_bf_relax_hubs")
@@ -213,7 +214,9 @@ def _compiled_for(knobs: HBfKnobs, heavy: str) -> dict[str, Entry]:
     constants = {
         "DUPLICATES": _DUPLICATES[knobs.duplicates],
         "CLASSES": int(knobs.edge_classes),
-        "MODIFIERS": int(knobs.cache_modifiers),
+        "STREAM": int(knobs.stream_frontier),
+        "READ_ONLY": int(knobs.read_only_edges),
+        "BYPASS_L1": int(knobs.bypass_l1),
         "ENQUEUE": _ENQUEUE[knobs.enqueue],
         "HEAVY": _HEAVY[heavy],
         "COUNTING": int(knobs.counters),
@@ -269,7 +272,6 @@ STRATEGIES = (
         paper="Busato, Bombieri 2015 (H-BF)",
         rationale="some classes of edges need no atomic, and some no relaxation before the end",
         complexity="O(V E)",
-        advantage="H200: on USA-road-NY with negative weights, and on cnr-2000, directed",
         knobs=HBfKnobs,
     ),
 )

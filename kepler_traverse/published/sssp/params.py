@@ -91,8 +91,9 @@ class HBfKnobs(Knobs):
         Handling of a vertex that is improved twice in a round. ``"atomic64"``: queued once, since one word holds the
         round and the distance (4.2; float32 only). ``"mark"``: queued once, by an atomic on a separate mark.
         ``"keep"``: queued twice.
-    cache_modifiers : bool
-        Whether reads of frontier and offsets bypass the caches, and weights are read through the read-only cache (5.1).
+    stream_frontier, read_only_edges, bypass_l1 : bool
+        Cache hints (5.1, items 1 to 3): frontier and offsets are evicted first; targets and weights of edges are read
+        through the read-only cache; distances bypass the L1 cache.
     enqueue : {"shared", "prefix_sum", "atomic"}
         How vertices are added to the next frontier. ``"shared"``: collected per thread, compacted in shared memory and
         written contiguously (5.1). ``"prefix_sum"``: collected and written from registers. ``"atomic"``: each at once.
@@ -116,7 +117,9 @@ class HBfKnobs(Knobs):
     of = "h_bf"
     edge_classes: bool = switch(True)
     duplicates: str = one_of("atomic64", "mark", "keep")
-    cache_modifiers: bool = switch(True)
+    stream_frontier: bool = switch(True)
+    read_only_edges: bool = switch(True)
+    bypass_l1: bool = switch(True)
     enqueue: str = one_of("shared", "prefix_sum", "atomic")
     vertices_per_warp: int = whole(32, 1, 1024)
     rounds_per_read: int = whole(1, 1, 1024)

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 
-from ..._arrays import EXACT_BELOW, as_distance
+from ..._arrays import EXACT_BELOW
 from ...bfs.multi_source import hierarchy_sweep as of_hops
 from ...cpu import threads
+from ...cuda.interleaved import sums_up_to
 from ...hierarchy.lookup import Lookups, looks_up
 from ...hierarchy.sweep import DOUBLINGS, LANES, UNREACHED, SweepState, search, write_rows
 from ...search.results import Routes
@@ -55,7 +55,7 @@ def plan(graph, query, group: int):
     n_rows = -(-group // lanes) * lanes
     rows = np.empty((n_rows, columns.size), kind)
     states = [SweepState(graph.n_vertices, swept.offsets.size - 1, integers) for _ in range(threads.max_threads())]
-    longest = float(hierarchy.longest + 1) * hierarchy.unit
+    longest = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:  # of all vertices, from which the caller takes those of lists
         numbers = np.asarray(sources, np.int64)
@@ -85,7 +85,7 @@ def _plan_lookups(graph, query):
     kind = graph.weights.dtype
     unreached, bound = UNREACHED[hierarchy.dtype], _first_beyond(query.limit, hierarchy, kind)
     needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[kind]
-    longest = float(hierarchy.longest + 1) * hierarchy.unit
+    longest = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
     lookups = Lookups(graph, hierarchy, graph.reverse.weights if finds_paths else None)
 
     def traverse(sources, lists) -> MultiSourceOutcome:
@@ -103,12 +103,12 @@ def _plan_lookups(graph, query):
 
 
 def _first_beyond(limit, hierarchy, kind):
-    """The smallest sum, in units, that is no distance: beyond the limit, or unreached."""
-    unreached = UNREACHED[hierarchy.dtype]
-    limit = np.inf if limit is None else float(as_distance(limit, kind))
-    if math.isinf(limit):
-        return unreached
-    return unreached.dtype.type(min(int(unreached), math.floor(Fraction(limit) / Fraction(hierarchy.unit)) + 1))
+    """The smallest sum, in units, that is no distance: beyond the limit, or unreached.
+
+    No sum is left out that the type of the distances does not hold: what finds sums that it rounds would miss it.
+    """
+    beyond = sums_up_to(limit, hierarchy.unit, hierarchy.dtype) + 1
+    return UNREACHED[hierarchy.dtype] if beyond > EXACT_BELOW[kind] else hierarchy.dtype.type(beyond)
 
 
 def _any_beyond(distance: np.ndarray, bound: float) -> bool:

@@ -6,6 +6,7 @@ holds, and writes one per vertex. Few sources have narrow lines, and levels then
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,9 @@ class _Run:
         self._hierarchy = hierarchy = graph.derived.known_hierarchy("weights")
         self._device = on_gpu(hierarchy)
         self._kind, self._lanes = kind, lanes = hierarchy.dtype, _lanes(group)
-        self._bound = sums_up_to(query.limit, hierarchy.unit, graph.weights.dtype, kind) + 1
+        self._bound = sums_up_to(query.limit, hierarchy.unit, kind) + 1
+        if self._bound > EXACT_BELOW[graph.weights.dtype]:  # else what finds sums that this type rounds would miss some
+            self._bound = int(UNREACHED[kind])
         self._sweep, self._columns = self._device.sweep, None
         if query.output == "targets" and query.targets is not None:
             self._sweep, columns = self._device.restricted(query.targets)
@@ -158,7 +161,7 @@ class _Run:
             self.lines, k, hierarchy.unit, self._graph.weights.dtype, self._bound, min(highest, self._bound - 1)
         )
         rounds, limits = [hierarchy.levels] * k, [query.limit] * k
-        below = float((interleaved.highest + 1) * hierarchy.unit)
+        below = math.nextafter(interleaved.highest * hierarchy.unit, math.inf)
         if lists is not None and query.output == "targets":
             return MultiSourceOutcome(self._at_targets(interleaved, lists), None, limits, rounds, below=below)
         if "interleaved" in query.forms and not query.predecessors and query.output == "all":

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays import as_distance
+from ..._arrays import Array, as_distance
 from ...cuda import cp, graph_statistics
 from ...cuda.compiler import Request, kernel
 from ...cuda.csr_build import degree_statistics
@@ -117,7 +117,7 @@ class _Run:
         self.counters = cp.zeros(3, np.int64)
         self._launches = PackedLaunches(self._kernel)
         self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(24), np.int64, 3)
-        self._target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        self._target_vertices: Array = None if query.targets is None else cp.asarray(query.targets, np.int64)
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
         self.limit = as_distance(np.inf if query.limit is None else query.limit, real)
@@ -143,8 +143,7 @@ class _Run:
             if not gap:
                 return rounds, [self._query.limit] * sources.size, threshold
             if self._target_vertices is not None:
-                # As integers, since CuPy treats subnormal numbers as 0.
-                farthest = self.keys[self._target_vertices, : sources.size].max(axis=0)
+                farthest = self._find_farthest(sources.size)
                 distances = farthest.get().view(self._real)
                 if distances.max() < threshold:
                     keys = self.keys[:, : sources.size]
@@ -156,6 +155,15 @@ class _Run:
                 edges = pile_rounds = 0
             nearest = np.array([self._infinite - gap], self.keys.dtype).view(self._real)[0]
             threshold = _beyond(nearest, width)
+
+    def _find_farthest(self, k: int):
+        """Return the distances of the farthest targets, 0 without a target, as integers.
+
+        CuPy treats subnormal numbers as 0.
+        """
+        if not self._target_vertices.size:
+            return cp.zeros(k, self.keys.dtype)
+        return self.keys[self._target_vertices, :k].max(axis=0)
 
     def _start(self, sources) -> None:
         self._distances.fill(np.inf)

@@ -103,8 +103,56 @@ class _Launch(ctypes.Structure):
             for name in ("n_arrays", "n_arguments", "grid", "block", "cooperative", "room", "resident", "stress", "races")
         ),
         *((name, ctypes.c_uint64) for name in ("dynamic_shared", "seed", "step_limit")),
-        ("stacks", ctypes.c_void_p),
+        *((name, ctypes.c_void_p) for name in ("stacks", "events")),
+        ("most_events", ctypes.c_uint64),
+        ("n_events", ctypes.c_void_p),
     )
+
+
+# What a thread did: kinds of accesses as in races.hpp, and those of runtime.cpp.
+EVENT = np.dtype([("thread", np.uint64), ("address", np.uint64), ("size", np.uint32), ("kind", np.uint32)])
+WRITE, ATOMIC, CONSTANT = 1, 2, 4
+COLLECTIVE, CHILD, IN_CHILD = 1 << 16, 1 << 17, 1 << 18
+MAX_EVENTS = 1 << 20  # per launch
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A launch: its shape, and in order what its threads did, if events were asked for."""
+
+    kernel: str
+    grid: int
+    block: int
+    shared: int
+    events: np.ndarray
+
+    def at(self, array: np.ndarray, kinds: int | None = None) -> np.ndarray:
+        """Return the accesses to an array, with the index of the element as address; of some kinds only."""
+        first = array.ctypes.data
+        inside = (self.events["address"] >= first) & (self.events["address"] < first + array.nbytes)
+        inside &= self.events["kind"] < COLLECTIVE
+        found = self.events[inside].copy()
+        if found.size:
+            # A load of a constant is noted twice: as such, and as the load that the compiler made of it.
+            again = (found["kind"][1:] == 0) & ((found["kind"][:-1] & CONSTANT) > 0)
+            again &= (found["address"][1:] == found["address"][:-1]) & (found["thread"][1:] == found["thread"][:-1])
+            found = found[np.concatenate(([True], ~again))]
+        found["address"] = (found["address"] - np.uint64(first)) // np.uint64(array.itemsize)
+        return found if kinds is None else found[(found["kind"] & np.uint32(kinds)) == kinds]
+
+
+_recording: tuple[list[Recorded], bool] | None = None
+
+
+@contextlib.contextmanager
+def recorded(events: bool = False):
+    """Yield a list that gets each launch inside a ``with`` block, with what its threads did if ``events``."""
+    global _recording
+    before, _recording = _recording, ([], events)
+    try:
+        yield _recording[0]
+    finally:
+        _recording = before
 
 
 _stacks: list[int] = []  # from the first library that runs
@@ -197,6 +245,8 @@ class Function:
                 raise SimtError(f"kernel {self.name}: argument {i} has {size} bytes, its parameter {width}")
         if len(args) < len(widths) - 1:
             raise SimtError(f"kernel {self.name} has more than {len(args)} parameters")
+        wants_events = _recording is not None and _recording[1]
+        events, n_events = np.zeros(MAX_EVENTS if wants_events else 0, EVENT), np.zeros(1, np.uint64)
         run = library.simt_launch
         run.restype = ctypes.c_char_p
         report = run(
@@ -213,6 +263,9 @@ class Function:
                     cooperative=self.module.cooperative if cooperative is None else cooperative,
                     dynamic_shared=shared_mem,
                     stacks=_stacks_of(library),
+                    events=events.ctypes.data if wants_events else None,
+                    most_events=events.size,
+                    n_events=n_events.ctypes.data,
                     **{
                         name: getattr(_settings, name)
                         for name in ("room", "resident", "stress", "races", "seed", "step_limit")
@@ -220,6 +273,11 @@ class Function:
                 )
             )
         )
+        if _recording is not None:
+            if n_events[0] > MAX_EVENTS:
+                raise SimtError(f"kernel {self.name}: {n_events[0]} events, more than are recorded; take a smaller graph")
+            threads = _settings.block or block[0]
+            _recording[0].append(Recorded(self.name, grid[0], threads, shared_mem, events[: int(n_events[0])]))
         if report is not None:
             with_lines = re.sub("<pc (0x[0-9a-f]+|0)>", lambda pc: lines_of(library._name, pc[1]), report.decode())
             raise SimtError(with_lines + (f" (stress, seed {_settings.seed})" if _settings.stress else ""))

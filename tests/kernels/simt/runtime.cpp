@@ -49,6 +49,15 @@ struct Extent {
   u64 size;
   u64 argument;
 };
+// What a thread did, for tests that ask which lane touches what.
+struct Event {
+  u64 thread;   // of the grid, and for a child behind all grids before
+  u64 address;  // a number of blocks, if a child was launched
+  u32 size;
+  u32 kind;  // those of races.hpp, or COLLECTIVE and its number, or CHILD; IN_CHILD is added in a child
+};
+constexpr u32 COLLECTIVE = 1 << 16, CHILD = 1 << 17, IN_CHILD = 1 << 18;
+
 struct Launch {
   const char* kernel;
   void (*call)(void**);
@@ -62,6 +71,9 @@ struct Launch {
   u32 races;
   u64 dynamic_shared, seed, step_limit;
   void* stacks;  // simt_stacks() of one library, for all: each stack is two mappings, of which a process has few
+  Event* events;  // null: none is recorded
+  u64 most_events;
+  u64* n_events;  // counts past most_events
 };
 
 namespace {
@@ -515,6 +527,15 @@ void step(const char* pc) {
   if (++steps_in_a_row > STEPS_IN_A_ROW || (launched->stress && one_in(STRESS_ONE_IN))) yield();
 }
 
+void note(u64 address, u64 size, u32 kind) {
+  if (!launched->events) return;
+  const u64 place = (*launched->n_events)++;
+  if (place >= launched->most_events) return;
+  const Grid& grid = *self->block->grid;
+  const u64 thread = u64(grid.first_thread) + u64(self->block->index) * launched->block + self->index;
+  launched->events[place] = {thread, address, static_cast<u32>(size), kind | (grid.depth ? IN_CHILD : 0)};
+}
+
 // A child's arguments are not those that the launch numbers.
 string of_the_launch() { return self->block->grid->depth ? " of kernel " + grids.front()->kernel : ""; }
 
@@ -538,6 +559,7 @@ void access(const void* address, u64 size, u32 kind, const char* pc) {
   const Grid& grid = *self->block->grid;
   if (place >= reinterpret_cast<char*>(grid.arguments) && place < grid.arguments_end) return;
   step(pc);
+  note(reinterpret_cast<u64>(place), size, kind);
 #if __SANITIZE_ADDRESS__
   return;  // the sanitizer knows the bounds
 #endif
@@ -669,6 +691,7 @@ string kernel_name(const void* kernel) {
 void launch(void (*call)(const void*, void**), const void* kernel, int n_blocks, int most, void** arguments,
             const u64* sizes, u32 n_arguments) {
   const Grid& parent = *self->block->grid;
+  note(static_cast<u64>(n_blocks), 0, CHILD);
   const string name = kernel_name(kernel), here = ", " + at(caller());
   if (launched->cooperative) fail("launches " + name + ", and the threads of a cooperative grid may not" + here);
   if (cluster_sizes().count(kernel)) fail("launches " + name + ", which has clusters: children have none here" + here);
@@ -944,6 +967,7 @@ u64 result_for(const Thread* warp, const Thread& me) {
 
 u64 collective(Collective kind, u32 mask, u64 value, int argument, int width) {
   Thread& me = *self;
+  note(mask, 0, COLLECTIVE | static_cast<u32>(kind));
   const u32 lane = me.index % WARP;
   Thread* const warp = &me.block->threads[me.index - lane];
   const u32 n_lanes = std::min<u32>(WARP, launched->block - (me.index - lane));

@@ -19,7 +19,7 @@
 //   shared     SLOT vertices per warp, with THROUGH_SHARED
 //   reads      the adjacency lists and weights of the frontier
 //   writes     improved distances and the next queue
-//   constants  DUPLICATES, CLASSES, MODIFIERS, ENQUEUE, HEAVY, COUNTING: see h_bf.py
+//   constants  DUPLICATES, CLASSES, STREAM, READ_ONLY, BYPASS_L1, ENQUEUE, HEAVY, COUNTING: see h_bf.py
 //
 // Busato, Bombieri. An efficient implementation of the Bellman-Ford algorithm for
 // Kepler GPU architectures. IEEE TPDS 2015. Numbers in parentheses are its sections.
@@ -83,16 +83,25 @@ constexpr vertex_t CLASS = CLASSES ? SKIP | ONE_IN : 0;
 
 constexpr int32 SLOT = 192;  // vertices of a warp in shared memory (5.1)
 
-// 5.1, item 1: data that is read once bypasses the caches; item 2: edges stay in the read-only cache.
+// 5.1, item 1: frontier and offsets, which a round reads once, are evicted first.
 template <typename T>
 KT_DEVICE T load_once(const T* address) {
-  return MODIFIERS ? kt::load_streaming(address) : kt::load_constant(address);
+  return STREAM ? kt::load_streaming(address) : kt::load_constant(address);
 }
-KT_DEVICE weight_t weight_of(const weight_t* weights, offset_t e) {
-  return MODIFIERS ? kt::load_constant(weights + e) : weights[e];
+// Item 2: targets and weights go through the read-only cache.
+template <typename T>
+KT_DEVICE T load_of_edge(const T* array, offset_t e) {
+  return READ_ONLY ? kt::load_constant(array + e) : array[e];
+}
+// Item 3: distances bypass the L1 cache, which may hold old ones. Distances only fall: an old one of v lets a candidate
+// through that the atomic then rejects. An old one of u gives a candidate that is too large, and the thread that lowered
+// it has queued u again.
+template <typename T>
+KT_DEVICE T load_distance(const T* address) {
+  return BYPASS_L1 ? kt::racy_load(address) : kt::racy_load_cached(address);
 }
 
-// Tentative distances. 5.1, item 3: racy loads and stores bypass the L1 cache.
+// Tentative distances.
 struct Distances {
   ordered_t* keys;
   int32* queued_in;  // STAMPED: the round that last queued a vertex
@@ -105,8 +114,7 @@ struct Distances {
   KT_DEVICE int64 with_round(ordered_t key) const {
     return static_cast<int64>(static_cast<uint64>(static_cast<int64>(key)) << 32 | static_cast<uint32>(round));
   }
-  // Distances only fall: an old one lets a candidate through that the atomic then rejects.
-  KT_DEVICE ordered_t load(vertex_t v) const { return key_in(kt::racy_load(words + v)); }
+  KT_DEVICE ordered_t load(vertex_t v) const { return key_in(load_distance(words + v)); }
   KT_DEVICE Outcome improve(vertex_t v, ordered_t key) const {
     const int64 before = kt::atomic_min(words + v, with_round(key));
     if (key_in(before) <= key) return REJECTED;
@@ -114,7 +122,7 @@ struct Distances {
   }
   KT_DEVICE void store(vertex_t v, ordered_t key) const { kt::racy_store(words + v, with_round(key)); }
 #else
-  KT_DEVICE ordered_t load(vertex_t v) const { return kt::racy_load(keys + v); }
+  KT_DEVICE ordered_t load(vertex_t v) const { return load_distance(keys + v); }
   KT_DEVICE Outcome improve(vertex_t v, ordered_t key) const {
     if (kt::atomic_min(keys + v, key) <= key) return REJECTED;
     return DUPLICATES == STAMPED && kt::atomic_exchange(queued_in + v, round) == round ? QUEUED_BEFORE
@@ -145,6 +153,7 @@ KT_DEVICE void empty_through_shared(kt::LocalQueue& queue, vertex_t* slot, kt::A
 
 // Relaxes edges and queues the vertices that improve.
 struct EdgeRelaxation {
+  const vertex_t* targets;  // with the classes of the edges
   const weight_t* weights;
   ordered_t farthest;
   Distances distances;
@@ -159,10 +168,12 @@ struct EdgeRelaxation {
     if (COUNTING) kt::count(counted + what);
   }
 
-  // `target`: with the class of the edge.
-  KT_DEVICE void operator()(bool valid, vertex_t u, offset_t e, vertex_t target) {
+  // It loads the target itself, with the hint of the knob.
+  KT_DEVICE void unrolled(const kt::Edges<1>& edges) {
+    const bool valid = edges.valid[0];
+    const vertex_t target = valid ? load_of_edge(targets, edges.e[0]) : edges.u[0];
     const vertex_t v = target & ~CLASS;
-    const bool is_queued = valid && relax(u, e, v, target & CLASS);
+    const bool is_queued = valid && relax(edges.u[0], edges.e[0], v, target & CLASS);
     if (ENQUEUE == APPENDED) {
       if (is_queued) next.append(v);
       return;
@@ -178,7 +189,7 @@ struct EdgeRelaxation {
       return false;
     }
     count(TRIED);
-    const ordered_t key = kt::to_ordered(kt::add_rounded(src_distance, weight_of(weights, e)));
+    const ordered_t key = kt::to_ordered(kt::add_rounded(src_distance, load_of_edge(weights, e)));
     if (key > farthest || key >= distances.load(v)) return false;
     Outcome outcome = FIRST_THIS_ROUND;
     // In round 0 only the source relaxes edges, one per neighbor: adjacency lists hold no parallel edges.
@@ -203,7 +214,7 @@ struct EdgeRelaxation {
   }
 
   template <typename Team>
-  KT_DEVICE void relax_list(const vertex_t* targets, Team team, kt::AdjacencyList list) {
+  KT_DEVICE void relax_list(Team team, kt::AdjacencyList list) {
     src_distance = kt::from_ordered<weight_t>(distances.load(list.u));
     kt::edges_of_list(targets, team, list, *this);
   }
@@ -211,7 +222,8 @@ struct EdgeRelaxation {
 
 // `slots`: shared memory of the block; `found`: the queue of this thread.
 KT_DEVICE EdgeRelaxation edge_relaxation(const RelaxArgs& args, vertex_t* slots, kt::LocalQueue& found) {
-  return {args.weights,
+  return {args.targets,
+          args.weights,
           kt::to_ordered(args.limit),
           {args.keys, args.queued_in, args.words, args.round},
           args.parent,
@@ -230,7 +242,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) h_bf_relax_list(const RelaxA
   KT_SHARED(vertex_t, slots, [N_SLOTS]);
   kt::LocalQueue found;
   EdgeRelaxation relaxation = edge_relaxation(args, slots, found);
-  relaxation.relax_list(args.targets, kt::whole_grid(), kt::adjacency_list(args.offsets, args.u));
+  relaxation.relax_list(kt::whole_grid(), kt::adjacency_list(args.offsets, args.u));
   relaxation.empty();
 }
 
@@ -295,8 +307,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) h_bf_relax_hubs(const RelaxA
   const int64 handed_over = kt::load_constant(args.counters + 1);
   const int64 n_hubs = handed_over < args.hub_capacity ? handed_over : args.hub_capacity;
   for (int64 i = kt::block_id(); i < n_hubs; i += kt::n_blocks())
-    relaxation.relax_list(args.targets, kt::one_block(),
-                          kt::adjacency_list(args.offsets, kt::load_constant(args.hubs + i)));
+    relaxation.relax_list(kt::one_block(), kt::adjacency_list(args.offsets, kt::load_constant(args.hubs + i)));
   relaxation.empty();
 }
 

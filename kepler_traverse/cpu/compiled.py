@@ -1,0 +1,62 @@
+"""``njit`` for this library: functions that end as they should, whenever a signal comes.
+
+Python runs the handler of a signal, which raises KeyboardInterrupt after Ctrl-C, before the next bytecode of the main
+thread. Numba expects no exception in two places where it runs bytecode:
+
+- The code that returns an array asks a Python function for the class of arrays. It does not look whether that has raised
+  an error, so the array, or the tuple that holds it, is no object. Here the class is a constant of the compiled function.
+- Functions that LLVM calls back while it compiles cannot raise an error, and it is lost. Modules that Numba imports at its
+  first compilation register types, and half of them would be missing. Here another thread compiles than the main thread.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numba
+
+from .. import _uninterrupted
+from . import compile_clock
+
+
+def njit(*function: Callable[..., Any], **options: Any) -> Any:
+    """``numba.njit``, without signatures."""
+    if not function:
+        return lambda each: njit(each, **options)
+    compiled = numba.njit(*function, **options)
+    if hasattr(compiled, "_compile_for_args"):  # with NUMBA_DISABLE_JIT it is the function itself
+        compiled._compile_for_args = _uninterrupted_compiler(compiled._compile_for_args)
+    return compiled
+
+
+def _uninterrupted_compiler(compile_for: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what Numba calls, with the arguments of a call, to compile the function or to load it from its cache."""
+
+    def compile_all(*args: Any) -> Any:
+        _keep_the_class_of_arrays()
+        return compile_for(*args)
+
+    def compile_uninterrupted(*args: Any) -> Any:
+        with compile_clock.waiting():
+            return _uninterrupted.run(compile_all, *args)
+
+    return compile_uninterrupted
+
+
+@cache
+def _keep_the_class_of_arrays() -> None:
+    """Have Numba take the class of the arrays that a function returns from the constants of the function."""
+    from numba.core import boxing, types
+    from numba.core.pythonapi import _boxers
+
+    def box_array(kind: Any, value: Any, place: Any) -> Any:
+        array_class = place.env_manager.add_const(kind.box_type)
+        api = copy.copy(place.pyapi)
+        api.serialize_object = lambda _: None
+        api.unserialize = lambda _: place.env_manager.read_const(array_class)
+        return boxing.box_array(kind, value, place._replace(pyapi=api))
+
+    _boxers.functions[types.Array] = box_array

@@ -1,0 +1,98 @@
+"""The live rows of tables of Delta Lake and Apache Iceberg, read by their own packages (extra ``tables``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .._arrays import pyarrow
+from ..errors import EdgeListError, InputError, one_line
+from .arrow import check_edges, typed_columns
+from .edge_list import EdgeColumns, EdgeList, ReadOptions, no_rows, read_each
+from .files import DataFile
+from .log_tables import LOG_FORMATS, METADATA, LocalFolder, metadata_in, unread_error
+
+_HINT = "version-hint.text"
+
+
+def read_delta(files: list[DataFile], options: ReadOptions) -> EdgeList:
+    """Read the live rows of tables of Delta Lake, in their newest version."""
+    return read_each(files, options, _read_delta)
+
+
+def _read_delta(file: DataFile, options: ReadOptions) -> EdgeList:
+    with _reading_table(file, "delta", "deltalake"):
+        from deltalake import DeltaTable
+
+        table = DeltaTable(file.path)
+        schema = pyarrow.schema(table.schema().to_arrow())
+        columns = typed_columns(schema, options, file)
+        if table.protocol().min_reader_version == 1:
+            batches: Any = table.to_pyarrow_dataset().scanner(columns=columns.read).to_reader()
+        else:  # what a dataset of pyarrow does not know: deletion vectors, columns under other names
+            batches = pyarrow.RecordBatchReader.from_stream(table.scan(columns=columns.read))
+        return _edges_of_table(batches, columns, options, file)
+
+
+def read_iceberg(files: list[DataFile], options: ReadOptions) -> EdgeList:
+    """Read the live rows of tables of Apache Iceberg, in their current version."""
+    return read_each(files, options, _read_iceberg)
+
+
+def _read_iceberg(file: DataFile, options: ReadOptions) -> EdgeList:
+    with _reading_table(file, "iceberg", "pyiceberg"):
+        from pyiceberg.table import StaticTable
+
+        table = StaticTable.from_metadata(_current_metadata(file))
+        columns = typed_columns(table.schema().as_arrow(), options, file)
+        batches = table.scan(selected_fields=tuple(columns.read)).to_arrow_batch_reader()
+        return _edges_of_table(batches, columns, options, file)
+
+
+def _current_metadata(file: DataFile) -> str:
+    """Return the path of the current metadata: the file that was given, the only one, or the one that a hint names.
+
+    Which is current is what the table's catalog knows. EdgeListError if there are several and no hint.
+    """
+    if file.path.endswith(METADATA):
+        return file.path
+    folder = LocalFolder(file.path)
+    below, names = metadata_in(folder)
+    hinted = folder.head(f"{below}/{_HINT}").decode().strip() if folder.has(f"{below}/{_HINT}") else None
+    if hinted is not None:
+        named = [name for name in names if name in (hinted, f"{hinted}{METADATA}", f"v{hinted}{METADATA}")]
+        if len(named) != 1:
+            raise EdgeListError(f"{file}: {_HINT} names the metadata {hinted[:80]!r}, which the table does not have")
+        return f"{file.path}/{below}/{named[0]}"
+    if len(names) == 1:
+        return f"{file.path}/{below}/{names[0]}"
+    raise EdgeListError(
+        f"{file}: it is a table of Apache Iceberg with {len(names)} files of metadata, and only its catalog knows which is "
+        f"current; give that file, such as {file.path}/{below}/{names[-1]} (pyiceberg: table.metadata_location)"
+    )
+
+
+def _edges_of_table(batches: Iterable[Any], columns: EdgeColumns, options: ReadOptions, file: DataFile) -> EdgeList:
+    """Check the rows as those of a typed file."""
+    parts = [batch.select(columns.read) for batch in batches]
+    if not any(part.num_rows for part in parts):
+        raise no_rows(file, columns)
+    return check_edges(pyarrow.Table.from_batches(parts), options, file, columns)
+
+
+@contextmanager
+def _reading_table(file: DataFile, name: str, package: str) -> Iterator[None]:
+    """Name the table and the package in whatever goes wrong."""
+    form = LOG_FORMATS[name]
+    try:
+        yield
+    except (InputError, MemoryError):
+        raise
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != package:
+            raise
+        raise unread_error(str(file), form) from None
+    except Exception as error:  # of the package that reads the table
+        problem = f"{type(error).__name__}: {one_line(error)}"
+        raise EdgeListError(f"{file}: the table of {form.title} cannot be read by {package} ({problem})") from error

@@ -1,0 +1,235 @@
+"""Folders in which a log says which files, and which rows of them, are live: Delta Lake, Apache Iceberg and others.
+
+Read as plain files, such a folder gives rows back that were overwritten or deleted. ``log_readers`` reads the tables for
+which there is a package; all others, and a file inside one, are refused.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..errors import InputError
+from ..runtime.object_stores import URL, listed, open_store, send
+from ..runtime.regular_files import open_regular
+
+METADATA = ".metadata.json"  # ending of the metadata of a table of Iceberg
+_HEAD = 1 << 16  # bytes of metadata in which the first keys stand
+_EXTRA = "pip install 'kepler-traverse[tables]'"
+# Only data of these endings is certainly no part of such a table; Parquet, ORC and Avro files may be.
+_NO_DATA = re.compile(r"\.(csv|tsv|tab|psv|txt|el|wel|edges|edgelist|snap|mtx|gr|arrows?|ipc|feather)(\.(gz|bz2|zst))?$")
+# Objects by which a listing of a store shows the root of a table.
+_MARKS = re.compile(r"(.+)/(_delta_log|\.hoodie|_spark_metadata|metadata(?=/[^/]+\.metadata\.json))/[^/]+")
+
+
+class Folder(Protocol):
+    """A folder of some file system."""
+
+    path: str
+
+    def has(self, name: str) -> bool:
+        """Whether there is a file or folder of this name."""
+
+    def names(self, below: str) -> list[str]:
+        """Return the names in a folder below, sorted; ``[]`` if there is none."""
+
+    def head(self, name: str) -> bytes:
+        """Return the beginning of a file."""
+
+
+@dataclass(frozen=True)
+class LogFormat:
+    """A format of tables whose live files a log names.
+
+    ``is_in`` says whether a folder is the root of such a table. ``advice``: how to get its rows.
+    """
+
+    name: str
+    title: str
+    is_in: Callable[[Folder], bool]
+    advice: str
+
+
+def metadata_in(folder: Folder) -> tuple[str, list[str]]:
+    """Return the folder with the metadata of a table of Iceberg and their names; ``[]`` if the folder is none.
+
+    It is the table's own, or the one that ``finish --table iceberg`` puts beside the parts of a run.
+    """
+    for below in ("metadata", "_iceberg/metadata"):
+        names = [name for name in folder.names(below) if name.endswith(METADATA)] if folder.has(below) else []
+        # Other programs call files so, too, but only metadata of Iceberg say this.
+        if names and b'"format-version"' in folder.head(f"{below}/{names[0]}"):
+            return below, names
+    return "", []
+
+
+def _by_spark(name: str) -> str:
+    return f"write its rows as plain Parquet with Spark: spark.read.format({name!r}).load(FOLDER).write.parquet(NEW)"
+
+
+LOG_FORMATS = {
+    each.name: each
+    for each in (
+        LogFormat("delta", "Delta Lake", lambda folder: folder.has("_delta_log"), f"deltalake reads it: {_EXTRA}"),
+        LogFormat("iceberg", "Apache Iceberg", lambda folder: metadata_in(folder)[1] != [], f"pyiceberg reads it: {_EXTRA}"),
+        LogFormat("hudi", "Apache Hudi", lambda folder: folder.has(".hoodie"), _by_spark("hudi")),
+        LogFormat(
+            "paimon",
+            "Apache Paimon",
+            lambda folder: folder.has("schema/schema-0") and folder.has("snapshot") and folder.has("manifest"),
+            _by_spark("paimon"),
+        ),
+        LogFormat(
+            "stream", "Spark Structured Streaming", lambda folder: folder.has("_spark_metadata"), _by_spark("parquet")
+        ),
+    )
+}
+
+
+def log_format_in(folder: Folder) -> LogFormat | None:
+    """Return the format of the table that a folder is the root of, None if it is a plain folder."""
+    return next((each for each in LOG_FORMATS.values() if each.is_in(folder)), None)
+
+
+class LogFinder:
+    """Finds the tables that files and folders of one file system are in; looks at each folder once."""
+
+    def __init__(self, folder_at: Callable[[str], Folder]):
+        self._folder_at = folder_at
+        self._known: dict[str, LogFormat | None] = {}
+
+    def log_above(self, path: str) -> tuple[str, LogFormat] | None:
+        """Return the innermost folder above a file that is the root of a table, and its format.
+
+        For a folder the path ends in a slash, and the folder itself may be the root.
+        """
+        at = path.rpartition("/")[0]
+        while at and not at.endswith(("/", ":")):
+            if at not in self._known:
+                self._known[at] = log_format_in(self._folder_at(at))
+            form = self._known[at]
+            if form is not None:
+                return at, form
+            at = at.rpartition("/")[0]
+        return None
+
+    def refuse_inside(self, path: str, name: str) -> None:
+        """Raise InputError for a file, or a folder with a slash, inside a table; ``name`` is what it was called."""
+        found = self.log_above(path) if may_be_data(path) else None
+        if found is not None:
+            raise inside_error(name, *found)
+
+
+def inside_error(name: str, root: str, form: LogFormat) -> InputError:
+    """Return the error for a file or folder inside a table."""
+    return InputError(
+        f"{name}: it is inside {root}, a table of {form.title}, whose log says which files and rows are live; "
+        "give that folder"
+    )
+
+
+def unread_error(name: str, form: LogFormat, where: str = "") -> InputError:
+    """Return the error for a table that is not read here."""
+    return InputError(
+        f"{name}: it is a table of {form.title}, whose log says which files and rows are live, and is not read{where}; "
+        f"{form.advice}"
+    )
+
+
+def may_be_data(path: str) -> bool:
+    """Whether a file could be one of a table: those are Parquet, or have no ending that tells something else."""
+    return _NO_DATA.search(path.lower()) is None
+
+
+def refuse_log_table(path: str | os.PathLike[str], what: str) -> None:
+    """Raise InputError for a table with a log, or a file inside one, where one plain file of ``what`` is wanted."""
+    text = os.fspath(path)
+    if URL.match(text):
+        finder, name = LogFinder(StoredFolder), text
+    else:
+        name = os.path.abspath(os.path.expanduser(text))
+        name += "/" if os.path.isdir(name) else ""
+        finder = LogFinder(LocalFolder)
+    found = finder.log_above(name) if may_be_data(name) else None
+    if found is not None:
+        root, form = found
+        place = "" if name == f"{root}/" else f"inside {root}, "
+        raise InputError(
+            f"{text}: it is {place}a table of {form.title}, whose log says which files and rows are live; the {what} are "
+            f"read from one plain file: write its live rows to a Parquet file of their own ({form.advice})"
+        )
+
+
+def tables_in_listing(urls: list[str]) -> list[tuple[str, LogFormat]]:
+    """Return the roots of the tables that a listing of objects shows, and their formats."""
+    names = {"_delta_log": "delta", "metadata": "iceberg", ".hoodie": "hudi", "_spark_metadata": "stream"}
+    matches = (_MARKS.fullmatch(url) for url in urls)
+    roots = {match[1]: LOG_FORMATS[names[match[2]]] for match in matches if match is not None}
+    return sorted(roots.items(), key=lambda root: root[0])
+
+
+class LocalFolder:
+    """A folder of this host."""
+
+    def __init__(self, path: str):
+        self.path = path
+
+    def has(self, name: str) -> bool:
+        return os.path.exists(os.path.join(self.path, name))
+
+    def names(self, below: str) -> list[str]:
+        try:
+            return sorted(os.listdir(os.path.join(self.path, below)))
+        except OSError:
+            return []
+
+    def head(self, name: str) -> bytes:
+        with open_regular(os.path.join(self.path, name), follow=True) as file:
+            return file.read(_HEAD)
+
+
+class OtherFolder:
+    """A folder of a file system of fsspec."""
+
+    def __init__(self, filesystem: Any, path: str):
+        self._filesystem, self.path = filesystem, path
+
+    def has(self, name: str) -> bool:
+        return bool(self._filesystem.exists(f"{self.path}/{name}"))
+
+    def names(self, below: str) -> list[str]:
+        try:
+            found = self._filesystem.ls(f"{self.path}/{below}", detail=False)
+        except OSError:
+            return []
+        return sorted(name.rstrip("/").rpartition("/")[2] for name in found)
+
+    def head(self, name: str) -> bytes:
+        return bytes(self._filesystem.cat_file(f"{self.path}/{name}", end=_HEAD))
+
+
+class StoredFolder:
+    """The objects below a URL of an object store."""
+
+    def __init__(self, path: str):
+        self.path = path
+        self._store: Any = None
+
+    def _objects(self, name: str) -> Iterator[Any]:
+        self._store = self._store or open_store(self.path)
+        return listed(self._store, self.path, name)
+
+    def has(self, name: str) -> bool:
+        return next(self._objects(name), None) is not None
+
+    def names(self, below: str) -> list[str]:
+        return sorted(each.url.rpartition("/")[2] for each in self._objects(below))
+
+    def head(self, name: str) -> bytes:
+        import obstore
+
+        self._store = self._store or open_store(self.path)
+        return bytes(send("get", lambda: obstore.get_range(self._store, name, start=0, length=_HEAD)))

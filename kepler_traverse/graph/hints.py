@@ -1,0 +1,116 @@
+"""What an edge list holds that may have been meant otherwise: columns that were not used, weights that may mean "closed"."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .._arrays import namespace, to_host
+from ..errors import EdgeListWarning, option_text
+from ..formats.column_names import is_weight_name, listed, plain_name
+from ..formats.edge_list import EdgeColumns
+from ..formats.files import shown
+from . import Graph
+
+# Names as they are compared: in lower case, letters and digits only.
+_DIRECTIONS = re.compile(
+    "(is)?oneway(car|street|tag)?|(dir|direction)(of)?travel|travel(dir|direction)|(is)?(bidirectional|twoway)"
+)
+_CLOSED = re.compile("(is|road)?(closed|blocked)")
+_BACK = "reverse|rev|backward|bwd|back"
+_WEIGHT_BACK = re.compile(f"(?:{_BACK}|r)(?P<before>.+)|(?P<after>.+?)(?:{_BACK}|ba)")
+_ANY_NUMBER = re.compile("w|wt|weights?|edgeweight")  # names of weights that may well be negative
+_CLOSED_COST = -1
+_EDGES_TRIED = 500
+
+
+def with_hints(graph: Graph, columns: EdgeColumns) -> Graph:
+    """Return a graph whose report names its columns and says what in the edge list may have been meant otherwise."""
+    report = graph.report.with_columns(columns)
+    made: Graph = replace(graph, report=replace(report, hints=tuple(_hints(graph, columns))))
+    return made
+
+
+def warn_of_hints(graph: Graph) -> None:
+    """Warn the caller of the function that calls this of each hint."""
+    for hint in graph.report.hints:
+        warnings.warn(hint, EdgeListWarning, stacklevel=3)
+
+
+def _hints(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
+    if graph.n_edges:
+        yield from _of_unused_columns(graph, columns)
+        yield from _of_closed_weights(graph, columns)
+        yield from _of_single_ends(graph, columns)
+    if columns.unused_dates:
+        names = listed(list(columns.unused_dates))
+        yield f"{names} holds dates or times of day, which are no weights: not used"
+
+
+def _of_unused_columns(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
+    plain = {name: plain_name(name) for name in columns.unused}
+    ways = [name for name, text in plain.items() if _DIRECTIONS.fullmatch(text)]
+    if ways and columns.oneway is None and graph.directed and not _has_both_directions(graph):
+        yield (
+            f"column {shown(ways[0])} is not used, and no row has an edge in the other direction: if it says which rows "
+            f"lead both ways, give {option_text('oneway_column', ways[0])}"
+        )
+    back = [name for name, text in plain.items() if _is_weight_back(text)]
+    if back:
+        yield (
+            f"column {shown(back[0])} is not used: if it is the weight of a row in the other direction, add a row from its "
+            "dst to its src with that weight"
+        )
+    closed = [name for name, text in plain.items() if _CLOSED.fullmatch(text)]
+    if closed:
+        yield f"column {shown(closed[0])} is not used: {option_text('where')} leaves out rows that are closed"
+
+
+def _is_weight_back(text: str) -> bool:
+    """Whether a name is that of a weight with a word for the other direction: reverse_cost, time_ba."""
+    match = _WEIGHT_BACK.fullmatch(text)
+    return match is not None and is_weight_name(match["before"] or match["after"])
+
+
+def _has_both_directions(graph: Graph) -> bool:
+    """Whether an edge has one in the other direction beside it, of some edges from everywhere in the graph."""
+    tried = np.unique(np.linspace(0, graph.n_edges - 1, _EDGES_TRIED).astype(np.int64))
+    targets = to_host(graph.targets[namespace(graph.targets).asarray(tried)])
+    offsets = to_host(graph.offsets)
+    sources = np.searchsorted(offsets, tried, "right") - 1
+    for u, v in zip(sources.tolist(), targets.tolist(), strict=True):
+        neighbors = to_host(graph.targets[int(offsets[v]) : int(offsets[v + 1])])
+        at = int(np.searchsorted(neighbors, u))
+        if at < neighbors.size and neighbors[at] == u:
+            return True
+    return False
+
+
+def _of_closed_weights(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
+    weights: Any = graph.weights
+    name = "" if columns.weight is None else plain_name(columns.weight)
+    if weights is None or not is_weight_name(name) or _ANY_NUMBER.fullmatch(name):
+        return
+    if weights.min() != _CLOSED_COST or weights.max() < 0:
+        return
+    if (weights[weights < 0] == _CLOSED_COST).all():
+        yield (
+            f"column {shown(str(columns.weight))}: each negative weight is -1, and counts as that; if it means that an edge "
+            f"is closed, leave those rows out: {option_text('where', f'`{columns.weight}` != -1')}"
+        )
+
+
+def _of_single_ends(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
+    """Say that an end is the same vertex in all rows, as where a column of the kind of an edge is taken for one."""
+    if graph.report.rows < 3 or not graph.directed:
+        return
+    n_tails = int(namespace(graph.offsets).count_nonzero(graph.offsets[1:] != graph.offsets[:-1]))
+    is_one_head = bool(graph.targets[0] == graph.targets[-1]) and bool((graph.targets == graph.targets[0]).all())
+    for role, name, is_single in (("src", columns.src, n_tails == 1), ("dst", columns.dst, is_one_head)):
+        if is_single and graph.n_edges > 1:
+            yield f"column {shown(name)} has one value in all rows: is it the {role} of an edge?"

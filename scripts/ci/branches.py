@@ -1,0 +1,115 @@
+"""Which lines and branches of library and job no test reaches, after tests under coverage (`check.sh --all`).
+
+    python -m scripts.ci.branches check    exit code 1 if too little is reached, or if uncovered.json differs
+    python -m scripts.ci.branches list     print what uncovered.json lacks, in its form
+
+Compiled functions and kernels are left out by a rule of pyproject.toml: machine code runs in the place of their lines. In
+``scripts/ci/uncovered.json`` each function with a line that no test reaches is listed under the reason for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from scripts.pages import ROOT
+
+LISTED = ROOT / "scripts/ci/uncovered.json"
+DATA = ROOT / "out/coverage"
+REPORT = DATA / "report.json"
+THRESHOLD = 95.0  # per cent of all lines and branches
+BY_CHANCE = "by chance"  # begins a reason: the function may be reached or not
+OF_MODULE = "(module)"
+
+
+class Place(NamedTuple):
+    """A function, by its file and its qualified name; the code of a module that is in no function is ``OF_MODULE``."""
+
+    file: str
+    function: str
+
+
+def measure(data: Path = DATA, report: Path = REPORT) -> dict[str, Any]:
+    """Combine what processes have left in a folder, and return the report of coverage."""
+    import coverage
+
+    measured = coverage.Coverage(data_file=str(data / "data"), config_file=str(ROOT / "pyproject.toml"))
+    measured.load()  # of an earlier call, if there was one
+    measured.combine([str(data)], strict=False, keep=False)
+    measured.save()
+    measured.json_report(outfile=str(report))
+    return json.loads(report.read_text(encoding="utf-8"))
+
+
+def unreached(report: dict[str, Any]) -> dict[Place, list[int]]:
+    """Return the lines that are not reached, by function."""
+    found = {}
+    for file, entry in report["files"].items():
+        for function, lines in entry["functions"].items():
+            if lines["missing_lines"]:
+                found[Place(file, function or OF_MODULE)] = lines["missing_lines"]
+    return found
+
+
+def listed() -> dict[Place, str]:
+    """Return the reason of each function that is listed."""
+    reasons = json.loads(LISTED.read_text(encoding="utf-8"))
+    return {
+        Place(file, function): reason
+        for reason, files in reasons.items()
+        for file, functions in files.items()
+        for function in functions
+    }
+
+
+def problems(report: dict[str, Any], known: dict[Place, str]) -> list[str]:
+    """Return what is wrong with a measurement, in lines."""
+    share = report["totals"]["percent_covered"]
+    found = unreached(report)
+    said = []
+    if share < THRESHOLD:
+        said.append(f"{share:.2f} % of lines and branches are reached, and {THRESHOLD} % must be")
+    for place, lines in found.items():
+        if place not in known:
+            said.append(f"{place.file}: {place.function}: no test reaches lines {', '.join(map(str, lines))}")
+    for place, reason in known.items():
+        if place not in found and not reason.startswith(BY_CHANCE):
+            said.append(f"{place.file}: {place.function} is reached, or gone: take it out of {LISTED.name}")
+    return said
+
+
+def form(places: Iterable[Place], reason: str = "") -> str:
+    """Return places in the form of the list."""
+    files: dict[str, list[str]] = {}
+    for place in sorted(places):
+        files.setdefault(place.file, []).append(place.function)
+    return json.dumps({reason: files}, indent=1)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    parser = argparse.ArgumentParser(description="Which lines and branches of library and job no test reaches.")
+    parser.add_argument("action", choices=("check", "list"))
+    action = parser.parse_args(arguments).action
+    report = measure()
+    known = listed()
+    if action == "list":
+        print(form(place for place in unreached(report) if place not in known))
+        return 0
+    found = problems(report, known)
+    for line in found:
+        print(line)
+    totals = report["totals"]
+    print(
+        f"{totals['percent_covered']:.2f} % of {totals['num_statements']:,} lines and {totals['num_branches']:,} branches; "
+        f"{len(unreached(report))} functions are not reached as a whole, of which {len(known)} are listed"
+    )
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""What a strategy wins, from the records of measurements: a column of docs/strategies.md and docs/published/strategies.md.
+
+docs/published/measured.json has times of one source on a GPU, docs/benchmarks/measurements.json those beside other
+libraries.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from typing import Any
+
+from scripts.pages import ROOT, read_record
+from scripts.papers import record as papers
+from scripts.papers.record import Time, is_faster
+
+BENCHMARKS = ROOT / "docs" / "benchmarks" / "measurements.json"
+MANY = 1024  # sources of a table of searches from many sources
+NOT_IN_A_RECORD = {"hierarchy_sweep": "[hierarchies.md](hierarchies.md) has its times"}
+
+
+@functools.cache
+def papers_record() -> papers.Record:
+    return papers.read()
+
+
+@functools.cache
+def benchmark_runs() -> list[dict]:
+    return read_record(BENCHMARKS)["runs"]
+
+
+def between(values: Iterable[float]) -> str:
+    low, high = min(values := list(values)), max(values)
+    words = [f"{value:,.0f}" if value >= 20 else f"{value:.1f}" for value in (low, high)]
+    return words[0] if words[0] == words[1] else f"{words[0]} to {words[1]}"
+
+
+def of_one_source(name: str, algorithm: str, device: str, rivals: set[str]) -> str:
+    """Return where a strategy is the fastest of some on a GPU, or how many times as fast as other libraries on a CPU."""
+    return on_a_gpu(name, algorithm, rivals) if device == "cuda" else beside_libraries(name, algorithm, "cpu")
+
+
+def fastest_times(algorithm: str, strategies: set[str]) -> dict[str, list[Time]]:
+    """Return for each graph the fastest time of each strategy on a GPU, in order, without settings that test a feature."""
+    found: dict[str, dict[str, Time]] = {}
+    for time in papers_record().times.values():
+        if (
+            (time.algorithm, time.device) != (algorithm, "cuda")
+            or time.strategy not in strategies
+            or time.group != "systems"
+        ):
+            continue
+        of_graph = found.setdefault(time.graph, {})
+        best = of_graph.get(time.strategy)
+        if best is None or time.median < best.median:
+            of_graph[time.strategy] = time
+    return {graph: sorted(times.values(), key=lambda time: time.median) for graph, times in found.items()}
+
+
+def on_a_gpu(name: str, algorithm: str, rivals: set[str]) -> str:
+    won: dict[str, float] = {}
+    cards: set[str] = set()
+    n_graphs = 0
+    for graph, times in fastest_times(algorithm, rivals | {name}).items():
+        if len(times) < 2 or name not in [time.strategy for time in times]:
+            continue
+        n_graphs += 1
+        if times[0].strategy == name and is_faster(times[0], times[1]):
+            won[graph] = times[1].median / times[0].median
+            cards.add(papers_record().machine_of(times[0]))
+    if not won:
+        return ""
+    where = f" ({', '.join(won)})" if len(won) <= 3 else ""
+    words = f"the fastest of {len(rivals | {name})} on {len(won)} of {n_graphs} graphs{where}"
+    return f"one source, {' and '.join(sorted(cards))}: {words}, by a factor of {between(won.values())}"
+
+
+def beside_libraries(name: str, algorithm: str, device: str) -> str:
+    """Return how many times as fast a strategy is as the fastest library on each graph, in the newest run of each."""
+    found: dict[tuple[str, int], dict[str, Any]] = {}
+    for run in benchmark_runs():
+        rows = [
+            row
+            for row in run["traversals"]
+            if (row["strategy"], row["algorithm"], row["device"]) == (name, algorithm, device)
+        ]
+        for row in rows:
+            of_run = found.get((row["graph"], row["sources"]))
+            if of_run is None or of_run["run"] is not run:
+                of_run = found[row["graph"], row["sources"]] = {"run": run, "peers": {}}
+            of_run["peers"][row["peer"].partition(" ")[0]] = row["peer_seconds"] / row["seconds"]
+    if not found:
+        return ""
+    ratios = {graph: min(each["peers"].values()) for (graph, _), each in sorted(found.items())}
+    libraries = sorted({peer for each in found.values() for peer in each["peers"]})
+    sources = sorted({n for _, n in found})
+    words = f"{sources[0]:,}" if len(sources) == 1 else f"{sources[0]:,} to {sources[-1]:,}"
+    faster = sum(ratio > 1.0 for ratio in ratios.values())
+    return (
+        f"{words} source{'s' if sources[-1] > 1 else ''}: "
+        f"faster than {', '.join(libraries)} on {faster} of {len(ratios)} graphs, "
+        f"{between(ratios.values())} times the best of them"
+    )
+
+
+def of_many_sources(name: str, algorithm: str, device: str) -> str:
+    """Return how many times as fast as a loop over the baseline a strategy is from MANY sources."""
+    if name in NOT_IN_A_RECORD:
+        return NOT_IN_A_RECORD[name]
+    if device == "cpu":
+        return beside_libraries(name, algorithm, device)
+    ratios = {}
+    for run in benchmark_runs():
+        for table in run["tables"]:
+            if table["name"] != "many_sources":
+                continue
+            for values in table["rows"]:
+                row = dict(zip(table["columns"], values, strict=True))
+                if (row["algorithm"], row["strategy"], row["sources"]) == (algorithm, name, MANY) and row[
+                    "baseline_ms_per_source"
+                ]:
+                    ratios[row["graph"]] = row["baseline_ms_per_source"] / row["ms_per_source"]
+    if not ratios:
+        return ""
+    return f"{MANY:,} sources: {between(ratios.values())} times as fast as a loop over cuGraph on {len(ratios)} graphs"

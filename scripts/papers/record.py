@@ -1,0 +1,318 @@
+"""The record of the papers' measurements: reading, adding lines of a run, asking for times.
+
+docs/published/measured.json and measured_counts.json beside it hold
+
+    runs      objects: date, commit, command, machine, versions
+    graphs    object: graph to its statistics
+    times     blocks of rows (SHARED, OWN): a row per key and machine, the newest one
+    left      rows that were left out, with the reason in place of times
+    counters  objects: what kernels counted; the names are those of the measurement and are never renamed
+    levels    objects: what BFS-4K did level by level
+    digest    of each file, so that no search and replace in the code changes what was measured
+
+Seconds have four digits. ``spread`` is the distance of the quartiles divided by the median, null where there are too few
+repeats to have one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from scripts.pages import ROOT
+
+FOLDER = ROOT / "docs" / "published"
+MEASURED = FOLDER / "measured.json"
+
+KEY = ("graph", "algorithm", "device", "strategy", "label", "threads", "group")
+COLUMNS = (*KEY, "how", "run", "median", "least", "spread", "repeats", "sources", "rounds")
+# Columns of a row of the file: those that its block shares, and its own.
+SHARED = ("graph", "algorithm", "device", "group", "run")
+OWN = ("strategy", "label", "threads", "how", "median", "least", "spread", "repeats", "sources", "rounds")
+RUN = ("date", "commit", "command", "machine", "versions", "seed")
+UNKNOWN_SPREAD = 0.3  # what is taken for a time without a spread: the machine's speed has stepped by as much within a run
+KINDS = ("run", "graph", "time", "left", "error", "counters", "levels")
+
+
+class MalformedError(Exception):
+    """A record or the lines of a run lack what a page needs."""
+
+
+@dataclass(frozen=True)
+class Time:
+    """The time of a setting on a graph: seconds per search."""
+
+    graph: str
+    algorithm: str
+    device: str
+    strategy: str
+    label: str
+    threads: int
+    group: str
+    how: str
+    run: int
+    median: float
+    least: float
+    spread: float | None
+    repeats: int
+    sources: int
+    rounds: float
+
+    @property
+    def key(self) -> tuple:
+        return tuple(getattr(self, name) for name in KEY)
+
+    @property
+    def where(self) -> tuple[str, str, str, str]:
+        """Return graph, algorithm, device and group: what is compared is of one machine."""
+        return self.graph, self.algorithm, self.device, self.group
+
+    @property
+    def noise(self) -> float:
+        """Return by how much a difference must exceed this time to count; never less than 1 %."""
+        return UNKNOWN_SPREAD if self.spread is None else max(self.spread, 0.01)
+
+
+def is_faster(one: Time, other: Time) -> bool:
+    """Return whether a time is less than another one, beyond both spreads."""
+    return other.median / one.median > 1.0 + one.noise + other.noise
+
+
+def machine_of(run: dict, device: str) -> str:
+    """Return the card, or the processor with the number of its cores: times of two machines are never compared."""
+    machine = run["machine"]
+    return (
+        (machine["gpu"] or "?").replace("NVIDIA ", "") if device == "cuda" else f"{machine['cpu']}, {machine['cores']} cores"
+    )
+
+
+@dataclass
+class Record:
+    """All measurements.
+
+    ``stored`` has the times of all machines, by key and machine. ``times`` has those that are shown and compared, by key.
+    For each graph, algorithm, device and group they are of one machine: the one with the most times that have a spread, and
+    of these the one with the most times. Times from before the spread was recorded are left out where there are newer ones.
+    """
+
+    runs: list[dict] = field(default_factory=list)
+    graphs: dict[str, dict] = field(default_factory=dict)
+    stored: dict[tuple, Time] = field(default_factory=dict)
+    left: dict[tuple, str] = field(default_factory=dict)
+    counters: list[dict] = field(default_factory=list)
+    levels: list[dict] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        n_times: dict[tuple, dict[str, list[int]]] = {}
+        for key, time in self.stored.items():
+            of_machine = n_times.setdefault(time.where, {}).setdefault(key[-1], [0, 0])
+            of_machine[0] += time.spread is not None
+            of_machine[1] += 1
+        self.machines = {where: max(found, key=found.__getitem__) for where, found in n_times.items()}
+        has_spreads = {where for where, machine in self.machines.items() if n_times[where][machine][0]}
+        self.times: dict[tuple, Time] = {}
+        self._choices: dict[tuple, list[Time]] = {}
+        for key, time in self.stored.items():
+            is_of_before = time.spread is None and time.repeats > 1 and time.where in has_spreads
+            if self.machines[time.where] != key[-1] or is_of_before:
+                continue
+            self.times[time.key] = time
+            if time.group == "systems" and time.how in ("published", "rule", "search"):
+                self._choices.setdefault((time.graph, time.strategy, time.algorithm, time.device), []).append(time)
+
+    def time(
+        self,
+        graph: str,
+        strategy: str,
+        label: str = "published",
+        *,
+        algorithm: str = "bfs",
+        device: str = "cuda",
+        threads: int = 0,
+        group: str = "systems",
+    ) -> Time | None:
+        return self.times.get((graph, algorithm, device, strategy, label, threads, group))
+
+    def where(self, chosen: Callable[[Time], bool]) -> list[Time]:
+        return [time for time in self.times.values() if chosen(time)]
+
+    def best(self, graph: str, strategy: str, *, algorithm: str = "bfs", device: str = "cuda") -> Time | None:
+        """Return the fastest setting of a strategy whose knobs are published, or chosen by a rule or a search."""
+        found = self._choices.get((graph, strategy, algorithm, device), [])
+        return min(found, key=lambda time: time.median, default=None)
+
+    def machine_of(self, time: Time) -> str:
+        return machine_of(self.runs[time.run], time.device)
+
+    def counted(self, graph: str, strategy: str, label: str, algorithm: str = "bfs") -> dict | None:
+        wanted = (graph, algorithm, strategy, label)
+        keys = ("graph", "algorithm", "strategy", "label")
+        return next((each for each in self.counters if tuple(each[key] for key in keys) == wanted), None)
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    logarithms = [math.log(value) for value in values]
+    return math.exp(sum(logarithms) / len(logarithms))
+
+
+def digest_of(content: dict) -> str:
+    text = json.dumps({key: content[key] for key in sorted(content) if key != "digest"}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def counts_file(path: Path) -> Path:
+    """Return the file beside the one of the times, so that neither is too long."""
+    return path.with_name(f"{path.stem}_counts{path.suffix}")
+
+
+def parsed(path: Path) -> dict:
+    """Return the content of a file; MalformedError: it was not written by this program."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    if content.get("digest") != digest_of(content):
+        raise MalformedError(
+            f"{path.name} was changed by something other than 'python -m scripts.papers.page add': restore it from git"
+        )
+    return content
+
+
+def read(path: Path | None = None) -> Record:
+    """Return the record of a file and of the one with the counts."""
+    path = path or MEASURED
+    content, counts = parsed(path), parsed(counts_file(path))
+    times = [
+        Time(**dict(zip(SHARED, block["of"], strict=True)), **dict(zip(OWN, row, strict=True)))
+        for block in content["times"]
+        for row in block["rows"]
+    ]
+    left = {tuple(row[:-1]): row[-1] for row in content["left"]}
+    runs = content["runs"]
+    stored = {(*time.key, machine_of(runs[time.run], time.device)): time for time in times}
+    return Record(runs, content["graphs"], stored, left, counts["counters"], counts["levels"])
+
+
+def texts_of(record: Record, path: Path) -> dict[Path, str]:
+    """Return the texts of both files."""
+    blocks: dict[tuple, list[list]] = {}
+    for _, time in sorted(record.stored.items()):
+        of_block = tuple(getattr(time, name) for name in SHARED)
+        blocks.setdefault(of_block, []).append([short(getattr(time, name)) for name in OWN])
+    content = {
+        "runs": record.runs,
+        "graphs": record.graphs,
+        "times": [{"of": list(of_block), "rows": rows} for of_block, rows in blocks.items()],
+        "left": [[*key, why] for key, why in sorted(record.left.items())],
+    }
+    counts = {"counters": record.counters, "levels": record.levels}
+    return {path: as_text(content), counts_file(path): as_text(counts)}
+
+
+def as_text(content: dict) -> str:
+    """Return JSON with a line per row and per entry, so that a change is one line, and a digest."""
+    parts = []
+    for name, value in content.items():
+        if isinstance(value, dict):
+            lines = [f"{json.dumps(key)}:{compact(each)}" for key, each in value.items()]
+        else:
+            lines = [compact(each) for each in value]
+        begin, end = "{}" if isinstance(value, dict) else "[]"
+        joined = ",\n  ".join(lines)
+        if name == "times":
+            joined = joined.replace("],[", "],\n  [")
+        parts.append(f' "{name}": {begin}\n  {joined}\n {end}')
+    digest = digest_of(json.loads(json.dumps(content)))
+    return "{\n" + ",\n".join([*parts, f' "digest": "{digest}"']) + "\n}\n"
+
+
+def compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def short(value: Any) -> Any:
+    """Return a whole number without its decimal point, and others as they are."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def lines_of(path: Path) -> list[dict]:
+    """Return the lines of a run of ``python -m scripts.papers``."""
+    found = []
+    for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            line = json.loads(text)
+        except ValueError:
+            raise MalformedError(f"{path}, line {number} is no JSON; drop a last line that was cut off") from None
+        if not isinstance(line, dict) or line.get("kind") not in KINDS:
+            raise MalformedError(f"{path}, line {number} is none that python -m scripts.papers writes")
+        found.append(line)
+    if not found or found[0]["kind"] != "run":
+        raise MalformedError(f"{path} does not begin with the line that says where and when it was measured")
+    return found
+
+
+def added(record: Record, lines: list[dict]) -> Record:
+    """Return a record with the lines of a run; newer rows replace those of the same key."""
+    run = -1
+    runs = list(record.runs)
+    stored, left, graphs = dict(record.stored), dict(record.left), dict(record.graphs)
+    counters, levels = list(record.counters), list(record.levels)
+    for line in lines:
+        kind = line["kind"]
+        if kind == "run":
+            run = run_of(runs, line)
+        elif kind == "graph":
+            graphs[line["graph"]] = {key: value for key, value in line.items() if key not in ("kind", "graph", "at")}
+        elif kind in ("counters", "levels"):
+            into = counters if kind == "counters" else levels
+            entry = {key: value for key, value in line.items() if key not in ("kind", "at", "part", "how")} | {"run": run}
+            into[:] = [each for each in into if identity(each) != identity(entry)] + [entry]
+        elif kind == "time":
+            time = Time(run=run, **{name: line[name] for name in COLUMNS if name != "run"})
+            stored[(*time.key, machine_of(runs[run], time.device))] = time
+            left.pop(time.key, None)
+        elif "strategy" in line and line.get("part") == "time":
+            key = tuple(line[name] for name in KEY)
+            left[key] = line.get("why") or line["message"]
+            stored.pop((*key, machine_of(runs[run], line["device"])), None)
+    whole = Record(runs, graphs, stored, left, counters, levels)
+    # Times from before the spread was recorded are kept only while there is nothing newer to compare.
+    kept = {key: time for key, time in stored.items() if time.spread is not None or time.key in whole.times}
+    return without_unused_runs(Record(runs, graphs, kept, left, counters, levels))
+
+
+def identity(entry: dict) -> tuple:
+    return tuple(entry.get(name) for name in KEY)
+
+
+def run_of(runs: list[dict], line: dict) -> int:
+    """Return the place of a run in the list; calls of one command with one commit on one machine are one run."""
+    run = {name: line[name] for name in RUN}
+    same = ("commit", "machine", "versions")
+    for i, other in enumerate(runs):
+        if all(other[name] == run[name] for name in same):
+            runs[i] = other | {"command": run["command"]}
+            return i
+    runs.append(run)
+    return len(runs) - 1
+
+
+def without_unused_runs(record: Record) -> Record:
+    """Drop runs of which nothing is left, and number the others anew."""
+    used = {time.run for time in record.stored.values()} | {each["run"] for each in record.counters + record.levels}
+    place = {old: new for new, old in enumerate(sorted(used))}
+    names = [each.name for each in fields(Time)]
+    stored = {}
+    for key, time in record.stored.items():
+        values = {name: getattr(time, name) for name in names}
+        stored[key] = Time(**(values | {"run": place[time.run]}))
+    return Record(
+        [record.runs[old] for old in sorted(used)],
+        record.graphs,
+        stored,
+        record.left,
+        [each | {"run": place[each["run"]]} for each in record.counters],
+        [each | {"run": place[each["run"]]} for each in record.levels],
+    )

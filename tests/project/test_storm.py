@@ -1,0 +1,244 @@
+"""The storm finds what is planted: wrong answers, raw errors, refusals, crashes and hangs, in the library and in the job."""
+
+import ast
+import json
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import kepler_traverse
+from kepler_traverse.errors import InputError
+from pipelines import batch_sources
+from scripts.storm import __main__ as storm
+from scripts.storm import jobs, processes, record
+from scripts.storm.case import Settings
+from scripts.storm.cases import DOORS, run_case
+from tests.support.devices import FIRST, on_a_device, running
+from tests.support.processes import ROOT, ran
+
+OF_LIBRARY = Settings(3, doors=("library",))
+OF_JOB = Settings(3, doors=("job",))
+MANY = {"bfs_many": kepler_traverse.bfs_many, "sssp_many": kepler_traverse.sssp_many}
+
+
+def findings(settings, numbers):
+    return [finding for number in numbers for finding in run_case(settings, number).findings]
+
+
+def changed(kind, change):
+    """``bfs_many`` and ``sssp_many`` with another result for one kind."""
+
+    def plant(name, monkeypatch):
+        def call(graph, sources, result="distances", **options):
+            found = MANY[name](graph, sources, result=result, **options)
+            return change(found) if result == kind and isinstance(found, pd.DataFrame) else found
+
+        monkeypatch.setattr(kepler_traverse, name, call)
+
+    return plant
+
+
+def longer(frame):
+    return frame.assign(distance=frame["distance"] + 1)
+
+
+def without_last(frame):
+    return frame.iloc[:-1]
+
+
+def refuse(_frame):
+    raise InputError("no")
+
+
+def break_(_frame):
+    raise KeyError("no")
+
+
+PLANTED = {
+    "distances off by one": ("distances", longer, "wrong"),
+    "a row is lost": ("isochrones", without_last, "wrong"),
+    "what is valid is refused": ("summary", refuse, "refused"),
+    "an error of Python": ("targets", break_, "raw error"),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_fault_of_one_kind_is_found_and_nothing_else(name, monkeypatch):
+    kind, change, what = PLANTED[name]
+    for function in MANY:
+        changed(kind, change)(function, monkeypatch)
+    found = [each for each in findings(OF_LIBRARY, range(12)) if each.kind != "build"]
+    assert {(each.kind, each.what) for each in found} == {(kind, what)}
+    assert f"{kind} " in found[0].asked
+    again = [each for each in findings(OF_LIBRARY, [found[0].case]) if each.kind != "build"]
+    assert again == [each for each in found if each.case == found[0].case], "a case is known by its number"
+
+
+@pytest.mark.exhaustive
+def test_an_answer_in_place_of_an_error_is_found(monkeypatch):
+    def call(graph, sources, **options):
+        try:
+            return MANY["sssp_many"](graph, sources, **options)
+        except kepler_traverse.NegativeCycleError:
+            return pd.DataFrame({"source": [1]})
+
+    monkeypatch.setattr(kepler_traverse, "sssp_many", call)
+    found = [each for number in range(200) for each in run_case(OF_LIBRARY, number).findings if each.what == "accepted"]
+    assert found
+
+
+def test_a_part_that_the_job_writes_wrongly_is_found(monkeypatch):
+    def main(words):
+        code = batch_sources_main(words)
+        for path in jobs.part_files(Path(words[words.index("--output") + 1])):
+            if path.suffix == ".parquet":
+                table = pq.ParquetFile(path).read()
+                pq.write_table(table[:-1], path)
+        return code
+
+    batch_sources_main = batch_sources.main
+    monkeypatch.setattr(batch_sources, "main", main)
+    kinds = {each.what for each in findings(OF_JOB, range(10)) if each.kind != "build"}
+    assert {"wrong", "exit code"} <= kinds, "by the comparison, and by verify"
+
+
+SAYS = """
+import json, os, signal, sys, time
+first = {first}
+def say(**line): print(json.dumps(line), flush=True)
+"""
+
+
+def lines_that(code):
+    """A process that writes the lines of cases, and ends as this code says."""
+    text = f"{SAYS}{code}"
+
+    def start(_settings, share, errors, _place):
+        command = [sys.executable, "-c", text.replace("{first}", str(share.first))]
+        return processes.subprocess.Popen(
+            command, stdout=processes.subprocess.PIPE, stderr=errors, text=True, start_new_session=True
+        )
+
+    return start
+
+
+CRASHES = """
+for case in range(first, min(6, first + 4)):
+    say(begins=case)
+    if case == 2: print("what it said", file=sys.stderr, flush=True); os.kill(os.getpid(), signal.SIGSEGV)
+    say(case=case, findings=[], counts={"cases": 1})
+"""
+HANGS = """
+say(begins=first)
+if first == 0: time.sleep(600)
+say(case=first, findings=[], counts={"cases": 1})
+"""
+
+
+def watched(monkeypatch, code):
+    monkeypatch.setattr(processes, "_start", lines_that(code))
+    monkeypatch.setattr(processes, "CASES_PER_PROCESS", 4)
+    found = []
+    run = processes.Watched(Settings(1), processes.Share(0, 1, 1e12, 6), found.append)
+    run.run()
+    return run.counts["cases"], [(each["case"], each["what"]) for each in found], found
+
+
+def test_a_case_that_kills_its_process_is_found_and_the_others_run(monkeypatch):
+    cases, found, texts = watched(monkeypatch, CRASHES)
+    assert (cases, found) == (6, [(2, "crash")])
+    assert "what it said" in texts[0]["detail"]
+
+
+def test_a_case_that_stands_still_is_found_and_the_others_run(monkeypatch):
+    monkeypatch.setattr(processes, "PATIENCE", 0.3)
+    _, found, _ = watched(monkeypatch, HANGS)
+    assert found == [(0, "hang")]
+
+
+def test_the_oracle_imports_nothing_of_the_package():
+    for name in ("edges", "oracle", "answers", "questions"):
+        tree = ast.parse((ROOT / f"scripts/storm/{name}.py").read_text())
+        imports = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        imports |= {each.name for node in ast.walk(tree) if isinstance(node, ast.Import) for each in node.names}
+        ours = {each for each in imports if each.startswith(("kepler_traverse", "pipelines", "tests"))}
+        assert not ours, name
+        assert not {each for each in imports if each.partition(".")[0] in ("numpy", "scipy", "pandas")}, name
+
+
+SUMMARY = {
+    **{"commit": "0123abc", "machine": "a CPU, 2 cores", "device": "cpu", "seed": 5, "processes": 1, "date": "2026-11-27"},
+    **{"hours": 0.5, "findings": 1, "counts": {"cases": 1234, "comparisons": 5678, "kills": 9}},
+}
+
+
+def test_summaries_are_recorded_once_and_a_stale_page_is_noticed(tmp_path, monkeypatch, capsys):
+    out, page = tmp_path / "found.jsonl", tmp_path / "page.md"
+    out.write_text(f"{json.dumps({'what': 'wrong'})}\n{json.dumps({'summary': SUMMARY})}\n")
+    page.write_text(f"{record.BEGIN}\n{record.END}\n")
+    monkeypatch.setattr(record, "PAGE", page)
+    monkeypatch.setattr(record, "RECORD", tmp_path / "storm.json")
+    assert [storm.main(["record", str(out)]), storm.main(["record", str(out)]), storm.main(["check"])] == [0, 0, 0]
+    row = "| 2026-11-27 | 0123abc | a CPU, 2 cores | cpu | 5 | 0.50 | 1,234 | 0 | 5,678 | 9 | 0 | 1 |"
+    assert page.read_text().count(row) == 1
+    page.write_text(page.read_text().replace("5,678", "5,679"))
+    assert storm.main(["check"]) == 1
+    assert "is stale" in capsys.readouterr().err
+    out.write_text("{}\n")
+    assert storm.main(["record", str(out)]) == 2
+
+
+@pytest.mark.exhaustive
+def test_the_command_writes_findings_and_a_summary(tmp_path):
+    out = tmp_path / "found.jsonl"
+    words = ["--seed", "5", "--cases", "2", "--doors", "library", "--processes", "2", "--out", str(out)]
+    done = ran([sys.executable, "scripts/ci/storm.py", *words], env=dict(processes.os.environ, PYTHONPATH=""))
+    assert done.stdout.startswith("seed 5\n"), done.stderr
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    summary = lines[-1]["summary"]
+    assert summary["counts"]["cases"] == 4
+    assert summary["findings"] == len(lines) - 1
+    assert done.returncode == int(summary["findings"] > 0)
+
+
+def test_a_door_that_does_not_exist_is_refused(capsys):
+    with pytest.raises(SystemExit) as ended:
+        storm.main(["--doors", "window"])
+    assert ended.value.code == 2
+    assert "no such door: window" in capsys.readouterr().err
+
+
+@pytest.mark.exhaustive
+@on_a_device
+def test_a_gpu_is_asked_and_a_fault_of_its_answers_is_found(monkeypatch):
+    def plant(name):
+        def call(graph, sources, **options):
+            found = MANY[name](graph, sources, **options)
+            has_distances = isinstance(found, pd.DataFrame) and "distance" in found and "unreached" not in options
+            return longer(found) if graph.device == "cuda" and has_distances else found
+
+        monkeypatch.setattr(kepler_traverse, name, call)
+
+    for name in MANY:
+        plant(name)
+    monkeypatch.delitem(sys.modules, "cudf", raising=False)
+    settings = Settings(4, device="cuda", doors=("library",))
+    with running(FIRST):
+        outcomes = [run_case(settings, number) for number in range(14)]
+    sys.modules.pop("cudf", None)
+    found = [each for outcome in outcomes for each in outcome.findings if each.kind != "build"]
+    assert {each.what for each in found} == {"wrong"}
+    assert all("on the GPU" in each.detail for each in found)
+    assert sum(outcome.counts["calls on the GPU"] for outcome in outcomes) > 20
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("door", DOORS)
+def test_a_short_storm_finds_nothing(door, tmp_path):
+    out = tmp_path / "found.jsonl"
+    words = ["--seed", "11", "--hours", "0.0008", "--doors", door, "--out", out]
+    done = ran([sys.executable, "-m", "scripts.ci.storm", *words])
+    assert done.returncode == 0, done.stdout

@@ -1,1 +1,0 @@
-from tests.support.papers import place, run_suite  # noqa: F401

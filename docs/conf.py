@@ -26,7 +26,11 @@ html_static_path = ["templates/static"]
 html_css_files = ["site.css"]
 html_title = project
 html_theme = "pydata_sphinx_theme"
-html_theme_options = {"navbar_center": [], "secondary_sidebar_items": ["page-toc"], "show_prev_next": False}
+html_theme_options = {
+    "navbar_center": [],
+    "secondary_sidebar_items": ["page-toc"],
+    "show_prev_next": False,
+}
 html_sidebars = {"**": ["contents.html"]}
 html_show_sourcelink = False
 suppress_warnings = ["toc.not_included"]
@@ -34,7 +38,10 @@ suppress_warnings = ["toc.not_included"]
 # The pages by subject. Others, such as logs of measurements, are reached by links.
 CONTENTS = {
     "First steps": ["quickstart", "gallery", "inputs", "results", "traffic", "hierarchies"],
-    "From other libraries": ["semantics", *sorted(f"from/{path.stem}" for path in HERE.glob("from/*.md"))],
+    "From other libraries": [
+        "semantics",
+        *sorted(f"from/{path.stem}" for path in HERE.glob("from/*.md")),
+    ],
     "Reference": ["api", "settings", "operations", "strategies", "glossary", "versions"],
     "Evidence": ["guarantees", "performance", "conformance", "published/README"],
     "Development": ["overview", "decisions", "kernels", "testing"],

@@ -20,15 +20,26 @@ from kepler_traverse.search.strategy import Outcome, Strategy
 def plan(graph, query):
     """Check and allocate; return ``traverse(source_vertex)``."""
     if query.predecessors:
-        raise StrategyError("scipy_dijkstra finds distances only; SciPy's predecessors are not the canonical ones")
+        raise StrategyError(
+            "scipy_dijkstra finds distances only; SciPy's predecessors are not the canonical ones"
+        )
     if not graph.integer_weights:
-        raise StrategyError("scipy_dijkstra takes integer weights only; SciPy adds floats in float64, whatever their type")
-    matrix = csr_array((graph.weights, graph.targets, graph.offsets), shape=(graph.n_vertices, graph.n_vertices))
+        raise StrategyError(
+            "scipy_dijkstra takes integer weights only; SciPy adds floats in float64, whatever their type"
+        )
+    matrix = csr_array(
+        (graph.weights, graph.targets, graph.offsets), shape=(graph.n_vertices, graph.n_vertices)
+    )
     limit = np.inf if query.limit is None else query.limit
 
     def traverse(source: int) -> Outcome:
         found = dijkstra(matrix, indices=source, limit=limit)
-        return Outcome(distance=found.astype(graph.weights.dtype), predecessor=None, limit=query.limit, rounds=1)
+        return Outcome(
+            distance=found.astype(graph.weights.dtype),
+            predecessor=None,
+            limit=query.limit,
+            rounds=1,
+        )
 
     return traverse
 

@@ -28,7 +28,9 @@ class FarthestOptions(KindOptions):
 
     def __post_init__(self):
         if type(self.n_farthest) is not int or self.n_farthest < 1:
-            raise InputError(f"n_farthest must be a whole number of 1 or more, not {self.n_farthest!r}")
+            raise InputError(
+                f"n_farthest must be a whole number of 1 or more, not {self.n_farthest!r}"
+            )
 
     @property
     def rows_per_source(self) -> int:

@@ -36,7 +36,18 @@ from kepler_traverse.cuda.kernel_trace import TracedSearch
 
 TRACE = 1 << 16  # capacity of a trace, in iterations
 MAX_DEPTHS = 48  # maximum number of searches to growing depths
-COLOURS = ("#4e79a7", "#f28e2b", "#e15759", "#76b7b2", "#59a14f", "#b8962e", "#b07aa1", "#d37295", "#9c755f", "#79706e")
+COLOURS = (
+    "#4e79a7",
+    "#f28e2b",
+    "#e15759",
+    "#76b7b2",
+    "#59a14f",
+    "#b8962e",
+    "#b07aa1",
+    "#d37295",
+    "#9c755f",
+    "#79706e",
+)
 
 
 class Span(NamedTuple):
@@ -98,11 +109,14 @@ def spans_of(iterations: list) -> list[Span]:
     for iteration, following in itertools.pairwise(iterations):
         if iteration.what not in ("last pass", "end"):
             seconds[iteration.level] = (
-                seconds.get(iteration.level, 0.0) + (following.nanoseconds - iteration.nanoseconds) / 1e9
+                seconds.get(iteration.level, 0.0)
+                + (following.nanoseconds - iteration.nanoseconds) / 1e9
             )
     begins = sorted(seconds)
     ends = [*begins[1:], begins[-1] + 1] if begins else []
-    return [Span(level, end - level, seconds[level]) for level, end in zip(begins, ends, strict=True)]
+    return [
+        Span(level, end - level, seconds[level]) for level, end in zip(begins, ends, strict=True)
+    ]
 
 
 # %% ... or by the total time of searches to growing depths
@@ -120,17 +134,22 @@ def by_depth(graph: Graph, strategy: str, source: int, n_levels: int, repeats: i
             times.append(clock(graph) - began)
         whole.append(statistics.median(times))
     pairs = zip(itertools.pairwise(depths), itertools.pairwise(whole), strict=True)
-    return [Span(begin, end - begin, max(late - early, 0.0)) for (begin, end), (early, late) in pairs]
+    return [
+        Span(begin, end - begin, max(late - early, 0.0)) for (begin, end), (early, late) in pairs
+    ]
 
 
-def time_levels(graph: Graph, strategy: str, source: int, n_levels: int, repeats: int) -> tuple[str, list[Span]]:
+def time_levels(
+    graph: Graph, strategy: str, source: int, n_levels: int, repeats: int
+) -> tuple[str, list[Span]]:
     """Return how a strategy was timed, and the median over the repeats of each span of levels that all repeats have."""
     row = plan_bfs(graph, strategy=strategy).strategy
     if hasattr(row.plan, "step"):
         way, runs = "step", [by_step(graph, strategy, source) for _ in range(repeats)]
     else:
         way, runs = "trace", [by_trace(graph, strategy, source) for _ in range(repeats)]
-    if 2 * len(runs[0]) < min(n_levels, MAX_DEPTHS):  # no trace, or a step that takes very many levels
+    # no trace, or a step that takes very many levels
+    if 2 * len(runs[0]) < min(n_levels, MAX_DEPTHS):
         return "depth", by_depth(graph, strategy, source, n_levels, repeats)
     seconds = {}
     for level, n, taken in (span for run in runs for span in run):
@@ -150,7 +169,13 @@ def draw(title: str, sizes: np.ndarray, timed: dict[str, list[Span]], output: Pa
     shared = {"width": 1000, "y_axis_type": "log", "tools": "xpan,xwheel_zoom,xbox_zoom,save,reset"}
     above = figure(title=title, height=280, y_axis_label="vertices of the frontier", **shared)
     above.vbar(x=np.arange(sizes.size), top=sizes, bottom=0.7, width=0.9, color="#9a9a9a")
-    below = figure(height=420, x_range=above.x_range, x_axis_label="level", y_axis_label="µs per level", **shared)
+    below = figure(
+        height=420,
+        x_range=above.x_range,
+        x_axis_label="level",
+        y_axis_label="µs per level",
+        **shared,
+    )
     for i, (name, spans) in enumerate(timed.items()):
         x, y = points_of(spans)
         look = {"color": COLOURS[i % len(COLOURS)], "legend_label": name}
@@ -171,13 +196,27 @@ def points_of(spans: list[Span]) -> tuple[list[int], list[float]]:
 
 # %% Main
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Plot frontier sizes and the time per level of BFS strategies.")
+    parser = argparse.ArgumentParser(
+        description="Plot frontier sizes and the time per level of BFS strategies."
+    )
     parser.add_argument("edges", help="an edge list in any format that read_graph knows")
-    parser.add_argument("--undirected", action="store_true", help="each row is an edge in both directions")
+    parser.add_argument(
+        "--undirected", action="store_true", help="each row is an edge in both directions"
+    )
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
-    parser.add_argument("--strategies", nargs="+", default=["auto"], metavar="NAME", help="names of docs/strategies.md")
-    parser.add_argument("--source", help="id of the vertex to begin at; default: the vertex of highest degree")
-    parser.add_argument("--repeats", type=int, default=5, help="number of searches; the median counts")
+    parser.add_argument(
+        "--strategies",
+        nargs="+",
+        default=["auto"],
+        metavar="NAME",
+        help="names of docs/strategies.md",
+    )
+    parser.add_argument(
+        "--source", help="id of the vertex to begin at; default: the vertex of highest degree"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=5, help="number of searches; the median counts"
+    )
     parser.add_argument("--output", type=Path, default=Path("levels.html"))
     options = parser.parse_args(arguments)
     if options.repeats < 1:
@@ -196,16 +235,26 @@ def source_number(graph: Graph, given: str | None) -> int:
 def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     try:
-        graph = read_graph(options.edges, directed=not options.undirected, device=options.device, weighted=False)
+        graph = read_graph(
+            options.edges, directed=not options.undirected, device=options.device, weighted=False
+        )
         source = source_number(graph, options.source)
         sizes = frontier_sizes(graph, source)
         n_levels = sizes.size - 1
-        found = {name: time_levels(graph, name, source, n_levels, options.repeats) for name in options.strategies}
+        found = {
+            name: time_levels(graph, name, source, n_levels, options.repeats)
+            for name in options.strategies
+        }
     except KeplerError as error:
         sys.stderr.write(f"levels.py: {error}\n")
         return 2
     title = f"{Path(options.edges).stem}: {graph.n_vertices:,} vertices, {graph.n_edges:,} edges, {n_levels} levels"
-    draw(title, sizes, {f"{name} ({way})": spans for name, (way, spans) in found.items()}, options.output)
+    draw(
+        title,
+        sizes,
+        {f"{name} ({way})": spans for name, (way, spans) in found.items()},
+        options.output,
+    )
     for name, (way, spans) in found.items():
         total = sum(span.seconds for span in spans)
         sys.stdout.write(f"{name}, by {way}: {1e3 * total:.3g} ms in {n_levels} levels\n")

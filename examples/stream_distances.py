@@ -36,7 +36,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--undirected", action="store_true")
     given = parser.parse_args(argv)
     try:
-        n_rows = write_distances(read_graph(given.edges, directed=not given.undirected), given.output)
+        n_rows = write_distances(
+            read_graph(given.edges, directed=not given.undirected), given.output
+        )
     except KeplerError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2

@@ -1,4 +1,6 @@
-"""Many-source graph traversal on GPUs and CPUs: BFS hops and shortest distances, with a certificate for each result."""
+"""Many-source graph traversal on GPUs and CPUs: BFS hops and shortest distances, with a certificate
+for each result.
+"""
 
 import sys
 from importlib import import_module
@@ -83,7 +85,8 @@ __all__ = [
     "write_geoparquet",
 ]
 
-# The names of each module, which is imported when one of them is first used: NumPy and Numba take most of a second.
+# The names of each module, which is imported when one of them is first used: NumPy and Numba take
+# most of a second.
 _NAMES = {
     "errors": tuple(name for name in __all__ if name.endswith("Error")),
     "api.path_frames": ("paths",),

@@ -1,7 +1,9 @@
-"""Which library an array belongs to, the widths of indices and weights, and the values that mean "none".
+"""Which library an array belongs to, the widths of indices and weights, and the values that mean
+"none".
 
-Devices are distinguished by ``__cuda_array_interface__``, so nothing here needs CuPy. pyarrow is imported when one of its
-names is first used: it takes a tenth of a second, and searches that return arrays need none of it.
+Devices are distinguished by ``__cuda_array_interface__``, so nothing here needs CuPy. pyarrow is
+imported when one of its names is first used: it takes a tenth of a second, and searches that return
+arrays need none of it.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ FLOAT32_EXACT = 2**24
 FLOAT64_EXACT = 2**53
 MAX_INTEGER = 2**63 - 1  # of int64; as an int64 distance it means "unreached"
 
-# Types that sums of integer weights are computed in, narrowest first, with the first number that each may round or lack.
+# Types that sums of integer weights are computed in, narrowest first, with the first number that
+# each may round or lack.
 EXACT_BELOW: dict[np.dtype, int] = {
     np.dtype(np.float32): FLOAT32_EXACT,
     np.dtype(np.float64): FLOAT64_EXACT,
@@ -37,7 +40,9 @@ HOST_SLICE = 1 << 18  # the same in host memory, so that temporary arrays are sm
 
 
 class _Deferred:
-    """A module, or a package with its modules, that is imported when one of its names is first used."""
+    """A module, or a package with its modules, that is imported when one of its names is first
+    used.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -58,26 +63,33 @@ arrow_types: Any = _Deferred("pyarrow.types")
 
 def get_device(array: Array) -> str:
     """Return ``"cuda"`` for an array in GPU memory, else ``"cpu"``."""
-    return "cuda" if hasattr(array, "__cuda_array_interface__") or hasattr(array, "lines") else "cpu"
+    if hasattr(array, "__cuda_array_interface__") or hasattr(array, "lines"):
+        return "cuda"
+    return "cpu"
 
 
 def is_rows(distance: Any) -> bool:
     """Return whether distances from several sources are an array, one row per source.
 
-    The other forms, ``cuda.interleaved.InterleavedDistances`` and ``search.sparse.SparseDistances``, have a name, slices,
-    ``rows``, ``stats``, ``bins`` and ``any_beyond``. These return, bit for bit, what is computed of the rows.
+    The other forms, ``cuda.interleaved.InterleavedDistances`` and
+    ``search.sparse.SparseDistances``, have a name, slices, ``rows``, ``stats``, ``bins`` and
+    ``any_beyond``. These return, bit for bit, what is computed of the rows.
     """
     return not hasattr(distance, "form")
 
 
 def namespace(array: Array) -> Any:
     """Return the module (NumPy or CuPy) whose functions work on ``array``."""
-    return sys.modules["cupy"] if get_device(array) == "cuda" else np
+    if get_device(array) == "cuda":
+        return sys.modules["cupy"]
+    return np
 
 
 def to_host(array: Array) -> np.ndarray:
     """Return ``array`` as a NumPy array, copying only from a GPU."""
-    return array.get() if get_device(array) == "cuda" else np.asarray(array)
+    if get_device(array) == "cuda":
+        return array.get()
+    return np.asarray(array)
 
 
 def index_dtype(n_vertices: int) -> np.dtype:
@@ -98,32 +110,49 @@ def positions_in_groups(sizes: np.ndarray) -> np.ndarray:
 
 
 def iter_slices(array: Array) -> Iterator[tuple[int, Array]]:
-    """Yield (position, slice) of an array. No slice is so long that CuPy would count its elements in 32 bits.
+    """Yield (position, slice) of an array. No slice is so long that CuPy would count its elements
+    in 32 bits.
 
-    Some of CuPy's reductions and scans over 2^31 elements and more give wrong results in silence (its issues 9186, 9841).
+    Some of CuPy's reductions and scans over 2^31 elements and more give wrong results in silence
+    (its issues 9186, 9841).
     """
-    most = MAX_SLICE if get_device(array) == "cuda" else min(MAX_SLICE, HOST_SLICE)
+    if get_device(array) == "cuda":
+        most = MAX_SLICE
+    else:
+        most = min(MAX_SLICE, HOST_SLICE)
     for first in range(0, array.size, most):
         yield first, array[first : first + most]
 
 
 def flatten_distances(distances: Array) -> tuple[Array, np.int64]:
-    """Return distances of shape (k, n) as one array, and the number of elements between the begins of two sources.
+    """Return distances of shape (k, n) as one array, and the number of elements between the begins
+    of two sources.
 
     The array is a copy if the distances from a source are not contiguous.
     """
     xp, (k, n) = namespace(distances), distances.shape
     pitch = distances.strides[0] // distances.itemsize
-    if distances.strides[1] != distances.itemsize or distances.strides[0] % distances.itemsize or (k > 1 and pitch < n):
-        distances, pitch = xp.ascontiguousarray(distances), n
+    if (
+        distances.strides[1] != distances.itemsize
+        or distances.strides[0] % distances.itemsize
+        or (k > 1 and pitch < n)
+    ):
+        distances = xp.ascontiguousarray(distances)
+        pitch = n
     pitch = pitch if k > 1 else n
-    return xp.lib.stride_tricks.as_strided(distances, ((k - 1) * pitch + n,), (distances.itemsize,)), np.int64(pitch)
+    return xp.lib.stride_tricks.as_strided(
+        distances, ((k - 1) * pitch + n,), (distances.itemsize,)
+    ), np.int64(pitch)
 
 
 def compute_mean(values: np.ndarray) -> float:
-    """Return the mean of numbers in host memory, 0 of none; infinite where float64 does not hold their sum."""
+    """Return the mean of numbers in host memory, 0 of none; infinite where float64 does not hold
+    their sum.
+    """
     with np.errstate(over="ignore"):
-        return float(values.mean(dtype=np.float64)) if values.size else 0.0
+        if values.size:
+            return float(values.mean(dtype=np.float64))
+        return 0.0
 
 
 def extent(column: Array) -> tuple[int, int]:
@@ -133,7 +162,9 @@ def extent(column: Array) -> tuple[int, int]:
 
 
 def hops_dtype(depth: int) -> np.dtype:
-    """Return the narrowest type for hop counts up to ``depth``: -1 is for the unreached, so types are signed."""
+    """Return the narrowest type for hop counts up to ``depth``: -1 is for the unreached, so types
+    are signed.
+    """
     for narrow in (np.int8, np.int16):
         if depth <= np.iinfo(narrow).max:
             return np.dtype(narrow)
@@ -145,7 +176,9 @@ def float_that_holds(low: int, high: int) -> np.dtype | None:
     largest = max(abs(int(low)), abs(int(high)))
     if largest <= FLOAT32_EXACT:
         return np.dtype(np.float32)
-    return np.dtype(np.float64) if largest <= FLOAT64_EXACT else None
+    if largest <= FLOAT64_EXACT:
+        return np.dtype(np.float64)
+    return None
 
 
 def is_hops(dtype: np.dtype) -> bool:
@@ -157,7 +190,9 @@ def unreached_value(dtype: np.dtype) -> Any:
     """Return the distance, in its own type, that stands for "unreached"."""
     if is_hops(dtype):
         return dtype.type(UNREACHED)
-    return dtype.type(MAX_INTEGER) if dtype.kind == "i" else dtype.type(np.inf)
+    if dtype.kind == "i":
+        return dtype.type(MAX_INTEGER)
+    return dtype.type(np.inf)
 
 
 def is_reached(distance: Array) -> Array:
@@ -168,32 +203,44 @@ def is_reached(distance: Array) -> Array:
 
 
 def at_most(distance: Array, limit: float) -> Array:
-    """Return where ``distance <= limit``, also for subnormal numbers on a GPU, where CuPy's kernels take them for zero."""
+    """Return where ``distance <= limit``, also for subnormal numbers on a GPU, where CuPy's kernels
+    take them for zero.
+    """
     bound = as_distance(limit, distance.dtype)
     if distance.dtype.kind == "i" or get_device(distance) == "cpu":
         return distance <= bound
     bits = distance.view(f"i{distance.itemsize}")
     magnitude = np.iinfo(bits.dtype).max
     at = int(bound.view(bits.dtype))
-    return namespace(bits).where(bits >= 0, bits, bits ^ magnitude) <= (at if at >= 0 else at ^ magnitude)
+    return namespace(bits).where(bits >= 0, bits, bits ^ magnitude) <= (
+        at if at >= 0 else at ^ magnitude
+    )
 
 
 def is_negative(values: Array) -> Array:
-    """Return where floats that hold no -0.0 are below zero, by their sign bit: subnormal numbers count on a GPU too."""
+    """Return where floats that hold no -0.0 are below zero, by their sign bit: subnormal numbers
+    count on a GPU too.
+    """
     return values.view(f"i{values.itemsize}") < 0
 
 
 def as_distance(limit: float, dtype: np.dtype) -> Any:
-    """Return the largest distance of a type that a limit admits, a Python number or a scalar of NumPy.
+    """Return the largest distance of a type that a limit admits, a Python number or a scalar of
+    NumPy.
 
-    The limit is rounded down, so that a distance is within the limit as given where it is at most this one. A limit beyond
-    the type is infinite for floats; for integers it is the largest finite distance.
+    The limit is rounded down, so that a distance is within the limit as given where it is at most
+    this one. A limit beyond the type is infinite for floats; for integers it is the largest finite
+    distance.
     """
     kind = np.dtype(dtype)
     if isinstance(limit, np.generic):
-        limit = limit.item()  # Python compares its numbers by their values, NumPy rounds one of them first
+        # Python compares its numbers by their values, NumPy rounds one of them first
+        limit = limit.item()
     if kind.kind == "i":
-        largest = MAX_INTEGER - 1 if kind.itemsize == 8 else np.iinfo(kind).max
+        if kind.itemsize == 8:
+            largest = MAX_INTEGER - 1
+        else:
+            largest = np.iinfo(kind).max
         return kind.type(largest if limit >= largest else math.floor(limit))
     with np.errstate(over="ignore"):
         nearest = kind.type(limit)
@@ -210,7 +257,9 @@ def as_distances(limits: Iterable[float | None], dtype: np.dtype) -> np.ndarray:
 
 
 def distances_to_keys(distance: Array) -> Array:
-    """Return distances as int64 in the same order: the bits of floats, so that a GPU compares subnormal numbers, too."""
+    """Return distances as int64 in the same order: the bits of floats, so that a GPU compares
+    subnormal numbers, too.
+    """
     if distance.dtype.kind == "i":
         return distance.astype(np.int64)
     bits = distance.view(f"i{distance.itemsize}")
@@ -220,6 +269,8 @@ def distances_to_keys(distance: Array) -> Array:
 def keys_to_distances(keys: Array, kind: np.dtype) -> Array:
     """Return the distances of a type that have these keys; hops of any type as int64."""
     if kind.kind == "i":
-        return keys if kind.itemsize == 8 else keys.astype(np.int64)
+        if kind.itemsize == 8:
+            return keys
+        return keys.astype(np.int64)
     bits = keys.astype(f"i{kind.itemsize}")
     return namespace(bits).where(bits >= 0, bits, bits ^ np.iinfo(bits.dtype).max).view(kind)

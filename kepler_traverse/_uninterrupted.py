@@ -1,8 +1,9 @@
 """What a signal must not cut short, in a thread of its own.
 
-Python runs the handler of a signal between two steps of the main thread. The handler raises KeyboardInterrupt after Ctrl-C.
-A package that is imported half may fail at each later import of the process. What another thread does ends as it has begun,
-and the main thread, which waits for it, raises the error at once.
+Python runs the handler of a signal between two steps of the main thread. The handler raises
+KeyboardInterrupt after Ctrl-C. A package that is imported half may fail at each later import of the
+process. What another thread does ends as it has begun, and the main thread, which waits for it,
+raises the error at once.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def run(function: Callable[..., Any], *args: Any) -> Any:
 
 def load(name: str) -> ModuleType:
     """Import a module that takes long."""
-    return import_module(name) if name in sys.modules else run(import_module, name)
+    if name in sys.modules:
+        return import_module(name)
+    return run(import_module, name)
 
 
 def _end_threads() -> None:

@@ -1,7 +1,7 @@
 """Checks of public arguments: a wrong type or value ends here, in an error that names the argument.
 
-Each function takes the name of an argument and its value, and returns the value in the form that the library works with.
-No value is guessed: what is not exactly what the argument means is refused.
+Each function takes the name of an argument and its value, and returns the value in the form that
+the library works with. No value is guessed: what is not exactly what the argument means is refused.
 """
 
 from __future__ import annotations
@@ -29,7 +29,16 @@ from .errors import (
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60
 _BOOLS = (bool, np.bool_)
-_NAMES_OF_IDS = ("src", "dst", "vertices", "only_vertices", "sources", "targets", "origins", "destinations")
+_NAMES_OF_IDS = (
+    "src",
+    "dst",
+    "vertices",
+    "only_vertices",
+    "sources",
+    "targets",
+    "origins",
+    "destinations",
+)
 _FLOATS = (np.float16, np.float32, np.float64)
 _TEXTS = (str, bytes, bytearray)
 _OWN_TYPES = {int, float, str, bool, type(None)}
@@ -65,9 +74,11 @@ def is_integer(value: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Return a scalar of NumPy or Arrow, or of a class derived from ``str`` or ``int``, as Python's own value.
+    """Return a scalar of NumPy or Arrow, or of a class derived from ``str`` or ``int``, as Python's
+    own value.
 
-    ``np.str_`` and members of ``StrEnum`` and ``IntEnum`` become what they are equal to. Other values stay as they are.
+    ``np.str_`` and members of ``StrEnum`` and ``IntEnum`` become what they are equal to. Other
+    values stay as they are.
     """
     if hasattr(value, "as_py"):
         value = value.as_py()
@@ -83,7 +94,9 @@ def plain(value: Any) -> Any:
 def plain_list(values: Iterable[Any]) -> list[Any]:
     """Return scalars as a list of Python's own values; see ``plain``."""
     listed = list(values)
-    return listed if set(map(type, listed)) <= _OWN_TYPES else [plain(value) for value in listed]
+    if set(map(type, listed)) <= _OWN_TYPES:
+        return listed
+    return [plain(value) for value in listed]
 
 
 def is_flag(value: Any) -> bool:
@@ -98,7 +111,9 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def text(name: str, value: Any, what: str = "a string", error: type[KeplerError] = InputError) -> str:
+def text(
+    name: str, value: Any, what: str = "a string", error: type[KeplerError] = InputError
+) -> str:
     """Return a string."""
     if not isinstance(value, str):
         raise error(f"{name} must be {what}, not {describe(value)}")
@@ -106,7 +121,9 @@ def text(name: str, value: Any, what: str = "a string", error: type[KeplerError]
 
 
 def is_encodable(value: str) -> bool:
-    """Return whether a string is Unicode text: Python's can also hold halves of characters (surrogates)."""
+    """Return whether a string is Unicode text: Python's can also hold halves of characters
+    (surrogates).
+    """
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -114,7 +131,9 @@ def is_encodable(value: str) -> bool:
     return True
 
 
-def choice(name: str, value: Any, choices: Collection[str], error: type[KeplerError] = InputError) -> str:
+def choice(
+    name: str, value: Any, choices: Collection[str], error: type[KeplerError] = InputError
+) -> str:
     """Return one of some names."""
     if not isinstance(value, str) or value not in choices:
         raise error(f"{name}={describe(value)} is none of {', '.join(map(repr, choices))}")
@@ -130,7 +149,9 @@ def device(value: Any, known: Collection[str] = ("cpu", "cuda")) -> str:
             f"CUDA_VISIBLE_DEVICES={card} in the environment before the process starts"
         )
     if not isinstance(value, str) or value not in known:
-        raise DeviceError(f"{option_text('device')}={describe(value)} is none of {', '.join(map(repr, known))}")
+        raise DeviceError(
+            f"{option_text('device')}={describe(value)} is none of {', '.join(map(repr, known))}"
+        )
     return value
 
 
@@ -155,7 +176,9 @@ def _is_number(value: Any) -> bool:
 
 
 def limit(name: str, value: Any) -> int | float:
-    """Return a number of 0 or more, infinity included, as the equal number of Python: integers stay integers."""
+    """Return a number of 0 or more, infinity included, as the equal number of Python: integers stay
+    integers.
+    """
     value = plain(value)
     real(name, value)
     if not value >= 0:
@@ -163,11 +186,16 @@ def limit(name: str, value: Any) -> int | float:
     try:
         number = float(value)
     except OverflowError:
-        raise InputError(f"{name} is beyond every distance ({describe(value)}); leave it out for no limit") from None
+        raise InputError(
+            f"{name} is beyond every distance ({describe(value)}); leave it out for no limit"
+        ) from None
     if is_integer(value):
         return int(value)
     if number != value:
-        raise InputError(f"{name} must be a float64, which {describe(value)} of type {type(value).__name__} is not")
+        raise InputError(
+            f"{name} must be a float64, which {describe(value)} of "
+            f"type {type(value).__name__} is not"
+        )
     return number + 0.0  # -0.0 becomes 0.0: limits are compared by their bits on a GPU
 
 
@@ -176,10 +204,17 @@ def limits(name: str, value: Any, n_sources: int) -> list[int | float] | None:
 
     InputError if there is not one limit per source, or one is no number of 0 or more.
     """
-    if not hasattr(value, "__len__") or isinstance(value, (*_TEXTS, Mapping)) or getattr(value, "ndim", 1) != 1:
+    if (
+        not hasattr(value, "__len__")
+        or isinstance(value, (*_TEXTS, Mapping))
+        or getattr(value, "ndim", 1) != 1
+    ):
         return None
     is_list = isinstance(value, (list, tuple))
-    each = list(map(plain, value)) if is_list else to_host(as_array(name, value)).tolist()
+    if is_list:
+        each = list(map(plain, value))
+    else:
+        each = to_host(as_array(name, value)).tolist()
     wrong = next((row for row, one in enumerate(each) if not _is_number(one)), None)
     if wrong is not None:
         raise InputError(f"{name} must hold numbers, not {describe(each[wrong])} (row {wrong})")
@@ -192,15 +227,23 @@ def list_paths(name: str, value: Any) -> list[str | PathLike[str]]:
     if isinstance(value, (str, PathLike)):
         value = [value]
     if hasattr(value, "read"):
-        raise InputError(f"{name} must be a path or a list of paths, not an open file; give its path, as a string")
+        raise InputError(
+            f"{name} must be a path or a list of paths, not an open "
+            "file; give its path, as a string"
+        )
     try:
-        paths = None if isinstance(value, (bytes, bytearray, Mapping)) or hasattr(value, "columns") else list(value)
+        if isinstance(value, (bytes, bytearray, Mapping)) or hasattr(value, "columns"):
+            paths = None
+        else:
+            paths = list(value)
     except TypeError:
         paths = None
     if paths is None:
         raise InputError(f"{name} must be a path or a list of paths, not {describe(value)}")
     if not paths:
-        raise EdgeListError(f"{name} is empty: no edge list was given; name at least one file, folder or pattern")
+        raise EdgeListError(
+            f"{name} is empty: no edge list was given; name at least one file, folder or pattern"
+        )
     for path in paths:
         if not isinstance(path, (str, PathLike)) or "\0" in str(path):
             raise InputError(f"{name} must hold paths, not {describe(path)}")
@@ -208,17 +251,24 @@ def list_paths(name: str, value: Any) -> list[str | PathLike[str]]:
 
 
 def ids(name: str, value: Any) -> list[Any] | np.ndarray:
-    """Return vertex ids as a list, or as an integer array of shape (k,), of any iterable that holds one per vertex.
+    """Return vertex ids as a list, or as an integer array of shape (k,), of any iterable that holds
+    one per vertex.
 
-    Their type is compared with that of the graph's ids by ``Graph.to_numbers``. UnknownVertexError for one id in place of a
-    list, a mapping, a frame, nulls under a mask, or an array that holds no ids.
+    Their type is compared with that of the graph's ids by ``Graph.to_numbers``. UnknownVertexError
+    for one id in place of a list, a mapping, a frame, nulls under a mask, or an array that holds no
+    ids.
     """
     if isinstance(value, _TEXTS):
-        raise UnknownVertexError(f"{name} must be a list of ids, not one string: give [{describe(value)}]")
+        raise UnknownVertexError(
+            f"{name} must be a list of ids, not one string: give [{describe(value)}]"
+        )
     if is_dask(value) and getattr(value, "ndim", 1) == 1:
         value = value.compute()
     if isinstance(value, Mapping) or hasattr(value, "columns"):
-        raise UnknownVertexError(f"{name} must be a list of ids, not {describe(value)}: give one column of it, or its keys")
+        raise UnknownVertexError(
+            f"{name} must be a list of ids, not {describe(value)}: "
+            "give one column of it, or its keys"
+        )
     value = arrow(name, value)
     if hasattr(value, "to_pylist"):
         return value.to_pylist()
@@ -227,8 +277,13 @@ def ids(name: str, value: Any) -> list[Any] | np.ndarray:
     try:
         return plain_list(value)
     except TypeError:
-        advice = "" if value is None else f": give [{describe(value)}]"
-        raise UnknownVertexError(f"{name} must be a list of ids, not {describe(value)}{advice}") from None
+        if value is None:
+            advice = ""
+        else:
+            advice = f": give [{describe(value)}]"
+        raise UnknownVertexError(
+            f"{name} must be a list of ids, not {describe(value)}{advice}"
+        ) from None
 
 
 def is_one_id(value: Any) -> bool:
@@ -240,9 +295,14 @@ def is_one_id(value: Any) -> bool:
 def _array_of_ids(name: str, value: Any) -> list[Any] | np.ndarray:
     _refuse_missing(name, value)
     array = _without_mask(name, value, UnknownVertexError)
-    array = _on_gpu(name, array).get() if get_device(array) == "cuda" else np.asarray(array)
+    if get_device(array) == "cuda":
+        array = _on_gpu(name, array).get()
+    else:
+        array = np.asarray(array)
     if array.ndim != 1:
-        raise UnknownVertexError(f"{name} must be a list of ids, not an array of {array.ndim} dimensions")
+        raise UnknownVertexError(
+            f"{name} must be a list of ids, not an array of {array.ndim} dimensions"
+        )
     if array.dtype.kind in "iu":
         return array
     if array.dtype.kind in "OUT" or not array.size:
@@ -258,7 +318,8 @@ def _refuse_missing(name: str, value: Any) -> None:
     if missing.size:
         n_missing = several(missing.size, "value")
         raise UnknownVertexError(
-            f"{name}: {n_missing} of {value.dtype} missing, the first at row {missing[0]}; drop these rows"
+            f"{name}: {n_missing} of {value.dtype} missing, the first at "
+            f"row {missing[0]}; drop these rows"
         )
 
 
@@ -267,7 +328,8 @@ def vertex_number(value: Any, n_vertices: int) -> int:
     if is_integer(value) and 0 <= value < n_vertices:
         return int(value)
     raise UnknownVertexError(
-        f"number {describe(value)} is no vertex number: those of this graph are whole numbers from 0 to {n_vertices - 1}"
+        f"number {describe(value)} is no vertex number: those of this graph "
+        f"are whole numbers from 0 to {n_vertices - 1}"
     )
 
 
@@ -284,11 +346,12 @@ def vertex_numbers(value: Any, n_vertices: int) -> np.ndarray:
 def arrow(name: str, value: Any) -> Any:
     """Return a column of Arrow as a checked array of pyarrow, any other value as it is.
 
-    A column of Arrow is one of pyarrow, or of a library that converts to it (``to_arrow``), or speaks its interface for C
-    and no other. pyarrow takes its offsets, indices and text for valid, also where it would read beyond a buffer.
-    EdgeListError or InputError if the column is damaged.
+    A column of Arrow is one of pyarrow, or of a library that converts to it (``to_arrow``), or
+    speaks its interface for C and no other. pyarrow takes its offsets, indices and text for valid,
+    also where it would read beyond a buffer. EdgeListError or InputError if the column is damaged.
     """
-    has_type, converts = hasattr(value, "dtype"), hasattr(value, "to_arrow")
+    has_type = hasattr(value, "dtype")
+    converts = hasattr(value, "to_arrow")
     # A column of cuDF has these types of pandas, too, but converts by itself and only so.
     is_pandas = not converts and type(getattr(value, "dtype", 0)).__name__ in _PANDAS_TYPES_OF_ARROW
     speaks_c = any(hasattr(value, way) for way in ("__arrow_c_array__", "__arrow_c_stream__"))
@@ -302,61 +365,99 @@ def arrow(name: str, value: Any) -> Any:
         if converts:
             value = value.to_arrow()
         if not isinstance(value, (pyarrow.Array, pyarrow.ChunkedArray)):
-            value = (pyarrow.array if hasattr(value, "__arrow_c_array__") else pyarrow.chunked_array)(value)
+            value = (
+                pyarrow.array if hasattr(value, "__arrow_c_array__") else pyarrow.chunked_array
+            )(value)
         value.validate(full=True)
     except (pyarrow.ArrowException, TypeError, ValueError) as error:
-        raise _refused(name, f"is no valid column of Arrow ({one_line(error)}); make it again from the data") from None
+        raise _refused(
+            name, f"is no valid column of Arrow ({one_line(error)}); make it again from the data"
+        ) from None
     return value
 
 
 def sparse(name: str, matrix: Any) -> None:
-    """Refuse a sparse matrix whose arrays do not fit together, which SciPy's native code takes for granted.
+    """Refuse a sparse matrix whose arrays do not fit together, which SciPy's native code takes for
+    granted.
 
-    InputError if they are no arrays of integers and data, differ in length, or lead out of the matrix.
+    InputError if they are no arrays of integers and data, differ in length, or lead out of the
+    matrix.
     """
     form = matrix.format
     again = "make the matrix again from the data"
     if form == "lil":
-        if len(matrix.rows) != matrix.shape[0] or list(map(len, matrix.rows)) != list(map(len, matrix.data)):
-            raise InputError(f"{name}: its rows, or the indices of a row, are not as many as those of data; {again}")
+        if len(matrix.rows) != matrix.shape[0] or list(map(len, matrix.rows)) != list(
+            map(len, matrix.data)
+        ):
+            raise InputError(
+                f"{name}: its rows, or the indices of a row, are not as "
+                f"many as those of data; {again}"
+            )
         return sparse(name, matrix.tocsr())
-    parts = {"coo": ("row", "col", "data"), "dia": ("offsets", "data")}.get(form, ("indptr", "indices", "data"))
+    parts = {"coo": ("row", "col", "data"), "dia": ("offsets", "data")}.get(
+        form, ("indptr", "indices", "data")
+    )
     if form not in ("csr", "csc", "bsr", "coo", "dia") or len(matrix.shape) != 2:
         return
     arrays: list[Any] = [getattr(matrix, part, None) for part in parts]
     for part, array in zip(parts, arrays, strict=True):
-        is_array = isinstance(array, np.ndarray) or (array is not None and get_device(array) == "cuda")
-        n_dimensions = {"bsr": 3, "dia": 2}.get(form, 1) if part == "data" else 1
-        if not is_array or array.ndim != n_dimensions or (part != "data" and array.dtype.kind not in "iu"):
-            raise InputError(f"{name}: {part} is no array of {'numbers' if part == 'data' else 'integers'}; {again}")
+        is_array = isinstance(array, np.ndarray) or (
+            array is not None and get_device(array) == "cuda"
+        )
+        if part == "data":
+            n_dimensions = {"bsr": 3, "dia": 2}.get(form, 1)
+        else:
+            n_dimensions = 1
+        if (
+            not is_array
+            or array.ndim != n_dimensions
+            or (part != "data" and array.dtype.kind not in "iu")
+        ):
+            raise InputError(
+                f"{name}: {part} is no array of "
+                f"{'numbers' if part == 'data' else 'integers'}; {again}"
+            )
     if form == "dia":
         if len(arrays[0]) != len(arrays[1]):
             raise InputError(f"{name}: there are not as many offsets as diagonals; {again}")
         return
-    ends, n_entries = arrays[:2], len(arrays[2])
+    ends = arrays[:2]
+    n_entries = len(arrays[2])
     blocks = matrix.blocksize if form == "bsr" else (1, 1)
     bounds = [size // width for size, width in zip(matrix.shape, blocks, strict=True)]
     if form != "coo":
         n_rows, *bounds = reversed(bounds) if form == "csc" else bounds
         offsets, *ends = ends
-        if offsets.size != n_rows + 1 or offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any() or offsets[-1] != n_entries:
+        if (
+            offsets.size != n_rows + 1
+            or offsets[0] != 0
+            or (offsets[1:] < offsets[:-1]).any()
+            or offsets[-1] != n_entries
+        ):
             raise InputError(
-                f"{name}: indptr must have {n_rows + 1} numbers that never fall, from 0 to the {n_entries} of data; {again}"
+                f"{name}: indptr must have {n_rows + 1} numbers that never fall, "
+                f"from 0 to the {n_entries} of data; {again}"
             )
     for part, end, bound in zip(parts[-1 - len(ends) : -1], ends, bounds, strict=True):
         if end.size != n_entries:
-            raise InputError(f"{name}: {part} has {end.size} elements, and data {n_entries}; {again}")
+            raise InputError(
+                f"{name}: {part} has {end.size} elements, and data {n_entries}; {again}"
+            )
         if end.size and not 0 <= extent(end)[0] <= extent(end)[1] < bound:
             low, high = extent(end)
-            raise InputError(f"{name}: {part} holds {low if low < 0 else high}, outside of 0 to {bound - 1}; {again}")
+            raise InputError(
+                f"{name}: {part} holds {low if low < 0 else high}, "
+                f"outside of 0 to {bound - 1}; {again}"
+            )
 
 
 def as_array(name: str, value: Any) -> Array:
-    """Return a column of numbers as an array of shape (rows,), NumPy's or, for what is in GPU memory, CuPy's.
+    """Return a column of numbers as an array of shape (rows,), NumPy's or, for what is in GPU
+    memory, CuPy's.
 
-    Every number stays exactly what it was: integers stay integers, and a list of floats and integers becomes float64 only
-    where that holds each integer. EdgeListError or InputError for no column, or one with nulls, masked rows, or other things
-    than numbers.
+    Every number stays exactly what it was: integers stay integers, and a list of floats and
+    integers becomes float64 only where that holds each integer. EdgeListError or InputError for no
+    column, or one with nulls, masked rows, or other things than numbers.
     """
     is_frame = hasattr(value, "columns") and getattr(value, "ndim", 2) > 1
     if value is None or isinstance(value, (*_TEXTS, Mapping, *_BOOLS)) or is_frame:
@@ -365,7 +466,9 @@ def as_array(name: str, value: Any) -> Array:
         array = _on_gpu(name, value)
     elif is_dask(value):
         array = _on_host(name, value.compute())
-    elif isinstance(value, (list, tuple)) or (isinstance(value, Sequence) and not isinstance(value, memoryview)):
+    elif isinstance(value, (list, tuple)) or (
+        isinstance(value, Sequence) and not isinstance(value, memoryview)
+    ):
         array = _numbers_in(name, value)
     else:
         array = _on_host(name, value)
@@ -376,14 +479,23 @@ def as_array(name: str, value: Any) -> Array:
     if array.dtype.kind in "UST":
         raise _refused(name, f"must hold numbers, not {_strings_text(name)}")
     if array.dtype.kind not in "iuf":
-        what = "vertex ids must be integers" if name in (*_ENDS_AND_WEIGHTS, "vertices") else "its values must be numbers"
-        raise _refused(name, f": {'weights must be numbers' if name == 'weight' else what}, not {array.dtype}")
-    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+        if name in (*_ENDS_AND_WEIGHTS, "vertices"):
+            what = "vertex ids must be integers"
+        else:
+            what = "its values must be numbers"
+        raise _refused(
+            name, f": {'weights must be numbers' if name == 'weight' else what}, not {array.dtype}"
+        )
+    if array.dtype.isnative:
+        return array
+    return array.astype(array.dtype.newbyteorder("="))
 
 
 def _strings_text(name: str) -> str:
     """What to do about strings in a column of numbers: only ids may be strings as well."""
-    return _STRINGS_OF_IDS if name in _NAMES_OF_IDS else _STRINGS
+    if name in _NAMES_OF_IDS:
+        return _STRINGS_OF_IDS
+    return _STRINGS
 
 
 def size(name: str, values: Any, n: int, per: str) -> Any:
@@ -402,12 +514,15 @@ def numbers(
 ) -> np.ndarray:
     """Return a column of finite numbers as an int64 or float64 array in host memory.
 
-    ``is_right``: which of them are allowed. ``how``: what the error says of a wrong number, and ``at(row)`` where it is.
+    ``is_right``: which of them are allowed. ``how``: what the error says of a wrong number, and
+    ``at(row)`` where it is.
 
     Raises InputError: a number is wrong, or beyond int64.
     """
     values = to_host(as_array(name, value))
-    wrong = np.flatnonzero(~(np.isfinite(values) if is_right is None else np.isfinite(values) & is_right(values)))
+    wrong = np.flatnonzero(
+        ~(np.isfinite(values) if is_right is None else np.isfinite(values) & is_right(values))
+    )
     if wrong.size:
         raise InputError(f"{name}, {at(wrong[0])}: {values[wrong[0]]} {how}")
     if values.dtype.kind == "u" and values.size and int(values.max()) > MAX_INTEGER:
@@ -421,16 +536,20 @@ def is_dask(value: Any) -> bool:
 
 
 def columns(name: str, table: Any) -> dict[Any, Any] | None:
-    """Return the columns of a table by name; None of what is no table. The index of a data frame is none of them.
+    """Return the columns of a table by name; None of what is no table. The index of a data frame is
+    none of them.
 
-    A table is a mapping, a data frame of any library, a table of Arrow or what converts to one, or a structured array.
+    A table is a mapping, a data frame of any library, a table of Arrow or what converts to one, or
+    a structured array.
 
     Raises InputError: two columns have the same name, or the table cannot be read.
     """
     if isinstance(table, Mapping):
         return dict(table)
     if isinstance(table, np.ndarray):
-        return None if table.dtype.names is None else {each: table[each] for each in table.dtype.names}
+        if table.dtype.names is None:
+            return None
+        return {each: table[each] for each in table.dtype.names}
     if is_dask(table):
         table = table.compute()
     table = _as_arrow_table(name, table)
@@ -443,11 +562,15 @@ def columns(name: str, table: Any) -> dict[Any, Any] | None:
 
 
 def _as_arrow_table(name: str, table: Any) -> Any:
-    """Return a table that has no columns to take by name, such as a relation of DuckDB, as one of Arrow."""
+    """Return a table that has no columns to take by name, such as a relation of DuckDB, as one of
+    Arrow.
+    """
     if hasattr(table, "iloc") or hasattr(table, "column_names") or hasattr(table, "dtype"):
         return table
     if hasattr(type(table), "lazy") and hasattr(type(table), "collect_schema"):  # of polars
-        return table.collect() if hasattr(type(table), "collect") else table
+        if hasattr(type(table), "collect"):
+            return table.collect()
+        return table
     try:
         if hasattr(table, "__arrow_c_stream__") and not hasattr(table, "to_pylist"):
             return pyarrow.table(table)
@@ -459,8 +582,13 @@ def _as_arrow_table(name: str, table: Any) -> Any:
 
 
 def _refused(name: str, message: str) -> InputError:
-    said = f"{name}{message}" if message.startswith(":") else f"{name} {message}"
-    return EdgeListError(said, column=name) if name in _ENDS_AND_WEIGHTS else InputError(said)
+    if message.startswith(":"):
+        said = f"{name}{message}"
+    else:
+        said = f"{name} {message}"
+    if name in _ENDS_AND_WEIGHTS:
+        return EdgeListError(said, column=name)
+    return InputError(said)
 
 
 def _without_mask(name: str, value: Any, error: type[InputError]) -> Any:
@@ -469,7 +597,10 @@ def _without_mask(name: str, value: Any, error: type[InputError]) -> Any:
         return value
     if np.ma.is_masked(value):
         row = int(np.flatnonzero(np.ma.getmaskarray(value).ravel())[0])
-        raise error(f"{name} is masked at row {row} ({int(np.ma.getmaskarray(value).sum())} such rows): drop those rows")
+        raise error(
+            f"{name} is masked at row {row} "
+            f"({int(np.ma.getmaskarray(value).sum())} such rows): drop those rows"
+        )
     return value.data
 
 
@@ -489,8 +620,13 @@ def _on_host(name: str, value: Any) -> np.ndarray:
         if value.null_count:
             raise _refused(name, f"holds {value.null_count} nulls: drop those rows")
         return value.to_numpy(zero_copy_only=False)
-    # A float column of NumPy's own type has NaN, which is refused with its row; other types have nulls.
-    if hasattr(value, "isna") and not isinstance(value.dtype, np.dtype) and bool(value.isna().any()):
+    # A float column of NumPy's own type has NaN, which is refused with its row; other types have
+    # nulls.
+    if (
+        hasattr(value, "isna")
+        and not isinstance(value.dtype, np.dtype)
+        and bool(value.isna().any())
+    ):
         raise _refused(name, f"holds {int(value.isna().sum())} nulls: drop those rows")
     if not any(hasattr(value, way) for way in ("__array__", "__array_interface__", "__buffer__")):
         try:
@@ -514,10 +650,17 @@ def _numbers_in(name: str, values: Sequence[Any]) -> np.ndarray:
     types = set(map(type, values))
     if not types <= {int, float}:
         values = [v.item() if isinstance(v, _FLOATS) else plain(v) for v in values]
-        row = next((i for i, v in enumerate(values) if type(v) is not int and type(v) is not float), None)
+        row = next(
+            (i for i, v in enumerate(values) if type(v) is not int and type(v) is not float), None
+        )
         if row is not None:
-            what = _strings_text(name) if isinstance(values[row], str) else ""
-            raise _refused(name, f"must hold numbers, not {what or describe(values[row])} (row {row})")
+            if isinstance(values[row], str):
+                what = _strings_text(name)
+            else:
+                what = ""
+            raise _refused(
+                name, f"must hold numbers, not {what or describe(values[row])} (row {row})"
+            )
         types = set(map(type, values))
     if float not in types:
         for kind in (np.int64, np.uint64):
@@ -528,5 +671,11 @@ def _numbers_in(name: str, values: Sequence[Any]) -> np.ndarray:
         raise _refused(name, "holds integers that neither int64 nor uint64 holds")
     for row, value in enumerate(values if int in types else ()):
         if type(value) is int and abs(value) > FLOAT64_EXACT:
-            raise _refused(name, f"mixes floats with {describe(value)} (row {row}), which float64 cannot hold exactly")
+            raise _refused(
+                name,
+                (
+                    f"mixes floats with {describe(value)} (row {row}), "
+                    "which float64 cannot hold exactly"
+                ),
+            )
     return np.array(values, np.float64)

@@ -1,4 +1,6 @@
-"""Graphs of other libraries to ours and back: NetworkX, igraph, cuGraph, SciPy, Arrow; and streets of OpenStreetMap."""
+"""Graphs of other libraries to ours and back: NetworkX, igraph, cuGraph, SciPy, Arrow; and streets
+of OpenStreetMap.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +30,17 @@ def from_networkx(graph: Any, weight: str | None = None) -> Graph:
     Parameters
     ----------
     graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
-        All nodes are integers, or all are strings. They are the ids. Parallel edges keep the minimum weight.
+        All nodes are integers, or all are strings. They are the ids. Parallel edges keep the
+        minimum weight.
     weight : str, optional
-        The edge attribute that is the weight, as ``"length"`` for a street network of OSMnx. Every edge must have it.
-        Without a name the graph has no weights.
+        The edge attribute that is the weight, as ``"length"`` for a street network of OSMnx. Every
+        edge must have it. Without a name the graph has no weights.
 
     Raises
     ------
     InputError
-        Nodes of other or of mixed types, or an edge without the attribute: NetworkX takes such an edge for 1 long.
+        Nodes of other or of mixed types, or an edge without the attribute: NetworkX takes such an
+        edge for 1 long.
 
     Examples
     --------
@@ -46,7 +50,9 @@ def from_networkx(graph: Any, weight: str | None = None) -> Graph:
     >>> from_networkx(roads, weight="minutes")
     <Graph: 2 vertices, 2 stored edges, undirected, integer weights, cpu>
     """
-    _require_methods(graph, "NetworkX", "is_directed", "is_multigraph", "edges", "nodes", "number_of_edges")
+    _require_methods(
+        graph, "NetworkX", "is_directed", "is_multigraph", "edges", "nodes", "number_of_edges"
+    )
     nodes = list(graph.nodes)
     for odd in _odd_ids(nodes):
         raise InputError(
@@ -60,7 +66,9 @@ def from_networkx(graph: Any, weight: str | None = None) -> Graph:
         if any(value is None for value in weights):
             u, v = next((u, v) for u, v, value in graph.edges(data=weight) if value is None)
             ends = f"({arguments.describe(u)}, {arguments.describe(v)})"
-            raise InputError(f"edge {ends} has no attribute {weight!r}; give it one, or another name for weight")
+            raise InputError(
+                f"edge {ends} has no attribute {weight!r}; give it one, or another name for weight"
+            )
         weights = arguments.as_array("weight", weights)
     ids, numbers = _sorted_ids(nodes)
     number_of = dict(zip(nodes, numbers.tolist(), strict=True))
@@ -77,12 +85,22 @@ def _require_methods(graph: Any, library: str, *methods: str) -> None:
 def _odd_ids(names: list[Any]) -> list[Any]:
     """Those that are no ids beside the others, as ids are all integers or all strings."""
     has_text = any(isinstance(name, str) for name in names)
-    return [name for name in names if not isinstance(name, str) and (has_text or not arguments.is_integer(name))]
+    return [
+        name
+        for name in names
+        if not isinstance(name, str) and (has_text or not arguments.is_integer(name))
+    ]
 
 
-def _split_ends(pairs: Iterable[tuple[int, int]], count: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """Ends of edges as two arrays; few edges at a time are Python objects, which are many times as large."""
-    pairs, src, dst = iter(pairs), np.empty(count, dtype), np.empty(count, dtype)
+def _split_ends(
+    pairs: Iterable[tuple[int, int]], count: int, dtype: np.dtype
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of edges as two arrays; few edges at a time are Python objects, which are many times as
+    large.
+    """
+    pairs = iter(pairs)
+    src = np.empty(count, dtype)
+    dst = np.empty(count, dtype)
     for first in range(0, count, _AT_ONCE):
         some = np.array(list(islice(pairs, _AT_ONCE)), dtype)
         src[first : first + len(some)], dst[first : first + len(some)] = some[:, 0], some[:, 1]
@@ -90,7 +108,9 @@ def _split_ends(pairs: Iterable[tuple[int, int]], count: int, dtype: np.dtype) -
 
 
 def _sorted_ids(ids: list[Any]) -> tuple[Any, np.ndarray]:
-    """Sort ids of one kind, integers or strings, and return them with the vertex number of each in the given order."""
+    """Sort ids of one kind, integers or strings, and return them with the vertex number of each in
+    the given order.
+    """
     if not ids or not all(isinstance(name, str) for name in ids):
         names = arguments.as_array("vertices", ids)
         if names.dtype.kind not in "iu":
@@ -100,11 +120,17 @@ def _sorted_ids(ids: list[Any]) -> tuple[Any, np.ndarray]:
     else:
         odd = next((name for name in ids if not arguments.is_encodable(name)), None)
         if odd is not None:
-            raise InputError(f"vertex id {arguments.describe(odd)} is not valid Unicode text; rename it")
+            raise InputError(
+                f"vertex id {arguments.describe(odd)} is not valid Unicode text; rename it"
+            )
         names = pyarrow.array(ids, pyarrow.large_string())
         indices = compute.sort_indices(names)
-        sorted_ids, order = names.take(indices), indices.to_numpy()
-        sorted_ids = sorted_ids.cast(pyarrow.string()) if sorted_ids.nbytes <= np.iinfo(np.int32).max else sorted_ids
+        sorted_ids = names.take(indices)
+        order = indices.to_numpy()
+        if sorted_ids.nbytes <= np.iinfo(np.int32).max:
+            sorted_ids = sorted_ids.cast(pyarrow.string())
+        else:
+            sorted_ids = sorted_ids
     numbers = np.empty(len(ids), index_dtype(len(ids)))
     numbers[order] = np.arange(len(ids), dtype=numbers.dtype)
     return sorted_ids, numbers
@@ -124,27 +150,40 @@ def from_igraph(graph: Any, weight: str | None = None, ids: str | None = None) -
     Raises
     ------
     InputError
-        No such attribute, ids that are missing, of other or of mixed types or given twice, or weights that are missing.
+        No such attribute, ids that are missing, of other or of mixed types or given twice, or
+        weights that are missing.
     """
     _require_methods(graph, "igraph", "ecount", "vcount", "is_directed", "vs", "es")
     for name, value, known in (("weight", weight, graph.es), ("ids", ids, graph.vs)):
-        if value is not None and arguments.text(name, value, "the name of an attribute") not in known.attributes():
+        if (
+            value is not None
+            and arguments.text(name, value, "the name of an attribute") not in known.attributes()
+        ):
             raise InputError(
-                f"{name}={value!r} is none of the attributes {', '.join(map(repr, known.attributes())) or '(none)'}"
+                f"{name}={value!r} is none of the attributes "
+                f"{', '.join(map(repr, known.attributes())) or '(none)'}"
             )
     names: list[Any] = list(range(graph.vcount())) if ids is None else list(graph.vs[ids])
     for odd in _odd_ids(names):
         raise InputError(
-            f"attribute {ids!r} holds {arguments.describe(odd)}; ids must be integers or strings, all of one kind"
+            f"attribute {ids!r} holds {arguments.describe(odd)}; ids must be "
+            "integers or strings, all of one kind"
         )
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
-        raise InputError(f"attribute {ids!r} gives {arguments.describe(twice)} to several vertices; ids must differ")
-    weights = None if weight is None else arguments.as_array("weight", graph.es[weight])
+        raise InputError(
+            f"attribute {ids!r} gives {arguments.describe(twice)} to "
+            "several vertices; ids must differ"
+        )
+    if weight is None:
+        weights = None
+    else:
+        weights = arguments.as_array("weight", graph.es[weight])
     sorted_ids, numbers = _sorted_ids(names)
     src, dst = _split_ends((edge.tuple for edge in graph.es), graph.ecount(), numbers.dtype)
     if ids is not None:
-        src, dst = numbers[src], numbers[dst]
+        src = numbers[src]
+        dst = numbers[dst]
     return graph_from_numbers(src, dst, weights, ids=sorted_ids, directed=graph.is_directed())
 
 
@@ -154,7 +193,8 @@ def from_cugraph(graph: Any) -> Graph:
     Parameters
     ----------
     graph : cugraph.Graph
-        On one GPU. Vertices are integers, which stay in GPU memory, or strings, which give a graph on the CPU.
+        On one GPU. Vertices are integers, which stay in GPU memory, or strings, which give a graph
+        on the CPU.
 
     Raises
     ------
@@ -164,10 +204,12 @@ def from_cugraph(graph: Any) -> Graph:
     _require_methods(graph, "cuGraph", "view_edge_list", "is_directed", "is_weighted", "nodes")
     edges = graph.view_edge_list()
     names = list(edges.columns)
-    src, dst = _one_name(graph.source_columns, "src", names), _one_name(graph.destination_columns, "dst", names)
+    src = _one_name(graph.source_columns, "src", names)
+    dst = _one_name(graph.destination_columns, "dst", names)
     weight = None
     if graph.is_weighted():
-        known = (getattr(graph, "weight_column", None), "weights")  # the user's name, and cuGraph's own
+        # the user's name, and cuGraph's own
+        known = (getattr(graph, "weight_column", None), "weights")
         weight = next((name for name in known if name in names and name not in (src, dst)), None)
         if weight is None:
             raise InputError(
@@ -182,36 +224,48 @@ def from_cugraph(graph: Any) -> Graph:
         weight=weight,
         weighted=weight is not None,
         directed=graph.is_directed(),
-        vertices=nodes.values if nodes.dtype.kind in "iu" else nodes,  # integers as an array, not as Python's
+        # integers as an array, not as Python's
+        vertices=nodes.values if nodes.dtype.kind in "iu" else nodes,
     )
 
 
 def _one_name(columns: Any, internal: str, names: list[str]) -> str:
     """The column of an end; cuGraph's own name for it where it has none of the user's."""
-    columns = [columns] if isinstance(columns, str) else list(columns or [internal])
+    if isinstance(columns, str):
+        columns = [columns]
+    else:
+        columns = list(columns or [internal])
     if len(columns) != 1:
-        raise InputError(f"ids of several columns ({', '.join(map(str, columns))}) cannot be vertex ids; join them first")
+        raise InputError(
+            f"ids of several columns ({', '.join(map(str, columns))}) "
+            "cannot be vertex ids; join them first"
+        )
     return columns[0] if columns[0] in names else internal
 
 
 def to_scipy(graph: Graph) -> Any:
     """Return the adjacency matrix as ``scipy.sparse.csr_array`` of shape (n_vertices, n_vertices).
 
-    Rows and columns are vertex numbers, in the order of ``ids``. An edge without a weight is an int8 one. A weight of
-    zero is an explicit zero, which SciPy's ``csgraph`` takes for an edge. Self-loops of negative weight are entries of
-    the diagonal. The matrix is a copy: changing it does not change the graph.
+    Rows and columns are vertex numbers, in the order of ``ids``. An edge without a weight is an
+    int8 one. A weight of zero is an explicit zero, which SciPy's ``csgraph`` takes for an edge.
+    Self-loops of negative weight are entries of the diagonal. The matrix is a copy: changing it
+    does not change the graph.
     """
     load("scipy.sparse")
     import scipy.sparse
 
     _require_graph(graph)
     n = graph.n_vertices
-    weights = np.ones(graph.n_edges, np.int8) if graph.weights is None else _as_given(graph, to_host(graph.weights))
+    if graph.weights is None:
+        weights = np.ones(graph.n_edges, np.int8)
+    else:
+        weights = _as_given(graph, to_host(graph.weights))
     arrays = (weights, to_host(graph.targets), to_host(graph.offsets))
     # A copy: SciPy changes matrices in place, and a graph is never changed.
     matrix = scipy.sparse.csr_array(arrays, shape=(n, n), copy=True)
     if graph.negative_loops and graph.weights is not None:
-        edges, at = matrix.tocoo(), np.array(sorted(graph.negative_loops))
+        edges = matrix.tocoo()
+        at = np.array(sorted(graph.negative_loops))
         loops = np.array([graph.negative_loops[v] for v in at.tolist()], matrix.dtype)
         ends = np.concatenate([edges.row, at]), np.concatenate([edges.col, at])
         # Not by a sum of two matrices, which would drop explicit zeros.
@@ -220,13 +274,17 @@ def to_scipy(graph: Graph) -> Any:
 
 
 def to_arrow(graph: Graph) -> Any:
-    """Return the edges as a ``pyarrow.Table`` with columns ``src``, ``dst`` and, with weights, ``weight``.
+    """Return the edges as a ``pyarrow.Table`` with columns ``src``, ``dst`` and, with weights,
+    ``weight``.
 
-    Ids are the user's. An undirected edge is one row. Self-loops of negative weight are rows. Vertices without an edge
-    are in no row; ``ids`` has all.
+    Ids are the user's. An undirected edge is one row. Self-loops of negative weight are rows.
+    Vertices without an edge are in no row; ``ids`` has all.
     """
     src, dst, weights = _edges_once(graph)
-    ids = graph.ids if graph.has_string_ids else pyarrow.array(to_host(graph.ids))
+    if graph.has_string_ids:
+        ids = graph.ids
+    else:
+        ids = pyarrow.array(to_host(graph.ids))
     columns = {"src": ids.take(pyarrow.array(src)), "dst": ids.take(pyarrow.array(dst))}
     if weights is not None:
         columns["weight"] = pyarrow.array(_as_given(graph, weights))
@@ -246,8 +304,14 @@ def to_networkx(graph: Graph, weight: str = "weight") -> Any:
 
     arguments.text("weight", weight, "the name of an edge attribute")
     src, dst, weights = _edges_once(graph)
-    ids = graph.ids.to_pylist() if graph.has_string_ids else to_host(graph.ids).tolist()
-    made = networkx.DiGraph() if graph.directed else networkx.Graph()
+    if graph.has_string_ids:
+        ids = graph.ids.to_pylist()
+    else:
+        ids = to_host(graph.ids).tolist()
+    if graph.directed:
+        made = networkx.DiGraph()
+    else:
+        made = networkx.Graph()
     made.add_nodes_from(ids)
     slices = (slice(first, first + _AT_ONCE) for first in range(0, src.size, _AT_ONCE))
     for some in slices:
@@ -255,7 +319,9 @@ def to_networkx(graph: Graph, weight: str = "weight") -> Any:
         if weights is None:
             made.add_edges_from(zip(*ends, strict=True))
         else:
-            made.add_weighted_edges_from(zip(*ends, _as_given(graph, weights[some]).tolist(), strict=True), weight=weight)
+            made.add_weighted_edges_from(
+                zip(*ends, _as_given(graph, weights[some]).tolist(), strict=True), weight=weight
+            )
     return made
 
 
@@ -264,21 +330,33 @@ def _require_graph(graph: Graph) -> None:
 
 
 def _edges_once(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Ends and weights of all edges on the host, each undirected edge once, and self-loops of negative weight."""
+    """Ends and weights of all edges on the host, each undirected edge once, and self-loops of
+    negative weight.
+    """
     _require_graph(graph)
-    offsets, targets = to_host(graph.offsets), to_host(graph.targets)
+    offsets = to_host(graph.offsets)
+    targets = to_host(graph.targets)
     src = np.repeat(np.arange(graph.n_vertices, dtype=targets.dtype), np.diff(offsets))
-    weights = None if graph.weights is None else to_host(graph.weights)
+    if graph.weights is None:
+        weights = None
+    else:
+        weights = to_host(graph.weights)
     if not graph.directed:
         once = src < targets
-        src, targets, weights = src[once], targets[once], None if weights is None else weights[once]
+        src = src[once]
+        targets = targets[once]
+        weights = None if weights is None else weights[once]
     if graph.negative_loops and weights is not None:
         at = np.array(sorted(graph.negative_loops), targets.dtype)
         loops = np.array([graph.negative_loops[v] for v in at.tolist()], weights.dtype)
-        src, targets, weights = (np.concatenate(both) for both in ((src, at), (targets, at), (weights, loops)))
+        src, targets, weights = (
+            np.concatenate(both) for both in ((src, at), (targets, at), (weights, loops))
+        )
     return src, targets, weights
 
 
 def _as_given(graph: Graph, weights: np.ndarray) -> np.ndarray:
     """Integer weights as integers; a graph stores them as floats where those are exact."""
-    return weights.astype(np.int64) if graph.returns_integers else weights
+    if graph.returns_integers:
+        return weights.astype(np.int64)
+    return weights

@@ -1,18 +1,21 @@
-"""Shortest paths and breadth-first order by the functions of ``scipy.sparse.csgraph``, for code that is written for SciPy.
+"""Shortest paths and breadth-first order by the functions of ``scipy.sparse.csgraph``, for code
+that is written for SciPy.
 
-Names, arguments, their order, shapes, types, ``-9999`` and ``inf`` are SciPy's. Replace the import::
+Names, arguments, their order, shapes, types, ``-9999`` and ``inf`` are SciPy's. Replace the
+import::
 
     from kepler_traverse.csgraph import dijkstra  # was: from scipy.sparse.csgraph import dijkstra
 
-Wherever an argument is a matrix it may also be a ``Graph``, on any device: ``from_matrix`` builds it once for many calls.
-Vertices of a ``Graph`` are its vertex numbers.
+Wherever an argument is a matrix it may also be a ``Graph``, on any device: ``from_matrix`` builds
+it once for many calls. Vertices of a ``Graph`` are its vertex numbers.
 
-Distances of non-negative weights are SciPy's, bit for bit, and so are the order and the predecessors of
-``breadth_first_order``. Where several shortest paths end at a vertex, its predecessor is the one nearest to the source, then
-the smallest one. SciPy promises none; its own choice among equally near ones may differ.
+Distances of non-negative weights are SciPy's, bit for bit, and so are the order and the
+predecessors of ``breadth_first_order``. Where several shortest paths end at a vertex, its
+predecessor is the one nearest to the source, then the smallest one. SciPy promises none; its own
+choice among equally near ones may differ.
 
-Some calls are passed on to SciPy, because only its own loops give its results: ``method="FW"``, weights of minus infinity,
-and distances that float64 cannot hold.
+Some calls are passed on to SciPy, because only its own loops give its results: ``method="FW"``,
+weights of minus infinity, and distances that float64 cannot hold.
 """
 
 from __future__ import annotations
@@ -52,7 +55,9 @@ __all__ = [
     "shortest_path",
 ]
 
-_NEGATIVE = "csgraph has negative weights: dijkstra is not made for these; take johnson or bellman_ford"
+_NEGATIVE = (
+    "csgraph has negative weights: dijkstra is not made for these; take johnson or bellman_ford"
+)
 _FLAGS = {"return_predecessors", "unweighted", "min_only"}
 _METHODS = ("auto", "FW", "D", "BF", "J")
 
@@ -72,15 +77,16 @@ class NegativeCycleError(_NegativeCycleError, scipy_csgraph.NegativeCycleError):
 
 
 def from_matrix(csgraph: Any, directed: bool = True, *, weighted: bool = True) -> Graph:
-    """Build the graph of a matrix, by SciPy's rules, for several calls of the functions of this module.
+    """Build the graph of a matrix, by SciPy's rules, for several calls of the functions of this
+    module.
 
     Parameters
     ----------
     csgraph : array_like, masked array or sparse matrix of shape (N, N)
         As in ``dijkstra``.
     directed : bool
-        Whether an entry is an edge from its row to its column only. Calls that take the graph must say the same, or leave
-        ``directed`` at True.
+        Whether an entry is an edge from its row to its column only. Calls that take the graph must
+        say the same, or leave ``directed`` at True.
     weighted : bool
         False: entries have no weights, as ``unweighted=True`` requires.
 
@@ -96,7 +102,9 @@ def from_matrix(csgraph: Any, directed: bool = True, *, weighted: bool = True) -
     <Graph: 3 vertices, 2 stored edges, directed, integer weights, cpu>
     """
     directed = arguments.flag("directed", directed)
-    return as_graph(as_csr(csgraph, directed), directed=directed, weighted=arguments.flag("weighted", weighted))
+    return as_graph(
+        as_csr(csgraph, directed), directed=directed, weighted=arguments.flag("weighted", weighted)
+    )
 
 
 def dijkstra(
@@ -113,8 +121,9 @@ def dijkstra(
     Parameters
     ----------
     csgraph : array_like, masked array or sparse matrix of shape (N, N), or Graph
-        Stored entries of a sparse matrix are edges, zeros included. Zero, NaN and infinite entries of a dense array are not.
-        Negative weights warn, as in SciPy. Distances are right all the same.
+        Stored entries of a sparse matrix are edges, zeros included. Zero, NaN and infinite entries
+        of a dense array are not. Negative weights warn, as in SciPy. Distances are right all the
+        same.
     directed : bool
         False: an entry is an edge in both directions. Of two entries the smaller counts.
     indices : int or array_like of int, optional
@@ -134,12 +143,14 @@ def dijkstra(
     predecessors : int32 array of the same shape
         With ``return_predecessors``; ``-9999`` for sources and where there is no path.
     sources : int32 array of shape (N,)
-        With ``return_predecessors`` and ``min_only``: the nearest source; ``-9999`` where there is no path.
+        With ``return_predecessors`` and ``min_only``: the nearest source; ``-9999`` where there is
+        no path.
 
     Raises
     ------
     InputError
-        The matrix is not square, indices are no vertices, or ``limit`` is negative. It is a ValueError, as SciPy's.
+        The matrix is not square, indices are no vertices, or ``limit`` is negative. It is a
+        ValueError, as SciPy's.
     NegativeCycleError
         A negative cycle can be reached from a source. SciPy's ``dijkstra`` does not end then.
 
@@ -149,7 +160,12 @@ def dijkstra(
     >>> csgraph.dijkstra([[0, 2, 0], [0, 0, 3], [0, 0, 0]], indices=0, return_predecessors=True)
     (array([0., 2., 5.]), array([-9999,     0,     1], dtype=int32))
     """
-    given = {"indices": indices, "return_predecessors": return_predecessors, "unweighted": unweighted, "min_only": min_only}
+    given = {
+        "indices": indices,
+        "return_predecessors": return_predecessors,
+        "unweighted": unweighted,
+        "min_only": min_only,
+    }
     matrix = _to_matrix(csgraph, directed)
     try:
         limit = float(limit)
@@ -159,7 +175,9 @@ def dijkstra(
         raise InputError(f"limit must be 0 or more, not {limit:g}")
     if _is_negative(csgraph, matrix):
         warnings.warn(_NEGATIVE, UserWarning, stacklevel=2)
-    return _searched_or_by_scipy(scipy_csgraph.dijkstra, csgraph, matrix, directed, limit=limit, **given)
+    return _searched_or_by_scipy(
+        scipy_csgraph.dijkstra, csgraph, matrix, directed, limit=limit, **given
+    )
 
 
 def bellman_ford(
@@ -184,7 +202,8 @@ def bellman_ford(
     Raises
     ------
     NegativeCycleError
-        A negative cycle can be reached from one of the sources. Undirected, any negative edge is one.
+        A negative cycle can be reached from one of the sources. Undirected, any negative edge is
+        one.
     InputError
         As ``dijkstra``.
 
@@ -195,8 +214,14 @@ def bellman_ford(
     array([[ 0.,  2.,  1.],
            [inf,  0., -1.]])
     """
-    given = {"indices": indices, "return_predecessors": return_predecessors, "unweighted": unweighted}
-    return _searched_or_by_scipy(scipy_csgraph.bellman_ford, csgraph, _to_matrix(csgraph, directed), directed, **given)
+    given = {
+        "indices": indices,
+        "return_predecessors": return_predecessors,
+        "unweighted": unweighted,
+    }
+    return _searched_or_by_scipy(
+        scipy_csgraph.bellman_ford, csgraph, _to_matrix(csgraph, directed), directed, **given
+    )
 
 
 def johnson(
@@ -216,8 +241,9 @@ def johnson(
     Returns
     -------
     dist_matrix, predecessors
-        As in ``dijkstra``. SciPy rounds distances of negative weights twice; here they are the least sums, rounded once per
-        edge, as in ``bellman_ford``. Integers that float64 holds are the same in both.
+        As in ``dijkstra``. SciPy rounds distances of negative weights twice; here they are the
+        least sums, rounded once per edge, as in ``bellman_ford``. Integers that float64 holds are
+        the same in both.
 
     Raises
     ------
@@ -232,11 +258,17 @@ def johnson(
     >>> csgraph.johnson([[0, 2, 0], [0, 0, -1], [0, 0, 0]], indices=0)
     array([0., 2., 1.])
     """
-    given = {"indices": indices, "return_predecessors": return_predecessors, "unweighted": unweighted}
+    given = {
+        "indices": indices,
+        "return_predecessors": return_predecessors,
+        "unweighted": unweighted,
+    }
     if _truth("unweighted", unweighted):
         return dijkstra(csgraph, directed, **given)
     matrix = _to_matrix(csgraph, directed)
-    return _searched_or_by_scipy(scipy_csgraph.johnson, csgraph, matrix, directed, refuses_cycles=True, **given)
+    return _searched_or_by_scipy(
+        scipy_csgraph.johnson, csgraph, matrix, directed, refuses_cycles=True, **given
+    )
 
 
 def shortest_path(
@@ -255,10 +287,10 @@ def shortest_path(
     csgraph, directed, return_predecessors, unweighted, indices
         As in ``dijkstra``.
     method : {"auto", "FW", "D", "BF", "J"}
-        ``"D"``, ``"BF"`` and ``"J"`` are ``dijkstra``, ``bellman_ford`` and ``johnson``. ``"FW"`` is SciPy's own
-        ``floyd_warshall``. ``"auto"`` is ``"J"`` if weights are negative, else ``"D"``; SciPy takes ``"FW"`` for a matrix
-        with more than a quarter of all entries, whose sums may round differently. With negative weights as well, this
-        function does the same.
+        ``"D"``, ``"BF"`` and ``"J"`` are ``dijkstra``, ``bellman_ford`` and ``johnson``. ``"FW"``
+        is SciPy's own ``floyd_warshall``. ``"auto"`` is ``"J"`` if weights are negative, else
+        ``"D"``; SciPy takes ``"FW"`` for a matrix with more than a quarter of all entries, whose
+        sums may round differently. With negative weights as well, this function does the same.
     overwrite : bool
         For ``"FW"`` only: SciPy may write the result to ``csgraph``.
 
@@ -284,13 +316,22 @@ def shortest_path(
     if method == "auto":
         matrix = _to_matrix(csgraph, directed)
         method = "J" if _is_negative(csgraph, matrix) else "D"
-        if method == "J" and indices is None and matrix is not None and matrix.nnz >= matrix.shape[0] ** 2 / 4:
+        if (
+            method == "J"
+            and indices is None
+            and matrix is not None
+            and matrix.nnz >= matrix.shape[0] ** 2 / 4
+        ):
             method = "FW"
     if method == "FW":
         if indices is not None:
-            raise InputError("method='FW' computes all pairs; leave indices out, or take another method")
+            raise InputError(
+                "method='FW' computes all pairs; leave indices out, or take another method"
+            )
         if isinstance(csgraph, Graph):
-            raise InputError("method='FW' is SciPy's, which takes a matrix and no Graph; take another method")
+            raise InputError(
+                "method='FW' is SciPy's, which takes a matrix and no Graph; take another method"
+            )
         return scipy_csgraph.floyd_warshall(
             # In a form that SciPy's function takes, which not all of its formats are.
             as_csr(csgraph, directed=True) if hasattr(csgraph, "tocsr") else np.asanyarray(csgraph),
@@ -303,8 +344,11 @@ def shortest_path(
     return function(csgraph, directed, indices, return_predecessors, unweighted)
 
 
-def breadth_first_order(csgraph: Any, i_start: int, directed: bool = True, return_predecessors: bool = True) -> Any:
-    """Vertices in the order of a breadth-first search, as ``scipy.sparse.csgraph.breadth_first_order``.
+def breadth_first_order(
+    csgraph: Any, i_start: int, directed: bool = True, return_predecessors: bool = True
+) -> Any:
+    """Vertices in the order of a breadth-first search, as
+    ``scipy.sparse.csgraph.breadth_first_order``.
 
     Parameters
     ----------
@@ -321,7 +365,8 @@ def breadth_first_order(csgraph: Any, i_start: int, directed: bool = True, retur
     node_array : int32 array of shape (n_reached,)
         In SciPy's order: neighbors in the order in which the matrix stores them.
     predecessors : int32 array of shape (N,)
-        With ``return_predecessors``; ``-9999`` for the source and for vertices that are not reached.
+        With ``return_predecessors``; ``-9999`` for the source and for vertices that are not
+        reached.
 
     Raises
     ------
@@ -348,7 +393,9 @@ def breadth_first_order(csgraph: Any, i_start: int, directed: bool = True, retur
             rows.append((columns.indptr, columns.indices))
     n = rows[0][0].size - 1
     if not arguments.is_integer(i_start) or not 0 <= i_start < n:
-        raise InputError(f"i_start must be a vertex from 0 to {n - 1}, not {arguments.describe(i_start)}")
+        raise InputError(
+            f"i_start must be a vertex from 0 to {n - 1}, not {arguments.describe(i_start)}"
+        )
     order, predecessor = visit_in_order(rows, int(i_start))
     return (order, predecessor) if has_predecessors else order
 
@@ -364,7 +411,8 @@ def breadth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> Any
     Returns
     -------
     csr_array or csr_matrix of shape (N, N)
-        The edges from each predecessor, with the weights of ``csgraph``; SciPy's ``reconstruct_path`` makes it.
+        The edges from each predecessor, with the weights of ``csgraph``; SciPy's
+        ``reconstruct_path`` makes it.
 
     Raises
     ------
@@ -380,7 +428,10 @@ def breadth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> Any
            [0., 0., 0.]])
     """
     if isinstance(csgraph, Graph):
-        raise InputError("breadth_first_tree returns entries of a matrix, which a Graph has none of; give its matrix")
+        raise InputError(
+            "breadth_first_tree returns entries of a matrix, which a "
+            "Graph has none of; give its matrix"
+        )
     _, predecessors = breadth_first_order(csgraph, i_start, directed)
     return scipy_csgraph.reconstruct_path(csgraph, predecessors, directed)
 
@@ -398,7 +449,10 @@ def _to_matrix(csgraph: Any, directed: bool) -> Any:
     if not isinstance(csgraph, Graph):
         return as_csr(csgraph, _truth("directed", directed))
     if csgraph.directed and not _truth("directed", directed):
-        raise InputError("csgraph is a directed Graph, and directed=False was given; build it by from_matrix(..., False)")
+        raise InputError(
+            "csgraph is a directed Graph, and directed=False was given; "
+            "build it by from_matrix(..., False)"
+        )
     return None
 
 
@@ -407,13 +461,22 @@ def _is_negative(csgraph: Any, matrix: Any) -> bool:
 
 
 def _searched_or_by_scipy(
-    function: Any, csgraph: Any, matrix: Any, directed: bool, refuses_cycles: bool = False, **given: Any
+    function: Any,
+    csgraph: Any,
+    matrix: Any,
+    directed: bool,
+    refuses_cycles: bool = False,
+    **given: Any,
 ) -> Any:
-    """Return the distances of a search, or those of SciPy's function where only its own loops give its results."""
+    """Return the distances of a search, or those of SciPy's function where only its own loops give
+    its results.
+    """
     directed = _truth("directed", directed)
     given |= {name: _truth(name, given[name]) for name in given.keys() & _FLAGS}
     # No sum of this library holds minus infinity.
-    has_infinite_gains = matrix is not None and not given["unweighted"] and np.isneginf(matrix.data).any()
+    has_infinite_gains = (
+        matrix is not None and not given["unweighted"] and np.isneginf(matrix.data).any()
+    )
     if not math.isnan(given.get("limit", 0)) and not has_infinite_gains:
         try:
             return _search(csgraph, matrix, directed, refuses_cycles=refuses_cycles, **given)
@@ -434,7 +497,9 @@ def _search(
     min_only: bool = False,
     refuses_cycles: bool = False,
 ) -> Any:
-    """Distances from the sources, in the form that SciPy returns; with ``refuses_cycles`` if no cycle is negative."""
+    """Distances from the sources, in the form that SciPy returns; with ``refuses_cycles`` if no
+    cycle is negative.
+    """
     if matrix is not None:
         graph: Graph = as_graph(matrix, directed=bool(directed), weighted=not unweighted)
     elif csgraph.weights is None and not unweighted:
@@ -442,51 +507,79 @@ def _search(
     else:
         graph = csgraph
     n = graph.n_vertices
-    sources = np.arange(n) if indices is None else check_indices(indices, n)
+    if indices is None:
+        sources = np.arange(n)
+    else:
+        sources = check_indices(indices, n)
     if unweighted and not math.isinf(limit):
         limit = min(math.floor(limit), MAX_HOP_COUNT)
     most = None if math.isinf(limit) else limit
     try:
         if refuses_cycles and graph.has_negative_weights and n:
-            nearest_source_search(graph, np.arange(n), SSSP.algorithm.name, SSSP.single_source, "auto", Query())
+            nearest_source_search(
+                graph, np.arange(n), SSSP.algorithm.name, SSSP.single_source, "auto", Query()
+            )
         if min_only:
             distance, predecessor, nearest = _from_nearest(graph, sources.ravel(), unweighted, most)
-            return (distance, predecessor, nearest) if return_predecessors else distance
-        distance, predecessor = _from_each(graph, sources.ravel(), unweighted, most, return_predecessors)
+            if return_predecessors:
+                return (distance, predecessor, nearest)
+            return distance
+        distance, predecessor = _from_each(
+            graph, sources.ravel(), unweighted, most, return_predecessors
+        )
     except _NegativeCycleError as error:
         raise NegativeCycleError(error.cycle, error.weight) from None
     shape = (*sources.shape, n)
-    return (distance.reshape(shape), predecessor.reshape(shape)) if return_predecessors else distance.reshape(shape)
+    if return_predecessors:
+        return (distance.reshape(shape), predecessor.reshape(shape))
+    return distance.reshape(shape)
 
 
 def _from_each(
     graph: Graph, sources: np.ndarray, unweighted: bool, limit: float | None, predecessors: bool
 ) -> tuple[np.ndarray, Any]:
-    """Distances from each source, float64 of shape (k, n), and predecessors, int32 of the same shape."""
+    """Distances from each source, float64 of shape (k, n), and predecessors, int32 of the same
+    shape.
+    """
     distances = np.empty((sources.size, graph.n_vertices))
-    previous = np.empty(distances.shape, np.int32) if predecessors else None
+    if predecessors:
+        previous = np.empty(distances.shape, np.int32)
+    else:
+        previous = None
     if not distances.size:
         return distances, previous
     distinct, first_rows, places = np.unique(sources, return_index=True, return_inverse=True)
     from_distances = predecessors and _distances_tell_predecessors(graph, unweighted)
-    kind = "predecessors" if predecessors and not from_distances else "matrix"
+    if predecessors and not from_distances:
+        kind = "predecessors"
+    else:
+        kind = "matrix"
     if unweighted:
-        plan = plan_bfs_many(graph, n_sources=distinct.size, result=kind, max_depth=None if limit is None else int(limit))
+        plan = plan_bfs_many(
+            graph,
+            n_sources=distinct.size,
+            result=kind,
+            max_depth=None if limit is None else int(limit),
+        )
     else:
         plan = plan_sssp_many(graph, n_sources=distinct.size, result=kind, cutoff=limit)
     at = 0
     for group in plan.iter_groups(distinct):
         here = slice(at, at + len(group))
         at += len(group)
-        if limit is not None and graph.has_negative_weights and not unweighted:  # such a search goes beyond its limit
+        # such a search goes beyond its limit
+        if limit is not None and graph.has_negative_weights and not unweighted:
             group = group.within([limit] * len(group))
-        rows, distance = first_rows[here], to_host(group.distance)
+        rows = first_rows[here]
+        distance = to_host(group.distance)
         write_distances(distance, unreached_value(distance.dtype), rows, distances)
         if from_distances:
             edges = (graph.offsets, graph.targets, None if unweighted else graph.weights)
             write_predecessors(*edges, distinct[here], rows, distances, previous)
         elif previous is not None:
-            for row, source, before in zip(rows, distinct[here], to_host(group.predecessor), strict=True):
+            for row, source, before in zip(
+                rows, distinct[here], to_host(group.predecessor), strict=True
+            ):
                 previous[row] = np.where(before == NO_PREDECESSOR, NO_VERTEX, before)
                 previous[row, source] = NO_VERTEX
     for row in np.flatnonzero(first_rows[places] != np.arange(sources.size)):
@@ -497,14 +590,18 @@ def _from_each(
 
 
 def _distances_tell_predecessors(graph: Graph, unweighted: bool) -> bool:
-    """Whether distances in float64 satisfy the equations of their predecessors, so that one pass finds these."""
+    """Whether distances in float64 satisfy the equations of their predecessors, so that one pass
+    finds these.
+    """
     if graph.device != "cpu":
         return False
     if unweighted:
         return True
     if graph.has_negative_weights:
         return False
-    return graph.derived.max_sum < FLOAT64_EXACT if graph.integer_weights else graph.distance_dtype == np.float64
+    if graph.integer_weights:
+        return graph.derived.max_sum < FLOAT64_EXACT
+    return graph.distance_dtype == np.float64
 
 
 def _from_nearest(
@@ -512,13 +609,17 @@ def _from_nearest(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Distances from the nearest source, predecessors and that source, all of shape (n,)."""
     n = graph.n_vertices
-    distance, previous, nearest = np.full(n, np.inf), np.full(n, NO_VERTEX, np.int32), np.full(n, NO_VERTEX, np.int32)
+    distance = np.full(n, np.inf)
+    previous = np.full(n, NO_VERTEX, np.int32)
+    nearest = np.full(n, NO_VERTEX, np.int32)
     if sources.size:
         registry = BFS if unweighted else SSSP
         query = Query(predecessors=True, limit=limit)
         distinct = np.unique(sources)
         name = registry.algorithm.name
-        _, search = nearest_source_search(graph, distinct, name, registry.single_source, "auto", query)
+        _, search = nearest_source_search(
+            graph, distinct, name, registry.single_source, "auto", query
+        )
         columns = nearest_columns(graph, search, limit)
         vertex = to_host(columns["vertex"].numbers)
         distance[vertex] = to_host(columns["distance"].values)

@@ -1,7 +1,8 @@
 """Every error that this library raises on purpose.
 
-``InputError`` and what derives from it mean that the caller can correct the call or the data; the message names the file,
-the column, the row or the vertex and says what to do. All errors survive pickling, since workers send them to the driver.
+``InputError`` and what derives from it mean that the caller can correct the call or the data; the
+message names the file, the column, the row or the vertex and says what to do. All errors survive
+pickling, since workers send them to the driver.
 
 Messages name options by ``option_text``, in the words of the surface that the caller stands on.
 """
@@ -19,12 +20,16 @@ def _argument_text(name: str, value: object = None) -> str:
     return name if value is None else f"{name}={value!r}"
 
 
-# A context and no global: a job that runs in one thread does not change the words of calls in another.
-_option_spelling: ContextVar[Callable[[str, object], str]] = ContextVar("option_spelling", default=_argument_text)
+# A context and no global: a job that runs in one thread does not change the words of calls in
+# another.
+_option_spelling: ContextVar[Callable[[str, object], str]] = ContextVar(
+    "option_spelling", default=_argument_text
+)
 
 
 def option_text(name: str, value: object = None) -> str:
-    """Write an option for a message: ``header='yes'`` for a caller in Python, what ``options_spelled`` says elsewhere.
+    """Write an option for a message: ``header='yes'`` for a caller in Python, what
+    ``options_spelled`` says elsewhere.
 
     Parameters
     ----------
@@ -38,7 +43,9 @@ def option_text(name: str, value: object = None) -> str:
 
 @contextmanager
 def options_spelled(spell: Callable[[str, object], str]) -> Iterator[None]:
-    """Let messages that are made inside write options by ``spell(name, value)``; a value of None means the name alone."""
+    """Let messages that are made inside write options by ``spell(name, value)``; a value of None
+    means the name alone.
+    """
     token = _option_spelling.set(spell)
     try:
         yield
@@ -54,26 +61,42 @@ def one_line(error: object, most: int = 200) -> str:
 def listed(names: Iterable[object], most: int = 10) -> str:
     """Return the first of some names for a message, each in quotes, and how many more there are."""
     every = list(names)
-    shown = ", ".join(repr(name if len(str(name)) <= 60 else f"{str(name)[:57]}...") for name in every[:most])
-    return shown if len(every) <= most else f"{shown} and {len(every) - most:,} more"
+    shown = ", ".join(
+        repr(name if len(str(name)) <= 60 else f"{str(name)[:57]}...") for name in every[:most]
+    )
+    if len(every) <= most:
+        return shown
+    return f"{shown} and {len(every) - most:,} more"
 
 
 _LONG_WORD = re.compile(r"[^\s/]{200,}")
 
 
 def shortened(message: str) -> str:
-    """Return a message that fits on a screen, whatever value it shows: long words end early, and the middle is left out."""
+    """Return a message that fits on a screen, whatever value it shows: long words end early, and
+    the middle is left out.
+    """
     message = _LONG_WORD.sub(lambda word: f"{word[0][:90]}...", message)
-    return message if len(message) <= 1000 else f"{message[:700]} ... {message[-250:]}"
+    if len(message) <= 1000:
+        return message
+    return f"{message[:700]} ... {message[-250:]}"
 
 
-# Beyond the bucket and the path: a query, or a user's name or password, also where a slash is missing. In addresses of
-# Azure, @ follows a container.
-_SECRETS = re.compile(r"[a-z][a-z0-9+.-]*:/{1,2}(?!/)(.*[?#]|[^/]*:[^/]*@|(?<!abfs://)(?<!abfss://)[^/]*@)", re.IGNORECASE)
-# In a message, where an address may be cut short, or have one slash as a path. A password may hold a slash.
-_USER = re.compile(r"\b([a-z][a-z0-9+.-]*:/{1,2})([^\s'\"]*:[^\s'\"]*@|(?<!abfs://)(?<!abfss://)[^\s'\"/]*@)", re.IGNORECASE)
+# Beyond the bucket and the path: a query, or a user's name or password, also where a slash is
+# missing. In addresses of Azure, @ follows a container.
+_SECRETS = re.compile(
+    r"[a-z][a-z0-9+.-]*:/{1,2}(?!/)(.*[?#]|[^/]*:[^/]*@|(?<!abfs://)(?<!abfss://)[^/]*@)",
+    re.IGNORECASE,
+)
+# In a message, where an address may be cut short, or have one slash as a path. A password may hold
+# a slash.
+_USER = re.compile(
+    r"\b([a-z][a-z0-9+.-]*:/{1,2})([^\s'\"]*:[^\s'\"]*@|(?<!abfs://)(?<!abfss://)[^\s'\"/]*@)",
+    re.IGNORECASE,
+)
 _SIGNATURE = re.compile(
-    r"(\b[a-z][a-z0-9+.-]*:/[^\s?'\"]*\?)[^\s'\"]*(sig|key|token|secret|pass|cred)[^\s'\"]*", re.IGNORECASE
+    r"(\b[a-z][a-z0-9+.-]*:/[^\s?'\"]*\?)[^\s'\"]*(sig|key|token|secret|pass|cred)[^\s'\"]*",
+    re.IGNORECASE,
 )
 
 
@@ -83,13 +106,17 @@ def has_secrets(url: str) -> bool:
 
 
 def without_secrets(text: str) -> str:
-    """Return a message in which addresses have no password and no signature, whatever the address is there for."""
+    """Return a message in which addresses have no password and no signature, whatever the address
+    is there for.
+    """
     return _SIGNATURE.sub(r"\1...", _USER.sub(r"\1...@", text))
 
 
 def plural(noun: str) -> str:
     """Return the plural of a noun that ends in s, es or ces."""
-    return noun[:-2] + "ices" if noun.endswith("ex") else noun + ("es" if noun.endswith("ch") else "s")
+    if noun.endswith("ex"):
+        return noun[:-2] + "ices"
+    return noun + ("es" if noun.endswith("ch") else "s")
 
 
 def several(number: int, noun: str) -> str:
@@ -114,21 +141,26 @@ class EdgeListError(InputError):
     Attributes
     ----------
     row : int or None
-        Row of the edge list, counted from 0 over all files in the order read, where one row is at fault.
+        Row of the edge list, counted from 0 over all files in the order read, where one row is at
+        fault.
     column : str or None
         The role of the column at fault: ``"src"``, ``"dst"`` or ``"weight"``.
     """
 
     def __init__(self, message: str, row: int | None = None, column: str | None = None):
         super().__init__(message, row, column)
-        self.message, self.row, self.column = message, row, column
+        self.message = message
+        self.row = row
+        self.column = column
 
     def __str__(self) -> str:
         return shortened(self.message)
 
 
 class EdgeListWarning(UserWarning):
-    """An edge list was read as it is, and something in it may have been meant otherwise: ``graph.report.hints``."""
+    """An edge list was read as it is, and something in it may have been meant otherwise:
+    ``graph.report.hints``.
+    """
 
 
 class UnknownVertexError(InputError):
@@ -161,17 +193,21 @@ class NegativeCycleError(KeplerError, ArithmeticError):
     Attributes
     ----------
     cycle : list
-        Vertices of one negative cycle in the order of its edges, each once; the last one leads back to the first.
+        Vertices of one negative cycle in the order of its edges, each once; the last one leads back
+        to the first.
     weight : float
         Sum of the weights along it, below zero.
     """
 
     def __init__(self, cycle: list[Any], weight: float):
         super().__init__(cycle, weight)
-        self.cycle, self.weight = cycle, weight
+        self.cycle = cycle
+        self.weight = weight
 
     def __str__(self) -> str:
-        shown = " -> ".join(str(vertex) for vertex in [*self.cycle[:20], *(["..."] if len(self.cycle) > 20 else [])])
+        shown = " -> ".join(
+            str(vertex) for vertex in [*self.cycle[:20], *(["..."] if len(self.cycle) > 20 else [])]
+        )
         return shortened(
             f"negative cycle of {len(self.cycle)} vertices and weight {self.weight:g}: {shown} -> {self.cycle[0]}; "
             "shortest distances do not exist. Remove or raise a weight on it, or start where it cannot be reached."
@@ -179,7 +215,9 @@ class NegativeCycleError(KeplerError, ArithmeticError):
 
 
 class PrecisionError(KeplerError, ArithmeticError):
-    """Rounding in the graph's float type keeps lowering distances round a cycle whose exact weight is not negative."""
+    """Rounding in the graph's float type keeps lowering distances round a cycle whose exact weight
+    is not negative.
+    """
 
 
 class CertificateError(KeplerError):
@@ -191,4 +229,6 @@ class ForkError(KeplerError, RuntimeError):
 
 
 class FrontierOverflowError(KeplerError):
-    """A frontier queue exceeded its capacity; the search was stopped, so no vertex is missing from a result."""
+    """A frontier queue exceeded its capacity; the search was stopped, so no vertex is missing from
+    a result.
+    """

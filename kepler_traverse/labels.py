@@ -1,12 +1,15 @@
-"""Which vertex or row a value belongs to: by a label, or by position where there is no label at all.
+"""Which vertex or row a value belongs to: by a label, or by position where there is no label at
+all.
 
-The labels are those of the index of a data frame or of a Series. An index 0 to n-1, which a frame has if no one gave it
-another, says nothing but the position. Arrays, lists and columns of Arrow and polars have no labels.
+The labels are those of the index of a data frame or of a Series. An index 0 to n-1, which a frame
+has if no one gave it another, says nothing but the position. Arrays, lists and columns of Arrow and
+polars have no labels.
 
-One rule holds for every argument with a value per row, per vertex or per source. Its column belongs to a partner, the
-argument that says what each value is for. It is read by position if neither has labels or both have the same; by labels if
-both have the same in another order; and by ids if its index holds the vertices that it is for. What could mean two orders is
-refused, and so is what means none.
+One rule holds for every argument with a value per row, per vertex or per source. Its column belongs
+to a partner, the argument that says what each value is for. It is read by position if neither has
+labels or both have the same; by labels if both have the same in another order; and by ids if its
+index holds the vertices that it is for. What could mean two orders is refused, and so is what means
+none.
 """
 
 from __future__ import annotations
@@ -23,13 +26,16 @@ from . import arguments
 from .errors import InputError
 
 VERTEX = "vertex"  # what a column of ids is called in tables that the library makes
-VERTEX_NAMES = (VERTEX, "node", "id")  # names by which a column of ids is known in tables that it is given
+# names by which a column of ids is known in tables that it is given
+VERTEX_NAMES = (VERTEX, "node", "id")
 NO_NUMBER = -1  # of a label that is no vertex
 _PERMUTED = "numbers "  # begins the digest of labels that are 0 to n-1 in another order
 
 
 def is_called(name: Any, known: tuple[str, ...] = VERTEX_NAMES) -> bool:
-    """Whether the name of a column is one of some names, in any case, with ``id`` behind it or without."""
+    """Whether the name of a column is one of some names, in any case, with ``id`` behind it or
+    without.
+    """
     if not isinstance(name, str):
         return False
     plain = re.sub(r"[\W_]+", "", name).casefold()
@@ -43,13 +49,17 @@ def get_index(value: Any) -> Any:
         index = index.compute()
     if index is None or not hasattr(index, "is_unique"):
         return None
-    return index.to_pandas() if hasattr(index, "to_pandas") else index
+    if hasattr(index, "to_pandas"):
+        return index.to_pandas()
+    return index
 
 
 def named_levels(index: Any) -> dict[str, Any]:
     """Return the levels of an index that have names, as columns."""
     names = [] if index is None else index.names
-    return {str(name): index.get_level_values(i) for i, name in enumerate(names) if name is not None}
+    return {
+        str(name): index.get_level_values(i) for i, name in enumerate(names) if name is not None
+    }
 
 
 def says_nothing(index: Any) -> bool:
@@ -71,19 +81,24 @@ class Partner(NamedTuple):
 
     name: str
     index: Any = None  # of pandas; None if it has none
-    # The vertices that values are for, as numbers, and what finds those of labels, ``NO_NUMBER`` where there is none; None
-    # where values are for rows.
+    # The vertices that values are for, as numbers, and what finds those of labels, ``NO_NUMBER``
+    # where there is none; None where values are for rows.
     numbers: np.ndarray | None = None
     find: Callable[[Any], np.ndarray] | None = None
 
 
 def in_order(name: str, value: Any, partner: Partner) -> Any:
-    """Return a column of values in the order of its partner; what is no Series is returned as it is.
+    """Return a column of values in the order of its partner; what is no Series is returned as it
+    is.
 
     Raises InputError: the labels of its index mean no order, or the index could mean two.
     """
     index = get_index(value)
-    if index is None or not (has_labels(index) or has_labels(partner.index)) or _is_same(index, partner.index):
+    if (
+        index is None
+        or not (has_labels(index) or has_labels(partner.index))
+        or _is_same(index, partner.index)
+    ):
         return value
     orders = []
     by_labels = _order_of_labels(index, partner.index)
@@ -96,7 +111,10 @@ def in_order(name: str, value: Any, partner: Partner) -> Any:
         if by_ids is not None:
             orders.append(by_ids)
     if not orders:
-        vertices = "" if partner.find is None else ", and does not hold the ids"
+        if partner.find is None:
+            vertices = ""
+        else:
+            vertices = ", and does not hold the ids"
         raise InputError(
             f"{name} has an index that is neither 0 to n-1 nor that of {partner.name}{vertices}; give {name}.to_numpy() if "
             f"its values are in the order of {partner.name}"
@@ -110,7 +128,8 @@ def in_order(name: str, value: Any, partner: Partner) -> Any:
 
 
 def ends_in_order(names: tuple[str, str], ends: tuple[Any, Any]) -> tuple[Any, Any, Any]:
-    """Return two columns of ids in one order, and the index that the rows have, None without labels.
+    """Return two columns of ids in one order, and the index that the rows have, None without
+    labels.
 
     Where one of them has no index, as a list, their order is that of the rows.
     """
@@ -125,13 +144,20 @@ def ends_in_order(names: tuple[str, str], ends: tuple[Any, Any]) -> tuple[Any, A
 
 
 def index_of_rows(table: Any) -> Any:
-    """Return the index of the rows of a table; of a mapping, the first with labels that one of its columns has."""
-    indexes = [get_index(column) for column in table.values()] if isinstance(table, Mapping) else [get_index(table)]
+    """Return the index of the rows of a table; of a mapping, the first with labels that one of its
+    columns has.
+    """
+    if isinstance(table, Mapping):
+        indexes = [get_index(column) for column in table.values()]
+    else:
+        indexes = [get_index(table)]
     return next((index for index in indexes if has_labels(index)), None)
 
 
 def columns_in_order(name: str, table: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return the columns of a mapping in one order, that of the first which has labels; see ``in_order``."""
+    """Return the columns of a mapping in one order, that of the first which has labels; see
+    ``in_order``.
+    """
     partner = Partner(f"the other columns of {name}", index_of_rows(table))
     if partner.index is None:
         return dict(table)
@@ -143,43 +169,63 @@ def _is_same(index: Any, other: Any) -> bool:
 
 
 def _order_of_labels(index: Any, other: Any) -> np.ndarray | None:
-    """Return the positions in an index of the labels of another one; None unless both have the same, each once."""
+    """Return the positions in an index of the labels of another one; None unless both have the
+    same, each once.
+    """
     if other is None or len(index) != len(other) or index.nlevels != other.nlevels:
         return None
-    if not (index.is_unique and other.is_unique) or getattr(index, "dtype", None) != getattr(other, "dtype", None):
+    if not (index.is_unique and other.is_unique) or getattr(index, "dtype", None) != getattr(
+        other, "dtype", None
+    ):
         return None
     order = index.get_indexer(other)
     return None if (order < 0).any() else order
 
 
 def _order_of_ids(labels: np.ndarray, numbers: Any) -> np.ndarray | None:
-    """Return the positions of vertices among labels, given by the numbers of both; None unless each is there once."""
+    """Return the positions of vertices among labels, given by the numbers of both; None unless each
+    is there once.
+    """
     place = np.argsort(labels, kind="stable")
     place = place[np.searchsorted(labels[place], 0) :]  # the labels that are vertices
     known = labels[place]
     if (known[1:] == known[:-1]).any() or (not known.size and numbers.size):
         return None
     at = np.minimum(np.searchsorted(known, numbers), max(known.size - 1, 0))
-    return place[at] if np.array_equal(known[at], numbers) else None
+    if np.array_equal(known[at], numbers):
+        return place[at]
+    return None
 
 
 def table_of_vertices(name: str, table: Any) -> tuple[Any, dict[Any, Any], bool] | None:
-    """Return the column of ids of a table, its other columns, and whether the ids are those of its index.
+    """Return the column of ids of a table, its other columns, and whether the ids are those of its
+    index.
 
-    The ids are None for a mapping without such a column, whose columns have no labels. None of what is no table.
+    The ids are None for a mapping without such a column, whose columns have no labels. None of what
+    is no table.
 
-    Raises InputError: a table has neither a column of a known name nor an index with labels, or several such columns.
+    Raises InputError: a table has neither a column of a known name nor an index with labels, or
+    several such columns.
     """
     columns = arguments.columns(name, table)
     if columns is None:
         return None
     index = get_index(table)
     is_named = index is not None and index.nlevels == 1 and index.name is not None
-    known = [VERTEX] if VERTEX in columns else [each for each in columns if is_called(each)]
+    if VERTEX in columns:
+        known = [VERTEX]
+    else:
+        known = [each for each in columns if is_called(each)]
     if len(known) > 1 or (known and is_named and (known != [VERTEX] or index.name == VERTEX)):
-        of_index = [f"the index {arguments.describe(index.name)}"] if is_named else []
+        if is_named:
+            of_index = [f"the index {arguments.describe(index.name)}"]
+        else:
+            of_index = []
         could_be = " or ".join([*map(arguments.describe, known), *of_index])
-        raise InputError(f"{name}: the ids could be {could_be}; call one {VERTEX!r}, and give the others another name")
+        raise InputError(
+            f"{name}: the ids could be {could_be}; call one {VERTEX!r}, "
+            "and give the others another name"
+        )
     if known:
         ids = columns.pop(known[0])
         return ids, columns, False
@@ -191,7 +237,9 @@ def table_of_vertices(name: str, table: Any) -> tuple[Any, dict[Any, Any], bool]
 
 
 def no_ids(name: str, index: Any = None, unknown: str = "") -> InputError:
-    """Return the error for a table whose rows belong to no vertices; ``unknown`` is a label of its index that is none."""
+    """Return the error for a table whose rows belong to no vertices; ``unknown`` is a label of its
+    index that is none.
+    """
     advice = f"call the column of ids {VERTEX!r}"
     if index is not None:
         advice = (
@@ -199,12 +247,17 @@ def no_ids(name: str, index: Any = None, unknown: str = "") -> InputError:
             f"{name}.rename_axis({VERTEX!r}).reset_index(); if its rows are in the order of graph.ids, give "
             f"{name}.assign({VERTEX}=graph.ids)"
         )
-    besides = f", and the label {unknown} of its index is no vertex" if unknown else ""
+    if unknown:
+        besides = f", and the label {unknown} of its index is no vertex"
+    else:
+        besides = ""
     return InputError(f"{name} has no column {VERTEX!r}{besides}; {advice}")
 
 
 def digest_of_labels(index: Any) -> str:
-    """Return what identifies the labels of rows, those of an index of pandas; ``""`` if there are none."""
+    """Return what identifies the labels of rows, those of an index of pandas; ``""`` if there are
+    none.
+    """
     if not has_labels(index):
         return ""
     hash_of_labels = import_module("pandas.util").hash_pandas_object
@@ -215,12 +268,17 @@ def digest_of_labels(index: Any) -> str:
 
 
 def require_edge_labels(name: str, value: Any, known: str) -> None:
-    """Raise InputError if the labels of a Series or a table contradict those of the edge list, which are ``known``.
+    """Raise InputError if the labels of a Series or a table contradict those of the edge list,
+    which are ``known``.
 
     What has no index belongs to the rows by position.
     """
     index = get_index(value)
-    if index is None or (says_nothing(index) and not known.startswith(_PERMUTED)) or digest_of_labels(index) == known:
+    if (
+        index is None
+        or (says_nothing(index) and not known.startswith(_PERMUTED))
+        or digest_of_labels(index) == known
+    ):
         return
     raise InputError(
         f"{name} has an index that is not that of the table of edges which the graph was built from; if its rows are those "

@@ -1,10 +1,15 @@
-"""What NetworkX reads of the backend at ``import networkx``. It imports nothing, so that this import stays short."""
+"""What NetworkX reads of the backend at ``import networkx``. It imports nothing, so that this
+import stays short.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-_EQUAL_TO_ROUNDING = "Float results may differ from NetworkX's in the last digits, because sums are added in another order."
+_EQUAL_TO_ROUNDING = (
+    "Float results may differ from NetworkX's in the last digits, "
+    "because sums are added in another order."
+)
 _LAZY = "Paths are computed when they are read; ``dict(result)`` computes them all."
 
 _ROUNDED = (
@@ -34,13 +39,26 @@ _OTHERS = (
 
 def get_info() -> dict[str, Any]:
     """Return what NetworkX shows of the backend in its documentation."""
-    notes = dict.fromkeys(_OTHERS, "") | dict.fromkeys(_ROUNDED, _EQUAL_TO_ROUNDING) | dict.fromkeys(_OF_PATHS, _LAZY)
-    notes["newman_betweenness_centrality"] = _EQUAL_TO_ROUNDING + " Weighted calls are NetworkX's own."
+    notes = (
+        dict.fromkeys(_OTHERS, "")
+        | dict.fromkeys(_ROUNDED, _EQUAL_TO_ROUNDING)
+        | dict.fromkeys(_OF_PATHS, _LAZY)
+    )
+    notes["newman_betweenness_centrality"] = (
+        _EQUAL_TO_ROUNDING + " Weighted calls are NetworkX's own."
+    )
     return {
         "backend_name": "kepler",
         "project": "kepler-traverse",
         "package": "kepler_traverse",
-        "short_summary": "Shortest paths and breadth-first search from many sources, compiled for all cores.",
-        "description": "Results are those of NetworkX, also in their order and in the choice among equal paths.",
-        "functions": {name: {"additional_docs": notes[name]} if notes[name] else {} for name in sorted(notes)},
+        "short_summary": (
+            "Shortest paths and breadth-first search from many sources, compiled for all cores."
+        ),
+        "description": (
+            "Results are those of NetworkX, also in their order and in "
+            "the choice among equal paths."
+        ),
+        "functions": {
+            name: {"additional_docs": notes[name]} if notes[name] else {} for name in sorted(notes)
+        },
     }

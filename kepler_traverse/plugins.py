@@ -1,15 +1,20 @@
-"""Strategies and result kinds from outside the library, and the published systems, which come the same way.
+"""Strategies and result kinds from outside the library, and the published systems, which come the
+same way.
 
-A plug-in is a module with ``STRATEGIES``, a mapping of ``"bfs"`` and ``"sssp"`` to tuples of ``Strategy`` and
-``MultiSourceStrategy``, or with ``KINDS``, a tuple of ``ResultKind``, or with both. ``strategy=`` and ``result=`` take their
-names; ``auto`` chooses among the library's own strategies. Plug-ins are
+A plug-in is a module with ``STRATEGIES``, a mapping of ``"bfs"`` and ``"sssp"`` to tuples of
+``Strategy`` and ``MultiSourceStrategy``, or with ``KINDS``, a tuple of ``ResultKind``, or with
+both. ``strategy=`` and ``result=`` take their names; ``auto`` chooses among the library's own
+strategies. Plug-ins are
 
 - those of ``BUILT_IN``,
-- installed packages with an entry point of the group ``kepler_traverse.plugins`` that names such a module,
-- modules whose names stand in the environment variable ``KEPLER_PLUGINS``, separated by commas. They are also looked for in
-  the current folder, which is no place of modules for a program that was installed.
+- installed packages with an entry point of the group ``kepler_traverse.plugins`` that names such a
+  module,
+- modules whose names stand in the environment variable ``KEPLER_PLUGINS``, separated by commas.
+  They are also looked for in the current folder, which is no place of modules for a program that
+  was installed.
 
-Worker processes that a job starts take over its environment. On a cluster of its own, each host needs the plug-ins, too.
+Worker processes that a job starts take over its environment. On a cluster of its own, each host
+needs the plug-ins, too.
 """
 
 from __future__ import annotations
@@ -51,7 +56,10 @@ def _modules(named: str) -> tuple[ModuleType, ...]:
         imported.append(_imported(name, is_named=name in wanted))
         for kind in _kinds_in(imported[-1]):
             if RESULT_KINDS.setdefault(kind.name, kind) is not kind:
-                raise InputError(f"the plug-in {name!r} has a result kind {kind.name!r}, and there is one; rename it")
+                raise InputError(
+                    f"the plug-in {name!r} has a result kind {kind.name!r}, "
+                    "and there is one; rename it"
+                )
     return tuple(imported)
 
 
@@ -62,13 +70,23 @@ def _imported(name: str, is_named: bool) -> ModuleType:
             sys.path.append(os.getcwd())
         return import_module(name)
     except (Exception, SystemExit) as error:
-        why = f"{type(error).__name__}: {one_line(error)}" if not isinstance(error, ImportError) else one_line(error)
-        where = f"see {VARIABLE}" if is_named else f"an installed package names it by an entry point of {GROUP}"
-        raise InputError(f"the plug-in {name[:100]!r} cannot be imported: {why}; {where}") from error
+        if not isinstance(error, ImportError):
+            why = f"{type(error).__name__}: {one_line(error)}"
+        else:
+            why = one_line(error)
+        if is_named:
+            where = f"see {VARIABLE}"
+        else:
+            where = f"an installed package names it by an entry point of {GROUP}"
+        raise InputError(
+            f"the plug-in {name[:100]!r} cannot be imported: {why}; {where}"
+        ) from error
 
 
 def _is_found(name: str) -> bool:
-    """Whether the package of a module is where Python looks for modules, without the current folder."""
+    """Whether the package of a module is where Python looks for modules, without the current
+    folder.
+    """
     from importlib import util
 
     return util.find_spec(name.partition(".")[0]) is not None
@@ -76,9 +94,12 @@ def _is_found(name: str) -> bool:
 
 def _kinds_in(module: ModuleType) -> tuple[ResultKind, ...]:
     kinds = getattr(module, "KINDS", ())
-    if not isinstance(kinds, tuple | list) or not all(isinstance(kind, ResultKind) for kind in kinds):
+    if not isinstance(kinds, tuple | list) or not all(
+        isinstance(kind, ResultKind) for kind in kinds
+    ):
         raise InputError(
-            f"the plug-in {module.__name__!r}: KINDS is no tuple of ResultKind, but {one_line(repr(kinds), 100)}"
+            f"the plug-in {module.__name__!r}: KINDS is no tuple of "
+            f"ResultKind, but {one_line(repr(kinds), 100)}"
         )
     return tuple(kinds)
 
@@ -90,7 +111,13 @@ def find_kind(name: object) -> None:
 
 
 def with_plugins(own: Sequence[StrategyT], algorithm: str) -> tuple[StrategyT, ...]:
-    """Return strategies of the library and those of the same class that plug-ins have for the algorithm."""
+    """Return strategies of the library and those of the same class that plug-ins have for the
+    algorithm.
+    """
     kind = type(own[0])
-    added = [each for module in modules() for each in getattr(module, "STRATEGIES", {}).get(algorithm, ())]
+    added = [
+        each
+        for module in modules()
+        for each in getattr(module, "STRATEGIES", {}).get(algorithm, ())
+    ]
     return (*own, *(each for each in added if isinstance(each, kind)))

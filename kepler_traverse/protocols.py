@@ -1,4 +1,6 @@
-"""Protocols of objects whose implementations share no base class. Each protocol lists all members that callers use."""
+"""Protocols of objects whose implementations share no base class. Each protocol lists all members
+that callers use.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ class LevelRun(TraversalRun, Protocol):
 
 
 class Step(Protocol):
-    """One step of a search: the vertices at ``level + 1`` of a BFS, or those that a round improves, become the frontier."""
+    """One step of a search: the vertices at ``level + 1`` of a BFS, or those that a round improves,
+    become the frontier.
+    """
 
     def __call__(self, run: Any, level_or_round: int, /) -> int | None:
         """Return how many levels or rounds the step took, None for one."""
@@ -60,7 +64,9 @@ class RoundRun(TraversalRun, Protocol):
 
     @property
     def parent(self) -> Array:
-        """The latest predecessor of each vertex, used to detect negative cycles; for negative weights only."""
+        """The latest predecessor of each vertex, used to detect negative cycles; for negative
+        weights only.
+        """
         ...
 
     def finish(self, source_vertex: int, /) -> None:
@@ -69,17 +75,19 @@ class RoundRun(TraversalRun, Protocol):
 
 
 class CsrBackend(Protocol):
-    """Edge arrays to compressed sparse rows on one device; implemented by ``cpu.csr_build`` and ``cuda.csr_build``."""
+    """Edge arrays to compressed sparse rows on one device; implemented by ``cpu.csr_build`` and
+    ``cuda.csr_build``.
+    """
 
     def assemble(
         self, src: Array, dst: Array, weight: Array | None, n_vertices: int, both_ways: bool = False
     ) -> tuple[Any, ...]:
         """Build the CSR of edges between vertices 0..n-1, without self-loops and parallel edges.
 
-        ``src``, ``dst`` and the float weights have shape (rows,). ``both_ways`` also stores every edge from dst to src.
-        Return int64 offsets of shape (n_vertices + 1,); targets of src's type, ascending within an adjacency list; weights,
-        the minimum over parallel edges, or None; and how many records were dropped as self-loops, and stored edges as
-        parallel.
+        ``src``, ``dst`` and the float weights have shape (rows,). ``both_ways`` also stores every
+        edge from dst to src. Return int64 offsets of shape (n_vertices + 1,); targets of src's
+        type, ascending within an adjacency list; weights, the minimum over parallel edges, or None;
+        and how many records were dropped as self-loops, and stored edges as parallel.
         """
         ...
 
@@ -87,23 +95,31 @@ class CsrBackend(Protocol):
         """Count the vertices without any edge."""
         ...
 
-    def transpose(self, offsets: Array, targets: Array, weights: Array | None) -> tuple[Array, Array, Array | None]:
+    def transpose(
+        self, offsets: Array, targets: Array, weights: Array | None
+    ) -> tuple[Array, Array, Array | None]:
         """Return offsets, targets and weights of the graph with every edge reversed."""
         ...
 
     def renumber(self, columns: list[Array], dtype: np.dtype) -> tuple[Array, list[Array]]:
         """Replace integer ids by their rank among all ids of the given columns.
 
-        Return the ids, ascending and without duplicates, and the ranks of each column in the given type.
+        Return the ids, ascending and without duplicates, and the ranks of each column in the given
+        type.
         """
         ...
 
 
 class EdgeRowsBackend(Protocol):
-    """Rows of an edge list and their stored edges on one device; implemented by ``cpu.edge_rows`` and ``cuda.edge_rows``."""
+    """Rows of an edge list and their stored edges on one device; implemented by ``cpu.edge_rows``
+    and ``cuda.edge_rows``.
+    """
 
-    def find_edges(self, offsets: Array, targets: Array, src: Array, dst: Array, dtype: np.dtype) -> Any:
-        """Return the position in ``targets`` of the edge between each pair of vertices, in the given type.
+    def find_edges(
+        self, offsets: Array, targets: Array, src: Array, dst: Array, dtype: np.dtype
+    ) -> Any:
+        """Return the position in ``targets`` of the edge between each pair of vertices, in the
+        given type.
 
         It is ``-1 - src`` where there is no such edge, as for a self-loop.
         """
@@ -112,17 +128,23 @@ class EdgeRowsBackend(Protocol):
     def lowest_weights(self, edges: Iterable[Array], weights: Array, n_edges: int) -> Any:
         """Return the smallest weight of each stored edge, an array of shape (n_edges,).
 
-        ``edges`` are arrays of shape (rows,) of the stored edge of each row, negative where there is none. Each stored edge
-        occurs.
+        ``edges`` are arrays of shape (rows,) of the stored edge of each row, negative where there
+        is none. Each stored edge occurs.
         """
         ...
 
     def rows_that_count(
-        self, edges: Iterable[Array], weights: Array | None, stored: Array | None, n_edges: int, dtype: np.dtype
+        self,
+        edges: Iterable[Array],
+        weights: Array | None,
+        stored: Array | None,
+        n_edges: int,
+        dtype: np.dtype,
     ) -> Any:
-        """Return the first row of each stored edge whose weight is the stored one, or the first row without weights.
+        """Return the first row of each stored edge whose weight is the stored one, or the first row
+        without weights.
 
-        ``edges`` are as for ``lowest_weights``, and ``stored``, of the type of the weights, has that of each stored edge.
-        The array of shape (n_edges,) has the given type.
+        ``edges`` are as for ``lowest_weights``, and ``stored``, of the type of the weights, has
+        that of each stored edge. The array of shape (n_edges,) has the given type.
         """
         ...

@@ -1,6 +1,7 @@
 """A transform of PyTorch Geometric that adds distances from anchors to the nodes.
 
-The module imports without PyTorch Geometric; the transform raises an error that says what is missing.
+The module imports without PyTorch Geometric; the transform raises an error that says what is
+missing.
 """
 
 from __future__ import annotations
@@ -28,34 +29,41 @@ except ImportError:
 class AddShortestPathEncoding(BaseTransform):
     """Add to each node its shortest-path distances from anchor nodes.
 
-    The attribute has shape (num_nodes, n_anchors); column i has the distances from anchor i to all nodes. It is computed
-    on the device of ``edge_index`` and stays there.
+    The attribute has shape (num_nodes, n_anchors); column i has the distances from anchor i to all
+    nodes. It is computed on the device of ``edge_index`` and stays there.
 
     Parameters
     ----------
     anchors : int, sequence of int, integer tensor or "all"
-        - A number k: the k nodes of highest out-degree, where self-loops and parallel edges do not count, and of nodes of
-          equal degree those of lower index. With ``seed``, k nodes at random. A graph of fewer than k nodes has k columns,
-          too, so that graphs can be batched; those without an anchor hold ``unreached``.
+        - A number k: the k nodes of highest out-degree, where self-loops and parallel edges do not
+          count, and of nodes of equal degree those of lower index. With ``seed``, k nodes at
+          random. A graph of fewer than k nodes has k columns, too, so that graphs can be batched;
+          those without an anchor hold ``unreached``.
         - Node indices, which every graph must have.
-        - ``"all"``: every node, by its index. The attribute then has as many columns as the graph has nodes.
+        - ``"all"``: every node, by its index. The attribute then has as many columns as the graph
+          has nodes.
     cutoff : float, optional
         Largest distance (inclusive). Nodes beyond it count as unreached.
     attr_name : str or None
-        Attribute of the data that gets the distances. With None they are appended to ``x``, in its type.
+        Attribute of the data that gets the distances. With None they are appended to ``x``, in its
+        type.
     weight : str, optional
-        Edge attribute with the weights, of shape (num_edges,) or (num_edges, 1): ``"edge_weight"`` or ``"edge_attr"``.
-        Without a name, distances are hops. Parallel edges keep the minimum weight; negative weights are accepted.
+        Edge attribute with the weights, of shape (num_edges,) or (num_edges, 1): ``"edge_weight"``
+        or ``"edge_attr"``. Without a name, distances are hops. Parallel edges keep the minimum
+        weight; negative weights are accepted.
     directed : bool
-        True: edges lead from ``edge_index[0]`` to ``edge_index[1]``. Data that store both directions of each edge, as is
-        usual, need nothing else. False: each edge is also taken in the other direction.
+        True: edges lead from ``edge_index[0]`` to ``edge_index[1]``. Data that store both
+        directions of each edge, as is usual, need nothing else. False: each edge is also taken in
+        the other direction.
     unreached : float
         Distance of a node that an anchor does not reach.
     seed : int, optional
-        Seed of the choice of k nodes. The same seed chooses the same nodes in graphs of equal ``num_nodes``.
+        Seed of the choice of k nodes. The same seed chooses the same nodes in graphs of equal
+        ``num_nodes``.
     dtype : torch.dtype, optional
-        Type of the attribute. By default float32 for hops and for sums of integer weights, else the type of the weights.
-        Hops and sums of integer weights are exact in it, or the transform raises PrecisionError.
+        Type of the attribute. By default float32 for hops and for sums of integer weights, else the
+        type of the weights. Hops and sums of integer weights are exact in it, or the transform
+        raises PrecisionError.
     strategy : str
         As in ``bfs_many``.
 
@@ -64,8 +72,8 @@ class AddShortestPathEncoding(BaseTransform):
     ImportError
         PyTorch Geometric is not installed.
     InputError, UnknownVertexError
-        A parameter has a wrong type or value. When the transform is applied: the data are no ``Data`` of one graph, lack
-        the attribute, or lack an anchor.
+        A parameter has a wrong type or value. When the transform is applied: the data are no
+        ``Data`` of one graph, lack the attribute, or lack an anchor.
     NegativeCycleError
         When the transform is applied: an anchor reaches a negative cycle.
 
@@ -89,25 +97,51 @@ class AddShortestPathEncoding(BaseTransform):
         strategy: str = "auto",
     ) -> None:
         if BaseTransform is object:
-            raise ImportError("AddShortestPathEncoding needs PyTorch Geometric: pip install 'kepler-traverse[torch]'")
+            raise ImportError(
+                "AddShortestPathEncoding needs PyTorch Geometric: pip "
+                "install 'kepler-traverse[torch]'"
+            )
         self.anchors = _checked_anchors(anchors)
-        self.cutoff = None if cutoff is None else arguments.limit("cutoff", cutoff)
-        self.attr_name = None if attr_name is None else arguments.text("attr_name", attr_name, "a string or None")
-        self.weight = None if weight is None else arguments.text("weight", weight, "the name of an edge attribute")
+        if cutoff is None:
+            self.cutoff = None
+        else:
+            self.cutoff = arguments.limit("cutoff", cutoff)
+        if attr_name is None:
+            self.attr_name = None
+        else:
+            self.attr_name = arguments.text("attr_name", attr_name, "a string or None")
+        if weight is None:
+            self.weight = None
+        else:
+            self.weight = arguments.text("weight", weight, "the name of an edge attribute")
         self.directed = arguments.flag("directed", directed)
         arguments.real("unreached", unreached)
         self.unreached = unreached
-        self.seed = None if seed is None else arguments.whole("seed", seed)
+        if seed is None:
+            self.seed = None
+        else:
+            self.seed = arguments.whole("seed", seed)
         if seed is not None and not isinstance(self.anchors, int):
-            raise InputError("seed chooses a number of anchors; give anchors as that number, or leave seed out")
+            raise InputError(
+                "seed chooses a number of anchors; give anchors as that number, or leave seed out"
+            )
         self.dtype = _checked_dtype(dtype)
         if dtype is not None and attr_name is None:
-            raise InputError("attr_name=None appends to x, in its type; leave dtype out, or give attr_name a name")
+            raise InputError(
+                "attr_name=None appends to x, in its type; leave dtype "
+                "out, or give attr_name a name"
+            )
         self.strategy = arguments.text("strategy", strategy)
 
     def __repr__(self) -> str:
-        anchors = f"<{len(self.anchors)} nodes>" if isinstance(self.anchors, tuple) else repr(self.anchors)
-        return f"{type(self).__name__}(anchors={anchors}, cutoff={self.cutoff}, attr_name={self.attr_name!r})"
+        if isinstance(self.anchors, tuple):
+            anchors = f"<{len(self.anchors)} nodes>"
+        else:
+            anchors = repr(self.anchors)
+        return (
+            f"{type(self).__name__}(anchors={anchors}, "
+            f"cutoff={self.cutoff}, attr_name={self.attr_name!r})"
+        )
 
     def forward(self, data: Any) -> Any:
         """Return the data with the attribute."""
@@ -133,7 +167,10 @@ class AddShortestPathEncoding(BaseTransform):
         return data
 
     def _graph(self, data: Any, edge_index: Any, n_nodes: int) -> Graph:
-        weight = None if self.weight is None else _check_weights(data, self.weight, edge_index)
+        if self.weight is None:
+            weight = None
+        else:
+            weight = _check_weights(data, self.weight, edge_index)
         src, dst = (_as_array(ends).astype(index_dtype(n_nodes)) for ends in edge_index)
         xp = cuda.cp if edge_index.is_cuda else np
         weights = None if weight is None else _as_array(weight)
@@ -153,17 +190,25 @@ class AddShortestPathEncoding(BaseTransform):
         return np.argsort(-to_host(graph.derived.degrees), kind="stable")[: self.anchors]
 
     def _distances(self, graph: Graph, anchors: np.ndarray) -> tuple[Any, Any]:
-        """Return distances and whether they are those of reached nodes, as tensors of shape (n_anchors, n_nodes)."""
+        """Return distances and whether they are those of reached nodes, as tensors of shape
+        (n_anchors, n_nodes).
+        """
         import torch
 
         limit: Any = self.cutoff
         if self.weight is None:
-            matrix = bfs_many(graph, anchors, result="matrix", strategy=self.strategy, max_depth=limit)
+            matrix = bfs_many(
+                graph, anchors, result="matrix", strategy=self.strategy, max_depth=limit
+            )
         else:
-            matrix = sssp_many(graph, anchors, result="matrix", strategy=self.strategy, cutoff=limit)
+            matrix = sssp_many(
+                graph, anchors, result="matrix", strategy=self.strategy, cutoff=limit
+            )
         distances = to_torch(matrix)
         none = unreached_value(matrix.dtype).item()
-        return distances, torch.isfinite(distances) if distances.is_floating_point() else distances != none
+        return distances, torch.isfinite(
+            distances
+        ) if distances.is_floating_point() else distances != none
 
     def _choose_dtype(self, graph: Graph, distances: Any, x: Any) -> Any:
         import torch
@@ -173,25 +218,42 @@ class AddShortestPathEncoding(BaseTransform):
         elif self.dtype is not None:
             dtype = self.dtype
         else:
-            dtype = torch.float32 if self.weight is None or graph.returns_integers else distances.dtype
+            if self.weight is None or graph.returns_integers:
+                dtype = torch.float32
+            else:
+                dtype = distances.dtype
         if not dtype.is_floating_point:
             if self.weight is not None and not graph.returns_integers:
-                raise InputError(f"sums of float weights cannot be {dtype}; give a float type, or integer weights")
+                raise InputError(
+                    f"sums of float weights cannot be {dtype}; give a "
+                    "float type, or integer weights"
+                )
             limits = torch.iinfo(dtype)
-            if not float(self.unreached).is_integer() or not limits.min <= self.unreached <= limits.max:
-                raise InputError(f"unreached={self.unreached} cannot be {dtype}; give a number that can, or a float type")
+            if (
+                not float(self.unreached).is_integer()
+                or not limits.min <= self.unreached <= limits.max
+            ):
+                raise InputError(
+                    f"unreached={self.unreached} cannot be {dtype}; give a "
+                    "number that can, or a float type"
+                )
         elif abs(self.unreached) > torch.finfo(dtype).max and abs(self.unreached) != np.inf:
-            raise InputError(f"unreached={self.unreached} cannot be {dtype}; give a smaller number, or infinity")
+            raise InputError(
+                f"unreached={self.unreached} cannot be {dtype}; give a smaller number, or infinity"
+            )
         return dtype
 
     def _converted(self, graph: Graph, distances: Any, reached: Any, dtype: Any) -> Any:
-        """Return distances of shape (n_nodes, n_anchors) in a type, with ``unreached`` in place of the others."""
+        """Return distances of shape (n_nodes, n_anchors) in a type, with ``unreached`` in place of
+        the others.
+        """
         known = distances.masked_fill(~reached, 0)
         converted = known.to(dtype)
         is_integer = self.weight is None or graph.returns_integers
         if is_integer and not bool((converted.to(known.dtype) == known).all()):
             raise PrecisionError(
-                f"a distance of {known.abs().max().item():,} has no exact value in {dtype}; give a wider dtype"
+                f"a distance of {known.abs().max().item():,} has no exact "
+                f"value in {dtype}; give a wider dtype"
             )
         if graph.has_negative_weights and bool((reached & (converted == self.unreached)).any()):
             raise InputError(
@@ -218,7 +280,9 @@ def _checked_dtype(dtype: Any) -> Any:
     if dtype is None:
         return None
     if not isinstance(dtype, torch.dtype) or dtype.is_complex or dtype == torch.bool:
-        raise InputError(f"dtype must be a torch.dtype of integers or floats, not {arguments.describe(dtype)}")
+        raise InputError(
+            f"dtype must be a torch.dtype of integers or floats, not {arguments.describe(dtype)}"
+        )
     return dtype
 
 
@@ -232,26 +296,42 @@ def _check_edges(data: Any) -> tuple[Any, int]:
             "give data.to_homogeneous(), or data[edge type] as a Data of its own"
         )
     if isinstance(data, Batch):
-        raise InputError("data is a Batch of several graphs; apply the transform to each graph before they are batched")
+        raise InputError(
+            "data is a Batch of several graphs; apply the transform to "
+            "each graph before they are batched"
+        )
     if not isinstance(data, Data):
-        raise InputError(f"data must be a Data of PyTorch Geometric, not {arguments.describe(data)}")
+        raise InputError(
+            f"data must be a Data of PyTorch Geometric, not {arguments.describe(data)}"
+        )
     edge_index = data.edge_index
     if edge_index is None:
-        raise InputError("data has no edge_index; apply the transform before ToSparseTensor, which replaces it")
+        raise InputError(
+            "data has no edge_index; apply the transform before ToSparseTensor, which replaces it"
+        )
     if hasattr(edge_index, "as_tensor"):  # PyTorch Geometric's EdgeIndex
         edge_index = edge_index.as_tensor()
-    if edge_index.dim() != 2 or edge_index.size(0) != 2 or str(edge_index.dtype) not in ("torch.int32", "torch.int64"):
+    if (
+        edge_index.dim() != 2
+        or edge_index.size(0) != 2
+        or str(edge_index.dtype) not in ("torch.int32", "torch.int64")
+    ):
         raise InputError(
-            f"edge_index must have shape (2, num_edges) and integers, not {tuple(edge_index.shape)} of {edge_index.dtype}"
+            "edge_index must have shape (2, num_edges) and integers, not "
+            f"{tuple(edge_index.shape)} of {edge_index.dtype}"
         )
     if edge_index.device.type not in ("cpu", "cuda"):
-        raise DeviceError(f"data are on device {str(edge_index.device)!r}; move them to 'cpu' or 'cuda'")
+        raise DeviceError(
+            f"data are on device {str(edge_index.device)!r}; move them to 'cpu' or 'cuda'"
+        )
     n_nodes = data.num_nodes
     if n_nodes is None:
         raise InputError("data does not say how many nodes there are; set data.num_nodes")
     if edge_index.numel() and (int(edge_index.min()) < 0 or int(edge_index.max()) >= n_nodes):
         wrong = edge_index[(edge_index < 0) | (edge_index >= n_nodes)][0].item()
-        raise InputError(f"edge_index holds {wrong}, which is no node of a graph of {n_nodes} nodes")
+        raise InputError(
+            f"edge_index holds {wrong}, which is no node of a graph of {n_nodes} nodes"
+        )
     return edge_index, n_nodes
 
 
@@ -263,7 +343,9 @@ def _check_weights(data: Any, name: str, edge_index: Any) -> Any:
 
     weight = getattr(data, name, None)
     if not isinstance(weight, torch.Tensor):
-        raise InputError(f"data has no edge attribute {name!r}; its attributes are {listed(data.keys())}")
+        raise InputError(
+            f"data has no edge attribute {name!r}; its attributes are {listed(data.keys())}"
+        )
     if tuple(weight.shape) not in ((n_edges,), (n_edges, 1)):
         raise InputError(
             f"{name} must have shape ({n_edges},) or ({n_edges}, 1), not {tuple(weight.shape)}; make one column of it an "
@@ -273,17 +355,24 @@ def _check_weights(data: Any, name: str, edge_index: Any) -> Any:
         raise InputError(f"{name} must hold numbers, not {weight.dtype}")
     if weight.device != edge_index.device:
         raise DeviceError(
-            f"{name} is on device {weight.device}, and edge_index on {edge_index.device}; move data as a whole"
+            f"{name} is on device {weight.device}, and edge_index on "
+            f"{edge_index.device}; move data as a whole"
         )
     weight = weight.detach().reshape(-1)
     # NumPy has no bfloat16. Each number of either type is a float32.
-    return weight.float() if weight.dtype in (torch.float16, torch.bfloat16) else weight
+    if weight.dtype in (torch.float16, torch.bfloat16):
+        return weight.float()
+    return weight
 
 
 def _as_array(tensor: Any) -> Array:
-    """Return a tensor as an array of NumPy or CuPy, which shares its memory if the tensor is contiguous."""
+    """Return a tensor as an array of NumPy or CuPy, which shares its memory if the tensor is
+    contiguous.
+    """
     tensor = tensor.contiguous()
-    return cuda.cp.from_dlpack(tensor) if tensor.is_cuda else tensor.numpy()
+    if tensor.is_cuda:
+        return cuda.cp.from_dlpack(tensor)
+    return tensor.numpy()
 
 
 def _use_device(tensor: Any) -> Any:

@@ -17,6 +17,8 @@ def __getattr__(name: str) -> Any:
             from . import job
         except ModuleNotFoundError as error:
             advice = "pip install 'kepler-traverse[job]'"
-            raise ImportError(f"{name} needs {error.name}, which is not installed: {advice}", name=error.name) from error
+            raise ImportError(
+                f"{name} needs {error.name}, which is not installed: {advice}", name=error.name
+            ) from error
         return getattr(job, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

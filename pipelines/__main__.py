@@ -12,17 +12,42 @@ from .cli.terminal import say, show
 
 EXIT_USAGE = 2
 _WATCHED = ("batch_sources",)  # modules whose two processes divide the signals between them
-# For each command its module in this package, the function that returns the exit code, and what it does.
+# For each command its module in this package, the function that returns the exit code, and what it
+# does.
 COMMANDS = {
-    "run": ("batch_sources", "program", "search from many sources; results, manifest and report go into a folder"),
+    "run": (
+        "batch_sources",
+        "program",
+        "search from many sources; results, manifest and report go into a folder",
+    ),
     "plan": ("batch_sources", "program", "print what run would do and how much memory it takes"),
-    "finish": ("finish", "main", "complete a run whose shards have ended: check all parts, and commit the manifest"),
+    "finish": (
+        "finish",
+        "main",
+        "complete a run whose shards have ended: check all parts, and commit the manifest",
+    ),
     "verify": ("verify", "main", "verify an output folder from its files and the edge list alone"),
-    "compare": ("compare", "main", "compare results and times with cuGraph, or with SciPy on a CPU"),
-    "extremes": ("extremes", "main", "diameter, radius, center, periphery, or the vertices of the highest closeness"),
+    "compare": (
+        "compare",
+        "main",
+        "compare results and times with cuGraph, or with SciPy on a CPU",
+    ),
+    "extremes": (
+        "extremes",
+        "main",
+        "diameter, radius, center, periphery, or the vertices of the highest closeness",
+    ),
     "warm": ("warm", "main", "compile ahead what runs of this machine need"),
-    "doctor": ("doctor", "main", "report what works on this machine, and what to install for the rest"),
-    "completion": ("completion", "main", "write the completion of these commands for bash, zsh or tcsh"),
+    "doctor": (
+        "doctor",
+        "main",
+        "report what works on this machine, and what to install for the rest",
+    ),
+    "completion": (
+        "completion",
+        "main",
+        "write the completion of these commands for bash, zsh or tcsh",
+    ),
 }
 
 
@@ -30,8 +55,18 @@ def main() -> int:
     """Run the command line of this process and return its exit code."""
     command, *words = sys.argv[1:] or ["--help"]
     if command in ("-h", "--help"):
-        show("usage: kepler-traverse COMMAND ...", "", *(f"  {name:<12}{text}" for name, (*_, text) in COMMANDS.items()))
-        show("", "kepler-traverse COMMAND --help lists the options of a command; run KIND --help those of a result kind.")
+        show(
+            "usage: kepler-traverse COMMAND ...",
+            "",
+            *(f"  {name:<12}{text}" for name, (*_, text) in COMMANDS.items()),
+        )
+        show(
+            "",
+            (
+                "kepler-traverse COMMAND --help lists the options of a command; "
+                "run KIND --help those of a result kind."
+            ),
+        )
         return 0
     if command == "--version":
         show(f"kepler-traverse {__version__}")
@@ -40,13 +75,16 @@ def main() -> int:
         say(f"error: there is no command {command!r}: take one of {', '.join(COMMANDS)}")
         return EXIT_USAGE
     module, function, _ = COMMANDS[command]
-    # Usage and messages name the program as it was typed: see called_as in pipelines/cli/terminal.py.
+    # Usage and messages name the program as it was typed: see called_as in
+    # pipelines/cli/terminal.py.
     sys.argv = [f"kepler-traverse {command}", *(["--plan"] if command == "plan" else []), *words]
 
     def program() -> int:
         return int(getattr(import_module(f".{module}", __package__), function)())
 
-    return program() if module in _WATCHED else signals.run_heeding(program)
+    if module in _WATCHED:
+        return program()
+    return signals.run_heeding(program)
 
 
 if __name__ == "__main__":

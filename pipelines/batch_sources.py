@@ -1,4 +1,6 @@
-"""Edge list and sources in, Parquet files of distances out: ``python -m pipelines.batch_sources --help``."""
+"""Edge list and sources in, Parquet files of distances out: ``python -m pipelines.batch_sources
+--help``.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .cli import steps, supervisor
-from .cli.options import OPTIONS, Once, OnceParser, UsageError, flag_text, options_in, parse_flags, parser, to_resume
+from .cli.options import (
+    OPTIONS,
+    Once,
+    OnceParser,
+    UsageError,
+    flag_text,
+    options_in,
+    parse_flags,
+    parser,
+    to_resume,
+)
 from .cli.supervisor import UNWATCHED, Supervision
 from .cli.terminal import called_as, log_said, pasted, say
 from .output.schemas import OUTPUT_SCHEMAS, refuse_broken_plugins
@@ -27,28 +39,42 @@ _OF_EXTRA_JOB = {
     "pydantic",
     "rich",
 }
-_GIVEN_TABLES = {"pairs": "table of pairs", "sources": "table of the sources", "targets": "file with the targets"}
-_GIVEN_TABLES |= {each.key: f"table of {each.flag}" for each in OPTIONS if each.group == "result" and each.kind == "file"}
-EXIT_UNEXPECTED, EXIT_USAGE, EXIT_NEGATIVE_CYCLE, EXIT_INTERRUPTED = 1, 2, 4, 130
+_GIVEN_TABLES = {
+    "pairs": "table of pairs",
+    "sources": "table of the sources",
+    "targets": "file with the targets",
+}
+_GIVEN_TABLES |= {
+    each.key: f"table of {each.flag}"
+    for each in OPTIONS
+    if each.group == "result" and each.kind == "file"
+}
+EXIT_UNEXPECTED = 1
+EXIT_USAGE = 2
+EXIT_NEGATIVE_CYCLE = 4
+EXIT_INTERRUPTED = 130
 
 
 def program() -> int:
-    """Run the command line of this process, watched by a parent that takes over if the run dies; return the exit code."""
+    """Run the command line of this process, watched by a parent that takes over if the run dies;
+    return the exit code.
+    """
     return supervisor.run(main, sys.argv[1:])
 
 
 def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) -> int:
     """Run the command line and return its exit code, which is one of those that ``--help`` lists.
 
-    ``argv``: without the program's name; from ``sys.argv`` if not given. ``supervision``: whether another process takes over
-    if this one dies.
+    ``argv``: without the program's name; from ``sys.argv`` if not given. ``supervision``: whether
+    another process takes over if this one dies.
     """
     argv = sys.argv[1:] if argv is None else argv
     try:
         options = options_in(argv)
         if "-h" in options or "--help" in options:
             kind = next((word for word in argv if word in OUTPUT_SCHEMAS), None)
-            if kind is None and not argv[0].startswith("-"):  # perhaps of a plug-in that cannot be imported
+            # perhaps of a plug-in that cannot be imported
+            if kind is None and not argv[0].startswith("-"):
                 refuse_broken_plugins()
             parser(kind).print_help()
             return 0
@@ -74,14 +100,22 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
         say(str(interrupt) or "interrupted before anything was written")
         return EXIT_INTERRUPTED
     except Exception as error:
-        errors = sys.modules.get(f"{__package__}.scheduling.errors")  # no error of it without the module
-        if supervision.is_watched and errors is not None and isinstance(error, errors.ProcessUnusableError):
+        # no error of it without the module
+        errors = sys.modules.get(f"{__package__}.scheduling.errors")
+        if (
+            supervision.is_watched
+            and errors is not None
+            and isinstance(error, errors.ProcessUnusableError)
+        ):
             return supervisor.EXIT_UNUSABLE
         return report_error(error, debug="--debug" in options_in(argv))
 
 
 def run_program(
-    parser: Callable[[], Any], work: Callable[[Any], int], argv: Sequence[str] | None, interrupted: str = "interrupted"
+    parser: Callable[[], Any],
+    work: Callable[[Any], int],
+    argv: Sequence[str] | None,
+    interrupted: str = "interrupted",
 ) -> int:
     """Parse a command line, call ``work(given)``, report what it raises, and return the exit code.
 
@@ -110,15 +144,23 @@ def run_program(
 
 
 def add_tables(program: OnceParser) -> None:
-    """Add the options of a program that reads an output folder: given tables that were moved, --json and --debug."""
+    """Add the options of a program that reads an output folder: given tables that were moved,
+    --json and --debug.
+    """
     for name, what in _GIVEN_TABLES.items():
-        program.add_argument(f"--{name}", action=Once, metavar="FILE", help=f"{what} of the run, if it was moved")
-    program.add_argument("--json", action=Once, nargs=0, help="print one JSON object on stdout and nothing else")
+        program.add_argument(
+            f"--{name}", action=Once, metavar="FILE", help=f"{what} of the run, if it was moved"
+        )
+    program.add_argument(
+        "--json", action=Once, nargs=0, help="print one JSON object on stdout and nothing else"
+    )
     program.add_argument("--debug", action=Once, nargs=0, help="show the traceback of an error")
 
 
 def moved_tables(given: Any) -> dict[str, str]:
-    """Return the paths of the tables that a command line names, by their settings; refuse addresses with secrets."""
+    """Return the paths of the tables that a command line names, by their settings; refuse addresses
+    with secrets.
+    """
     from .cli.settings import refuse_half_addresses, refuse_secrets
 
     tables = {key: getattr(given, key) for key in _GIVEN_TABLES if hasattr(given, key)}
@@ -130,33 +172,52 @@ def moved_tables(given: Any) -> dict[str, str]:
 
 def report_error(error: Exception, debug: bool) -> int:
     """Print one message for an error and return its exit code."""
-    from kepler_traverse.errors import InputError, KeplerError, NegativeCycleError, PrecisionError, without_secrets
+    from kepler_traverse.errors import (
+        InputError,
+        KeplerError,
+        NegativeCycleError,
+        PrecisionError,
+        without_secrets,
+    )
 
     if debug:
         say(*without_secrets("".join(traceback.format_exception(error))).splitlines())
     if isinstance(error, UsageError):
-        code, message = EXIT_USAGE, str(error)
+        code = EXIT_USAGE
+        message = str(error)
     else:
         code = EXIT_UNEXPECTED
-        if isinstance(error, (InputError, PrecisionError)):  # values too large to be added up are bad input, too
+        # values too large to be added up are bad input, too
+        if isinstance(error, (InputError, PrecisionError)):
             code = EXIT_USAGE
         elif isinstance(error, NegativeCycleError):
             code = EXIT_NEGATIVE_CYCLE
         message = str(error)
         disk = _fault_of_disk(error)
         if disk:
-            code, message = EXIT_USAGE, disk
-        missing = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+            code = EXIT_USAGE
+            message = disk
+        if isinstance(error, ModuleNotFoundError):
+            missing = str(error.name).partition(".")[0]
+        else:
+            missing = ""
         if missing in _OF_EXTRA_JOB:
-            message = f"the job needs {missing}, which is not installed: pip install 'kepler-traverse[job]'"
+            message = (
+                f"the job needs {missing}, which is not installed: pip "
+                "install 'kepler-traverse[job]'"
+            )
         elif not (disk or isinstance(error, KeplerError)):
-            message = f"unexpected {type(error).__name__}: {error}; --debug shows where it comes from"
+            message = (
+                f"unexpected {type(error).__name__}: {error}; --debug shows where it comes from"
+            )
     say(without_secrets(f"error: {message}"))
     return code
 
 
 def _fault_of_disk(error: Exception) -> str:
-    """Describe an error of the system that the user can correct, ``""`` for others: a folder is gone, full or read-only."""
+    """Describe an error of the system that the user can correct, ``""`` for others: a folder is
+    gone, full or read-only.
+    """
     if not isinstance(error, OSError):
         return ""
     if isinstance(error, FileNotFoundError):
@@ -165,8 +226,14 @@ def _fault_of_disk(error: Exception) -> str:
         except FileNotFoundError:
             return "the current folder does not exist any more; change to another one"
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
-        where = error.filename or "a folder of the run: --output, --graph-cache, TMPDIR or NUMBA_CACHE_DIR"
-        return f"{where}: a file cannot be written there: {error.strerror}; free space, or take another folder"
+        where = (
+            error.filename
+            or "a folder of the run: --output, --graph-cache, TMPDIR or NUMBA_CACHE_DIR"
+        )
+        return (
+            f"{where}: a file cannot be written there: {error.strerror}; "
+            "free space, or take another folder"
+        )
     return ""
 
 

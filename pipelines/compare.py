@@ -1,6 +1,7 @@
 """Compare this library with cuGraph (on a GPU) or SciPy (on a CPU), on the same sources.
 
-The distances of both must be equal. This library's predecessors are certified. The times of both are printed.
+The distances of both must be equal. This library's predecessors are certified. The times of both
+are printed.
 """
 
 from __future__ import annotations
@@ -31,17 +32,33 @@ from .cli.options import (
 )
 from .cli.terminal import called_as, show
 
-_PACKAGES = ("kepler-traverse", "numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-cu13", "cudf-cu13")
+_PACKAGES = (
+    "kepler-traverse",
+    "numpy",
+    "numba",
+    "scipy",
+    "pyarrow",
+    "cupy-cuda13x",
+    "pylibcugraph-cu13",
+    "cudf-cu13",
+)
 _SHARED = ("device", "strategy", "seed", "columns", "json", "debug")
 _OWN = {option.key: option for option in OPTIONS if option.reads or option.key in _SHARED}
 
 
 def parser() -> OnceParser:
     """Return the command line."""
-    result = OnceParser(prog=called_as("compare"), description=__doc__, usage="%(prog)s EDGES... [options]")
-    result.add_argument("edges", nargs="+", metavar="EDGES", help="files, folders, globs or URLs of the edge list")
+    result = OnceParser(
+        prog=called_as("compare"), description=__doc__, usage="%(prog)s EDGES... [options]"
+    )
     result.add_argument(
-        "--algorithm", action=Once, choices=("both", "bfs", "sssp"), help="algorithm to compare (default: both)"
+        "edges", nargs="+", metavar="EDGES", help="files, folders, globs or URLs of the edge list"
+    )
+    result.add_argument(
+        "--algorithm",
+        action=Once,
+        choices=("both", "bfs", "sssp"),
+        help="algorithm to compare (default: both)",
     )
     result.add_argument(
         "--random-sources",
@@ -54,7 +71,10 @@ def parser() -> OnceParser:
         "--hash-weights",
         action=Once,
         nargs=0,
-        help="sssp: use weights from 1 to 255, hashed from the ids of each edge, instead of the file's",
+        help=(
+            "sssp: use weights from 1 to 255, hashed from the ids of "
+            "each edge, instead of the file's"
+        ),
     )
     for option in _OWN.values():
         add_option(result, option)
@@ -62,27 +82,38 @@ def parser() -> OnceParser:
 
 
 def _settings(given: Any) -> Settings:
-    """Return the settings of a command line, with defaults of what is not given; raise UsageError for wrong or idle ones."""
+    """Return the settings of a command line, with defaults of what is not given; raise UsageError
+    for wrong or idle ones.
+    """
     for key, value in {"algorithm": "both", "random_sources": 16, "hash_weights": False}.items():
         setattr(given, key, getattr(given, key, value))
-    settings = Settings(edges=given.edges, **{key: value for key, value in vars(given).items() if key in _OWN})
+    settings = Settings(
+        edges=given.edges, **{key: value for key, value in vars(given).items() if key in _OWN}
+    )
     if given.random_sources < 1:
         parser().error("--random-sources must be 1 or more")
     if settings.seed < 0:
         parser().error("--seed must be 0 or more")
-    columns, weight = edge_columns(settings.columns, alone=True), flag_text("weight_column")
+    columns = edge_columns(settings.columns, alone=True)
+    weight = flag_text("weight_column")
     weights = {"--hash-weights": given.hash_weights, weight: columns["weight_column"] is not None}
     weights["--weight-type"] = settings.weight_type != "auto"
     if given.algorithm == "bfs" and any(weights.values()):
         flag = next(flag for flag, is_given in weights.items() if is_given)
-        raise UsageError(f"{flag} has no effect: bfs counts hops and takes no weights; leave it out")
+        raise UsageError(
+            f"{flag} has no effect: bfs counts hops and takes no weights; leave it out"
+        )
     if given.hash_weights and columns["weight_column"] is not None:
-        raise UsageError(f"{weight} has no effect: --hash-weights makes the weights; take one of the two")
+        raise UsageError(
+            f"{weight} has no effect: --hash-weights makes the weights; take one of the two"
+        )
     return settings
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line; returns 0 if all distances agree, 1 if one differs, else as ``pipelines.batch_sources``."""
+    """Run the command line; returns 0 if all distances agree, 1 if one differs, else as
+    ``pipelines.batch_sources``.
+    """
     return run_program(parser, _run, argv)
 
 
@@ -93,7 +124,9 @@ def _run(given: Any) -> int:
     with options_spelled(flag_text):
         facts = _compare(given, settings)
     show(*([json.dumps(facts)] if settings.json else _table(facts)))
-    return 0 if all(run["equal"] for run in facts["runs"]) else 1
+    if all(run["equal"] for run in facts["runs"]):
+        return 0
+    return 1
 
 
 def _compare(given: Any, settings: Settings) -> dict[str, Any]:
@@ -108,7 +141,9 @@ def _compare(given: Any, settings: Settings) -> dict[str, Any]:
     for algorithm in ("bfs", "sssp") if given.algorithm == "both" else (given.algorithm,):
         graph = _graph(replace(settings, algorithm=algorithm), given.hash_weights)
         if algorithm == "sssp" and graph.has_negative_weights:
-            raise InputError("neither cuGraph nor SciPy's dijkstra takes negative weights; take --hash-weights")
+            raise InputError(
+                "neither cuGraph nor SciPy's dijkstra takes negative weights; take --hash-weights"
+            )
         sources = random_sources(graph, given.random_sources, settings.seed)
         run = _compare_one(graph, algorithm, settings.strategy, sources)
         if graph.device == "cpu":
@@ -116,7 +151,11 @@ def _compare(given: Any, settings: Settings) -> dict[str, Any]:
         runs.append(run)
     return {
         "edges": given.edges,
-        "graph": {"vertices": graph.n_vertices, "stored_edges": graph.n_edges, "directed": graph.directed},
+        "graph": {
+            "vertices": graph.n_vertices,
+            "stored_edges": graph.n_edges,
+            "directed": graph.directed,
+        },
         "sources": int(sources.size),
         "seed": settings.seed,
         "hash_weights": given.hash_weights,
@@ -194,7 +233,9 @@ def _compare_one(graph: Graph, algorithm: str, strategy: str, sources: Any) -> d
             theirs[way].append(_clock(graph.device) - began)
             expected = in_our_encoding(answer, graph, algorithm)
             refuse_rounded(expected, traversal.distance.dtype)
-            differing += int(xp.count_nonzero(traversal.distance.astype(expected.dtype) != expected))
+            differing += int(
+                xp.count_nonzero(traversal.distance.astype(expected.dtype) != expected)
+            )
     best = min(theirs, key=lambda way: statistics.median(theirs[way]))
     return {
         "algorithm": algorithm,
@@ -213,7 +254,10 @@ def _compare_one(graph: Graph, algorithm: str, strategy: str, sources: Any) -> d
 
 
 def _times(seconds: list[float]) -> dict[str, Any]:
-    return {"median": round(1e3 * statistics.median(seconds), 4), "total": round(1e3 * sum(seconds), 3)}
+    return {
+        "median": round(1e3 * statistics.median(seconds), 4),
+        "total": round(1e3 * sum(seconds), 3),
+    }
 
 
 def _machine(device: str) -> dict[str, Any]:
@@ -226,7 +270,12 @@ def _machine(device: str) -> dict[str, Any]:
         from kepler_traverse.cuda import cp
 
         gpu = cp.cuda.runtime.getDeviceProperties(cp.cuda.Device().id)["name"].decode()
-    return {"device": device, "gpu": gpu, "cores": len(os.sched_getaffinity(0)), "versions": versions(_PACKAGES)}
+    return {
+        "device": device,
+        "gpu": gpu,
+        "cores": len(os.sched_getaffinity(0)),
+        "versions": versions(_PACKAGES),
+    }
 
 
 def _table(facts: dict[str, Any]) -> list[str]:
@@ -234,17 +283,29 @@ def _table(facts: dict[str, Any]) -> list[str]:
     graph = facts["graph"]
     kind = "directed" if graph["directed"] else "undirected"
     where = facts["gpu"] or f"{facts['cores']} CPU cores"
-    size = f"{several(graph['vertices'], 'vertex')}, {several(graph['stored_edges'], 'stored edge')}"
+    size = (
+        f"{several(graph['vertices'], 'vertex')}, {several(graph['stored_edges'], 'stored edge')}"
+    )
     lines = [f"{size}, {kind}; {several(facts['sources'], 'source')}; {where}"]
     lines.append(f"{'':<22}{'median ms':>12}{'total ms':>12}{'peak MiB':>10}")
     for run in facts["runs"]:
         peaks = run.get("peak_rss_bytes", {})
-        ours, peer = f"{run['algorithm']} {run['strategy']}", f"{run['peer']} {run['peer_way']}"
-        for name, times, peak in ((ours, run["ours_ms"], peaks.get("ours")), (peer, run["peer_ms"], peaks.get("peer"))):
+        ours = f"{run['algorithm']} {run['strategy']}"
+        peer = f"{run['peer']} {run['peer_way']}"
+        for name, times, peak in (
+            (ours, run["ours_ms"], peaks.get("ours")),
+            (peer, run["peer_ms"], peaks.get("peer")),
+        ):
             shown = f"{peak / 2**20:.0f}" if peak else "-"
             lines.append(f"{name:<22}{times['median']:>12.3f}{times['total']:>12.1f}{shown:>10}")
-        agree = "all distances equal" if run["equal"] else f"{run['differing_distances']:,} DISTANCES DIFFER"
-        lines.append(f"  {agree}, {run['certified']} results certified, {run['peer']} takes {run['ratio']:.2f} x our time")
+        if run["equal"]:
+            agree = "all distances equal"
+        else:
+            agree = f"{run['differing_distances']:,} DISTANCES DIFFER"
+        lines.append(
+            f"  {agree}, {run['certified']} results certified, "
+            f"{run['peer']} takes {run['ratio']:.2f} x our time"
+        )
     return lines
 
 

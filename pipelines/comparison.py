@@ -1,6 +1,8 @@
-"""What ``pipelines.compare`` compares this library with: baselines, their peak memory, and weights where there are none.
+"""What ``pipelines.compare`` compares this library with: baselines, their peak memory, and weights
+where there are none.
 
-Baselines are called as their users search from many sources: the graph is built once, then one call per source.
+Baselines are called as their users search from many sources: the graph is built once, then one call
+per source.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ def our_plan(graph: Graph, algorithm: str, strategy: str) -> Plan:
 def choose_baseline(graph: Graph, algorithm: str) -> tuple[str, dict[str, Baseline]]:
     """Return the name of the baseline and its variants of the algorithm, prepared for this graph.
 
-    Raises InputError (the baseline does not support this graph) or DeviceError (cuGraph is not installed).
+    Raises InputError (the baseline does not support this graph) or DeviceError (cuGraph is not
+    installed).
     """
     if graph.device == "cuda":
         return "cuGraph", _cugraph(graph, algorithm)
@@ -57,12 +60,21 @@ def _scipy(graph: Graph, algorithm: str) -> Baseline:
     if max(graph.n_vertices, graph.n_edges) > np.iinfo(np.int32).max:
         raise InputError("SciPy's shortest paths take at most 2^31 - 1 vertices and edges")
     # In the types that SciPy computes with, so that no call converts the graph.
-    weights = np.ones(graph.n_edges) if algorithm == "bfs" else require_weights(graph).astype(np.float64)
+    if algorithm == "bfs":
+        weights = np.ones(graph.n_edges)
+    else:
+        weights = require_weights(graph).astype(np.float64)
     shape = (graph.n_vertices, graph.n_vertices)
     matrix = csr_matrix((weights, graph.targets, graph.offsets.astype(np.int32)), shape=shape)
 
     def traverse(source: int) -> Any:
-        return dijkstra(matrix, directed=True, indices=source, unweighted=algorithm == "bfs", return_predecessors=True)[0]
+        return dijkstra(
+            matrix,
+            directed=True,
+            indices=source,
+            unweighted=algorithm == "bfs",
+            return_predecessors=True,
+        )[0]
 
     return traverse
 
@@ -72,9 +84,13 @@ def _cugraph(graph: Graph, algorithm: str) -> dict[str, Baseline]:
     try:
         import pylibcugraph
     except ImportError:
-        raise DeviceError("comparing on a GPU needs cuGraph: pip install 'kepler-traverse[mg]'") from None
+        raise DeviceError(
+            "comparing on a GPU needs cuGraph: pip install 'kepler-traverse[mg]'"
+        ) from None
     if graph.n_edges > np.iinfo(np.int32).max:
-        raise InputError("cuGraph takes at most 2^31 - 1 stored edges on one GPU; compare on a smaller graph")
+        raise InputError(
+            "cuGraph takes at most 2^31 - 1 stored edges on one GPU; compare on a smaller graph"
+        )
     handle = pylibcugraph.ResourceHandle()
     weights = None if algorithm == "bfs" else graph.weights
     theirs = pylibcugraph.SGGraph(
@@ -96,7 +112,9 @@ def _cugraph(graph: Graph, algorithm: str) -> dict[str, Baseline]:
     def bfs(direction_optimizing: bool) -> Any:
         def run(source: int) -> Any:
             start = cp.array([source], graph.targets.dtype)
-            distances, _, vertices = pylibcugraph.bfs(handle, theirs, start, direction_optimizing, -1, True, False)
+            distances, _, vertices = pylibcugraph.bfs(
+                handle, theirs, start, direction_optimizing, -1, True, False
+            )
             return vertices, distances
 
         return run
@@ -110,9 +128,11 @@ def _cugraph(graph: Graph, algorithm: str) -> dict[str, Baseline]:
 
 
 def in_our_encoding(answer: Any, graph: Graph, algorithm: str) -> Any:
-    """Convert distances of a baseline to ours: by vertex number, with our value for unreached vertices.
+    """Convert distances of a baseline to ours: by vertex number, with our value for unreached
+    vertices.
 
-    BFS: int32. SSSP: the graph's float type; converting the baseline's wider type must lose nothing.
+    BFS: int32. SSSP: the graph's float type; converting the baseline's wider type must lose
+    nothing.
     """
     if graph.device == "cpu":
         if algorithm == "bfs":
@@ -140,16 +160,21 @@ def refuse_rounded(expected: Any, ours: np.dtype) -> None:
         xp = namespace(expected)
         largest = float(xp.max(expected, where=xp.isfinite(expected), initial=0))
         if largest > FLOAT32_EXACT:
-            raise InputError(f"distances up to {largest:g} cannot be compared exactly in float32; add --weight-type float64")
+            raise InputError(
+                f"distances up to {largest:g} cannot be compared exactly in "
+                "float32; add --weight-type float64"
+            )
 
 
 def hashed_weights(src: np.ndarray, dst: np.ndarray, directed: bool) -> np.ndarray:
     """Return weights 1 to 255: ``1 + mix(mix(a) + b) mod 255`` in arithmetic modulo 2^64.
 
-    ``mix`` is the finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014). (a, b) are the ids (src, dst) of a directed
-    edge, and (min, max) of the two for an undirected one, so that both directions weigh the same.
+    ``mix`` is the finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014). (a, b) are the ids
+    (src, dst) of a directed edge, and (min, max) of the two for an undirected one, so that both
+    directions weigh the same.
 
-    ``src, dst``: ids of the edges' ends (integers of shape (n,)); negative ones count as their two's complement.
+    ``src, dst``: ids of the edges' ends (integers of shape (n,)); negative ones count as their
+    two's complement.
 
     >>> hashed_weights(np.array([3, 5]), np.array([5, 3]), directed=False).tolist()
     [18, 18]
@@ -166,13 +191,24 @@ def _mix(x: np.ndarray) -> np.ndarray:
 
 
 def peak_memory(graph: Graph, algorithm: str, strategy: str, sources: Any) -> dict[str, int]:
-    """Return the peak resident bytes of one process per library; both map the same stored graph first."""
+    """Return the peak resident bytes of one process per library; both map the same stored graph
+    first.
+    """
     first = ",".join(str(source) for source in sources[:_SOURCES])
     peaks = {}
     with temporary_folder() as folder:
         save_graph(graph, Path(folder) / "graph")
         for side in ("ours", "peer"):
-            command = [sys.executable, "-m", __name__, f"{folder}/graph", side, algorithm, strategy, first]
+            command = [
+                sys.executable,
+                "-m",
+                __name__,
+                f"{folder}/graph",
+                side,
+                algorithm,
+                strategy,
+                first,
+            ]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
                 raise RuntimeError(f"measuring the memory of {side} failed: {done.stderr.strip()}")

@@ -20,7 +20,9 @@ def parser() -> argparse.ArgumentParser:
     """Return the command line."""
     result = argparse.ArgumentParser(
         prog=called_as("completion"),
-        description="Write the completion of all commands to stdout. It needs shtab: pip install shtab",
+        description=(
+            "Write the completion of all commands to stdout. It needs shtab: pip install shtab"
+        ),
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -45,8 +47,12 @@ def _complete(given: argparse.Namespace) -> int:
     return 0
 
 
-def whole(commands: Mapping[str, tuple[str, str, str]], a_file: object, a_folder: object) -> argparse.ArgumentParser:
-    """Return one command line with those of all commands, whose values are completed as files and folders if they are."""
+def whole(
+    commands: Mapping[str, tuple[str, str, str]], a_file: object, a_folder: object
+) -> argparse.ArgumentParser:
+    """Return one command line with those of all commands, whose values are completed as files and
+    folders if they are.
+    """
     result = argparse.ArgumentParser(prog="kepler-traverse")
     result.add_argument("--version", action="store_true", help="print the version")
     several = result.add_subparsers()

@@ -22,7 +22,8 @@ OLDEST_PYTHON = (3, 11)
 # CUDA 13 needs a driver of the 580 series or newer.
 OLDEST_DRIVER = 580
 
-# Each runs in a separate Python, so that a crash or a hang on import is an outcome, too. The last printed line counts.
+# Each runs in a separate Python, so that a crash or a hang on import is an outcome, too. The last
+# printed line counts.
 CPU_PROBES = {
     "Numba": """
 import numba
@@ -38,8 +39,13 @@ print(f"{numba.__version__}, {numba.get_num_threads()} threads, threading layer 
     "NumPy": "import numpy; print(numpy.__version__)",
     "pandas": "import pandas; print(pandas.__version__)",
     "PyArrow": "import pyarrow, pyarrow.dataset, pyarrow.parquet; print(pyarrow.__version__)",
-    "Dask": "import dask, distributed, bokeh; print(f'{distributed.__version__}, dashboard by Bokeh {bokeh.__version__}')",
-    "Settings and progress": "import pydantic, rich, psutil, fsspec; print('pydantic', pydantic.__version__)",
+    "Dask": (
+        "import dask, distributed, bokeh; print(f'{distributed.__version__}, "
+        "dashboard by Bokeh {bokeh.__version__}')"
+    ),
+    "Settings and progress": (
+        "import pydantic, rich, psutil, fsspec; print('pydantic', pydantic.__version__)"
+    ),
     "kepler_traverse": """
 import numpy, kepler_traverse
 frame = kepler_traverse.bfs(kepler_traverse.graph_from_edges(numpy.array([0, 1]), numpy.array([1, 2])), 0)
@@ -99,17 +105,29 @@ class Finding:
 def probe(name: str, code: str, advice: str, needed: bool = False) -> Finding:
     """Run code in another Python and return its last line of output, or in words why it fails."""
     try:
-        done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=180)
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code],
+            capture_output=True,
+            text=True,
+            timeout=180,
+        )
     except subprocess.TimeoutExpired:
         return Finding(name, False, "no result within 180 s", advice, needed)
     works = done.returncode == 0
     lines = (done.stdout if works else done.stderr).strip().splitlines()
-    detail = lines[-1] if lines else f"ended with code {done.returncode}"
-    return Finding(name, works, detail if works else in_words(detail), "" if works else advice, needed)
+    if lines:
+        detail = lines[-1]
+    else:
+        detail = f"ended with code {done.returncode}"
+    return Finding(
+        name, works, detail if works else in_words(detail), "" if works else advice, needed
+    )
 
 
 def in_words(line: str) -> str:
-    """Return the last line of a traceback without the class of the error; a package that is missing is not installed."""
+    """Return the last line of a traceback without the class of the error; a package that is missing
+    is not installed.
+    """
     missing = _MISSING.search(line)
     if missing:
         return f"{missing['module'] or missing['package']} is not installed"
@@ -122,7 +140,13 @@ def machine() -> list[Finding]:
     is_new = sys.version_info >= OLDEST_PYTHON
     advice = "" if is_new else "install Python 3.11 or newer"
     findings = [
-        Finding("Python", is_new, f"{platform.python_version()} at {sys.executable}", advice, needed=True),
+        Finding(
+            "Python",
+            is_new,
+            f"{platform.python_version()} at {sys.executable}",
+            advice,
+            needed=True,
+        ),
         Finding("System", True, f"{platform.platform()}, {cores} cores"),
     ]
     if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
@@ -130,9 +154,15 @@ def machine() -> list[Finding]:
         findings.append(Finding("Memory", True, f"{memory / 2**30:.1f} GiB"))
     try:
         here = os.getcwd()
-        findings.append(Finding("Disk", True, f"{shutil.disk_usage(here).free / 2**30:.1f} GiB free in {here}"))
+        findings.append(
+            Finding("Disk", True, f"{shutil.disk_usage(here).free / 2**30:.1f} GiB free in {here}")
+        )
     except FileNotFoundError:
-        findings.append(Finding("Disk", False, "the current folder does not exist any more", "change to another one"))
+        findings.append(
+            Finding(
+                "Disk", False, "the current folder does not exist any more", "change to another one"
+            )
+        )
     return findings
 
 
@@ -143,7 +173,9 @@ def gpus() -> list[Finding]:
         return [Finding("GPU", False, "no nvidia-smi on the path", "none needed for device cpu")]
     query = "--query-gpu=name,memory.total,driver_version,compute_cap"
     try:
-        done = subprocess.run([command, query, "--format=csv,noheader"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [command, query, "--format=csv,noheader"], capture_output=True, text=True, timeout=60
+        )
     except subprocess.TimeoutExpired:
         return [Finding("GPU", False, "nvidia-smi does not respond", "restart the driver")]
     if done.returncode or not done.stdout.strip():
@@ -154,7 +186,13 @@ def gpus() -> list[Finding]:
         name, memory, driver, capability = (part.strip() for part in line.split(","))
         recent = driver.split(".")[0].isdigit() and int(driver.split(".")[0]) >= OLDEST_DRIVER
         detail = f"{name}, {memory}, driver {driver}, compute capability {capability}"
-        advice = "" if recent else f"CUDA 13 needs driver {OLDEST_DRIVER} or newer; from 535 on take kepler-traverse[cuda12]"
+        if recent:
+            advice = ""
+        else:
+            advice = (
+                f"CUDA 13 needs driver {OLDEST_DRIVER} or newer; from 535 "
+                "on take kepler-traverse[cuda12]"
+            )
         findings.append(Finding("GPU", recent, detail, advice))
     return findings
 
@@ -171,13 +209,19 @@ def examine() -> list[Finding]:
     if any(card.works for card in cards):
         gpu = f"{how_to_install('cuda13')}, or for cuGraph and dask-cudf {how_to_install('mg')}"
         findings += [probe(name, code, gpu) for name, code in GPU_PROBES.items()]
-    findings.append(probe("NVRTC wheel", NVRTC_PROBE, f"for tests of kernels only: {how_to_install('test')}"))
+    findings.append(
+        probe("NVRTC wheel", NVRTC_PROBE, f"for tests of kernels only: {how_to_install('test')}")
+    )
     return findings
 
 
 def how_to_install(extra: str) -> str:
-    """Return the commands that install an extra where the package is installed, and from a checkout."""
-    return f"pip install 'kepler-traverse[{extra}]', or in the checkout: pip install -e '.[{extra}]'"
+    """Return the commands that install an extra where the package is installed, and from a
+    checkout.
+    """
+    return (
+        f"pip install 'kepler-traverse[{extra}]', or in the checkout: pip install -e '.[{extra}]'"
+    )
 
 
 def _extra(name: str, purpose: str, modules: tuple[str, ...]) -> Finding:
@@ -187,8 +231,12 @@ def _extra(name: str, purpose: str, modules: tuple[str, ...]) -> Finding:
 
 def parser() -> argparse.ArgumentParser:
     """Return the command line."""
-    result = argparse.ArgumentParser(description="Report what works on this machine, and what to install for the rest.")
-    result.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
+    result = argparse.ArgumentParser(
+        description="Report what works on this machine, and what to install for the rest."
+    )
+    result.add_argument(
+        "--json", action="store_true", help="print one JSON object instead of the table"
+    )
     return result
 
 
@@ -196,7 +244,9 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     findings = examine()
     on_cpu = all(finding.works for finding in findings if finding.needed)
-    on_gpu = on_cpu and all(finding.works for finding in findings if finding.name in ("GPU", *GPU_PROBES))
+    on_gpu = on_cpu and all(
+        finding.works for finding in findings if finding.name in ("GPU", *GPU_PROBES)
+    )
     if options.json:
         rows = [asdict(finding) for finding in findings]
         show(*json.dumps({"cpu": on_cpu, "cuda": on_gpu, "findings": rows}, indent=2).splitlines())
@@ -206,11 +256,21 @@ def main(arguments: list[str] | None = None) -> int:
         show(f"{'ok ' if finding.works else '-- '} {finding.name:<{width}}  {finding.detail}")
         if finding.advice:
             show(f"    {'':<{width}}  -> {finding.advice}")
-    in_python = all(finding.works for finding in findings if finding.needed and finding.name not in OF_JOB)
-    cpu = "ready" if on_cpu else "ready in Python, but not for the job" if in_python else "not ready"
+    in_python = all(
+        finding.works for finding in findings if finding.needed and finding.name not in OF_JOB
+    )
+    if on_cpu:
+        cpu = "ready"
+    elif in_python:
+        cpu = "ready in Python, but not for the job"
+    else:
+        cpu = "not ready"
     show("", f"device cpu: {cpu}; device cuda: {'ready' if on_gpu else 'not ready'}")
     if any(finding.works for finding in findings if finding.name == "CuPy"):
-        show("In a checkout, bash scripts/check.sh --gpu checks results and speed on this machine's GPUs in ten minutes.")
+        show(
+            "In a checkout, bash scripts/check.sh --gpu checks results and speed "
+            "on this machine's GPUs in ten minutes."
+        )
     return 0 if on_cpu else 1
 
 

@@ -1,7 +1,9 @@
-"""Extremes of a graph: ``python -m pipelines.extremes EDGES``, or ``kepler-traverse extremes EDGES``.
+"""Extremes of a graph: ``python -m pipelines.extremes EDGES``, or ``kepler-traverse extremes
+EDGES``.
 
-Computes the exact diameter, radius, center and periphery, or with --result top-closeness the vertices of the highest
-closeness. Each search is certified before it is used. The answer is JSON on stdout, or a JSON or Parquet file.
+Computes the exact diameter, radius, center and periphery, or with --result top-closeness the
+vertices of the highest closeness. Each search is certified before it is used. The answer is JSON on
+stdout, or a JSON or Parquet file.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from .cli.options import OPTIONS, Once, OnceParser, add_option, edge_columns, fl
 from .cli.terminal import called_as, say, show
 
 RESULTS = ("extremes", "top-closeness")
-_SHARED = [option for option in OPTIONS if option.key in ("algorithm", "device", "directed", "columns")]
+_SHARED = [
+    option for option in OPTIONS if option.key in ("algorithm", "device", "directed", "columns")
+]
 
 _EPILOG = """\
 exit codes: 0 done, 1 unexpected error, 2 bad usage or input (such as a graph that is not connected, without
@@ -53,26 +57,45 @@ def _answer(parsed: Any) -> int:
 
 def parser() -> OnceParser:
     """Return the command line."""
-    result = OnceParser(prog=called_as("extremes"), description=str(__doc__).partition("\n\n")[2], epilog=_EPILOG)
+    result = OnceParser(
+        prog=called_as("extremes"), description=str(__doc__).partition("\n\n")[2], epilog=_EPILOG
+    )
     result.add_argument("edges", metavar="EDGES", nargs="+", help="files of the edge list")
     for flag, choices, text in (
         ("--result", RESULTS, "what to compute (default: extremes)"),
-        ("--unconnected", ("refuse", "largest"), "a graph that is not connected: an error, or its largest component"),
-        ("--direction", ("out", "in"), "of --result top-closeness: distances from or to each vertex (default: out)"),
+        (
+            "--unconnected",
+            ("refuse", "largest"),
+            "a graph that is not connected: an error, or its largest component",
+        ),
+        (
+            "--direction",
+            ("out", "in"),
+            "of --result top-closeness: distances from or to each vertex (default: out)",
+        ),
     ):
         result.add_argument(flag, action=Once, choices=choices, help=text)
     for option in _SHARED:
         add_option(result, option)
-    result.add_argument("-k", "--k", dest="k", action=Once, type=int, help="vertices of top-closeness (default: 10)")
     result.add_argument(
-        "--output", action=Once, metavar="FILE", help="a new file, .json or .parquet; default: JSON on stdout"
+        "-k", "--k", dest="k", action=Once, type=int, help="vertices of top-closeness (default: 10)"
     )
-    result.add_argument("--debug", action=Once, nargs=0, help="show where an unexpected error comes from")
+    result.add_argument(
+        "--output",
+        action=Once,
+        metavar="FILE",
+        help="a new file, .json or .parquet; default: JSON on stdout",
+    )
+    result.add_argument(
+        "--debug", action=Once, nargs=0, help="show where an unexpected error comes from"
+    )
     return result
 
 
 def _check_output(path: Path) -> None:
-    """Raise OutputError unless the answer can become this file; before the searches, which may take long."""
+    """Raise OutputError unless the answer can become this file; before the searches, which may take
+    long.
+    """
     from kepler_traverse.errors import OutputError
 
     if path.suffix not in (".json", ".parquet"):
@@ -84,7 +107,9 @@ def _check_output(path: Path) -> None:
 
 
 def _compute(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Any]:
-    """Return facts of the run, the answer (numbers and lists of ids, or columns as lists), and the answer as a table."""
+    """Return facts of the run, the answer (numbers and lists of ids, or columns as lists), and the
+    answer as a table.
+    """
     import pyarrow
 
     from kepler_traverse.errors import InputError
@@ -97,7 +122,9 @@ def _compute(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Any
     closeness = given["result"] == "top-closeness"
     for flag, fits in (("unconnected", not closeness), ("direction", closeness), ("k", closeness)):
         if flag in given and not fits:
-            raise InputError(f"--{flag} does not belong to --result {given['result']}; leave it out")
+            raise InputError(
+                f"--{flag} does not belong to --result {given['result']}; leave it out"
+            )
     weighted = given["algorithm"] == "sssp"
     columns = edge_columns(given.get("columns"), alone=True)
     if columns["weight_column"] and not weighted:
@@ -122,13 +149,22 @@ def _compute(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Any
     answer: dict[str, Any]
     if closeness:
         frame, searches = top_closeness(
-            graph, given.get("k", 10), algorithm=given["algorithm"], direction=given.get("direction", "out"), with_count=True
+            graph,
+            given.get("k", 10),
+            algorithm=given["algorithm"],
+            direction=given.get("direction", "out"),
+            with_count=True,
         )
-        table = frame.to_pandas() if hasattr(frame, "to_pandas") else frame
+        if hasattr(frame, "to_pandas"):
+            table = frame.to_pandas()
+        else:
+            table = frame
         answer = {name: table[name].tolist() for name in table.columns}
         table = pyarrow.table(answer)
     else:
-        measured = extremes(graph, algorithm=given["algorithm"], unconnected=given.get("unconnected", "refuse"))
+        measured = extremes(
+            graph, algorithm=given["algorithm"], unconnected=given.get("unconnected", "refuse")
+        )
         searches = measured.searches
         facts["n_vertices_considered"] = measured.n_vertices
         answer = {name: getattr(measured, name) for name in EXTREMES}

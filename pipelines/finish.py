@@ -1,8 +1,9 @@
 """Complete a run whose shards have ended: ``python -m pipelines.finish DIR``.
 
-All parts are compared with what the shards have recorded. Then the log of the run is closed, and tables, manifest and
-``_SUCCESS`` are written. Two at once write the same. With ``--table`` the parts of a finished run, whether in shards or not,
-become a table of Delta Lake or Apache Iceberg as they are.
+All parts are compared with what the shards have recorded. Then the log of the run is closed, and
+tables, manifest and ``_SUCCESS`` are written. Two at once write the same. With ``--table`` the
+parts of a finished run, whether in shards or not, become a table of Delta Lake or Apache Iceberg as
+they are.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def main(argv: list[str] | None = None) -> int:
 def parser() -> OnceParser:
     """Return the command line."""
     result = OnceParser(
-        prog=called_as("finish"), description=__doc__.partition("\n")[0].partition(":")[0] + ".", epilog=_EPILOG
+        prog=called_as("finish"),
+        description=__doc__.partition("\n")[0].partition(":")[0] + ".",
+        epilog=_EPILOG,
     )
     result.add_argument("folder", metavar="DIR", help="output folder of a run in shards (--shard)")
     result.add_argument(
@@ -56,7 +59,8 @@ def parser() -> OnceParser:
 
 def _finish(given: Any) -> int:
     refuse_address("DIR", given.folder, takes_stores=True)
-    folder, table = open_store(given.folder), getattr(given, "table", None)
+    folder = open_store(given.folder)
+    table = getattr(given, "table", None)
     if table is not None:
         refuse_without_packages(table)
     try:
@@ -66,19 +70,42 @@ def _finish(given: Any) -> int:
         return EXIT_INCOMPLETE
     store = traffic_of_run(checked_settings(manifest["settings"]), manifest)
     rows, size = (sum(part[key] for part in manifest["parts"]) for key in ("rows", "bytes"))
-    facts = {"output": given.folder, "status": manifest["status"], "sources": manifest["sources"], "rows": rows}
-    facts |= {"bytes": size, "parts": len(manifest["parts"]), "digest": manifest["digest"], "was_finished": before}
+    facts = {
+        "output": given.folder,
+        "status": manifest["status"],
+        "sources": manifest["sources"],
+        "rows": rows,
+    }
+    facts |= {
+        "bytes": size,
+        "parts": len(manifest["parts"]),
+        "digest": manifest["digest"],
+        "was_finished": before,
+    }
     facts |= read_estimate(manifest) | ({"store": store} if store["requests"] else {})
-    lines = [*estimate_lines(facts), *([f"store: {traffic_text(store)}"] if store["requests"] else [])]
+    lines = [
+        *estimate_lines(facts),
+        *([f"store: {traffic_text(store)}"] if store["requests"] else []),
+    ]
     if table is not None:
         was_there = register(folder, manifest, table)
-        facts |= {"table": {"format": table, "address": table_address(folder, table), "was_there": was_there}}
-        lines.append(f"table: {table}, {table_address(folder, table)}" + (", was there before" if was_there else ""))
+        facts |= {
+            "table": {
+                "format": table,
+                "address": table_address(folder, table),
+                "was_there": was_there,
+            }
+        }
+        lines.append(
+            f"table: {table}, {table_address(folder, table)}"
+            + (", was there before" if was_there else "")
+        )
     if getattr(given, "json", False):
         show(json.dumps(facts))
         return 0
     show(
-        f"{several(manifest['sources'], 'source')}, {several(rows, 'row')}" + (", was finished before" if before else ""),
+        f"{several(manifest['sources'], 'source')}, {several(rows, 'row')}"
+        + (", was finished before" if before else ""),
         f"results: {given.folder} ({several(len(manifest['parts']), 'part')}, {in_units(size)})",
         *lines,
         f"digest: {manifest['digest']}",

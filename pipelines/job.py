@@ -36,9 +36,11 @@ if TYPE_CHECKING:
     from distributed import Client
 
 _OF_SCHEDULERS = ("scheduler_address", "scheduler_file", *TLS)
-_NUMBERS = ("integer", "number", "numbers", "size", "integer_or_auto", "number_or_auto", "switch")  # kinds of options
+# kinds of options
+_NUMBERS = ("integer", "number", "numbers", "size", "integer_or_auto", "number_or_auto", "switch")
 _IN_MEMORY = "(in memory)"  # in place of the files of an edge list, in the manifest
-_CHECKED_ADDRESS = "tcp://client:0"  # with it the other options are checked; a client's own need not be one of a flag
+# with it the other options are checked; a client's own need not be one of a flag
+_CHECKED_ADDRESS = "tcp://client:0"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,7 +54,8 @@ class JobResult:
     manifest : dict
         ``_manifest.json``: settings, times, failures, and each part with its sources and checksum.
     computed : int
-        Number of parts that this call has computed. Those that an earlier run had finished are not computed again.
+        Number of parts that this call has computed. Those that an earlier run had finished are not
+        computed again.
     total_seconds : float
         Wall time of this call.
     """
@@ -78,7 +81,9 @@ class JobResult:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Seconds of each step: reading, building, planning, compiling, starting workers and traversing."""
+        """Seconds of each step: reading, building, planning, compiling, starting workers and
+        traversing.
+        """
         return self.manifest["seconds"]
 
     @property
@@ -100,7 +105,8 @@ class JobResult:
         return [self.path / name for name in names]
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """Yield the rows as pyarrow tables, one per row group, so that they need not fit into memory.
+        """Yield the rows as pyarrow tables, one per row group, so that they need not fit into
+        memory.
 
         Parameters
         ----------
@@ -122,7 +128,9 @@ class JobResult:
         import pyarrow
 
         # Parts of a matrix have the narrowest types that hold their distances.
-        return pyarrow.concat_tables(self.tables(columns), promote_options="permissive").replace_schema_metadata(None)
+        return pyarrow.concat_tables(
+            self.tables(columns), promote_options="permissive"
+        ).replace_schema_metadata(None)
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> Any:
         """Read all rows as one ``pandas.DataFrame``, in the order of the sources.
@@ -145,13 +153,18 @@ class JobResult:
             ("status", self.manifest["status"]),
             ("result", f"{self.manifest['algorithm']}, {self.manifest['result']}"),
             ("sources", f"{self.n_sources:,}"),
-            ("rows", f"{self.n_rows:,} in {several(len(self.parts), 'part')}, {in_units(self.nbytes)}"),
+            (
+                "rows",
+                f"{self.n_rows:,} in {several(len(self.parts), 'part')}, {in_units(self.nbytes)}",
+            ),
             ("strategy", f"{self.manifest['strategy']} on {self.manifest['device']}"),
             ("seconds", ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())),
             ("digest", self.digest),
         ]
         if self.failed:
-            rows.append(("failed sources", f"{sum(len(failure['sources']) for failure in self.failed):,}"))
+            rows.append(
+                ("failed sources", f"{sum(len(failure['sources']) for failure in self.failed):,}")
+            )
         return html_table("Job", rows)
 
 
@@ -166,36 +179,43 @@ class JobFailedError(KeplerError):
 
     def __init__(self, message: str, result: JobResult):
         super().__init__(message, result)
-        self.message, self.result = message, result
+        self.message = message
+        self.result = result
 
     def __str__(self) -> str:
         return self.message
 
 
-def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None = None, **options: Any) -> JobResult:
-    """Run the job: search from many sources, certify each result, and write Parquet files with a manifest.
+def run_job(
+    edges: Any, *, output: str | os.PathLike[str], client: Client | None = None, **options: Any
+) -> JobResult:
+    """Run the job: search from many sources, certify each result, and write Parquet files with a
+    manifest.
 
-    It does what ``kepler-traverse run`` does. A call that was interrupted, or that failed, is finished by the
-    same call with ``resume=True``, which computes only what is missing.
+    It does what ``kepler-traverse run`` does. A call that was interrupted, or that failed, is
+    finished by the same call with ``resume=True``, which computes only what is missing.
 
-    Without ``client`` the batches run in this process, with all cores or one GPU. ``workers=2`` or more starts worker
-    processes, and so do ``dashboard_address=`` and ``batch_deadline=``; a script then needs ``if __name__ == "__main__":``.
-    Ctrl-C lets the batches that run finish first; a second one ends the call at once.
+    Without ``client`` the batches run in this process, with all cores or one GPU. ``workers=2`` or
+    more starts worker processes, and so do ``dashboard_address=`` and ``batch_deadline=``; a script
+    then needs ``if __name__ == "__main__":``. Ctrl-C lets the batches that run finish first; a
+    second one ends the call at once.
 
     Parameters
     ----------
     edges : Graph, table, path or list of paths
-        A graph; a table as ``graph_from_edges`` takes it; or the files of an edge list. A graph in memory is stored in the
-        output folder while worker processes run, or in ``graph_cache``.
+        A graph; a table as ``graph_from_edges`` takes it; or the files of an edge list. A graph in
+        memory is stored in the output folder while worker processes run, or in ``graph_cache``.
     output : path or str
-        Folder of the results, new or empty except with ``resume=True``; or a URL, as ``s3://bucket/run``.
+        Folder of the results, new or empty except with ``resume=True``; or a URL, as
+        ``s3://bucket/run``.
     client : distributed.Client, optional
-        A client of any Dask cluster, on whose workers the batches run. All of them need this package, and need to see the
-        output folder at the same path.
+        A client of any Dask cluster, on whose workers the batches run. All of them need this
+        package, and need to see the output folder at the same path.
     **options
-        The options of the job by their names in docs/settings.md, as ``algorithm="sssp"``, ``cutoff=3600`` or
-        ``result="summary"``, and ``columns`` a mapping. ``sources`` is what ``bfs_many`` takes (ids, one id, or
-        ``"all"``), or a file: a ``pathlib.Path``, or the URL of an object, as ``s3://bucket/stops.csv``; so is ``targets``.
+        The options of the job by their names in docs/settings.md, as ``algorithm="sssp"``,
+        ``cutoff=3600`` or ``result="summary"``, and ``columns`` a mapping. ``sources`` is what
+        ``bfs_many`` takes (ids, one id, or ``"all"``), or a file: a ``pathlib.Path``, or the URL of
+        an object, as ``s3://bucket/stops.csv``; so is ``targets``.
 
     Returns
     -------
@@ -204,8 +224,8 @@ def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None
     Raises
     ------
     InputError
-        An option or the input is wrong; nothing has been written. Derived errors are those of ``read_graph`` and
-        ``bfs_many``, and ``OutputError`` for the folder.
+        An option or the input is wrong; nothing has been written. Derived errors are those of
+        ``read_graph`` and ``bfs_many``, and ``OutputError`` for the folder.
     JobFailedError
         Some sources failed; its ``result`` lists them.
     NegativeCycleError
@@ -226,13 +246,18 @@ def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None
     graph, paths = _read_graph(edges, values)
     _refuse_tables(values)
     values |= {"edges": paths, "output": _path("output", output)}
-    ids = {name: values[name] for name in ("sources", "targets") if isinstance(values.get(name), list)}
+    ids = {
+        name: values[name] for name in ("sources", "targets") if isinstance(values.get(name), list)
+    }
 
     def check(graph: Graph) -> None:
         if names_all:
             source_numbers(graph, ALL)
-        for name, given in ids.items():  # a command line takes texts also for integers, and explains what is no id
-            typed = [each for each in given if not isinstance(each, str) or integer_id(each) is not None]
+        # a command line takes texts also for integers, and explains what is no id
+        for name, given in ids.items():
+            typed = [
+                each for each in given if not isinstance(each, str) or integer_id(each) is not None
+            ]
             graph.to_numbers(typed, name[:-1])
 
     if graph is not None:
@@ -244,17 +269,23 @@ def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None
             settings = merge_settings(values, environment={})
         else:
             address = _find_address(client)
-            settings = merge_settings(values | {"scheduler_address": _CHECKED_ADDRESS}, environment={})
+            settings = merge_settings(
+                values | {"scheduler_address": _CHECKED_ADDRESS}, environment={}
+            )
             settings = replace(settings, scheduler_address=address)
             from .scheduling.cluster import client_in_use
 
             stack.enter_context(client_in_use(client))
         if graph is not None and settings.engine == MG:
-            raise InputError(f"engine={MG!r} reads its partitions from files; give the paths of the edge list")
+            raise InputError(
+                f"engine={MG!r} reads its partitions from files; give the paths of the edge list"
+            )
         finished = driver.execute(settings, "run_job(..., resume=True)", given=given)
     assert finished is not None  # only the plan of a command line ends without
     result = JobResult(
-        path=values["output"].rstrip("/") if URL.match(values["output"]) else Path(output).absolute(),
+        path=values["output"].rstrip("/")
+        if URL.match(values["output"])
+        else Path(output).absolute(),
         manifest=json.loads(json.dumps(finished.manifest)),  # as a reader of the file has it
         computed=finished.computed,
         total_seconds=finished.seconds,
@@ -270,16 +301,23 @@ def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None
 
 
 def _values(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the given options as settings take them: without those that are None, paths as texts, ids as lists."""
+    """Return the given options as settings take them: without those that are None, paths as texts,
+    ids as lists.
+    """
     known = {option.key: option.in_python for option in OPTIONS} | {"knobs": True}
     for name in options:
         if not known.get(name, True):
             raise InputError(f"{name} is an option of the command line only; leave it out")
         if name in _OF_SCHEDULERS:
-            raise InputError(f"{name} is an option of the command line only; give client=, a client of that scheduler")
+            raise InputError(
+                f"{name} is an option of the command line only; give "
+                "client=, a client of that scheduler"
+            )
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
-            raise InputError(f"{name} is no option of the job" + (f"; did you mean {near[0]}?" if near else ""))
+            raise InputError(
+                f"{name} is no option of the job" + (f"; did you mean {near[0]}?" if near else "")
+            )
     values = {name: value for name, value in options.items() if value is not None}
     for option in OPTIONS:
         if option.key != "sources" and isinstance(values.get(option.key), os.PathLike):
@@ -294,13 +332,17 @@ def _values(options: dict[str, Any]) -> dict[str, Any]:
 def _plain(name: str, value: Any) -> Any:
     """Return a number, or numbers in any container that the library takes, as Python's own."""
     if isinstance(value, (str, bytes, Mapping)) or not hasattr(value, "__iter__"):
-        return bool(value) if arguments.is_flag(value) else arguments.plain(value)
+        if arguments.is_flag(value):
+            return bool(value)
+        return arguments.plain(value)
     column = arguments.arrow(name, value)
     return arguments.plain_list(column.tolist() if hasattr(column, "tolist") else column)
 
 
 def _refuse_tables(values: dict[str, Any]) -> None:
-    """Raise InputError for a table in memory where the job reads a file, which ``verify`` reads again."""
+    """Raise InputError for a table in memory where the job reads a file, which ``verify`` reads
+    again.
+    """
     for option in OPTIONS:
         value = values.get(option.key)
         if option.kind == "file" and value is not None and not isinstance(value, str):
@@ -312,7 +354,9 @@ def _refuse_tables(values: dict[str, Any]) -> None:
 
 def _is_file(value: Any) -> bool:
     """Whether sources or targets are a file and not ids."""
-    return isinstance(value, os.PathLike) or (isinstance(value, str) and URL.match(value) is not None)
+    return isinstance(value, os.PathLike) or (
+        isinstance(value, str) and URL.match(value) is not None
+    )
 
 
 def _path(name: str, value: Any) -> str:
@@ -326,7 +370,11 @@ def _name_sources(values: dict[str, Any]) -> bool:
     if "sources" not in values:
         return False
     is_file = _is_file(values["sources"])
-    given = [name for name in SOURCE_CHOICES if name != "sources" and values.get(name) not in (None, False)]
+    given = [
+        name
+        for name in SOURCE_CHOICES
+        if name != "sources" and values.get(name) not in (None, False)
+    ]
     if given:
         raise InputError(f"sources are given more than once, by sources and {given[0]}; take one")
     if is_file:
@@ -356,34 +404,49 @@ def _listed(ids: Any) -> list[Any]:
 
 
 def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[str]]:
-    """Return the graph of ``edges``, or None and the paths of an edge list; take its options from the values."""
+    """Return the graph of ``edges``, or None and the paths of an edge list; take its options from
+    the values.
+    """
     is_graph = isinstance(edges, Graph)
     if not is_graph:
         edges = as_rows(edges)
-    listed = edges if isinstance(edges, (list, tuple)) else [edges]
+    if isinstance(edges, (list, tuple)):
+        listed = edges
+    else:
+        listed = [edges]
     if not is_graph and listed and all(isinstance(path, (str, os.PathLike)) for path in listed):
         return None, [os.fsdecode(path) for path in arguments.list_paths("edges", edges)]
     for option in OPTIONS:
-        if option.key in values and option.reads in (("files", "tables") if is_graph else ("files",)):
+        if option.key in values and option.reads in (
+            ("files", "tables") if is_graph else ("files",)
+        ):
             what = "a graph" if is_graph else "a table in memory"
             raise InputError(f"{option.key} has no effect: edges are {what}; leave it out")
     if values.get("along") is not None:
         raise InputError(
-            "along reads columns of the files of an edge list, and edges are in memory; give paths, or leave it out"
+            "along reads columns of the files of an edge list, and edges are "
+            "in memory; give paths, or leave it out"
         )
-    columns, kind = _columns(values.pop("columns", None)), OUTPUT_SCHEMAS.get(_name_of_result(values))
-    of_edges = {role: columns.pop(role, None) for role, table in COLUMN_ROLES.items() if table == "edges"}
+    columns = _columns(values.pop("columns", None))
+    kind = OUTPUT_SCHEMAS.get(_name_of_result(values))
+    of_edges = {
+        role: columns.pop(role, None) for role, table in COLUMN_ROLES.items() if table == "edges"
+    }
     if columns:
         values["columns"] = columns
     if is_graph:
         for role, name in of_edges.items():
             if name is not None:
-                raise InputError(f"columns names {role} {name!r}, and edges are a graph; leave it out")
+                raise InputError(
+                    f"columns names {role} {name!r}, and edges are a graph; leave it out"
+                )
         graph = edges
     elif is_table(edges) or column_tuple(edges) is not None:
         is_weighted = values.get("algorithm") == "sssp"
         if not is_weighted and (of_edges["weight"] is not None or "weight_type" in values):
-            raise InputError("a column or a type of weights has no effect: bfs counts hops; leave it out")
+            raise InputError(
+                "a column or a type of weights has no effect: bfs counts hops; leave it out"
+            )
         graph = graph_from_edges(
             edges,
             **of_edges,
@@ -396,9 +459,14 @@ def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[
             edge_ids=kind is not None and kind.needs_edge_rows,
         )
     else:
-        raise InputError(f"edges must be a Graph, a table, a path or a list of paths, not {arguments.describe(edges)}")
+        raise InputError(
+            "edges must be a Graph, a table, a path or a list of "
+            f"paths, not {arguments.describe(edges)}"
+        )
     if kind is not None and "edge" in kind.columns and graph.edge_rows is None:
-        raise InputError(f"result={kind.name!r} needs a graph that knows its rows; build it with edge_ids=True")
+        raise InputError(
+            f"result={kind.name!r} needs a graph that knows its rows; build it with edge_ids=True"
+        )
     values["directed"] = graph.directed
     values.setdefault("device", graph.device)
     return graph, [_IN_MEMORY]
@@ -421,7 +489,9 @@ def _columns(given: Any) -> dict[str, Any]:
 
 
 def _find_address(client: Any) -> str:
-    """Return the address of a client's scheduler; raise InputError if it is closed, or no use from this thread."""
+    """Return the address of a client's scheduler; raise InputError if it is closed, or no use from
+    this thread.
+    """
     from distributed import Client
 
     arguments.instance("client", client, Client, "distributed.Client(address) makes one")
@@ -461,7 +531,13 @@ def _as_arguments(message: str) -> str:
 
 def _as_mapping(match: re.Match[str]) -> str:
     pairs = (pair.partition("=") for pair in match[1].split(","))
-    return "columns={" + ", ".join(f"{role!r}: {'...' if name == 'NAME' else repr(name)}" for role, _, name in pairs) + "}"
+    return (
+        "columns={"
+        + ", ".join(
+            f"{role!r}: {'...' if name == 'NAME' else repr(name)}" for role, _, name in pairs
+        )
+        + "}"
+    )
 
 
 def _as_argument(match: re.Match[str]) -> str:

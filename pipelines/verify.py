@@ -1,7 +1,8 @@
-"""Verify an existing output from its files and the edge list: ``python -m pipelines.verify DIR EDGES``.
+"""Verify an existing output from its files and the edge list: ``python -m pipelines.verify DIR
+EDGES``.
 
-Manifest and part files are compared with each other and with the edge list. Every distance is verified by a certificate,
-or by another traversal if rows were omitted.
+Manifest and part files are compared with each other and with the edge list. Every distance is
+verified by a certificate, or by another traversal if rows were omitted.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ def main(argv: list[str] | None = None) -> int:
 def _verify(given: Any) -> int:
     started = time.perf_counter()
     refuse_address("DIR", given.folder, takes_stores=True)
-    findings = prove_output(given.folder, given.edges, getattr(given, "device", "auto"), **moved_tables(given))
+    findings = prove_output(
+        given.folder, given.edges, getattr(given, "device", "auto"), **moved_tables(given)
+    )
     _show(given.folder, findings, time.perf_counter() - started, getattr(given, "json", False))
     return EXIT_WRONG if findings.faults else 0
 
@@ -77,11 +80,16 @@ def _verify(given: Any) -> int:
 def parser() -> OnceParser:
     """Return the command line."""
     result = OnceParser(
-        prog=called_as("verify"), description=__doc__.partition("\n")[0].partition(":")[0] + ".", epilog=_EPILOG
+        prog=called_as("verify"),
+        description=__doc__.partition("\n")[0].partition(":")[0] + ".",
+        epilog=_EPILOG,
     )
     result.add_argument("folder", metavar="DIR", help="output folder of a run")
     result.add_argument(
-        "edges", metavar="EDGES", nargs="+", help="files of the edge list of that run, at their current paths"
+        "edges",
+        metavar="EDGES",
+        nargs="+",
+        help="files of the edge list of that run, at their current paths",
     )
     result.add_argument(
         "--device",
@@ -101,20 +109,31 @@ def _show(folder: Path, findings: Findings, seconds: float, as_json: bool) -> No
     if findings.unlisted:
         lines.append(f"and {findings.unlisted} more")
     how = ", ".join(f"{count} {what}" for what, count in findings.proven.items()) or "none"
-    looked = f"{several(findings.sources, 'source')}, {several(findings.rows, 'row')} in {seconds:.1f} s; methods: {how}"
-    verdict = f"WRONG: {several(len(findings.faults) + findings.unlisted, 'fault')}" if findings.faults else "verified"
+    looked = (
+        f"{several(findings.sources, 'source')}, "
+        f"{several(findings.rows, 'row')} in {seconds:.1f} s; methods: {how}"
+    )
+    if findings.faults:
+        verdict = f"WRONG: {several(len(findings.faults) + findings.unlisted, 'fault')}"
+    else:
+        verdict = "verified"
     show(*lines, f"{folder}: {verdict} ({looked})")
 
 
-def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str = "auto", **tables: Any) -> Findings:
+def prove_output(
+    folder: str | os.PathLike[str], edges: list[str], device: str = "auto", **tables: Any
+) -> Findings:
     """Check an output folder and verify every result in it.
 
-    ``folder`` may be a URL. ``edges`` is the edge list of the run, and ``tables`` are the tables that were given to it, by
-    their settings (``pairs``, ``sources``, ``targets``), all at their present paths.
+    ``folder`` may be a URL. ``edges`` is the edge list of the run, and ``tables`` are the tables
+    that were given to it, by their settings (``pairs``, ``sources``, ``targets``), all at their
+    present paths.
 
-    Raises InputError: the folder is not an output of this job, or the edge list is not that of the run.
+    Raises InputError: the folder is not an output of this job, or the edge list is not that of the
+    run.
     """
-    findings, store = Findings(), open_store(folder)
+    findings = Findings()
+    store = open_store(folder)
     manifest = _manifest(store, findings)
     if manifest is None:
         return findings
@@ -130,20 +149,30 @@ def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str =
         sample = getattr(question.options, "sources", None)
         right = get_names(graph, np.arange(graph.n_vertices) if sample is None else sample)
         if digest_of_ids(right) != identity["sources"]:
-            what = "all vertices" if sample is None else "the sample that its settings draw"
+            if sample is None:
+                what = "all vertices"
+            else:
+                what = "the sample that its settings draw"
             findings.add("sources", MANIFEST, f"the sources of the run are not {what}")
     if (settings.partition_by is not None) != ("partitions" in identity):
-        findings.add("manifest", MANIFEST, "its settings and its identity do not have the same partitions")
+        findings.add(
+            "manifest", MANIFEST, "its settings and its identity do not have the same partitions"
+        )
     elif settings.partition_by is not None:
         numbers, partitions = by_partition(graph, settings, chosen_sources(graph, settings)[0])
         is_of_run = digest_of_ids(get_names(graph, numbers)) == identity["sources"]
         if not is_of_run or [*partitions.items()] != [*identity["partitions"].items()]:
-            raise InputError(f"{settings.sources}: these are not the partitions of the run; give its table by --sources")
+            raise InputError(
+                f"{settings.sources}: these are not the partitions of the "
+                "run; give its table by --sources"
+            )
     prover: Any
     if can_certify(graph, question):
-        prover, part_of = Prover(graph, question, findings), Part
+        prover = Prover(graph, question, findings)
+        part_of = Part
     else:
-        prover, part_of = Retraversal(graph, question, identity["batch_size"], findings), AgainPart
+        prover = Retraversal(graph, question, identity["batch_size"], findings)
+        part_of = AgainPart
     layout = read_layout(manifest)
     for name, entry in {entry["file"]: entry for entry in manifest["parts"]}.items():
         signals.check()
@@ -160,7 +189,11 @@ def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str =
     prover.finalize()
     proven = sum(findings.proven.values())
     if not findings.faults and proven != manifest["sources"]:
-        findings.add("incomplete", MANIFEST, f"{proven} of the {manifest['sources']} sources of the run are verified")
+        findings.add(
+            "incomplete",
+            MANIFEST,
+            f"{proven} of the {manifest['sources']} sources of the run are verified",
+        )
     return findings
 
 
@@ -176,19 +209,30 @@ def _manifest(store: Store, findings: Findings) -> Manifest | None:
     if not (names or store.path.exists()):
         raise OutputError(f"{store}: no such folder")
     if MANIFEST not in names:
-        raise OutputError(f"{store}: the folder holds no {MANIFEST}, so it is no output of this job")
+        raise OutputError(
+            f"{store}: the folder holds no {MANIFEST}, so it is no output of this job"
+        )
     try:
         manifest = read_manifest(store)
-        identity, checked = manifest["identity"], checked_settings(manifest["settings"])
+        identity = manifest["identity"]
+        checked = checked_settings(manifest["settings"])
         settings = asdict(checked)
         said = settings | {"limit": limit_of_settings(checked)}
     except OutputError:
         raise
     except ValueError as error:
-        raise OutputError(f"{store}/{MANIFEST}: the manifest is damaged ({error}), so nothing can be verified") from None
-    defaults = {key: NAMED_OPTIONS.get(key, (str, "out"))[1] for key in NAMED_OPTIONS.keys() - FACTS.keys() | {"direction"}}
-    for key, default in (dict.fromkeys(("algorithm", "result", "certify", "limit")) | defaults).items():
-        name, recorded = SETTINGS.get(key, key), identity.get(key, default)
+        raise OutputError(
+            f"{store}/{MANIFEST}: the manifest is damaged ({error}), so nothing can be verified"
+        ) from None
+    defaults = {
+        key: NAMED_OPTIONS.get(key, (str, "out"))[1]
+        for key in NAMED_OPTIONS.keys() - FACTS.keys() | {"direction"}
+    }
+    for key, default in (
+        dict.fromkeys(("algorithm", "result", "certify", "limit")) | defaults
+    ).items():
+        name = SETTINGS.get(key, key)
+        recorded = identity.get(key, default)
         if said.get(name) != recorded:
             why = f"its settings have {name} {said.get(name)!r}, and its identity {recorded!r}"
             findings.add("manifest", MANIFEST, f"it is damaged ({why})")
@@ -198,12 +242,19 @@ def _manifest(store: Store, findings: Findings) -> Manifest | None:
 
 
 def _check_manifest(store: Store, manifest: Manifest, findings: Findings) -> None:
-    """Check what does not need the edge list: completeness of the run, and consistency of manifest and folder."""
-    identity, parts, names, layout = manifest["identity"], manifest["parts"], store.names(), read_layout(manifest)
+    """Check what does not need the edge list: completeness of the run, and consistency of manifest
+    and folder.
+    """
+    identity = manifest["identity"]
+    parts = manifest["parts"]
+    names = store.names()
+    layout = read_layout(manifest)
     if manifest["status"] != "done" or SUCCESS not in names:
         answered = sum(len(part["sources"]) for part in parts)
         findings.add(
-            "incomplete", MANIFEST, f"the run is not complete: {answered} of {manifest['sources']} sources are computed"
+            "incomplete",
+            MANIFEST,
+            f"the run is not complete: {answered} of {manifest['sources']} sources are computed",
         )
     elif not mark_fits(store):
         findings.add("manifest", MANIFEST, f"it is not the one that {SUCCESS} was written for")
@@ -214,26 +265,48 @@ def _check_manifest(store: Store, manifest: Manifest, findings: Findings) -> Non
         ("graph", manifest["graph"]["fingerprint"], identity["graph"]),
     ]:
         if said != expected:
-            findings.add("manifest", MANIFEST, f"its {what} is {said}, which the rest of it contradicts ({expected})")
+            findings.add(
+                "manifest",
+                MANIFEST,
+                f"its {what} is {said}, which the rest of it contradicts ({expected})",
+            )
     if manifest["status"] == "done":
         sources = [source for part in parts for source in part["sources"]]
         digest = compute_digest(manifest["graph"]["fingerprint"], parts, identity["result"])
         if manifest["digest"] != digest:
-            findings.add("manifest", MANIFEST, f"its digest is {manifest['digest']}, that of its parts is {digest}")
+            findings.add(
+                "manifest",
+                MANIFEST,
+                f"its digest is {manifest['digest']}, that of its parts is {digest}",
+            )
         if digest_of_ids(sources) != identity["sources"]:
-            findings.add("sources", MANIFEST, "the sources of its parts are not those of the run, in that order")
+            findings.add(
+                "sources",
+                MANIFEST,
+                "the sources of its parts are not those of the run, in that order",
+            )
         if manifest["batches"] != layout.n_parts:
             said = f"{manifest['batches']} batches of {identity['batch_size']} sources"
-            findings.add("manifest", MANIFEST, f"{said} are not those of {manifest['sources']} sources")
+            findings.add(
+                "manifest", MANIFEST, f"{said} are not those of {manifest['sources']} sources"
+            )
         if len(parts) != manifest["batches"] or len(sources) != manifest["sources"]:
             counts = f"{len(parts)} parts with {len(sources)} sources"
-            findings.add("manifest", MANIFEST, f"{counts}, not {manifest['batches']} with {manifest['sources']}")
+            findings.add(
+                "manifest",
+                MANIFEST,
+                f"{counts}, not {manifest['batches']} with {manifest['sources']}",
+            )
     for name in filter(PARTITION_NAME.fullmatch, sorted(names) if store.is_local else ()):
         what = irregular(store.path / name)
         if what != "a folder":
             findings.add("damaged part", name, f"it is {what or 'a file'} and not a folder")
     listed = Counter(part["file"] for part in parts)
-    on_disk = {name for name in store.versions() if not name.startswith((".", "_")) and not PARTITION_NAME.fullmatch(name)}
+    on_disk = {
+        name
+        for name in store.versions()
+        if not name.startswith((".", "_")) and not PARTITION_NAME.fullmatch(name)
+    }
     for name, count in listed.items():
         if count > 1:
             findings.add("manifest", MANIFEST, f"{name} is listed {count} times")
@@ -245,9 +318,14 @@ def _check_manifest(store: Store, manifest: Manifest, findings: Findings) -> Non
 
 
 def _check_graph_facts(manifest: Manifest, graph: Graph, findings: Findings) -> None:
-    """Check what the manifest says of the graph, and of results in general; what it does not say is not wrong."""
+    """Check what the manifest says of the graph, and of results in general; what it does not say is
+    not wrong.
+    """
     algorithm = manifest["identity"]["algorithm"]
-    said: dict[str, Any] = {**manifest, **{f"graph.{key}": value for key, value in manifest["graph"].items()}}
+    said: dict[str, Any] = {
+        **manifest,
+        **{f"graph.{key}": value for key, value in manifest["graph"].items()},
+    }
     right: dict[str, Any] = {
         "graph.vertices": graph.n_vertices,
         "graph.stored_edges": graph.n_edges,
@@ -259,24 +337,40 @@ def _check_graph_facts(manifest: Manifest, graph: Graph, findings: Findings) -> 
     for key, expected in right.items():
         if key in said and said[key] != expected:
             shown = str(said[key])[:100]
-            findings.add("manifest", MANIFEST, f"its {key} is {shown!r}, and that of the run is {str(expected)!r}")
+            findings.add(
+                "manifest",
+                MANIFEST,
+                f"its {key} is {shown!r}, and that of the run is {str(expected)!r}",
+            )
 
 
-def _check_tables(store: Store, manifest: Manifest, tables: dict[str, Make], findings: Findings) -> None:
+def _check_tables(
+    store: Store, manifest: Manifest, tables: dict[str, Make], findings: Findings
+) -> None:
     """Check the tables beside the parts: those of the manifest, and no others."""
-    listed, parts = {entry["file"]: entry for entry in manifest["tables"]}, [entry["file"] for entry in manifest["parts"]]
+    listed = {entry["file"]: entry for entry in manifest["tables"]}
+    parts = [entry["file"] for entry in manifest["parts"]]
     with store.local([*tables, *parts] if tables else []) as here:
         for name in sorted(tables | listed.keys() | tables_in(store.names())):
             if name not in tables or name not in listed:
-                why = "the manifest lists no such table" if name in tables else "it is no table of the run"
+                if name in tables:
+                    why = "the manifest lists no such table"
+                else:
+                    why = "it is no table of the run"
                 findings.add("table", name, why)
                 continue
             wrong = differing_answer(here / name, tables[name], [here / part for part in parts])
-            if not wrong and size_and_digest(here / name) != (listed[name]["bytes"], listed[name]["sha256"]):
+            if not wrong and size_and_digest(here / name) != (
+                listed[name]["bytes"],
+                listed[name]["sha256"],
+            ):
                 wrong = "its bytes are not those that the manifest names"
             facts = {key: value for key, value in listed[name].items() if key in LOAD_FACTS}
             if not wrong and read_facts(pq.read_schema(here / name)) != facts:
-                wrong = "the manifest has other pairs without a path, another estimate, or other busiest rows"
+                wrong = (
+                    "the manifest has other pairs without a path, another "
+                    "estimate, or other busiest rows"
+                )
             if wrong:
                 findings.add("table", name, wrong)
 

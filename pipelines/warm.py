@@ -1,7 +1,9 @@
-"""Compile ahead what runs of this machine need: ``python -m pipelines.warm``, or ``kepler-traverse warm``.
+"""Compile ahead what runs of this machine need: ``python -m pipelines.warm``, or ``kepler-traverse
+warm``.
 
-Numba and CuPy keep compiled code on disk, and the first run of a machine waits for it. Who builds an image, or prepares a
-machine, runs this once. It makes tiny runs of each kind in a temporary folder.
+Numba and CuPy keep compiled code on disk, and the first run of a machine waits for it. Who builds
+an image, or prepares a machine, runs this once. It makes tiny runs of each kind in a temporary
+folder.
 """
 
 from __future__ import annotations
@@ -21,16 +23,22 @@ from .batch_sources import EXIT_INTERRUPTED, run_program
 from .cli import signals
 from .cli.terminal import called_as, say, show
 
-_N_VERTICES, _N_SOURCES = 64, 20
+_N_VERTICES = 64
+_N_SOURCES = 20
 _WEIGHTS = {"bfs": (None,), "sssp": ("int64", "float64", "float32")}
 _FEW = ("distances", "predecessors")
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the command line."""
-    result = argparse.ArgumentParser(prog=called_as("warm"), description=str(__doc__).partition("\n\n")[2])
+    result = argparse.ArgumentParser(
+        prog=called_as("warm"), description=str(__doc__).partition("\n\n")[2]
+    )
     result.add_argument(
-        "--device", choices=("auto", "cpu", "cuda"), default="auto", help="auto: the CPU, and a GPU if it answers"
+        "--device",
+        choices=("auto", "cpu", "cuda"),
+        default="auto",
+        help="auto: the CPU, and a GPU if it answers",
     )
     return result
 
@@ -45,9 +53,15 @@ def _warm(given: argparse.Namespace) -> int:
     from kepler_traverse import cuda
     from kepler_traverse.cpu import compile_clock
 
-    devices = [device] if device != "auto" else ["cpu", "cuda"] if cuda.available() else ["cpu"]
+    if device != "auto":
+        devices = [device]
+    elif cuda.available():
+        devices = ["cpu", "cuda"]
+    else:
+        devices = ["cpu"]
     compile_clock.listen()
-    started, n_runs = time.perf_counter(), 0
+    started = time.perf_counter()
+    n_runs = 0
     with temporary_folder() as folder:
         for each in devices:
             say(f"compiling for device {each}")
@@ -60,12 +74,17 @@ def _warm(given: argparse.Namespace) -> int:
                     say(*text.splitlines(), f"error: this tiny run fails: {' '.join(words)}")
                     return code
     seconds = time.perf_counter() - started
-    show(f"compiled for {', '.join(devices)}: {compile_clock.seconds():.1f} s of {seconds:.1f} s, in {n_runs} tiny runs")
+    show(
+        f"compiled for {', '.join(devices)}: {compile_clock.seconds():.1f} s "
+        f"of {seconds:.1f} s, in {n_runs} tiny runs"
+    )
     return 0
 
 
 def runs(device: str, folder: Path) -> Iterator[list[str]]:
-    """Yield the command lines of tiny runs, which between them need all that a run by default needs."""
+    """Yield the command lines of tiny runs, which between them need all that a run by default
+    needs.
+    """
     from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS
     from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP
 
@@ -75,7 +94,15 @@ def runs(device: str, folder: Path) -> Iterator[list[str]]:
         strategies = [row for row in rows if row.default and row.device == device]
         for weight in _WEIGHTS[algorithm]:
             edges = _edges(folder, weight)
-            same = [str(edges), "--algorithm", algorithm, "--device", device, "--json", "--no-report"]
+            same = [
+                str(edges),
+                "--algorithm",
+                algorithm,
+                "--device",
+                device,
+                "--json",
+                "--no-report",
+            ]
             many = ["--random-sources", str(_N_SOURCES)]
             for direction in ("--directed", "--undirected"):
                 for result in _FEW:
@@ -89,20 +116,37 @@ def runs(device: str, folder: Path) -> Iterator[list[str]]:
                 kind = OUTPUT_SCHEMAS[result]
                 if result in _FEW or algorithm not in kind.algorithms:
                     continue
-                sources = many if kind.takes_sources and not kind.needs_pairs else []
+                if kind.takes_sources and not kind.needs_pairs:
+                    sources = many
+                else:
+                    sources = []
                 yield [*same, "--result", result, *_needed_by(kind, folder), *sources]
             for strategy in strategies:
                 build = "hierarchy" in strategy.needs
                 for result in (*_FEW, "summary"):
-                    more = ["--hierarchy", "yes", "--undirected"] if build else []
+                    if build:
+                        more = ["--hierarchy", "yes", "--undirected"]
+                    else:
+                        more = []
                     yield [*same, "--strategy", strategy.name, "--result", result, *many, *more]
                 if build:
-                    yield [*same, "--strategy", strategy.name, *many, "--hierarchy", "yes", "--directed"]
+                    yield [
+                        *same,
+                        "--strategy",
+                        strategy.name,
+                        *many,
+                        "--hierarchy",
+                        "yes",
+                        "--directed",
+                    ]
 
 
 def _needed_by(kind: ResultKind, folder: Path) -> list[str]:
-    """Return the options that a result needs, beside sources, and what a graph that is not connected needs."""
-    attributes, pairs = folder / "attributes.csv", folder / "pairs.csv"
+    """Return the options that a result needs, beside sources, and what a graph that is not
+    connected needs.
+    """
+    attributes = folder / "attributes.csv"
+    pairs = folder / "pairs.csv"
     attributes.write_text("vertex,whole,real\n1,5,0.5\n")
     pairs.write_text("origin,destination\n1,2\n1,3\n2,3\n")
     given = {

@@ -33,7 +33,12 @@ def main(files: list[str]) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = zip(HEADER, row, widths, strict=True)
-        print("  ".join(f"{cell:<{width}}" if name in TEXT else f"{cell:>{width}}" for name, cell, width in cells).rstrip())
+        print(
+            "  ".join(
+                f"{cell:<{width}}" if name in TEXT else f"{cell:>{width}}"
+                for name, cell, width in cells
+            ).rstrip()
+        )
     print("\nResults, as Parquet with the columns source, vertex, distance, predecessor:")
     for summary in summaries:
         print(f"  {summary['output']}")

@@ -44,7 +44,9 @@ class Draws:
 
     def _bits(self, size: int):
         position = self.xp.arange(size, dtype=np.uint64)
-        start = (int(_mix(np.array([self.seed], np.uint64))[0]) + (self.drawn + 1) * _GOLDEN) & _LAST_64_BITS
+        start = (
+            int(_mix(np.array([self.seed], np.uint64))[0]) + (self.drawn + 1) * _GOLDEN
+        ) & _LAST_64_BITS
         self.drawn += size
         return _mix(position * np.uint64(_GOLDEN) + np.uint64(start))
 
@@ -112,7 +114,7 @@ def mesh(rows: int, columns: int, seed: int, xp=np, rng=None) -> tuple:
     return _triangulated(rows, columns, rng.random(rows * columns) < 0.5, xp)
 
 
-def degree_six(rows: int, columns: int, seed: int, xp=np, rng=None) -> tuple:  # noqa: ARG001  (all take a seed)
+def degree_six(rows: int, columns: int, seed: int, xp=np, rng=None) -> tuple:  # noqa: ARG001
     """Edges of a grid whose inner vertices all have 6 neighbors, each once: every cell has the same diagonal.
 
     The "regular graphs" of Luo, Wong, Hwu (DAC 2010). Nothing is drawn. Read it as undirected.
@@ -149,7 +151,10 @@ def scale_free(vertices: int, seed: int, xp=np, rng=None) -> tuple:
     is_small[hubs] = False
     beyond_five = rng.integers(0, 3, vertices)
     small = xp.flatnonzero(is_small)
-    parts = [xp.tile(small, 5), *(xp.flatnonzero(is_small & (beyond_five >= count)) for count in (1, 2))]
+    parts = [
+        xp.tile(small, 5),
+        *(xp.flatnonzero(is_small & (beyond_five >= count)) for count in (1, 2)),
+    ]
     src = xp.concatenate([*parts, xp.repeat(hubs, HUB_EDGES)])
     return src, rng.integers(0, vertices, src.size)
 
@@ -157,7 +162,9 @@ def scale_free(vertices: int, seed: int, xp=np, rng=None) -> tuple:
 def potential(ids, largest: int, seed: int):
     """Integers 0..largest, one for each vertex id, by a hash of id and seed; NumPy or CuPy, as the ids are."""
     start = np.uint64(int(_mix(np.array([seed], np.uint64))[0]))
-    return (_mix(_mix(ids.astype(np.int64).astype(np.uint64)) + start) % np.uint64(largest + 1)).astype(np.int64)
+    return (
+        _mix(_mix(ids.astype(np.int64).astype(np.uint64)) + start) % np.uint64(largest + 1)
+    ).astype(np.int64)
 
 
 def with_potentials(src, dst, weight, largest: int, seed: int):
@@ -165,10 +172,12 @@ def with_potentials(src, dst, weight, largest: int, seed: int):
 
     h is ``potential``. The distance from s to v becomes d + h[s] - h[v], and shortest paths stay shortest paths.
     """
-    return weight + (potential(src, largest, seed) - potential(dst, largest, seed)).astype(weight.dtype)
+    return weight + (potential(src, largest, seed) - potential(dst, largest, seed)).astype(
+        weight.dtype
+    )
 
 
-def erdos_renyi(vertices: int, edges: int, seed: int, xp=np, rng=None) -> tuple:  # noqa: ARG001  (all take xp)
+def erdos_renyi(vertices: int, edges: int, seed: int, xp=np, rng=None) -> tuple:  # noqa: ARG001
     """Edges whose two ends are drawn independently and uniformly; duplicates and self-loops stay."""
     rng = np.random.default_rng(seed) if rng is None else rng
     return rng.integers(0, vertices, edges), rng.integers(0, vertices, edges)
@@ -192,29 +201,47 @@ def write(path: Path, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | Non
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--seed", type=int, default=1)
-    shared.add_argument("--weights", action="store_true", help="add integer weights 1..255 as column 'weight'")
+    shared.add_argument(
+        "--weights", action="store_true", help="add integer weights 1..255 as column 'weight'"
+    )
     shared.add_argument("--output", type=Path, required=True, help="the Parquet file to write")
-    parser = argparse.ArgumentParser(description="Generate an edge list as Parquet, the same one for the same seed.")
+    parser = argparse.ArgumentParser(
+        description="Generate an edge list as Parquet, the same one for the same seed."
+    )
     kinds = parser.add_subparsers(dest="kind", required=True)
-    power_law = kinds.add_parser("rmat", parents=[shared], help="skewed degrees, as in a social network")
+    power_law = kinds.add_parser(
+        "rmat", parents=[shared], help="skewed degrees, as in a social network"
+    )
     power_law.add_argument("--scale", type=int, default=16, help="2**SCALE possible vertices")
     power_law.add_argument("--edge-factor", type=int, default=16, help="edges per possible vertex")
-    road = kinds.add_parser("lattice", parents=[shared], help="small degrees and long paths, as in a road network")
+    road = kinds.add_parser(
+        "lattice", parents=[shared], help="small degrees and long paths, as in a road network"
+    )
     road.add_argument("--rows", type=int, default=300)
     road.add_argument("--columns", type=int, default=300)
     road.add_argument("--drop", type=float, default=0.1, help="fraction of the streets omitted")
-    triangles = kinds.add_parser("mesh", parents=[shared], help="about 6 neighbors each, as in a triangulation")
+    triangles = kinds.add_parser(
+        "mesh", parents=[shared], help="about 6 neighbors each, as in a triangulation"
+    )
     triangles.add_argument("--rows", type=int, default=300)
     triangles.add_argument("--columns", type=int, default=300)
-    negative = kinds.add_parser("potentials", help="negative weights without negative cycles, from a weighted edge list")
+    negative = kinds.add_parser(
+        "potentials", help="negative weights without negative cycles, from a weighted edge list"
+    )
     negative.add_argument("edges", type=Path, help="Parquet file with columns src, dst, weight")
-    negative.add_argument("--largest", type=int, default=10_000, help="largest potential of a vertex")
+    negative.add_argument(
+        "--largest", type=int, default=10_000, help="largest potential of a vertex"
+    )
     negative.add_argument("--seed", type=int, default=1)
     negative.add_argument("--output", type=Path, required=True, help="the Parquet file to write")
-    regular = kinds.add_parser("degree-six", parents=[shared], help="a grid with 6 neighbors each; the seed has no effect")
+    regular = kinds.add_parser(
+        "degree-six", parents=[shared], help="a grid with 6 neighbors each; the seed has no effect"
+    )
     regular.add_argument("--rows", type=int, default=300)
     regular.add_argument("--columns", type=int, default=300)
-    hubs = kinds.add_parser("scale-free", parents=[shared], help="1,000 edges for 0.1 %% of the vertices, 6 for others")
+    hubs = kinds.add_parser(
+        "scale-free", parents=[shared], help="1,000 edges for 0.1 %% of the vertices, 6 for others"
+    )
     hubs.add_argument("--vertices", type=int, default=100_000)
     uniform = kinds.add_parser("erdos-renyi", parents=[shared], help="edges drawn uniformly")
     uniform.add_argument("--vertices", type=int, default=100_000)
@@ -239,7 +266,12 @@ def main(arguments: list[str] | None = None) -> None:
     options = parse(arguments)
     if options.kind == "potentials":
         src, dst, weight = read_weighted(options.edges)
-        write(options.output, src, dst, with_potentials(src, dst, weight, options.largest, options.seed))
+        write(
+            options.output,
+            src,
+            dst,
+            with_potentials(src, dst, weight, options.largest, options.seed),
+        )
         print(f"{options.output}: {src.size:,} rows")
         return
     if options.kind == "rmat":
@@ -254,7 +286,9 @@ def main(arguments: list[str] | None = None) -> None:
         src, dst = scale_free(options.vertices, options.seed)
     else:
         src, dst = erdos_renyi(options.vertices, options.edges, options.seed)
-    write(options.output, src, dst, weights_for(src.size, options.seed) if options.weights else None)
+    write(
+        options.output, src, dst, weights_for(src.size, options.seed) if options.weights else None
+    )
     print(f"{options.output}: {src.size:,} rows")
 
 

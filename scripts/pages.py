@@ -41,7 +41,11 @@ def by_columns(columns: Mapping[str, Callable[[Any], str]], rows: Iterable[Any])
 
 def put(texts: Mapping[Path, str], program: str, check: bool = False) -> int:
     """Write the texts of files, or with ``check`` say which differ; return the exit code: 1 if one differs."""
-    stale = [path for path, text in texts.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    stale = [
+        path
+        for path, text in texts.items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
     for path in stale:
         if check:
             print(f"{path.name} is stale: run python -m {program}", file=sys.stderr)

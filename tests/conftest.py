@@ -17,7 +17,8 @@ from tests.support import tiers
 
 DATA = Path(os.environ.get("KEPLER_DATA", Path(__file__).parents[2] / "shared" / "data"))
 HAS_GPU = cuda.available()
-if not HAS_GPU:  # kernels run on the host harness, and the folder for compiled ones must be writable, as the home may not be
+# kernels run on the host harness, and the folder for compiled ones must be writable, as the home may not be
+if not HAS_GPU:
     os.environ.setdefault("CUPY_CACHE_DIR", str(Path(__file__).parents[1] / "out" / "cupy"))
     collect_ignore = ["traversal/test_gpu.py"]  # nothing but tests for a GPU, thousands
 
@@ -28,7 +29,9 @@ gc.set_threshold(50_000, 10, 10)
 sys.modules["kepler_traverse.pipelines"] = pipelines
 
 # The same examples each time, so that a red run is the change's doing; new ones are for runs with --all.
-hypothesis.settings.register_profile("few", deadline=None, max_examples=8, print_blob=True, derandomize=True)
+hypothesis.settings.register_profile(
+    "few", deadline=None, max_examples=8, print_blob=True, derandomize=True
+)
 hypothesis.settings.register_profile("many", deadline=None, max_examples=60, print_blob=True)
 
 # Children are in sessions of their own, and end with their tests: so the tests must end in order, also by `timeout`.
@@ -36,7 +39,8 @@ signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 # Workers of clusters that begin in this process are forked from one that has imported what they need, which takes most of
 # their time. A job in a process of its own has its workers as a user has them: each imports for itself.
-os.environ["DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED"] = "False"  # in CPython 3.11 it can stop its process forever
+# in CPython 3.11 it can stop its process forever
+os.environ["DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED"] = "False"
 if importlib.util.find_spec("dask"):  # tests of kernels run without it
     import dask
 
@@ -70,7 +74,11 @@ def _old_objects_stay():
 
 
 def pytest_addoption(parser):
-    parser.addoption("--all", action="store_true", help="run exhaustive tests, whole products, and more generated examples")
+    parser.addoption(
+        "--all",
+        action="store_true",
+        help="run exhaustive tests, whole products, and more generated examples",
+    )
 
 
 def pytest_configure(config):

@@ -17,13 +17,19 @@ graph
 
 # %%
 jobs = sssp_many(
-    graph, "all", result="opportunities", values=here.junctions[["vertex", "jobs", "residents"]], cutoffs=[300, 600]
+    graph,
+    "all",
+    result="opportunities",
+    values=here.junctions[["vertex", "jobs", "residents"]],
+    cutoffs=[300, 600],
 )
 near, far = jobs[jobs["cutoff"] == 300], jobs[jobs["cutoff"] == 600]
 near.describe()
 
 # %%
-plot(near[["source", "jobs"]], here.junctions, graph=graph, column="jobs").figure.savefig("jobs.png")
+plot(near[["source", "jobs"]], here.junctions, graph=graph, column="jobs").figure.savefig(
+    "jobs.png"
+)
 
 # %% [markdown]
 # The mean of the jobs within reach, weighted with those who live there:

@@ -40,6 +40,12 @@ plot(summary, here.junctions, graph=graph).figure.savefig("closeness.png")
 
 # %%
 for node in (here.station, 0, 4000):
-    assert abs(nx.closeness_centrality(streets, u=node, distance="weight", backend="networkx") - closeness[node]) < 1e-12
+    assert (
+        abs(
+            nx.closeness_centrality(streets, u=node, distance="weight", backend="networkx")
+            - closeness[node]
+        )
+        < 1e-12
+    )
 assert times == nx.single_source_dijkstra_path_length(streets, here.station, backend="networkx")
 assert max(abs(summary["closeness"] - summary["source"].map(closeness))) < 1e-12

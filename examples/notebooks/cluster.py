@@ -25,7 +25,14 @@ print("this run:", page)
 # Distances from every school. Open the page while it runs: sources per second, each worker, phases, failures.
 
 # %%
-done = run_job(graph, output="schools", client=client, algorithm="sssp", sources=here.schools["vertex"], batch_size=2)
+done = run_job(
+    graph,
+    output="schools",
+    client=client,
+    algorithm="sssp",
+    sources=here.schools["vertex"],
+    batch_size=2,
+)
 done.n_sources, done.n_rows, done.digest
 
 # %% [markdown]
@@ -45,7 +52,13 @@ times.groupby("source")["distance"].describe()
 
 # %%
 again = run_job(
-    graph, output="schools", client=client, algorithm="sssp", sources=here.schools["vertex"], batch_size=2, resume=True
+    graph,
+    output="schools",
+    client=client,
+    algorithm="sssp",
+    sources=here.schools["vertex"],
+    batch_size=2,
+    resume=True,
 )
 client.close()
 cluster.close()

@@ -15,7 +15,9 @@ from kepler_traverse.datasets import town
 
 HAS_CUGRAPH = cuda.available() and importlib.util.find_spec("cugraph") is not None
 here = town()
-edges = here.roads[["src", "dst", "weight"]].astype({"src": "int32", "dst": "int32", "weight": "float32"})
+edges = here.roads[["src", "dst", "weight"]].astype(
+    {"src": "int32", "dst": "int32", "weight": "float32"}
+)
 schools = here.schools["vertex"].tolist()
 
 # %% [markdown]

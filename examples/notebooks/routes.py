@@ -11,7 +11,8 @@ from kepler_traverse.datasets import town
 from kepler_traverse.maps import plot
 
 here = town()
-roads = here.roads.assign(metres=here.roads["weight"] * here.roads["speed"])  # roughly: weights include delays at junctions
+# roughly: weights include delays at junctions
+roads = here.roads.assign(metres=here.roads["weight"] * here.roads["speed"])
 graph = graph_from_edges(roads, src="src", dst="dst", weight="weight", edge_ids=True)
 schools = here.schools["vertex"].tolist()
 
@@ -27,7 +28,9 @@ square
 # A table of trips, each with its own origin and destination:
 
 # %%
-trips = pd.DataFrame({"origin": [here.station, *schools[:3]], "destination": [schools[-1], *schools[4:7]]})
+trips = pd.DataFrame(
+    {"origin": [here.station, *schools[:3]], "destination": [schools[-1], *schools[4:7]]}
+)
 trips["seconds"] = sssp_pairs(graph, trips["origin"], trips["destination"])["distance"]
 trips
 
@@ -35,8 +38,14 @@ trips
 # Their routes: a row per junction, the street that leads to it, and the metres so far.
 
 # %%
-routes = paths(graph, (trips["origin"], trips["destination"]), edges=True, along=roads[["weight", "metres"]])
-streets = routes.dropna().merge(roads[["street"]], left_on="edge", right_index=True).sort_values(["pair", "position"])
+routes = paths(
+    graph, (trips["origin"], trips["destination"]), edges=True, along=roads[["weight", "metres"]]
+)
+streets = (
+    routes.dropna()
+    .merge(roads[["street"]], left_on="edge", right_index=True)
+    .sort_values(["pair", "position"])
+)
 streets.groupby("pair")["street"].unique()
 
 # %%

@@ -22,11 +22,12 @@ def compile_ahead(
     weight_type: str = "float32",
     certify: bool = True,
 ) -> Compilation:
-    """Start to compile the kernels that a run from many sources needs on the current GPU, and return at once.
+    """Start to compile the kernels that a run from many sources needs on the current GPU, and
+    return at once.
 
-    These are the kernels that are known before the graph is: those that build and survey it, certify, and make results. A
-    plan then compiles the kernels of its strategy while the survey runs. With kernels in CuPy's cache all this takes
-    milliseconds.
+    These are the kernels that are known before the graph is: those that build and survey it,
+    certify, and make results. A plan then compiles the kernels of its strategy while the survey
+    runs. With kernels in CuPy's cache all this takes milliseconds.
 
     Parameters
     ----------
@@ -37,14 +38,16 @@ def compile_ahead(
     weighted : bool, optional
         Whether the edge list has weights; by default if the algorithm needs them.
     weight_type : {"float32", "float64"}
-        The type of the weights, where that is known. With other weights some kernels are compiled when they are needed.
+        The type of the weights, where that is known. With other weights some kernels are compiled
+        when they are needed.
     certify : bool
         Whether results are certified.
 
     Returns
     -------
     Compilation
-        ``wait()`` returns when all are compiled. Waiting is not necessary: a kernel that is needed earlier is waited for.
+        ``wait()`` returns when all are compiled. Waiting is not necessary: a kernel that is needed
+        earlier is waited for.
 
     Raises
     ------
@@ -66,9 +69,15 @@ def compile_ahead(
     weights = np.dtype(arguments.choice("weight_type", weight_type, ("float32", "float64")))
     cuda.require()
     hops = ALGORITHMS[algorithm].counts_hops
-    has_weights = not hops if weighted is None else arguments.flag("weighted", weighted)
+    if weighted is None:
+        has_weights = not hops
+    else:
+        has_weights = arguments.flag("weighted", weighted)
     weight_t = weights if has_weights else np.dtype(np.float32)
-    requests = [Request(each.ENTRIES[0], np.int32, weight_t) for each in (csr_build, vertex_ids, graph_statistics)]
+    requests = [
+        Request(each.ENTRIES[0], np.int32, weight_t)
+        for each in (csr_build, vertex_ids, graph_statistics)
+    ]
     # A file is compiled as a whole for each set of types, so its first kernel stands for all.
     requests.append(Request(graph_statistics.ENTRIES[0]))
     if has_weights:

@@ -1,4 +1,6 @@
-"""``paths``: shortest paths from the frame of a traversal, or of a table of pairs by searches of their own."""
+"""``paths``: shortest paths from the frame of a traversal, or of a table of pairs by searches of
+their own.
+"""
 
 from __future__ import annotations
 
@@ -28,30 +30,34 @@ def paths(
     strategy: str = "auto",
     memory: int | None = None,
 ) -> Any:
-    """Return shortest paths: from the frame of a traversal to targets, or of pairs, which are searched for.
+    """Return shortest paths: from the frame of a traversal to targets, or of pairs, which are
+    searched for.
 
-    ``paths(frame, targets)`` follows the predecessors of a frame to all targets at once. ``paths(graph, pairs)`` searches
-    from each distinct origin of the pairs, in groups. Memory then holds the paths and the predecessors of one group.
+    ``paths(frame, targets)`` follows the predecessors of a frame to all targets at once.
+    ``paths(graph, pairs)`` searches from each distinct origin of the pairs, in groups. Memory then
+    holds the paths and the predecessors of one group.
 
     Parameters
     ----------
     frame : pandas.DataFrame, cudf.DataFrame or Graph
-        Result of ``bfs``, ``sssp``, ``bfs_many`` or ``sssp_many`` with predecessors and ``unreached="omit"``; or the graph
-        to search.
+        Result of ``bfs``, ``sssp``, ``bfs_many`` or ``sssp_many`` with predecessors and
+        ``unreached="omit"``; or the graph to search.
     targets : iterable of ids, or pairs
-        With a frame: where the paths end. With several sources, each source gets a path to each target that it reaches.
-        With a graph: ``(origins, destinations)``, a tuple of two columns of the same length; a list or iterator of tuples
-        ``(origin, destination)``; or a table whose columns have known names, such as ``source`` and ``target`` or
-        ``origin`` and ``destination``. A list of two lists could be rows or columns and is refused.
+        With a frame: where the paths end. With several sources, each source gets a path to each
+        target that it reaches. With a graph: ``(origins, destinations)``, a tuple of two columns of
+        the same length; a list or iterator of tuples ``(origin, destination)``; or a table whose
+        columns have known names, such as ``source`` and ``target`` or ``origin`` and
+        ``destination``. A list of two lists could be rows or columns and is refused.
     graph : Graph, optional
-        With a frame, the graph that was traversed. With it, targets that no source reaches have no row, and ids that are
-        not vertices are refused. Without it both are refused.
+        With a frame, the graph that was traversed. With it, targets that no source reaches have no
+        row, and ids that are not vertices are refused. Without it both are refused.
     edges : bool
         Also return the edges, of a graph that was built with ``edge_ids=True``.
     along : table, optional
-        Columns of the edge list to sum along the paths, of a graph that was built with ``edge_ids=True``: a data frame, an
-        Arrow table, or a mapping of names to columns, with one row per row of the edge list. A data frame has the index of
-        the one that the graph was built from, or 0 to n-1. For pairs only.
+        Columns of the edge list to sum along the paths, of a graph that was built with
+        ``edge_ids=True``: a data frame, an Arrow table, or a mapping of names to columns, with one
+        row per row of the edge list. A data frame has the index of the one that the graph was built
+        from, or 0 to n-1. For pairs only.
     algorithm : {"bfs", "sssp"}, optional
         For pairs only. Default: ``"sssp"`` if the graph has weights.
     strategy, memory
@@ -60,22 +66,24 @@ def paths(
     Returns
     -------
     pandas.DataFrame or cudf.DataFrame
-        Columns ``[source,] target, position, vertex`` of a frame, ``pair, position, vertex`` of pairs: a row for each
-        vertex of each path, position 0 at the source; ``pair`` is the number of the row, from 0, and pairs are in order. A
-        target or pair without a path has no row. With ``edges``, a column ``edge``: the row of the edge list, by
-        ``graph.edge_rows``, of the edge that leads to the vertex from the one before it; null at position 0. With
-        ``along``, a column of each name: the sum from the source up to the vertex, so that the last row of a path has the
-        sum of the whole path. Sums of integers are exact. Floats are added in the order of the path, in float64.
+        Columns ``[source,] target, position, vertex`` of a frame, ``pair, position, vertex`` of
+        pairs: a row for each vertex of each path, position 0 at the source; ``pair`` is the number
+        of the row, from 0, and pairs are in order. A target or pair without a path has no row. With
+        ``edges``, a column ``edge``: the row of the edge list, by ``graph.edge_rows``, of the edge
+        that leads to the vertex from the one before it; null at position 0. With ``along``, a
+        column of each name: the sum from the source up to the vertex, so that the last row of a
+        path has the sum of the whole path. Sums of integers are exact. Floats are added in the
+        order of the path, in float64.
 
     Raises
     ------
     InputError
-        The frame has no predecessors, or lacks a vertex that a path leads through (it was cut to targets). With ``edges``
-        or ``along``: the graph does not know its rows, a step of a path is no edge of it, or ``along`` has not one row per
-        row of the edge list.
+        The frame has no predecessors, or lacks a vertex that a path leads through (it was cut to
+        targets). With ``edges`` or ``along``: the graph does not know its rows, a step of a path is
+        no edge of it, or ``along`` has not one row per row of the edge list.
     UnknownVertexError
-        A target is not a vertex of the graph (without ``graph``: is in no row of the frame), or ``targets`` is not a
-        list of ids. For pairs the message names the row.
+        A target is not a vertex of the graph (without ``graph``: is in no row of the frame), or
+        ``targets`` is not a list of ids. For pairs the message names the row.
     PrecisionError
         A sum of integers may exceed int64.
     NegativeCycleError, StrategyError
@@ -100,10 +108,15 @@ def paths(
     """
     if not isinstance(frame, Graph):
         if along is not None or algorithm is not None or strategy != "auto" or memory is not None:
-            raise InputError("along, algorithm, strategy and memory are for pairs: paths(graph, (origins, destinations))")
+            raise InputError(
+                "along, algorithm, strategy and memory are for pairs: "
+                "paths(graph, (origins, destinations))"
+            )
         return frames.paths(frame, targets, graph=graph, edges=edges)
     if graph is not None:
-        raise InputError("graph= is for the paths of a frame; paths(graph, pairs) searches in its first argument")
+        raise InputError(
+            "graph= is for the paths of a frame; paths(graph, pairs) searches in its first argument"
+        )
     arguments.flag("edges", edges)
     graph = frame
     if algorithm is None:

@@ -17,14 +17,16 @@ def strategies(published: bool = False) -> Any:
     Parameters
     ----------
     published : bool
-        Also list the published systems that are reproduced here, for study and measurement. ``auto`` takes none of them.
+        Also list the published systems that are reproduced here, for study and measurement.
+        ``auto`` takes none of them.
 
     Returns
     -------
     pandas.DataFrame
-        Columns ``algorithm, sources, name, device, default, needs, knobs, paper, teaches``. ``strategy=`` takes a ``name``,
-        and ``knobs=`` the names in ``knobs``. ``sources`` is "one" or "many"; functions for many sources take names of
-        either. ``teaches`` is the idea behind the strategy.
+        Columns ``algorithm, sources, name, device, default, needs, knobs, paper, teaches``.
+        ``strategy=`` takes a ``name``, and ``knobs=`` the names in ``knobs``. ``sources`` is "one"
+        or "many"; functions for many sources take names of either. ``teaches`` is the idea behind
+        the strategy.
 
     Examples
     --------
@@ -43,7 +45,9 @@ def strategies(published: bool = False) -> Any:
                 "device": strategy.device,
                 "default": strategy.default,
                 "needs": ", ".join(sorted(strategy.needs)),
-                "knobs": ", ".join(field.name for field in fields(strategy.knobs)) if strategy.knobs else "",
+                "knobs": ", ".join(field.name for field in fields(strategy.knobs))
+                if strategy.knobs
+                else "",
                 "paper": strategy.paper,
                 "teaches": strategy.rationale,
             }

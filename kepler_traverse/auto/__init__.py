@@ -1,1 +1,3 @@
-"""How ``strategy="auto"`` chooses: survey of the graph, fitted cost model, calibration of the machine, and choice."""
+"""How ``strategy="auto"`` chooses: survey of the graph, fitted cost model, calibration of the
+machine, and choice.
+"""

@@ -1,4 +1,6 @@
-"""Calibration: cores, cache size and three speeds of the machine, measured once per machine in less than 0.5 s."""
+"""Calibration: cores, cache size and three speeds of the machine, measured once per machine in less
+than 0.5 s.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +22,27 @@ from ..cuda.copies import copy_into
 from .costs import Machine, load_costs
 
 _COPIED = 1 << 25  # bytes of the measured copy
-_CHASED, _LOADS = 1 << 21, 1 << 15  # entries of the table, and dependent loads that are timed
+# entries of the table, and dependent loads that are timed
+_CHASED = 1 << 21
+_LOADS = 1 << 15
 _STEPS = 1 << 18  # simple operations that are timed
 _REPEATS = 5  # timed calls, of which the fastest counts
 _MIN_CACHE = 1 << 18  # bytes of a cache whose size is unknown
-# A load from the L2 of a GPU took about the same number of cycles on all devices of the last ten years. Its time is derived
-# from the clock rate; the second number is the clock rate for drivers that do not report one.
-_CYCLES_OF_A_LOAD, _KILOHERTZ = 260, 1_500_000
+# A load from the L2 of a GPU took about the same number of cycles on all devices of the last ten
+# years. Its time is derived from the clock rate; the second number is the clock rate for drivers
+# that do not report one.
+_CYCLES_OF_A_LOAD = 260
+_KILOHERTZ = 1_500_000
 
 
 def get_machine(device: str) -> Machine:
-    """Return the calibration of the machine, stored or measured now. ``cores`` are those that this thread may use now."""
+    """Return the calibration of the machine, stored or measured now. ``cores`` are those that this
+    thread may use now.
+    """
     machine = _load_or_measure(device)
-    return replace(machine, cores=threads.count()) if device == "cpu" else machine
+    if device == "cpu":
+        return replace(machine, cores=threads.count())
+    return machine
 
 
 @functools.cache
@@ -41,8 +51,12 @@ def _load_or_measure(device: str) -> Machine:
     machine = None if file is None else _read(file)
     if machine is None:
         try:
-            machine = _measure_gpu() if device == "cuda" else _measure_cpu()
-        except MemoryError:  # too little memory to measure: use the machine of the constants, and do not store it
+            if device == "cuda":
+                machine = _measure_gpu()
+            else:
+                machine = _measure_cpu()
+        except MemoryError:
+            # too little memory to measure: use the machine of the constants, and do not store it
             return load_costs(device).measured_on
         if file is not None:
             _write(file, machine)
@@ -62,7 +76,11 @@ def _names(device: str) -> tuple[str | int | None, ...]:
     if device == "cuda":
         there = cuda.cp.cuda.Device()
         attributes = there.attributes
-        return there.compute_capability, attributes["MultiProcessorCount"], attributes.get("ClockRate")
+        return (
+            there.compute_capability,
+            attributes["MultiProcessorCount"],
+            attributes.get("ClockRate"),
+        )
     return platform.machine(), platform.processor(), os.cpu_count()
 
 
@@ -79,7 +97,9 @@ def _read(file: Path) -> Machine | None:
         numbers = np.array(list(asdict(machine).values()), np.float64)
     except (OSError, ValueError, TypeError):
         return None
-    return machine if (np.isfinite(numbers) & (numbers > 0)).all() else None
+    if (np.isfinite(numbers) & (numbers > 0)).all():
+        return machine
+    return None
 
 
 def _write(file: Path, machine: Machine) -> None:
@@ -104,7 +124,8 @@ def _best(call: Callable[[], object]) -> float:
 
 
 def _measure_cpu() -> Machine:
-    source, copied = np.ones(_COPIED, np.uint8), np.zeros(_COPIED, np.uint8)
+    source = np.ones(_COPIED, np.uint8)
+    copied = np.zeros(_COPIED, np.uint8)
     order = np.random.default_rng(1).permutation(_CHASED).astype(np.int32)
     chain = np.empty_like(order)
     chain[order] = np.roll(order, 1)  # one cycle through the whole table

@@ -1,9 +1,11 @@
-"""Choose the strategy of the next group of sources from estimates, corrected by the measured times of earlier groups.
+"""Choose the strategy of the next group of sources from estimates, corrected by the measured times
+of earlier groups.
 
-The error of an estimate is a factor that differs between strategies. A strategy therefore begins with few sources where that
-costs little, and its measured time corrects its estimate. Another strategy gets a group if it is expected to be faster for
-the remaining sources. It also gets one if it may be faster and the trial is short compared with the remaining time. All
-strategies return the same bits, so only the run time depends on the choice.
+The error of an estimate is a factor that differs between strategies. A strategy therefore begins
+with few sources where that costs little, and its measured time corrects its estimate. Another
+strategy gets a group if it is expected to be faster for the remaining sources. It also gets one if
+it may be faster and the trial is short compared with the remaining time. All strategies return the
+same bits, so only the run time depends on the choice.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from typing import NamedTuple
 FASTER = 1.3  # expected speedup for the remaining sources at which another strategy gets a group
 DOUBT = 5.0  # factor by which an estimate may be wrong in either direction
 TRIAL = 0.01  # fraction of the remaining time that a trial may take if no speedup is expected
-WORTH = 0.5  # remaining seconds from which on a trial pays; in shorter runs trials cost more than they gained
+# remaining seconds from which on a trial pays; in shorter runs trials cost more than they gained
+WORTH = 0.5
 _SMALLEST = 16  # a trial has the sources of a group, halved at most down to 1 / _SMALLEST of them
 _SETTLED = 2  # groups after which a strategy is judged: the first one includes loading and warm-up
 _RECENT = 4  # number of latest groups by which a strategy is judged
@@ -32,12 +35,15 @@ class Measured(NamedTuple):
 class Choice:
     """Estimates and measurements of the candidate strategies.
 
-    For each strategy ``estimates`` has a function of the number of sources, which returns seconds, and ``groups`` the size
-    of a group. ``history`` lists what was ``Measured``.
+    For each strategy ``estimates`` has a function of the number of sources, which returns seconds,
+    and ``groups`` the size of a group. ``history`` lists what was ``Measured``.
     """
 
-    def __init__(self, estimates: Mapping[str, Callable[[float], float]], groups: Mapping[str, int]):
-        self._estimates, self._groups = estimates, groups
+    def __init__(
+        self, estimates: Mapping[str, Callable[[float], float]], groups: Mapping[str, int]
+    ):
+        self._estimates = estimates
+        self._groups = groups
         self._ratios: dict[str, list[float]] = {}
         self.history: list[Measured] = []
 
@@ -53,7 +59,9 @@ class Choice:
         return self._estimates[name](sources) * self.factor(name)
 
     def factor(self, name: str) -> float:
-        """Smallest recent ratio of measured to estimated time; 1 without a measurement. Disturbances only add time."""
+        """Smallest recent ratio of measured to estimated time; 1 without a measurement.
+        Disturbances only add time.
+        """
         return min(self._ratios.get(name, [1.0])[-_RECENT:])
 
     def keep(self, groups: Mapping[str, int]) -> None:
@@ -62,7 +70,9 @@ class Choice:
         self._groups = groups
 
     def next(self, current: str, left: int) -> tuple[str, int]:
-        """Return the strategy and the number of sources of the next group. ``current`` is the strategy now in use."""
+        """Return the strategy and the number of sources of the next group. ``current`` is the
+        strategy now in use.
+        """
         measured = [name for name in self._estimates if name in self._ratios]
         if not measured:
             return current, self._first_group(current, left)
@@ -73,7 +83,9 @@ class Choice:
         return trial or (best, min(self._groups[best], left))
 
     def _trial(self, best: str, left: int) -> tuple[str, int] | None:
-        """Return an unmeasured strategy that is worth a trial and the number of sources of the trial, or None."""
+        """Return an unmeasured strategy that is worth a trial and the number of sources of the
+        trial, or None.
+        """
         expected = self.expected(best, left)
         if expected < WORTH:
             return None
@@ -88,17 +100,30 @@ class Choice:
         return None
 
     def _first_group(self, name: str, left: int) -> int:
-        """Return a group size, or fewer sources if another strategy may be faster and splitting costs little."""
+        """Return a group size, or fewer sources if another strategy may be faster and splitting
+        costs little.
+        """
         whole = self._estimates[name](left)
-        doubtful = any(self._estimates[other](left) <= DOUBT * DOUBT * whole for other in self._estimates if other != name)
+        doubtful = any(
+            self._estimates[other](left) <= DOUBT * DOUBT * whole
+            for other in self._estimates
+            if other != name
+        )
         if not doubtful or self.factor(name) * whole < WORTH:
             return min(self._groups[name], left)
         size = self._small(name, left, TRIAL * whole / _SETTLED)
-        parted = self._estimates[name](size) + self._estimates[name](left - size) if size < left else whole
-        return size if parted <= (1 + TRIAL) * whole else min(self._groups[name], left)
+        if size < left:
+            parted = self._estimates[name](size) + self._estimates[name](left - size)
+        else:
+            parted = whole
+        if parted <= (1 + TRIAL) * whole:
+            return size
+        return min(self._groups[name], left)
 
     def _small(self, name: str, left: int, seconds: float) -> int:
-        """Halve the group until its estimate is at most ``seconds``, or it is as small as a trial may be."""
+        """Halve the group until its estimate is at most ``seconds``, or it is as small as a trial
+        may be.
+        """
         most = size = min(self._groups[name], left)
         while size > max(1, most // _SMALLEST) and self._estimates[name](size) > seconds:
             size //= 2

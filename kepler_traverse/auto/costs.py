@@ -1,8 +1,10 @@
-"""Cost model of the strategies for many sources: a sum of few terms, each an amount times a fitted time per unit.
+"""Cost model of the strategies for many sources: a sum of few terms, each an amount times a fitted
+time per unit.
 
-A strategy computes the amount of each term (``MultiSourceStrategy.terms``) from the graph's shape, the number of sources and
-the machine. ``costs.json`` holds nanoseconds per unit, fitted to measurements by ``python -m scripts.regret fit``. It also
-holds the calibration of the machine that was measured. On another machine each term scales with one speed of ``Machine``.
+A strategy computes the amount of each term (``MultiSourceStrategy.terms``) from the graph's shape,
+the number of sources and the machine. ``costs.json`` holds nanoseconds per unit, fitted to
+measurements by ``python -m scripts.regret fit``. It also holds the calibration of the machine that
+was measured. On another machine each term scales with one speed of ``Machine``.
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ class Machine:
     cache: int  # bytes of the L2 cache, which random loads should hit
     copy: float  # seconds per byte copied
     load: float  # seconds per dependent load that misses the L1 cache
-    step: float  # seconds per simple operation of a core (CPU), or per launch with a host synchronization (GPU)
+    # seconds per simple operation of a core (CPU), or per launch with a host synchronization (GPU)
+    step: float
 
     def missing(self, nbytes: float) -> float:
         """Share of random loads from a table of ``nbytes`` bytes that miss the cache."""
@@ -71,19 +74,33 @@ class Costs:
     nanoseconds: Mapping[str, Mapping[str, float]]
 
     def seconds(
-        self, algorithm: str, strategy: MultiSourceStrategy, shape: Shape, n_sources: int, group: int, machine: Machine
+        self,
+        algorithm: str,
+        strategy: MultiSourceStrategy,
+        shape: Shape,
+        n_sources: int,
+        group: int,
+        machine: Machine,
     ) -> float:
-        """Estimate the seconds for ``n_sources`` sources in groups of ``group``; infinite without fitted constants."""
+        """Estimate the seconds for ``n_sources`` sources in groups of ``group``; infinite without
+        fitted constants.
+        """
         constants = self.nanoseconds.get(cost_key(algorithm, strategy))
         if constants is None:
             return float("inf")
         amounts = self.scaled(strategy.terms(shape, n_sources, group, machine), machine)
-        return 1e-9 * sum(constants.get(term, 0.0) * amount for term, amount in amounts.items() if amount)
+        return 1e-9 * sum(
+            constants.get(term, 0.0) * amount for term, amount in amounts.items() if amount
+        )
 
     def scaled(self, amounts: Mapping[str, float], machine: Machine) -> dict[str, float]:
-        """Scale amounts of terms from this machine to the machine that the constants were measured on."""
+        """Scale amounts of terms from this machine to the machine that the constants were measured
+        on.
+        """
         speeds = SPEED_OF_TERM[self.device]
-        return {term: amount * self._slower(machine, speeds[term]) for term, amount in amounts.items()}
+        return {
+            term: amount * self._slower(machine, speeds[term]) for term, amount in amounts.items()
+        }
 
     def _slower(self, machine: Machine, speed: str) -> float:
         slower = getattr(machine, speed) / getattr(self.measured_on, speed)
@@ -91,7 +108,9 @@ class Costs:
 
 
 def cost_key(algorithm: str, strategy: MultiSourceStrategy) -> str:
-    """Return the key of a strategy's constants. A single-source strategy that is repeated has a key of its own."""
+    """Return the key of a strategy's constants. A single-source strategy that is repeated has a key
+    of its own.
+    """
     return f"{algorithm} {strategy.name}" + (" repeated" if strategy.repeats else "")
 
 
@@ -99,4 +118,8 @@ def cost_key(algorithm: str, strategy: MultiSourceStrategy) -> str:
 def load_costs(device: str) -> Costs:
     """Return the fitted constants of a device."""
     constants = json.loads(_FILE.read_text())[device]
-    return Costs(device=device, measured_on=Machine(**constants["measured_on"]), nanoseconds=constants["nanoseconds"])
+    return Costs(
+        device=device,
+        measured_on=Machine(**constants["measured_on"]),
+        nanoseconds=constants["nanoseconds"],
+    )

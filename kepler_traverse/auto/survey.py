@@ -1,9 +1,11 @@
-"""Survey a graph by a few searches that are cheap compared with the run, and derive the ``Shape`` for the choice.
+"""Survey a graph by a few searches that are cheap compared with the run, and derive the ``Shape``
+for the choice.
 
-The searches are BFS for every algorithm. One begins at a vertex of the highest degree. On a directed graph others begin at
-random vertices, since most vertices may reach little. On the CPU a search ends after a number of edges, on a GPU after a
-number of levels; the result of a complete search is then extrapolated. No limit is a time, so equal graphs get equal plans.
-On a GPU the result depends on the graph alone and is cached per graph.
+The searches are BFS for every algorithm. One begins at a vertex of the highest degree. On a
+directed graph others begin at random vertices, since most vertices may reach little. On the CPU a
+search ends after a number of edges, on a GPU after a number of levels; the result of a complete
+search is then extrapolated. No limit is a time, so equal graphs get equal plans. On a GPU the
+result depends on the graph alone and is cached per graph.
 """
 
 from __future__ import annotations
@@ -25,16 +27,22 @@ from ..search.strategy import Shape, Strategy
 
 SHARE = 0.02  # share of the run's edge visits that the survey may take
 SEARCHES = 16  # searches from random vertices of a directed graph
-GPU_SEARCHES, GPU_LEVELS = 8, 1 << 10  # the same on a GPU, and levels per search: about 2 ms
+# the same on a GPU, and levels per search: about 2 ms
+GPU_SEARCHES = 8
+GPU_LEVELS = 1 << 10
 _MIN_EDGES = 1 << 17  # edges that the searches on the CPU may always visit: less than 1 ms
 _WEIGHTS = 1 << 14  # weights from which the spread is estimated
-_SAMPLED, _NEAR = 1 << 12, 64  # sampled edges; two ends are near if their numbers differ by at most V / _NEAR
+# sampled edges; two ends are near if their numbers differ by at most V / _NEAR
+_SAMPLED = 1 << 12
+_NEAR = 64
 _SEED = 7
 _SEEN_OF: weakref.WeakKeyDictionary[Graph, list[Seen]] = weakref.WeakKeyDictionary()
 
 
 class Seen(NamedTuple):
-    """Result of one search: shares of vertices reached and edges visited, its levels, and whether it was complete."""
+    """Result of one search: shares of vertices reached and edges visited, its levels, and whether
+    it was complete.
+    """
 
     reach: float
     walked: float
@@ -44,12 +52,19 @@ class Seen(NamedTuple):
 
 def outline(graph: Graph) -> Shape:
     """Return the shape that is known without a search."""
-    weight = 0 if graph.weights is None else graph.weights.dtype.itemsize
-    return Shape(graph.n_vertices, graph.n_edges, graph.directed, 0, graph.targets.dtype.itemsize, weight)
+    if graph.weights is None:
+        weight = 0
+    else:
+        weight = graph.weights.dtype.itemsize
+    return Shape(
+        graph.n_vertices, graph.n_edges, graph.directed, 0, graph.targets.dtype.itemsize, weight
+    )
 
 
 def survey(graph: Graph, algorithm: str, searches: Sequence[Strategy], n_sources: int) -> Shape:
-    """Return the shape of a graph for a run from so many sources, estimated from a few searches by strategies of BFS."""
+    """Return the shape of a graph for a run from so many sources, estimated from a few searches by
+    strategies of BFS.
+    """
     shape = _with_degrees_and_weights(graph, outline(graph), algorithm)
     if not graph.n_edges:
         return shape
@@ -59,10 +74,13 @@ def survey(graph: Graph, algorithm: str, searches: Sequence[Strategy], n_sources
         if graph not in _SEEN_OF:
             try:
                 _SEEN_OF[graph] = _search_samples(graph, searches)
-            except MemoryError:  # a plan may fit where a BFS does not; its choice then goes by the degrees alone
+            except MemoryError:
+                # a plan may fit where a BFS does not; its choice then goes by the degrees alone
                 return shape
         shape = _seen(shape, _SEEN_OF[graph])
-    return shape if algorithm == "bfs" else shape._replace(rounds=pile_rounds(shape))
+    if algorithm == "bfs":
+        return shape
+    return shape._replace(rounds=pile_rounds(shape))
 
 
 def forget(graph: Graph) -> None:
@@ -78,42 +96,58 @@ def _with_degrees_and_weights(graph: Graph, shape: Shape, algorithm: str) -> Sha
     if algorithm == "sssp":
         step = max(1, graph.n_edges // _WEIGHTS)
         weights: Array = graph.weights
-        sample = edge_weights.sample(weights, step) if graph.device == "cuda" else weights[::step]
+        if graph.device == "cuda":
+            sample = edge_weights.sample(weights, step)
+        else:
+            sample = weights[::step]
         weights = sample.astype(np.float64)
         top = float(abs(weights).max())
         if not 1e-140 < top < 1e140:  # squares would leave float64
             weights = weights / (top or 1.0)
-        spread = float(weights.std() / abs(weights.mean())) if weights.mean() else 0.0
+        if weights.mean():
+            spread = float(weights.std() / abs(weights.mean()))
+        else:
+            spread = 0.0
     skew = largest * graph.n_vertices / graph.n_edges
     return shape._replace(skew=skew, spread=spread, scatter=_scatter(graph))
 
 
 def _degrees(graph: Graph) -> Array:
     """Out-degrees. ``graph.derived.degrees`` would keep them in memory, which no plan accounts for."""
-    return graph_statistics.degrees(graph.offsets) if graph.device == "cuda" else np.diff(graph.offsets)
+    if graph.device == "cuda":
+        return graph_statistics.degrees(graph.offsets)
+    return np.diff(graph.offsets)
 
 
 def _scatter(graph: Graph) -> float:
-    """Share of sampled edges whose vertex numbers are far apart, so that following them misses the cache."""
+    """Share of sampled edges whose vertex numbers are far apart, so that following them misses the
+    cache.
+    """
     edges = np.random.default_rng(_SEED).integers(0, graph.n_edges, _SAMPLED)
     if graph.device == "cuda":
         sources, ends = graph_statistics.edges_at(graph.offsets, graph.targets, edges)
     else:
-        sources, ends = np.searchsorted(graph.offsets, edges, side="right") - 1, graph.targets[edges].astype(np.int64)
+        sources = np.searchsorted(graph.offsets, edges, side="right") - 1
+        ends = graph.targets[edges].astype(np.int64)
     return float((abs(ends - sources) > graph.n_vertices // _NEAR).mean())
 
 
 def _survey_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
-    n, m = graph.n_vertices, graph.n_edges
+    n = graph.n_vertices
+    m = graph.n_edges
     budget = max(_MIN_EDGES, int(SHARE * n_sources * m))
-    seen, queue = np.zeros(n, np.uint8), np.empty(n, graph.targets.dtype)
+    seen = np.zeros(n, np.uint8)
+    queue = np.empty(n, graph.targets.dtype)
     searches: list[Seen] = []
     sources = [_hub(graph), *(_random_sources(graph) if graph.directed else [])]
     for mark, source in enumerate(sources, 1):
         if budget <= 0:
             break
         # The first search may take half of the budget, since the others may be as large.
-        most = budget // 2 if mark == 1 else budget
+        if mark == 1:
+            most = budget // 2
+        else:
+            most = budget
         reached, walked, levels, reached_earlier, levels_earlier, is_whole = bounded_search(
             graph.offsets, graph.targets, source, most, seen, mark, queue
         )
@@ -127,16 +161,24 @@ def _survey_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
     return _seen(shape, searches)
 
 
-def _all_levels(reached: int, levels: int, reached_earlier: int, levels_earlier: int, n: int) -> float:
-    """Extrapolate the levels of a complete search. The vertices reached are assumed to grow as a power of the levels."""
+def _all_levels(
+    reached: int, levels: int, reached_earlier: int, levels_earlier: int, n: int
+) -> float:
+    """Extrapolate the levels of a complete search. The vertices reached are assumed to grow as a
+    power of the levels.
+    """
     if not levels_earlier or reached <= reached_earlier:
         return max(levels, 1)
-    power = math.log(reached / reached_earlier) / math.log(max(levels, levels_earlier + 1) / levels_earlier)
+    power = math.log(reached / reached_earlier) / math.log(
+        max(levels, levels_earlier + 1) / levels_earlier
+    )
     return max(levels, 1) * (n / reached) ** (1 / max(power, 1.0))
 
 
 def pile_rounds(shape: Shape) -> float:
-    """Estimate the rounds of a near-far search: the levels, and more where paths of more edges can be shorter."""
+    """Estimate the rounds of a near-far search: the levels, and more where paths of more edges can
+    be shorter.
+    """
     return shape.likely_rounds * (1 + shape.spread)
 
 
@@ -147,9 +189,13 @@ def _search_samples(graph: Graph, searches: Sequence[Strategy]) -> list[Seen]:
     for source in [_hub(graph), *(_random_sources(graph)[:GPU_SEARCHES] if graph.directed else [])]:
         traversal = plan.run(source)
         half = traversal.rounds // 2
-        vertices, edges, earlier = graph_statistics.count_reached(graph.offsets, traversal.distance, half)
+        vertices, edges, earlier = graph_statistics.count_reached(
+            graph.offsets, traversal.distance, half
+        )
         if traversal.rounds < GPU_LEVELS:
-            results.append(Seen(vertices / graph.n_vertices, edges / graph.n_edges, traversal.rounds))
+            results.append(
+                Seen(vertices / graph.n_vertices, edges / graph.n_edges, traversal.rounds)
+            )
         else:
             rounds = _all_levels(vertices, traversal.rounds, earlier, half, graph.n_vertices)
             likely = results[0].reach if results else 1.0
@@ -158,7 +204,9 @@ def _search_samples(graph: Graph, searches: Sequence[Strategy]) -> list[Seen]:
 
 
 def _seen(shape: Shape, searches: list[Seen]) -> Shape:
-    """Add the results of searches to a shape. Means exclude the first search, from a hub, if there are others."""
+    """Add the results of searches to a shape. Means exclude the first search, from a hub, if there
+    are others.
+    """
     if not searches:
         return shape
     typical = searches[1:] or searches
@@ -172,7 +220,9 @@ def _seen(shape: Shape, searches: list[Seen]) -> Shape:
 
 
 def _hub(graph: Graph) -> int:
-    return graph_statistics.hub(graph.offsets) if graph.device == "cuda" else int(_degrees(graph).argmax())
+    if graph.device == "cuda":
+        return graph_statistics.hub(graph.offsets)
+    return int(_degrees(graph).argmax())
 
 
 def _random_sources(graph: Graph) -> list[int]:

@@ -20,7 +20,9 @@ from .registry import MULTI_SOURCE, STRATEGIES
 
 __all__ = ["bfs", "bfs_many", "bfs_pairs", "plan_bfs", "plan_bfs_many"]
 
-REGISTRY = Registry(algorithm=BFS, single_source=STRATEGIES, multi_source=MULTI_SOURCE, searches=STRATEGIES)
+REGISTRY = Registry(
+    algorithm=BFS, single_source=STRATEGIES, multi_source=MULTI_SOURCE, searches=STRATEGIES
+)
 
 
 def plan_bfs(
@@ -34,7 +36,8 @@ def plan_bfs(
 ) -> Plan:
     """Check, compile and allocate once. The plan then traverses from any number of sources.
 
-    Parameters are those of ``bfs``. The arrays of a result are valid until the next traversal of the plan.
+    Parameters are those of ``bfs``. The arrays of a result are valid until the next traversal of
+    the plan.
 
     Examples
     --------
@@ -43,7 +46,14 @@ def plan_bfs(
     >>> plan(0).distance
     array([0, 1, 2], dtype=int32)
     """
-    return REGISTRY.plan(graph, strategy=strategy, predecessors=predecessors, limit=max_depth, targets=targets, knobs=knobs)
+    return REGISTRY.plan(
+        graph,
+        strategy=strategy,
+        predecessors=predecessors,
+        limit=max_depth,
+        targets=targets,
+        knobs=knobs,
+    )
 
 
 def bfs(
@@ -73,17 +83,20 @@ def bfs(
     targets : sequence of ids, optional
         Return these vertices only, and stop once all of them are reached.
     knobs : mapping or object, optional
-        Options of the strategy by name (``strategies()`` lists the names; others keep their published values), or an
-        instance of its ``Strategy.knobs``. By default the strategy chooses them for the graph.
+        Options of the strategy by name (``strategies()`` lists the names; others keep their
+        published values), or an instance of its ``Strategy.knobs``. By default the strategy chooses
+        them for the graph.
     unreached : {"omit", "null", "cugraph"}
-        Vertices without a path are left out, returned with nulls, or returned as by ``cugraph.bfs``: distance is the
-        largest value of the type, and predecessor is -1 (also that of the source). Distances then have the type of the
-        ids, int32 or int64. The ids must be signed integers other than -1.
+        Vertices without a path are left out, returned with nulls, or returned as by
+        ``cugraph.bfs``: distance is the largest value of the type, and predecessor is -1 (also that
+        of the source). Distances then have the type of the ids, int32 or int64. The ids must be
+        signed integers other than -1.
 
     Returns
     -------
     pandas.DataFrame or cudf.DataFrame
-        Columns ``vertex, distance[, predecessor]``, ordered by vertex. The source's predecessor is itself.
+        Columns ``vertex, distance[, predecessor]``, ordered by vertex. The source's predecessor is
+        itself.
 
     Raises
     ------
@@ -103,7 +116,14 @@ def bfs(
     1       6         1            5
     2       7         2            6
     """
-    plan = plan_bfs(graph, strategy=strategy, predecessors=predecessors, max_depth=max_depth, targets=targets, knobs=knobs)
+    plan = plan_bfs(
+        graph,
+        strategy=strategy,
+        predecessors=predecessors,
+        max_depth=max_depth,
+        targets=targets,
+        knobs=knobs,
+    )
     return frame_of_one(plan, source, unreached)
 
 
@@ -119,7 +139,8 @@ def plan_bfs_many(
     memory: int | None = None,
     shape: Shape | None = None,
 ) -> MultiSourcePlan:
-    """Choose a strategy for many sources, check, compile and allocate. The plan then takes any number of sources.
+    """Choose a strategy for many sources, check, compile and allocate. The plan then takes any
+    number of sources.
 
     Parameters are those of ``bfs_many`` and the following.
 
@@ -128,13 +149,14 @@ def plan_bfs_many(
     n_sources : int
         Approximate number of sources, on which the choice depends.
     shape : Shape, optional
-        ``shape`` of an earlier plan of the same graph. With it the plan makes no search to survey the graph.
+        ``shape`` of an earlier plan of the same graph. With it the plan makes no search to survey
+        the graph.
 
     Returns
     -------
     MultiSourcePlan
-        ``run`` takes the vertex numbers of a group of sources, ``iter_groups`` those of any number of sources. ``why``
-        explains the choice.
+        ``run`` takes the vertex numbers of a group of sources, ``iter_groups`` those of any number
+        of sources. ``why`` explains the choice.
 
     Raises
     ------
@@ -168,7 +190,12 @@ class _Options(ManyOptions, total=False):
 
 @overload
 def bfs_many(
-    graph: Graph, sources: Sources, *, result: ArrayResult, stream: Literal[False] = False, **options: Unpack[_Options]
+    graph: Graph,
+    sources: Sources,
+    *,
+    result: ArrayResult,
+    stream: Literal[False] = False,
+    **options: Unpack[_Options],
 ) -> Matrix: ...
 @overload
 def bfs_many(
@@ -181,11 +208,21 @@ def bfs_many(
 ) -> Frame | RecordBatches: ...
 @overload
 def bfs_many(
-    graph: Graph, sources: Sources, *, result: str = "distances", stream: Literal[True], **options: Unpack[_Options]
+    graph: Graph,
+    sources: Sources,
+    *,
+    result: str = "distances",
+    stream: Literal[True],
+    **options: Unpack[_Options],
 ) -> ResultStream: ...
 @overload
 def bfs_many(
-    graph: Graph, sources: Sources, *, result: str, stream: bool | Literal["arrow"] = False, **options: Any
+    graph: Graph,
+    sources: Sources,
+    *,
+    result: str,
+    stream: bool | Literal["arrow"] = False,
+    **options: Any,
 ) -> Any: ...
 def bfs_many(
     graph: Graph,
@@ -209,104 +246,127 @@ def bfs_many(
     source_weights: Sequence[float] | None = None,
     **options: Any,
 ) -> Any:
-    """Return the hop distances from each of several sources, or results that are computed from them.
+    """Return the hop distances from each of several sources, or results that are computed from
+    them.
 
-    Like ``bfs`` per source: results are separate for each source, except with ``result="nearest"``. A source that is given
-    twice is searched once and returned twice. All sources are looked up before the first search.
+    Like ``bfs`` per source: results are separate for each source, except with ``result="nearest"``.
+    A source that is given twice is searched once and returned twice. All sources are looked up
+    before the first search.
 
-    Ctrl-C ends the call after the searches that run, one per thread, or after the level or kernel that runs. It leaves no
-    thread at work and no memory of the call.
+    Ctrl-C ends the call after the searches that run, one per thread, or after the level or kernel
+    that runs. It leaves no thread at work and no memory of the call.
 
     Parameters
     ----------
     graph : Graph
     sources : ids, one id, or "all"
-        Any iterable of ids: a list, range, generator, array, Series or pyarrow array, in the order of the result. A set has
-        no order: its ids are taken in the order of the graph's. ``"all"`` is every vertex, in the order of the graph's ids.
-        It is refused if a vertex has this name.
+        Any iterable of ids: a list, range, generator, array, Series or pyarrow array, in the order
+        of the result. A set has no order: its ids are taken in the order of the graph's. ``"all"``
+        is every vertex, in the order of the graph's ids. It is refused if a vertex has this name.
     result : str
-        - ``"distances"``: a frame ``source, vertex, distance``, in the order of the sources, then by vertex.
+        - ``"distances"``: a frame ``source, vertex, distance``, in the order of the sources, then
+          by vertex.
         - ``"predecessors"``: the same with the previous vertex on a shortest path.
-        - ``"matrix"``: an array on the graph's device with one row per source and one column per vertex, by ascending id
-          (or one column per target, in the given order), in the narrowest integer type; -1 where there is no path.
-        - ``"targets"``: a frame ``source, target, distance`` of every pair; null where there is no path.
-        - ``"summary"``: a frame ``source, reached, eccentricity, sum, mean, closeness, harmonic``: the number of vertices
-          reached, including the source; the largest distance; sum and mean over the other vertices; (reached - 1)^2 / (sum
-          (n - 1)); and the sum of 1 / distance. It never holds distances of all sources. See ``direction``.
-        - ``"levels"``: a frame ``source, distance, vertices``: the number of vertices at each distance (a hop plot).
-        - ``"reachable"``: a uint8 array with one row per source; vertex v is bit v % 8 of byte v // 8.
-        - ``"nearest"``: a frame ``vertex, source, distance`` with the nearest source of each vertex that a source reaches,
-          by one search from all sources together. Of several sources at the same distance it is the one to which the
-          canonical predecessors lead.
-        - ``"opportunities"``: a frame ``source, cutoff``, and a column per attribute in ``values``: its sum over the
-          vertices within each of ``cutoffs``, including the source. It never holds distances of all sources.
-        - ``"within"``: a frame ``source, cutoff, vertices``: the number of vertices within each of ``cutoffs``.
-        - ``"isochrones"``: a frame ``source, vertex, band``: the smallest of ``cutoffs`` that holds the vertex.
-        - ``"flows"``: a frame ``src, dst, volume``, with ``edge`` if the graph knows its rows: what each edge carries if one
-          unit goes from each source to each target, or to each vertex, on its shortest path. Volumes are multiplied by
-          ``source_weights``, ``target_weights`` (one per target) and ``decay``. ``of="vertices"``: ``vertex, volume``.
-          ``through`` names edges, of which a path must use one: by their rows of the edge list, or by their ends as pairs.
-        - ``"betweenness"``: a frame ``vertex, betweenness``; with ``of="edges"`` ``src, dst, betweenness``;
-          see ``docs/results.md``.
+        - ``"matrix"``: an array on the graph's device with one row per source and one column per
+          vertex, by ascending id (or one column per target, in the given order), in the narrowest
+          integer type; -1 where there is no path.
+        - ``"targets"``: a frame ``source, target, distance`` of every pair; null where there is no
+          path.
+        - ``"summary"``: a frame ``source, reached, eccentricity, sum, mean, closeness, harmonic``:
+          the number of vertices reached, including the source; the largest distance; sum and mean
+          over the other vertices; (reached - 1)^2 / (sum (n - 1)); and the sum of 1 / distance. It
+          never holds distances of all sources. See ``direction``.
+        - ``"levels"``: a frame ``source, distance, vertices``: the number of vertices at each
+          distance (a hop plot).
+        - ``"reachable"``: a uint8 array with one row per source; vertex v is bit v % 8 of byte v //
+          8.
+        - ``"nearest"``: a frame ``vertex, source, distance`` with the nearest source of each vertex
+          that a source reaches, by one search from all sources together. Of several sources at the
+          same distance it is the one to which the canonical predecessors lead.
+        - ``"opportunities"``: a frame ``source, cutoff``, and a column per attribute in ``values``:
+          its sum over the vertices within each of ``cutoffs``, including the source. It never holds
+          distances of all sources.
+        - ``"within"``: a frame ``source, cutoff, vertices``: the number of vertices within each of
+          ``cutoffs``.
+        - ``"isochrones"``: a frame ``source, vertex, band``: the smallest of ``cutoffs`` that holds
+          the vertex.
+        - ``"flows"``: a frame ``src, dst, volume``, with ``edge`` if the graph knows its rows: what
+          each edge carries if one unit goes from each source to each target, or to each vertex, on
+          its shortest path. Volumes are multiplied by ``source_weights``, ``target_weights`` (one
+          per target) and ``decay``. ``of="vertices"``: ``vertex, volume``. ``through`` names edges,
+          of which a path must use one: by their rows of the edge list, or by their ends as pairs.
+        - ``"betweenness"``: a frame ``vertex, betweenness``; with ``of="edges"`` ``src, dst,
+          betweenness``; see ``docs/results.md``.
     strategy : str
-        ``"auto"``, a name that ``strategies()`` lists for many sources, or a name for one source. The latter runs once per
-        source. ``result="nearest"`` is one search and takes a name for one source.
+        ``"auto"``, a name that ``strategies()`` lists for many sources, or a name for one source.
+        The latter runs once per source. ``result="nearest"`` is one search and takes a name for one
+        source.
     max_depth : int or sequence of int, optional
-        As in ``bfs``; or one per source, in their order or with an index of ids. All searches then run to the largest, and
-        results are cut at their own.
+        As in ``bfs``; or one per source, in their order or with an index of ids. All searches then
+        run to the largest, and results are cut at their own.
     targets, knobs, unreached
         As in ``bfs``.
     direction : {"out", "in"}
-        Direction of the distances in a summary, in opportunities and within: ``"out"`` from the source to the other
-        vertices, ``"in"`` to the source. NetworkX's ``closeness_centrality`` and ``harmonic_centrality`` use ``"in"``.
-        Other results take ``"out"`` only.
+        Direction of the distances in a summary, in opportunities and within: ``"out"`` from the
+        source to the other vertices, ``"in"`` to the source. NetworkX's ``closeness_centrality``
+        and ``harmonic_centrality`` use ``"in"``. Other results take ``"out"`` only.
     memory : int, optional
-        Bytes that a traversal may take in addition to the graph and the result. Default: 80 % of the free memory.
+        Bytes that a traversal may take in addition to the graph and the result. Default: 80 % of
+        the free memory.
     progress : bool or callable, optional
-        True shows a bar on a terminal or in a notebook, and elsewhere a line on stderr every ten seconds. A function is
-        called as ``progress(done, total, rate)``: before the first search with 0 done, and after each group of sources.
-        ``total`` is the number of searches: a source that is given twice counts once, in a stream twice. ``rate`` is in
-        sources per second since the first search. It excludes compiling, and the caller's time between the groups of a
+        True shows a bar on a terminal or in a notebook, and elsewhere a line on stderr every ten
+        seconds. A function is called as ``progress(done, total, rate)``: before the first search
+        with 0 done, and after each group of sources. ``total`` is the number of searches: a source
+        that is given twice counts once, in a stream twice. ``rate`` is in sources per second since
+        the first search. It excludes compiling, and the caller's time between the groups of a
         stream. An exception that the function raises ends the call.
     stream : bool or "arrow"
-        True returns an iterator of results, each of a group of sources. Joined, they are the result without ``stream``.
-        ``"arrow"`` returns them as a ``pyarrow.RecordBatchReader``, whose columns have the same types in each batch; it is
-        not for arrays (``"matrix"``, ``"reachable"``). The library holds the memory of one group at a time. A source that is
+        True returns an iterator of results, each of a group of sources. Joined, they are the result
+        without ``stream``. ``"arrow"`` returns them as a ``pyarrow.RecordBatchReader``, whose
+        columns have the same types in each batch; it is not for arrays (``"matrix"``,
+        ``"reachable"``). The library holds the memory of one group at a time. A source that is
         given twice is searched twice. Not for ``"nearest"``.
     cutoffs : sequence of int or float, optional
-        For ``"opportunities"``, ``"within"`` and ``"isochrones"``: distances in ascending order. A vertex at a cutoff is
-        within it. The largest one ends the search.
+        For ``"opportunities"``, ``"within"`` and ``"isochrones"``: distances in ascending order. A
+        vertex at a cutoff is within it. The largest one ends the search.
     values : table, mapping or array, optional
-        For ``"opportunities"``: a table with a column ``vertex``, or an index of ids, and a column per attribute, in which
-        vertices that are not listed have 0; a mapping of names to arrays with one value per vertex, by ascending id; or one
-        such array, or a Series with an index of ids, of the name ``value``. Sums of integers are exact int64. Sums of floats
-        are float64, folded by halves in an order that only the number of vertices decides; they are equal on both devices.
+        For ``"opportunities"``: a table with a column ``vertex``, or an index of ids, and a column
+        per attribute, in which vertices that are not listed have 0; a mapping of names to arrays
+        with one value per vertex, by ascending id; or one such array, or a Series with an index of
+        ids, of the name ``value``. Sums of integers are exact int64. Sums of floats are float64,
+        folded by halves in an order that only the number of vertices decides; they are equal on
+        both devices.
     decay : str, optional
-        Weights each value by its distance d: ``"exponential:R"`` by exp(-R d), ``"linear:D"`` by 1 - d / D up to D and 0
-        beyond, ``"gaussian:D"`` by exp(-(d / D)^2 / 2). Sums are then float64. By default every weight is 1.
+        Weights each value by its distance d: ``"exponential:R"`` by exp(-R d), ``"linear:D"`` by 1
+        - d / D up to D and 0 beyond, ``"gaussian:D"`` by exp(-(d / D)^2 / 2). Sums are then
+        float64. By default every weight is 1.
     k : int, optional
-        For ``"nearest"``, which then means ``"k_nearest"``: return a frame ``vertex, rank, source, distance`` with the k
-        nearest sources of each vertex, by ascending distance, and at the same distance by ascending source. Hops and integer
-        weights take one search from all sources. Float weights, and a GPU without memory for the labels, take one search per
-        source; memory holds one group of these. The strategy is then one for many sources. With ``targets`` the frame is
-        ``source, rank, target, distance``: the k nearest targets of each source, in the order of the sources. Searches begin
-        at the sources or at the targets; ``k`` is then 1 by default.
+        For ``"nearest"``, which then means ``"k_nearest"``: return a frame ``vertex, rank, source,
+        distance`` with the k nearest sources of each vertex, by ascending distance, and at the same
+        distance by ascending source. Hops and integer weights take one search from all sources.
+        Float weights, and a GPU without memory for the labels, take one search per source; memory
+        holds one group of these. The strategy is then one for many sources. With ``targets`` the
+        frame is ``source, rank, target, distance``: the k nearest targets of each source, in the
+        order of the sources. Searches begin at the sources or at the targets; ``k`` is then 1 by
+        default.
     groups : sequence of int or str, optional
-        With ``k``: the group of each source, or with ``targets`` of each target, in their order or by an index. The frame
-        has a column ``group`` and the k nearest of each group, such as the nearest school and the nearest hospital.
+        With ``k``: the group of each source, or with ``targets`` of each target, in their order or
+        by an index. The frame has a column ``group`` and the k nearest of each group, such as the
+        nearest school and the nearest hospital.
     source_weights : sequence of int or float, optional
-        For ``"opportunities"``: a number per source, by which its sums are multiplied, such as the people who live there.
-        Sums of integers stay exact if the weights are integers. For ``"flows"`` it multiplies the volumes.
+        For ``"opportunities"``: a number per source, by which its sums are multiplied, such as the
+        people who live there. Sums of integers stay exact if the weights are integers. For
+        ``"flows"`` it multiplies the volumes.
     **options
-        ``of``, ``target_weights`` and ``through`` of ``"flows"``; ``of``, ``endpoints``, ``normalized``, ``samples``,
-        ``seed``, ``epsilon`` and ``delta`` of ``"betweenness"``; and options of result kinds that a plug-in has added; see
-        ``kepler_traverse.plugins``.
+        ``of``, ``target_weights`` and ``through`` of ``"flows"``; ``of``, ``endpoints``,
+        ``normalized``, ``samples``, ``seed``, ``epsilon`` and ``delta`` of ``"betweenness"``; and
+        options of result kinds that a plug-in has added; see ``kepler_traverse.plugins``.
 
     Returns
     -------
     pandas.DataFrame or cudf.DataFrame or array
-        With ``stream=True`` an iterator of these. Its ``close`` releases its memory; so does a ``with`` block that is left
-        early. With ``stream="arrow"`` a ``pyarrow.RecordBatchReader``.
+        With ``stream=True`` an iterator of these. Its ``close`` releases its memory; so does a
+        ``with`` block that is left early. With ``stream="arrow"`` a ``pyarrow.RecordBatchReader``.
 
     Raises
     ------
@@ -315,7 +375,8 @@ def bfs_many(
     PrecisionError
         A sum of ``values`` could exceed int64 or float64.
     InputError
-        There is no such result, or not with these options; it does not fit into memory; and as in ``bfs``.
+        There is no such result, or not with these options; it does not fit into memory; and as in
+        ``bfs``.
 
     Examples
     --------
@@ -329,7 +390,13 @@ def bfs_many(
     ...     print(len(frame))
     10
     """
-    of_kind = {"cutoffs": cutoffs, "values": values, "decay": decay, "source_weights": source_weights, **options}
+    of_kind = {
+        "cutoffs": cutoffs,
+        "values": values,
+        "decay": decay,
+        "source_weights": source_weights,
+        **options,
+    }
     question = Question(
         result=result,
         limit=max_depth,
@@ -360,31 +427,34 @@ def bfs_pairs(
 ) -> Frame:
     """Return the number of hops of each pair of an origin and a destination.
 
-    Each distinct origin is searched once, in groups, and a search stops once the destinations of its own rows are settled.
-    Memory holds the result and the distances of one group.
+    Each distinct origin is searched once, in groups, and a search stops once the destinations of
+    its own rows are settled. Memory holds the result and the distances of one group.
 
     Parameters
     ----------
     graph : Graph
     origins, destinations : sequences of ids, of the same length
-        Columns of a table: row i asks for the distance from ``origins[i]`` to ``destinations[i]``. Two Series belong
-        together by their labels. Without ``destinations``, ``origins`` are pairs in any form that ``paths`` takes.
+        Columns of a table: row i asks for the distance from ``origins[i]`` to ``destinations[i]``.
+        Two Series belong together by their labels. Without ``destinations``, ``origins`` are pairs
+        in any form that ``paths`` takes.
     strategy, knobs, memory
         As in ``bfs_many``.
     max_depth : int, optional
         As in ``bfs``. Pairs that are farther apart are null.
 
     result : {"pairs", "flows"}
-        ``"flows"``: what each edge carries if the volume of each pair takes its shortest path; see ``docs/results.md``.
+        ``"flows"``: what each edge carries if the volume of each pair takes its shortest path; see
+        ``docs/results.md``.
     **options
-        Of ``"flows"``: ``volumes``, one per pair (default: 1); ``of``, ``decay`` and ``through`` as in ``bfs_many``.
-        ``of="pairs"``: ``pair, source, target, volume``, which lists the pairs that count.
+        Of ``"flows"``: ``volumes``, one per pair (default: 1); ``of``, ``decay`` and ``through`` as
+        in ``bfs_many``. ``of="pairs"``: ``pair, source, target, volume``, which lists the pairs
+        that count.
 
     Returns
     -------
     pandas.DataFrame or cudf.DataFrame
-        Columns ``source, target, distance``: one row per row given, in its order and with its index. ``distance`` is null
-        where there is no path, and otherwise equal to that of ``bfs``.
+        Columns ``source, target, distance``: one row per row given, in its order and with its
+        index. ``distance`` is null where there is no path, and otherwise equal to that of ``bfs``.
 
     Raises
     ------

@@ -1,8 +1,9 @@
 """BFS steps on the CPU: top-down with a queue, bottom-up with a bitmap.
 
-Sevilmis, Sivri, Aydin. CS406 Project: Parallelization of BFS. 2019, sections 3 and 4. There each thread fills a buffer of
-its own, and a prefix sum gives its position in the next queue. Here a compare-and-swap claims a vertex, and one counter
-gives its position, which needs no second pass. The predecessor is the smallest frontier neighbor in any order of threads.
+Sevilmis, Sivri, Aydin. CS406 Project: Parallelization of BFS. 2019, sections 3 and 4. There each
+thread fills a buffer of its own, and a prefix sum gives its position in the next queue. Here a
+compare-and-swap claims a vertex, and one counter gives its position, which needs no second pass.
+The predecessor is the smallest frontier neighbor in any order of threads.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ _SHARE = 256  # frontier vertices, or words of the bitmap, that a thread takes a
 
 
 class Run:
-    """The state of a CPU traversal: the frontier as a queue or as a bitmap, whichever the last step left."""
+    """The state of a CPU traversal: the frontier as a queue or as a bitmap, whichever the last step
+    left.
+    """
 
     counted: dict[str, int] | None = None
 
@@ -37,7 +40,9 @@ class Run:
         self.distance = np.empty(n, np.int32)
         self.predecessor = np.empty(n, graph.targets.dtype) if query.predecessors else None
         # Compiled functions take an empty array in place of None.
-        self.predecessor_or_empty = np.empty(0, graph.targets.dtype) if self.predecessor is None else self.predecessor
+        self.predecessor_or_empty = (
+            np.empty(0, graph.targets.dtype) if self.predecessor is None else self.predecessor
+        )
         self.queue, self.next_queue = np.empty((2, n), graph.targets.dtype)
         self.bitmap, self.next_bitmap = np.empty((2, -(-n // _WORD)), np.uint64)
         self.counter = np.zeros(1, np.int64)
@@ -75,8 +80,8 @@ memory = state_bytes(4.25, numbers=2)  # distance and predecessor, two bitmaps; 
 def push(run: Run, level: int) -> int:
     """Push: every frontier vertex claims its unreached neighbors. Return the number of levels.
 
-    While the frontier is small, one thread makes several levels without a return to the loop: a road network has a thousand
-    levels of a few microseconds.
+    While the frontier is small, one thread makes several levels without a return to the loop: a
+    road network has a thousand levels of a few microseconds.
     """
     run.as_queue()
     graph = run.graph
@@ -85,13 +90,25 @@ def push(run: Run, level: int) -> int:
     reached = (run.distance, run.predecessor_or_empty)
     if run.frontier_size < SERIAL_FRONTIER:
         last = level + 1 if run.targets is not None else run.last_level
-        most = min(SERIAL_FRONTIER, max(graph.n_vertices // SPARSE_FRACTION, 1))  # from here on another step may be faster
-        levels = push_serial(*edges, level, last, most, *reached, run.queue, run.next_queue, run.counter)
+        # from here on another step may be faster
+        most = min(SERIAL_FRONTIER, max(graph.n_vertices // SPARSE_FRACTION, 1))
+        levels = push_serial(
+            *edges, level, last, most, *reached, run.queue, run.next_queue, run.counter
+        )
     else:
         frontier = run.queue[: run.frontier_size]
         run.counter[0] = 0
         n_shares = -(-frontier.size // _SHARE)
-        threads.run(_push_parallel, n_shares, *edges, frontier, level + 1, *reached, run.next_queue, run.counter)
+        threads.run(
+            _push_parallel,
+            n_shares,
+            *edges,
+            frontier,
+            level + 1,
+            *reached,
+            run.next_queue,
+            run.counter,
+        )
         levels = 1
     if levels % 2:
         run.queue, run.next_queue = run.next_queue, run.queue
@@ -100,13 +117,18 @@ def push(run: Run, level: int) -> int:
 
 
 def pull(run: Run, level: int) -> None:
-    """Pull: every unreached vertex searches for a neighbor in the frontier and stops at the first one."""
+    """Pull: every unreached vertex searches for a neighbor in the frontier and stops at the first
+    one.
+    """
     run.as_bitmap()
     reverse = run.graph.reverse
     run.counter[0] = 0
-    edges, n_shares = (reverse.offsets, reverse.targets), -(-run.bitmap.size // _SHARE)
+    edges = (reverse.offsets, reverse.targets)
+    n_shares = -(-run.bitmap.size // _SHARE)
     reached = run.distance, run.predecessor_or_empty
-    threads.run(_pull, n_shares, *edges, run.bitmap, level + 1, *reached, run.next_bitmap, run.counter)
+    threads.run(
+        _pull, n_shares, *edges, run.bitmap, level + 1, *reached, run.next_bitmap, run.counter
+    )
     run.frontier_size = int(run.counter[0])
     run.bitmap, run.next_bitmap = run.next_bitmap, run.bitmap
 
@@ -117,7 +139,9 @@ def is_dense(run: Run) -> bool:
 
 
 def point_back(graph, sources, distance) -> np.ndarray:
-    """Return predecessors from the hop counts of several searches. Both arrays have shape (k, n_vertices)."""
+    """Return predecessors from the hop counts of several searches. Both arrays have shape (k,
+    n_vertices).
+    """
     predecessor = np.empty(distance.shape, graph.targets.dtype)
     reverse = graph.reverse
     roots = np.asarray(sources).tolist()
@@ -130,9 +154,12 @@ def point_back(graph, sources, distance) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True)
-def push_serial(offsets, targets, level, last, most, distance, predecessor, queue, next_queue, counter):
+def push_serial(
+    offsets, targets, level, last, most, distance, predecessor, queue, next_queue, counter
+):
     """Make one or more levels, up to ``last`` or until the frontier has ``most`` vertices or more."""
-    first, size = level, counter[0]
+    first = level
+    size = counter[0]
     while size and (level == first or (level < last and size < most)):
         level += 1
         n_next = 0
@@ -155,7 +182,18 @@ def push_serial(offsets, targets, level, last, most, distance, predecessor, queu
 
 
 @njit(cache=True, nogil=True)
-def _push_parallel(next_share, n_shares, offsets, targets, frontier, level, distance, predecessor, next_queue, counter):
+def _push_parallel(
+    next_share,
+    n_shares,
+    offsets,
+    targets,
+    frontier,
+    level,
+    distance,
+    predecessor,
+    next_queue,
+    counter,
+):
     share = atomic_add(next_share, 0, 1)
     while share < n_shares:
         end = (share + 1) * _SHARE
@@ -163,7 +201,10 @@ def _push_parallel(next_share, n_shares, offsets, targets, frontier, level, dist
             u = frontier[i]
             for e in range(offsets[u], offsets[u + 1]):
                 v = targets[e]
-                if distance[v] == UNREACHED and compare_and_swap(distance, v, UNREACHED, level) == UNREACHED:
+                if (
+                    distance[v] == UNREACHED
+                    and compare_and_swap(distance, v, UNREACHED, level) == UNREACHED
+                ):
                     next_queue[atomic_add(counter, 0, 1)] = v
                 # Every frontier neighbor of v comes here in this level, so the smallest one stays.
                 if predecessor.size and distance[v] == level:
@@ -172,8 +213,20 @@ def _push_parallel(next_share, n_shares, offsets, targets, frontier, level, dist
 
 
 @njit(cache=True, nogil=True)
-def _pull(next_share, n_shares, offsets, sources, bitmap, level, distance, predecessor, next_bitmap, counter):
-    n, claimed = distance.size, 0
+def _pull(
+    next_share,
+    n_shares,
+    offsets,
+    sources,
+    bitmap,
+    level,
+    distance,
+    predecessor,
+    next_bitmap,
+    counter,
+):
+    n = distance.size
+    claimed = 0
     share = atomic_add(next_share, 0, 1)
     while share < n_shares:
         end = (share + 1) * _SHARE
@@ -220,7 +273,9 @@ def _list_bits(bitmap, queue):
 
 @njit(cache=True, nogil=True)
 def _point_back(offsets, sources, root, distance, predecessor):
-    """Set predecessors to the smallest neighbor that is one hop nearer: the first one, as adjacency lists ascend."""
+    """Set predecessors to the smallest neighbor that is one hop nearer: the first one, as adjacency
+    lists ascend.
+    """
     for v in range(distance.size):
         predecessor[v] = NO_PREDECESSOR
         nearer = distance[v] - 1

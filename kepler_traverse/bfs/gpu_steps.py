@@ -1,4 +1,6 @@
-"""BFS steps on a GPU: top-down with a queue; a thread or a warp takes the edges of a frontier vertex."""
+"""BFS steps on a GPU: top-down with a queue; a thread or a warp takes the edges of a frontier
+vertex.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ ENTRIES = (*_PUSH.values(), _COUNT_UNREACHED, _LIST_LEVEL)
 
 
 class Run:
-    """The state of a GPU traversal: distances, predecessors, the frontier, and the number of targets that are not reached.
+    """The state of a GPU traversal: distances, predecessors, the frontier, and the number of
+    targets that are not reached.
 
     ``queue_capacity``: vertices that a queue of the frontier takes; None: all.
     """
@@ -47,13 +50,20 @@ class Run:
         return None
 
     def __init__(self, graph, query, n_counters: int = 2, queue_capacity: int | None = None):
-        n, index = graph.n_vertices, graph.targets.dtype
+        n = graph.n_vertices
+        index = graph.targets.dtype
         self.graph = graph
         self.distance = cp.empty(n, np.int32)
-        self.predecessor = cp.empty(n, index) if query.predecessors else None
+        if query.predecessors:
+            self.predecessor = cp.empty(n, index)
+        else:
+            self.predecessor = None
         self.frontier = Frontier(n if queue_capacity is None else queue_capacity, index, n_counters)
         self.host_targets = query.targets
-        self.target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        if query.targets is None:
+            self.target_vertices = None
+        else:
+            self.target_vertices = cp.asarray(query.targets, np.int64)
         self._count_unreached = kernel(_COUNT_UNREACHED, index)
 
     def start(self, source: int) -> None:
@@ -63,10 +73,15 @@ class Run:
             self.predecessor.fill(NO_PREDECESSOR)
             self.predecessor[source] = source
         self.frontier.start(source)
-        self.targets_left = 0 if self.target_vertices is None else int((self.host_targets != source).sum())
+        if self.target_vertices is None:
+            self.targets_left = 0
+        else:
+            self.targets_left = int((self.host_targets != source).sum())
 
     def arguments(self) -> Named:
-        """Return what kernels take, by name, and what stays the same while the two queues keep their order."""
+        """Return what kernels take, by name, and what stays the same while the two queues keep
+        their order.
+        """
         return named(self, self.graph, **self.frontier.arguments())
 
     @property
@@ -76,14 +91,28 @@ class Run:
     def count_targets_left(self) -> None:
         """Let the device count, into the frontier's second counter, the targets that are unreached."""
         if self.target_vertices is not None:
-            targets, size = self.target_vertices, self.target_vertices.size
+            targets = self.target_vertices
+            size = self.target_vertices.size
             hops = np.int32(self.complete_up_to)
-            launch(self._count_unreached, size, (targets, np.int64(size), hops, self.distance, self.frontier.counters))
+            launch(
+                self._count_unreached,
+                size,
+                (targets, np.int64(size), hops, self.distance, self.frontier.counters),
+            )
 
     def list_level(self, level: int, queue: Array, counter: Array) -> None:
-        """Queue the vertices of a level by a scan of the distances. Each is queued once, so the queue does not overflow."""
+        """Queue the vertices of a level by a scan of the distances. Each is queued once, so the
+        queue does not overflow.
+        """
         n = self.graph.n_vertices
-        scanned = (self.distance, np.int64(n), np.int32(level), np.int64(queue.size), queue, counter)
+        scanned = (
+            self.distance,
+            np.int64(n),
+            np.int32(level),
+            np.int64(queue.size),
+            queue,
+            counter,
+        )
         launch(kernel(_LIST_LEVEL, queue.dtype), n, scanned)
 
     def close_level(self) -> None:
@@ -100,7 +129,10 @@ class PushRun(Run):
 
     def __init__(self, graph: Graph, query: Query):
         super().__init__(graph, query)
-        self.push = {scope: PackedLaunches(kernel(entry, graph.targets.dtype)) for scope, entry in _PUSH.items()}
+        self.push = {
+            scope: PackedLaunches(kernel(entry, graph.targets.dtype))
+            for scope, entry in _PUSH.items()
+        }
 
 
 memory = state_bytes(4, numbers=2)  # distance and predecessor; two queues
@@ -110,13 +142,16 @@ def push_frontier(run: Run, launches: PackedLaunches, level: int) -> None:
     """Make one level by one launch over the frontier, which queues the vertices of the next one."""
     frontier = run.frontier
     frontier.clear_counters()
-    size, key = frontier.size, frontier.queue.data.ptr
+    size = frontier.size
+    key = frontier.queue.data.ptr
     launches.launch(size, key, run.arguments, n_frontier=np.int64(size), level=np.int32(level + 1))
     run.close_level()
 
 
 def push(scope: str):
-    """Return the top-down step in which a ``"thread"`` or a ``"warp"`` takes the edges of a frontier vertex."""
+    """Return the top-down step in which a ``"thread"`` or a ``"warp"`` takes the edges of a
+    frontier vertex.
+    """
 
     def step(run: PushRun, level: int) -> None:
         push_frontier(run, run.push[scope], level)

@@ -16,12 +16,14 @@ from ..search.strategy import Outcome, Search
 class LevelLoop:
     """The ``plan`` of a strategy: a loop of steps until the frontier is empty."""
 
-    new_run: Callable[[Graph, Query], LevelRun]  # ``new_run(graph, query)`` allocates the state of a search, a ``LevelRun``
+    # ``new_run(graph, query)`` allocates the state of a search, a ``LevelRun``
+    new_run: Callable[[Graph, Query], LevelRun]
     step: Step  # to look at single levels, wrap it: ``replace(loop, step=wrapped)``
 
     def __call__(self, graph: Graph, query: Query) -> Search:
         """Allocate the state of a search and return the search."""
-        run, step = self.new_run(graph, query), self.step
+        run = self.new_run(graph, query)
+        step = self.step
 
         def traverse(source: int) -> Outcome:
             run.start(source)

@@ -1,4 +1,5 @@
-"""BFS without a return to the host between levels: a cluster of blocks first, and the grid continues.
+"""BFS without a return to the host between levels: a cluster of blocks first, and the grid
+continues.
 
 See persistent_cluster.cu and persistent_grid.cu.
 """
@@ -58,28 +59,50 @@ ENTRIES = (_CLUSTER, _GRID)
 
 def plan(graph, query) -> TracedSearch:
     """Allocate and compile. The returned search holds the trace of its last call."""
-    n, m, index = graph.n_vertices, graph.n_edges, graph.targets.dtype
+    n = graph.n_vertices
+    m = graph.n_edges
+    index = graph.targets.dtype
     incoming = graph.reverse if _can_pull(graph) else None
     first, rest = entries_for(graph, query)
     constants = dict(rest.constants)
     start_compiling([Request(first, index), Request(rest, index)])
-    cluster, grid = kernel(first, index), kernel(rest, index)
+    cluster = kernel(first, index)
+    grid = kernel(rest, index)
     clusters = dict(first.constants)["CLUSTER"]
     distance = cp.empty(n, np.int32)
-    predecessor = cp.empty(n, index) if query.predecessors else None
-    packed = cp.empty(n, np.uint64) if query.predecessors else None
-    # The queue shares memory with the predecessors: only the last pass writes these, and nothing is queued after it.
-    queue = cp.empty(n, index) if predecessor is None else predecessor
+    if query.predecessors:
+        predecessor = cp.empty(n, index)
+    else:
+        predecessor = None
+    if query.predecessors:
+        packed = cp.empty(n, np.uint64)
+    else:
+        packed = None
+    # The queue shares memory with the predecessors: only the last pass writes these, and nothing is
+    # queued after it.
+    if predecessor is None:
+        queue = cp.empty(n, index)
+    else:
+        queue = predecessor
     # An adjacency list of CHUNK edges or more has at most one partial chunk.
     chunks = cp.empty(2 * m // constants["CHUNK"] + 1, np.uint64)
     bitmaps = cp.empty(3 * (-(-n // 32)), np.uint32)
-    states = cp.zeros(3 * struct_layout(_KERNELS / "bfs_persistent_state.cuh", "LoopState").itemsize // 8, np.int64)
+    states = cp.zeros(
+        3 * struct_layout(_KERNELS / "bfs_persistent_state.cuh", "LoopState").itemsize // 8,
+        np.int64,
+    )
     arrived = cp.zeros(1, np.uint32)
     of_search = struct_layout(_GRID.file, "Outcome")
     outcome = cp.zeros(of_search.itemsize // 8, np.int64)
     on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, outcome.size)
-    trace = cp.zeros(words(constants["TRACE"]), np.int64) if constants["TRACE"] else None
-    target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
+    if constants["TRACE"]:
+        trace = cp.zeros(words(constants["TRACE"]), np.int64)
+    else:
+        trace = None
+    if query.targets is None:
+        target_vertices = None
+    else:
+        target_vertices = cp.asarray(query.targets, np.int64)
     # Every shortest path has fewer hops than the graph has vertices.
     last_level = np.int32(n if query.limit is None else min(query.limit, n))
     claims = distance if packed is None else packed
@@ -120,7 +143,9 @@ def plan(graph, query) -> TracedSearch:
         is_clean = packed is not None and constants["CLEANS_UP"] == 1
         result = on_host.view(of_search)[0]
         levels = int(result["levels"])
-        return Outcome(distance, predecessor, levels if result["is_stopped"] else query.limit, levels)
+        return Outcome(
+            distance, predecessor, levels if result["is_stopped"] else query.limit, levels
+        )
 
     return TracedSearch(traverse, trace)
 
@@ -133,11 +158,15 @@ def entries_for(graph, query) -> tuple[Entry, Entry]:
     shared = {"PREDECESSORS": int(query.predecessors), "TRACE": tuning.trace, "CHUNK": chunk}
     # On a device without clusters one block runs the first levels.
     first = _CLUSTER.variant(**shared, CLUSTER=min(tuning.cluster, max_cluster()))
-    return first, _GRID.variant(**shared, CHUNK_WARPS=warps, SHARED_LISTS=int(largest >= tuning.long_row))
+    return first, _GRID.variant(
+        **shared, CHUNK_WARPS=warps, SHARED_LISTS=int(largest >= tuning.long_row)
+    )
 
 
 def likely_kernels(directed: bool, predecessors: bool) -> list[Request]:
-    """Kernels of a search in a graph that is not known yet, with vertex numbers of 32 bits: for even and uneven degrees."""
+    """Kernels of a search in a graph that is not known yet, with vertex numbers of 32 bits: for
+    even and uneven degrees.
+    """
     chunk, warps = bfs_tuning.CHUNKS["push" if directed else "pull"]
     shared: dict[str, Any] = {"PREDECESSORS": int(predecessors), "CHUNK": chunk}
     first = _CLUSTER.variant(**shared, CLUSTER=min(bfs_tuning.Tuning().cluster, max_cluster()))
@@ -146,10 +175,19 @@ def likely_kernels(directed: bool, predecessors: bool) -> list[Request]:
 
 
 def _can_pull(graph) -> bool:
-    """Whether the reverse is available or requested: building it costs more than one search gains by pulling."""
+    """Whether the reverse is available or requested: building it costs more than one search gains
+    by pulling.
+    """
     return not graph.directed or graph.may_pull
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run: distances, predecessors or queue, claims, edge chunks of long adjacency lists, and three bitmaps."""
-    return n_vertices * (4 + 4 + 8 * predecessors) + 16 * n_edges // _MIN_CHUNK + 8 + 12 * (n_vertices // 32 + 1)
+    """Bytes of a run: distances, predecessors or queue, claims, edge chunks of long adjacency
+    lists, and three bitmaps.
+    """
+    return (
+        n_vertices * (4 + 4 + 8 * predecessors)
+        + 16 * n_edges // _MIN_CHUNK
+        + 8
+        + 12 * (n_vertices // 32 + 1)
+    )

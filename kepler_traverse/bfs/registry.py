@@ -8,7 +8,13 @@ from ..search import short_search
 from ..search.strategy import MultiSourceStrategy, Strategy
 from . import cpu_steps, gpu_steps, persistent
 from .host_loop import levels, switch
-from .multi_source import bit_parallel_cpu, bit_parallel_gpu, hierarchy_sweep, source_per_block, source_per_thread
+from .multi_source import (
+    bit_parallel_cpu,
+    bit_parallel_gpu,
+    hierarchy_sweep,
+    source_per_block,
+    source_per_thread,
+)
 
 STRATEGIES = (
     Strategy(
@@ -94,8 +100,14 @@ MULTI_SOURCE = (
         aliases=("phast", "rphast"),
         device="cpu",
         needs=frozenset({"narrow", "hierarchy"}),
-        paper="Delling, Goldberg, Nowatzyk, Werneck 2011 (PHAST); Geisberger, Sanders, Schultes, Delling 2008",
-        rationale="short searches upward in a contraction hierarchy, then one sweep downward for 16 sources side by side",
+        paper=(
+            "Delling, Goldberg, Nowatzyk, Werneck 2011 (PHAST); "
+            "Geisberger, Sanders, Schultes, Delling 2008"
+        ),
+        rationale=(
+            "short searches upward in a contraction hierarchy, then one sweep "
+            "downward for 16 sources side by side"
+        ),
         complexity="O(S (V + shortcuts)), after the hierarchy is built",
     ),
     _of_many(
@@ -105,7 +117,9 @@ MULTI_SOURCE = (
         device="cuda",
         needs=frozenset({"narrow"}),
         paper="Then et al. 2014 (MS-BFS)",
-        rationale="a source bitset is one cache line, and a finished source does not delay the others",
+        rationale=(
+            "a source bitset is one cache line, and a finished source does not delay the others"
+        ),
         complexity="O(D (V + E)) per group of sources, at most",
     ),
     _of_many(
@@ -114,7 +128,9 @@ MULTI_SOURCE = (
         device="cuda",
         needs=frozenset({"narrow"}),
         paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
-        rationale="where levels are many and small, one block per source needs no barrier of the grid",
+        rationale=(
+            "where levels are many and small, one block per source needs no barrier of the grid"
+        ),
         complexity="O(S (V + E))",
     ),
 )

@@ -1,19 +1,24 @@
-"""Certificates: prove in O(V + E) that the result of a traversal is right, without a second traversal and a tolerance.
+"""Certificates: prove in O(V + E) that the result of a traversal is right, without a second
+traversal and a tolerance.
 
-There are five rules in the arithmetic of the traversal: a sum d + w of floats is rounded once to the graph's type, and a sum
-of integers is exact. Integer distances in a float type are checked in that type. They must be smaller than the first integer
-that the type may round, which shows that none of their sums was rounded (``kepler_traverse.search.exact``).
+There are five rules in the arithmetic of the traversal: a sum d + w of floats is rounded once to
+the graph's type, and a sum of integers is exact. Integer distances in a float type are checked in
+that type. They must be smaller than the first integer that the type may round, which shows that
+none of their sums was rounded (``kepler_traverse.search.exact``).
 
 - C1: the source is at distance 0 and its own predecessor, and no other vertex is its own.
-- C2: every distance is a number in range or "unreached", and the unreached are those without predecessor.
-- C3: no edge leads from a reached vertex to an unreached one or to one that is farther than the edge allows.
-- C4: every reached vertex but the source has an edge from its predecessor that explains its distance exactly.
+- C2: every distance is a number in range or "unreached", and the unreached are those without
+  predecessor.
+- C3: no edge leads from a reached vertex to an unreached one or to one that is farther than the
+  edge allows.
+- C4: every reached vertex but the source has an edge from its predecessor that explains its
+  distance exactly.
 - C5: predecessors form no cycle.
 
-By C3 no path is shorter than the distance, because rounded addition is monotonic. By C4 and C5 the predecessors lead back to
-the source along a path of that length. The rules are those of Graph500 (specification, 2017, "Validation") for directed
-graphs. Graph500 lacks C5 for weighted paths. Without it a cycle of zero-weight edges can explain distances that are too
-small.
+By C3 no path is shorter than the distance, because rounded addition is monotonic. By C4 and C5 the
+predecessors lead back to the source along a path of that length. The rules are those of Graph500
+(specification, 2017, "Validation") for directed graphs. Graph500 lacks C5 for weighted paths.
+Without it a cycle of zero-weight edges can explain distances that are too small.
 """
 
 from __future__ import annotations
@@ -58,11 +63,13 @@ class Certificate:
     Attributes
     ----------
     failures : dict of str to str
-        A description of the violation per broken rule, with a vertex as an example; empty if the result is right.
+        A description of the violation per broken rule, with a vertex as an example; empty if the
+        result is right.
     sources : int
         Number of traversals that were checked.
     limit : int, float or None
-        Distance up to which a frame is complete; None means everywhere, or the limit that a ``Traversal`` has.
+        Distance up to which a frame is complete; None means everywhere, or the limit that a
+        ``Traversal`` has.
     """
 
     failures: dict[str, str] = field(default_factory=dict)
@@ -76,10 +83,15 @@ class Certificate:
     def require(self) -> None:
         """Raise CertificateError unless the result is certified."""
         if self.failures:
-            raise CertificateError("the result is wrong: " + "; ".join(f"{r}: {why}" for r, why in self.failures.items()))
+            raise CertificateError(
+                "the result is wrong: "
+                + "; ".join(f"{r}: {why}" for r, why in self.failures.items())
+            )
 
 
-def certify(graph: Graph, result: Any, *, cutoff: float | None = None, max_depth: int | None = None) -> Certificate:
+def certify(
+    graph: Graph, result: Any, *, cutoff: float | None = None, max_depth: int | None = None
+) -> Certificate:
     """Prove that a result is right, or report the rules that it breaks.
 
     Parameters
@@ -87,11 +99,13 @@ def certify(graph: Graph, result: Any, *, cutoff: float | None = None, max_depth
     graph : Graph
         The graph that was traversed.
     result : Traversal, pandas.DataFrame or cudf.DataFrame
-        With predecessors. A frame is a result of ``bfs``, ``sssp``, ``bfs_many`` or ``sssp_many`` without targets, with
-        unreached vertices left out or null. pandas frames record the algorithm in ``attrs``. In other frames int64
-        distances are weighted if the graph has integer weights, and all other integers are hops.
+        With predecessors. A frame is a result of ``bfs``, ``sssp``, ``bfs_many`` or ``sssp_many``
+        without targets, with unreached vertices left out or null. pandas frames record the
+        algorithm in ``attrs``. In other frames int64 distances are weighted if the graph has
+        integer weights, and all other integers are hops.
     cutoff, max_depth : number, optional
-        The limit of the search that made a frame. pandas frames record it in ``attrs``; it is needed for other frames.
+        The limit of the search that made a frame. pandas frames record it in ``attrs``; it is
+        needed for other frames.
 
     Returns
     -------
@@ -100,8 +114,8 @@ def certify(graph: Graph, result: Any, *, cutoff: float | None = None, max_depth
     Raises
     ------
     InputError
-        The result has no predecessors, or rows that belong to no vertex of the graph. Or the frame is incomplete: it was
-        made with targets, or with a cutoff on a graph with negative weights.
+        The result has no predecessors, or rows that belong to no vertex of the graph. Or the frame
+        is incomplete: it was made with targets, or with a cutoff on a graph with negative weights.
 
     Examples
     --------
@@ -113,12 +127,15 @@ def certify(graph: Graph, result: Any, *, cutoff: float | None = None, max_depth
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     if isinstance(result, Traversal):
         if cutoff is not None or max_depth is not None:
-            raise InputError("cutoff and max_depth are for frames; a Traversal says itself how far it goes")
+            raise InputError(
+                "cutoff and max_depth are for frames; a Traversal says itself how far it goes"
+            )
         if ALGORITHMS[result.algorithm].is_weighted and graph.weights is None:
             raise InputError("result holds weighted distances, and the graph has no weights")
         if get_device(result.distance) != graph.device:
             raise DeviceError(
-                f"result is on the {get_device(result.distance)} and the graph on the {graph.device}; move either"
+                f"result is on the {get_device(result.distance)} and the graph "
+                f"on the {graph.device}; move either"
             )
         return Certificate(_broken_rules(graph, result))
     failures: dict[str, str] = {}
@@ -128,21 +145,32 @@ def certify(graph: Graph, result: Any, *, cutoff: float | None = None, max_depth
     for traversal in frames.to_traversals(graph, result, limit):
         count += 1
         for rule, why in _broken_rules(graph, traversal).items():
-            failures.setdefault(rule, f"source {graph.ids_at(np.array([traversal.source]))[0]}: {why}")
+            failures.setdefault(
+                rule, f"source {graph.ids_at(np.array([traversal.source]))[0]}: {why}"
+            )
     if not count:
         raise InputError("the frame is empty: there is nothing to certify")
     if "C3" in failures and limit is None:
-        failures["C3"] += "; if the frame was made with cutoff= or max_depth=, give certify the same"
+        failures["C3"] += (
+            "; if the frame was made with cutoff= or max_depth=, give certify the same"
+        )
     return Certificate(failures, count, limit)
 
 
 def _limit_of_frame(graph: Graph, frame: Frame, cutoff: float | None, max_depth: int | None) -> Any:
-    """Return the limit of the search that made a frame: the argument, or the one that the frame records."""
+    """Return the limit of the search that made a frame: the argument, or the one that the frame
+    records.
+    """
     noted = frames.get_query(frame)
     if noted.get("targets"):
-        raise InputError("result was made with targets=, so that rows are missing: certify one that was made without")
+        raise InputError(
+            "result was made with targets=, so that rows are missing: "
+            "certify one that was made without"
+        )
     if cutoff is not None and max_depth is not None:
-        raise InputError("cutoff and max_depth are both given; bfs takes max_depth, sssp takes cutoff")
+        raise InputError(
+            "cutoff and max_depth are both given; bfs takes max_depth, sssp takes cutoff"
+        )
     hops = frames.holds_hops(graph, frame)
     if (cutoff if hops else max_depth) is not None:
         raise InputError("cutoff is for weighted distances" if hops else "max_depth is for hops")
@@ -154,9 +182,13 @@ def _limit_of_frame(graph: Graph, frame: Frame, cutoff: float | None, max_depth:
         carried = noted.get("limit")
         if limit is not None and limit != carried:
             raise InputError(
-                f"{'max_depth' if hops else 'cutoff'} is {limit}, and result was made with {carried}: leave it out"
+                f"{'max_depth' if hops else 'cutoff'} is {limit}, and result "
+                f"was made with {carried}: leave it out"
             )
-        limit = None if carried is None else arguments.limit("the limit in result.attrs", carried)
+        if carried is None:
+            limit = None
+        else:
+            limit = arguments.limit("the limit in result.attrs", carried)
     if limit is not None and not hops and graph.has_negative_weights:
         raise InputError(
             "result was made with a cutoff, and with negative weights paths may lead through vertices beyond it: certify a "
@@ -165,8 +197,11 @@ def _limit_of_frame(graph: Graph, frame: Frame, cutoff: float | None, max_depth:
     return limit
 
 
-def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: Any = None) -> Certificate:
-    """Certify distances from many sources, without predecessors. Each edge is read once per block of sources.
+def certify_many(
+    graph: Graph, source_vertices: Ids, distances: Array, limit: Any = None
+) -> Certificate:
+    """Certify distances from many sources, without predecessors. Each edge is read once per block
+    of sources.
 
     Parameters
     ----------
@@ -174,12 +209,13 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
     source_vertices : integer array of shape (n_sources,), NumPy
         Vertex numbers of the sources.
     distances : array of shape (n_sources, n_vertices), on the graph's device, or SparseDistances
-        One row per source; there may be gaps between rows. Hops as int8, int16 or int32 with -1 for unreached
-        vertices, or weighted distances in the type of the graph's weights with ``inf``. Distances of integer weights may
-        also have a wider type of float32, float64, and int64 with 2**63 - 1.
+        One row per source; there may be gaps between rows. Hops as int8, int16 or int32 with -1 for
+        unreached vertices, or weighted distances in the type of the graph's weights with ``inf``.
+        Distances of integer weights may also have a wider type of float32, float64, and int64 with
+        2**63 - 1.
     limit : int or float, or sequence of one per source, optional
-        Every vertex up to this distance must be reached, and no vertex beyond it. In a sequence None and ``inf`` mean
-        that there is no limit.
+        Every vertex up to this distance must be reached, and no vertex beyond it. In a sequence
+        None and ``inf`` mean that there is no limit.
 
     Returns
     -------
@@ -200,9 +236,13 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
     True
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
-    is_sparse, is_interleaved = isinstance(distances, SparseDistances), isinstance(distances, InterleavedDistances)
+    is_sparse = isinstance(distances, SparseDistances)
+    is_interleaved = isinstance(distances, InterleavedDistances)
     if get_device(distances) != graph.device and not is_sparse:
-        raise DeviceError(f"distances are on the {get_device(distances)} and the graph on the {graph.device}; move either")
+        raise DeviceError(
+            f"distances are on the {get_device(distances)} and the graph "
+            f"on the {graph.device}; move either"
+        )
     limit = in_order("limit", limit, Partner("source_vertices", get_index(source_vertices)))
     try:
         sources: Any = arguments.ids("source_vertices", source_vertices)
@@ -213,15 +253,21 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
         raise InputError("source_vertices must be vertex numbers, not True or False")
     sources = np.asarray(sources)
     try:
-        distances = distances if is_sparse or is_interleaved else namespace(graph.offsets).asarray(distances)
+        if is_sparse or is_interleaved:
+            distances = distances
+        else:
+            distances = namespace(graph.offsets).asarray(distances)
     except Exception as error:  # whatever an object raises that is no array
         raise InputError(f"distances cannot be read as an array: {error}") from None
     if sources.ndim != 1 or sources.dtype.kind not in "iu" or not sources.size:
-        raise InputError("source_vertices must be a one-dimensional array of vertex numbers, at least one")
+        raise InputError(
+            "source_vertices must be a one-dimensional array of vertex numbers, at least one"
+        )
     if distances.shape != (sources.size, graph.n_vertices):
         expected = sources.size, graph.n_vertices
         raise InputError(
-            f"distances must have the shape {expected}, not {distances.shape}: one row for each of source_vertices"
+            f"distances must have the shape {expected}, not "
+            f"{distances.shape}: one row for each of source_vertices"
         )
     if sources.min() < 0 or sources.max() >= graph.n_vertices:
         raise InputError(f"source_vertices must lie in 0..{graph.n_vertices - 1}")
@@ -229,7 +275,10 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
     if not is_hops(distances.dtype):
         summed = _summed_like(graph, distances.dtype)
         if any(_may_round(graph, distances.dtype, each) for each in set(limits)):
-            rows = distances if is_rows(distances) else namespace(graph.offsets).asarray(distances.rows())
+            if is_rows(distances):
+                rows = distances
+            else:
+                rows = namespace(graph.offsets).asarray(distances.rows())
             return certify_many(graph, sources, _widened(rows), limits)
         graph = summed
     elif distances.dtype not in (np.int8, np.int16, np.int32):
@@ -244,29 +293,46 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
         is_rounded = not is_exact and distances.any_beyond(EXACT_BELOW[distances.dtype])
         # With negative weights paths may lead through vertices that are farther than the limit.
         if not graph.has_negative_weights and not is_rounded:
-            return _certificate_of_findings(graph, sources, distances, distances.check(graph, sources, limits))
+            return _certificate_of_findings(
+                graph, sources, distances, distances.check(graph, sources, limits)
+            )
         distances = namespace(graph.offsets).asarray(distances.rows())
     unsound = _unsound(graph, distances)
     if unsound:
         return Certificate(unsound, sources.size)
-    return _certificate_of_findings(graph, sources, distances, _findings_of_batch(graph, sources, distances, limits))
+    return _certificate_of_findings(
+        graph, sources, distances, _findings_of_batch(graph, sources, distances, limits)
+    )
 
 
 def _limits_of_sources(limit: Any, n_sources: int) -> list[Any]:
-    """Return the limit of each source, None where there is none, of one limit for all or a sequence with one for each."""
-    given = [np.inf if one is None else one for one in limit] if isinstance(limit, (list, tuple)) else limit
-    limits = None if given is None else arguments.limits("limit", given, n_sources)
+    """Return the limit of each source, None where there is none, of one limit for all or a sequence
+    with one for each.
+    """
+    if isinstance(limit, (list, tuple)):
+        given = [np.inf if one is None else one for one in limit]
+    else:
+        given = limit
+    if given is None:
+        limits = None
+    else:
+        limits = arguments.limits("limit", given, n_sources)
     if limits is not None:
         return [None if each == np.inf else each for each in limits]
     return [None if limit is None else arguments.limit("limit", limit)] * n_sources
 
 
-def _certificate_of_findings(graph: Graph, sources: np.ndarray, distances: Any, findings: np.ndarray) -> Certificate:
+def _certificate_of_findings(
+    graph: Graph, sources: np.ndarray, distances: Any, findings: np.ndarray
+) -> Certificate:
     """Return the certificate of the findings of ``batch.check_distances``."""
     failures = {}
     for rule, (count, at, vertex) in zip(RULES, findings.tolist(), strict=True):
         if count:
-            value = to_host(distances[at : at + 1, vertex])[0] if is_rows(distances) else distances.one(at, vertex)
+            if is_rows(distances):
+                value = to_host(distances[at : at + 1, vertex])[0]
+            else:
+                value = distances.one(at, vertex)
             failures[rule] = (
                 f"{count} distances {_BROKEN[rule]}, one of them from source {_name(graph, sources[at])[7:]} "
                 f"to {_name(graph, vertex)}: {value}"
@@ -283,12 +349,19 @@ def certify_group(graph: Graph, traversals: Traversals) -> None:
     if getattr(traversals.distance, "is_certified", False):
         return
     limits: Any = traversals.limits  # a search that ended at its targets has a limit of its own
-    limits = limits[0] if limits.count(limits[0]) == len(limits) else limits
+    if limits.count(limits[0]) == len(limits):
+        limits = limits[0]
+    else:
+        limits = limits
     certify_many(graph, traversals.sources, traversals.distance, limits).require()
 
 
-def _interleaved_are_valid(graph: Graph, sources: np.ndarray, distances: Any, limits: list[Any]) -> bool:
-    """Return whether interleaved distances obey all rules; False also where only a check of rows can tell."""
+def _interleaved_are_valid(
+    graph: Graph, sources: np.ndarray, distances: Any, limits: list[Any]
+) -> bool:
+    """Return whether interleaved distances obey all rules; False also where only a check of rows
+    can tell.
+    """
     if len(set(limits)) > 1 or graph.has_negative_weights:
         return False
     if distances.first or distances.lines.shape[1] >= 2 * len(distances):
@@ -298,8 +371,12 @@ def _interleaved_are_valid(graph: Graph, sources: np.ndarray, distances: Any, li
     return bool(batch_gpu.are_interleaved_valid(graph, sources, distances, limits[0]))
 
 
-def _findings_of_batch(graph: Graph, sources: np.ndarray, distances: Array, limits: list[Any]) -> np.ndarray:
-    """Return the findings of ``batch.check_distances``; ``limits`` has one per source, None where there is none."""
+def _findings_of_batch(
+    graph: Graph, sources: np.ndarray, distances: Array, limits: list[Any]
+) -> np.ndarray:
+    """Return the findings of ``batch.check_distances``; ``limits`` has one per source, None where
+    there is none.
+    """
     if distances.dtype == np.int64:
         return integer_sums.check_distances(graph, sources, distances, limits)
     backend = batch_gpu if graph.device == "cuda" else batch_cpu
@@ -316,18 +393,25 @@ _BROKEN = {
 
 
 def _summed_like(graph: Graph, dtype: np.dtype) -> Graph:
-    """Return the graph with weights in the type of weighted distances; InputError if its distances do not have that type."""
+    """Return the graph with weights in the type of weighted distances; InputError if its distances
+    do not have that type.
+    """
     if graph.weights is None:
         raise InputError(f"distances are {dtype}, and the graph has no weights")
     kinds = list(EXACT_BELOW)
-    allowed = kinds[kinds.index(graph.weights.dtype) :] if graph.returns_integers else [graph.weights.dtype]
+    if graph.returns_integers:
+        allowed = kinds[kinds.index(graph.weights.dtype) :]
+    else:
+        allowed = [graph.weights.dtype]
     if dtype not in allowed:
         raise InputError(f"distances are {dtype}, and the graph has {graph.weights.dtype} weights")
     return graph.derived.sums_in(dtype.name)
 
 
 def _may_round(graph: Graph, dtype: np.dtype, limit: float | None) -> bool:
-    """Return whether a sum of integers beyond a limit could be rounded to one within it, where all distances are exact."""
+    """Return whether a sum of integers beyond a limit could be rounded to one within it, where all
+    distances are exact.
+    """
     if not graph.returns_integers or dtype.kind != "f" or limit is None:
         return False
     return EXACT_BELOW[dtype] <= limit <= 2 * EXACT_BELOW[dtype]
@@ -335,34 +419,59 @@ def _may_round(graph: Graph, dtype: np.dtype, limit: float | None) -> bool:
 
 def _widened(distance: Array) -> Array:
     """Return distances that are integers in the next wider type, which rounds none of these sums."""
-    return distance.astype(np.float64) if distance.dtype == np.float32 else to_integers(distance)
+    if distance.dtype == np.float32:
+        return distance.astype(np.float64)
+    return to_integers(distance)
 
 
 def _unsound(graph: Graph, distance: Any) -> dict[str, str]:
-    """Return faults of weighted distances that do not depend on edges: a rounded sum of integers, a negative self-loop."""
+    """Return faults of weighted distances that do not depend on edges: a rounded sum of integers, a
+    negative self-loop.
+    """
     if is_hops(distance.dtype):
         return {}
-    if graph.integer_weights and distance.dtype.kind == "f" and any_beyond(distance, EXACT_BELOW[distance.dtype]):
+    if (
+        graph.integer_weights
+        and distance.dtype.kind == "f"
+        and any_beyond(distance, EXACT_BELOW[distance.dtype])
+    ):
         bound = EXACT_BELOW[distance.dtype]
-        return {"C2": f"a distance is {bound:,} or more, where {distance.dtype} does not hold every sum of integers"}
+        return {
+            "C2": (
+                f"a distance is {bound:,} or more, where {distance.dtype} "
+                "does not hold every sum of integers"
+            )
+        }
     loops = np.array(list(graph.negative_loops), np.int64)
     if loops.size:
-        there = is_reached(distance[..., namespace(distance).asarray(loops)]).reshape(-1, loops.size).any(axis=0)
+        there = (
+            is_reached(distance[..., namespace(distance).asarray(loops)])
+            .reshape(-1, loops.size)
+            .any(axis=0)
+        )
         reached = np.flatnonzero(to_host(there))
         if reached.size:
             return {
-                "C3": f"{_name(graph, loops[reached[0]])} has a self-loop of negative weight: no distance is the shortest"
+                "C3": (
+                    f"{_name(graph, loops[reached[0]])} has a self-loop of negative "
+                    "weight: no distance is the shortest"
+                )
             }
     return {}
 
 
 def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
     if result.predecessor is None:
-        raise InputError("a certificate needs predecessors: plan with predecessors=True, or take certify_many")
+        raise InputError(
+            "a certificate needs predecessors: plan with predecessors=True, or take certify_many"
+        )
     device = single_gpu if graph.device == "cuda" else single_cpu
-    d, p = result.distance, result.predecessor
+    d = result.distance
+    p = result.predecessor
     if d.shape != (graph.n_vertices,) or p.shape != (graph.n_vertices,):
-        return {"C2": f"{d.size} distances and {p.size} predecessors for {graph.n_vertices} vertices"}
+        return {
+            "C2": f"{d.size} distances and {p.size} predecessors for {graph.n_vertices} vertices"
+        }
     algorithm = ALGORITHMS[result.algorithm]
     if algorithm.is_weighted:
         summed = _summed_like(graph, d.dtype)
@@ -375,12 +484,15 @@ def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
         return unsound
     if d.dtype == np.int64:
         return _broken_rules_of_int64(graph, result)
-    roots, bad, bad_at, _, violated, violated_at, unexplained, unexplained_at, level = device.check(graph, result, limit)
+    roots, bad, bad_at, _, violated, violated_at, unexplained, unexplained_at, level = device.check(
+        graph, result, limit
+    )
     failures = {}
     source = result.source
     if not (d[source] == 0 and p[source] == source and roots == 1):
         failures["C1"] = (
-            f"source {_name(graph, source)} has distance {d[source]}, and {roots} vertices are their own predecessor"
+            f"source {_name(graph, source)} has distance {d[source]}, and "
+            f"{roots} vertices are their own predecessor"
         )
     if bad:
         failures["C2"] = (
@@ -390,13 +502,21 @@ def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
     if failures:
         return failures  # the other rules mean nothing for such values
     if violated:
-        failures["C3"] = f"{violated} edges allow a shorter distance, the first leads to {_name(graph, violated_at)}"
-    # If every predecessor is strictly nearer, there is no cycle. This holds for all of BFS and nearly all of SSSP.
-    return failures | _wrong_predecessors(graph, result, unexplained, unexplained_at, bool(level or unexplained))
+        failures["C3"] = (
+            f"{violated} edges allow a shorter distance, the first "
+            f"leads to {_name(graph, violated_at)}"
+        )
+    # If every predecessor is strictly nearer, there is no cycle. This holds for all of BFS and
+    # nearly all of SSSP.
+    return failures | _wrong_predecessors(
+        graph, result, unexplained, unexplained_at, bool(level or unexplained)
+    )
 
 
 def _broken_rules_of_int64(graph: Graph, result: Traversal) -> dict[str, str]:
-    findings = integer_sums.check_distances(graph, np.array([result.source]), result.distance[None], [result.limit])
+    findings = integer_sums.check_distances(
+        graph, np.array([result.source]), result.distance[None], [result.limit]
+    )
     failures = {
         rule: f"{count} distances {_BROKEN[rule]}, one of them that of {_name(graph, vertex)}"
         for rule, (count, _, vertex) in zip(RULES, findings.tolist(), strict=True)
@@ -408,8 +528,12 @@ def _broken_rules_of_int64(graph: Graph, result: Traversal) -> dict[str, str]:
     return failures | {rule: why for rule, why in more.items() if rule not in failures}
 
 
-def _wrong_predecessors(graph: Graph, result: Traversal, unexplained: int, first: int, may_circle: bool) -> dict[str, str]:
-    """Return what breaks C4, of which the number and the first vertex are known, and C5 if there may be a circle."""
+def _wrong_predecessors(
+    graph: Graph, result: Traversal, unexplained: int, first: int, may_circle: bool
+) -> dict[str, str]:
+    """Return what breaks C4, of which the number and the first vertex are known, and C5 if there
+    may be a circle.
+    """
     failures = {}
     if unexplained:
         failures["C4"] = (
@@ -428,7 +552,8 @@ def _name(graph: Graph, vertex: int) -> str:
 
 def _predecessor_cycle(result: Traversal) -> int | None:
     """Return a vertex whose predecessors never lead to the source (rule C5), or None."""
-    d, p = result.distance, result.predecessor
+    d = result.distance
+    p = result.predecessor
     xp = namespace(d)
     back = xp.where(result.reached, p, result.source)
     for _ in range(max(1, int(d.size).bit_length())):

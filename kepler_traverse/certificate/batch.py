@@ -1,11 +1,13 @@
-"""Certify distances from many sources without predecessors: each edge is read once for a block of sources.
+"""Certify distances from many sources without predecessors: each edge is read once for a block of
+sources.
 
-Without predecessors C3 and C4 are one equation: the distance of a vertex, except the source, is the minimum over its
-in-neighbors of their distance plus the weight of the edge. C5 remains for vertices that are explained only by edges of
-length zero, or by weights that are rounded away (d + w == d). They must be reached along such edges from vertices that a
-strictly nearer vertex explains.
+Without predecessors C3 and C4 are one equation: the distance of a vertex, except the source, is the
+minimum over its in-neighbors of their distance plus the weight of the edge. C5 remains for vertices
+that are explained only by edges of length zero, or by weights that are rounded away (d + w == d).
+They must be reached along such edges from vertices that a strictly nearer vertex explains.
 
-A block has as many sources as fit into a tile of 64 bytes per vertex. ``batch_cpu`` and ``batch_gpu`` check one block.
+A block has as many sources as fit into a tile of 64 bytes per vertex. ``batch_cpu`` and
+``batch_gpu`` check one block.
 """
 
 from __future__ import annotations
@@ -19,14 +21,17 @@ from .._arrays import Array, as_distance, get_device
 from ..cuda.graph_statistics import max_hops
 from ..graph import Graph
 
-TILE_BYTES = 64  # bytes of the distances of one vertex from a block of sources; memory is accessed in units of this size
+# bytes of the distances of one vertex from a block of sources; memory is accessed in units of this
+# size
+TILE_BYTES = 64
 
 C1, C2, C3, C4, C5 = range(5)
 NOTHING = np.zeros((5, 3), np.int64)
 
 
 class Block(NamedTuple):
-    """Sources that are checked together, by their numbers, their distances, and the limit of each; None where there is none.
+    """Sources that are checked together, by their numbers, their distances, and the limit of each;
+    None where there is none.
 
     A tile holds distances from all of them in the type ``kind``.
     """
@@ -37,20 +42,22 @@ class Block(NamedTuple):
     limits: list[Any]
 
 
-# ``summaries(graph, blocks)`` yields the size of each block and its findings in the form of ``check_distances``. C3 to C5
-# are checked only where C1 and C2 hold.
+# ``summaries(graph, blocks)`` yields the size of each block and its findings in the form of
+# ``check_distances``. C3 to C5 are checked only where C1 and C2 hold.
 Summaries = Callable[[Graph, Iterator[Block]], Iterator[tuple[int, np.ndarray]]]
 
 
 def check_distances(
     summaries: Summaries, graph: Graph, sources: np.ndarray, distances: Array, limits: list[Any]
 ) -> np.ndarray:
-    """Check distances from several sources, on the device of the graph. Its reverse is made if it is not there yet.
+    """Check distances from several sources, on the device of the graph. Its reverse is made if it
+    is not there yet.
 
-    Sources are vertex numbers, int64, NumPy. Distances, of shape (n_sources, n_vertices), are hops as int8, int16 or int32
-    with -1 for unreached, or weighted as float32 or float64 with inf; those from each source are complete up to its limit.
-    Return an int64 array of shape (5, 3), NumPy: for each of C1 to C5 the number of violations, and the position of the
-    source and the vertex of an example.
+    Sources are vertex numbers, int64, NumPy. Distances, of shape (n_sources, n_vertices), are hops
+    as int8, int16 or int32 with -1 for unreached, or weighted as float32 or float64 with inf; those
+    from each source are complete up to its limit. Return an int64 array of shape (5, 3), NumPy: for
+    each of C1 to C5 the number of violations, and the position of the source and the vertex of an
+    example.
     """
     every = NOTHING.copy()
     first = 0
@@ -65,7 +72,9 @@ def check_distances(
 def _blocks(sources: np.ndarray, distances: Array, limits: list[Any]) -> Iterator[Block]:
     first = 0
     while first < sources.size:
-        block = distances[first : first + TILE_BYTES // (distances.itemsize if distances.dtype.kind == "f" else 1)]
+        block = distances[
+            first : first + TILE_BYTES // (distances.itemsize if distances.dtype.kind == "f" else 1)
+        ]
         kind = _key_type(block)
         block = block[: TILE_BYTES // kind.itemsize]
         end = first + len(block)
@@ -74,12 +83,19 @@ def _blocks(sources: np.ndarray, distances: Array, limits: list[Any]) -> Iterato
 
 
 def _key_type(distances: Array) -> np.dtype:
-    """Return the narrowest type for distances, so that a tile holds many. Its two largest numbers stay free."""
+    """Return the narrowest type for distances, so that a tile holds many. Its two largest numbers
+    stay free.
+    """
     if distances.dtype.kind == "f":
         weighted: np.dtype = distances.dtype
         return weighted
     is_on_gpu = get_device(distances) == "cuda"
-    most = 0 if distances.itemsize == 1 else max_hops(distances) if is_on_gpu else int(distances.max())
+    if distances.itemsize == 1:
+        most = 0
+    elif is_on_gpu:
+        most = max_hops(distances)
+    else:
+        most = int(distances.max())
     return next(np.dtype(f"u{size}") for size in (1, 2, 4) if most < 2 ** (8 * size) - 2)
 
 
@@ -92,6 +108,8 @@ def bound(limit: float | None, kind: np.dtype) -> Any:
 
 
 def leads_farther(min_weight: Any, farthest: Any) -> bool:
-    """Return whether d + w > d for the smallest weight and the largest distance. If so, no cycle has length zero."""
+    """Return whether d + w > d for the smallest weight and the largest distance. If so, no cycle
+    has length zero.
+    """
     # A weight of half a unit in the last place may be rounded away; a whole unit is not.
     return bool(min_weight > 0 and min_weight >= np.spacing(farthest))

@@ -16,9 +16,12 @@ from ..cpu.simd_distances import differing_hops, differing_sums, lay_out
 from .batch import C1, C2, C3, C4, C5, NOTHING, TILE_BYTES, bound, leads_farther
 from .single_cpu import divide_vertices
 
-TILE = 512  # vertices laid out at once: some cache lines per source, which the processor then prefetches
+# vertices laid out at once: some cache lines per source, which the processor then prefetches
+TILE = 512
 SHARED = 1 << 20  # edges, times sources, from which several threads check few sources
-FEW = 4  # sources of hops that are compared without tiles, as laying out 64 bytes per vertex would take longer
+# sources of hops that are compared without tiles, as laying out 64 bytes per vertex would take
+# longer
+FEW = 4
 
 
 def summaries(graph, blocks) -> Iterator[tuple[int, np.ndarray]]:
@@ -41,15 +44,31 @@ def _check_block(graph, sources, distances, kind, limits) -> np.ndarray:
     bounds = divide_vertices(reverse.offsets)
     findings = np.zeros((bounds.size - 1, 5, 3), np.int64)
     unreached = np.iinfo(kind).max if kind.kind == "u" else np.inf
-    narrow = distances.astype(kind, copy=False) if distances.itemsize > kind.itemsize else distances.view(kind)
+    if distances.itemsize > kind.itemsize:
+        narrow = distances.astype(kind, copy=False)
+    else:
+        narrow = distances.view(kind)
     source_of = np.full(n_lanes, -1, np.int64)
     source_of[: len(sources)] = sources
     lane_limits = np.zeros(n_lanes, kind)  # those of lanes without a source do not matter
     lane_limits[: len(sources)] = [bound(limit, kind) for limit in limits]
     if kind.kind == "u" and len(sources) <= FEW:
         rows = np.ascontiguousarray(narrow)
-        run = threads.run_alone if reverse.n_edges * len(sources) < SHARED else threads.run
-        run(_check_rows, len(findings), reverse.offsets, reverse.targets, rows, lane_limits, source_of, bounds, findings)
+        if reverse.n_edges * len(sources) < SHARED:
+            run = threads.run_alone
+        else:
+            run = threads.run
+        run(
+            _check_rows,
+            len(findings),
+            reverse.offsets,
+            reverse.targets,
+            rows,
+            lane_limits,
+            source_of,
+            bounds,
+            findings,
+        )
         return _summed(findings)
     lines = np.empty((graph.n_vertices, n_lanes), kind)
     threads.run(_lay_out, len(findings), narrow, kind.type(unreached), bounds, lines, doublings)
@@ -59,37 +78,55 @@ def _check_block(graph, sources, distances, kind, limits) -> np.ndarray:
         threads.run(_check_hops, len(findings), reverse.offsets, reverse.targets, state)
         return _summed(findings)
     unfounded = np.zeros(graph.n_vertices, np.uint16)
-    threads.run(_check_sums, len(findings), *_csr(reverse), state, graph.has_negative_weights, unfounded)
+    threads.run(
+        _check_sums, len(findings), *_csr(reverse), state, graph.has_negative_weights, unfounded
+    )
     summary = _summed(findings)
-    farthest = max(np.max(of_source, where=of_source != np.inf, initial=0) for of_source in distances)
+    farthest = max(
+        np.max(of_source, where=of_source != np.inf, initial=0) for of_source in distances
+    )
     if not graph.n_edges or leads_farther(graph.derived.min_weight, farthest):
         return summary
     _clear_explained(*_csr(reverse), *_csr(graph), lines, unfounded)
     lost = np.flatnonzero(unfounded)
     if lost.size:
         bits = int(unfounded[lost[0]])
-        summary[C5] = int(np.bitwise_count(unfounded).sum()), (bits & -bits).bit_length() - 1, lost[0]
+        summary[C5] = (
+            int(np.bitwise_count(unfounded).sum()),
+            (bits & -bits).bit_length() - 1,
+            lost[0],
+        )
     return summary
 
 
 def _out_of_range(distances, limits, negative: bool) -> tuple[int, int, int]:
-    """Return the number of values that are no distances (C2), and the source and vertex of an example."""
+    """Return the number of values that are no distances (C2), and the source and vertex of an
+    example.
+    """
     if distances.dtype.kind == "i":
         sound = distances.min(initial=UNREACHED) >= UNREACHED
-    else:  # as integers the bits of negative floats and of -0.0 are negative; the maximum is NaN if a value is
+    else:
+        # as integers the bits of negative floats and of -0.0 are negative; the maximum is NaN if a
+        # value is
         sound = not negative and distances.view(f"i{distances.itemsize}").min(initial=0) >= 0
         sound &= not np.isnan(distances.max(initial=0))
     if sound and all(limit is None for limit in limits):
         return 0, 0, 0
-    count, lane, vertex = 0, 0, 0
+    count = 0
+    lane = 0
+    vertex = 0
     for i, (of_source, limit) in enumerate(zip(distances, limits, strict=True)):
         if of_source.dtype.kind == "i":
-            bad = (of_source < UNREACHED) | (of_source > (MAX_HOP_COUNT if limit is None else limit))
+            bad = (of_source < UNREACHED) | (
+                of_source > (MAX_HOP_COUNT if limit is None else limit)
+            )
         else:
             bad = ~(of_source <= bound(limit, of_source.dtype)) & (of_source != np.inf)
-            bad |= np.signbit(of_source) & ~(negative & (-np.inf < of_source) & (of_source < 0))  # no sum of weights is -0.0
+            # no sum of weights is -0.0
+            bad |= np.signbit(of_source) & ~(negative & (-np.inf < of_source) & (of_source < 0))
         if not count and bad.any():
-            lane, vertex = i, int(bad.argmax())
+            lane = i
+            vertex = int(bad.argmax())
         count += int(bad.sum())
     return count, lane, vertex
 
@@ -110,13 +147,17 @@ def _summed(findings) -> np.ndarray:
 
 @njit(nogil=True, cache=True)
 def _lay_out(next_chunk, n_chunks, distances, unreached, bounds, lines, doublings):
-    """Transpose distances into tiles per vertex. -1 becomes the largest number, so unreached vertices are the farthest."""
-    n_rows, n_lanes = distances.shape[0], lines.shape[1]
+    """Transpose distances into tiles per vertex. -1 becomes the largest number, so unreached
+    vertices are the farthest.
+    """
+    n_rows = distances.shape[0]
+    n_lanes = lines.shape[1]
     side = n_lanes if n_lanes < 16 else 16
     in_squares = n_rows // side * side
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
-        first, last = bounds[chunk], bounds[chunk + 1]
+        first = bounds[chunk]
+        last = bounds[chunk + 1]
         whole = first + (last - first) // TILE * TILE
         for begin in range(first, whole, TILE):  # a cache line per source, then the next one
             for lane in range(0, in_squares, side):
@@ -135,7 +176,9 @@ def _check_hops(next_chunk, n_chunks, offsets, neighbors, state):
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         for v in range(bounds[chunk], bounds[chunk + 1]):
-            wrong = differing_hops(lines, v, neighbors, offsets[v], offsets[v + 1], limit, doublings)
+            wrong = differing_hops(
+                lines, v, neighbors, offsets[v], offsets[v + 1], limit, doublings
+            )
             for lane in range(lines.shape[1] if wrong else 0):
                 if wrong >> np.uint64(lane) & np.uint64(1):
                     best = unreached
@@ -143,12 +186,16 @@ def _check_hops(next_chunk, n_chunks, offsets, neighbors, state):
                         near = lines[neighbors[e], lane]
                         best = near if near < best else best
                     best = lines.dtype.type(best + (best != unreached))
-                    _compare(findings[chunk], lane, v, lines[v, lane], best, limits[lane], source_of)
+                    _compare(
+                        findings[chunk], lane, v, lines[v, lane], best, limits[lane], source_of
+                    )
         chunk = atomic_add(next_chunk, 0, 1)
 
 
 @njit(nogil=True, cache=True)
-def _check_rows(next_chunk, n_chunks, offsets, neighbors, rows, limits, source_of, bounds, findings):
+def _check_rows(
+    next_chunk, n_chunks, offsets, neighbors, rows, limits, source_of, bounds, findings
+):
     """``_check_hops`` of distances that are not laid out in tiles."""
     unreached = ~rows.dtype.type(0)
     chunk = atomic_add(next_chunk, 0, 1)
@@ -169,14 +216,20 @@ def _check_rows(next_chunk, n_chunks, offsets, neighbors, rows, limits, source_o
 
 @njit(nogil=True, cache=True)
 def _check_sums(next_chunk, n_chunks, offsets, neighbors, weights, state, negative, unfounded):
-    """Compare distances, and set one bit per source for vertices that no strictly nearer vertex explains."""
+    """Compare distances, and set one bit per source for vertices that no strictly nearer vertex
+    explains.
+    """
     lines, limit, limits, source_of, bounds, findings, doublings = state
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         for v in range(bounds[chunk], bounds[chunk + 1]):
-            begin, end = offsets[v], offsets[v + 1]
-            wrong, open_ = differing_sums(lines, v, neighbors, begin, end, weights, limit, doublings)
-            # With negative weights a predecessor may be farther than the vertex: a chain must explain every vertex.
+            begin = offsets[v]
+            end = offsets[v + 1]
+            wrong, open_ = differing_sums(
+                lines, v, neighbors, begin, end, weights, limit, doublings
+            )
+            # With negative weights a predecessor may be farther than the vertex: a chain must
+            # explain every vertex.
             open_ |= ~np.uint64(0) if negative else np.uint64(0)
             for lane in range(lines.shape[1] if wrong | open_ else 0):
                 if wrong >> np.uint64(lane) & np.uint64(1):
@@ -184,8 +237,14 @@ def _check_sums(next_chunk, n_chunks, offsets, neighbors, weights, state, negati
                     for e in range(begin, end):
                         through = lines[neighbors[e], lane] + weights[e]
                         best = through if through < best else best
-                    _compare(findings[chunk], lane, v, lines[v, lane], best, limits[lane], source_of)
-                if open_ >> np.uint64(lane) & np.uint64(1) and v != source_of[lane] and lines[v, lane] != np.inf:
+                    _compare(
+                        findings[chunk], lane, v, lines[v, lane], best, limits[lane], source_of
+                    )
+                if (
+                    open_ >> np.uint64(lane) & np.uint64(1)
+                    and v != source_of[lane]
+                    and lines[v, lane] != np.inf
+                ):
                     unfounded[v] |= np.uint16(1 << lane)
         chunk = atomic_add(next_chunk, 0, 1)
 
@@ -220,15 +279,18 @@ def _clear_explained(in_offsets, sources, in_weights, offsets, targets, weights,
                 exact = keys[u, lane] + in_weights[e] == keys[v, lane]
                 if unfounded[v] & bit and not unfounded[u] & bit and exact:
                     unfounded[v] ^= bit
-                    queue[size, 0], queue[size, 1] = v, lane
+                    queue[size, 0] = v
+                    queue[size, 1] = lane
                     size += 1
     while at < size:
-        u, lane = queue[at, 0], queue[at, 1]
+        u = queue[at, 0]
+        lane = queue[at, 1]
         at += 1
         bit = np.uint16(1 << lane)
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
             if unfounded[v] & bit and keys[u, lane] + weights[e] == keys[v, lane]:
                 unfounded[v] ^= bit
-                queue[size, 0], queue[size, 1] = v, lane
+                queue[size, 0] = v
+                queue[size, 1] = lane
                 size += 1

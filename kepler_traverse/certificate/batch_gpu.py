@@ -1,15 +1,17 @@
-"""Check distances from many sources on a GPU, in blocks of sources. See batch_hops.cu, batch_weighted.cu and ``batch_cpu``.
+"""Check distances from many sources on a GPU, in blocks of sources. See batch_hops.cu,
+batch_weighted.cu and ``batch_cpu``.
 
-Memory traffic bounds the time. In bytes, for k sources, n vertices and m edges, with b bytes per distance (a hop count has
-1, 2 or 4) and w bytes per weight:
+Memory traffic bounds the time. In bytes, for k sources, n vertices and m edges, with b bytes per
+distance (a hop count has 1, 2 or 4) and w bytes per weight:
 
 - transposing distances into tiles reads and writes each once: 2 k n b,
-- an edge reads the tile of its other end, a vertex number and a weight: k m b + k / (64 / b) m (4 + w),
+- an edge reads the tile of its other end, a vertex number and a weight: k m b + k / (64 / b) m (4 +
+  w),
 - a vertex reads its own tile and its offsets: k n b + 8 n k / (64 / b).
 
-Without tiles, each edge and source would read a sector of 32 bytes. For 1,024 searches of kron20 (n = 0.65 million, m = 31
-million, tiles of 41 MB, which fit a cache of 50 MB) this predicts 34 GB, of which 2 GB are edges: 10 ms at 3.4 TB/s. The
-prediction is not measured.
+Without tiles, each edge and source would read a sector of 32 bytes. For 1,024 searches of kron20 (n
+= 0.65 million, m = 31 million, tiles of 41 MB, which fit a cache of 50 MB) this predicts 34 GB, of
+which 2 GB are edges: 10 ms at 3.4 TB/s. The prediction is not measured.
 """
 
 from __future__ import annotations
@@ -31,10 +33,12 @@ from ..cuda.launch import launch
 from .batch import C1, C2, C3, C4, C5, NOTHING, TILE_BYTES, bound, leads_farther
 
 BLOCK = 256
-CHUNK = 512  # edges per edge chunk; longer adjacency lists are split, so that several warps share a hub
+# edges per edge chunk; longer adjacency lists are split, so that several warps share a hub
+CHUNK = 512
 TILE = 64  # vertices whose distances a thread block transposes at once
 _N_FINDINGS = 10
-_FARTHEST, _UNFOUNDED = 8, 9
+_FARTHEST = 8
+_UNFOUNDED = 9
 
 _HOPS_FILE = Path(__file__).parent / "kernels" / "batch_hops.cu"
 _WEIGHTED_FILE = Path(__file__).parent / "kernels" / "batch_weighted.cu"
@@ -86,7 +90,13 @@ class _Checker:
             if kind.kind == "f":
                 yield len(distances), self._weighted(sources, distances, kind, limits)
             else:
-                waiting.append((sources, TILE_BYTES // kind.itemsize, self._hops(sources, distances, kind, limits)))
+                waiting.append(
+                    (
+                        sources,
+                        TILE_BYTES // kind.itemsize,
+                        self._hops(sources, distances, kind, limits),
+                    )
+                )
         if waiting:  # the first copy waits for all kernels
             for sources, in_tile, findings in waiting:
                 yield sources.size, self._summary(findings.get(), sources, in_tile)
@@ -95,10 +105,15 @@ class _Checker:
         return kernel(entry.variant(CHUNK=CHUNK, **constants), self._graph.targets.dtype, kind)
 
     def _allocate_for(self, kind: np.dtype, unreached) -> None:
-        """Allocate tiles, and the minima of hubs: per source one number, or two if edges have weights."""
+        """Allocate tiles, and the minima of hubs: per source one number, or two if edges have
+        weights.
+        """
         if self._tiles is None or self._tiles.dtype != kind:
             self._tiles = cp.empty((int(self._n), TILE_BYTES // kind.itemsize), kind)
-        per_hub = TILE_BYTES if kind.kind == "u" else 2 * TILE_BYTES // kind.itemsize
+        if kind.kind == "u":
+            per_hub = TILE_BYTES
+        else:
+            per_hub = 2 * TILE_BYTES // kind.itemsize
         size = max(1, self._n_hubs) * per_hub
         if self._unreached is None or (self._unreached.dtype, self._unreached.size) != (kind, size):
             self._unreached = cp.asarray(np.full(size, unreached, kind))
@@ -111,8 +126,12 @@ class _Checker:
         findings = _no_findings()
         width = {"KEY_BYTES": kind.itemsize}
         keys = np.array([bound(limit, kind) for limit in limits], np.uint32)
-        beyond = np.array([MAX_HOP_COUNT if limit is None else min(limit, MAX_HOP_COUNT) for limit in limits], np.int32)
-        n, common = self._n, self._common(sources, findings)
+        beyond = np.array(
+            [MAX_HOP_COUNT if limit is None else min(limit, MAX_HOP_COUNT) for limit in limits],
+            np.int32,
+        )
+        n = self._n
+        common = self._common(sources, findings)
         laid_out = {
             **common,
             "distance": memory.view(np.uint8),
@@ -121,7 +140,12 @@ class _Checker:
             "limits": cp.asarray(beyond),
         }
         launch(self._kernel(_LAY_OUT_HOPS, **width), _threads_to_lay_out(n), laid_out)
-        checked = {**common, **self._edges(), "limits": cp.asarray(keys), "best_of_hubs": self._best}
+        checked = {
+            **common,
+            **self._edges(),
+            "limits": cp.asarray(keys),
+            "best_of_hubs": self._best,
+        }
         lanes = TILE_BYTES // 4
         launch(self._kernel(_MANY_HOPS, **width), max(n, self._n_chunks) * lanes, checked)
         launch(self._kernel(_FINALIZE_HOPS, **width), self._n_hubs * lanes, checked)
@@ -148,18 +172,24 @@ class _Checker:
         }
 
     def _weighted(self, sources, distances, kind: np.dtype, limits: list[Any]) -> np.ndarray:
-        ordered, graph = np.dtype(f"i{kind.itemsize}"), self._graph
+        ordered = np.dtype(f"i{kind.itemsize}")
+        graph = self._graph
         self._allocate_for(ordered, int(np.array(np.inf, kind).view(ordered)))
         memory, pitch = flatten_distances(distances)
         findings = _no_findings()
         unfounded = cp.zeros(int(self._n), np.uint32)
         bounds = cp.asarray(np.array([bound(limit, kind) for limit in limits], kind))
         negative = np.int32(graph.has_negative_weights)
-        n, lanes = self._n, TILE_BYTES // kind.itemsize
+        n = self._n
+        lanes = TILE_BYTES // kind.itemsize
         common = {**self._common(sources, findings), "limits": bounds, "is_negative": negative}
         laid_out = {**common, "distance": memory, "pitch": pitch}
         launch(self._kernel(_LAY_OUT_WEIGHTED, kind), _threads_to_lay_out(n), laid_out)
-        weights = {"weights": self._reverse.weights, "best_of_hubs": self._best, "unfounded": unfounded}
+        weights = {
+            "weights": self._reverse.weights,
+            "best_of_hubs": self._best,
+            "unfounded": unfounded,
+        }
         checked = {**common, **self._edges(), **weights}
         launch(self._kernel(_MANY_WEIGHTED, kind), max(n, self._n_chunks) * lanes, checked)
         launch(self._kernel(_FINALIZE_WEIGHTED, kind), self._n_hubs * lanes, checked)
@@ -173,7 +203,9 @@ class _Checker:
         return summary
 
     def _in_cycles(self, kind: np.dtype, unfounded) -> tuple[int, int, int]:
-        """Clear the bits of vertices that exact edges connect to a vertex without the bit, and count the bits that stay."""
+        """Clear the bits of vertices that exact edges connect to a vertex without the bit, and
+        count the bits that stay.
+        """
         reverse = self._reverse
         clear = self._kernel(_FOUND, kind)
         while True:
@@ -196,12 +228,18 @@ class _Checker:
             return 0, 0, 0
         bits = unfounded[listed].get()
         lowest = int(bits[0])
-        return int(np.bitwise_count(bits).sum()), (lowest & -lowest).bit_length() - 1, int(listed[:1].get()[0])
+        return (
+            int(np.bitwise_count(bits).sum()),
+            (lowest & -lowest).bit_length() - 1,
+            int(listed[:1].get()[0]),
+        )
 
     def _summary(self, findings: np.ndarray, sources, in_tile: int) -> np.ndarray:
         """Return the findings of the kernels in the form of ``check_distances``."""
-        summary, n = NOTHING.copy(), int(self._n)
-        counts, places = findings[: 2 * C4 + 1 : 2], findings[1 : 2 * C4 + 2 : 2].tolist()
+        summary = NOTHING.copy()
+        n = int(self._n)
+        counts = findings[: 2 * C4 + 1 : 2]
+        places = findings[1 : 2 * C4 + 2 : 2].tolist()
         if counts[C1]:
             summary[C1] = counts[C1], places[C1], sources[places[C1]]
         if counts[C2]:
@@ -217,23 +255,34 @@ class _Checker:
 _WEIGHTS: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
-def are_interleaved_valid(graph, sources: np.ndarray, distances: InterleavedDistances, limit: float) -> bool:
-    """Return whether distances from several sources obey all rules; False also if weights are no multiples of the unit.
+def are_interleaved_valid(
+    graph, sources: np.ndarray, distances: InterleavedDistances, limit: float
+) -> bool:
+    """Return whether distances from several sources obey all rules; False also if weights are no
+    multiples of the unit.
 
-    Each vertex reads the lines of its in-neighbors, so that a line that the cache still holds serves several vertices.
-    Nothing is transposed. Weights are positive, so that no distances explain each other (C5).
+    Each vertex reads the lines of its in-neighbors, so that a line that the cache still holds
+    serves several vertices. Nothing is transposed. Weights are positive, so that no distances
+    explain each other (C5).
     """
     of_graph = _WEIGHTS.setdefault(graph, {})
     key = distances.unit, distances.lines.dtype
     if key not in of_graph:
         of_graph[key] = EdgeWeights(graph, *key)
-    return of_graph[key].fits and distances.is_certified(graph.reverse, of_graph[key].in_units, sources, limit)
+    return of_graph[key].fits and distances.is_certified(
+        graph.reverse, of_graph[key].in_units, sources, limit
+    )
 
 
 def list_hubs(graph) -> tuple[Any, ...]:
-    """Return adjacency lists of CHUNK edges or more in any order, their chunks as kernels read them, and both numbers."""
-    n, m, index = graph.n_vertices, graph.n_edges, graph.targets.dtype
-    hubs, chunks = cp.empty(m // CHUNK + 1, index), cp.empty(2 * m // CHUNK + 1, np.uint64)
+    """Return adjacency lists of CHUNK edges or more in any order, their chunks as kernels read
+    them, and both numbers.
+    """
+    n = graph.n_vertices
+    m = graph.n_edges
+    index = graph.targets.dtype
+    hubs = cp.empty(m // CHUNK + 1, index)
+    chunks = cp.empty(2 * m // CHUNK + 1, np.uint64)
     counts = cp.zeros(2, np.int64)
     listed = (graph.offsets, np.int64(n), hubs, chunks, counts)
     launch(kernel(_LIST_HUBS.variant(CHUNK=CHUNK), index), n, listed)

@@ -1,6 +1,8 @@
-"""Certify integer distances that reach 2^53 or more on the host: sums in int64, one source at a time.
+"""Certify integer distances that reach 2^53 or more on the host: sums in int64, one source at a
+time.
 
-An unreached vertex has the distance 2^63 - 1. A sum that overflows int64 is longer than every distance.
+An unreached vertex has the distance 2^63 - 1. A sum that overflows int64 is longer than every
+distance.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from .batch import NOTHING
 
 
 def check_distances(graph, sources, distances, limits) -> np.ndarray:
-    """As ``batch.check_distances``; ``distances`` are int64 of shape (n_sources, n_vertices), on either device."""
+    """As ``batch.check_distances``; ``distances`` are int64 of shape (n_sources, n_vertices), on
+    either device.
+    """
     host = graph.derived.sums_in("int64").to("cpu")
     edges = (host.offsets, host.targets, host.weights)
     every = NOTHING.copy()
@@ -30,7 +34,13 @@ def check_distances(graph, sources, distances, limits) -> np.ndarray:
 def wrong_predecessors(graph, result) -> np.ndarray:
     """Return the vertices whose predecessor is missing or has no edge that explains their distance."""
     host = graph.derived.sums_in("int64").to("cpu")
-    arrays = (host.offsets, host.targets, host.weights, to_host(result.distance), to_host(result.predecessor))
+    arrays = (
+        host.offsets,
+        host.targets,
+        host.weights,
+        to_host(result.distance),
+        to_host(result.predecessor),
+    )
     return np.flatnonzero(_unexplained(*arrays, result.source))
 
 
@@ -129,6 +139,11 @@ def _unexplained(offsets, targets, weights, distance, predecessor, source):
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
             are_reached = distance[u] != MAX_INTEGER and distance[v] != MAX_INTEGER
-            if predecessor[v] == u and v != source and are_reached and distance[v] - distance[u] == weights[e]:
+            if (
+                predecessor[v] == u
+                and v != source
+                and are_reached
+                and distance[v] - distance[u] == weights[e]
+            ):
                 wrong[v] = False
     return wrong

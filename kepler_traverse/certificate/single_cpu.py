@@ -1,8 +1,9 @@
 """The passes over vertices and edges on the CPU.
 
-The passes follow the edges of the reverse graph. What each edge brings to its vertex is stored side by side for many
-vertices, in the order of the edges, and then compared sixteen edges at a time. So no loop ends where the processor does not
-expect it, and an edge costs one access out of order. Hop counts are 8 or 16 bits wide there, so that they stay in the cache.
+The passes follow the edges of the reverse graph. What each edge brings to its vertex is stored side
+by side for many vertices, in the order of the edges, and then compared sixteen edges at a time. So
+no loop ends where the processor does not expect it, and an edge costs one access out of order. Hop
+counts are 8 or 16 bits wide there, so that they stay in the cache.
 """
 
 from __future__ import annotations
@@ -17,16 +18,20 @@ from ..cpu.atomics import atomic_add
 from ..cpu.compiled import njit
 from ..cpu.simd_compare import SIXTEEN, are_equal, are_less
 
-CHUNK = 1 << 15  # vertices and edges of a chunk, so that a few of them balance the threads and one costs no time to start
+# vertices and edges of a chunk, so that a few of them balance the threads and one costs no time to
+# start
+CHUNK = 1 << 15
 
 
 def check(graph, result, limit) -> list[int]:
-    """Check C1 to C4; C3 and C4 only where C1 and C2 hold. The reverse graph is made if it is not there yet.
+    """Check C1 to C4; C3 and C4 only where C1 and C2 hold. The reverse graph is made if it is not
+    there yet.
 
-    ``limit``, of the type of the distances, is up to where the result is complete; the largest value means everywhere.
-    Return the vertices that are their own predecessor; vertices that break C2, the smallest of them (or the number of
-    vertices); vertices reached; edges that break C3, the smallest vertex that such an edge leads to; vertices that break C4,
-    the smallest of them; reached vertices no farther than their predecessor.
+    ``limit``, of the type of the distances, is up to where the result is complete; the largest
+    value means everywhere. Return the vertices that are their own predecessor; vertices that break
+    C2, the smallest of them (or the number of vertices); vertices reached; edges that break C3, the
+    smallest vertex that such an edge leads to; vertices that break C4, the smallest of them;
+    reached vertices no farther than their predecessor.
     """
     alone = check_vertices(result, limit, graph.has_negative_weights)
     if alone[0] != 1 or alone[1]:
@@ -38,14 +43,16 @@ def check(graph, result, limit) -> list[int]:
 def check_vertices(result, limit, negative: bool) -> tuple[int, int, int, int]:
     """Look at each vertex alone, for C1 and C2.
 
-    No vertex may be farther than ``limit``, a scalar of the distances' type, of which the largest means no limit; with
-    ``negative`` a distance may be below zero. Return the vertices that are their own predecessor, those that break C2, the
-    smallest of them (or the number of vertices), and those reached.
+    No vertex may be farther than ``limit``, a scalar of the distances' type, of which the largest
+    means no limit; with ``negative`` a distance may be below zero. Return the vertices that are
+    their own predecessor, those that break C2, the smallest of them (or the number of vertices),
+    and those reached.
     """
     distance = result.distance
     bounds = np.append(np.arange(0, distance.size, CHUNK), distance.size)
     per_chunk = np.empty((bounds.size - 1, 3), np.int64)
-    first, rule = distance.size, (limit, negative, distance.size)
+    first = distance.size
+    rule = (limit, negative, distance.size)
     is_hops = distance.dtype.kind == "i"
     look: Any = _look_at_hops if is_hops else _look_at_weighted
     threads.run(look, len(per_chunk), distance, result.predecessor, *rule, bounds, per_chunk)
@@ -54,16 +61,20 @@ def check_vertices(result, limit, negative: bool) -> tuple[int, int, int, int]:
         chunk = np.flatnonzero(per_chunk[:, 1])[0]
         here = slice(bounds[chunk], bounds[chunk + 1])
         are_bad: Any = _are_bad_hops if is_hops else _are_bad_sums
-        first = int(bounds[chunk] + are_bad(distance[here], result.predecessor[here], *rule).argmax())
+        first = int(
+            bounds[chunk] + are_bad(distance[here], result.predecessor[here], *rule).argmax()
+        )
     return roots, bad, first, reached
 
 
 def check_edges(graph, source: int, distance, predecessor, limit, reached: int) -> np.ndarray:
-    """Check C3 and C4 in one pass over the edges of the reverse graph, which is made if it is not there yet.
+    """Check C3 and C4 in one pass over the edges of the reverse graph, which is made if it is not
+    there yet.
 
-    Distances and predecessors are in range already; integers are hops, floats are weighted distances. Vertices beyond
-    ``limit`` may be unreached. Return, as an int64 array, the edges that break C3, the smallest vertex such an edge leads
-    to, the vertices that break C4, the smallest of them, and the reached vertices no farther than their predecessor.
+    Distances and predecessors are in range already; integers are hops, floats are weighted
+    distances. Vertices beyond ``limit`` may be unreached. Return, as an int64 array, the edges that
+    break C3, the smallest vertex such an edge leads to, the vertices that break C4, the smallest of
+    them, and the reached vertices no farther than their predecessor.
     """
     reverse = graph.reverse
     bounds = divide_vertices(reverse.offsets)
@@ -72,17 +83,25 @@ def check_edges(graph, source: int, distance, predecessor, limit, reached: int) 
     if distance.dtype.kind == "i":
         keys = _as_keys(distance)
         farthest = keys.dtype.type(min(int(limit), np.iinfo(keys.dtype).max))
-        threads.run(_check_hops, len(per_chunk), *edges, keys, predecessor, farthest, bounds, per_chunk)
+        threads.run(
+            _check_hops, len(per_chunk), *edges, keys, predecessor, farthest, bounds, per_chunk
+        )
     else:
-        # A vertex that was not reached is in the wrong from the first distance beyond the limit downwards.
-        beyond = limit if np.isinf(limit) else np.nextafter(limit, limit.dtype.type(np.inf))
+        # A vertex that was not reached is in the wrong from the first distance beyond the limit
+        # downwards.
+        if np.isinf(limit):
+            beyond = limit
+        else:
+            beyond = np.nextafter(limit, limit.dtype.type(np.inf))
         state = (reverse.weights, distance, predecessor, beyond, source, bounds, per_chunk)
         threads.run(_check_weighted, len(per_chunk), *edges, *state)
     violated, explained, level = per_chunk.sum(axis=0).tolist()
     counts = np.array([0, graph.n_vertices, 0, graph.n_vertices, level])
     if violated or explained != reached - 1:
         weights, distance = _as_weighted(graph, distance)
-        counts[:4] = _name_findings(graph.offsets, graph.targets, distance, weights, predecessor, source, limit)
+        counts[:4] = _name_findings(
+            graph.offsets, graph.targets, distance, weights, predecessor, source, limit
+        )
     return counts
 
 
@@ -95,30 +114,39 @@ def _as_keys(distance) -> np.ndarray:
 
 def _with_padding(neighbors) -> np.ndarray:
     """Sixteen neighbors at least."""
-    return neighbors if neighbors.size >= SIXTEEN else np.append(neighbors, np.zeros(SIXTEEN, neighbors.dtype))
+    if neighbors.size >= SIXTEEN:
+        return neighbors
+    return np.append(neighbors, np.zeros(SIXTEEN, neighbors.dtype))
 
 
 def _as_weighted(graph, distance) -> tuple[Any, ...]:
     """Weights and distances of one float type; an edge without a weight counts 1."""
     if distance.dtype.kind == "f":
         return graph.weights, distance
-    return np.broadcast_to(np.float64(1), graph.targets.shape), np.where(distance == UNREACHED, np.inf, distance)
+    return np.broadcast_to(np.float64(1), graph.targets.shape), np.where(
+        distance == UNREACHED, np.inf, distance
+    )
 
 
 def divide_vertices(offsets) -> np.ndarray:
-    """Divide the vertices into chunks of about CHUNK vertices and edges each; a hub is a chunk of its own."""
+    """Divide the vertices into chunks of about CHUNK vertices and edges each; a hub is a chunk of
+    its own.
+    """
     n = offsets.size - 1
     wanted = np.arange(1, (int(offsets[-1]) + n) // CHUNK + 1) * CHUNK
-    low, high = np.zeros(wanted.size, np.int64), np.full(wanted.size, n)
-    while (low < high).any():  # a binary search for all bounds at once, which needs no array of the size of offsets
+    low = np.zeros(wanted.size, np.int64)
+    high = np.full(wanted.size, n)
+    # a binary search for all bounds at once, which needs no array of the size of offsets
+    while (low < high).any():
         middle = (low + high) // 2
         is_before = (offsets[middle] + middle < wanted) & (low < high)
-        low, high = np.where(is_before, middle + 1, low), np.where(is_before, high, np.minimum(middle, high))
+        low = np.where(is_before, middle + 1, low)
+        high = np.where(is_before, high, np.minimum(middle, high))
     return np.concatenate([[0], low, [n]])
 
 
-# Kernels of ``threads.run``: each thread takes chunks until none is left. Loops run over slices from 0 on, so that Numba
-# need not ask whether an index is negative.
+# Kernels of ``threads.run``: each thread takes chunks until none is left. Loops run over slices
+# from 0 on, so that Numba need not ask whether an index is negative.
 
 
 def _are_bad_hops(d, p, limit, _negative, n):
@@ -129,11 +157,15 @@ def _are_bad_hops(d, p, limit, _negative, n):
 
 def _are_bad_sums(d, p, limit, negative, n):
     is_sound = (d <= limit) | (d == np.inf)  # NaN is neither
-    is_sound &= (np.signbit(d) == 0) | (negative & (d > -np.inf) & (d < 0))  # no sum of weights is -0.0
-    return (is_sound == 0) | (p < NO_PREDECESSOR) | (p >= n) | ((p == NO_PREDECESSOR) != (d == np.inf))
+    # no sum of weights is -0.0
+    is_sound &= (np.signbit(d) == 0) | (negative & (d > -np.inf) & (d < 0))
+    return (
+        (is_sound == 0) | (p < NO_PREDECESSOR) | (p >= n) | ((p == NO_PREDECESSOR) != (d == np.inf))
+    )
 
 
-_is_bad_hop_count, _is_bad_sum = njit(inline="always")(_are_bad_hops), njit(inline="always")(_are_bad_sums)
+_is_bad_hop_count = njit(inline="always")(_are_bad_hops)
+_is_bad_sum = njit(inline="always")(_are_bad_sums)
 
 
 @njit(nogil=True, cache=True)
@@ -141,110 +173,167 @@ def _look_at_hops(next_chunk, n_chunks, distance, predecessor, limit, negative, 
     """For each chunk: roots, vertices that are out of range, vertices reached."""
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
-        first, last = bounds[chunk], bounds[chunk + 1]
-        here, back = distance[first:last], predecessor[first:last]
+        first = bounds[chunk]
+        last = bounds[chunk + 1]
+        here = distance[first:last]
+        back = predecessor[first:last]
         roots = bad = reached = 0
         for v in range(here.size):
-            d, p = here[v], back[v]
+            d = here[v]
+            p = back[v]
             roots += p == first + v
             reached += d != UNREACHED
             bad += _is_bad_hop_count(d, p, limit, negative, n)
-        counts[chunk, 0], counts[chunk, 1], counts[chunk, 2] = roots, bad, reached
+        counts[chunk, 0] = roots
+        counts[chunk, 1] = bad
+        counts[chunk, 2] = reached
         chunk = atomic_add(next_chunk, 0, 1)
 
 
 @njit(nogil=True, cache=True)
-def _look_at_weighted(next_chunk, n_chunks, distance, predecessor, limit, negative, n, bounds, counts):
+def _look_at_weighted(
+    next_chunk, n_chunks, distance, predecessor, limit, negative, n, bounds, counts
+):
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
-        first, last = bounds[chunk], bounds[chunk + 1]
-        here, back = distance[first:last], predecessor[first:last]
+        first = bounds[chunk]
+        last = bounds[chunk + 1]
+        here = distance[first:last]
+        back = predecessor[first:last]
         roots = bad = reached = 0
         for v in range(here.size):
-            d, p = here[v], back[v]
+            d = here[v]
+            p = back[v]
             roots += p == first + v
             reached += d != np.inf
             bad += _is_bad_sum(d, p, limit, negative, n)
-        counts[chunk, 0], counts[chunk, 1], counts[chunk, 2] = roots, bad, reached
+        counts[chunk, 0] = roots
+        counts[chunk, 1] = bad
+        counts[chunk, 2] = reached
         chunk = atomic_add(next_chunk, 0, 1)
 
 
 @njit(inline="always")
 def _compare_edges(neighbors, near, first, begin, end, bound, explained, p):
-    """Bits of the edges to a vertex that bring less than a bound, and of those from ``p`` that bring exactly ``explained``.
+    """Bits of the edges to a vertex that bring less than a bound, and of those from ``p`` that
+    bring exactly ``explained``.
 
-    ``near`` has what each edge brings, from the edge ``first`` on, after ``SIXTEEN`` places; edges are compared sixteen at a
-    time, and the last sixteen may overlap those before.
+    ``near`` has what each edge brings, from the edge ``first`` on, after ``SIXTEEN`` places; edges
+    are compared sixteen at a time, and the last sixteen may overlap those before.
     """
     less = same = np.uint64(0)
-    left, edge = end - begin, begin
+    left = end - begin
+    edge = begin
     while True:
-        at = edge if edge < neighbors.size - SIXTEEN else neighbors.size - SIXTEEN
+        if edge < neighbors.size - SIXTEEN:
+            at = edge
+        else:
+            at = neighbors.size - SIXTEEN
         inside = np.uint64((1 << (left if left < SIXTEEN else SIXTEEN)) - 1) << np.uint64(edge - at)
         less |= are_less(near, at - first + SIXTEEN, bound) & inside
-        same |= are_equal(near, at - first + SIXTEEN, explained) & are_equal(neighbors, at, p) & inside
+        same |= (
+            are_equal(near, at - first + SIXTEEN, explained) & are_equal(neighbors, at, p) & inside
+        )
         if left <= SIXTEEN:
             break
-        left, edge = left - SIXTEEN, edge + SIXTEEN
+        left = left - SIXTEEN
+        edge = edge + SIXTEEN
     return less, same
 
 
 @njit(nogil=True, cache=True)
-def _check_hops(next_chunk, n_chunks, offsets, neighbors, keys, predecessor, farthest, bounds, counts):
+def _check_hops(
+    next_chunk, n_chunks, offsets, neighbors, keys, predecessor, farthest, bounds, counts
+):
     unreached = ~keys.dtype.type(0)
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
-        begin, end = bounds[chunk], bounds[chunk + 1]
+        begin = bounds[chunk]
+        end = bounds[chunk + 1]
         first = offsets[begin]
         sources = neighbors[first : offsets[end]]
         near = np.empty(sources.size + 2 * SIXTEEN, keys.dtype)
         for i in range(sources.size):
             near[i + SIXTEEN] = keys[np.uint64(sources[i])]
-        begins, ends = offsets[begin:end], offsets[begin + 1 : end + 1]
-        here, back = keys[begin:end], predecessor[begin:end]
+        begins = offsets[begin:end]
+        ends = offsets[begin + 1 : end + 1]
+        here = keys[begin:end]
+        back = predecessor[begin:end]
         violated = explained = 0
         for v in range(here.size):
-            key, p = here[v], back[v]
-            # An edge must not come from more than one level before; to the unreached from none within the limit.
-            bound = farthest if key == unreached else keys.dtype.type(key - (key > 0))
+            key = here[v]
+            p = back[v]
+            # An edge must not come from more than one level before; to the unreached from none
+            # within the limit.
+            if key == unreached:
+                bound = farthest
+            else:
+                bound = keys.dtype.type(key - (key > 0))
             wanted = keys.dtype.type(key - 1)
-            less, same = _compare_edges(neighbors, near, first, begins[v], ends[v], bound, wanted, p)
+            less, same = _compare_edges(
+                neighbors, near, first, begins[v], ends[v], bound, wanted, p
+            )
             violated += less != 0
             explained += same != 0
-        counts[chunk, 0], counts[chunk, 1], counts[chunk, 2] = violated, explained, 0
+        counts[chunk, 0] = violated
+        counts[chunk, 1] = explained
+        counts[chunk, 2] = 0
         chunk = atomic_add(next_chunk, 0, 1)
 
 
 @njit(nogil=True, cache=True)
 def _check_weighted(
-    next_chunk, n_chunks, offsets, neighbors, weights, distance, predecessor, beyond, source, bounds, counts
+    next_chunk,
+    n_chunks,
+    offsets,
+    neighbors,
+    weights,
+    distance,
+    predecessor,
+    beyond,
+    source,
+    bounds,
+    counts,
 ):
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
-        begin, end = bounds[chunk], bounds[chunk + 1]
+        begin = bounds[chunk]
+        end = bounds[chunk + 1]
         first = offsets[begin]
-        sources, steps = neighbors[first : offsets[end]], weights[first : offsets[end]]
+        sources = neighbors[first : offsets[end]]
+        steps = weights[first : offsets[end]]
         near = np.empty(sources.size + 2 * SIXTEEN, distance.dtype)
         for i in range(sources.size):
             near[i + SIXTEEN] = distance[np.uint64(sources[i])] + steps[i]
-        begins, ends = offsets[begin:end], offsets[begin + 1 : end + 1]
-        here, back = distance[begin:end], predecessor[begin:end]
+        begins = offsets[begin:end]
+        ends = offsets[begin + 1 : end + 1]
+        here = distance[begin:end]
+        back = predecessor[begin:end]
         violated = explained = level = 0
         for v in range(here.size):
-            d, p = here[v], back[v]
+            d = here[v]
+            p = back[v]
             is_reached = p != NO_PREDECESSOR
             bound = d if is_reached else beyond
             less, same = _compare_edges(neighbors, near, first, begins[v], ends[v], bound, d, p)
             violated += less != 0
             explained += is_reached & (same != 0)
-            level += is_reached & (begin + v != source) & (distance[np.uint64(p if is_reached else 0)] >= d)
-        counts[chunk, 0], counts[chunk, 1], counts[chunk, 2] = violated, explained, level
+            level += (
+                is_reached
+                & (begin + v != source)
+                & (distance[np.uint64(p if is_reached else 0)] >= d)
+            )
+        counts[chunk, 0] = violated
+        counts[chunk, 1] = explained
+        counts[chunk, 2] = level
         chunk = atomic_add(next_chunk, 0, 1)
 
 
 @njit(cache=True)
 def _name_findings(offsets, targets, distance, weights, predecessor, source, limit):
-    """Edges that break C3, the smallest vertex that one leads to, how many vertices break C4, and the smallest of them."""
+    """Edges that break C3, the smallest vertex that one leads to, how many vertices break C4, and
+    the smallest of them.
+    """
     n = distance.size
     explained = np.zeros(n, np.bool_)
     explained[source] = True
@@ -254,7 +343,8 @@ def _name_findings(offsets, targets, distance, weights, predecessor, source, lim
         if distance[u] == np.inf:
             continue
         for e in range(offsets[u], offsets[u + 1]):
-            v, through = targets[e], distance[u] + weights[e]
+            v = targets[e]
+            through = distance[u] + weights[e]
             if distance[v] > through and through <= limit:
                 violated += 1
                 first = min(first, v)

@@ -25,19 +25,33 @@ ENTRIES = (_CHECK_HOPS, _LOOK_AT_HOPS, _CHECK_WEIGHTED, _LOOK_AT_WEIGHTED)
 
 
 def check(graph, result, limit) -> list[int]:
-    """Check C1 to C4, as ``single_cpu.check`` does; InputError if the type of the distances is not that of the graph."""
-    distance, predecessor = result.distance, result.predecessor
+    """Check C1 to C4, as ``single_cpu.check`` does; InputError if the type of the distances is not
+    that of the graph.
+    """
+    distance = result.distance
+    predecessor = result.predecessor
     weighted = distance.dtype.kind == "f"  # int64 has a module of its own
-    expected = graph.weights.dtype if weighted and graph.weights is not None else np.dtype(np.int32)
+    if weighted and graph.weights is not None:
+        expected = graph.weights.dtype
+    else:
+        expected = np.dtype(np.int32)
     if distance.dtype != expected:
-        raise InputError(f"distances of this graph are {expected}, the result has {distance.dtype}; convert the column")
-    n, source = np.int64(graph.n_vertices), np.int64(result.source)
-    distance, predecessor = cp.ascontiguousarray(distance), cp.ascontiguousarray(predecessor)
+        raise InputError(
+            f"distances of this graph are {expected}, the result has "
+            f"{distance.dtype}; convert the column"
+        )
+    n = np.int64(graph.n_vertices)
+    source = np.int64(result.source)
+    distance = cp.ascontiguousarray(distance)
+    predecessor = cp.ascontiguousarray(predecessor)
     types = (graph.targets.dtype, expected if weighted else np.float32)
     hubs = batch_gpu.list_hubs(graph)
     explained = cp.zeros(graph.n_vertices, np.uint8)
     counts = cp.asarray(np.array([0, 0, n, 0, 0, n, 0, n, 0], np.int64))
-    entries = (_CHECK_WEIGHTED, _LOOK_AT_WEIGHTED) if weighted else (_CHECK_HOPS, _LOOK_AT_HOPS)
+    if weighted:
+        entries = (_CHECK_WEIGHTED, _LOOK_AT_WEIGHTED)
+    else:
+        entries = (_CHECK_HOPS, _LOOK_AT_HOPS)
     check_edges, look = (kernel(entry.variant(CHUNK=batch_gpu.CHUNK), *types) for entry in entries)
     checked = {
         "n_vertices": n,
@@ -48,7 +62,11 @@ def check(graph, result, limit) -> list[int]:
         "counts": counts,
     }
     vertices, chunks, n_hubs = hubs
-    edges = {"offsets": graph.offsets, "targets": graph.targets, "weights": graph.weights if weighted else None}
+    edges = {
+        "offsets": graph.offsets,
+        "targets": graph.targets,
+        "weights": graph.weights if weighted else None,
+    }
     listed = {"hubs": vertices, "chunks": chunks, "n_hubs": n_hubs}
     launch(check_edges, -(-int(n) // WARP) + chunks.size, {**edges, **listed, **checked})
     is_negative = np.int32(weighted and graph.has_negative_weights)

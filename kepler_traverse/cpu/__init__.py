@@ -1,4 +1,6 @@
-"""What the Numba kernels share: threads, atomics, bitsets, building a CSR. The twin of ``kepler_traverse.cuda``."""
+"""What the Numba kernels share: threads, atomics, bitsets, building a CSR. The twin of
+``kepler_traverse.cuda``.
+"""
 
 from . import forks, numba_cache
 

@@ -1,8 +1,9 @@
 """Atomic updates of NumPy arrays inside Numba kernels.
 
-Numba offers atomics on GPUs only; LLVM has them for every processor. Each function works on one element of a
-one-dimensional integer array and returns the value that stood there before. Distances of float type are passed as
-integers of the same width (see ``ordered``), whose order is the order of the floats.
+Numba offers atomics on GPUs only; LLVM has them for every processor. Each function works on one
+element of a one-dimensional integer array and returns the value that stood there before. Distances
+of float type are passed as integers of the same width (see ``ordered``), whose order is the order
+of the floats.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ def _read_modify_write(operation: str):
             array_type, index_type, value_type = signature.args
             at = context.cast(builder, args[1], index_type, types.intp)
             new = context.cast(builder, args[2], value_type, array_type.dtype)
-            return builder.atomic_rmw(operation, _element(context, builder, array_type, args[0], at), new, "monotonic")
+            return builder.atomic_rmw(
+                operation, _element(context, builder, array_type, args[0], at), new, "monotonic"
+            )
 
         return array.dtype(array, index, value), generate
 
@@ -49,7 +52,9 @@ def compare_and_swap(typing_context, array, index, expected, value):
         old = context.cast(builder, args[2], expected_type, array_type.dtype)
         new = context.cast(builder, args[3], value_type, array_type.dtype)
         pointer = _element(context, builder, array_type, args[0], at)
-        return builder.extract_value(builder.cmpxchg(pointer, old, new, "monotonic", "monotonic"), 0)
+        return builder.extract_value(
+            builder.cmpxchg(pointer, old, new, "monotonic", "monotonic"), 0
+        )
 
     return array.dtype(array, index, expected, value), generate
 
@@ -69,10 +74,15 @@ def _flip_negative(builder, bits, width):
 @intrinsic
 def to_ordered(typing_context, value):
     """Map a float to an integer of its width, order kept; the very bits of non-negative floats."""
-    integer = types.int32 if value is types.float32 else types.int64
+    if value is types.float32:
+        integer = types.int32
+    else:
+        integer = types.int64
 
     def generate(context, builder, signature, args):
-        return _flip_negative(builder, builder.bitcast(args[0], ir.IntType(integer.bitwidth)), integer.bitwidth)
+        return _flip_negative(
+            builder, builder.bitcast(args[0], ir.IntType(integer.bitwidth)), integer.bitwidth
+        )
 
     return integer(value), generate
 
@@ -80,10 +90,15 @@ def to_ordered(typing_context, value):
 @intrinsic
 def from_ordered(typing_context, bits):
     """Undo ``to_ordered``."""
-    real = types.float32 if bits is types.int32 else types.float64
+    if bits is types.int32:
+        real = types.float32
+    else:
+        real = types.float64
 
     def generate(context, builder, signature, args):
         flipped = _flip_negative(builder, args[0], signature.args[0].bitwidth)
-        return builder.bitcast(flipped, ir.FloatType() if real is types.float32 else ir.DoubleType())
+        return builder.bitcast(
+            flipped, ir.FloatType() if real is types.float32 else ir.DoubleType()
+        )
 
     return real(bits), generate

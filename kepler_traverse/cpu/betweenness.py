@@ -1,13 +1,16 @@
-"""What each vertex or edge carries of the shortest paths from one source, by its distances alone (Brandes 2001).
+"""What each vertex or edge carries of the shortest paths from one source, by its distances alone
+(Brandes 2001).
 
-An edge is on a shortest path if its length makes up the distance between its ends. So paths are counted forward and
-dependencies added backward whatever the search was, and all paths of equal length count. Each sum has one order, that of
-adjacency lists in chunks of ``CHUNK``, as on a GPU; sums over sources are exact (``exact_sums``). So the bits do not depend
-on threads, groups, workers and devices.
+An edge is on a shortest path if its length makes up the distance between its ends. So paths are
+counted forward and dependencies added backward whatever the search was, and all paths of equal
+length count. Each sum has one order, that of adjacency lists in chunks of ``CHUNK``, as on a GPU;
+sums over sources are exact (``exact_sums``). So the bits do not depend on threads, groups, workers
+and devices.
 
-By hops, the edges between two levels are read from the level that has fewer, and a vector that is 0 outside a level stands
-for a comparison of levels. Pushed along lists that ascend, terms arrive in the order in which they would be pulled; a list
-of ``CHUNK`` or more is pulled, and so are counts of paths that float64 may round.
+By hops, the edges between two levels are read from the level that has fewer, and a vector that is 0
+outside a level stands for a comparison of levels. Pushed along lists that ascend, terms arrive in
+the order in which they would be pulled; a list of ``CHUNK`` or more is pulled, and so are counts of
+paths that float64 may round.
 """
 
 from __future__ import annotations
@@ -21,11 +24,16 @@ from .atomics import atomic_add
 from .compiled import njit
 from .exact_sums import add
 
-CHUNK = 256  # edges that are added before they are added to the rest; that of kinds.betweenness_gpu, for equal bits
+# edges that are added before they are added to the rest; that of kinds.betweenness_gpu, for equal
+# bits
+CHUNK = 256
 EXPONENT = -64  # of the unit of the sums
 MAX_PATHS = 2.0**1000  # from which on counts have an exponent of their own
 _EXACT = 2.0**53  # below which sums of counts are exact, in any order
-DONE, OVERFLOW, NOT_EXPLAINED, ABSORBS = 0, 1, 2, 3
+DONE = 0
+OVERFLOW = 1
+NOT_EXPLAINED = 2
+ABSORBS = 3
 _MANTISSA = 53  # bits of a weight
 _WORD = 64
 
@@ -33,7 +41,8 @@ _WORD = 64
 class Scratch(NamedTuple):
     """Memory of one thread: an entry per vertex, but where it says otherwise."""
 
-    # order, stack: int32: the vertices reached, none before its predecessors; and those that are ready
+    # order, stack: int32: the vertices reached, none before its predecessors; and those that are
+    # ready
     order: np.ndarray
     stack: np.ndarray
     waits: np.ndarray  # int32, 0 before and after: predecessors that have no place in the order yet
@@ -41,8 +50,8 @@ class Scratch(NamedTuple):
     paths: np.ndarray  # float64
     values: np.ndarray  # float64, 0 before and after by hops: of a vertex, (1 + dependency) / paths
     front: np.ndarray  # float64, 0 before and after
-    # starts, degrees: int64, of three more entries, 0 before and after: where each level begins; and the edges out of and
-    # into each level
+    # starts, degrees: int64, of three more entries, 0 before and after: where each level begins;
+    # and the edges out of and into each level
     starts: np.ndarray
     degrees: np.ndarray
     distance: np.ndarray  # of the type of the distances, unreached before and after a sparse row
@@ -58,17 +67,23 @@ class Edges(NamedTuple):
 
 
 class Exact(NamedTuple):
-    """Distances without rounding, for sources from which rounding may absorb a weight; memory of one thread."""
+    """Distances without rounding, for sources from which rounding may absorb a weight; memory of
+    one thread.
+    """
 
-    words: np.ndarray  # uint64 of shape (n, n_words): sums in units of 2**unit, the lowest word first
+    # uint64 of shape (n, n_words): sums in units of 2**unit, the lowest word first
+    words: np.ndarray
     unit: int
     heap: np.ndarray  # int32: the vertices that are reached and not settled, the nearest first
-    place: np.ndarray  # int32: of each vertex in the heap; -1 if it is not reached, -2 if it is settled
+    # int32: of each vertex in the heap; -1 if it is not reached, -2 if it is settled
+    place: np.ndarray
     sum: np.ndarray  # uint64 of shape (n_words,): a candidate distance
 
 
 def new_exact(n: int, weights: np.ndarray) -> Exact:
-    """Return the memory of one thread for exact sums of weights above 0 along paths of up to n vertices."""
+    """Return the memory of one thread for exact sums of weights above 0 along paths of up to n
+    vertices.
+    """
     exponents = np.frexp(weights)[1]
     unit = int(exponents.min()) - _MANTISSA
     n_words = (int(exponents.max()) - unit + n.bit_length()) // _WORD + 1
@@ -78,21 +93,35 @@ def new_exact(n: int, weights: np.ndarray) -> Exact:
 
 @njit(cache=True, nogil=True)
 def absorbs(distance, least):
-    """Return whether the sum of the smallest weight and a distance, or a smaller one, may be rounded to that distance.
+    """Return whether the sum of the smallest weight and a distance, or a smaller one, may be
+    rounded to that distance.
 
-    ``least`` is three quarters of that weight: half a unit in the last place is absorbed by every second distance.
+    ``least`` is three quarters of that weight: half a unit in the last place is absorbed by every
+    second distance.
     """
     return distance + least == distance
 
 
 def new_scratch(n: int, n_edges: int, unreached: Any) -> Scratch:
-    """Return the memory of one thread for distances of the type of ``unreached``; by hops, ``n_edges`` may be 0."""
+    """Return the memory of one thread for distances of the type of ``unreached``; by hops,
+    ``n_edges`` may be 0.
+    """
     order, stack = np.empty((2, n), np.int32)
     paths, values, front = np.zeros((3, n))
-    starts, degrees = np.zeros(n + 3, np.int64), np.zeros((2, n + 3), np.int64)
+    starts = np.zeros(n + 3, np.int64)
+    degrees = np.zeros((2, n + 3), np.int64)
     distance = np.full(n, unreached, unreached.dtype)
     return Scratch(
-        order, stack, np.zeros(n, np.int32), np.zeros(n_edges, np.uint8), paths, values, front, starts, degrees, distance
+        order,
+        stack,
+        np.zeros(n, np.int32),
+        np.zeros(n_edges, np.uint8),
+        paths,
+        values,
+        front,
+        starts,
+        degrees,
+        distance,
     )
 
 
@@ -117,7 +146,8 @@ def _pulled(vector, targets, begin, end):
 
 @njit(cache=True, nogil=True)
 def _by_levels(source, limit, vertices, edges, is_target, scratch, low, high, of_edges, is_even):
-    """Add the loads of one source by hops; return ``DONE``, or ``OVERFLOW`` if there are too many paths.
+    """Add the loads of one source by hops; return ``DONE``, or ``OVERFLOW`` if there are too many
+    paths.
 
     ``vertices`` are those that it reaches, or empty for all.
     """
@@ -145,7 +175,9 @@ def _by_levels(source, limit, vertices, edges, is_target, scratch, low, high, of
     paths[source] = front[source] = 1.0
     last = np.int64(0)
     for level in range(1, depth + 1):
-        before, begin, end = starts[level - 1], starts[level], starts[level + 1]
+        before = starts[level - 1]
+        begin = starts[level]
+        end = starts[level + 1]
         is_pulled = degrees[1, level] <= degrees[0, level - 1]
         most = 0.0
         if not is_pulled:
@@ -181,7 +213,9 @@ def _by_levels(source, limit, vertices, edges, is_target, scratch, low, high, of
     if result == OVERFLOW:
         last = 0
     for level in range(last - 1, -1, -1):
-        begin, end, after = starts[level], starts[level + 1], starts[level + 2]
+        begin = starts[level]
+        end = starts[level + 1]
+        after = starts[level + 2]
         is_pulled = degrees[0, level] <= degrees[1, level + 1]
         if not is_pulled:
             for i in range(end, after):
@@ -220,7 +254,9 @@ def _by_levels(source, limit, vertices, edges, is_target, scratch, low, high, of
 
 @njit(cache=True, nogil=True)
 def _split(weight, unit):
-    """Return the word in which a weight begins, in units of 2**unit, and its parts in that word and in the next one."""
+    """Return the word in which a weight begins, in units of 2**unit, and its parts in that word and
+    in the next one.
+    """
     fraction, exponent = math.frexp(weight)
     mantissa = np.uint64(fraction * 9007199254740992.0)
     shift = exponent - _MANTISSA - unit
@@ -237,7 +273,12 @@ def _add_exactly(exact, u, weight):
     word, low, high = _split(np.float64(weight), exact.unit)
     carry = np.uint64(0)
     for i in range(exact.sum.size):
-        part = low if i == word else high if i == word + 1 else np.uint64(0)
+        if i == word:
+            part = low
+        elif i == word + 1:
+            part = high
+        else:
+            part = np.uint64(0)
         own = exact.words[u, i] + part
         total = own + carry
         carry = np.uint64(own < part) | np.uint64(total < own)
@@ -247,7 +288,7 @@ def _add_exactly(exact, u, weight):
 @njit(cache=True, nogil=True)
 def _is_sum(exact, v):
     """Return whether ``exact.sum`` is the distance of a vertex."""
-    for i in range(exact.sum.size):  # noqa: SIM110  (Numba knows no generators)
+    for i in range(exact.sum.size):  # noqa: SIM110
         if exact.sum[i] != exact.words[v, i]:
             return False
     return True
@@ -263,8 +304,12 @@ def _is_nearer(one, other):
 
 @njit(cache=True, nogil=True)
 def _move_up(exact, at):
-    """Move the vertex at a place of the heap to where it belongs, after its distance has become smaller."""
-    words, heap, place = exact.words, exact.heap, exact.place
+    """Move the vertex at a place of the heap to where it belongs, after its distance has become
+    smaller.
+    """
+    words = exact.words
+    heap = exact.heap
+    place = exact.place
     v = heap[at]
     while at > 0 and _is_nearer(words[v], words[heap[(at - 1) // 2]]):
         heap[at] = heap[(at - 1) // 2]
@@ -277,8 +322,11 @@ def _move_up(exact, at):
 @njit(cache=True, nogil=True)
 def _take_nearest(exact, size):
     """Return the nearest vertex of a heap of so many, which becomes one smaller."""
-    words, heap, place = exact.words, exact.heap, exact.place
-    nearest, v = heap[0], heap[size - 1]
+    words = exact.words
+    heap = exact.heap
+    place = exact.place
+    nearest = heap[0]
+    v = heap[size - 1]
     place[nearest] = -2
     size -= 1
     at = 0
@@ -299,11 +347,16 @@ def _take_nearest(exact, size):
 
 @njit(cache=True, nogil=True)
 def _find_exactly(source, limit, offsets, targets, weights, distance, exact):
-    """Find the exact distances of the vertices that a search has reached within a limit (Dijkstra 1959)."""
-    words, heap, place = exact.words, exact.heap, exact.place
+    """Find the exact distances of the vertices that a search has reached within a limit (Dijkstra
+    1959).
+    """
+    words = exact.words
+    heap = exact.heap
+    place = exact.place
     place[:] = -1
     words[source] = 0
-    heap[0], place[source] = source, 0
+    heap[0] = source
+    place[source] = 0
     size = 1
     while size:
         u = _take_nearest(exact, size)
@@ -330,7 +383,9 @@ def _is_tight(distance, weights, u, e, v, limit):
 
 @njit(cache=True, nogil=True)
 def _is_on_path(distance, weights, u, e, v, limit, exact):
-    """Return whether an edge makes up the distance between its ends, by exact sums if there are any."""
+    """Return whether an edge makes up the distance between its ends, by exact sums if there are
+    any.
+    """
     if exact is None:
         return _is_tight(distance, weights, u, e, v, limit)
     if not (0 <= distance[u] <= limit and 0 <= distance[v] <= limit):
@@ -354,10 +409,14 @@ def _aligned(a, a_exponent, b, b_exponent):
 
 @njit(cache=True, nogil=True)
 def _count(v, in_offsets, in_targets, in_weights, distance, limit, paths, exponents, exact):
-    """Return the paths to a vertex from those to its predecessors, in the order of its list, and their exponent."""
-    total, exponent = 0.0, 0
+    """Return the paths to a vertex from those to its predecessors, in the order of its list, and
+    their exponent.
+    """
+    total = 0.0
+    exponent = 0
     for first in range(in_offsets[v], in_offsets[v + 1], CHUNK):
-        part, part_exponent = 0.0, 0
+        part = 0.0
+        part_exponent = 0
         for e in range(first, min(first + CHUNK, in_offsets[v + 1])):
             u = in_targets[e]
             if _is_on_path(distance, in_weights, u, e, v, limit, exact):
@@ -374,17 +433,31 @@ def _count(v, in_offsets, in_targets, in_weights, distance, limit, paths, expone
 
 @njit(cache=True, nogil=True)
 def _by_order(
-    source, limit, vertices, edges, weights, in_weights, is_target, scratch, low, high, of_edges, exponents, exact
+    source,
+    limit,
+    vertices,
+    edges,
+    weights,
+    in_weights,
+    is_target,
+    scratch,
+    low,
+    high,
+    of_edges,
+    exponents,
+    exact,
 ):
-    """Add the loads of one source by any distances; return ``DONE``, or ``OVERFLOW`` or ``NOT_EXPLAINED``, and add nothing.
+    """Add the loads of one source by any distances; return ``DONE``, or ``OVERFLOW`` or
+    ``NOT_EXPLAINED``, and add nothing.
 
-    ``exact`` is None, or has the exact distances. ``exponents`` is None, or an int64 array: the counts of paths are then
-    ``paths * 2**exponents``, of which ``values`` are the reciprocals. Their mantissas are those that counts without an
-    exponent would have.
+    ``exact`` is None, or has the exact distances. ``exponents`` is None, or an int64 array: the
+    counts of paths are then ``paths * 2**exponents``, of which ``values`` are the reciprocals.
+    Their mantissas are those that counts without an exponent would have.
     """
     offsets, targets, in_offsets, in_targets = edges
     order, stack, waits, is_on_path, paths, values, _, _, _, distance = scratch
-    n_reached, n_all = np.int64(0), vertices.size or offsets.size - 1
+    n_reached = np.int64(0)
+    n_all = vertices.size or offsets.size - 1
     for i in range(n_all):
         u = np.int64(vertices[i]) if vertices.size else i
         if not 0 <= distance[u] <= limit:
@@ -395,10 +468,13 @@ def _by_order(
             w = targets[e]
             is_on_path[e] = _is_on_path(distance, weights, u, e, w, limit, exact)
             waits[w] += is_on_path[e]
-    paths[source], stack[0] = 1.0, source
+    paths[source] = 1.0
+    stack[0] = source
     if exponents is not None:
-        paths[source], exponents[source] = 0.5, 1
-    count, size = np.int64(0), np.int64(1)
+        paths[source] = 0.5
+        exponents[source] = 1
+    count = np.int64(0)
+    size = np.int64(1)
     most = 1.0
     while size:
         size -= 1
@@ -418,7 +494,9 @@ def _by_order(
             size += 1
             if exponents is None:
                 if paths[w] >= _EXACT:
-                    paths[w] = _count(w, in_offsets, in_targets, in_weights, distance, limit, paths, None, exact)[0]
+                    paths[w] = _count(
+                        w, in_offsets, in_targets, in_weights, distance, limit, paths, None, exact
+                    )[0]
                 most = max(most, paths[w])
             else:
                 paths[w], exponents[w] = _count(
@@ -430,16 +508,20 @@ def _by_order(
         return NOT_EXPLAINED if count < n_reached else OVERFLOW
     for i in range(count - 1, -1, -1):
         v = order[i]
-        total, exponent = 0.0, 0
+        total = 0.0
+        exponent = 0
         for first in range(offsets[v], offsets[v + 1], CHUNK):
-            part, part_exponent = 0.0, 0
+            part = 0.0
+            part_exponent = 0
             for e in range(first, min(first + CHUNK, offsets[v + 1])):
                 if is_on_path[e]:
                     w = targets[e]
                     if exponents is None:
                         part += values[w]
                     else:
-                        part, part_exponent = _aligned(part, part_exponent, values[w], -exponents[w])
+                        part, part_exponent = _aligned(
+                            part, part_exponent, values[w], -exponents[w]
+                        )
             if exponents is None:
                 total += part
             else:
@@ -512,15 +594,17 @@ def add_rows(
     is_target : uint8 array of shape (n_vertices,), or empty
         Where 0, paths that end at the vertex do not count.
     farthest : int64 array
-        The targets, if not all vertices are: vertices beyond the last of them are on no path, and a search may not have
-        settled them.
+        The targets, if not all vertices are: vertices beyond the last of them are on no path, and a
+        search may not have settled them.
     of_edges, endpoints, is_even : bool
-        Whether cells are positions in the reversed graph, and not vertices; whether ends of paths count at vertices;
-        whether each predecessor carries the same share, by hops (Newman's load), and not that of its paths.
+        Whether cells are positions in the reversed graph, and not vertices; whether ends of paths
+        count at vertices; whether each predecessor carries the same share, by hops (Newman's load),
+        and not that of its paths.
     least : scalar of the type of the distances
         As ``absorbs`` takes it, or 0 if no distance may absorb a weight.
     status : int64 array of shape (n_items,), output
-        ``DONE``; or ``OVERFLOW`` or ``NOT_EXPLAINED``, or ``ABSORBS`` if rounding may absorb a weight, and nothing is added.
+        ``DONE``; or ``OVERFLOW`` or ``NOT_EXPLAINED``, or ``ABSORBS`` if rounding may absorb a
+        weight, and nothing is added.
     scratch : Scratch
     low, high : uint64 and int64 arrays
     """
@@ -528,7 +612,9 @@ def add_rows(
         i = atomic_add(next_item, 0, 1)
         if i >= n_items:
             return
-        source, own, here = sources[i], scratch.distance, scratch.order[:0]
+        source = sources[i]
+        own = scratch.distance
+        here = scratch.order[:0]
         if vertices is None:
             own[:] = distance[i]
         else:
@@ -539,12 +625,26 @@ def add_rows(
         if farthest.size:
             bound = _farthest(own, farthest, limit)
         if weights is None:
-            status[i] = _by_levels(source, bound, here, edges, is_target, scratch, low, high, of_edges, is_even)
+            status[i] = _by_levels(
+                source, bound, here, edges, is_target, scratch, low, high, of_edges, is_even
+            )
         elif least > 0 and absorbs(_largest(own, here, bound), least):
             status[i] = ABSORBS
         else:
             status[i] = _by_order(
-                source, bound, here, edges, weights, in_weights, is_target, scratch, low, high, of_edges, None, None
+                source,
+                bound,
+                here,
+                edges,
+                weights,
+                in_weights,
+                is_target,
+                scratch,
+                low,
+                high,
+                of_edges,
+                None,
+                None,
             )
         if endpoints and status[i] == DONE:
             _add_ends(source, bound, here, own, is_target, high)
@@ -557,7 +657,8 @@ def add_scaled(
     source, distance, limit, edges, weights, in_weights, is_target, farthest, of_edges, endpoints, scratch, exponents,
     exact, low, high,
 ):  # fmt: skip
-    """Add the loads of one source whose counts of paths have an exponent of their own, or whose distances are found again.
+    """Add the loads of one source whose counts of paths have an exponent of their own, or whose
+    distances are found again.
 
     ``exponents`` and ``exact`` are those of ``_by_order``. Return what ``add_rows`` writes.
     """

@@ -9,13 +9,17 @@ from .compiled import njit
 def bounded_search(offsets, targets, source, most_edges, seen, mark, queue):
     """Walk from a source, level by level, until nothing is new or ``most_edges`` are walked.
 
-    What is ``mark`` in ``seen``, a uint8 array of shape (n_vertices,), counts as seen; what is seen becomes ``mark``. The
-    queue has the same shape. Return the vertices reached; edges walked; levels begun; vertices and levels at the last power
-    of two of levels before that; 1 if the search is whole.
+    What is ``mark`` in ``seen``, a uint8 array of shape (n_vertices,), counts as seen; what is seen
+    becomes ``mark``. The queue has the same shape. Return the vertices reached; edges walked;
+    levels begun; vertices and levels at the last power of two of levels before that; 1 if the
+    search is whole.
     """
     seen[source] = mark
     queue[0] = source
-    first, last, walked, levels = 0, 1, 0, 0
+    first = 0
+    last = 1
+    walked = 0
+    levels = 0
     earlier = latest = (1, 0)
     while first < last:
         level_ends = last
@@ -34,6 +38,7 @@ def bounded_search(offsets, targets, source, most_edges, seen, mark, queue):
         first = level_ends
         levels += 1
         if levels & (levels - 1) == 0:
-            earlier, latest = latest, (last, levels)
+            earlier = latest
+            latest = (last, levels)
     before = earlier if latest[1] == levels else latest
     return last, walked, levels, before[0], before[1], 1

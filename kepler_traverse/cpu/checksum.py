@@ -12,7 +12,8 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 
 
 def mix(x):
-    """The finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014): every input bit changes half of the output bits.
+    """The finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014): every input bit changes half
+    of the output bits.
 
     Takes arrays of either library, and a single number where Numba compiles it.
     """
@@ -26,7 +27,9 @@ mix_one = njit(inline="always")(mix)
 
 @njit(cache=True, nogil=True)
 def checksum(distance, bits, unreached, source):
-    """Sum over (source, vertex, distance) of all reached vertices; ``bits`` are the distances as unsigned integers."""
+    """Sum over (source, vertex, distance) of all reached vertices; ``bits`` are the distances as
+    unsigned integers.
+    """
     total = np.uint64(0)
     for v in range(distance.size):
         if distance[v] != unreached:

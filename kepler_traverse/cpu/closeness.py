@@ -1,13 +1,16 @@
-"""Prove that the closeness of vertices, by hops, is below a threshold, with searches that end as soon as it is proven.
+"""Prove that the closeness of vertices, by hops, is below a threshold, with searches that end as
+soon as it is proven.
 
-A search that has found all vertices within d hops of v knows how many there are and the sum of their distances. Each other
-vertex is at least d + 1 hops away, and no more are at d + 1 hops than edges leave the vertices at d hops. So the search
-bounds the sum of distances from below, and the closeness from above (Bergamini, Borassi, Crescenzi, Marino, Meyerhenke 2017,
-BFSCut). The number r of vertices that v reaches lies between two known numbers. The bound is largest at one of them, or
-where the vertices at d + 1 hops are used up: the quotient of (r - 1)^2 and a convex function of r that is linear between
-these has no maximum inside a linear piece.
+A search that has found all vertices within d hops of v knows how many there are and the sum of
+their distances. Each other vertex is at least d + 1 hops away, and no more are at d + 1 hops than
+edges leave the vertices at d hops. So the search bounds the sum of distances from below, and the
+closeness from above (Bergamini, Borassi, Crescenzi, Marino, Meyerhenke 2017, BFSCut). The number r
+of vertices that v reaches lies between two known numbers. The bound is largest at one of them, or
+where the vertices at d + 1 hops are used up: the quotient of (r - 1)^2 and a convex function of r
+that is linear between these has no maximum inside a linear piece.
 
-The proof of a threshold is checked by a second pass over the visited edges, which does not use what the search counted.
+The proof of a threshold is checked by a second pass over the visited edges, which does not use what
+the search counted.
 """
 
 from __future__ import annotations
@@ -18,17 +21,23 @@ from . import threads
 from .atomics import atomic_add
 from .compiled import njit
 
-OPEN, BELOW, WRONG = 0, 1, 2  # not proven to be below the threshold; proven; the search broke a rule
+# not proven to be below the threshold; proven; the search broke a rule
+OPEN = 0
+BELOW = 1
+WRONG = 2
 _BETWEEN_BOUNDS = 256  # edges between two bounds of one level
 _SLACK = 1 + 2.0**-40  # more than the rounding of a bound
 
 
-def prove_below(graph, vertices, reach, threshold: float, last: int, certified: bool) -> tuple[np.ndarray, int]:
-    """Return OPEN, BELOW or WRONG per vertex, and the number of edges of a graph on the CPU that were visited.
+def prove_below(
+    graph, vertices, reach, threshold: float, last: int, certified: bool
+) -> tuple[np.ndarray, int]:
+    """Return OPEN, BELOW or WRONG per vertex, and the number of edges of a graph on the CPU that
+    were visited.
 
-    ``reach`` are bounds of the number of vertices that each vertex reaches, itself included: two int64 arrays of shape
-    (n_vertices,). Prove that the closeness is below ``threshold``, or equal to it for vertices of a larger number than
-    ``last``; check each proof if ``certified``.
+    ``reach`` are bounds of the number of vertices that each vertex reaches, itself included: two
+    int64 arrays of shape (n_vertices,). Prove that the closeness is below ``threshold``, or equal
+    to it for vertices of a larger number than ``last``; check each proof if ``certified``.
     """
     n = graph.n_vertices
     verdicts = np.full(vertices.size, OPEN, np.int8)
@@ -39,8 +48,20 @@ def prove_below(graph, vertices, reach, threshold: float, last: int, certified: 
     n_edges = np.zeros((n_threads, 8), np.int64)
 
     def work(thread: int) -> None:
-        edges, scratch = (graph.offsets, graph.targets, graph.directed), (distance[thread], queues[thread])
-        _prove(next_item, edges, vertices, reach, threshold, last, certified, scratch, verdicts, n_edges[thread])
+        edges = (graph.offsets, graph.targets, graph.directed)
+        scratch = (distance[thread], queues[thread])
+        _prove(
+            next_item,
+            edges,
+            vertices,
+            reach,
+            threshold,
+            last,
+            certified,
+            scratch,
+            verdicts,
+            n_edges[thread],
+        )
 
     def stop() -> None:
         next_item[0] = vertices.size
@@ -52,7 +73,9 @@ def prove_below(graph, vertices, reach, threshold: float, last: int, certified: 
 
 
 def _require_clear(distance, verdicts) -> None:
-    """Call all proofs wrong if a search gave a vertex a distance without a place in its queue, where it was not counted."""
+    """Call all proofs wrong if a search gave a vertex a distance without a place in its queue,
+    where it was not counted.
+    """
     if (distance != -1).any():
         verdicts[:] = WRONG
 
@@ -65,7 +88,8 @@ def count_levels(distance):
     for d in distance:
         if d >= counts.size:
             grown = np.zeros(max(2 * counts.size, d + 1), np.int64)
-            for i in range(counts.size):  # the assignment of a slice would take seconds to compile, for its error message
+            # the assignment of a slice would take seconds to compile, for its error message
+            for i in range(counts.size):
                 grown[i] = counts[i]
             counts = grown
         if d >= 0:
@@ -88,9 +112,10 @@ def sum_over_neighbors(offsets, targets, values):
 def bound_component(distance, labels, label, least, degrees, n_reached, bound):
     """Lower the bounds of the closeness of the vertices of a component.
 
-    ``distance`` are hops from a vertex of the component, ``label`` is its number among the ``labels`` of all vertices, and
-    ``least`` are lower bounds of the sum of distances of a vertex at each hop count, plus its degree. A vertex of the
-    component reaches ``n_reached``, itself included.
+    ``distance`` are hops from a vertex of the component, ``label`` is its number among the
+    ``labels`` of all vertices, and ``least`` are lower bounds of the sum of distances of a vertex
+    at each hop count, plus its degree. A vertex of the component reaches ``n_reached``, itself
+    included.
     """
     others = n_reached - 1
     share = others / (labels.size - 1)
@@ -102,21 +127,37 @@ def bound_component(distance, labels, label, least, degrees, n_reached, bound):
 
 
 def reach_bounds(graph, labels, hub, in_reach, reaches) -> tuple[np.ndarray, np.ndarray]:
-    """Return lower and upper bounds of the number of vertices that each vertex of a directed graph reaches, on the CPU.
+    """Return lower and upper bounds of the number of vertices that each vertex of a directed graph
+    reaches, on the CPU.
 
-    ``labels`` are numbers of the strongly connected components, and ``hub`` is one of these, ideally the largest one.
-    ``in_reach`` and ``reaches``, of type bool, are which vertices it reaches, and which reach it.
+    ``labels`` are numbers of the strongly connected components, and ``hub`` is one of these,
+    ideally the largest one. ``in_reach`` and ``reaches``, of type bool, are which vertices it
+    reaches, and which reach it.
     """
     sizes = np.bincount(labels)
     least, most = np.empty((2, sizes.size), np.int64)
     members = np.argsort(labels, kind="stable")
     begins = np.concatenate([[0], np.cumsum(sizes)])
-    _bound_components(graph.offsets, graph.targets, labels, sizes, members, begins, hub, in_reach, reaches, least, most)
+    _bound_components(
+        graph.offsets,
+        graph.targets,
+        labels,
+        sizes,
+        members,
+        begins,
+        hub,
+        in_reach,
+        reaches,
+        least,
+        most,
+    )
     return least[labels], most[labels]
 
 
 @njit(cache=True, nogil=True)
-def _bound_components(offsets, targets, labels, sizes, members, begins, hub, in_reach, reaches, least, most):
+def _bound_components(
+    offsets, targets, labels, sizes, members, begins, hub, in_reach, reaches, least, most
+):
     n_components = sizes.size
     missing = np.zeros(n_components, np.int64)  # edges from components that are not listed yet
     for u in range(labels.size):
@@ -144,7 +185,8 @@ def _bound_components(offsets, targets, labels, sizes, members, begins, hub, in_
     for v in range(labels.size):
         n_reached += in_reach[v]
         n_reaching += reaches[v]
-    outside = np.zeros(n_components, np.int64)  # most vertices that a component reaches and the hub does not
+    # most vertices that a component reaches and the hub does not
+    outside = np.zeros(n_components, np.int64)
     seen = np.full(n_components, -1, np.int64)
     for j in range(n_components - 1, -1, -1):
         c = order[j]
@@ -173,15 +215,22 @@ def _bound_components(offsets, targets, labels, sizes, members, begins, hub, in_
 
 
 @njit(cache=True, nogil=True)
-def _prove(next_item, edges, vertices, reach, threshold, last, certified, scratch, verdicts, n_edges):
+def _prove(
+    next_item, edges, vertices, reach, threshold, last, certified, scratch, verdicts, n_edges
+):
     (offsets, _, _), (least, most), (distance, queue) = edges, reach, scratch
     item = atomic_add(next_item, 0, 1)
     while item < vertices.size:
         v = vertices[item]
-        goal = threshold if v <= last else np.nextafter(threshold, np.inf)
+        if v <= last:
+            goal = threshold
+        else:
+            goal = np.nextafter(threshold, np.inf)
         done, found, is_below = _explore(edges, v, least[v], most[v], goal, distance, queue)
         if is_below:
-            is_proven = not certified or _is_proven(edges, v, least[v], most[v], goal, distance, queue, done, found)
+            is_proven = not certified or _is_proven(
+                edges, v, least[v], most[v], goal, distance, queue, done, found
+            )
             verdicts[item] = BELOW if is_proven else WRONG
         for i in range(found):
             distance[queue[i]] = -1
@@ -193,14 +242,16 @@ def _prove(next_item, edges, vertices, reach, threshold, last, certified, scratc
 def _explore(edges, source, least, most, goal, distance, queue):
     """Search until the closeness is proven to be below the goal, or until all vertices are found.
 
-    Return the vertices of the queue whose edges were visited; the vertices found; whether the closeness is below the goal.
+    Return the vertices of the queue whose edges were visited; the vertices found; whether the
+    closeness is below the goal.
     """
     (offsets, targets, directed), n = edges, distance.size
     # Indices are unsigned, so that Numba does not ask whether they are negative.
     one = np.uint64(1)
     distance[source] = 0
     queue[0] = source
-    at, end = np.uint64(0), one
+    at = np.uint64(0)
+    end = one
     level = total = np.int64(0)
     while at < end:
         level_end = end
@@ -214,7 +265,8 @@ def _explore(edges, source, least, most, goal, distance, queue):
         while at < level_end:
             u = np.uint64(queue[at])
             at += one
-            begin, finish = np.uint64(offsets[u]), np.uint64(offsets[u + one])
+            begin = np.uint64(offsets[u])
+            finish = np.uint64(offsets[u + one])
             for e in range(begin, finish):
                 neighbor = targets[e]
                 queue[end] = neighbor
@@ -229,7 +281,10 @@ def _explore(edges, source, least, most, goal, distance, queue):
             if visited >= _BETWEEN_BOUNDS and at < level_end:
                 visited = 0
                 there = np.int64(end - level_end) + left
-                if _largest_closeness(np.int64(level_end), total, level, there, least, most, n) < goal:
+                if (
+                    _largest_closeness(np.int64(level_end), total, level, there, least, most, n)
+                    < goal
+                ):
                     return np.int64(at), np.int64(end), True
         level += 1
         total += level * np.int64(end - level_end)
@@ -238,12 +293,14 @@ def _explore(edges, source, least, most, goal, distance, queue):
 
 @njit(cache=True, nogil=True)
 def _is_proven(edges, source, least, most, goal, distance, queue, done, found):
-    """Check a proof: distances that are too small prove nothing wrong, and too large ones break a rule.
+    """Check a proof: distances that are too small prove nothing wrong, and too large ones break a
+    rule.
 
-    Each edge from a visited vertex must lead to a vertex that was found, at most one hop farther. So no vertex whose
-    distance is at most that of the first vertex that was not visited is nearer than stated. In an undirected graph each
-    vertex but the source needs a neighbor that is one hop nearer, since the bound leaves out one edge of each. That all
-    vertices with a distance are in the queue is checked at the end, by ``_require_clear``.
+    Each edge from a visited vertex must lead to a vertex that was found, at most one hop farther.
+    So no vertex whose distance is at most that of the first vertex that was not visited is nearer
+    than stated. In an undirected graph each vertex but the source needs a neighbor that is one hop
+    nearer, since the bound leaves out one edge of each. That all vertices with a distance are in
+    the queue is checked at the end, by ``_require_clear``.
     """
     offsets, targets, directed = edges
     if found < 1 or queue[0] != source or distance[source] != 0 or done >= found:
@@ -253,7 +310,12 @@ def _is_proven(edges, source, least, most, goal, distance, queue, done, found):
     for i in range(found):
         u = queue[i]
         here = distance[u]
-        if here < (i > 0) or here > level + 1 or (i < done and here > level) or (i >= done and here < level):
+        if (
+            here < (i > 0)
+            or here > level + 1
+            or (i < done and here > level)
+            or (i >= done and here < level)
+        ):
             return False
         within += here <= level
         beyond += here > level
@@ -277,16 +339,18 @@ def _is_proven(edges, source, least, most, goal, distance, queue, done, found):
         if distance[queue[i]] < 0:
             return False
         distance[queue[i]] = -1
-    return _largest_closeness(within, total, level, beyond + left, least, most, distance.size) < goal
+    return (
+        _largest_closeness(within, total, level, beyond + left, least, most, distance.size) < goal
+    )
 
 
 @njit(cache=True, nogil=True)
 def _largest_closeness(within, total, level, most_next, least, most, n):
     """Return an upper bound of the closeness of a vertex.
 
-    ``within`` vertices are within ``level`` hops, with ``total`` as the sum of their distances, and at most ``most_next``
-    are at one hop more. From ``least`` to ``most`` are reached; if these are equal, the bound is rounded as the closeness
-    is.
+    ``within`` vertices are within ``level`` hops, with ``total`` as the sum of their distances, and
+    at most ``most_next`` are at one hop more. From ``least`` to ``most`` are reached; if these are
+    equal, the bound is rounded as the closeness is.
     """
     least = max(least, within)
     bound = _closeness(most - within, within, total, level, most_next, n)
@@ -300,7 +364,11 @@ def _largest_closeness(within, total, level, most_next, least, most, n):
 
 @njit(cache=True, nogil=True)
 def _closeness(others, within, total, level, most_next, n):
-    """Return the closeness of a vertex that reaches some others beyond ``level`` hops, as near as they can be."""
+    """Return the closeness of a vertex that reaches some others beyond ``level`` hops, as near as
+    they can be.
+    """
     least_sum = total + (level + 1) * others + max(others - most_next, 0)
     reached = within + others - 1
-    return reached / least_sum * (reached / (n - 1)) if least_sum > 0 else 0.0
+    if least_sum > 0:
+        return reached / least_sum * (reached / (n - 1))
+    return 0.0

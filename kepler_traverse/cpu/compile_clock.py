@@ -1,6 +1,7 @@
 """Wall time that this process spends on compiling, by Numba and by the CUDA compiler.
 
-Compiled code is stored on disk, so this happens once per machine. Measurements of a search exclude it.
+Compiled code is stored on disk, so this happens once per machine. Measurements of a search exclude
+it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ _LOG = logging.getLogger("kepler_traverse")
 class _Clock:
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._active, self._since, self._total = 0, 0.0, 0.0
+        self._active = 0
+        self._since = 0.0
+        self._total = 0.0
         self._own = threading.local()
 
     def begin(self) -> None:
@@ -73,7 +76,8 @@ def listen() -> None:
 
     class Listener(event.Listener):
         def __init__(self, on_start: Callable[[], None], on_end: Callable[[], None]):
-            self._on_start, self._on_end = on_start, on_end
+            self._on_start = on_start
+            self._on_end = on_end
 
         def on_start(self, _event: Any) -> None:
             self._on_start()

@@ -1,12 +1,14 @@
 """``njit`` for this library: functions that end as they should, whenever a signal comes.
 
-Python runs the handler of a signal, which raises KeyboardInterrupt after Ctrl-C, before the next bytecode of the main
-thread. Numba expects no exception in two places where it runs bytecode:
+Python runs the handler of a signal, which raises KeyboardInterrupt after Ctrl-C, before the next
+bytecode of the main thread. Numba expects no exception in two places where it runs bytecode:
 
-- The code that returns an array asks a Python function for the class of arrays. It does not look whether that has raised
-  an error, so the array, or the tuple that holds it, is no object. Here the class is a constant of the compiled function.
-- Functions that LLVM calls back while it compiles cannot raise an error, and it is lost. Modules that Numba imports at its
-  first compilation register types, and half of them would be missing. Here another thread compiles than the main thread.
+- The code that returns an array asks a Python function for the class of arrays. It does not look
+  whether that has raised an error, so the array, or the tuple that holds it, is no object. Here the
+  class is a constant of the compiled function.
+- Functions that LLVM calls back while it compiles cannot raise an error, and it is lost. Modules
+  that Numba imports at its first compilation register types, and half of them would be missing.
+  Here another thread compiles than the main thread.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ def njit(*function: Callable[..., Any], **options: Any) -> Any:
 
 
 def _uninterrupted_compiler(compile_for: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what Numba calls, with the arguments of a call, to compile the function or to load it from its cache."""
+    """Return what Numba calls, with the arguments of a call, to compile the function or to load it
+    from its cache.
+    """
 
     def compile_all(*args: Any) -> Any:
         _keep_the_class_of_arrays()
@@ -48,7 +52,9 @@ def _uninterrupted_compiler(compile_for: Callable[..., Any]) -> Callable[..., An
 
 @cache
 def _keep_the_class_of_arrays() -> None:
-    """Have Numba take the class of the arrays that a function returns from the constants of the function."""
+    """Have Numba take the class of the arrays that a function returns from the constants of the
+    function.
+    """
     from numba.core import boxing, types
     from numba.core.pythonapi import _boxers
 

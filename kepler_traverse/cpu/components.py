@@ -9,16 +9,20 @@ from .compiled import njit
 
 @njit(cache=True, nogil=True)
 def strong_components(offsets, targets):
-    """Number the strongly connected components of a graph from 0 on, in the type of ``targets``, by one depth-first search.
+    """Number the strongly connected components of a graph from 0 on, in the type of ``targets``, by
+    one depth-first search.
 
-    Tarjan's algorithm as Pearce has it ("A space-efficient algorithm for finding strongly connected components", 2016).
+    Tarjan's algorithm as Pearce has it ("A space-efficient algorithm for finding strongly connected
+    components", 2016).
     """
     n = offsets.size - 1
     labels = np.full(n, -1, targets.dtype)
-    low = np.zeros(n, np.int64)  # the earliest visit that a vertex leads back to; 0 before its own visit
+    # the earliest visit that a vertex leads back to; 0 before its own visit
+    low = np.zeros(n, np.int64)
     is_root = np.ones(n, np.uint8)  # of its component, as far as is known
     edge = offsets[:-1].copy()  # the next one to look at
-    path, waiting = np.empty(n, targets.dtype), np.empty(n, targets.dtype)
+    path = np.empty(n, targets.dtype)
+    waiting = np.empty(n, targets.dtype)
     visits = n_components = n_waiting = 0
     for start in range(n):
         if low[start]:
@@ -37,7 +41,8 @@ def strong_components(offsets, targets):
                     depth += 1
                     path[depth] = u
                     continue
-                edge[v] += 1  # a second look at a vertex that was visited from here, after its own edges
+                # a second look at a vertex that was visited from here, after its own edges
+                edge[v] += 1
                 if labels[u] < 0 and low[u] < low[v]:
                     low[v] = low[u]
                     is_root[v] = 0

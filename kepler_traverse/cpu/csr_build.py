@@ -1,10 +1,12 @@
-"""Edge arrays to CSR on the CPU: count, scatter, sort each adjacency list, keep the cheapest of parallel edges.
+"""Edge arrays to CSR on the CPU: count, scatter, sort each adjacency list, keep the cheapest of
+parallel edges.
 
-The offsets serve as cursors while edges are scattered, and only one long adjacency list per thread is copied to sort it, so
-that little memory is used beside the edge list and the CSR.
+The offsets serve as cursors while edges are scattered, and only one long adjacency list per thread
+is copied to sort it, so that little memory is used beside the edge list and the CSR.
 
-With a ``scratch`` (``runtime.scratch``) all arrays as long as the edge list are in files. Each is passed over in order, but
-for those that edges are scattered into: that is done for as many vertices at a time as have edges that fit into memory.
+With a ``scratch`` (``runtime.scratch``) all arrays as long as the edge list are in files. Each is
+passed over in order, but for those that edges are scattered into: that is done for as many vertices
+at a time as have edges that fit into memory.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from . import threads
 from .atomics import atomic_add, atomic_min
 from .compiled import njit
 
-_NO_WEIGHTS, _NO_BITS = np.zeros(0, np.float32), np.zeros(0, np.uint32)
+_NO_WEIGHTS = np.zeros(0, np.float32)
+_NO_BITS = np.zeros(0, np.uint32)
 _COUNTED_AT_ONCE = 1 << 26  # targets
 _BLOCKS = 256  # of vertices whose adjacency lists one thread sorts
 _FIRST = 1 << 10  # edges to look at for their order
@@ -32,7 +35,8 @@ _DIGIT_VALUES = 1 << _DIGIT_BITS
 def _count_edges(src, dst, offsets, both_ways):
     self_loops = 0
     for i in range(src.size):
-        u, v = src[i], dst[i]
+        u = src[i]
+        v = dst[i]
         if u == v:
             self_loops += 1
             continue
@@ -52,7 +56,8 @@ def _scatter(src, dst, weight, offsets, targets, weights, both_ways, first, end)
     """
     begin = offsets[first]
     for i in range(src.size):
-        u, v = src[i], dst[i]
+        u = src[i]
+        v = dst[i]
         if u == v:
             continue
         if first <= u < end:
@@ -74,15 +79,19 @@ def _scatter(src, dst, weight, offsets, targets, weights, both_ways, first, end)
 
 @njit(cache=True)
 def _append_edges(src, dst, weight, offsets, targets, weights):
-    """Count and scatter in one pass where edges come in the order of their sources, as in most files.
+    """Count and scatter in one pass where edges come in the order of their sources, as in most
+    files.
 
-    Returns the edges stored, or -1 at the first edge out of order; and whether each adjacency list ascends, without parallel
-    edges.
+    Returns the edges stored, or -1 at the first edge out of order; and whether each adjacency list
+    ascends, without parallel edges.
     """
-    source, at, last = 0, 0, -1
+    source = 0
+    at = 0
+    last = -1
     ascending = True
     for i in range(src.size):
-        u, v = src[i], dst[i]
+        u = src[i]
+        v = dst[i]
         if u < source:
             return -1, False
         while source < u:
@@ -106,19 +115,23 @@ def _append_edges(src, dst, weight, offsets, targets, weights):
 def _sort_adjacency_lists(next_block, n_blocks, offsets, targets, weights, counts):
     """Sort adjacency lists by target, but for long ones out of order.
 
-    counts[0] counts edges that are parallel to the one before, counts[1] the edges of the longest list, below 0, of those
-    that are left to ``_sort_long_lists``: that takes longer to compile, and most graphs have none.
+    counts[0] counts edges that are parallel to the one before, counts[1] the edges of the longest
+    list, below 0, of those that are left to ``_sort_long_lists``: that takes longer to compile, and
+    most graphs have none.
     """
     n = offsets.size - 1
     block = atomic_add(next_block, 0, 1)
     while block < n_blocks:
         n_parallel = longest = 0
         for v in range(n * block // n_blocks, n * (block + 1) // n_blocks):
-            begin, end = offsets[v], offsets[v + 1]
+            begin = offsets[v]
+            end = offsets[v + 1]
             is_short = end - begin <= _SHORT_LIST
-            parallel, i = 0, begin + 1
+            parallel = 0
+            i = begin + 1
             while i < end:
-                u, j = targets[i], i
+                u = targets[i]
+                j = i
                 if targets[i - 1] > u:
                     if not is_short:
                         break
@@ -143,7 +156,9 @@ def _sort_adjacency_lists(next_block, n_blocks, offsets, targets, weights, count
 
 
 @njit(cache=True, nogil=True)
-def _sort_long_lists(next_block, n_blocks, offsets, targets, weights, counts, sorted_targets, sorted_weights, starts):
+def _sort_long_lists(
+    next_block, n_blocks, offsets, targets, weights, counts, sorted_targets, sorted_weights, starts
+):
     """Sort the lists that ``_sort_adjacency_lists`` leaves, by radix sort from the lowest digit.
 
     The last three have room for the longest list and for the values of a digit.
@@ -153,10 +168,12 @@ def _sort_long_lists(next_block, n_blocks, offsets, targets, weights, counts, so
     while block < n_blocks:
         parallel = 0
         for v in range(n * block // n_blocks, n * (block + 1) // n_blocks):
-            begin, end = offsets[v], offsets[v + 1]
+            begin = offsets[v]
+            end = offsets[v + 1]
             if end - begin <= _SHORT_LIST:
                 continue
-            largest, is_sorted = np.int64(0), True
+            largest = np.int64(0)
+            is_sorted = True
             for e in range(begin, end):
                 is_sorted &= largest <= targets[e]
                 largest = targets[e] if targets[e] > largest else largest
@@ -215,24 +232,33 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
     """See ``protocols.CsrBackend.assemble``."""
     empty = _empty_like(scratch)
     offsets = np.zeros(n_vertices + 1, np.int64)
-    src, dst, bits = read_only(src), read_only(dst), read_only(_as_bits(weight))
-    total, ascending = -1, False
+    src = read_only(src)
+    dst = read_only(dst)
+    bits = read_only(_as_bits(weight))
+    total = -1
+    ascending = False
     first = src[:_FIRST]  # most edge lists that are out of order are so from the beginning
     if not both_ways and (first[1:] >= first[:-1]).all():
-        targets, target_bits = empty(src.size, src.dtype), empty(bits.size, bits.dtype)
+        targets = empty(src.size, src.dtype)
+        target_bits = empty(bits.size, bits.dtype)
         total, ascending = _append_edges(src, dst, bits, offsets, targets, target_bits)
         self_loops = src.size - total
     if total < 0:
         offsets[:] = 0
         self_loops = _count_edges(src, dst, offsets, both_ways)
         total = int(offsets[-1])
-        targets = target_bits = None  # frees those of an edge list that is in order at its begin only
+        # frees those of an edge list that is in order at its begin only
+        targets = target_bits = None
         targets = empty(total, src.dtype)
         target_bits = empty(total if bits.size else 0, bits.dtype)
-        at_once = total if scratch is None else scratch.memory // 2 // (src.itemsize + (bits.itemsize if bits.size else 0))
+        if scratch is None:
+            at_once = total
+        else:
+            at_once = scratch.memory // 2 // (src.itemsize + (bits.itemsize if bits.size else 0))
         end = 0
         while end < n_vertices:
-            first, beyond = end, offsets[end] + at_once
+            first = end
+            beyond = offsets[end] + at_once
             end = max(first + 1, int(np.searchsorted(offsets, beyond, side="right")) - 1)
             _scatter(src, dst, bits, offsets, targets, target_bits, both_ways, first, end)
     counts = np.zeros(2, np.int64)
@@ -240,7 +266,8 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
         n_blocks = min(n_vertices, _BLOCKS)
         threads.run(_sort_adjacency_lists, n_blocks, offsets, targets, target_bits, counts)
         if counts[1]:
-            n, longest = threads.count(), -int(counts[1])
+            n = threads.count()
+            longest = -int(counts[1])
             own = (
                 empty(n * longest, src.dtype).reshape(n, longest),
                 empty(n * longest, bits.dtype).reshape(n, longest),
@@ -248,7 +275,10 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
             )
             threads.run(_sort_long_lists, n_blocks, offsets, targets, target_bits, counts, own=own)
     parallel = int(counts[0])
-    weights = None if weight is None else target_bits.view(weight.dtype)
+    if weight is None:
+        weights = None
+    else:
+        weights = target_bits.view(weight.dtype)
     if parallel:
         _merge_parallel_edges(offsets, targets, _NO_WEIGHTS if weights is None else weights)
     if targets.size > total - parallel:
@@ -256,7 +286,10 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
         targets = _shortened(targets, total - parallel)
         if target_bits.size:
             target_bits = _shortened(target_bits, total - parallel)
-        weights = None if weight is None else target_bits.view(weight.dtype)
+        if weight is None:
+            weights = None
+        else:
+            weights = target_bits.view(weight.dtype)
     return offsets, targets, weights, int(self_loops), parallel
 
 
@@ -286,7 +319,9 @@ def filled(convert, array, dtype, scratch=None):
 
 
 def read_only(array):
-    """A read-only view: Numba compiles once for all arrays that are only read, whatever the caller may write to."""
+    """A read-only view: Numba compiles once for all arrays that are only read, whatever the caller
+    may write to.
+    """
     view = array.view()
     view.flags.writeable = False
     return view
@@ -294,7 +329,9 @@ def read_only(array):
 
 def _as_bits(weights):
     """Weights as unsigned integers, so that code that only moves them is compiled once per width."""
-    return _NO_BITS if weights is None else weights.view(f"u{weights.itemsize}")
+    if weights is None:
+        return _NO_BITS
+    return weights.view(f"u{weights.itemsize}")
 
 
 def count_isolated(offsets, targets, directed: bool) -> int:
@@ -318,14 +355,28 @@ def _fill_reverse(offsets, targets, weights, cursor, sources, reverse_weights):
 
 
 def transpose(offsets, targets, weights):
-    """Return the CSR of the reversed edges; its adjacency lists ascend because the vertices are visited in order."""
+    """Return the CSR of the reversed edges; its adjacency lists ascend because the vertices are
+    visited in order.
+    """
     reverse_offsets = np.zeros(offsets.size, np.int64)
     for first in range(0, targets.size, _COUNTED_AT_ONCE):  # which are widened to count them
-        reverse_offsets[1:] += np.bincount(targets[first : first + _COUNTED_AT_ONCE], minlength=offsets.size - 1)
+        reverse_offsets[1:] += np.bincount(
+            targets[first : first + _COUNTED_AT_ONCE], minlength=offsets.size - 1
+        )
     np.cumsum(reverse_offsets, out=reverse_offsets)
     sources = np.empty_like(targets)
-    reverse_weights = None if weights is None else np.empty_like(weights)
-    _fill_reverse(offsets, targets, _as_bits(weights), reverse_offsets[:-1].copy(), sources, _as_bits(reverse_weights))
+    if weights is None:
+        reverse_weights = None
+    else:
+        reverse_weights = np.empty_like(weights)
+    _fill_reverse(
+        offsets,
+        targets,
+        _as_bits(weights),
+        reverse_offsets[:-1].copy(),
+        sources,
+        _as_bits(reverse_weights),
+    )
     return reverse_offsets, sources, reverse_weights
 
 
@@ -349,9 +400,14 @@ def renumber(columns, dtype, scratch=None):
         return np.zeros(0, kind), [np.zeros(0, dtype) for _ in columns]
     lowest = min(int(column.min()) for column in occupied)
     span = max(int(column.max()) for column in occupied) - lowest + 1
-    if span <= 4 * sum(column.size for column in columns) + 1024 and lowest + span <= np.iinfo(np.int64).max:
+    if (
+        span <= 4 * sum(column.size for column in columns) + 1024
+        and lowest + span <= np.iinfo(np.int64).max
+    ):
         if scratch is not None:
-            scratch.require(span * (1 + np.dtype(dtype).itemsize + 2 * kind.itemsize), "the ids of the vertices")
+            scratch.require(
+                span * (1 + np.dtype(dtype).itemsize + 2 * kind.itemsize), "the ids of the vertices"
+            )
         present = np.zeros(span, np.uint8)
         for column in columns:
             _mark(read_only(column), lowest, present)
@@ -361,7 +417,9 @@ def renumber(columns, dtype, scratch=None):
             return ids, [
                 column
                 if lowest == 0 and column.dtype == dtype
-                else filled(lambda part: part.astype(np.int64, copy=False) - lowest, column, dtype, scratch)
+                else filled(
+                    lambda part: part.astype(np.int64, copy=False) - lowest, column, dtype, scratch
+                )
                 for column in columns
             ]
         ids = (np.flatnonzero(present) + lowest).astype(kind)
@@ -372,23 +430,36 @@ def renumber(columns, dtype, scratch=None):
             _look_up(read_only(column), lowest, rank, number)
         return ids, numbers
     ids = _distinct(columns, kind, scratch)
-    return ids, [filled(lambda part: np.searchsorted(ids, part), column, dtype, scratch) for column in columns]
+    return ids, [
+        filled(lambda part: np.searchsorted(ids, part), column, dtype, scratch)
+        for column in columns
+    ]
 
 
 def _distinct(columns, kind, scratch):
-    """Return the distinct values of some columns, ascending, in memory for some times as many values."""
-    distinct, waiting = np.zeros(0, kind), []
+    """Return the distinct values of some columns, ascending, in memory for some times as many
+    values.
+    """
+    distinct = np.zeros(0, kind)
+    waiting = []
     parts = [part for column in columns for _, part in iter_slices(column)]
     for i, part in enumerate(parts):
         waiting.append(_ascending(part).astype(kind, copy=False))
         if sum(each.size for each in waiting) > distinct.size or i == len(parts) - 1:
             if scratch is not None:
-                scratch.require(4 * sum(each.nbytes for each in [distinct, *waiting]), "the ids of the vertices")
-            distinct, waiting = _ascending(np.concatenate([distinct, *waiting])), []
+                scratch.require(
+                    4 * sum(each.nbytes for each in [distinct, *waiting]), "the ids of the vertices"
+                )
+            distinct = _ascending(np.concatenate([distinct, *waiting]))
+            waiting = []
     return distinct
 
 
 def _ascending(values):
-    """Return what ``numpy.unique`` returns, which makes a hash table of integers and takes about five times as long."""
+    """Return what ``numpy.unique`` returns, which makes a hash table of integers and takes about
+    five times as long.
+    """
     values = np.sort(values)
-    return values[np.concatenate([[True], values[1:] != values[:-1]])] if values.size else values
+    if values.size:
+        return values[np.concatenate([[True], values[1:] != values[:-1]])]
+    return values

@@ -1,4 +1,6 @@
-"""Whether CSR arrays fit together, in one pass over the edges: searches take their numbers for addresses unchecked."""
+"""Whether CSR arrays fit together, in one pass over the edges: searches take their numbers for
+addresses unchecked.
+"""
 
 from __future__ import annotations
 
@@ -30,25 +32,35 @@ class _Wanted(NamedTuple):
 def find_fault(offsets, targets, weights, both_ways: bool) -> str:
     """Say what is wrong with CSR arrays in host memory, nothing if they fit together.
 
-    Offsets begin at 0, never fall and end at the number of edges. Targets are vertices, ascend within a row, and none is its
-    own vertex. Float weights are finite and not -0.0. If ``both_ways``, every edge must also be there in the other
-    direction, with the same weight: sums of hashes are compared, which a random key protects, so a fault goes unnoticed with
-    a chance of 2^-64.
+    Offsets begin at 0, never fall and end at the number of edges. Targets are vertices, ascend
+    within a row, and none is its own vertex. Float weights are finite and not -0.0. If
+    ``both_ways``, every edge must also be there in the other direction, with the same weight: sums
+    of hashes are compared, which a random key protects, so a fault goes unnoticed with a chance of
+    2^-64.
     """
     for name, array in (("offsets", offsets), ("targets", targets), ("weights", weights)):
         if array is not None and not (array.dtype.isnative and array.flags.c_contiguous):
             return f"{name} are not in the byte order and layout of this machine"
     at = int(_first_wrong_offset(offsets, targets.size))
     if at >= 0:
-        return f"offsets[{at}] is {offsets[at]}: offsets begin at 0, never fall and end at {targets.size}"
-    bits, infinity, negative_zero, is_float = _NO_WEIGHTS, 0, 0, False
+        return (
+            f"offsets[{at}] is {offsets[at]}: offsets begin at 0, "
+            f"never fall and end at {targets.size}"
+        )
+    bits = _NO_WEIGHTS
+    infinity = 0
+    negative_zero = 0
+    is_float = False
     if weights is not None:
         is_float = weights.dtype.kind == "f"
         bits = weights.view(f"i{weights.itemsize}")
     if is_float:
-        infinity, negative_zero = (int(v) for v in np.array([np.inf, -0.0], weights.dtype).view(bits.dtype))
+        infinity, negative_zero = (
+            int(v) for v in np.array([np.inf, -0.0], weights.dtype).view(bits.dtype)
+        )
     key = np.uint64(secrets.randbits(64))
-    faults, balance = np.full((_BLOCKS, 3), -1, np.int64), np.zeros(_BLOCKS, np.uint64)
+    faults = np.full((_BLOCKS, 3), -1, np.int64)
+    balance = np.zeros(_BLOCKS, np.uint64)
     wanted = _Wanted(infinity, negative_zero, is_float, key, both_ways)
     threads.run(_find_faults, _BLOCKS, offsets, targets, bits, wanted, faults, balance)
     out_of_range, out_of_order, wrong_weight = faults.max(axis=0).tolist()
@@ -57,8 +69,12 @@ def find_fault(offsets, targets, weights, both_ways: bool) -> str:
     if out_of_order >= 0:
         return f"the targets of vertex {out_of_order} do not ascend, or it is its own target"
     if wrong_weight >= 0:
-        return f"weights[{wrong_weight}] is {weights[wrong_weight]}: weights are finite and not -0.0"
-    return "an undirected edge is not there both ways with one weight" if balance.sum() else ""
+        return (
+            f"weights[{wrong_weight}] is {weights[wrong_weight]}: weights are finite and not -0.0"
+        )
+    if balance.sum():
+        return "an undirected edge is not there both ways with one weight"
+    return ""
 
 
 @njit(cache=True)
@@ -68,13 +84,18 @@ def _first_wrong_offset(offsets, n_edges):
     for v in range(1, offsets.size):
         if offsets[v] < offsets[v - 1] or offsets[v] > n_edges:
             return v
-    return -1 if offsets[offsets.size - 1] == n_edges else offsets.size - 1
+    if offsets[offsets.size - 1] == n_edges:
+        return -1
+    return offsets.size - 1
 
 
 @njit(cache=True, nogil=True)
 def _find_faults(next_block, n_blocks, offsets, targets, bits, wanted, faults, balance):
-    """Store one vertex or edge per kind of fault for each block, and hashes that cancel out if all edges go both ways."""
-    n, key = offsets.size - 1, wanted.key
+    """Store one vertex or edge per kind of fault for each block, and hashes that cancel out if all
+    edges go both ways.
+    """
+    n = offsets.size - 1
+    key = wanted.key
     block = atomic_add(next_block, 0, 1)
     while block < n_blocks:
         total = np.uint64(0)
@@ -90,12 +111,14 @@ def _find_faults(next_block, n_blocks, offsets, targets, bits, wanted, faults, b
                 weight = key
                 if bits.size:
                     if wanted.is_float and (
-                        (bits[e] & wanted.infinity) == wanted.infinity or bits[e] == wanted.negative_zero
+                        (bits[e] & wanted.infinity) == wanted.infinity
+                        or bits[e] == wanted.negative_zero
                     ):
                         faults[block, _WRONG_WEIGHT] = e
                     weight = mix_one(np.uint64(bits[e]) + key)
                 if wanted.both_ways:
-                    here, there = np.uint64(v), np.uint64(u)
+                    here = np.uint64(v)
+                    there = np.uint64(u)
                     total += mix_one(mix_one(here ^ key) + there + weight)
                     total -= mix_one(mix_one(there ^ key) + here + weight)
         balance[block] = total

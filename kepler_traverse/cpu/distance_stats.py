@@ -20,14 +20,17 @@ LEVELS_AT_ONCE = 1 << 23  # of rows side by side, which are as long as the longe
 def statistics(distance, offsets, limit) -> tuple[Any, ...]:
     """Columns of ``kepler_traverse.search.distance_stats.DistanceStats``."""
     k, n = distance.shape
-    counts, extremes = np.empty((k, 2), np.int64), np.empty((k, 2), distance.dtype)
+    counts = np.empty((k, 2), np.int64)
+    extremes = np.empty((k, 2), distance.dtype)
     sums = np.empty((2, k, -(-n // PIECE)))
     largest = np.finfo(distance.dtype).max
 
     def statistics_of_row(i: int, _thread: int) -> None:
         last = np.empty(PIECE, distance.dtype)
         ends = np.repeat(distance.dtype.type([[np.inf], [-np.inf]]), WIDTH, axis=1)
-        _row_statistics(distance[i], offsets, limit, largest, last, counts[i], ends, sums[0, i], sums[1, i])
+        _row_statistics(
+            distance[i], offsets, limit, largest, last, counts[i], ends, sums[0, i], sums[1, i]
+        )
         extremes[i] = ends[0].min(), ends[1].max()
 
     if n < _SHORT:
@@ -46,7 +49,8 @@ def folded(sums):
         n_pieces = -(-sums.shape[-1] // PIECE)
         padded = np.zeros((*sums.shape[:-1], n_pieces * PIECE))
         padded[..., : sums.shape[-1]] = sums
-        values, half = padded.reshape(*sums.shape[:-1], n_pieces, PIECE), PIECE // 2
+        values = padded.reshape(*sums.shape[:-1], n_pieces, PIECE)
+        half = PIECE // 2
         while half:
             values = values[..., :half] + values[..., half:]
             half //= 2
@@ -66,20 +70,25 @@ def bins(distance, limit, bins_per_unit, before, n_bins: int):
 
 def bins_of_hops(distance, shift, first, n_bins: int):
     """Return how many hops of one row are in each bin of 2^shift hops, from bin ``first`` on."""
-    counts = np.zeros((n_bins + 1, _COUNTERS_OF_HOPS), np.int64)  # the first bin has the vertices that are not reached
+    # the first bin has the vertices that are not reached
+    counts = np.zeros((n_bins + 1, _COUNTERS_OF_HOPS), np.int64)
     _count_hops(distance, shift, first, counts.reshape(-1))
     return counts[1:].sum(axis=1)
 
 
 def levels(distance, offsets, limit):
     """As ``kepler_traverse.search.distance_stats.count_levels``."""
-    rows, edges, longest = [], [], 0
+    rows = []
+    edges = []
+    longest = 0
     for distances in distance:
         most, stored = _hops(distances, offsets)
         size = int(most if limit is None else min(most, limit)) + 1
         if rows and (len(rows) + 1) * max(longest, size) > LEVELS_AT_ONCE:
             yield _side_by_side(rows, longest), np.array(edges, np.int64)
-            rows, edges, longest = [], [], 0
+            rows = []
+            edges = []
+            longest = 0
         counts = np.zeros((_COUNTERS, size), np.int64)
         _levels(distances, size, counts)
         rows.append(counts.sum(axis=0))
@@ -106,7 +115,8 @@ def summary_of_levels(counts):
 
 @njit(cache=True, nogil=True)
 def _row_statistics(distance, offsets, limit, largest, last, counts, ends, totals, harmonics):
-    """Store vertices and edges in ``counts``, extremes of parts of the distances in ``ends``, and the sums of all blocks.
+    """Store vertices and edges in ``counts``, extremes of parts of the distances in ``ends``, and
+    the sums of all blocks.
 
     ``last`` has room for a block.
     """
@@ -116,24 +126,29 @@ def _row_statistics(distance, offsets, limit, largest, last, counts, ends, total
         first = piece * PIECE
         size = PIECE if n - first > PIECE else n - first
         if size == PIECE:
-            total, harmonic, within, finite = statistics_of_block(distance, first, limit, largest, ends)
+            total, harmonic, within, finite = statistics_of_block(
+                distance, first, limit, largest, ends
+            )
         else:
             for i in range(PIECE):
                 last[i] = distance[first + i] if i < size else np.inf
             total, harmonic, within, finite = statistics_of_block(last, 0, limit, largest, ends)
-        totals[piece], harmonics[piece] = total, harmonic
+        totals[piece] = total
+        harmonics[piece] = harmonic
         reached += within
         if finite == size:
             edges += offsets[first + size] - offsets[first]
         elif finite > 0:
             for v in range(first, first + size):
                 edges += offsets[v + 1] - offsets[v] if distance[v] <= largest else 0
-    counts[0], counts[1] = reached, edges
+    counts[0] = reached
+    counts[1] = edges
 
 
 @njit(cache=True, nogil=True)
 def _bins(distance, limit, bins_per_unit, before, counts):
-    # Neighbors are at about the same distance: with several counters used in turn, no count waits for the one before.
+    # Neighbors are at about the same distance: with several counters used in turn, no count waits
+    # for the one before.
     for v in range(distance.size):
         if distance[v] <= limit:
             counts[v & (_COUNTERS - 1), int(np.floor(distance[v] * bins_per_unit)) - before] += 1
@@ -141,7 +156,8 @@ def _bins(distance, limit, bins_per_unit, before, counts):
 
 @njit(cache=True, nogil=True)
 def _hops(distance, offsets):
-    most, edges = distance[0], 0
+    most = distance[0]
+    edges = 0
     for v in range(distance.size):
         most = distance[v] if distance[v] > most else most
         edges += offsets[v + 1] - offsets[v] if distance[v] >= 0 else 0
@@ -158,7 +174,9 @@ def _levels(distance, n_levels, counts):
 @njit(cache=True, nogil=True)
 def _summary_of_levels(counts, summary, values):
     for i in range(len(counts)):
-        reached, farthest, total = 0, 0, 0
+        reached = 0
+        farthest = 0
+        total = 0
         for level in range(counts.shape[1]):
             count = counts[i, level]
             values[level] = count * (1.0 / level) if level > 0 else 0.0
@@ -172,7 +190,12 @@ def _summary_of_levels(counts, summary, values):
             for at in range(size - half):
                 values[at] += values[at + half]
             size = half
-        summary[i, 0], summary[i, 1], summary[i, 2], summary[i, 3] = reached, farthest, total, values[0]
+        summary[i, 0], summary[i, 1], summary[i, 2], summary[i, 3] = (
+            reached,
+            farthest,
+            total,
+            values[0],
+        )
 
 
 @njit(cache=True, nogil=True)
@@ -187,9 +210,13 @@ def count_edges(offsets, distance, unreached):
 
 @njit(cache=True, nogil=True)
 def _count_hops(distance, shift, first, counts):
-    # Adjacent vertices have similar distances. Several counters per bin, used in turn, avoid dependent additions. Indices
-    # are unsigned, because those below 0 would be counted from the end.
+    # Adjacent vertices have similar distances. Several counters per bin, used in turn, avoid
+    # dependent additions. Indices are unsigned, because those below 0 would be counted from the
+    # end.
     for v in range(distance.size):
         hops = np.int64(distance[v])
-        at = np.uint64(0) if hops < 0 else np.uint64((hops >> shift) - first + 1)
+        if hops < 0:
+            at = np.uint64(0)
+        else:
+            at = np.uint64((hops >> shift) - first + 1)
         counts[at * np.uint64(_COUNTERS_OF_HOPS) | np.uint64(v & (_COUNTERS_OF_HOPS - 1))] += 1

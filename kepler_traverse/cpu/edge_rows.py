@@ -1,4 +1,6 @@
-"""Rows of an edge list and the stored edges that they became, on the CPU; ``cuda.edge_rows`` is the same on a GPU."""
+"""Rows of an edge list and the stored edges that they became, on the CPU; ``cuda.edge_rows`` is the
+same on a GPU.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,13 @@ def _find_edges(next_block, n_blocks, offsets, targets, src, dst, edges):
     block = atomic_add(next_block, 0, 1)
     while block < n_blocks:
         for i in range(n * block // n_blocks, n * (block + 1) // n_blocks):
-            u, v = src[i], dst[i]
+            u = src[i]
+            v = dst[i]
             if u == v:
                 edges[i] = -1 - u
                 continue
-            low, high = offsets[u], offsets[u + 1]
+            low = offsets[u]
+            high = offsets[u + 1]
             end = high
             while low < high:
                 middle = low + (high - low) // 2
@@ -51,12 +55,14 @@ def _lower(edges, weights, known, lowest):
     for i in range(edges.size):
         e = edges[i]
         if e >= 0 and (not known[e] or weights[i] < lowest[e]):
-            lowest[e], known[e] = weights[i], True
+            lowest[e] = weights[i]
+            known[e] = True
 
 
 def lowest_weights(edges, weights, n_edges: int):
     """See ``protocols.EdgeRowsBackend``."""
-    lowest, known = np.empty(n_edges, weights.dtype), np.zeros(n_edges, np.bool_)
+    lowest = np.empty(n_edges, weights.dtype)
+    known = np.zeros(n_edges, np.bool_)
     for positions in edges:
         _lower(_input(positions), _input(weights), known, lowest)
     return lowest
@@ -75,8 +81,14 @@ def rows_that_count(edges, weights, stored, n_edges: int, dtype):
     rows = np.full(n_edges, -1, dtype)
     nothing = np.zeros(0, np.int32)
     # Their bits, so that the code is compiled once per width.
-    bits = nothing if weights is None else _input(weights.view(f"i{weights.itemsize}"))
-    kept = nothing if stored is None else _input(stored.view(f"i{stored.itemsize}"))
+    if weights is None:
+        bits = nothing
+    else:
+        bits = _input(weights.view(f"i{weights.itemsize}"))
+    if stored is None:
+        kept = nothing
+    else:
+        kept = _input(stored.view(f"i{stored.itemsize}"))
     for positions in edges:
         _first(_input(positions), bits, kept, rows)
     return rows

@@ -1,7 +1,8 @@
-"""Sums that are the same in every order of their terms: 128-bit integers in units of a power of two.
+"""Sums that are the same in every order of their terms: 128-bit integers in units of a power of
+two.
 
-Terms are rounded to the unit once, when they are made. Integers are then added, so that neither the order of the terms nor
-the number of threads, batches, workers and devices changes a bit.
+Terms are rounded to the unit once, when they are made. Integers are then added, so that neither the
+order of the terms nor the number of threads, batches, workers and devices changes a bit.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ def split(x, exponent):
     if scaled < 4503599627370496.0:  # 2**52, from which on floats are integers
         scaled = np.rint(scaled)
     upper = np.floor(scaled / _TWO_64)
-    low, high = np.uint64(scaled - upper * _TWO_64), np.int64(upper)
+    low = np.uint64(scaled - upper * _TWO_64)
+    high = np.int64(upper)
     if x < 0:
         low = ~low + np.uint64(1)
         high = ~high + np.int64(low == 0)
@@ -52,7 +54,8 @@ def _merge(low, high, more_low, more_high):
 def find_exponent(bound: float) -> int:
     """Return the smallest exponent in whose units sums up to ``bound`` have at most ``BITS`` bits.
 
-    A term is then exact down to 2**-73 of the bound, and has an error of half a unit, 2**-127 of the bound, at most.
+    A term is then exact down to 2**-73 of the bound, and has an error of half a unit, 2**-127 of
+    the bound, at most.
     """
     return math.frexp(bound)[1] - BITS
 
@@ -61,8 +64,12 @@ def find_exponent(bound: float) -> int:
 def _times(a, b):
     """Return the product of two residues modulo ``PRIME``."""
     mask = np.uint64(2**32 - 1)
-    a0, a1, b0, b1 = a & mask, a >> np.uint64(32), b & mask, b >> np.uint64(32)
-    middle = a1 * b0 + ((a0 * b0) >> np.uint64(32))  # both factors are below 2**61, so that nothing overflows
+    a0 = a & mask
+    a1 = a >> np.uint64(32)
+    b0 = b & mask
+    b1 = b >> np.uint64(32)
+    # both factors are below 2**61, so that nothing overflows
+    middle = a1 * b0 + ((a0 * b0) >> np.uint64(32))
     across = a0 * b1 + (middle & mask)
     upper = a1 * b1 + (middle >> np.uint64(32)) + (across >> np.uint64(32))
     product = ((a * b) & np.uint64(PRIME)) + ((upper << np.uint64(3)) | ((a * b) >> np.uint64(61)))
@@ -71,8 +78,11 @@ def _times(a, b):
 
 @njit(cache=True, nogil=True)
 def linear_checksum(factors, low, high):
-    """Return the sum of 128-bit integers times factors, modulo ``PRIME``: checksums of terms add up to that of their sum."""
-    prime, total = np.uint64(PRIME), np.uint64(0)
+    """Return the sum of 128-bit integers times factors, modulo ``PRIME``: checksums of terms add up
+    to that of their sum.
+    """
+    prime = np.uint64(PRIME)
+    total = np.uint64(0)
     for i in range(low.size):
         upper = np.uint64(high[i] % np.int64(PRIME))  # from 0, also for a negative one
         value = (low[i] % prime + np.uint64(8) * upper % prime) % prime  # 2**64 is 8
@@ -81,10 +91,14 @@ def linear_checksum(factors, low, high):
 
 
 class ExactSums:
-    """Exact sums: element i is ``(high[i] * 2**64 + low[i]) * 2**exponent``, of uint64 and int64 arrays of shape (n,)."""
+    """Exact sums: element i is ``(high[i] * 2**64 + low[i]) * 2**exponent``, of uint64 and int64
+    arrays of shape (n,).
+    """
 
     def __init__(self, n: int, exponent: int = 0) -> None:
-        self.low, self.high, self.exponent = np.zeros(n, np.uint64), np.zeros(n, np.int64), exponent
+        self.low = np.zeros(n, np.uint64)
+        self.high = np.zeros(n, np.int64)
+        self.exponent = exponent
 
     def merge(self, other: ExactSums) -> None:
         """Add sums of the same size and unit."""
@@ -104,7 +118,9 @@ class ExactSums:
         """Return some sums in int64; ``what`` names them in the PrecisionError if one exceeds it."""
         values = self.low[places].view(np.int64)
         if self.exponent or (self.high[places] != (values >> 63)).any():
-            raise PrecisionError(f"a sum of {plural(what)} exceeds int64; scale them down, or give floats")
+            raise PrecisionError(
+                f"a sum of {plural(what)} exceeds int64; scale them down, or give floats"
+            )
         return values
 
     def floats(self, places: np.ndarray) -> np.ndarray:
@@ -113,8 +129,15 @@ class ExactSums:
 
     def total(self) -> int:
         """Return the sum of all elements, in units."""
-        halves = [int((self.low >> np.uint64(shift) & np.uint64(2**32 - 1)).sum()) << shift for shift in (0, 32)]
-        return sum(halves) + (int((self.high >> 32).sum()) << 96) + (int((self.high & (2**32 - 1)).sum()) << 64)
+        halves = [
+            int((self.low >> np.uint64(shift) & np.uint64(2**32 - 1)).sum()) << shift
+            for shift in (0, 32)
+        ]
+        return (
+            sum(halves)
+            + (int((self.high >> 32).sum()) << 96)
+            + (int((self.high & (2**32 - 1)).sum()) << 64)
+        )
 
     @property
     def digest(self) -> str:
@@ -140,13 +163,16 @@ def _add_at(low, high, places, more_low, more_high):
 def _rounded(low, high, exponent):
     rounded = np.empty(low.size, np.float64)
     for i in range(low.size):
-        a, b = low[i], high[i]
+        a = low[i]
+        b = high[i]
         is_negative = b < 0
         if is_negative:
             a = ~a + np.uint64(1)
             b = ~b + np.int64(a == 0)
-        # The highest bits, with a last one that says whether any below them is set, are rounded once: by the cast.
-        shift, top = 0, np.uint64(b)
+        # The highest bits, with a last one that says whether any below them is set, are rounded
+        # once: by the cast.
+        shift = 0
+        top = np.uint64(b)
         if top == 0:
             top = a
         else:

@@ -1,8 +1,9 @@
-"""A process that was forked from one that has traversed raises an error, where it would end by a signal or hang.
+"""A process that was forked from one that has traversed raises an error, where it would end by a
+signal or hang.
 
-The threads of GNU OpenMP do not survive a fork. A parallel kernel ends the child by SIGTERM, so its parent waits for an
-answer forever; it hangs in a child of the child. A forked child therefore exchanges the compiled code of every parallel
-kernel for an error that says how to start processes.
+The threads of GNU OpenMP do not survive a fork. A parallel kernel ends the child by SIGTERM, so its
+parent waits for an answer forever; it hangs in a child of the child. A forked child therefore
+exchanges the compiled code of every parallel kernel for an error that says how to start processes.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def _after_fork() -> None:
 
 
 def _threads_are_lost() -> bool:
-    """Whether the parent's kernels had threads which this process lacks: those of GNU OpenMP, and no others."""
+    """Whether the parent's kernels had threads which this process lacks: those of GNU OpenMP, and
+    no others.
+    """
     parallel = sys.modules.get("numba.np.ufunc.parallel")
     if parallel is None or getattr(parallel, "_threading_layer", None) != "omp":
         return False
@@ -44,15 +47,22 @@ def _parallel_kernels() -> list[Any]:
     """The compiled functions of this package that run on several threads."""
     from numba.core.dispatcher import Dispatcher
 
-    modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] == _PACKAGE]
+    modules = [
+        module for name, module in list(sys.modules.items()) if name.partition(".")[0] == _PACKAGE
+    ]
     dispatchers = {
-        id(value): value for module in modules for value in list(vars(module).values()) if isinstance(value, Dispatcher)
+        id(value): value
+        for module in modules
+        for value in list(vars(module).values())
+        if isinstance(value, Dispatcher)
     }
     return [kernel for kernel in dispatchers.values() if kernel.targetoptions.get("parallel")]
 
 
 def _disarm(kernel: Any) -> None:
-    """Drop the compiled code, so that each call compiles, and raise there: every holder of the kernel gets the error."""
+    """Drop the compiled code, so that each call compiles, and raise there: every holder of the
+    kernel gets the error.
+    """
     kernel._clear()
     kernel._compile_for_args = _refuse
 

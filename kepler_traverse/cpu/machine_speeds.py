@@ -16,8 +16,11 @@ def chase(chain, loads):
 
 @njit(cache=True)
 def walk(steps):
-    """Steps that wait for each other, without memory: a product, a sum, and a choice by the outcome."""
-    x, odd = 1, 0
+    """Steps that wait for each other, without memory: a product, a sum, and a choice by the
+    outcome.
+    """
+    x = 1
+    odd = 0
     for _ in range(steps):
         x = x * 6364136223846793005 + 1442695040888963407
         if x & 64:

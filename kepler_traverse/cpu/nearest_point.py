@@ -9,15 +9,21 @@ from .atomics import atomic_add
 from .compiled import njit
 
 
-def nearest_points(x: np.ndarray, y: np.ndarray, of_x: np.ndarray, of_y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of the point nearest to each location, and its distance; of equally near points the first.
+def nearest_points(
+    x: np.ndarray, y: np.ndarray, of_x: np.ndarray, of_y: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of the point nearest to each location, and its distance; of equally near
+    points the first.
 
     All are float64: ``x, y`` are the points, at least one, and ``of_x, of_y`` the locations.
     """
     order = np.argsort(x, kind="stable")
-    numbers, squares = np.empty(of_x.size, np.int64), np.empty(of_x.size)
+    numbers = np.empty(of_x.size, np.int64)
+    squares = np.empty(of_x.size)
     begins = np.searchsorted(x[order], of_x)
-    threads.run(_nearest, of_x.size, x[order], y[order], order, of_x, of_y, begins, numbers, squares)
+    threads.run(
+        _nearest, of_x.size, x[order], y[order], order, of_x, of_y, begins, numbers, squares
+    )
     return numbers, np.sqrt(squares)
 
 
@@ -29,7 +35,8 @@ def _nearest(next_item, n_items, x, y, order, of_x, of_y, begins, numbers, squar
             return
         right = begins[i]
         left = right - 1
-        best, nearest = np.inf, order.size
+        best = np.inf
+        nearest = order.size
         while True:  # the nearer of the two in x comes next, until no further point can be as near
             before = of_x[i] - x[left] if left >= 0 else np.inf
             after = x[right] - of_x[i] if right < x.size else np.inf
@@ -43,5 +50,7 @@ def _nearest(next_item, n_items, x, y, order, of_x, of_y, begins, numbers, squar
                 right += 1
             square = gap * gap + (of_y[i] - y[at]) ** 2
             if square < best or (square == best and order[at] < nearest):
-                best, nearest = square, order[at]
-        numbers[i], squares[i] = nearest, best
+                best = square
+                nearest = order[at]
+        numbers[i] = nearest
+        squares[i] = best

@@ -1,8 +1,9 @@
-"""Where Numba keeps compiled code, also where neither the package nor the user's home can be written to.
+"""Where Numba keeps compiled code, also where neither the package nor the user's home can be
+written to.
 
-Numba looks for a folder beside each module, then in the user's cache, and raises an error if it may write to neither, as in
-a container with a read-only image. Such a process takes a folder in the place for temporary files, which later processes
-find again.
+Numba looks for a folder beside each module, then in the user's cache, and raises an error if it may
+write to neither, as in a container with a read-only image. Such a process takes a folder in the
+place for temporary files, which later processes find again.
 """
 
 from __future__ import annotations
@@ -35,15 +36,18 @@ def choose_folder() -> None:
 def name_files_by_variant() -> None:
     """Have Numba name the file of a compiled function after the types that it is compiled for.
 
-    Numba numbers these files. Two processes that compile one function for different types at the same time can take the same
-    number, and the index then names the code of one for the types of the other. A later process runs that code, which reads
-    and writes memory that is not its own (issues 4807 and 10128 of Numba).
+    Numba numbers these files. Two processes that compile one function for different types at the
+    same time can take the same number, and the index then names the code of one for the types of
+    the other. A later process runs that code, which reads and writes memory that is not its own
+    (issues 4807 and 10128 of Numba).
     """
     IndexDataCacheFile.save = _save
 
 
 def _save(file: IndexDataCacheFile, key: tuple[object, ...], data: object) -> None:
-    """Save compiled code, and then its name; where another process writes the index meanwhile, one of the names is lost."""
+    """Save compiled code, and then its name; where another process writes the index meanwhile, one
+    of the names is lost.
+    """
     name = f"{file._index_name.removesuffix('.nbi')}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
     file._save_data(name, data)
     file._save_index(file._load_index() | {key: name})
@@ -90,7 +94,9 @@ def _folders() -> list[Path]:
 
 
 def _is_writable(folder: Path) -> bool:
-    return os.access(folder / "__pycache__" if (folder / "__pycache__").exists() else folder, os.W_OK)
+    return os.access(
+        folder / "__pycache__" if (folder / "__pycache__").exists() else folder, os.W_OK
+    )
 
 
 def _users_folder() -> Path:
@@ -113,13 +119,20 @@ def _own_folder() -> Path:
         facts = folder.lstat()
     except OSError:
         facts = None
-    if facts and stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and not facts.st_mode & 0o022:
+    if (
+        facts
+        and stat.S_ISDIR(facts.st_mode)
+        and facts.st_uid == os.getuid()
+        and not facts.st_mode & 0o022
+    ):
         return folder
     return Path(tempfile.mkdtemp(prefix="kepler_traverse-"))
 
 
 def own_folder() -> Path | None:
-    """A folder for what was measured of this machine; None where there is none that is this user's alone."""
+    """A folder for what was measured of this machine; None where there is none that is this user's
+    alone.
+    """
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kepler_traverse"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -127,4 +140,6 @@ def own_folder() -> Path | None:
     except (OSError, RuntimeError):  # RuntimeError: no home
         return None
     is_own = facts.st_uid == os.getuid() and not facts.st_mode & 0o022
-    return folder if is_own and os.access(folder, os.W_OK) else None
+    if is_own and os.access(folder, os.W_OK):
+        return folder
+    return None

@@ -16,10 +16,14 @@ from .simd_statistics import PIECE
 NO_DECAY, EXPONENTIAL, LINEAR, GAUSSIAN = range(4)
 
 
-def sums(distance, lowest, bounds, integers, floats, decay: int, parameter: float) -> tuple[np.ndarray, np.ndarray]:
-    """As ``kepler_traverse.kinds.opportunities.sums_within``, with a decay as a number and its parameter.
+def sums(
+    distance, lowest, bounds, integers, floats, decay: int, parameter: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """As ``kepler_traverse.kinds.opportunities.sums_within``, with a decay as a number and its
+    parameter.
 
-    Return an int64 array of shape (k, n_integers, n_cutoffs), and a float64 array of shape (k, n_floats, n_cutoffs).
+    Return an int64 array of shape (k, n_integers, n_cutoffs), and a float64 array of shape (k,
+    n_floats, n_cutoffs).
     """
     k, n = distance.shape
     exact = np.zeros((k, len(integers), bounds.size), np.int64)
@@ -58,7 +62,9 @@ def _sums(next_item, n_items, distance, wanted, exact, rounded):
                     if decay != NO_DECAY:
                         values[i] *= weights[i]
                 for c in range(bounds.size):
-                    rounded[source, a, c, piece] = _fold_within(part, values, lowest, bounds[c], masked)
+                    rounded[source, a, c, piece] = _fold_within(
+                        part, values, lowest, bounds[c], masked
+                    )
 
 
 @njit(cache=True, nogil=True)
@@ -99,7 +105,9 @@ def weight_at(d, decay, parameter):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def exponential(x):
-    """Return exp(x) for x <= 0. These products and sums round alike on each device; those of its mathematics do not."""
+    """Return exp(x) for x <= 0. These products and sums round alike on each device; those of its
+    mathematics do not.
+    """
     if not x > -746.0:
         return 0.0
     n = np.int64(np.floor(x * 1.4426950408889634 + 0.5))

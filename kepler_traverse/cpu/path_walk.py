@@ -1,14 +1,18 @@
-"""Paths along canonical predecessors, found from distances alone: no predecessor of another vertex is computed.
+"""Paths along canonical predecessors, found from distances alone: no predecessor of another vertex
+is computed.
 
-A path is walked back from its target. The predecessor of a vertex is the smallest tight in-neighbor that is nearer to the
-source. A vertex that has none lies behind edges of length zero; ``along_level`` finds its predecessors.
+A path is walked back from its target. The predecessor of a vertex is the smallest tight in-neighbor
+that is nearer to the source. A vertex that has none lies behind edges of length zero;
+``along_level`` finds its predecessors.
 
-Distances are those of an array of all vertices, or are looked up in a contraction hierarchy when a step needs them. The
-distance of a position is the smallest of what the upward search from the source has found there, and of the sums over the
-edges from above. It is looked up once per source, so that near vertices share what lies above them.
+Distances are those of an array of all vertices, or are looked up in a contraction hierarchy when a
+step needs them. The distance of a position is the smallest of what the upward search from the
+source has found there, and of the sums over the edges from above. It is looked up once per source,
+so that near vertices share what lies above them.
 
-Distances never increase along a walk, and a step over an edge of length zero leads to a lower level of the vertices at that
-distance. So each walk ends, whatever the distances are; ``walk`` says if no edge explains one.
+Distances never increase along a walk, and a step over an edge of length zero leads to a lower level
+of the vertices at that distance. So each walk ends, whatever the distances are; ``walk`` says if no
+edge explains one.
 """
 
 from __future__ import annotations
@@ -20,7 +24,8 @@ import numpy as np
 from .compiled import njit
 
 NO_EDGE = -1  # no edge explains a distance
-_UNSEEN, _OFF = -1, -2
+_UNSEEN = -1
+_OFF = -2
 
 
 class Above(NamedTuple):
@@ -31,11 +36,13 @@ class Above(NamedTuple):
     offsets: np.ndarray
     heads: np.ndarray
     weights: np.ndarray
-    tentative: np.ndarray  # array of shape (n,): the distances that the upward search found, unreached elsewhere
+    # array of shape (n,): the distances that the upward search found, unreached elsewhere
+    tentative: np.ndarray
     # stack, at: arrays of shape (n,): scratch
     stack: np.ndarray
     at: np.ndarray
-    # known, n_known: arrays of shape (n,) and (1,): output: the positions that were looked up, and their number
+    # known, n_known: arrays of shape (n,) and (1,): output: the positions that were looked up, and
+    # their number
     known: np.ndarray
     n_known: np.ndarray
 
@@ -43,12 +50,13 @@ class Above(NamedTuple):
 class Walks(NamedTuple):
     """What the walks to one source have in common."""
 
-    # offsets, sources, weights: the reversed graph: in-neighbors of each vertex, ascending, and the weights of these edges;
-    # None for hops
+    # offsets, sources, weights: the reversed graph: in-neighbors of each vertex, ascending, and the
+    # weights of these edges; None for hops
     offsets: np.ndarray
     sources: np.ndarray
     weights: np.ndarray | None
-    # Weights are multiples of it, and distances are counted in it; None if distances are sums of the weights as they are.
+    # Weights are multiples of it, and distances are counted in it; None if distances are sums of
+    # the weights as they are.
     unit: float | None
     # distance, above: as in ``distance_at``
     distance: np.ndarray
@@ -63,11 +71,16 @@ class Walks(NamedTuple):
 def distance_at(v, distance, above):
     """Return the distance of a vertex.
 
-    ``distance`` has that of each vertex; with ``above`` that of each position, -1 if it has not been looked up.
+    ``distance`` has that of each vertex; with ``above`` that of each position, -1 if it has not
+    been looked up.
     """
     if above is None:
         return distance[v]
-    offsets, heads, weights, stack, at = above.offsets, above.heads, above.weights, above.stack, above.at
+    offsets = above.offsets
+    heads = above.heads
+    weights = above.weights
+    stack = above.stack
+    at = above.at
     p = above.position[v]
     if distance[p] >= 0:
         return distance[p]
@@ -75,7 +88,8 @@ def distance_at(v, distance, above):
     stack[0], at[0] = p, offsets[p]
     while depth >= 0:
         q = stack[depth]
-        e, end = at[depth], offsets[q + 1]
+        e = at[depth]
+        end = offsets[q + 1]
         while e < end and distance[heads[e]] >= 0:
             e += 1
         if e < end:
@@ -104,20 +118,27 @@ def distances_at(vertices, distance, above, distances):
 
 @njit(cache=True, nogil=True)
 def _length(weights, e, unit):
-    """Return the length of an edge: one hop without weights, its weight without a unit, and else how many units it has."""
+    """Return the length of an edge: one hop without weights, its weight without a unit, and else
+    how many units it has.
+    """
     if weights is None:
         return np.int64(1)
     if unit is None:
         return weights[e]
-    return np.int64(weights[e]) if unit == 1 else np.int64(weights[e] / unit)
+    if unit == 1:
+        return np.int64(weights[e])
+    return np.int64(weights[e] / unit)
 
 
 @njit(cache=True, nogil=True)
 def nearer_edge(v, own, offsets, sources, weights, unit, distance, above):
-    """Return the tight edge from the smallest in-neighbor that is nearer than ``own``, or ``NO_EDGE``."""
+    """Return the tight edge from the smallest in-neighbor that is nearer than ``own``, or
+    ``NO_EDGE``.
+    """
     for e in range(offsets[v], offsets[v + 1]):
         far = distance_at(np.int64(sources[e]), distance, above)
-        if 0 <= far < own and distance.dtype.type(far + _length(weights, e, unit)) == own:  # in the type of the sums
+        # in the type of the sums
+        if 0 <= far < own and distance.dtype.type(far + _length(weights, e, unit)) == own:
             return np.int64(e)
     return np.int64(NO_EDGE)
 
@@ -151,7 +172,10 @@ def _is_end(x, source, own, walks):
     """Return whether a path along a level may end here: at the source, or before a nearer vertex."""
     if x == source:
         return True
-    offsets, sources, weights, unit = walks.offsets, walks.sources, walks.weights, walks.unit
+    offsets = walks.offsets
+    sources = walks.sources
+    weights = walks.weights
+    unit = walks.unit
     edge = nearer_edge(x, own, offsets, sources, weights, unit, walks.distance, walks.above)
     return edge != NO_EDGE
 
@@ -233,11 +257,20 @@ def _next_of_level(x, own, walks):
 
 @njit(cache=True, nogil=True)
 def walk(source, target, walks):
-    """Write the path from a reached target back to the source. Return its number of vertices, or ``NO_EDGE``."""
-    offsets, sources, weights, unit = walks.offsets, walks.sources, walks.weights, walks.unit
-    distance, above, path = walks.distance, walks.above, walks.path
+    """Write the path from a reached target back to the source. Return its number of vertices, or
+    ``NO_EDGE``.
+    """
+    offsets = walks.offsets
+    sources = walks.sources
+    weights = walks.weights
+    unit = walks.unit
+    distance = walks.distance
+    above = walks.above
+    path = walks.path
     path[0] = target
-    size, v = np.int64(1), np.int64(target)  # of one type in each call: a function is compiled for each type of an argument
+    # of one type in each call: a function is compiled for each type of an argument
+    size = np.int64(1)
+    v = np.int64(target)
     while v != source:
         own = distance_at(v, distance, above)
         edge = nearer_edge(v, own, offsets, sources, weights, unit, distance, above)

@@ -15,8 +15,8 @@ _NO_WEIGHTS = np.zeros(0, np.float32)
 def write_distances(found, unreached, rows, distances) -> None:
     """Write the distances of a group of sources as float64, with inf where there is no path.
 
-    ``found``, of shape (k, n_vertices), has any type of distances, and ``unreached`` in it means no path. ``rows`` are the
-    rows of the sources in ``distances``, which is written.
+    ``found``, of shape (k, n_vertices), has any type of distances, and ``unreached`` in it means no
+    path. ``rows`` are the rows of the sources in ``distances``, which is written.
     """
     threads.run(_write_distances, rows.size, found, unreached, rows, distances)
 
@@ -25,7 +25,8 @@ def write_distances(found, unreached, rows, distances) -> None:
 def _write_distances(next_row, n_rows, found, unreached, rows, distances):
     i = atomic_add(next_row, 0, 1)
     while i < n_rows:
-        row, values = distances[rows[i]], found[i]
+        row = distances[rows[i]]
+        values = found[i]
         for v in range(row.size):
             value = values[v]
             row[v] = np.inf if value == unreached else value
@@ -33,24 +34,41 @@ def _write_distances(next_row, n_rows, found, unreached, rows, distances):
 
 
 def write_predecessors(offsets, targets, weights, sources, rows, distances, predecessors) -> None:
-    """Write the predecessors that Dijkstra's algorithm finds first: of all candidates the nearest, then the smallest.
+    """Write the predecessors that Dijkstra's algorithm finds first: of all candidates the nearest,
+    then the smallest.
 
-    No weight is negative; without weights, edges have length 1. ``rows`` are the rows of the sources in both matrices. Each
-    of the float64 distances is the smallest sum of the distance of a predecessor and the weight of the edge from it, in
-    float64. The int32 predecessors are written, with ``NO_VERTEX`` for the source and where there is no path.
+    No weight is negative; without weights, edges have length 1. ``rows`` are the rows of the
+    sources in both matrices. Each of the float64 distances is the smallest sum of the distance of a
+    predecessor and the weight of the edge from it, in float64. The int32 predecessors are written,
+    with ``NO_VERTEX`` for the source and where there is no path.
     """
     weights = _NO_WEIGHTS if weights is None else weights
-    threads.run(_write_predecessors, rows.size, offsets, targets, weights, sources, rows, distances, predecessors)
+    threads.run(
+        _write_predecessors,
+        rows.size,
+        offsets,
+        targets,
+        weights,
+        sources,
+        rows,
+        distances,
+        predecessors,
+    )
 
 
 @njit(cache=True, nogil=True)
-def _write_predecessors(next_row, n_rows, offsets, targets, weights, sources, rows, distances, predecessors):
+def _write_predecessors(
+    next_row, n_rows, offsets, targets, weights, sources, rows, distances, predecessors
+):
     queue = np.empty(0, np.int32)
     i = atomic_add(next_row, 0, 1)
     while i < n_rows:
-        source, distance, previous = sources[i], distances[rows[i]], predecessors[rows[i]]
+        source = sources[i]
+        distance = distances[rows[i]]
+        previous = predecessors[rows[i]]
         previous[:] = NO_VERTEX
-        reached, found = 0, 0
+        reached = 0
+        found = 0
         for u in range(distance.size):
             at_u = distance[u]
             if at_u == np.inf:
@@ -67,8 +85,8 @@ def _write_predecessors(next_row, n_rows, offsets, targets, weights, sources, ro
                     elif at_u < distance[previous[v]]:
                         previous[v] = u
         if found + 1 < reached:
-            # The others end an edge that adds nothing. A vertex gets its predecessor after that one got its own, so no
-            # cycle of such edges becomes a cycle of predecessors.
+            # The others end an edge that adds nothing. A vertex gets its predecessor after that one
+            # got its own, so no cycle of such edges becomes a cycle of predecessors.
             if queue.size == 0:
                 queue = np.empty(distance.size, np.int32)
             last = 0
@@ -83,7 +101,11 @@ def _write_predecessors(next_row, n_rows, offsets, targets, weights, sources, ro
                 for e in range(offsets[u], offsets[u + 1]):
                     v = targets[e]
                     weight = np.float64(weights[e]) if weights.size else 1.0
-                    if v != source and previous[v] == NO_VERTEX and distance[u] + weight == distance[v] < np.inf:
+                    if (
+                        v != source
+                        and previous[v] == NO_VERTEX
+                        and distance[u] + weight == distance[v] < np.inf
+                    ):
                         previous[v] = u
                         queue[last] = v
                         last += 1

@@ -1,10 +1,13 @@
-"""Searches that touch only what they reach, and what is computed of their results: rows of vertices and distances.
+"""Searches that touch only what they reach, and what is computed of their results: rows of vertices
+and distances.
 
-Sources near each other are searched from together, in a table with a line per vertex that one of them reaches. A thread
-keeps an array over all vertices from search to search, with the places of vertices in such tables. A search sets the places
-of the vertices that it reaches and clears them again, so its time depends on what it reaches and not on the graph.
+Sources near each other are searched from together, in a table with a line per vertex that one of
+them reaches. A thread keeps an array over all vertices from search to search, with the places of
+vertices in such tables. A search sets the places of the vertices that it reaches and clears them
+again, so its time depends on what it reaches and not on the graph.
 
-A row is the vertices that one source reaches, in ascending order, with their distances. ``search.sparse`` holds rows.
+A row is the vertices that one source reaches, in ascending order, with their distances.
+``search.sparse`` holds rows.
 """
 
 from __future__ import annotations
@@ -28,7 +31,9 @@ NOTHING, ROWS, COUNTS, GOALS = range(4)
 
 
 class Goals(NamedTuple):
-    """Vertices in groups, at the nearest of which searches end; those as far as the last one are settled, too."""
+    """Vertices in groups, at the nearest of which searches end; those as far as the last one are
+    settled, too.
+    """
 
     first_group: np.ndarray  # int32: where the groups of each vertex begin in ``groups``
     groups: np.ndarray  # int32
@@ -38,18 +43,20 @@ class Goals(NamedTuple):
 class Wanted(NamedTuple):
     """What is wanted of searches from several sources."""
 
-    # int64 array of shape (k,). Those of a line, which follow each other, take as long as what they reach together.
+    # int64 array of shape (k,). Those of a line, which follow each other, take as long as what they
+    # reach together.
     sources: np.ndarray
     limits: np.ndarray  # of shape (k,), of the type of distances
     lists: np.ndarray  # int64: vertex numbers of targets
-    # int64 array of shape (k, 2): where in ``lists`` the targets of each source begin and end. A search without targets has
-    # none to stop at.
+    # int64 array of shape (k, 2): where in ``lists`` the targets of each source begin and end. A
+    # search without targets has none to stop at.
     list_of: np.ndarray
-    # {NOTHING, ROWS, COUNTS, GOALS}: whether to return rows in ascending order of the vertices: of all, or of those in
-    # ``goals``. For hops they may hold the number of vertices at 0, 1, 2, ... hops in place of distances.
+    # {NOTHING, ROWS, COUNTS, GOALS}: whether to return rows in ascending order of the vertices: of
+    # all, or of those in ``goals``. For hops they may hold the number of vertices at 0, 1, 2, ...
+    # hops in place of distances.
     keeps: int
-    # Of the type of distances: receives the distances at the targets, of each source from ``answers[i]`` on. If it is not
-    # empty, sources without targets are not searched from.
+    # Of the type of distances: receives the distances at the targets, of each source from
+    # ``answers[i]`` on. If it is not empty, sources without targets are not searched from.
     at_targets: np.ndarray
     answers: np.ndarray  # int64 array of shape (k,)
     most: int  # edges after which the searches give up, all together
@@ -57,7 +64,9 @@ class Wanted(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """Lines of vertices, with room for as many as searches of one line of sources are likely to reach."""
+    """Lines of vertices, with room for as many as searches of one line of sources are likely to
+    reach.
+    """
 
     lines: np.ndarray  # of shape (capacity, sources)
     met: np.ndarray  # the vertex of each line
@@ -79,25 +88,34 @@ class _Line(NamedTuple):
 _NONE = np.zeros(0, np.int32)
 NO_GOALS = Goals(_NONE, _NONE, _NONE)
 CHUNK = 64  # rows that a thread takes at a time
-_FEW, _MANY = 24, 512  # vertices of a row up to which sorting by insertion, and by shorter digits, is faster
+# vertices of a row up to which sorting by insertion, and by shorter digits, is faster
+_FEW = 24
+_MANY = 512
 _DIGITS = 6, 10  # bits
-_LOOK, LOOKS = 256, 8  # vertices among which sources near each other are looked for: of a line, and on average per source
+# vertices among which sources near each other are looked for: of a line, and on average per source
+_LOOK = 256
+LOOKS = 8
 _RING = 1 << 10  # buckets
 _PREFETCH_DISTANCE = 2  # vertices in a queue, whose edges are prefetched before they are looked at
 _NEVER = np.int64(1) << 62
 C1, C2, C3, C4, C5 = range(5)  # as in ``certificate.batch``
-_WAITS, _EXPLAINED = 1, 2
+_WAITS = 1
+_EXPLAINED = 2
 
 
 @njit(cache=True, nogil=True)
 def near_each_other(offsets, targets, sources, place, mark):
-    """Return the positions of sources, which ascend, in an order in which as many as a line has numbers are near each other.
+    """Return the positions of sources, which ascend, in an order in which as many as a line has
+    numbers are near each other.
 
-    Return also how many are near an earlier one. From one source on, a queue looks for others nearby. ``place`` and ``mark``
-    are 0, before and after.
+    Return also how many are near an earlier one. From one source on, a queue looks for others
+    nearby. ``place`` and ``mark`` are 0, before and after.
     """
-    n, side, n_near = sources.size, 1 << len(LINE), 0
-    order, queue = np.empty(n, np.int64), np.empty(_LOOK, np.int64)
+    n = sources.size
+    side = 1 << len(LINE)
+    n_near = 0
+    order = np.empty(n, np.int64)
+    queue = np.empty(_LOOK, np.int64)
     for i in range(n - 1, -1, -1):
         place[sources[i]] = i + 1
     size = at = looks = 0
@@ -107,8 +125,11 @@ def near_each_other(offsets, targets, sources, place, mark):
             while place[sources[at]] == 0:
                 at += 1
             start = sources[at]
-        queue[0], mark[start] = start, 1
-        head, tail, full = 0, 1, (size // side + 1) * side
+        queue[0] = start
+        mark[start] = 1
+        head = 0
+        tail = 1
+        full = (size // side + 1) * side
         start = np.int64(-1)
         while head < tail and looks >= 0:
             u = queue[head]
@@ -195,7 +216,9 @@ def search_sums(edges, wanted, capacity, place, doublings):
         line = _Line(wanted.sources[begin:end], ends, wanted.lists, list_of, next_target)
         while True:
             _set_limits(wanted, begin, end, ends)
-            size, looked, n_seen = _spread(edges, line, wanted.most - walked, wanted.goals, table, heads, place, doublings)
+            size, looked, n_seen = _spread(
+                edges, line, wanted.most - walked, wanted.goals, table, heads, place, doublings
+            )
             walked += looked
             if size:
                 break
@@ -298,8 +321,10 @@ def _write_rows(table, row, place, cursors, vertices, kept):
 
 @njit(cache=True, nogil=True)
 def _make_table(capacity, side, distance, vertex):
-    lines, met = np.empty((capacity, side), distance), np.empty(capacity, vertex)
-    due, entries = np.empty(capacity, np.int64), np.empty((4 * capacity, 2), np.int32)
+    lines = np.empty((capacity, side), distance)
+    met = np.empty(capacity, vertex)
+    due = np.empty(capacity, np.int64)
+    entries = np.empty((4 * capacity, 2), np.int32)
     return _Table(lines, met, due, entries, np.empty(capacity, np.int32))
 
 
@@ -334,14 +359,24 @@ def _spread(edges, line, most, goals, table, heads, place, doublings):
     fits = True
     while fits and walked <= most:
         # A distance in an earlier bucket is final. If no vertex waits, all distances are.
-        bound = bucket if n_waiting else _NEVER
+        if n_waiting:
+            bound = bucket
+        else:
+            bound = _NEVER
         has_ended = _settle_targets(line, table, place, edges[3], bound) and not is_endless
         if goals.needs.size and n_seen >= most_needed:
             has_ended = _settle_goals(line, goals, table, n_seen, left, edges[3], bound)
         if has_ended or n_waiting == 0:
             break
         fits, size, n_entries, n_waiting, n_seen, looked = _empty_bucket(
-            edges, bucket, goals, table, heads, place, (size, n_entries, n_waiting, n_seen), doublings
+            edges,
+            bucket,
+            goals,
+            table,
+            heads,
+            place,
+            (size, n_entries, n_waiting, n_seen),
+            doublings,
         )
         walked += looked
         bucket += 1
@@ -429,13 +464,15 @@ def _settle_targets(line, table, place, buckets_per_unit, bound):
 def _settle_goals(line, goals, table, n_seen, left, buckets_per_unit, bound):
     """End sources of whose goals as many as each group needs are settled, at the farthest of these.
 
-    ``left`` is scratch memory for what the groups still need. Return whether all sources have ended.
+    ``left`` is scratch memory for what the groups still need. Return whether all sources have
+    ended.
     """
     lines = table.lines
     unreached = line.limits.dtype.type(np.inf)
     have_ended = True
     for lane in range(line.sources.size):
-        if line.limits[lane] < 0 or line.next_target[lane] > 0:  # there are no targets: 1 says "ended"
+        # there are no targets: 1 says "ended"
+        if line.limits[lane] < 0 or line.next_target[lane] > 0:
             continue
         n_left = goals.needs.size
         farthest = line.limits.dtype.type(0)
@@ -780,15 +817,22 @@ def _sort(row):
     """Sort vertex numbers by their digits, the lowest one first."""
     if row.size <= _FEW:
         for i in range(1, row.size):
-            v, j = row[i], i
+            v = row[i]
+            j = i
             while j > 0 and row[j - 1] > v:
                 row[j] = row[j - 1]
                 j -= 1
             row[j] = v
         return
-    one, other, shift, is_here, low, high = row, np.empty_like(row), 0, True, row[0], row[0]
+    one = row
+    other = np.empty_like(row)
+    shift = 0
+    is_here = True
+    low = row[0]
+    high = row[0]
     for v in row:
-        low, high = min(low, v), max(high, v)
+        low = min(low, v)
+        high = max(high, v)
     bits = _DIGITS[1 if row.size > _MANY else 0]
     mask = (1 << bits) - 1
     while (high - low) >> shift:
@@ -817,44 +861,54 @@ def _longer(array, size):
 
 @njit(cache=True, nogil=True)
 def _fold(places, values, size, n, scratch_places, scratch_values):
-    """Add values by halves, as rows of ``n`` numbers are folded that have 0.0 in all other places; see ``distance_stats``.
+    """Add values by halves, as rows of ``n`` numbers are folded that have 0.0 in all other places;
+    see ``distance_stats``.
 
-    ``places``, int64 and ascending, and ``values`` are overwritten; so are the scratch arrays, of ``PIECE`` numbers each.
+    ``places``, int64 and ascending, and ``values`` are overwritten; so are the scratch arrays, of
+    ``PIECE`` numbers each.
     """
     if size == 0:
         return 0.0
     while True:
         begin = blocks = np.int64(0)
         while begin < size:
-            block, end = places[begin] // PIECE, begin + 1
+            block = places[begin] // PIECE
+            end = begin + 1
             while end < size and places[end] // PIECE == block:
                 end += 1
             values[blocks] = _fold_block(places, values, begin, end, scratch_places, scratch_values)
             places[blocks] = block
             blocks += 1
             begin = end
-        size, n = blocks, (n + PIECE - 1) // PIECE
+        size = blocks
+        n = (n + PIECE - 1) // PIECE
         if n <= 1:
             return values[0]
 
 
 @njit(cache=True, nogil=True)
 def _fold_block(places, values, begin, end, scratch_places, scratch_values):
-    """Fold the values of one block: in each step those of its upper half are added to those of its lower half.
+    """Fold the values of one block: in each step those of its upper half are added to those of its
+    lower half.
 
-    A value without a partner is added to 0.0, which matters for -0.0 alone: one such step at the end does for all.
+    A value without a partner is added to 0.0, which matters for -0.0 alone: one such step at the
+    end does for all.
     """
     half = PIECE // 2
     while end - begin > 2:
         upper = begin
         while upper < end and places[upper] % (2 * half) < half:
             upper += 1
-        i, j, size = begin, upper, 0
+        i = begin
+        j = upper
+        size = 0
         while i < upper or j < end:
             one = places[i] % half if i < upper else half
             other = places[j] % half if j < end else half
             scratch_places[size] = min(one, other)
-            scratch_values[size] = (values[i] if one <= other else 0.0) + (values[j] if other <= one else 0.0)
+            scratch_values[size] = (values[i] if one <= other else 0.0) + (
+                values[j] if other <= one else 0.0
+            )
             i += one <= other
             j += other <= one
             size += 1
@@ -953,8 +1007,12 @@ def sums_within(next_item, n_items, rows, wanted, n, exact, rounded):
                         weights[at] = weight_at(np.float64(row[at]), decay, parameter)
             for a in range(len(floats)):
                 for c in range(bounds.size):
-                    size = _take_within(reached, row, (lowest, bounds[c]), floats[a], decay, weights, places, values)
-                    rounded[i, a, c] = _fold(places, values, size, n, scratch_places, scratch_values)
+                    size = _take_within(
+                        reached, row, (lowest, bounds[c]), floats[a], decay, weights, places, values
+                    )
+                    rounded[i, a, c] = _fold(
+                        places, values, size, n, scratch_places, scratch_values
+                    )
 
 
 @njit(cache=True, nogil=True)
@@ -1026,7 +1084,9 @@ def levels(next_item, n_items, rows, edges_before, limit, counts, edges):
 
 @njit(cache=True, nogil=True)
 def checksums(next_item, n_items, row_offsets, vertices, bits, sources, sums):
-    """``search.results.checksum`` of each row; ``bits`` are those of the distances as unsigned integers."""
+    """``search.results.checksum`` of each row; ``bits`` are those of the distances as unsigned
+    integers.
+    """
     while True:
         chunk = atomic_add(next_item, 0, 1)
         if chunk >= n_items:
@@ -1035,7 +1095,8 @@ def checksums(next_item, n_items, row_offsets, vertices, bits, sources, sums):
             total = np.uint64(0)
             for at in range(row_offsets[i], row_offsets[i + 1]):
                 total += mix_one(
-                    mix_one(mix_one(np.uint64(vertices[at]) + ODD) ^ np.uint64(bits[at])) + np.uint64(sources[i])
+                    mix_one(mix_one(np.uint64(vertices[at]) + ODD) ^ np.uint64(bits[at]))
+                    + np.uint64(sources[i])
                 )
             sums[i] = total
 
@@ -1074,7 +1135,9 @@ def point_back(offsets, targets, weights, sources, rows, place, predecessor):
             n_left -= 1
         n_left -= _point_to_nearer(edges, vertices, begin, row[:size], place, predecessor)
         if n_left:
-            n_left -= _point_along_zeros(edges, vertices, begin, row[:size], place, layer, queue, predecessor)
+            n_left -= _point_along_zeros(
+                edges, vertices, begin, row[:size], place, layer, queue, predecessor
+            )
         n_lost += n_left
         for at in range(1, size):
             place[vertices[begin + at]] = 0
@@ -1145,22 +1208,30 @@ def _point_along_zeros(edges, vertices, begin, row, place, layer, queue, predece
 
 @njit(cache=True, nogil=True)
 def walk_back(row_offsets, vertices, predecessor, list_offsets, lists, place, sizes):
-    """Return the paths of rows to the targets in their lists, one after the other, and set the vertices of each.
+    """Return the paths of rows to the targets in their lists, one after the other, and set the
+    vertices of each.
 
     A target that is not in the row has no path. ``place`` is 0, before and after.
     """
-    paths, first = np.empty(64, vertices.dtype), np.int64(0)
+    paths = np.empty(64, vertices.dtype)
+    first = np.int64(0)
     for i in range(row_offsets.size - 1):
         begin = row_offsets[i] - 1
         for at in range(row_offsets[i], row_offsets[i + 1]):
             place[vertices[at]] = at - begin
         for j in range(list_offsets[i], list_offsets[i + 1]):
-            v, before, size = lists[j], np.int64(-1), np.int64(0)
+            v = lists[j]
+            before = np.int64(-1)
+            size = np.int64(0)
             while place[v] and v != before:  # the source is its own predecessor
-                before, v, size = v, np.int64(predecessor[begin + place[v]]), size + 1
+                before = v
+                v = np.int64(predecessor[begin + place[v]])
+                size = size + 1
             while paths.size < first + size:
                 paths = _longer(paths, first)
-            first, v, sizes[j] = first + size, lists[j], size
+            first = first + size
+            v = lists[j]
+            sizes[j] = size
             for step in range(size):
                 paths[first - 1 - step] = v
                 v = np.int64(predecessor[begin + place[v]])
@@ -1171,7 +1242,8 @@ def walk_back(row_offsets, vertices, predecessor, list_offsets, lists, place, si
 
 @njit(cache=True, nogil=True)
 def check(edges, rows, place, findings, predecessor):
-    """Check rows by the rules of ``certificate``, over their vertices and the edges that leave these.
+    """Check rows by the rules of ``certificate``, over their vertices and the edges that leave
+    these.
 
     C1: the source is at 0. C2: vertices ascend, and distances are numbers from 0 up to the limit.
     C3: no edge that leaves a vertex of the row allows a distance within the limit that is shorter
@@ -1319,5 +1391,6 @@ def _explain_by_chains(edges, vertices, before, scratch, queue, predecessor):
 @njit(cache=True, nogil=True)
 def note(findings, rule, i, v):
     if findings[rule, 0] == 0:
-        findings[rule, 1], findings[rule, 2] = i, v
+        findings[rule, 1] = i
+        findings[rule, 2] = v
     findings[rule, 0] += 1

@@ -1,8 +1,9 @@
-"""Rows of bits inside Numba kernels: one bit per source, a few machine words per vertex, one vector instruction per row.
+"""Rows of bits inside Numba kernels: one bit per source, a few machine words per vertex, one vector
+instruction per row.
 
-Numba has no vector values, and does not find by itself that a loop over the words of a row may be one instruction. Each
-function works on rows of two-dimensional uint64 arrays. How many words a row has is read off the type of ``lanes``, a
-tuple of as many words that holds the bits in use.
+Numba has no vector values, and does not find by itself that a loop over the words of a row may be
+one instruction. Each function works on rows of two-dimensional uint64 arrays. How many words a row
+has is read off the type of ``lanes``, a tuple of as many words that holds the bits in use.
 """
 
 from __future__ import annotations
@@ -21,19 +22,26 @@ class _Rows:
     """What the intrinsics below share while code is generated: arguments as vectors."""
 
     def __init__(self, context, builder, signature, args):
-        self._context, self._builder, self._signature, self._args = context, builder, signature, args
+        self._context = context
+        self._builder = builder
+        self._signature = signature
+        self._args = args
         self.vector = ir.VectorType(_WORD, len(signature.args[-1]))
 
     def place(self, array: int, index: int):
         """Pointer to the row of an array, both given by the positions of their arguments."""
         kind = self._signature.args[index]
-        return self._place(array, self._context.cast(self._builder, self._args[index], kind, types.intp))
+        return self._place(
+            array, self._context.cast(self._builder, self._args[index], kind, types.intp)
+        )
 
     def _place(self, array: int, at):
         kind = self._signature.args[array]
         view = self._context.make_array(kind)(self._context, self._builder, self._args[array])
         indices = [at, ir.Constant(_WORD, 0)]
-        pointer = cgutils.get_item_pointer(self._context, self._builder, kind, view, indices, wraparound=False)
+        pointer = cgutils.get_item_pointer(
+            self._context, self._builder, kind, view, indices, wraparound=False
+        )
         return self._builder.bitcast(pointer, self.vector.as_pointer())
 
     def place_of_constant(self, array: int, index: int):
@@ -54,8 +62,12 @@ class _Rows:
 
     def is_zero(self, value):
         name = f"llvm.vector.reduce.or.v{self.vector.count}i64"
-        reduce = cgutils.get_or_insert_function(self._builder.module, ir.FunctionType(_WORD, [self.vector]), name)
-        return self._builder.icmp_unsigned("==", self._builder.call(reduce, [value]), ir.Constant(_WORD, 0))
+        reduce = cgutils.get_or_insert_function(
+            self._builder.module, ir.FunctionType(_WORD, [self.vector]), name
+        )
+        return self._builder.icmp_unsigned(
+            "==", self._builder.call(reduce, [value]), ir.Constant(_WORD, 0)
+        )
 
 
 @intrinsic
@@ -100,8 +112,10 @@ def take_new(typing_context, found, seen, v, lanes):
 
     def generate(context, builder, signature, args):
         row = _Rows(context, builder, signature, args)
-        found_at, seen_at = row.place(0, 2), row.place(1, 2)
-        bits, before = row.load(found_at), row.load(seen_at)
+        found_at = row.place(0, 2)
+        seen_at = row.place(1, 2)
+        bits = row.load(found_at)
+        before = row.load(seen_at)
         new = builder.and_(bits, builder.not_(before))
         row.store(new, found_at)
         row.store(builder.or_(bits, before), seen_at)
@@ -112,7 +126,9 @@ def take_new(typing_context, found, seen, v, lanes):
 
 @intrinsic
 def count_row(typing_context, digits, rows, v, lanes):
-    """Add each bit of ``rows[v]`` to a counter of its own, of DIGITS binary digits: ``digits[d]`` holds digit d of all."""
+    """Add each bit of ``rows[v]`` to a counter of its own, of DIGITS binary digits: ``digits[d]``
+    holds digit d of all.
+    """
 
     def generate(context, builder, signature, args):
         row = _Rows(context, builder, signature, args)

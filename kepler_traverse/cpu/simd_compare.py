@@ -1,7 +1,9 @@
-"""Sixteen numbers of an array compared with one at once, inside Numba kernels: a bit each, and no branch.
+"""Sixteen numbers of an array compared with one at once, inside Numba kernels: a bit each, and no
+branch.
 
-Rows of a graph are short, and of random lengths: a loop over one ends where no processor expects it. What lies beyond the
-row is compared, too, and its bits are dropped; so sixteen numbers must be there.
+Rows of a graph are short, and of random lengths: a loop over one ends where no processor expects
+it. What lies beyond the row is compared, too, and its bits are dropped; so sixteen numbers must be
+there.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ def _bits(symbol: str):
         at = context.cast(builder, args[1], at_kind, types.intp)
         place = cgutils.get_item_pointer(context, builder, kind, view, [at], wraparound=False)
         vector = ir.VectorType(context.get_value_type(kind.dtype), SIXTEEN)
-        numbers = builder.load(builder.bitcast(place, vector.as_pointer()), align=kind.dtype.bitwidth // 8)
+        numbers = builder.load(
+            builder.bitcast(place, vector.as_pointer()), align=kind.dtype.bitwidth // 8
+        )
         value = broadcast(builder, args[2], vector)
         if isinstance(kind.dtype, types.Float):
             matches = builder.fcmp_ordered(symbol, numbers, value)
@@ -44,5 +48,7 @@ def are_equal(typing_context, array, at, value):
 
 @intrinsic
 def are_less(typing_context, array, at, value):
-    """A bit for each of ``array[at : at + 16]`` that is less than ``value``, a number of the array's type."""
+    """A bit for each of ``array[at : at + 16]`` that is less than ``value``, a number of the
+    array's type.
+    """
     return types.uint64(array, at, array.dtype), _bits("<")

@@ -1,7 +1,8 @@
-"""Lines of numbers inside Numba kernels: one number a source side by side, a line a vertex, and vector instructions on them.
+"""Lines of numbers inside Numba kernels: one number a source side by side, a line a vertex, and
+vector instructions on them.
 
-How many numbers a line has is read off the type of ``doublings``: a tuple of 3 stands for 2^3, a short one to compile.
-Lines are the rows of a two-dimensional array in C order.
+How many numbers a line has is read off the type of ``doublings``: a tuple of 3 stands for 2^3, a
+short one to compile. Lines are the rows of a two-dimensional array in C order.
 """
 
 from __future__ import annotations
@@ -11,30 +12,44 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-_WORD, _BYTE, _INT = ir.IntType(64), ir.IntType(8), ir.IntType(32)
+_WORD = ir.IntType(64)
+_BYTE = ir.IntType(8)
+_INT = ir.IntType(32)
 
-PREFETCH_DISTANCE = 24  # edges before one is looked at, its line is prefetched: those of the next rows, too
+# edges before one is looked at, its line is prefetched: those of the next rows, too
+PREFETCH_DISTANCE = 24
 
 
 def prefetch(builder, place):
     """Generate code that begins to load what a pointer points to into the cache."""
     kind = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), _INT, _INT, _INT])
     function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-    builder.call(function, [builder.bitcast(place, _BYTE.as_pointer()), *(ir.Constant(_INT, value) for value in (0, 3, 1))])
+    builder.call(
+        function,
+        [
+            builder.bitcast(place, _BYTE.as_pointer()),
+            *(ir.Constant(_INT, value) for value in (0, 3, 1)),
+        ],
+    )
 
 
 def broadcast(builder, value, vector):
     """Generate a vector of a type with one value in all places."""
     undefined = ir.Constant(vector, ir.Undefined)
     first = builder.insert_element(undefined, value, ir.Constant(_INT, 0))
-    return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_INT, vector.count), [0] * vector.count))
+    return builder.shuffle_vector(
+        first, undefined, ir.Constant(ir.VectorType(_INT, vector.count), [0] * vector.count)
+    )
 
 
 class _Lines:
     """What the intrinsics below share while code is generated."""
 
     def __init__(self, context, builder, signature, args):
-        self._context, self._builder, self._signature, self._args = context, builder, signature, args
+        self._context = context
+        self._builder = builder
+        self._signature = signature
+        self._args = args
         self.kind = signature.args[0].dtype
         self.count = 1 << len(signature.args[-1])
         self.number = context.get_value_type(self.kind)
@@ -42,14 +57,20 @@ class _Lines:
         self.is_float = isinstance(self.kind, types.Float)
 
     def integer(self, position: int):
-        return self._context.cast(self._builder, self._args[position], self._signature.args[position], types.intp)
+        return self._context.cast(
+            self._builder, self._args[position], self._signature.args[position], types.intp
+        )
 
     def data(self, position: int):
         kind = self._signature.args[position]
-        return self._context.make_array(kind)(self._context, self._builder, self._args[position]).data
+        return self._context.make_array(kind)(
+            self._context, self._builder, self._args[position]
+        ).data
 
     def size(self, position: int):
-        view = self._context.make_array(self._signature.args[position])(self._context, self._builder, self._args[position])
+        view = self._context.make_array(self._signature.args[position])(
+            self._context, self._builder, self._args[position]
+        )
         return view.nitems
 
     def element(self, position: int, at):
@@ -58,11 +79,16 @@ class _Lines:
     def number_at(self, position: int, at):
         """An element as an index."""
         return self._context.cast(
-            self._builder, self.element(position, at), self._signature.args[position].dtype, types.intp
+            self._builder,
+            self.element(position, at),
+            self._signature.args[position].dtype,
+            types.intp,
         )
 
     def place(self, line):
-        return self._builder.gep(self.data(0), [self._builder.mul(line, ir.Constant(_WORD, self.count))])
+        return self._builder.gep(
+            self.data(0), [self._builder.mul(line, ir.Constant(_WORD, self.count))]
+        )
 
     def load(self, line):
         place = self._builder.bitcast(self.place(line), self.vector.as_pointer())
@@ -79,7 +105,10 @@ class _Lines:
         return broadcast(self._builder, value, self.vector)
 
     def farthest(self):
-        value = float("inf") if self.is_float else 2**self.kind.bitwidth - 1
+        if self.is_float:
+            value = float("inf")
+        else:
+            value = 2**self.kind.bitwidth - 1
         return ir.Constant(self.vector, [value] * self.count)
 
     def compared(self, symbol: str, left, right):
@@ -97,17 +126,25 @@ class _Lines:
         """Loop over a row: for each edge its place and the line of its other end."""
         builder = self._builder
         last = builder.sub(self.size(position), ir.Constant(_WORD, 1))
-        with cgutils.for_range_slice(builder, begin, end, ir.Constant(_WORD, 1), _WORD, inc=True) as (edge, _):
+        with cgutils.for_range_slice(
+            builder, begin, end, ir.Constant(_WORD, 1), _WORD, inc=True
+        ) as (edge, _):
             later = builder.add(edge, ir.Constant(_WORD, PREFETCH_DISTANCE))
-            self.prefetch(self.number_at(position, builder.select(builder.icmp_signed("<", later, last), later, last)))
+            self.prefetch(
+                self.number_at(
+                    position, builder.select(builder.icmp_signed("<", later, last), later, last)
+                )
+            )
             yield edge, self.load(self.number_at(position, edge))
 
 
 @intrinsic
 def differing_hops(typing_context, lines, v, neighbors, begin, end, limit, doublings):
-    """A bit for each source whose hop count of ``v`` is not one more than the smallest of its neighbors.
+    """A bit for each source whose hop count of ``v`` is not one more than the smallest of its
+    neighbors.
 
-    Hop counts are unsigned; the unreached have the largest number, and what is beyond the limit counts as unreached.
+    Hop counts are unsigned; the unreached have the largest number, and what is beyond the limit
+    counts as unreached.
     """
 
     def generate(context, builder, signature, args):
@@ -116,7 +153,8 @@ def differing_hops(typing_context, lines, v, neighbors, begin, end, limit, doubl
         for _, near in line.neighbors(2, line.integer(3), line.integer(4)):
             builder.store(line.smaller(builder.load(best), near), best)
         nearest = builder.load(best)
-        is_near = line.compared("<", nearest, line.broadcast(args[5]))  # one more is within the limit
+        # one more is within the limit
+        is_near = line.compared("<", nearest, line.broadcast(args[5]))
         hops = builder.add(nearest, ir.Constant(line.vector, [1] * line.count))
         hops = builder.select(is_near, hops, line.farthest())
         return line.bits(line.compared("!=", hops, line.load(line.integer(1))))
@@ -126,7 +164,8 @@ def differing_hops(typing_context, lines, v, neighbors, begin, end, limit, doubl
 
 @intrinsic
 def differing_sums(typing_context, lines, v, neighbors, begin, end, weights, limit, doublings):
-    """Bits of sources whose distance of ``v`` is not the smallest sum, and not that of strictly nearer neighbors alone.
+    """Bits of sources whose distance of ``v`` is not the smallest sum, and not that of strictly
+    nearer neighbors alone.
 
     The unreached are at an infinite distance, and what is beyond the limit counts as unreached.
     """
@@ -142,7 +181,9 @@ def differing_sums(typing_context, lines, v, neighbors, begin, end, weights, lim
             builder.store(line.smaller(through, builder.load(nearer)), nearer)
         within = line.compared("<=", builder.load(best), line.broadcast(args[6]))
         nearest = builder.select(within, builder.load(best), line.farthest())
-        bits = [line.bits(line.compared("!=", here, value)) for value in (nearest, builder.load(nearer))]
+        bits = [
+            line.bits(line.compared("!=", here, value)) for value in (nearest, builder.load(nearer))
+        ]
         return context.make_tuple(builder, signature.return_type, bits)
 
     returned = types.UniTuple(types.uint64, 2)
@@ -158,19 +199,26 @@ def lower_by_line(typing_context, lines, v, u, weight, doublings):
 
     def generate(context, builder, signature, args):
         line = _Lines(context, builder, signature, args)
-        here, near, limits = (line.load(place) for place in (line.integer(1), line.integer(2), ir.Constant(_WORD, 0)))
+        here, near, limits = (
+            line.load(place) for place in (line.integer(1), line.integer(2), ir.Constant(_WORD, 0))
+        )
         if line.is_float:
             through = builder.fadd(near, line.broadcast(args[3]))
             is_within = line.compared("<=", through, limits)
         else:
             through = builder.add(near, line.broadcast(args[3]))
-            is_within = line.compared("<", near, limits)  # one more is within the limit, and no overflow
+            # one more is within the limit, and no overflow
+            is_within = line.compared("<", near, limits)
         is_new = builder.and_(is_within, line.compared("<", through, here))
         line.store(builder.select(is_new, through, here), line.integer(1))
         bits = ir.IntType(line.kind.bitwidth)  # those of floats of 0 or more are in their order
-        new = builder.bitcast(builder.select(is_new, through, line.farthest()), ir.VectorType(bits, line.count))
+        new = builder.bitcast(
+            builder.select(is_new, through, line.farthest()), ir.VectorType(bits, line.count)
+        )
         name = f"llvm.vector.reduce.umin.v{line.count}i{line.kind.bitwidth}"
-        least = cgutils.get_or_insert_function(builder.module, ir.FunctionType(bits, [new.type]), name)
+        least = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(bits, [new.type]), name
+        )
         return builder.bitcast(builder.call(least, [new]), line.number)
 
     return lines.dtype(lines, v, u, lines.dtype, doublings), generate
@@ -182,26 +230,37 @@ def lay_out(typing_context, lines, v, lane, rows, doublings):
 
     def generate(context, builder, signature, args):
         line = _Lines(context, builder, signature, args)
-        kind, side = signature.args[3], square_side(line.count)
+        kind = signature.args[3]
+        side = square_side(line.count)
         view = context.make_array(kind)(context, builder, args[3])
-        first, column = line.integer(2), line.integer(1)
+        first = line.integer(2)
+        column = line.integer(1)
         squares = []
         for j in range(side):
             at = [builder.add(first, ir.Constant(_WORD, j)), column]
             place = cgutils.get_item_pointer(context, builder, kind, view, at, wraparound=False)
             vector = ir.VectorType(context.get_value_type(kind.dtype), side)
-            part = builder.load(builder.bitcast(place, vector.as_pointer()), align=kind.dtype.bitwidth // 8)
+            part = builder.load(
+                builder.bitcast(place, vector.as_pointer()), align=kind.dtype.bitwidth // 8
+            )
             squares.append(part)
         half = side // 2
-        low, high = ([i // 2 + side * (i % 2) + half * upper for i in range(side)] for upper in (0, 1))
+        low, high = (
+            [i // 2 + side * (i % 2) + half * upper for i in range(side)] for upper in (0, 1)
+        )
         low, high = (ir.Constant(ir.VectorType(_INT, side), order) for order in (low, high))
         for _ in range(side.bit_length() - 1):  # pairs that are half the square apart, zipped
             squares = [
-                builder.shuffle_vector(squares[i // 2], squares[i // 2 + half], high if i % 2 else low) for i in range(side)
+                builder.shuffle_vector(
+                    squares[i // 2], squares[i // 2 + half], high if i % 2 else low
+                )
+                for i in range(side)
             ]
         for i, part in enumerate(squares):
             place = builder.gep(line.place(builder.add(column, ir.Constant(_WORD, i))), [first])
-            builder.store(part, builder.bitcast(place, part.type.as_pointer()), align=line.kind.bitwidth // 8)
+            builder.store(
+                part, builder.bitcast(place, part.type.as_pointer()), align=line.kind.bitwidth // 8
+            )
         return context.get_dummy_value()
 
     return types.void(lines, v, lane, rows, doublings), generate

@@ -1,6 +1,8 @@
-"""Lines of integers inside Numba kernels: the smallest sums of a vertex from many sources, and lines turned into rows.
+"""Lines of integers inside Numba kernels: the smallest sums of a vertex from many sources, and
+lines turned into rows.
 
-A line holds the distances of one vertex from as many sources as ``doublings`` says, a tuple as in ``simd_distances``.
+A line holds the distances of one vertex from as many sources as ``doublings`` says, a tuple as in
+``simd_distances``.
 """
 
 from __future__ import annotations
@@ -14,11 +16,13 @@ from .simd_distances import _INT, _WORD, _Lines, broadcast, prefetch
 
 
 @intrinsic
-def lower_line(typing_context, lines, v, is_set, neighbors, begin, end, weights, unreached, doublings):
+def lower_line(
+    typing_context, lines, v, is_set, neighbors, begin, end, weights, unreached, doublings
+):
     """Lower the line of a vertex to the smallest sums over its edges ``begin`` to ``end``.
 
-    Integers of lines are at least 0 and at most ``unreached``, twice which fits their type. A line that is not set counts
-    as unreached, whatever it holds.
+    Integers of lines are at least 0 and at most ``unreached``, twice which fits their type. A line
+    that is not set counts as unreached, whatever it holds.
     """
 
     def generate(context, builder, signature, args):
@@ -33,7 +37,9 @@ def lower_line(typing_context, lines, v, is_set, neighbors, begin, end, weights,
         line.store(builder.load(best), here)
         return context.get_dummy_value()
 
-    return types.void(lines, v, is_set, neighbors, begin, end, weights, lines.dtype, doublings), generate
+    return types.void(
+        lines, v, is_set, neighbors, begin, end, weights, lines.dtype, doublings
+    ), generate
 
 
 @intrinsic
@@ -62,7 +68,9 @@ def prefetch_line(typing_context, lines, v, doublings):
 
 @intrinsic
 def prefetch_entry(typing_context, array, i):
-    """Begin to load an element of an array of one dimension, unless it is None. Nothing is read: ``i`` may be any number."""
+    """Begin to load an element of an array of one dimension, unless it is None. Nothing is read:
+    ``i`` may be any number.
+    """
 
     def generate(context, builder, signature, args):
         if signature.args[0] == types.none:
@@ -77,7 +85,8 @@ def prefetch_entry(typing_context, array, i):
 
 @intrinsic
 def turn_square(typing_context, lines, places, column, unreached, unit, rows, doublings):
-    """``rows[j, column + i] = lines[places[column + i], j] * unit`` for as many i and j as a line has integers.
+    """``rows[j, column + i] = lines[places[column + i], j] * unit`` for as many i and j as a line
+    has integers.
 
     Integers that are ``unreached`` become infinite. ``rows`` are floats in C order.
     """
@@ -99,20 +108,26 @@ def turn_square(typing_context, lines, places, column, unreached, unit, rows, do
             floats = builder.fmul(builder.sitofp(integers, vector), unit)
             square.append(builder.select(is_reached, floats, infinite))
         stride = 1
-        while stride < line.count:  # exchange the blocks off the diagonal of each square of twice the stride
+        # exchange the blocks off the diagonal of each square of twice the stride
+        while stride < line.count:
             low = [j if not j & stride else line.count + j - stride for j in range(line.count)]
             high = [j + stride if not j & stride else line.count + j for j in range(line.count)]
-            low, high = (ir.Constant(ir.VectorType(_INT, line.count), order) for order in (low, high))
+            low, high = (
+                ir.Constant(ir.VectorType(_INT, line.count), order) for order in (low, high)
+            )
             for i in range(line.count):
                 if not i & stride:
-                    upper, lower = square[i], square[i + stride]
+                    upper = square[i]
+                    lower = square[i + stride]
                     square[i] = builder.shuffle_vector(upper, lower, low)
                     square[i + stride] = builder.shuffle_vector(upper, lower, high)
             stride *= 2
         for j, part in enumerate(square):
             at = [ir.Constant(_WORD, j), column]
             place = cgutils.get_item_pointer(context, builder, kind, view, at, wraparound=False)
-            builder.store(part, builder.bitcast(place, vector.as_pointer()), align=kind.dtype.bitwidth // 8)
+            builder.store(
+                part, builder.bitcast(place, vector.as_pointer()), align=kind.dtype.bitwidth // 8
+            )
         return context.get_dummy_value()
 
     return types.void(lines, places, column, lines.dtype, rows.dtype, rows, doublings), generate

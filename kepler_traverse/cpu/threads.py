@@ -1,7 +1,8 @@
-"""Compiled loops on several threads: each thread calls the same kernel, and the kernel takes items until none is left.
+"""Compiled loops on several threads: each thread calls the same kernel, and the kernel takes items
+until none is left.
 
-Kernels are plain functions that release the GIL. A parallel loop of Numba's takes about three times as long to compile, and
-its threads do not survive a fork.
+Kernels are plain functions that release the GIL. A parallel loop of Numba's takes about three times
+as long to compile, and its threads do not survive a fork.
 """
 
 from __future__ import annotations
@@ -27,24 +28,37 @@ def max_threads() -> int:
 
 def count() -> int:
     """Threads that the calling thread may use now; ``numba.set_num_threads`` sets it."""
-    # Numba knows no other number before its threads have been started, which takes time and is not needed here.
+    # Numba knows no other number before its threads have been started, which takes time and is not
+    # needed here.
     numbas = sys.modules.get("numba.np.ufunc.parallel")
-    return numba.get_num_threads() if getattr(numbas, "_is_initialized", False) else max_threads()
+    if getattr(numbas, "_is_initialized", False):
+        return numba.get_num_threads()
+    return max_threads()
 
 
-def run(kernel: Callable[..., object], n_items: int, *args: object, own: Sequence[Sequence[Any] | np.ndarray] = ()) -> None:
+def run(
+    kernel: Callable[..., object],
+    n_items: int,
+    *args: object,
+    own: Sequence[Sequence[Any] | np.ndarray] = (),
+) -> None:
     """Call a kernel on up to as many threads as there are items; return when all items are done.
 
-    The kernel, compiled with ``nogil=True``, is called as ``kernel(next_item, n_items, *args)``. It takes item numbers by
-    ``atomic_add(next_item, 0, 1)`` until one is ``n_items`` or more. ``own`` are arrays or lists with a row for each of
-    ``count()`` threads; the rows of a thread are its last arguments.
+    The kernel, compiled with ``nogil=True``, is called as ``kernel(next_item, n_items, *args)``. It
+    takes item numbers by ``atomic_add(next_item, 0, 1)`` until one is ``n_items`` or more. ``own``
+    are arrays or lists with a row for each of ``count()`` threads; the rows of a thread are its
+    last arguments.
     """
     next_item = np.zeros(_CACHE_LINE, np.int64)
 
     def stop() -> None:
         next_item[0] = n_items
 
-    on_each(lambda thread: kernel(next_item, n_items, *args, *(rows[thread] for rows in own)), n_items, stop)
+    on_each(
+        lambda thread: kernel(next_item, n_items, *args, *(rows[thread] for rows in own)),
+        n_items,
+        stop,
+    )
 
 
 def run_alone(kernel: Callable[..., object], n_items: int, *args: object) -> None:
@@ -53,7 +67,8 @@ def run_alone(kernel: Callable[..., object], n_items: int, *args: object) -> Non
 
 
 def for_each(function: Callable[[int, int], object], n_items: int) -> None:
-    """Call ``function(item, thread)`` for each item number, on threads that take items as they become free.
+    """Call ``function(item, thread)`` for each item number, on threads that take items as they
+    become free.
 
     ``thread`` is below ``max_threads()``, and no two calls at a time have the same one.
     """
@@ -70,12 +85,14 @@ def for_each(function: Callable[[int, int], object], n_items: int) -> None:
     on_each(take, n_items, stop=stop)
 
 
-def on_each(function: Callable[[int], object], n_most: int, stop: Callable[[], object] = lambda: None) -> None:
+def on_each(
+    function: Callable[[int], object], n_most: int, stop: Callable[[], object] = lambda: None
+) -> None:
     """Call ``function(thread)`` on the calling thread and on up to ``n_most - 1`` others.
 
-    It returns, or raises an error or an interrupt, only when no thread runs the function any longer, since the threads write
-    into arrays of the caller. ``stop`` is called if the calling thread raises, as after Ctrl-C: the other threads then take
-    no further items.
+    It returns, or raises an error or an interrupt, only when no thread runs the function any
+    longer, since the threads write into arrays of the caller. ``stop`` is called if the calling
+    thread raises, as after Ctrl-C: the other threads then take no further items.
     """
     others = min(count(), n_most) - 1
     if others < 1:
@@ -93,7 +110,8 @@ def on_each(function: Callable[[int], object], n_most: int, stop: Callable[[], o
                 for thread in range(1, others + 1):
                     futures.append(_executor().submit(function, thread))
                 function(0)
-            # Those that have not begun find nothing left to do, and may wait for the threads of another call.
+            # Those that have not begun find nothing left to do, and may wait for the threads of
+            # another call.
             running = [future for future in futures if not future.cancel()]
             wait(running)
             break

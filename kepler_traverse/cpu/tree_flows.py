@@ -1,10 +1,12 @@
-"""What the vertices and edges of one source's paths carry: volumes at the targets, added up back to the source.
+"""What the vertices and edges of one source's paths carry: volumes at the targets, added up back to
+the source.
 
-The paths are those of ``path_walk``: their union is a tree, whose edges follow from the distances alone. A queue begins with
-the targets. Each vertex of it finds its edge of the tree, and puts the vertex before it into the queue unless it is there.
-So each is visited once, however many targets lie beyond it, and what the next ones read is prefetched while one is looked
-at. Then each vertex hands on what it carries when all that joins it is there. Where paths must use one of some edges, those
-of the tree that do are marked before that, and the others carry nothing.
+The paths are those of ``path_walk``: their union is a tree, whose edges follow from the distances
+alone. A queue begins with the targets. Each vertex of it finds its edge of the tree, and puts the
+vertex before it into the queue unless it is there. So each is visited once, however many targets
+lie beyond it, and what the next ones read is prefetched while one is looked at. Then each vertex
+hands on what it carries when all that joins it is there. Where paths must use one of some edges,
+those of the tree that do are marked before that, and the others carry nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ _NOWHERE = -1
 _UNKNOWN = -2  # an edge that is not found yet
 EDGES, VERTICES, PAIRS = range(3)  # what carries the loads, in the order of ``kinds.loads.CELLS``
 _UNMARKED, _USES, _USES_NONE = range(3)
-_OFFSETS, _EDGES, _DISTANCES = 24, 16, 8  # entries before one is looked at, what it needs is prefetched
+# entries before one is looked at, what it needs is prefetched
+_OFFSETS = 24
+_EDGES = 16
+_DISTANCES = 8
 _NEAR = 3  # in-neighbors whose distances are prefetched
 
 
@@ -31,35 +36,44 @@ class Tree(NamedTuple):
     """Scratch of one thread, of shape (n_vertices,) each."""
 
     place: np.ndarray  # int32: the entry of each vertex of the tree; -1 before and after
-    # vertex, edge, parent: integers: of each entry its vertex, the edge that leads to it, and the entry that this edge comes
-    # from
+    # vertex, edge, parent: integers: of each entry its vertex, the edge that leads to it, and the
+    # entry that this edge comes from
     vertex: np.ndarray
     edge: np.ndarray
     parent: np.ndarray
-    waits: np.ndarray  # int32: how many entries have yet to hand on to each; all 0, before and after
+    # int32: how many entries have yet to hand on to each; all 0, before and after
+    waits: np.ndarray
     # low, high: uint64 and int64: what each entry carries; all 0, before and after
     low: np.ndarray
     high: np.ndarray
-    mark: np.ndarray  # uint8: whether the path to each entry uses a named edge; all unmarked, before and after
+    # uint8: whether the path to each entry uses a named edge; all unmarked, before and after
+    mark: np.ndarray
 
 
 def new_tree(n: int) -> Tree:
     place, vertex, parent = np.empty((3, n), np.int32)
     place.fill(_NOWHERE)
-    waits, low, high, mark = (np.zeros(n, kind) for kind in (np.int32, np.uint64, np.int64, np.uint8))
+    waits, low, high, mark = (
+        np.zeros(n, kind) for kind in (np.int32, np.uint64, np.int64, np.uint8)
+    )
     return Tree(place, vertex, np.empty(n, np.int64), parent, waits, low, high, mark)
 
 
 @njit(cache=True, nogil=True)
 def _mark(count, named, tree):
-    """Mark which entries have a named edge on their paths: up to one that is marked or has one, and down again."""
-    edge, parent, mark = tree.edge, tree.parent, tree.mark
+    """Mark which entries have a named edge on their paths: up to one that is marked or has one, and
+    down again.
+    """
+    edge = tree.edge
+    parent = tree.parent
+    mark = tree.mark
     mark[0] = _USES_NONE  # the source
     for first in range(1, count):
         i = np.int64(first)
         while mark[i] == _UNMARKED and not named[edge[i]]:
             i = np.int64(parent[i])
-        last, use = i, mark[i] if mark[i] != _UNMARKED else np.uint8(_USES)
+        last = i
+        use = mark[i] if mark[i] != _UNMARKED else np.uint8(_USES)
         i = np.int64(first)
         while mark[i] == _UNMARKED:
             mark[i] = use
@@ -70,7 +84,8 @@ def _mark(count, named, tree):
 
 @njit(cache=True, nogil=True)
 def carry(source, targets, volumes, limit, walks, tree, named, of, low, high, lost, sent):
-    """Add to ``low`` and ``high`` what each edge, or each vertex, of the paths to some targets carries.
+    """Add to ``low`` and ``high`` what each edge, or each vertex, of the paths to some targets
+    carries.
 
     Parameters
     ----------
@@ -83,9 +98,11 @@ def carry(source, targets, volumes, limit, walks, tree, named, of, low, high, lo
     walks : path_walk.Walks
     tree : Tree
     named : uint8 array
-        Not 0 at the edges of which a path must use one, by their positions in the reversed graph; empty if all paths count.
+        Not 0 at the edges of which a path must use one, by their positions in the reversed graph;
+        empty if all paths count.
     of : {EDGES, VERTICES, PAIRS}
-        Whether cells are positions of edges in the reversed graph, or vertices. Of pairs nothing is added.
+        Whether cells are positions of edges in the reversed graph, or vertices. Of pairs nothing is
+        added.
     low, high : uint64 and int64 arrays
     lost, sent : arrays of bool of shape (k,), output
         Which targets are not reached, and which take something on a path that counts.
@@ -95,10 +112,17 @@ def carry(source, targets, volumes, limit, walks, tree, named, of, low, high, lo
     int
         A vertex whose distance no edge explains, or ``NO_EDGE``.
     """
-    offsets, sources, weights, unit = walks.offsets, walks.sources, walks.weights, walks.unit
-    distance, above, path = walks.distance, walks.above, walks.path
+    offsets = walks.offsets
+    sources = walks.sources
+    weights = walks.weights
+    unit = walks.unit
+    distance = walks.distance
+    above = walks.above
+    path = walks.path
     place, vertex, edge, parent, waits, own_low, own_high, mark = tree
-    place[source], vertex[0], edge[0] = 0, source, NO_EDGE
+    place[source] = 0
+    vertex[0] = source
+    edge[0] = NO_EDGE
     count = np.int64(1)
     for i in range(targets.size):
         v = np.int64(targets[i])
@@ -107,10 +131,13 @@ def carry(source, targets, volumes, limit, walks, tree, named, of, low, high, lo
         if not sent[i]:
             continue
         if place[v] == _NOWHERE:
-            place[v], vertex[count], edge[count] = count, v, _UNKNOWN
+            place[v] = count
+            vertex[count] = v
+            edge[count] = _UNKNOWN
             count += 1
         add(own_low, own_high, place[v], volumes[0][i], volumes[1][i])
-    wrong, entry = np.int64(NO_EDGE), np.int64(1)
+    wrong = np.int64(NO_EDGE)
+    entry = np.int64(1)
     while entry < count:
         if entry + _OFFSETS < count:
             prefetch_entry(offsets, vertex[entry + _OFFSETS])
@@ -127,25 +154,31 @@ def carry(source, targets, volumes, limit, walks, tree, named, of, low, high, lo
             own = distance[v]
             edge[entry] = nearer_edge(v, own, offsets, sources, weights, unit, distance, above)
             if edge[entry] == NO_EDGE:
-                # Edges of length zero: each step of the way is to the smallest in-neighbor on a shortest one.
+                # Edges of length zero: each step of the way is to the smallest in-neighbor on a
+                # shortest one.
                 size = along_level(v, source, own, np.int64(0), walks)
                 if size == NO_EDGE:
                     wrong = v
                     break
                 at = entry
                 for j in range(size):
-                    u, e = path[j], offsets[v]
+                    u = path[j]
+                    e = offsets[v]
                     while sources[e] != u:
                         e += 1
                     edge[at] = e
                     if j == size - 1 or place[u] != _NOWHERE:
                         break
-                    place[u], vertex[count] = count, u
-                    at, v = count, np.int64(u)
+                    place[u] = count
+                    vertex[count] = u
+                    at = count
+                    v = np.int64(u)
                     count += 1
         u = sources[edge[entry]]
         if place[u] == _NOWHERE:
-            place[u], vertex[count], edge[count] = count, u, _UNKNOWN
+            place[u] = count
+            vertex[count] = u
+            edge[count] = _UNKNOWN
             count += 1
         parent[entry] = place[u]
         waits[place[u]] += 1
@@ -156,7 +189,8 @@ def carry(source, targets, volumes, limit, walks, tree, named, of, low, high, lo
             sent[i] = sent[i] and mark[place[targets[i]]] == _USES
         for i in range(count):
             if mark[i] != _USES:
-                own_low[i], own_high[i] = 0, 0
+                own_low[i] = 0
+                own_high[i] = 0
             mark[i] = _UNMARKED
     if wrong == NO_EDGE and of != PAIRS:
         for first in range(1, count):
@@ -174,17 +208,21 @@ def carry(source, targets, volumes, limit, walks, tree, named, of, low, high, lo
         if wrong == NO_EDGE and (of == VERTICES or (of == EDGES and i > 0)):
             add(low, high, edge[i] if of == EDGES else np.int64(vertex[i]), own_low[i], own_high[i])
         place[vertex[i]] = _NOWHERE
-        own_low[i], own_high[i], waits[i] = 0, 0, 0
+        own_low[i] = 0
+        own_high[i] = 0
+        waits[i] = 0
     return wrong
 
 
 @njit(cache=True, nogil=True)
 def volumes_at(distance, targets, amounts, factor, limit, decay, parameter, exponent):
-    """Return what each target takes: its amount times a factor of the source times the decay of its distance.
+    """Return what each target takes: its amount times a factor of the source times the decay of its
+    distance.
 
     Amounts are int64 for sums of integers, and else float64. Without a path no volume decays.
     """
-    low, high = np.zeros(targets.size, np.uint64), np.zeros(targets.size, np.int64)
+    low = np.zeros(targets.size, np.uint64)
+    high = np.zeros(targets.size, np.int64)
     for i in range(targets.size):
         volume = amounts[i] * factor
         if exponent == 0:

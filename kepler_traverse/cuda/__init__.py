@@ -1,4 +1,6 @@
-"""The only package that imports CuPy. It imports on every machine; ``require`` says what is missing where it cannot run."""
+"""The only package that imports CuPy. It imports on every machine; ``require`` says what is missing
+where it cannot run.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def available() -> bool:
 
 
 def refuse_after_fork() -> None:
-    """Raise ForkError in a process that was forked from one which had asked for a GPU: CUDA does not survive that."""
+    """Raise ForkError in a process that was forked from one which had asked for a GPU: CUDA does
+    not survive that.
+    """
     if _is_lost:
         raise ForkError(
             "this process was forked from one that had already used a GPU, and CUDA does not survive a fork; start "
@@ -48,7 +52,8 @@ def refuse_after_fork() -> None:
 def _after_fork() -> None:
     global _is_lost
     _is_lost = _has_answered
-    if _is_lost and (loader := sys.modules.get(f"{__name__}.compiler")):  # kernels that the parent has made
+    # kernels that the parent has made
+    if _is_lost and (loader := sys.modules.get(f"{__name__}.compiler")):
         loader.Kernel.function = property(lambda _: refuse_after_fork())
 
 
@@ -59,10 +64,13 @@ def require() -> None:
     """Raise a DeviceError that says what is missing unless a GPU can be used."""
     if cp is None:
         raise DeviceError(
-            "device 'cuda' needs CuPy, which is not installed: pip install 'kepler-traverse[cuda13]', or take device 'cpu'"
+            "device 'cuda' needs CuPy, which is not installed: pip install "
+            "'kepler-traverse[cuda13]', or take device 'cpu'"
         )
     if not available():
-        raise DeviceError("device 'cuda' was asked for, but no GPU answers on this machine; take device 'cpu'")
+        raise DeviceError(
+            "device 'cuda' was asked for, but no GPU answers on this machine; take device 'cpu'"
+        )
 
 
 __all__ = ["available", "cp", "require"]

@@ -1,7 +1,8 @@
-"""Compiles kernel files: at most once per process; CuPy's disk cache keeps the binaries between processes.
+"""Compiles kernel files: at most once per process; CuPy's disk cache keeps the binaries between
+processes.
 
-A file is compiled by the thread that needs it first, or before that by a thread of ``start_compiling``. NVRTC releases the
-interpreter's lock, so several files compile at once.
+A file is compiled by the thread that needs it first, or before that by a thread of
+``start_compiling``. NVRTC releases the interpreter's lock, so several files compile at once.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ def options(entry: Entry, types: dict[str, np.dtype]) -> tuple[str, ...]:
     return (
         "-std=c++17",
         *(f"-I{folder}" for folder in folders),
-        # The key of CuPy's disk cache covers the source and the options, not the headers. Without their digest, a changed
-        # header would run the old binary.
+        # The key of CuPy's disk cache covers the source and the options, not the headers. Without
+        # their digest, a changed header would run the old binary.
         f"-DKT_HEADERS=0x{header_digest(folders)}",
         f"-DBLOCK={entry.block}",
         *(f"-D{name}={C_NAMES[dtype.name]}" for name, dtype in sorted(types.items())),
@@ -78,9 +79,13 @@ def options(entry: Entry, types: dict[str, np.dtype]) -> tuple[str, ...]:
 
 @functools.cache
 def header_folders(file: Path) -> tuple[Path, ...]:
-    """Return the folders with the headers of a kernel file: the shared ones, and its own folder if it has headers."""
+    """Return the folders with the headers of a kernel file: the shared ones, and its own folder if
+    it has headers.
+    """
     beside = file.parent
-    return (include_directory(), beside) if any(beside.glob("*.cuh")) else (include_directory(),)
+    if any(beside.glob("*.cuh")):
+        return (include_directory(), beside)
+    return (include_directory(),)
 
 
 @functools.cache
@@ -89,7 +94,9 @@ def header_digest(folders: tuple[Path, ...]) -> str:
     digest = hashlib.sha256()
     for folder in folders:
         for header in sorted(folder.rglob("*.cuh")):
-            digest.update(header.relative_to(folder).as_posix().encode() + b"\0" + header.read_bytes() + b"\0")
+            digest.update(
+                header.relative_to(folder).as_posix().encode() + b"\0" + header.read_bytes() + b"\0"
+            )
     return digest.hexdigest()[:16]
 
 
@@ -97,7 +104,9 @@ def include_directory() -> Path:
     """Return the folder of the shared headers, which must be on disk for the compiler."""
     folder = resources.files(__package__) / "include"
     if not isinstance(folder, Path):
-        raise DeviceError("the CUDA headers lie in a zip archive; install kepler-traverse unpacked, as pip does")
+        raise DeviceError(
+            "the CUDA headers lie in a zip archive; install kepler-traverse unpacked, as pip does"
+        )
     return folder
 
 
@@ -109,7 +118,9 @@ class Request(NamedTuple):
     weight_t: Any = np.float32
 
     @classmethod
-    def reading(cls, distances: np.dtype, entry: Entry, vertex_t: Any = np.int32, **constants: Any) -> Request:
+    def reading(
+        cls, distances: np.dtype, entry: Entry, vertex_t: Any = np.int32, **constants: Any
+    ) -> Request:
         """Return the kernel that reads hops of their width, or weighted distances of their type."""
         of_hops = is_hops(distances)
         variant = entry.variant(HOP_BYTES=distances.itemsize if of_hops else 0, **constants)
@@ -119,7 +130,8 @@ class Request(NamedTuple):
 class CompileTimes(NamedTuple):
     """Totals of this process since it began."""
 
-    modules: int  # kernel files compiled, or loaded from CuPy's cache; one per set of compile-time constants
+    # kernel files compiled, or loaded from CuPy's cache; one per set of compile-time constants
+    modules: int
     compiling: float  # seconds of all threads
     waiting: float  # seconds that callers waited for kernels: all that compiling has delayed them
 
@@ -150,7 +162,10 @@ def start_compiling(requests: Iterable[Request]) -> Compilation:
     require()
     require_private_cache()
     device = cp.cuda.runtime.getDevice()
-    keys = {_key(request.entry, chosen_types(request.vertex_t, request.weight_t)) for request in requests}
+    keys = {
+        _key(request.entry, chosen_types(request.vertex_t, request.weight_t))
+        for request in requests
+    }
     return Compilation(_module.start(device, sorted(keys, key=repr)))
 
 
@@ -164,7 +179,9 @@ def _key(entry: Entry, types: dict[str, np.dtype]) -> tuple[Any, ...]:
 
 
 class _Modules:
-    """Compiled kernel files: each is compiled once, by whichever thread comes first; the others wait for it."""
+    """Compiled kernel files: each is compiled once, by whichever thread comes first; the others
+    wait for it.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -200,7 +217,8 @@ class _Modules:
         """Compile in threads what is not compiled and is not being compiled."""
         futures = {key: self._future(key) for key in keys}
         if new := {key: future for key, (future, is_new) in futures.items() if is_new}:
-            # A pool per call: its threads end with their work, so that a process that is forked later has none.
+            # A pool per call: its threads end with their work, so that a process that is forked
+            # later has none.
             pool = ThreadPoolExecutor(min(len(new), len(os.sched_getaffinity(0))), "compile")
             for key, future in new.items():
                 pool.submit(self._compile, key, future, device)
@@ -208,7 +226,9 @@ class _Modules:
         return [future for future, _ in futures.values()]
 
     def _future(self, key: tuple[Any, ...]) -> tuple[Future[Any], bool]:
-        """The result of a compilation, and whether the caller is to make it; one that failed is made again."""
+        """The result of a compilation, and whether the caller is to make it; one that failed is
+        made again.
+        """
         with self._lock:
             future = self._futures.get(key)
             if future is not None and not (future.done() and future.exception()):
@@ -216,14 +236,18 @@ class _Modules:
             future = self._futures[key] = Future()
             return future, True
 
-    def _compile(self, key: tuple[Any, ...], future: Future[Any], device: int | None = None) -> None:
+    def _compile(
+        self, key: tuple[Any, ...], future: Future[Any], device: int | None = None
+    ) -> None:
         file, compiler_options, is_cooperative = key
         began = time.perf_counter()
         try:
             if device is not None:
                 cp.cuda.runtime.setDevice(device)  # threads begin with the first
             code = file.read_text(encoding="utf-8")
-            module = cp.RawModule(code=code, options=compiler_options, enable_cooperative_groups=is_cooperative)
+            module = cp.RawModule(
+                code=code, options=compiler_options, enable_cooperative_groups=is_cooperative
+            )
             with compiling():
                 module.compile()  # planning compiles; the first traversal must not
         except BaseException as error:
@@ -235,7 +259,9 @@ class _Modules:
     def _add(self, modules: int = 0, compiling: float = 0.0, waiting: float = 0.0) -> None:
         with self._lock:
             before = self._times
-            self._times = CompileTimes(before.modules + modules, before.compiling + compiling, before.waiting + waiting)
+            self._times = CompileTimes(
+                before.modules + modules, before.compiling + compiling, before.waiting + waiting
+            )
 
 
 _module = _Modules()

@@ -1,4 +1,6 @@
-"""Copies within the memory of a GPU that compile nothing: assignments and copies of CuPy compile a kernel per type."""
+"""Copies within the memory of a GPU that compile nothing: assignments and copies of CuPy compile a
+kernel per type.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +26,8 @@ def copy_into(target: Array, source: Array) -> None:
     if not (target.flags.c_contiguous and source.flags.c_contiguous):
         raise ValueError("only contiguous arrays are copied as memory")
     if (target.dtype, target.size) != (source.dtype, source.size):
-        raise ValueError(f"{source.size} elements of {source.dtype} do not fit {target.size} of {target.dtype}")
+        raise ValueError(
+            f"{source.size} elements of {source.dtype} do not fit {target.size} of {target.dtype}"
+        )
     if source.size:
         target.data.copy_from_device_async(source.data, source.nbytes)

@@ -1,17 +1,18 @@
 """Builds a CSR on a GPU: the same arrays as ``kepler_traverse.cpu.csr_build``, bit for bit.
 
-Edges are counted per vertex, the counts are summed, and edges are scattered with the offsets as cursors. Then the adjacency
-lists are sorted, a part of the edges at a time.
+Edges are counted per vertex, the counts are summed, and edges are scattered with the offsets as
+cursors. Then the adjacency lists are sorted, a part of the edges at a time.
 
 Memory, in bytes per stored edge with 32-bit ends and weights (12 bytes per edge of the edge list):
 
 - the caller's edge list: 12, or 6 if edges are stored both ways,
 - targets and weights: 8,
-- sorting a sixteenth of the edges at a time: 2.5 (keys 8, their copy in argsort 8, the order 8, buffers of the radix sort
-  16), or, if parallel edges were merged, one copy of the targets or the weights: 4.
+- sorting a sixteenth of the edges at a time: 2.5 (keys 8, their copy in argsort 8, the order 8,
+  buffers of the radix sort 16), or, if parallel edges were merged, one copy of the targets or the
+  weights: 4.
 
-Together that is 2 times the edge list, and 8 bytes per vertex. An adjacency list longer than such a part is sorted whole,
-with 40 bytes per edge.
+Together that is 2 times the edge list, and 8 bytes per vertex. An adjacency list longer than such a
+part is sorted whole, with 40 bytes per edge.
 """
 
 from __future__ import annotations
@@ -58,7 +59,15 @@ _FIND_STARTS = _entry("csr_find_starts")
 _MARK_TARGETS = _entry("csr_mark_targets")
 _COUNT_ISOLATED = _entry("csr_count_isolated", optional="is_target")
 ENTRIES = (
-    *(_COUNT_DEGREES, _SCATTER, _COUNT_TARGETS, _SCATTER_REVERSE, _SORT_KEYS, _LOWER_WEIGHTS, _DECODE_WEIGHTS),
+    *(
+        _COUNT_DEGREES,
+        _SCATTER,
+        _COUNT_TARGETS,
+        _SCATTER_REVERSE,
+        _SORT_KEYS,
+        _LOWER_WEIGHTS,
+        _DECODE_WEIGHTS,
+    ),
     *(_CARRY, _COUNT_SETS, _FLAG_SETS, _TAKE_SETS, _REORDER, _STORE_TARGETS, _FIND_STARTS),
     *(_MARK_TARGETS, _COUNT_ISOLATED),
 )
@@ -68,16 +77,25 @@ def assemble(
     src: Array, dst: Array, weight: Array | None, n_vertices: int, both_ways: bool = False
 ) -> tuple[Array, Array, Array | None, int, int]:
     """See ``protocols.CsrBackend.assemble``."""
-    src, dst = cp.ascontiguousarray(src), cp.ascontiguousarray(dst)
-    weight = None if weight is None else cp.ascontiguousarray(weight)
+    src = cp.ascontiguousarray(src)
+    dst = cp.ascontiguousarray(dst)
+    if weight is None:
+        weight = None
+    else:
+        weight = cp.ascontiguousarray(weight)
     types = _types(src, weight)
-    n_edges, ways = np.int64(src.size), np.int32(both_ways)
-    offsets, counters = cp.zeros(n_vertices + 1, np.int64), cp.zeros(2, np.int64)
+    n_edges = np.int64(src.size)
+    ways = np.int32(both_ways)
+    offsets = cp.zeros(n_vertices + 1, np.int64)
+    counters = cp.zeros(2, np.int64)
     launch(kernel(_COUNT_DEGREES, *types), src.size, (src, dst, n_edges, ways, offsets, counters))
     _sum_up(offsets)
     total = int(offsets[-1])
     targets = cp.empty(total, src.dtype)
-    weights = None if weight is None else cp.empty(total, weight.dtype)
+    if weight is None:
+        weights = None
+    else:
+        weights = cp.empty(total, weight.dtype)
     scattered = {
         "src": src,
         "dst": dst,
@@ -93,30 +111,52 @@ def assemble(
     stored = _sort_lists(offsets, targets, weights)
     if stored < total:
         targets = copy_array(targets[:stored])
-        weights = None if weights is None else copy_array(weights[:stored])
+        if weights is None:
+            weights = None
+        else:
+            weights = copy_array(weights[:stored])
     return offsets, targets, weights, int(counters[0]), total - stored
 
 
 def count_isolated(offsets: Array, targets: Array, directed: bool) -> int:
     """As ``cpu.csr.count_isolated``."""
-    n_vertices, index = offsets.size - 1, targets.dtype
-    is_target, counter = None, cp.zeros(1, np.int64)
+    n_vertices = offsets.size - 1
+    index = targets.dtype
+    is_target = None
+    counter = cp.zeros(1, np.int64)
     if directed:
         is_target = cp.zeros(n_vertices, np.uint8)
-        launch(kernel(_MARK_TARGETS, index), targets.size, (targets, np.int64(targets.size), is_target))
-    launch(kernel(_COUNT_ISOLATED, index), n_vertices, (offsets, is_target, np.int64(n_vertices), counter))
+        launch(
+            kernel(_MARK_TARGETS, index), targets.size, (targets, np.int64(targets.size), is_target)
+        )
+    launch(
+        kernel(_COUNT_ISOLATED, index),
+        n_vertices,
+        (offsets, is_target, np.int64(n_vertices), counter),
+    )
     return int(counter.get()[0])
 
 
-def transpose(offsets: Array, targets: Array, weights: Array | None) -> tuple[Array, Array, Array | None]:
-    """Return the CSR of the reversed edges: offsets, sources (ascending per vertex), weights or None."""
+def transpose(
+    offsets: Array, targets: Array, weights: Array | None
+) -> tuple[Array, Array, Array | None]:
+    """Return the CSR of the reversed edges: offsets, sources (ascending per vertex), weights or
+    None.
+    """
     types = _types(targets, weights)
     n_vertices = offsets.size - 1
     reverse_offsets = cp.zeros(offsets.size, np.int64)
-    launch(kernel(_COUNT_TARGETS, *types), targets.size, (targets, np.int64(targets.size), reverse_offsets))
+    launch(
+        kernel(_COUNT_TARGETS, *types),
+        targets.size,
+        (targets, np.int64(targets.size), reverse_offsets),
+    )
     _sum_up(reverse_offsets)
     sources = cp.empty_like(targets)
-    reverse_weights = None if weights is None else cp.empty_like(weights)
+    if weights is None:
+        reverse_weights = None
+    else:
+        reverse_weights = cp.empty_like(weights)
     reversed_edges = {
         "offsets": offsets,
         "targets": targets,
@@ -154,7 +194,8 @@ def _set_back(offsets: Array) -> None:
 
 
 def _sort_lists(offsets: Array, targets: Array, weights: Array | None) -> int:
-    """Sort each adjacency list by target and merge parallel edges, in place; return how many edges are left.
+    """Sort each adjacency list by target and merge parallel edges, in place; return how many edges
+    are left.
 
     The edges left move to the front of ``targets`` and ``weights``, and ``offsets`` follow.
     """
@@ -163,8 +204,11 @@ def _sort_lists(offsets: Array, targets: Array, weights: Array | None) -> int:
     n_vertices = offsets.size - 1
     types = _types(targets, weights)
     target_bits = max(1, (n_vertices - 1).bit_length())
-    find_starts, stored = kernel(_FIND_STARTS, *types), 0
-    for first_vertex, last_vertex, first, last in _pieces(offsets, targets, 1 << (63 - target_bits)):
+    find_starts = kernel(_FIND_STARTS, *types)
+    stored = 0
+    for first_vertex, last_vertex, first, last in _pieces(
+        offsets, targets, 1 << (63 - target_bits)
+    ):
         n_listed = last_vertex - first_vertex
         keys = cp.empty(last - first, np.int64)
         keyed = {
@@ -177,18 +221,31 @@ def _sort_lists(offsets: Array, targets: Array, weights: Array | None) -> int:
             "keys": keys,
         }
         launch(kernel(_SORT_KEYS, *types), n_listed, keyed)
-        part_weights = None if weights is None else weights[first:last]
+        if weights is None:
+            part_weights = None
+        else:
+            part_weights = weights[first:last]
         if keys.size and weights is None:
             keys.sort()
         elif keys.size:
             keys, part_weights = _sorted_with(keys, part_weights)
         keys, part_weights = _merge(keys, part_weights)
         if stored != first or keys.size < last - first:
-            to_search = (np.int64(keys.size), np.int64(n_listed), np.int32(target_bits), np.int64(stored))
+            to_search = (
+                np.int64(keys.size),
+                np.int64(n_listed),
+                np.int32(target_bits),
+                np.int64(stored),
+            )
             launch(find_starts, n_listed, (keys, *to_search, offsets[first_vertex:last_vertex]))
-        # The edges of this part are in keys now. Merged edges of the parts before it take no more space than they did.
+        # The edges of this part are in keys now. Merged edges of the parts before it take no more
+        # space than they did.
         kept = slice(stored, stored + keys.size)
-        launch(kernel(_STORE_TARGETS, *types), keys.size, (keys, np.int64(keys.size), np.int32(target_bits), targets[kept]))
+        launch(
+            kernel(_STORE_TARGETS, *types),
+            keys.size,
+            (keys, np.int64(keys.size), np.int32(target_bits), targets[kept]),
+        )
         if weights is not None:
             copy_into(weights[kept], part_weights)
         stored += keys.size
@@ -199,7 +256,8 @@ def _sort_lists(offsets: Array, targets: Array, weights: Array | None) -> int:
 def _sorted_with(keys: Array, weights: Array) -> tuple[Any, ...]:
     """Sort keys, and their weights with them."""
     order = cp.argsort(keys)
-    sorted_keys, sorted_weights = cp.empty(keys.size, np.int64), cp.empty(keys.size, weights.dtype)
+    sorted_keys = cp.empty(keys.size, np.int64)
+    sorted_weights = cp.empty(keys.size, weights.dtype)
     reordered = (order, keys, weights, np.int64(keys.size), sorted_keys, sorted_weights)
     launch(kernel(_REORDER, np.int32, weights.dtype), keys.size, reordered)
     return sorted_keys, sorted_weights
@@ -208,7 +266,8 @@ def _sorted_with(keys: Array, weights: Array) -> tuple[Any, ...]:
 def _merge(keys: Array, weights: Array) -> tuple[Array, Array]:
     """Keep one edge of each run of equal keys, with the smallest weight of the run."""
     types = (np.int32, np.dtype(np.float32) if weights is None else weights.dtype)
-    size, counter = np.int64(keys.size), cp.zeros(1, np.int64)
+    size = np.int64(keys.size)
+    counter = cp.zeros(1, np.int64)
     launch(kernel(_COUNT_SETS, *types), keys.size, (keys, size, counter))
     n_sets = int(counter.get()[0])
     if n_sets == keys.size:
@@ -218,7 +277,10 @@ def _merge(keys: Array, weights: Array) -> tuple[Array, Array]:
     sets = cp.cumsum(flags)
     del flags
     kept = cp.empty(n_sets, np.int64)
-    lowest = None if weights is None else cp.empty(n_sets, np.dtype(f"i{weights.dtype.itemsize}"))
+    if weights is None:
+        lowest = None
+    else:
+        lowest = cp.empty(n_sets, np.dtype(f"i{weights.dtype.itemsize}"))
     launch(kernel(_TAKE_SETS, *types), keys.size, (keys, sets, weights, size, kept, lowest))
     if weights is not None:
         lower_weights(sets, weights, 1, lowest)
@@ -235,16 +297,26 @@ def lower_weights(edges: Array, weights: Array, first: int, lowest: Array) -> No
 def decoded_weights(lowest: Array, dtype: np.dtype) -> Array:
     """Return weights of a type from integers of the same order, as ``kt::to_ordered`` makes them."""
     weights = cp.empty(lowest.size, dtype)
-    launch(kernel(_DECODE_WEIGHTS, np.int32, dtype), lowest.size, (lowest, np.int64(lowest.size), weights))
+    launch(
+        kernel(_DECODE_WEIGHTS, np.int32, dtype),
+        lowest.size,
+        (lowest, np.int64(lowest.size), weights),
+    )
     return weights
 
 
-def _pieces(offsets: Array, targets: Array, max_vertices: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield (first vertex, end vertex, first edge, end edge) of parts, about 1 / PIECES of the edges each."""
-    n_vertices, n_edges = offsets.size - 1, targets.size
+def _pieces(
+    offsets: Array, targets: Array, max_vertices: int
+) -> Iterator[tuple[int, int, int, int]]:
+    """Yield (first vertex, end vertex, first edge, end edge) of parts, about 1 / PIECES of the
+    edges each.
+    """
+    n_vertices = offsets.size - 1
+    n_edges = targets.size
     size = max(MIN_PIECE, -(-n_edges // PIECES))
     first_edges = np.arange(size, n_edges, size)
-    cuts, _ = edges_at(offsets, targets, first_edges)  # the vertices whose lists contain these edges; each begins a part
+    # the vertices whose lists contain these edges; each begins a part
+    cuts, _ = edges_at(offsets, targets, first_edges)
     vertices = sorted({0, n_vertices, *cuts.tolist(), *range(0, n_vertices, max_vertices)})
     edges = [int(offsets[vertex : vertex + 1].get()[0]) for vertex in vertices]  # few
     for i in range(len(vertices) - 1):

@@ -1,14 +1,16 @@
-"""Statistics and histograms of distances on a GPU, for several sources; see distance_stats.cu and hop_histograms.cu.
+"""Statistics and histograms of distances on a GPU, for several sources; see distance_stats.cu and
+hop_histograms.cu.
 
-The same results as ``cpu.distance_stats``. For k sources, n vertices and distances of b bytes, with one copy to the host for
-each result:
+The same results as ``cpu.distance_stats``. For k sources, n vertices and distances of b bytes, with
+one copy to the host for each result:
 
-- Statistics of weighted distances take 2 launches (1 up to 1,024 vertices, 3 from 2^20 on). They read k n b bytes, and write
-  and read 48 bytes per reduction block.
-- Histograms of weighted distances take one launch that reads k n b bytes, and one that clears k ``BINS`` counts of 8 bytes.
+- Statistics of weighted distances take 2 launches (1 up to 1,024 vertices, 3 from 2^20 on). They
+  read k n b bytes, and write and read 48 bytes per reduction block.
+- Histograms of weighted distances take one launch that reads k n b bytes, and one that clears k
+  ``BINS`` counts of 8 bytes.
 - Offsets, 8 bytes per vertex, are read only for reduction blocks of which a part is reached.
-- Counts of hops take two launches and two that clear, and read k n b bytes twice. Their statistics take one launch, which
-  reads the counts once and writes and reads 16 bytes per level.
+- Counts of hops take two launches and two that clear, and read k n b bytes twice. Their statistics
+  take one launch, which reads the counts once and writes and reads 16 bytes per level.
 """
 
 from __future__ import annotations
@@ -37,11 +39,23 @@ _N_STATISTICS = 4  # per source
 
 _FILE = Path(__file__).parent / "kernels" / "distance_stats.cu"
 _LEVELS_FILE = Path(__file__).parent / "kernels" / "hop_histograms.cu"
-_CONSTANTS = (("REDUCTION_BLOCK", PIECE), ("BINS", BINS), ("TILE", STRETCH), ("RECORD_WORDS", _WORDS))
+_CONSTANTS = (
+    ("REDUCTION_BLOCK", PIECE),
+    ("BINS", BINS),
+    ("TILE", STRETCH),
+    ("RECORD_WORDS", _WORDS),
+)
 
 
-_SIZES = (("REDUCTION_BLOCK", PIECE), ("TILE", STRETCH), ("LEVELS", LEVELS), ("N_STATISTICS", _N_STATISTICS))
-_of_hops = make_entries(_LEVELS_FILE, BLOCK, constants=(*_SIZES, ("HOP_BYTES", 1), ("COUNT_BYTES", 8)))
+_SIZES = (
+    ("REDUCTION_BLOCK", PIECE),
+    ("TILE", STRETCH),
+    ("LEVELS", LEVELS),
+    ("N_STATISTICS", _N_STATISTICS),
+)
+_of_hops = make_entries(
+    _LEVELS_FILE, BLOCK, constants=(*_SIZES, ("HOP_BYTES", 1), ("COUNT_BYTES", 8))
+)
 _entry = make_entries(_FILE, BLOCK, constants=_CONSTANTS)
 _REDUCE = _entry("distance_stats_reduce_warp", item_threads=WARP)
 _FOLD = _entry("distance_stats_fold_warp", item_threads=WARP)
@@ -63,20 +77,36 @@ def statistics(distance: Array, offsets: Array, limit: Any) -> tuple[Any, ...]:
 
 
 def fold_records(records: Array, kind: np.dtype) -> tuple[Any, ...]:
-    """Reduce records of shape (k, n_reduction_blocks, words), and return the columns of ``statistics``."""
+    """Reduce records of shape (k, n_reduction_blocks, words), and return the columns of
+    ``statistics``.
+    """
     k, size, _ = records.shape
     while size > 1:
         folded = cp.empty((k, _n_reduction_blocks(size), _WORDS), np.int64)
-        launch(_kernel(_FOLD, kind), k * _n_reduction_blocks(size), (records, np.int64(size), np.int64(k), folded))
-        records, size = folded, _n_reduction_blocks(size)
+        launch(
+            _kernel(_FOLD, kind),
+            k * _n_reduction_blocks(size),
+            (records, np.int64(size), np.int64(k), folded),
+        )
+        records = folded
+        size = _n_reduction_blocks(size)
     columns = np.ascontiguousarray(records.get()[:, 0].T)
     total, harmonic = columns[:2].view(np.float64)
     lowest, farthest = (keys_to_distances(keys, kind).astype(np.float64) for keys in columns[3:5])
     none = columns[2] == 0
-    return columns[2], np.where(none, np.inf, lowest), np.where(none, -np.inf, farthest), total, harmonic, columns[5]
+    return (
+        columns[2],
+        np.where(none, np.inf, lowest),
+        np.where(none, -np.inf, farthest),
+        total,
+        harmonic,
+        columns[5],
+    )
 
 
-def bins(distance: Array, limit: Any, bins_per_unit: Array, before: Array, n_bins: int) -> np.ndarray:
+def bins(
+    distance: Array, limit: Any, bins_per_unit: Array, before: Array, n_bins: int
+) -> np.ndarray:
     """As ``kepler_traverse.search.distance_stats.count_bins``."""
     k, n = distance.shape
     scales = cp.asarray(np.stack([bins_per_unit.view(np.int64), before], axis=1))
@@ -91,7 +121,11 @@ def levels(distance: Array, offsets: Array, limit: Any) -> Iterator[tuple[Array,
     """As ``kepler_traverse.search.distance_stats.count_levels``."""
     k, n = distance.shape
     per_source = cp.zeros((k, 2), np.int64)
-    launch(_kernel(_HOPS, distance.dtype), k * _n_reduction_blocks(n), (*_to_hops(distance), offsets, per_source))
+    launch(
+        _kernel(_HOPS, distance.dtype),
+        k * _n_reduction_blocks(n),
+        (*_to_hops(distance), offsets, per_source),
+    )
     farthest, edges = per_source.get().T
     n_levels = int(min(farthest.max(), farthest.max() if limit is None else limit)) + 1
     at_once = max(1, LEVELS_AT_ONCE // n_levels)
@@ -99,16 +133,22 @@ def levels(distance: Array, offsets: Array, limit: Any) -> Iterator[tuple[Array,
         some_sources = distance[first : first + at_once]
         some = cp.zeros((len(some_sources), n_levels), np.int64)
         blocks = min(len(some_sources) * -(-n // STRETCH), max_grid(BLOCK))
-        launch_blocks(_kernel(_LEVELS, distance.dtype), blocks, (*_to_hops(some_sources), np.int64(n_levels), some))
+        launch_blocks(
+            _kernel(_LEVELS, distance.dtype),
+            blocks,
+            (*_to_hops(some_sources), np.int64(n_levels), some),
+        )
         yield some, edges[first : first + at_once]
 
 
 def summary_of_levels(counts: Array) -> np.ndarray:
     """As ``kepler_traverse.search.distance_stats.summary_of_levels``."""
     k, n_levels = counts.shape
-    # A block reduces one source after the other in the same memory, which limits the number of blocks.
+    # A block reduces one source after the other in the same memory, which limits the number of
+    # blocks.
     blocks = min(k, max_grid(BLOCK), max(1, LEVELS_AT_ONCE // n_levels))
-    values, rows = cp.empty((blocks, n_levels), np.float64), cp.empty((k, _N_STATISTICS), np.float64)
+    values = cp.empty((blocks, n_levels), np.float64)
+    rows = cp.empty((k, _N_STATISTICS), np.float64)
     entry = _OF_LEVELS.variant(COUNT_BYTES=counts.dtype.itemsize)
     launch_blocks(kernel(entry, np.int32), blocks, (*_to_hops(counts), values, rows))
     return rows.get()
@@ -117,8 +157,8 @@ def summary_of_levels(counts: Array) -> np.ndarray:
 def bytes_needed(hops: bool, n_sources: int, n_vertices: int) -> int:
     """Return the bytes that statistics and histograms need while they are computed.
 
-    For hops, and for each level of the sources that are counted at once: its count, the value that is reduced, and bins of
-    two of them. A search may have as many levels as the graph has vertices.
+    For hops, and for each level of the sources that are counted at once: its count, the value that
+    is reduced, and bins of two of them. A search may have as many levels as the graph has vertices.
     """
     if hops:
         return 24 * min(n_sources * n_vertices, max(LEVELS_AT_ONCE, n_vertices)) + 48 * n_sources
@@ -142,7 +182,13 @@ def _kernel(entry: Entry, kind: np.dtype) -> Kernel:
 def _distances(distance: Array, limit: Any) -> dict[str, Any]:
     memory, pitch = flatten_distances(distance)
     n_sources, n_vertices = map(np.int64, distance.shape)
-    return {"distance": memory, "pitch": pitch, "n_vertices": n_vertices, "n_sources": n_sources, "limit": limit}
+    return {
+        "distance": memory,
+        "pitch": pitch,
+        "n_vertices": n_vertices,
+        "n_sources": n_sources,
+        "limit": limit,
+    }
 
 
 def _to_hops(distance: Array) -> tuple[Any, ...]:

@@ -1,4 +1,6 @@
-"""Rows of an edge list and the stored edges that they became, on a GPU; the same as ``cpu.edge_rows``. See edge_rows.cu."""
+"""Rows of an edge list and the stored edges that they became, on a GPU; the same as
+``cpu.edge_rows``. See edge_rows.cu.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ ENTRIES = (_FIND, _FIRST)
 def find_edges(offsets: Array, targets: Array, src: Array, dst: Array, dtype: np.dtype) -> Array:
     """See ``cpu.edge_rows.find_edges``."""
     edges = cp.empty(src.size, dtype)
-    src, dst = cp.ascontiguousarray(src), cp.ascontiguousarray(dst)
+    src = cp.ascontiguousarray(src)
+    dst = cp.ascontiguousarray(dst)
     for first in range(0, src.size, ROWS_AT_ONCE):
         rows = slice(first, first + ROWS_AT_ONCE)
         part = cp.empty(src[rows].size, np.int64)
@@ -55,14 +58,23 @@ def lowest_weights(edges: Iterable[Array], weights: Array, n_edges: int) -> Arra
     return decoded_weights(lowest, weights.dtype)
 
 
-def rows_that_count(edges: Iterable[Array], weights: Array | None, stored: Array, n_edges: int, dtype: np.dtype) -> Array:
+def rows_that_count(
+    edges: Iterable[Array], weights: Array | None, stored: Array, n_edges: int, dtype: np.dtype
+) -> Array:
     """See ``cpu.edge_rows.rows_that_count``."""
     rows_of_edges = cp.full(n_edges, np.iinfo(np.int64).max, np.int64)
-    weights = None if weights is None else cp.ascontiguousarray(weights)
+    if weights is None:
+        weights = None
+    else:
+        weights = cp.ascontiguousarray(weights)
     entry = kernel(_FIRST, np.int32, np.dtype(np.float32) if weights is None else weights.dtype)
     for first, rows, part in _parts(edges):
         given = None if weights is None else weights[rows]
-        launch(entry, part.size, (part, given, stored, np.int64(part.size), np.int64(first), rows_of_edges))
+        launch(
+            entry,
+            part.size,
+            (part, given, stored, np.int64(part.size), np.int64(first), rows_of_edges),
+        )
     return rows_of_edges.astype(dtype)
 
 

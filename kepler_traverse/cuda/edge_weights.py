@@ -1,4 +1,6 @@
-"""Weights of an edge list on a GPU, converted and checked; sums and samples of weights. See edge_weights.cu."""
+"""Weights of an edge list on a GPU, converted and checked; sums and samples of weights. See
+edge_weights.cu.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from .kernel_spec import make_entries
 from .launch import launch
 
 BLOCK = 256
-SUMS = 1 << 15  # partial sums, each of one thread: fixed, so that a sum has the same bits on every device
+# partial sums, each of one thread: fixed, so that a sum has the same bits on every device
+SUMS = 1 << 15
 
 _FILE = Path(__file__).parent / "kernels" / "edge_weights.cu"
 _entry = make_entries(_FILE, BLOCK)
@@ -44,9 +47,15 @@ def from_integers(integers: Array, dtype: np.dtype) -> Array:
 
 
 def check(weights: Array) -> tuple[int, int, int]:
-    """Count numbers that are not finite, the position of the first of them, and negative zeros; of float weights."""
+    """Count numbers that are not finite, the position of the first of them, and negative zeros; of
+    float weights.
+    """
     findings = cp.asarray(np.array([0, np.iinfo(np.int64).max, 0]))
-    launch(kernel(_CHECK, np.int32, weights.dtype), weights.size, (weights, np.int64(weights.size), findings))
+    launch(
+        kernel(_CHECK, np.int32, weights.dtype),
+        weights.size,
+        (weights, np.int64(weights.size), findings),
+    )
     n_bad, first, n_zeros = findings.get().tolist()
     return n_bad, first, n_zeros
 

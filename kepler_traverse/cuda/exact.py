@@ -1,4 +1,6 @@
-"""Whether rounding may have changed a distance, on a GPU. See kernels/exact.cu and ``kepler_traverse.search.exact``."""
+"""Whether rounding may have changed a distance, on a GPU. See kernels/exact.cu and
+``kepler_traverse.search.exact``.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ _PER_THREAD = 16  # distances, so that few blocks are launched
 
 def any_beyond(distance: Array, bound: int) -> bool:
     """As ``kepler_traverse.search.exact.any_beyond``."""
-    values, kind = cp.ascontiguousarray(distance).ravel(), distance.dtype
+    values = cp.ascontiguousarray(distance).ravel()
+    kind = distance.dtype
     found = cp.zeros(1, np.int32)
     args = (values, np.int64(values.size), kind.type(bound), found)
     launch(kernel(_ANY_BEYOND, np.int32, kind), -(-values.size // _PER_THREAD), args)

@@ -1,4 +1,6 @@
-"""The frontier on a GPU: the queue of this level, the next one, and the counters that the host reads once per level."""
+"""The frontier on a GPU: the queue of this level, the next one, and the counters that the host
+reads once per level.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +16,21 @@ from . import cp
 class Frontier:
     """Two queues of vertices and a few counters, allocated once.
 
-    ``queue`` holds the ``size`` vertices of this level, ``next`` is memory for those of the next. As many vertices as the
-    graph has are capacity enough, because a vertex enters a queue at most once per level. ``counters``: int64, the size of
-    ``next``, and other numbers that a step counts.
+    ``queue`` holds the ``size`` vertices of this level, ``next`` is memory for those of the next.
+    As many vertices as the graph has are capacity enough, because a vertex enters a queue at most
+    once per level. ``counters``: int64, the size of ``next``, and other numbers that a step counts.
     """
 
     def __init__(self, capacity: int, dtype: DTypeLike, n_counters: int = 2):
         self.capacity = capacity
-        self.queue, self.next = cp.empty(capacity, dtype), cp.empty(capacity, dtype)
+        self.queue = cp.empty(capacity, dtype)
+        self.next = cp.empty(capacity, dtype)
         self.size = 0
         self.counters = cp.zeros(n_counters, np.int64)
         # Pinned memory, so that the copy neither blocks nor passes through a buffer of the driver.
-        self._host_counters = np.frombuffer(cp.cuda.alloc_pinned_memory(self.counters.nbytes), np.int64, n_counters)
+        self._host_counters = np.frombuffer(
+            cp.cuda.alloc_pinned_memory(self.counters.nbytes), np.int64, n_counters
+        )
 
     def start(self, source: int) -> None:
         self.queue[0] = source
@@ -34,7 +39,12 @@ class Frontier:
     def arguments(self) -> dict[str, Any]:
         """Return the arrays as kernels name them."""
         capacity = np.int64(self.capacity)
-        return {"frontier": self.queue, "next": self.next, "capacity": capacity, "counters": self.counters}
+        return {
+            "frontier": self.queue,
+            "next": self.next,
+            "capacity": capacity,
+            "counters": self.counters,
+        }
 
     def clear_counters(self) -> None:
         self.counters.data.memset_async(0, self.counters.nbytes)
@@ -54,7 +64,9 @@ class Frontier:
         """
         size, other, *_ = self.read_counters()
         if size > self.capacity:
-            raise FrontierOverflowError(f"the frontier holds {size} vertices, its queue {self.capacity}")
+            raise FrontierOverflowError(
+                f"the frontier holds {size} vertices, its queue {self.capacity}"
+            )
         self.swap(size)
         return other
 

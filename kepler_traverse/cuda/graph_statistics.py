@@ -1,4 +1,6 @@
-"""Numbers about a graph on a GPU, by which strategies and constants are chosen; see graph_statistics.cu."""
+"""Numbers about a graph on a GPU, by which strategies and constants are chosen; see
+graph_statistics.cu.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,16 @@ _EDGES_AT = _entry("graph_edges_at")
 _COUNT_REACHED = _entry("graph_count_reached")
 _LIST_HUBS = _entry("graph_list_hubs")
 _MAX_HOPS = _entry("graph_max_hops")
-ENTRIES = (_DEGREES, _DEGREE_SUMS, _FIRST_OF_DEGREE, _DEGREES_AT, _EDGES_AT, _COUNT_REACHED, _LIST_HUBS, _MAX_HOPS)
+ENTRIES = (
+    _DEGREES,
+    _DEGREE_SUMS,
+    _FIRST_OF_DEGREE,
+    _DEGREES_AT,
+    _EDGES_AT,
+    _COUNT_REACHED,
+    _LIST_HUBS,
+    _MAX_HOPS,
+)
 
 
 def degrees(offsets: Array) -> Array:
@@ -55,7 +66,11 @@ def hub(offsets: Array) -> int:
     n_vertices = offsets.size - 1
     _, _, largest = degree_statistics(offsets)
     first = cp.asarray(np.full(1, n_vertices, np.int64))
-    launch(kernel(_FIRST_OF_DEGREE, np.int32), n_vertices, (offsets, np.int64(n_vertices), np.int64(largest), first))
+    launch(
+        kernel(_FIRST_OF_DEGREE, np.int32),
+        n_vertices,
+        (offsets, np.int64(n_vertices), np.int64(largest), first),
+    )
     return int(first.get()[0])
 
 
@@ -67,11 +82,22 @@ def degrees_at(offsets: Array, vertices: np.ndarray) -> np.ndarray:
     return counts.get()
 
 
-def edges_at(offsets: Array, targets: Array, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def edges_at(
+    offsets: Array, targets: Array, positions: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """The vertices that some edges leave and those that they enter, NumPy."""
-    sources, ends = cp.empty(positions.size, np.int64), cp.empty(positions.size, np.int64)
-    sampled = (np.int64(offsets.size - 1), cp.asarray(positions, np.int64), np.int64(positions.size))
-    launch(kernel(_EDGES_AT, targets.dtype), positions.size, (offsets, targets, *sampled, sources, ends))
+    sources = cp.empty(positions.size, np.int64)
+    ends = cp.empty(positions.size, np.int64)
+    sampled = (
+        np.int64(offsets.size - 1),
+        cp.asarray(positions, np.int64),
+        np.int64(positions.size),
+    )
+    launch(
+        kernel(_EDGES_AT, targets.dtype),
+        positions.size,
+        (offsets, targets, *sampled, sources, ends),
+    )
     return sources.get(), ends.get()
 
 
@@ -86,7 +112,9 @@ def count_reached(offsets: Array, distance: Array, half: int) -> tuple[int, int,
 
 
 def max_hops(rows: Array) -> int:
-    """The largest of hop counts of shape (k, n), -1 if all are unreached; rows may be farther apart than they are long."""
+    """The largest of hop counts of shape (k, n), -1 if all are unreached; rows may be farther apart
+    than they are long.
+    """
     memory, pitch = flatten_distances(rows)
     largest = cp.asarray(np.full(1, -1, np.int32))
     sizes = (np.int32(rows.itemsize), pitch, np.int64(rows.shape[1]), np.int64(len(rows)))
@@ -96,17 +124,27 @@ def max_hops(rows: Array) -> int:
 
 def hubs(offsets: Array, least: int) -> tuple[np.ndarray, np.ndarray]:
     """Vertices of at least ``least`` edges, ascending, and their degrees, NumPy."""
-    n_vertices, n_edges = offsets.size - 1, int(offsets[-1:].get()[0])
-    pairs, counter = cp.empty(2 * (n_edges // least), np.int64), cp.zeros(1, np.int64)
-    launch(kernel(_LIST_HUBS, np.int32), n_vertices, (offsets, np.int64(n_vertices), np.int64(least), pairs, counter))
+    n_vertices = offsets.size - 1
+    n_edges = int(offsets[-1:].get()[0])
+    pairs = cp.empty(2 * (n_edges // least), np.int64)
+    counter = cp.zeros(1, np.int64)
+    launch(
+        kernel(_LIST_HUBS, np.int32),
+        n_vertices,
+        (offsets, np.int64(n_vertices), np.int64(least), pairs, counter),
+    )
     listed = pairs[: 2 * int(counter.get()[0])].get().reshape(-1, 2)
     listed = listed[np.argsort(listed[:, 0])]
     return listed[:, 0], listed[:, 1]
 
 
 def chunks_of_hubs(offsets: Array, chunk: int) -> Array:
-    """Return the edge chunks of long adjacency lists as words: chunk index in the upper half, vertex in the lower."""
+    """Return the edge chunks of long adjacency lists as words: chunk index in the upper half,
+    vertex in the lower.
+    """
     vertices, lengths = hubs(offsets, chunk)
     n_chunks = -(-lengths // chunk)
     index = np.arange(int(n_chunks.sum())) - np.repeat(np.cumsum(n_chunks) - n_chunks, n_chunks)
-    return cp.asarray(index.astype(np.uint64) << np.uint64(32) | np.repeat(vertices, n_chunks).astype(np.uint64))
+    return cp.asarray(
+        index.astype(np.uint64) << np.uint64(32) | np.repeat(vertices, n_chunks).astype(np.uint64)
+    )

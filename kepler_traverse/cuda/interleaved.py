@@ -1,9 +1,10 @@
-"""Interleaved distances on a GPU: one line of integers per vertex, with the sums from all sources side by side.
+"""Interleaved distances on a GPU: one line of integers per vertex, with the sums from all sources
+side by side.
 
-A sweep over a hierarchy finds distances in this form. To write them as one row per source takes almost as long as to find
-them, so statistics and certificates read the lines. See interleaved.cu. Memory traffic bounds all of it: for k sources, n
-vertices, m edges and sums of b bytes, rows take 2 k n b bytes, statistics k n b, and a certificate k (n + m) b less what the
-cache holds.
+A sweep over a hierarchy finds distances in this form. To write them as one row per source takes
+almost as long as to find them, so statistics and certificates read the lines. See interleaved.cu.
+Memory traffic bounds all of it: for k sources, n vertices, m edges and sums of b bytes, rows take 2
+k n b bytes, statistics k n b, and a certificate k (n + m) b less what the cache holds.
 """
 
 from __future__ import annotations
@@ -27,7 +28,13 @@ BLOCK = 256
 TILE = 256
 UNREACHED = {np.dtype(np.int32): 2**30, np.dtype(np.int64): 2**62}
 _FILE = Path(__file__).parent / "kernels" / "interleaved.cu"
-_CONSTANTS = (("REDUCTION_BLOCK", PIECE), ("RECORD_WORDS", _WORDS), ("TILE", TILE), ("FLOAT_BYTES", 4), ("WORDS", 4))
+_CONSTANTS = (
+    ("REDUCTION_BLOCK", PIECE),
+    ("RECORD_WORDS", _WORDS),
+    ("TILE", TILE),
+    ("FLOAT_BYTES", 4),
+    ("WORDS", 4),
+)
 _entry = make_entries(_FILE, BLOCK, constants=_CONSTANTS)
 _TO_ROWS = _entry("interleaved_to_rows", block=2 * BLOCK)
 _STATS = _entry("interleaved_stats")
@@ -42,15 +49,19 @@ def as_wide_as(kind: np.dtype) -> np.dtype:
 
 
 def words_per_thread(lanes: int, kind: np.dtype) -> int:
-    """Return how many 32-bit words of a line of ``lanes`` sums a thread reads: at most 4, so that warps read whole lines."""
+    """Return how many 32-bit words of a line of ``lanes`` sums a thread reads: at most 4, so that
+    warps read whole lines.
+    """
     words = lanes * kind.itemsize // 4 // WARP
     return next(width for width in (4, 2, 1) if words % width == 0 and width * 4 >= kind.itemsize)
 
 
 def share_chunks(n_lines: int, lanes: int, kind: np.dtype) -> tuple[int, int]:
-    """Divide lines into work items of warps: return their number, and the chunks of a line per item.
+    """Divide lines into work items of warps: return their number, and the chunks of a line per
+    item.
 
-    A chunk is what a warp reads at once. An item has as many as leave enough items to fill the device.
+    A chunk is what a warp reads at once. An item has as many as leave enough items to fill the
+    device.
     """
     n_chunks = lanes * kind.itemsize // (4 * WARP * words_per_thread(lanes, kind))
     per_item = n_chunks & -n_chunks  # a power of two divides the number of chunks
@@ -60,19 +71,35 @@ def share_chunks(n_lines: int, lanes: int, kind: np.dtype) -> tuple[int, int]:
 
 
 class InterleavedDistances:
-    """Distances from several sources to all vertices, interleaved; ``rows`` returns them as other strategies do.
+    """Distances from several sources to all vertices, interleaved; ``rows`` returns them as other
+    strategies do.
 
-    ``lines``: int32 or int64 of shape (n_vertices, lanes), CuPy: sums as multiples of ``unit``, a power of two, and
-    ``UNREACHED`` where there is no path; ``lanes`` is a multiple of 32. The sources take the lanes from ``first`` on, in
-    their order. ``dtype`` is that of the graph's weights. Sums from ``bound`` on are beyond the limit of the search, and
-    ``highest`` is the largest.
+    ``lines``: int32 or int64 of shape (n_vertices, lanes), CuPy: sums as multiples of ``unit``, a
+    power of two, and ``UNREACHED`` where there is no path; ``lanes`` is a multiple of 32. The
+    sources take the lanes from ``first`` on, in their order. ``dtype`` is that of the graph's
+    weights. Sums from ``bound`` on are beyond the limit of the search, and ``highest`` is the
+    largest.
     """
 
-    form, ndim = "interleaved", 2
+    form = "interleaved"
+    ndim = 2
 
-    def __init__(self, lines: Any, n_sources: int, unit: float, dtype: Any, bound: int, highest: int, first: int = 0):
-        self.lines, self.unit, self.dtype, self.bound = lines, unit, np.dtype(dtype), bound
-        self.highest, self.first = highest, first
+    def __init__(
+        self,
+        lines: Any,
+        n_sources: int,
+        unit: float,
+        dtype: Any,
+        bound: int,
+        highest: int,
+        first: int = 0,
+    ):
+        self.lines = lines
+        self.unit = unit
+        self.dtype = np.dtype(dtype)
+        self.bound = bound
+        self.highest = highest
+        self.first = first
         self.shape = (n_sources, lines.shape[0])
         self.size = n_sources * lines.shape[0]
 
@@ -80,13 +107,21 @@ class InterleavedDistances:
         return self.shape[0]
 
     def __getitem__(self, i: int | slice) -> Any:
-        """Return the distances from one source as a row, or those from a range of sources, interleaved."""
+        """Return the distances from one source as a row, or those from a range of sources,
+        interleaved.
+        """
         if isinstance(i, slice):
             begin, end, step = i.indices(len(self))
             if step != 1:
                 return self.rows()[i]
             return InterleavedDistances(
-                self.lines, max(end - begin, 0), self.unit, self.dtype, self.bound, self.highest, self.first + begin
+                self.lines,
+                max(end - begin, 0),
+                self.unit,
+                self.dtype,
+                self.bound,
+                self.highest,
+                self.first + begin,
             )
         return self[range(len(self))[i] : range(len(self))[i] + 1].rows()[0]
 
@@ -99,8 +134,14 @@ class InterleavedDistances:
 
         ``columns``: the vertex number of each column, an int64 array; by default all in order.
         """
-        n_columns = self.shape[1] if columns is None else columns.size
-        rows = cp.empty((len(self), n_columns), self.dtype) if out is None else out
+        if columns is None:
+            n_columns = self.shape[1]
+        else:
+            n_columns = columns.size
+        if out is None:
+            rows = cp.empty((len(self), n_columns), self.dtype)
+        else:
+            rows = out
         if not rows.size:
             return rows
         args = self._arguments() | {
@@ -117,9 +158,13 @@ class InterleavedDistances:
         """Whether a distance has an absolute value of ``bound`` or more."""
         return bool(self.highest * self.unit >= bound)
 
-    def bins(self, limit: Any, bins_per_unit: np.ndarray, before: np.ndarray, n_bins: int) -> np.ndarray:
+    def bins(
+        self, limit: Any, bins_per_unit: np.ndarray, before: np.ndarray, n_bins: int
+    ) -> np.ndarray:
         """As ``search.distance_stats.count_bins``."""
-        bound = min(as_distance(math.inf if limit is None else limit, self.dtype), np.finfo(self.dtype).max)
+        bound = min(
+            as_distance(math.inf if limit is None else limit, self.dtype), np.finfo(self.dtype).max
+        )
         return bins(self.rows(), bound, bins_per_unit, before, n_bins)
 
     def stats(self, offsets: Any, limit: Any) -> tuple[Any, ...]:
@@ -129,7 +174,9 @@ class InterleavedDistances:
         records = cp.empty((k, n_blocks, _WORDS), np.int64)
         args = self._arguments() | {
             "n_vertices": np.int64(n),
-            "limit": self.lines.dtype.type(min(sums_up_to(limit, self.unit, self.lines.dtype), self.bound - 1)),
+            "limit": self.lines.dtype.type(
+                min(sums_up_to(limit, self.unit, self.lines.dtype), self.bound - 1)
+            ),
             "offsets": offsets,
             "records": records,
         }
@@ -137,10 +184,12 @@ class InterleavedDistances:
         return fold_records(records, self.dtype)
 
     def is_certified(self, reverse: Any, in_units: Any, sources: np.ndarray, limit: Any) -> bool:
-        """Return whether all distances obey the rules of a certificate. A check of rows finds out which do not.
+        """Return whether all distances obey the rules of a certificate. A check of rows finds out
+        which do not.
 
-        ``reverse`` is the reverse graph, whose edges have the weights ``in_units`` (``EdgeWeights``). ``sources`` are vertex
-        numbers, and the distances are complete up to ``limit``.
+        ``reverse`` is the reverse graph, whose edges have the weights ``in_units``
+        (``EdgeWeights``). ``sources`` are vertex numbers, and the distances are complete up to
+        ``limit``.
         """
         if self.first or self.lines.dtype != in_units.dtype:
             raise ValueError("certificates read whole lines, with sums of the type of the weights")
@@ -173,14 +222,20 @@ class InterleavedDistances:
         return ChainMap(own)
 
     def _kernel(self, entry: Entry, **constants: Any) -> Any:
-        return kernel(entry.variant(FLOAT_BYTES=self.dtype.itemsize, **constants), np.int32, as_wide_as(self.lines.dtype))
+        return kernel(
+            entry.variant(FLOAT_BYTES=self.dtype.itemsize, **constants),
+            np.int32,
+            as_wide_as(self.lines.dtype),
+        )
 
 
 class EdgeWeights:
-    """The weights of a graph as multiples of a unit, int32 or int64, for certificates of interleaved distances.
+    """The weights of a graph as multiples of a unit, int32 or int64, for certificates of
+    interleaved distances.
 
-    ``in_units`` are those of the edges of the reverse graph, which is made if it is not there yet. ``fits``: whether all
-    weights are positive multiples of the unit. Otherwise distances are certified as rows.
+    ``in_units`` are those of the edges of the reverse graph, which is made if it is not there yet.
+    ``fits``: whether all weights are positive multiples of the unit. Otherwise distances are
+    certified as rows.
     """
 
     def __init__(self, graph: Any, unit: float, kind: np.dtype):
@@ -209,4 +264,6 @@ def sums_up_to(limit: Any, unit: float, kind: np.dtype) -> int:
 
 def likely_kernels(kind: np.dtype, dtype: np.dtype) -> list[Request]:
     """Kernels of a plan whose lines have integers of a type."""
-    return [Request(_TO_ROWS.variant(FLOAT_BYTES=np.dtype(dtype).itemsize), np.int32, as_wide_as(kind))]
+    return [
+        Request(_TO_ROWS.variant(FLOAT_BYTES=np.dtype(dtype).itemsize), np.int32, as_wide_as(kind))
+    ]

@@ -1,4 +1,6 @@
-"""CuPy's folder of compiled kernels. A user who can write to it can run code on the GPU as its owner, so others must not."""
+"""CuPy's folder of compiled kernels. A user who can write to it can run code on the GPU as its
+owner, so others must not.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from ..errors import DeviceError
 
 
 def cache_folder() -> Path | None:
-    """Return the folder in which CuPy stores compiled kernels; None if it keeps them in memory only."""
+    """Return the folder in which CuPy stores compiled kernels; None if it keeps them in memory
+    only.
+    """
     if os.environ.get("CUPY_CACHE_IN_MEMORY", "0") != "0":
         return None
     return Path(os.environ.get("CUPY_CACHE_DIR") or Path.home() / ".cupy" / "kernel_cache")
@@ -34,7 +38,8 @@ def require_private_cache() -> None:
         facts = folder.stat()
     except OSError as error:
         raise DeviceError(
-            f"{folder}: the folder of compiled kernels cannot be used: {error.strerror}; set CUPY_CACHE_DIR to another"
+            f"{folder}: the folder of compiled kernels cannot be used: "
+            f"{error.strerror}; set CUPY_CACHE_DIR to another"
         ) from None
     if facts.st_uid not in (0, os.geteuid()) or facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise DeviceError(

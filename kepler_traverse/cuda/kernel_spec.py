@@ -14,13 +14,16 @@ from numpy.typing import DTypeLike
 
 WARP = 32
 
-# Types that a kernel file leaves open, with the C++ names that the compiler is given for each choice.
+# Types that a kernel file leaves open, with the C++ names that the compiler is given for each
+# choice.
 C_NAMES = {"int32": "int", "int64": "long long", "float32": "float", "float64": "double"}
 OPEN_TYPES = ("vertex_t", "offset_t", "weight_t")
 
 # Types of struct fields whose C++ names differ from NumPy's.
 _NUMPY_NAMES = {"short": "int16", "signed char": "int8", "float": "float32", "double": "float64"}
-_VALUE = r"(?:const )?(?:kt::)?(?P<type>\w+(?: \w+)?)(?P<pointer>\*?) (?:__restrict__ )?(?P<name>\w+)"
+_VALUE = (
+    r"(?:const )?(?:kt::)?(?P<type>\w+(?: \w+)?)(?P<pointer>\*?) (?:__restrict__ )?(?P<name>\w+)"
+)
 _PARAMETER = re.compile(_VALUE)
 # One field per line. KT_NULLABLE: the pointer may be null.
 _FIELD = re.compile(f"(?P<nullable>KT_NULLABLE )?{_VALUE};")
@@ -33,7 +36,9 @@ class Argument:
     """One argument of an entry point."""
 
     name: str
-    kind: str  # a NumPy type name; one of ``OPEN_TYPES``; or ``ordered_t``, the integers of the width of ``weight_t``
+    # a NumPy type name; one of ``OPEN_TYPES``; or ``ordered_t``, the integers of the width of
+    # ``weight_t``
+    kind: str
     is_array: bool
     is_optional: bool  # an array that may be None, for which the kernel gets a null pointer
 
@@ -41,14 +46,17 @@ class Argument:
         """The type of this argument once the open types are chosen."""
         if self.kind == "ordered_t":
             return np.dtype(f"i{types['weight_t'].itemsize}")
-        return types[self.kind] if self.kind in OPEN_TYPES else np.dtype(self.kind)
+        if self.kind in OPEN_TYPES:
+            return types[self.kind]
+        return np.dtype(self.kind)
 
 
 @dataclass(frozen=True, eq=False)  # one object per entry point, compared and hashed by identity
 class Entry:
     """An ``extern "C"`` kernel: its source file, the threads of a block and of a work item.
 
-    Its arguments are read from the file when they are looked at first: importing a module reads no kernel file.
+    Its arguments are read from the file when they are looked at first: importing a module reads no
+    kernel file.
     """
 
     name: str
@@ -56,51 +64,70 @@ class Entry:
     block: int  # threads of a block, compiled in as ``BLOCK``
     optional: str = ""  # names of parameters that may be None; fields of structs say so themselves
     item_threads: int = 1  # threads that share one work item: 1, or 32 where a warp does
-    launches_children: bool = False  # whether it launches kernels itself, and is therefore compiled with relocatable code
-    is_cooperative: bool = False  # whether it has barriers of the grid, which must then be resident at once
-    constants: tuple[tuple[str, int], ...] = ()  # compile-time constants, with the values that ``variant`` may replace
+    # whether it launches kernels itself, and is therefore compiled with relocatable code
+    launches_children: bool = False
+    # whether it has barriers of the grid, which must then be resident at once
+    is_cooperative: bool = False
+    # compile-time constants, with the values that ``variant`` may replace
+    constants: tuple[tuple[str, int], ...] = ()
 
     @functools.cached_property
     def arguments(self) -> tuple[Argument, ...]:
-        """The arguments in the order of the kernel's parameters, or of the fields of ``argument_struct``.
+        """The arguments in the order of the kernel's parameters, or of the fields of
+        ``argument_struct``.
 
         Raises
         ------
         ValueError
-            The file has no such kernel or struct, or declares an argument in a way that the host cannot read.
+            The file has no such kernel or struct, or declares an argument in a way that the host
+            cannot read.
         """
         return _read_kernel(self.file, self.name, self.optional)[1]
 
     @functools.cached_property
     def argument_struct(self) -> str:
-        """The C++ type of the struct that the kernel takes by value as its only parameter; empty if it takes none."""
+        """The C++ type of the struct that the kernel takes by value as its only parameter; empty if
+        it takes none.
+        """
         return _read_kernel(self.file, self.name, self.optional)[0]
 
     def layout(self, types: dict[str, np.dtype]) -> np.dtype | None:
-        """The argument struct as a structured dtype of the C layout; None if the kernel takes its arguments one by one."""
+        """The argument struct as a structured dtype of the C layout; None if the kernel takes its
+        arguments one by one.
+        """
         if not self.argument_struct:
             return None
-        fields = [(a.name, np.dtype(np.uint64) if a.is_array else a.dtype(types)) for a in self.arguments]
+        fields = [
+            (a.name, np.dtype(np.uint64) if a.is_array else a.dtype(types)) for a in self.arguments
+        ]
         return np.dtype(fields, align=True)
 
-    def variant(self, *, block: int | None = None, launches_children: bool = False, **constants: int) -> Entry:
+    def variant(
+        self, *, block: int | None = None, launches_children: bool = False, **constants: int
+    ) -> Entry:
         """Return the same kernel compiled with other constants, or for another block."""
         known = dict(self.constants)
         unknown = constants.keys() - known.keys()
         if unknown:
             raise TypeError(f"{self.name} has no constant {sorted(unknown)[0]}")
         chosen = tuple((known | constants).items())
-        return replace(self, block=block or self.block, launches_children=launches_children, constants=chosen)
+        return replace(
+            self, block=block or self.block, launches_children=launches_children, constants=chosen
+        )
 
 
 def make_entries(file: Path, block: int, **shared: Any) -> Callable[..., Entry]:
-    """Return ``entry(name, ...)``, which describes one of a file's kernels; keywords are attributes of the entries."""
+    """Return ``entry(name, ...)``, which describes one of a file's kernels; keywords are attributes
+    of the entries.
+    """
     return functools.partial(Entry, **{"file": file, "block": block, **shared})
 
 
 @functools.cache
 def _read_kernel(file: Path, name: str, optional: str) -> tuple[str, tuple[Argument, ...]]:
-    """Return the type of the struct that a kernel takes, and its fields; or an empty string, and the kernel's parameters."""
+    """Return the type of the struct that a kernel takes, and its fields; or an empty string, and
+    the kernel's parameters.
+    """
     text = file.read_text(encoding="utf-8")
     kernel = re.search(rf'^extern "C" [^{{;]*?\b{name}\(([^)]*)\)', text, re.MULTILINE)
     if kernel is None:
@@ -108,10 +135,15 @@ def _read_kernel(file: Path, name: str, optional: str) -> tuple[str, tuple[Argum
     parameters = re.sub(r"\s+", " ", kernel[1])
     if struct := _STRUCT.fullmatch(parameters):
         template = re.search(rf"template <typename (\w+)>\nstruct {struct['name']} ", text)
-        types = {template[1]: _classify(struct["type"], False, {})} if template else {}
+        if template:
+            types = {template[1]: _classify(struct["type"], False, {})}
+        else:
+            types = {}
         return struct["text"], tuple(_list_fields(file, text, struct["name"], types))
     where = f"{file.name}: not a parameter of {name}"
-    declared = [_read_argument(_PARAMETER, each, where, {}) for each in parameters.split(", ") if each]
+    declared = [
+        _read_argument(_PARAMETER, each, where, {}) for each in parameters.split(", ") if each
+    ]
     arguments = tuple(replace(each, is_optional=each.name in optional.split()) for each in declared)
     if unknown := set(optional.split()) - {each.name for each in arguments if each.is_array}:
         raise ValueError(f"{file.name}: {name} has no pointer {min(unknown)}")
@@ -120,16 +152,20 @@ def _read_kernel(file: Path, name: str, optional: str) -> tuple[str, tuple[Argum
 
 @functools.cache
 def struct_layout(file: Path, struct: str) -> np.dtype:
-    """The C layout of a struct that a kernel writes and the host reads or allocates, as a structured dtype.
+    """The C layout of a struct that a kernel writes and the host reads or allocates, as a
+    structured dtype.
 
     Its fields are numbers, one per line. Member functions may follow them.
 
     Raises
     ------
     ValueError
-        The file has no such struct, or a line before the first member function declares anything but one number.
+        The file has no such struct, or a line before the first member function declares anything
+        but one number.
     """
-    fields = list(_list_fields(file, file.read_text(encoding="utf-8"), struct, {}, has_functions=True))
+    fields = list(
+        _list_fields(file, file.read_text(encoding="utf-8"), struct, {}, has_functions=True)
+    )
     if any(field.is_array for field in fields):
         raise ValueError(f"{file.name}: {struct} has a pointer")
     return np.dtype([(field.name, np.dtype(field.kind)) for field in fields], align=True)
@@ -149,12 +185,19 @@ def _list_fields(
         yield _read_argument(_FIELD, line.strip(), f"{file.name}: not a field of {struct}", types)
 
 
-def _read_argument(pattern: re.Pattern[str], text: str, where: str, types: dict[str, str]) -> Argument:
+def _read_argument(
+    pattern: re.Pattern[str], text: str, where: str, types: dict[str, str]
+) -> Argument:
     value = pattern.fullmatch(text)
-    kind = _classify(value["type"], bool(value["pointer"]), types) if value else ""
+    if value:
+        kind = _classify(value["type"], bool(value["pointer"]), types)
+    else:
+        kind = ""
     if value is None or kind not in (*OPEN_TYPES, "ordered_t", *np.sctypeDict):
         raise ValueError(f"{where} that the host can read: {text}")
-    return Argument(value["name"], kind, bool(value["pointer"]), bool(value.groupdict().get("nullable")))
+    return Argument(
+        value["name"], kind, bool(value["pointer"]), bool(value.groupdict().get("nullable"))
+    )
 
 
 def _classify(name: str, is_pointer: bool, types: dict[str, str]) -> str:
@@ -165,4 +208,8 @@ def _classify(name: str, is_pointer: bool, types: dict[str, str]) -> str:
 
 def chosen_types(vertex_t: DTypeLike, weight_t: DTypeLike = np.float32) -> dict[str, np.dtype]:
     """The open types for a graph; ``weight_t`` does not matter to kernels that touch no weight."""
-    return {"vertex_t": np.dtype(vertex_t), "offset_t": np.dtype(np.int64), "weight_t": np.dtype(weight_t)}
+    return {
+        "vertex_t": np.dtype(vertex_t),
+        "offset_t": np.dtype(np.int64),
+        "weight_t": np.dtype(weight_t),
+    }

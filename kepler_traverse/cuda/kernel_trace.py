@@ -1,4 +1,6 @@
-"""When a search of one launch began each of its iterations, as its kernels recorded it. See trace.cuh."""
+"""When a search of one launch began each of its iterations, as its kernels recorded it. See
+trace.cuh.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,8 @@ class TracedSearch:
     """A search in one launch, and the array in which its kernel records its iterations."""
 
     search: Callable[[int], Any]
-    trace: Array | None  # ``words(capacity)`` elements; None if the kernel was compiled without a trace
+    # ``words(capacity)`` elements; None if the kernel was compiled without a trace
+    trace: Array | None
 
     def __call__(self, source: int) -> Any:
         """Search from a vertex number."""
@@ -50,7 +53,9 @@ class TracedSearch:
 
     def iterations(self) -> list[Iteration]:
         """Return the iterations of the last search."""
-        return [] if self.trace is None else iterations(self.trace.get())
+        if self.trace is None:
+            return []
+        return iterations(self.trace.get())
 
 
 def words(capacity: int) -> int:
@@ -59,7 +64,12 @@ def words(capacity: int) -> int:
 
 
 def iterations(trace: np.ndarray) -> list[Iteration]:
-    """Return the iterations of the last search from a copy of that array; times count from the first."""
+    """Return the iterations of the last search from a copy of that array; times count from the
+    first.
+    """
     table = trace[1 : words(int(trace[0]))].reshape(-1, _FIELDS)
     began = np.asarray(table[:, 0] - table[:1, 0])
-    return [Iteration(int(at), ITERATIONS[record[1]], *record[2:]) for at, record in zip(began, table.tolist(), strict=True)]
+    return [
+        Iteration(int(at), ITERATIONS[record[1]], *record[2:])
+        for at, record in zip(began, table.tolist(), strict=True)
+    ]

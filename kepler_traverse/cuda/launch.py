@@ -14,14 +14,16 @@ from . import cp
 from .compiler import Kernel
 from .kernel_spec import Entry
 
-# Every kernel strides over its work by the size of the grid, so any grid is correct. More blocks than fit at once balance
-# the load: where a block finishes early, the next one begins.
+# Every kernel strides over its work by the size of the grid, so any grid is correct. More blocks
+# than fit at once balance the load: where a block finishes early, the next one begins.
 WAVES = 4
 
-# Dynamic shared memory that needs no attribute of the kernel: 48 KiB on every architecture, less its static shared memory.
+# Dynamic shared memory that needs no attribute of the kernel: 48 KiB on every architecture, less
+# its static shared memory.
 _FREE_SHARED_BYTES = 40 << 10
 
-MAX_CHILDREN = 2048  # kernels launched by kernels that a device lets wait; cuda_api.cuh has the same number
+# kernels launched by kernels that a device lets wait; cuda_api.cuh has the same number
+MAX_CHILDREN = 2048
 
 _WHOLE_DEVICE = 100  # multiprocessors; a partition of a device (MIG) has fewer
 
@@ -31,22 +33,27 @@ _NULL = np.uint64(0)  # a pointer argument of eight bytes
 
 
 class ArgumentStruct(np.ndarray):
-    """The arguments of a kernel that takes one struct: an array of one element, which CuPy passes by value.
+    """The arguments of a kernel that takes one struct: an array of one element, which CuPy passes
+    by value.
 
-    Its element has no fields, because CuPy asks for a description of the dtype at each launch. Describing 16 fields took 9
-    microseconds, as long as the launch.
+    Its element has no fields, because CuPy asks for a description of the dtype at each launch.
+    Describing 16 fields took 9 microseconds, as long as the launch.
     """
 
     fields: np.ndarray  # the same memory with named fields, to change one of them
-    # The arrays whose addresses the struct holds, with the index of the field. They are kept alive by it.
+    # The arrays whose addresses the struct holds, with the index of the field. They are kept alive
+    # by it.
     arrays: tuple[tuple[int, object], ...]
 
 
-def launch(kernel: Kernel, work_items: int | np.integer, args: Arguments, *, shared_bytes: int = 0) -> None:
+def launch(
+    kernel: Kernel, work_items: int | np.integer, args: Arguments, *, shared_bytes: int = 0
+) -> None:
     """Run a kernel on the current stream over so many work items; for 0 there is no launch.
 
-    ``args``: CuPy arrays, contiguous, and NumPy scalars, each of the declared type; None for an optional array. A dict has
-    them by name, as does what ``named`` returns. ``shared_bytes``: dynamic shared memory of a block.
+    ``args``: CuPy arrays, contiguous, and NumPy scalars, each of the declared type; None for an
+    optional array. A dict has them by name, as does what ``named`` returns. ``shared_bytes``:
+    dynamic shared memory of a block.
 
     Raises
     ------
@@ -63,10 +70,11 @@ def launch_blocks(kernel: Kernel, blocks: int, args: Arguments, *, shared_bytes:
 
 
 def prepare(kernel: Kernel, blocks: int, args: Arguments) -> Callable[..., None]:
-    """Check the arguments of a kernel that takes a struct once, for any number of launches: return ``run(**changed)``.
+    """Check the arguments of a kernel that takes a struct once, for any number of launches: return
+    ``run(**changed)``.
 
-    ``run(name=value)`` launches with other NumPy scalars, of the declared types, in place of those of ``args``, whose arrays
-    must stay where they are.
+    ``run(name=value)`` launches with other NumPy scalars, of the declared types, in place of those
+    of ``args``, whose arrays must stay where they are.
     """
     values, dtypes = checked(kernel, args), _dtypes_by_name(kernel)
 
@@ -81,39 +89,54 @@ def _dtypes_by_name(kernel: Kernel) -> dict[str, np.dtype]:
     return dict(zip(_list_names(kernel.entry), kernel.dtypes, strict=True))
 
 
-def _change(kernel: Kernel, dtypes: dict[str, np.dtype], fields: Any, changed: dict[str, np.generic]) -> None:
+def _change(
+    kernel: Kernel, dtypes: dict[str, np.dtype], fields: Any, changed: dict[str, np.generic]
+) -> None:
     """Set fields of a struct, which a launch copies, so that the next one may change it."""
     for name, value in changed.items():
         if value.dtype != dtypes[name]:
-            raise TypeError(f"{name} of {kernel.entry.name} must be of type {dtypes[name]}, not {value.dtype}")
+            raise TypeError(
+                f"{name} of {kernel.entry.name} must be of type {dtypes[name]}, not {value.dtype}"
+            )
         fields[name][0] = value
 
 
 class PackedLaunches:
     """Launches of a kernel that takes a struct, which is packed once per set of arrays.
 
-    Packing takes longer than a launch, and a search alternates between few sets of arrays: the two queues of a frontier
-    make two.
+    Packing takes longer than a launch, and a search alternates between few sets of arrays: the two
+    queues of a frontier make two.
     """
 
     def __init__(self, kernel: Kernel, *, shared_bytes: int = 0):
-        self._kernel, self._shared_bytes, self._dtypes = kernel, shared_bytes, _dtypes_by_name(kernel)
+        self._kernel = kernel
+        self._shared_bytes = shared_bytes
+        self._dtypes = _dtypes_by_name(kernel)
         self._packed: dict[Hashable, tuple[tuple[Any, ...], dict[str, np.ndarray]]] = {}
 
     def launch(
-        self, work_items: int | np.integer, key: Hashable, pack: Callable[[], Mapping[str, Any]], **changed: np.generic
+        self,
+        work_items: int | np.integer,
+        key: Hashable,
+        pack: Callable[[], Mapping[str, Any]],
+        **changed: np.generic,
     ) -> None:
         """Run the kernel over so many work items; otherwise as ``launch_blocks``."""
         self.launch_blocks(blocks_for(self._kernel.entry, work_items), key, pack, **changed)
 
     def launch_blocks(
-        self, blocks: int, key: Hashable, pack: Callable[[], Mapping[str, Any]], **changed: np.generic
+        self,
+        blocks: int,
+        key: Hashable,
+        pack: Callable[[], Mapping[str, Any]],
+        **changed: np.generic,
     ) -> None:
         """Run the kernel with that many blocks.
 
-        ``key`` names the set of arrays. ``pack()``, which is called once per key, returns the arguments by name, except
-        those in ``changed``, and others that the kernel does not take. ``changed`` are NumPy scalars that differ between the
-        launches with one key: the same names each time, of the declared types.
+        ``key`` names the set of arrays. ``pack()``, which is called once per key, returns the
+        arguments by name, except those in ``changed``, and others that the kernel does not take.
+        ``changed`` are NumPy scalars that differ between the launches with one key: the same names
+        each time, of the declared types.
 
         Raises
         ------
@@ -130,9 +153,11 @@ class PackedLaunches:
 
 
 def named(run: Any, graph: Any, **own: Any) -> Named:
-    """Return what kernels that take a struct may take, by name, of which each takes what its struct declares.
+    """Return what kernels that take a struct may take, by name, of which each takes what its struct
+    declares.
 
-    These are ``own``; the attributes of a run; the number of its ``target_vertices``; and the arrays of a graph.
+    These are ``own``; the attributes of a run; the number of its ``target_vertices``; and the
+    arrays of a graph.
     """
     of_graph = {**graph_arguments(graph), "weights": graph.weights}
     return ChainMap(own, vars(run), target_arguments(vars(run).get("target_vertices")), of_graph)
@@ -140,16 +165,27 @@ def named(run: Any, graph: Any, **own: Any) -> Named:
 
 def graph_arguments(graph: Any) -> dict[str, Any]:
     """Return the edges of a graph, and the number of its vertices, by the names of structs."""
-    return {"offsets": graph.offsets, "targets": graph.targets, "n_vertices": np.int64(graph.n_vertices)}
+    return {
+        "offsets": graph.offsets,
+        "targets": graph.targets,
+        "n_vertices": np.int64(graph.n_vertices),
+    }
 
 
 def target_arguments(vertices: Any) -> dict[str, Any]:
-    """Return the vertices that a search is to reach, an int64 array or None, and their number, by the names of structs."""
-    return {"target_vertices": vertices, "n_target_vertices": np.int64(0 if vertices is None else vertices.size)}
+    """Return the vertices that a search is to reach, an int64 array or None, and their number, by
+    the names of structs.
+    """
+    return {
+        "target_vertices": vertices,
+        "n_target_vertices": np.int64(0 if vertices is None else vertices.size),
+    }
 
 
 def blocks_at_once(kernel: Kernel, shared_bytes: int = 0) -> int:
-    """Return how many blocks of a kernel, each with so much dynamic shared memory, are resident on the current device."""
+    """Return how many blocks of a kernel, each with so much dynamic shared memory, are resident on
+    the current device.
+    """
     processors, _ = _device_size(cp.cuda.runtime.getDevice())
     of_one = cp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor
     _allow(kernel, shared_bytes)
@@ -164,7 +200,12 @@ def _allow(kernel: Kernel, shared_bytes: int) -> None:
 def _run(kernel: Kernel, blocks: int, values: tuple[Any, ...], shared_bytes: int) -> None:
     _allow(kernel, shared_bytes)
     if blocks:
-        kernel.function((blocks,), (kernel.entry.block,), values, **({"shared_mem": shared_bytes} if shared_bytes else {}))
+        kernel.function(
+            (blocks,),
+            (kernel.entry.block,),
+            values,
+            **({"shared_mem": shared_bytes} if shared_bytes else {}),
+        )
 
 
 def checked(kernel: Kernel, args: Arguments) -> tuple[Any, ...]:
@@ -192,14 +233,19 @@ def checked(kernel: Kernel, args: Arguments) -> tuple[Any, ...]:
         if value.dtype != dtype:
             raise TypeError(f"{where} must be of type {dtype}, not {value.dtype}")
         values.append(value)
-    return tuple(values) if kernel.layout is None else (_make_struct(kernel.layout, values),)
+    if kernel.layout is None:
+        return tuple(values)
+    return (_make_struct(kernel.layout, values),)
 
 
 def _in_order(entry: Entry, args: dict[str, Any]) -> tuple[Any, ...]:
     """Return named arguments in the order of the declaration."""
     names = _list_names(entry)
     if len(args) != len(names) or not args.keys() >= set(names):
-        for wrong, says in ((set(names) - args.keys(), "lacks"), (args.keys() - set(names), "has no argument")):
+        for wrong, says in (
+            (set(names) - args.keys(), "lacks"),
+            (args.keys() - set(names), "has no argument"),
+        ):
             if wrong:
                 raise TypeError(f"{entry.name} {says} {min(wrong)}")
     return tuple(map(args.__getitem__, names))
@@ -212,20 +258,26 @@ def _list_names(entry: Entry) -> tuple[str, ...]:
 
 def _make_struct(layout: np.dtype, values: list[Any]) -> ArgumentStruct:
     """One struct of these values, with the addresses of those that are arrays."""
-    arrays = tuple((i, value) for i, value in enumerate(values) if not isinstance(value, np.generic))
+    arrays = tuple(
+        (i, value) for i, value in enumerate(values) if not isinstance(value, np.generic)
+    )
     words = values.copy()
     for i, array in arrays:
         words[i] = array.data.ptr
-    # A bytearray, so that fields can change. Packing is several times as fast as assigning to a structured array.
+    # A bytearray, so that fields can change. Packing is several times as fast as assigning to a
+    # structured array.
     fields = np.frombuffer(bytearray(_packer(layout).pack(*words)), layout)
     packed = fields.view(np.dtype((np.void, layout.itemsize))).view(ArgumentStruct)
-    packed.fields, packed.arrays = fields, arrays
+    packed.fields = fields
+    packed.arrays = arrays
     return packed
 
 
 @functools.cache
 def _packer(layout: np.dtype) -> struct.Struct:
-    """Packs the fields of a layout, aligned as in C; ``0q`` pads the end, as 8 bytes are the largest alignment."""
+    """Packs the fields of a layout, aligned as in C; ``0q`` pads the end, as 8 bytes are the
+    largest alignment.
+    """
     return struct.Struct("@" + "".join(layout[name].char for name in layout.names or ()) + "0q")
 
 
@@ -252,17 +304,24 @@ def resident_threads() -> int:
 
 
 def max_cluster() -> int:
-    """Return the blocks of the largest cluster of the current device: 16, 8, or 1 if it has no clusters."""
+    """Return the blocks of the largest cluster of the current device: 16, 8, or 1 if it has no
+    clusters.
+    """
     device = cp.cuda.runtime.getDevice()
     capability = int(cp.cuda.Device(device).compute_capability)
     if capability < 90:
         return 1
-    # More than 8 blocks need a processor group of as many multiprocessors, which whole data centre devices have.
-    return 16 if capability in (90, 100, 103) and _device_size(device)[0] >= _WHOLE_DEVICE else 8
+    # More than 8 blocks need a processor group of as many multiprocessors, which whole data centre
+    # devices have.
+    if capability in (90, 100, 103) and _device_size(device)[0] >= _WHOLE_DEVICE:
+        return 16
+    return 8
 
 
 def shared_memory() -> tuple[int, int]:
-    """Return the bytes of shared memory that a block of the current device may have, and that a multiprocessor has."""
+    """Return the bytes of shared memory that a block of the current device may have, and that a
+    multiprocessor has.
+    """
     return _shared_memory(cp.cuda.runtime.getDevice())
 
 
@@ -274,7 +333,9 @@ def threads_per_multiprocessor() -> int:
 @functools.cache
 def _shared_memory(device: int) -> tuple[int, int]:
     attributes = cp.cuda.Device(device).attributes
-    return attributes["MaxSharedMemoryPerBlockOptin"], attributes["MaxSharedMemoryPerMultiprocessor"]
+    return attributes["MaxSharedMemoryPerBlockOptin"], attributes[
+        "MaxSharedMemoryPerMultiprocessor"
+    ]
 
 
 @functools.cache

@@ -1,7 +1,8 @@
-"""Searches on a GPU that touch only what they reach, one source per thread block; see short_search.cu.
+"""Searches on a GPU that touch only what they reach, one source per thread block; see
+short_search.cu.
 
-A search whose table is full is repeated with a larger one, the last of which holds all vertices. Rows come to host
-memory, where everything is computed of them: they are as short as the searches.
+A search whose table is full is repeated with a larger one, the last of which holds all vertices.
+Rows come to host memory, where everything is computed of them: they are as short as the searches.
 """
 
 from __future__ import annotations
@@ -24,13 +25,16 @@ _SEARCH = Entry("short_search_block", _FILE, WARP, constants=_CONSTANTS)
 _GATHER = Entry("short_search_gather_warp", _FILE, WARP, item_threads=WARP, constants=_CONSTANTS)
 ENTRIES = (_SEARCH, _GATHER)
 TABLES = 1 << 29  # bytes of all tables in global memory
-_TABLE_IS_FULL, _NO_CAPACITY = -1, -2
+_TABLE_IS_FULL = -1
+_NO_CAPACITY = -2
 _LARGEST = 30  # logarithm of the slots of the largest table
 _VERTICES = 64  # vertices per source, before a search has shown how many there are
 
 
 class Tier(NamedTuple):
-    """Threads of a block, the logarithm of the slots of its table, and whether the table is in shared memory."""
+    """Threads of a block, the logarithm of the slots of its table, and whether the table is in
+    shared memory.
+    """
 
     block: int
     log_capacity: int
@@ -44,15 +48,16 @@ class Rows(NamedTuple):
     """What several searches reach: NumPy arrays, one row after the other."""
 
     sizes: np.ndarray  # int64 array of shape (k,)
-    # array of shape (k,), of the type of distances: distance up to which each row is complete: the limit, or less if a
-    # search has settled its targets.
+    # array of shape (k,), of the type of distances: distance up to which each row is complete: the
+    # limit, or less if a search has settled its targets.
     stops: np.ndarray
     vertices: np.ndarray  # int32 array of the sum of sizes: ascending in each row
     distance: np.ndarray  # array of the same length
 
 
 class ShortSearches:
-    """The searches of a plan, in a graph on a GPU with 32-bit vertex numbers and without negative weights.
+    """The searches of a plan, in a graph on a GPU with 32-bit vertex numbers and without negative
+    weights.
 
     ``weights`` are None for hops, ``kind`` is the type of distances, and ``goals`` are those of
     ``cpu.short_search.search_sums``.
@@ -60,24 +65,38 @@ class ShortSearches:
 
     def __init__(self, graph: Any, weights: Array, kind: np.dtype, goals: tuple[np.ndarray, ...]):
         self._edges = {"offsets": graph.offsets, "targets": graph.targets, "weights": weights}
-        self._n_vertices, self._kind = graph.n_vertices, kind
+        self._n_vertices = graph.n_vertices
+        self._kind = kind
         names = "first_group", "groups", "needs"
-        self._goals = {name: cp.asarray(each) if goals[-1].size else None for name, each in zip(names, goals, strict=True)}
+        self._goals = {
+            name: cp.asarray(each) if goals[-1].size else None
+            for name, each in zip(names, goals, strict=True)
+        }
         self._goals["n_groups"] = np.int32(goals[-1].size)
         self._ordered = np.dtype(f"i{self._kind.itemsize}")
-        largest = min(max(IN_SHARED[-1].log_capacity + 1, (2 * graph.n_vertices - 1).bit_length()), _LARGEST)
-        of_all = [Tier(IN_SHARED[-1].block, size, False) for size in sorted({min(17, largest), largest})]
+        largest = min(
+            max(IN_SHARED[-1].log_capacity + 1, (2 * graph.n_vertices - 1).bit_length()), _LARGEST
+        )
+        of_all = [
+            Tier(IN_SHARED[-1].block, size, False) for size in sorted({min(17, largest), largest})
+        ]
         self._tiers = [*IN_SHARED, *of_all]
         self._first = 0  # of the tiers that are tried
         self._per_source = float(_VERTICES)  # vertices
 
     def rows(
-        self, sources: np.ndarray, limits: np.ndarray, lists: np.ndarray, list_of: np.ndarray, tiers: int | None = None
+        self,
+        sources: np.ndarray,
+        limits: np.ndarray,
+        lists: np.ndarray,
+        list_of: np.ndarray,
+        tiers: int | None = None,
     ) -> Rows | None:
         """Search from several vertices; with few tiers return None where these do not suffice.
 
-        ``limits``: of the type of distances; vertices that are farther are not reached, and a source with one below 0 is not
-        searched from. ``lists`` and ``list_of`` are those of ``cpu.short_search.search_sums``.
+        ``limits``: of the type of distances; vertices that are farther are not reached, and a
+        source with one below 0 is not searched from. ``lists`` and ``list_of`` are those of
+        ``cpu.short_search.search_sums``.
 
         Raises
         ------
@@ -85,9 +104,19 @@ class ShortSearches:
             A search reaches more vertices than the largest table holds.
         """
         k = sources.size
-        sizes, stops, left, parts = np.zeros(k, np.int64), limits.copy(), np.arange(k), []
-        finite = np.iinfo(self._kind).max if self._kind.kind == "i" else np.finfo(self._kind).max
-        asked = {"sources": sources, "limits": np.minimum(limits, finite).view(self._ordered), "list_of": list_of}
+        sizes = np.zeros(k, np.int64)
+        stops = limits.copy()
+        left = np.arange(k)
+        parts = []
+        if self._kind.kind == "i":
+            finite = np.iinfo(self._kind).max
+        else:
+            finite = np.finfo(self._kind).max
+        asked = {
+            "sources": sources,
+            "limits": np.minimum(limits, finite).view(self._ordered),
+            "list_of": list_of,
+        }
         targets = cp.asarray(lists) if lists.size else None
         for number in range(self._first, len(self._tiers[:tiers])):
             left, of_tier = self._tried(self._tiers[number], asked, targets, left)
@@ -95,21 +124,30 @@ class ShortSearches:
             for positions, part in of_tier:
                 sizes[positions] = _on_host(part["sizes"])
                 ends = _on_host(part["stops"])
-                stops[positions] = np.where(ends < asked["limits"][positions], ends.view(self._kind), limits[positions])
+                stops[positions] = np.where(
+                    ends < asked["limits"][positions], ends.view(self._kind), limits[positions]
+                )
             if not left.size:
                 break
             self._first = number + (2 * left.size > k)  # for the next sources
         if left.size and tiers is None:
-            raise CapacityError("a short search on a GPU holds fewer than 2^30 vertices; leave strategy='auto'")
+            raise CapacityError(
+                "a short search on a GPU holds fewer than 2^30 vertices; leave strategy='auto'"
+            )
         if left.size:
             return None
-        self._per_source = max(float(sizes.mean()), 1.0) if k else self._per_source
+        if k:
+            self._per_source = max(float(sizes.mean()), 1.0)
+        else:
+            self._per_source = self._per_source
         return self._ordered_rows(sizes, stops, parts)
 
     def _tried(
         self, tier: Tier, asked: dict[str, np.ndarray], targets: Array | None, left: np.ndarray
     ) -> tuple[np.ndarray, list[Any]]:
-        """Search from what is left. Return those whose table is full, and the arrays of the others with their positions."""
+        """Search from what is left. Return those whose table is full, and the arrays of the others
+        with their positions.
+        """
         full: list[np.ndarray] = []
         searched: list[Any] = []
         capacity = int(1.25 * self._per_source * left.size) + 1024
@@ -123,15 +161,22 @@ class ShortSearches:
             chosen = {name: part[name][cp.asarray(there)] for name in ("begins", "sizes", "stops")}
             searched.append((left[there], part | chosen))
             full.append(left[begins == _TABLE_IS_FULL])
-            left, capacity = left[begins == _NO_CAPACITY], int(part["used"].get()[0])
+            left = left[begins == _NO_CAPACITY]
+            capacity = int(part["used"].get()[0])
         return np.concatenate([*full, left]), searched
 
-    def _launched(self, tier: Tier, asked: dict[str, Array], targets: Array | None, capacity: int) -> dict[str, Any]:
-        search, k = self._kernel(_SEARCH, tier), asked["sources"].size
+    def _launched(
+        self, tier: Tier, asked: dict[str, Array], targets: Array | None, capacity: int
+    ) -> dict[str, Any]:
+        search = self._kernel(_SEARCH, tier)
+        k = asked["sources"].size
         table_bytes = self._table_bytes(tier)
         shared = table_bytes if tier.in_shared else 0
         blocks = min(k, blocks_at_once(search, shared))
-        blocks = blocks if tier.in_shared else max(1, min(blocks, TABLES // table_bytes))
+        if tier.in_shared:
+            blocks = blocks
+        else:
+            blocks = max(1, min(blocks, TABLES // table_bytes))
         args = {
             **self._edges,
             **self._goals,
@@ -156,16 +201,26 @@ class ShortSearches:
     def _table_bytes(self, tier: Tier) -> int:
         """Bytes of a table: what a slot takes, and two marks of each."""
         capacity = 1 << tier.log_capacity
-        size = capacity * bytes_per_slot(self._kind.itemsize, tier.in_shared) + 8 * (-(-capacity // 32)) + 4
+        size = (
+            capacity * bytes_per_slot(self._kind.itemsize, tier.in_shared)
+            + 8 * (-(-capacity // 32))
+            + 4
+        )
         return -(-size // 8) * 8
 
     def _ordered_rows(self, sizes: np.ndarray, stops: np.ndarray, parts: list[Any]) -> Rows:
         """Copy rows into the order of the sources, and to host memory."""
         ends = np.cumsum(sizes)
         total = int(ends[-1]) if ends.size else 0
-        vertices, distances = cp.empty(total, np.int32), cp.empty(total, self._ordered)
+        vertices = cp.empty(total, np.int32)
+        distances = cp.empty(total, self._ordered)
         for positions, part in parts:
-            rows = part["begins"], part["sizes"], cp.asarray((ends - sizes)[positions]), np.int64(positions.size)
+            rows = (
+                part["begins"],
+                part["sizes"],
+                cp.asarray((ends - sizes)[positions]),
+                np.int64(positions.size),
+            )
             args = *rows, part["vertices"], part["distances"], vertices, distances
             launch(self._kernel(_GATHER, IN_SHARED[0]), positions.size, args)
         return Rows(sizes, stops, _on_host(vertices), _on_host(distances).view(self._kind))
@@ -180,7 +235,9 @@ def bytes_per_slot(width: int, in_shared: bool) -> int:
 
 
 def likely_kernels(kind: np.dtype) -> list[Request]:
-    """Return the kernels of searches with distances of this type, except those for tables in global memory."""
+    """Return the kernels of searches with distances of this type, except those for tables in global
+    memory.
+    """
     return [_request(_SEARCH, tier, kind) for tier in IN_SHARED[:2]]
 
 
@@ -193,8 +250,13 @@ def _request(entry: Entry, tier: Tier, kind: np.dtype) -> Request:
 def _on_host(array: Array) -> np.ndarray:
     """Copy to memory that the device writes directly.
 
-    CuPy keeps such memory for the next copy of the same size, so sizes are rounded up to few different ones.
+    CuPy keeps such memory for the next copy of the same size, so sizes are rounded up to few
+    different ones.
     """
     unit = 1 << max(array.nbytes.bit_length() - 3, 0)
-    on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(max(-(-array.nbytes // unit) * unit, 1)), array.dtype, array.size)
+    on_host = np.frombuffer(
+        cp.cuda.alloc_pinned_memory(max(-(-array.nbytes // unit) * unit, 1)),
+        array.dtype,
+        array.size,
+    )
     return array.get(out=on_host) if array.size else on_host

@@ -39,7 +39,10 @@ def renumber(columns: list[Array], dtype: np.dtype) -> tuple[Array, list[Array]]
     lows, highs = zip(*(extent(column) for column in occupied), strict=True)
     lowest = min(lows)
     span = max(highs) - lowest + 1
-    if span <= 4 * sum(column.size for column in columns) + 1024 and lowest + span <= np.iinfo(np.int64).max:
+    if (
+        span <= 4 * sum(column.size for column in columns) + 1024
+        and lowest + span <= np.iinfo(np.int64).max
+    ):
         return _renumber_by_table(columns, dtype, kind, lowest, span)
     ids = _unique(_joined([_unique(column) for column in occupied]))
     return ids, [_searched(column, ids, dtype) for column in columns]
@@ -49,11 +52,14 @@ def _renumber_by_table(
     columns: list[Array], dtype: np.dtype, kind: np.dtype, lowest: int, span: int
 ) -> tuple[Array, list[Array]]:
     """Rank ids that fill at least a part of their range by a table over the range."""
-    present, counter, first = cp.zeros(span, np.uint8), cp.zeros(1, np.int64), np.int64(lowest)
+    present = cp.zeros(span, np.uint8)
+    counter = cp.zeros(1, np.int64)
+    first = np.int64(lowest)
     for column in columns:
         launch(kernel(_MARK, dtype), column.size, (*_ids(column), first, present))
     launch(kernel(_COUNT, dtype), span, (present, np.int64(span), counter))
-    n_ids, ranks = int(counter.get()[0]), None
+    n_ids = int(counter.get()[0])
+    ranks = None
     if n_ids < span:
         flags = cp.empty(span, dtype)
         launch(kernel(_FLAGS, dtype), span, (present, np.int64(span), flags))
@@ -90,7 +96,11 @@ def _unique(values: Array) -> Array:
     del flags
     distinct = cp.empty(int(places[-1:].get()[0]), values.dtype)
     memory, size, kind = _ids(ordered)
-    launch(kernel(_TAKE_FIRST, np.int32), ordered.size, (memory, places, size, kind, distinct.view(np.uint8)))
+    launch(
+        kernel(_TAKE_FIRST, np.int32),
+        ordered.size,
+        (memory, places, size, kind, distinct.view(np.uint8)),
+    )
     return distinct
 
 

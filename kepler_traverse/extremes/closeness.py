@@ -35,10 +35,12 @@ def top_closeness(
     memory: int | None = None,
     with_count: bool = False,
 ) -> Any:
-    """Return the k vertices of the highest closeness, without searches from vertices that cannot be among them.
+    """Return the k vertices of the highest closeness, without searches from vertices that cannot be
+    among them.
 
-    The closeness is that of ``bfs_many(..., result="summary")``: for a vertex that reaches r vertices, itself included, at
-    distances of sum S, it is (r - 1)^2 / (S (n - 1)). It is 0 if S is 0.
+    The closeness is that of ``bfs_many(..., result="summary")``: for a vertex that reaches r
+    vertices, itself included, at distances of sum S, it is (r - 1)^2 / (S (n - 1)). It is 0 if S is
+    0.
 
     Parameters
     ----------
@@ -58,13 +60,14 @@ def top_closeness(
     Returns
     -------
     pandas.DataFrame or cudf.DataFrame
-        Columns ``vertex, closeness, reached, sum``, by descending closeness. Among equal values, as float64, the vertex with
-        the smaller id comes first, also at the end of the list.
+        Columns ``vertex, closeness, reached, sum``, by descending closeness. Among equal values, as
+        float64, the vertex with the smaller id comes first, also at the end of the list.
 
     Raises
     ------
     InputError
-        ``k`` is below 1, or the graph has float or negative weights and ``algorithm`` is ``"sssp"``.
+        ``k`` is below 1, or the graph has float or negative weights and ``algorithm`` is
+        ``"sssp"``.
     CertificateError
         A search returned a wrong distance.
     PrecisionError
@@ -77,15 +80,18 @@ def top_closeness(
     search from a vertex ends early, as soon as the vertices that it has found prove that the vertex is behind the k-th one.
     There are complete searches as long as they exclude more vertices per visited edge. The bounds are:
 
-    - Walks (hops). At most as many vertices have distance l from v as walks of l edges begin at v, without an immediate
-      return over the same edge if the graph is undirected. The sum of distances to x vertices is smallest if each distance
-      has as many vertices as that allows. The bound takes the largest quotient x^2 / S(x) for x up to a bound on r - 1.
-      Since S is piecewise linear and convex with S(0) = 0, the quotient has no maximum inside a linear piece.
-    - Levels (hops). Let s and w be vertices of one (strongly) connected component, which then reach the same vertices. By
-      the triangle inequality d(w, x) >= d(s, x) - d(s, w), in an undirected graph also d(w, x) >= d(s, w) - d(s, x). And
-      d(w, x) >= 2 unless x is w or one of its neighbors, at which the inequality gives at most 1. So one search from s
-      bounds the sum of distances of each w of the component.
-    - Distances (weights). The same inequality, summed over all x. And no distance is below the smallest weight.
+    - Walks (hops). At most as many vertices have distance l from v as walks of l edges begin at v,
+      without an immediate return over the same edge if the graph is undirected. The sum of
+      distances to x vertices is smallest if each distance has as many vertices as that allows. The
+      bound takes the largest quotient x^2 / S(x) for x up to a bound on r - 1. Since S is piecewise
+      linear and convex with S(0) = 0, the quotient has no maximum inside a linear piece.
+    - Levels (hops). Let s and w be vertices of one (strongly) connected component, which then reach
+      the same vertices. By the triangle inequality d(w, x) >= d(s, x) - d(s, w), in an undirected
+      graph also d(w, x) >= d(s, w) - d(s, x). And d(w, x) >= 2 unless x is w or one of its
+      neighbors, at which the inequality gives at most 1. So one search from s bounds the sum of
+      distances of each w of the component.
+    - Distances (weights). The same inequality, summed over all x. And no distance is below the
+      smallest weight.
 
     Examples
     --------
@@ -121,10 +127,13 @@ def top_closeness(
 
 
 class _Closeness:
-    """The vertices of the highest closeness: ``vertices``, ``values``, ``reached`` and ``sums``, NumPy, in their order."""
+    """The vertices of the highest closeness: ``vertices``, ``values``, ``reached`` and ``sums``,
+    NumPy, in their order.
+    """
 
     def __init__(self, searches: Searches, k: int) -> None:
-        self._searches, self.graph = searches, searches.graph
+        self._searches = searches
+        self.graph = searches.graph
         self._xp = namespace(self.graph.offsets)
         self._weighted = ALGORITHMS[searches.algorithm].is_weighted
         n = self.graph.n_vertices
@@ -132,15 +141,22 @@ class _Closeness:
         self.values = np.zeros(0)
         if not n:
             return
-        self._labels = self._xp.asarray(strong_components(to_host(self.graph.offsets), to_host(self.graph.targets)))
+        self._labels = self._xp.asarray(
+            strong_components(to_host(self.graph.offsets), to_host(self.graph.targets))
+        )
         self._sizes = np.bincount(to_host(self._labels))
         least, most = self._reach = self._bounds_of_reach()
-        self._bound = self._bound_by_weight(most) if self._weighted else self._bound_by_walks(most, least == most)
+        if self._weighted:
+            self._bound = self._bound_by_weight(most)
+        else:
+            self._bound = self._bound_by_walks(most, least == most)
         self._open = self._xp.ones(n, bool)
         self._run(min(k, n))
 
     def _run(self, k: int) -> None:
-        rounds, n_proofs, searched = 0, _PROOFS, self._searches.count
+        rounds = 0
+        n_proofs = _PROOFS
+        searched = self._searches.count
         is_tiny = self.graph.n_vertices <= TINY
         may_prove = not (self._weighted or is_tiny) and self.graph.device == "cpu"
         per_search = self.graph.n_edges + _PER_VERTEX * self.graph.n_vertices
@@ -150,10 +166,14 @@ class _Closeness:
         while chosen.size:
             edges = 0
             if rates["complete"] >= rates["proofs"]:
-                kind, rounds = "complete", rounds + 1
+                kind = "complete"
+                rounds = rounds + 1
                 size = 2 << rounds // 2
                 size = GROUPS[-1] if is_tiny else size
-                size = size if size <= GROUPS[1] else min(size, self._searches.widest(GROUPS[1]))
+                if size <= GROUPS[1]:
+                    size = size
+                else:
+                    size = min(size, self._searches.widest(GROUPS[1]))
                 numbers = to_host(self._best(chosen, size))
             else:
                 kind = "proofs"
@@ -173,10 +193,14 @@ class _Closeness:
 
     def _candidates(self, k: int) -> Array:
         """Return the numbers of vertices that may be among the first k."""
-        xp, among = self._xp, self._open
+        xp = self._xp
+        among = self._open
         if self.values.size == k:
-            least, last = float(self.values[-1]), int(self.vertices[-1])
-            among = among & ((self._bound > least) | ((self._bound == least) & (xp.arange(among.size) < last)))
+            least = float(self.values[-1])
+            last = int(self.vertices[-1])
+            among = among & (
+                (self._bound > least) | ((self._bound == least) & (xp.arange(among.size) < last))
+            )
         return xp.flatnonzero(among)
 
     def _best(self, chosen: Array, size: int) -> Array:
@@ -188,10 +212,15 @@ class _Closeness:
         return chosen[self._xp.argpartition(key, chosen.size - size)[chosen.size - size :]]
 
     def _not_below(self, numbers: np.ndarray) -> tuple[np.ndarray, int]:
-        """Return the vertices that searches which end early do not prove to be behind the first k, and edges visited."""
+        """Return the vertices that searches which end early do not prove to be behind the first k,
+        and edges visited.
+        """
         numbers = numbers[np.argsort(-self._bound[numbers], kind="stable")]
-        threshold, last = float(self.values[-1]), int(self.vertices[-1])
-        verdicts, edges = cpu.prove_below(self.graph, numbers, self._reach, threshold, last, self._searches.certified)
+        threshold = float(self.values[-1])
+        last = int(self.vertices[-1])
+        verdicts, edges = cpu.prove_below(
+            self.graph, numbers, self._reach, threshold, last, self._searches.certified
+        )
         if (verdicts == cpu.WRONG).any():
             wrong = self.graph.ids_at(numbers[verdicts == cpu.WRONG][:1]).tolist()[0]
             raise CertificateError(f"the search from vertex {wrong!r} returned wrong distances")
@@ -205,29 +234,45 @@ class _Closeness:
             if self._weighted:
                 is_in = is_reached(distance)
                 inside = distance if bool(is_in.all()) else distance[is_in]
-                n_inside, largest, total = inside.size, int(inside.max()), int(inside.sum(dtype=np.int64))
+                n_inside = inside.size
+                largest = int(inside.max())
+                total = int(inside.sum(dtype=np.int64))
             else:
                 levels = self._levels(distance)
-                n_inside, largest = int(levels.sum()), levels.size - 1
+                n_inside = int(levels.sum())
+                largest = levels.size - 1
                 total = int((levels * self._xp.arange(levels.size)).sum())
             if n_inside * largest >= _MAX_SUM:
-                raise PrecisionError("a sum of distances could exceed 2^63 - 1, the largest int64; scale the weights down")
+                raise PrecisionError(
+                    "a sum of distances could exceed 2^63 - 1, the largest "
+                    "int64; scale the weights down"
+                )
             totals.append((vertex, n_inside, total))
             if self._sizes[int(self._labels[vertex])] > 1:
-                least = self._least_sums(inside, distance) if self._weighted else self._least_hops(levels)
+                if self._weighted:
+                    least = self._least_sums(inside, distance)
+                else:
+                    least = self._least_hops(levels)
                 self._bound_component(vertex, distance, least, n_inside)
         vertices, reached, sums = np.array(totals, np.int64).T
         self.vertices = np.concatenate([self.vertices, vertices])
-        self.reached, self.sums = np.concatenate([self.reached, reached]), np.concatenate([self.sums, sums])
+        self.reached = np.concatenate([self.reached, reached])
+        self.sums = np.concatenate([self.sums, sums])
         self.values = np.concatenate([self.values, self._closeness(reached - 1, sums)])
         best = np.lexsort((self.vertices, -self.values))[:k]
-        self.vertices, self.values = self.vertices[best], self.values[best]
-        self.reached, self.sums = self.reached[best], self.sums[best]
+        self.vertices = self.vertices[best]
+        self.values = self.values[best]
+        self.reached = self.reached[best]
+        self.sums = self.sums[best]
 
     def _closeness(self, others: Any, sums: Any) -> Any:
-        """Return the closeness as ``kinds.summary`` computes it. In floats it does not increase with the sum either."""
+        """Return the closeness as ``kinds.summary`` computes it. In floats it does not increase
+        with the sum either.
+        """
         xp = namespace(sums)
-        quotient = others / xp.where(sums > 0, sums, 1) * (others / max(self.graph.n_vertices - 1, 1))
+        quotient = (
+            others / xp.where(sums > 0, sums, 1) * (others / max(self.graph.n_vertices - 1, 1))
+        )
         return xp.where(sums > 0, quotient, 0.0)
 
     def _levels(self, distance: Array) -> Array:
@@ -239,24 +284,37 @@ class _Closeness:
     def _bound_component(self, vertex: int, distance: Array, least: Array, n_inside: int) -> None:
         """Bound the closeness of the other vertices of the component by the distances from one.
 
-        ``least`` has lower bounds of sums, per vertex if there are weights, and else as ``_least_hops`` returns them.
+        ``least`` has lower bounds of sums, per vertex if there are weights, and else as
+        ``_least_hops`` returns them.
         """
         xp = self._xp
         if not self._weighted and self.graph.device == "cpu":
             cpu.bound_component(
-                distance, self._labels, int(self._labels[vertex]), least, self.graph.derived.degrees, n_inside, self._bound
+                distance,
+                self._labels,
+                int(self._labels[vertex]),
+                least,
+                self.graph.derived.degrees,
+                n_inside,
+                self._bound,
             )
             return
         members = xp.flatnonzero(self._labels == self._labels[vertex])
-        least = least[members] if self._weighted else least[distance[members]] - self.graph.derived.degrees[members]
+        if self._weighted:
+            least = least[members]
+        else:
+            least = least[distance[members]] - self.graph.derived.degrees[members]
         bound = xp.where(least > 0, self._closeness(n_inside - 1, xp.maximum(least, 0)), np.inf)
         self._bound[members] = xp.minimum(self._bound[members], bound)
 
     def _least_hops(self, counts: Array) -> Array:
-        """Return, per level, a lower bound of the sum of hops of its vertices, plus the degree of the vertex."""
+        """Return, per level, a lower bound of the sum of hops of its vertices, plus the degree of
+        the vertex.
+        """
         xp = self._xp
         level = xp.arange(counts.size)
-        until, hops = xp.cumsum(counts), xp.cumsum(counts * level)
+        until = xp.cumsum(counts)
+        hops = xp.cumsum(counts * level)
         above = xp.append(counts[1:], 0)
         least = (hops[-1] - hops) - level * (until[-1] - until) + above
         if self.graph.directed:
@@ -271,11 +329,14 @@ class _Closeness:
         before = xp.append(xp.zeros(1, np.int64), xp.cumsum(ordered))
         place = xp.searchsorted(ordered, at, side="right")
         least = (before[-1] - before[place]) - at * (inside.size - place)
-        return least if self.graph.directed else least + at * place - before[place]
+        if self.graph.directed:
+            return least
+        return least + at * place - before[place]
 
     def _bounds_of_reach(self) -> tuple[Array, Array]:
         """Return bounds of the number of vertices that each vertex reaches."""
-        xp, n = self._xp, self.graph.n_vertices
+        xp = self._xp
+        n = self.graph.n_vertices
         of_component = xp.asarray(self._sizes)[self._labels].astype(np.int64)
         if not self.graph.directed or self._sizes.size == 1:
             return of_component, of_component
@@ -287,7 +348,8 @@ class _Closeness:
         before = is_reached(distance)
         if self.graph.device == "cpu":
             return cpu.reach_bounds(self.graph, self._labels, label, after, before)
-        least, most = of_component, xp.full(n, n, np.int64)
+        least = of_component
+        most = xp.full(n, n, np.int64)
         # What follows the largest component cannot reach it. Nor can any vertex that does not.
         most[~before] = n - int(before.sum())
         least[before & after] = most[before & after] = int(after.sum())
@@ -295,24 +357,33 @@ class _Closeness:
 
     def _bound_by_weight(self, most: Array) -> Array:
         xp = self._xp
-        lightest = float(self.graph.derived.min_weight) if self.graph.n_edges else np.inf
+        if self.graph.n_edges:
+            lightest = float(self.graph.derived.min_weight)
+        else:
+            lightest = np.inf
         if lightest <= 0:
             return xp.where(most > 1, np.inf, 0.0)
         return (most - 1) / max(self.graph.n_vertices - 1, 1) / lightest * SLACK
 
     def _bound_by_walks(self, most: Array, is_exact: Array) -> Array:
         """Bound the closeness by the number of walks of each length."""
-        xp, graph = self._xp, self.graph
+        xp = self._xp
+        graph = self.graph
         degrees = graph.derived.degrees
-        walks, shorter = degrees, None
+        walks = degrees
+        shorter = None
         left = most - 1
         covered, sums = xp.zeros((2, graph.n_vertices), np.int64)
         best = xp.zeros(graph.n_vertices)
         for length in range(1, _WALK_LEVELS + 1):
             here = xp.minimum(walks, left)
-            covered, sums, left = covered + here, sums + length * here, left - here
+            covered = covered + here
+            sums = sums + length * here
+            left = left - here
             best = xp.maximum(best, self._closeness(covered, sums))
-            if not bool((left > 0).any()) or int(walks.max()) >= _MAX_WALKS // max(graph.n_edges, 1):
+            if not bool((left > 0).any()) or int(walks.max()) >= _MAX_WALKS // max(
+                graph.n_edges, 1
+            ):
                 break
             longer = self._sum_over_neighbors(walks)
             if not graph.directed:  # leave out the walks that return over the last edge
@@ -322,7 +393,8 @@ class _Closeness:
         return xp.where(is_exact, last, xp.maximum(best, last) * SLACK)
 
     def _sum_over_neighbors(self, values: Array) -> Array:
-        xp, graph = self._xp, self.graph
+        xp = self._xp
+        graph = self.graph
         if graph.device == "cpu":
             return cpu.sum_over_neighbors(graph.offsets, graph.targets, values)
         before = xp.zeros(graph.n_edges + 1, np.int64)

@@ -1,29 +1,36 @@
-"""Diameter, radius, center and periphery of a graph, by bounds of all eccentricities from the searches of a few vertices.
+"""Diameter, radius, center and periphery of a graph, by bounds of all eccentricities from the
+searches of a few vertices.
 
-The eccentricity e(v) of a vertex is the largest distance from v to another vertex. The diameter is the largest eccentricity
-and the radius the smallest. The periphery and the center are the vertices that have these.
+The eccentricity e(v) of a vertex is the largest distance from v to another vertex. The diameter is
+the largest eccentricity and the radius the smallest. The periphery and the center are the vertices
+that have these.
 
-Each search from a vertex bounds the eccentricities of all others. The distances of a search from v are d(v, w) for all w,
-and those of a search in the reverse graph d(w, v). Write e'(v) for the largest distance from another vertex to v. By the
-triangle inequality, for all v and w of a strongly connected graph:
+Each search from a vertex bounds the eccentricities of all others. The distances of a search from v
+are d(v, w) for all w, and those of a search in the reverse graph d(w, v). Write e'(v) for the
+largest distance from another vertex to v. By the triangle inequality, for all v and w of a strongly
+connected graph:
 
 - e(w) >= d(w, v), by the definition of e.
 - e(w) >= e(v) - d(v, w), because d(v, x) <= d(v, w) + d(w, x) for the x that is farthest from v.
 - e(w) <= d(w, v) + e(v), because d(w, x) <= d(w, v) + d(v, x) for each x.
-- The same three with all edges reversed: e'(w) >= d(v, w), e'(w) >= e'(v) - d(w, v), e'(w) <= d(v, w) + e'(v).
+- The same three with all edges reversed: e'(w) >= d(v, w), e'(w) >= e'(v) - d(w, v), e'(w) <= d(v,
+  w) + e'(v).
 
-In an undirected graph d(v, w) = d(w, v) and e = e', so one search gives all three. The largest lower bound of any vertex is
-at most the diameter, and the smallest upper bound is at least the radius. When no vertex has an upper bound beyond the
-former, that bound is the diameter, since an eccentricity equals it at least. The radius follows in the same way. A vertex is
-known to belong to the periphery when its lower bound is the diameter, and not to belong when its upper bound is smaller. The
-largest e' equals the largest e, so either bound may finish the diameter. The next sources are vertices with the largest
-upper and with the smallest lower bound among those that are not decided (Takes, Kosters 2013; for directed graphs Borassi,
-Crescenzi, Habib, Kosters, Marino, Takes 2015, SumSweep).
+In an undirected graph d(v, w) = d(w, v) and e = e', so one search gives all three. The largest
+lower bound of any vertex is at most the diameter, and the smallest upper bound is at least the
+radius. When no vertex has an upper bound beyond the former, that bound is the diameter, since an
+eccentricity equals it at least. The radius follows in the same way. A vertex is known to belong to
+the periphery when its lower bound is the diameter, and not to belong when its upper bound is
+smaller. The largest e' equals the largest e, so either bound may finish the diameter. The next
+sources are vertices with the largest upper and with the smallest lower bound among those that are
+not decided (Takes, Kosters 2013; for directed graphs Borassi, Crescenzi, Habib, Kosters, Marino,
+Takes 2015, SumSweep).
 
-Sums of float weights are rounded, so that the triangle inequality holds for them up to a factor only. A sum of fewer than n
-terms has a relative error of at most g = n u / (1 - n u), where u is half the distance from 1 to the next float of that
-type. So the inequality holds for rounded distances if its larger side is multiplied by (1 + g) / (1 - g), and d(v, w)
-differs from d(w, v) by this factor at most. All bounds are widened by its square. Eccentricities that are returned always
+Sums of float weights are rounded, so that the triangle inequality holds for them up to a factor
+only. A sum of fewer than n terms has a relative error of at most g = n u / (1 - n u), where u is
+half the distance from 1 to the next float of that type. So the inequality holds for rounded
+distances if its larger side is multiplied by (1 + g) / (1 - g), and d(v, w) differs from d(w, v) by
+this factor at most. All bounds are widened by its square. Eccentricities that are returned always
 come from a search.
 """
 
@@ -60,10 +67,11 @@ class Extremes:
     Attributes
     ----------
     diameter, radius : int, float or None
-        Largest and smallest eccentricity; None if it was not requested. Hops and sums of integer weights are int.
+        Largest and smallest eccentricity; None if it was not requested. Hops and sums of integer
+        weights are int.
     center, periphery : array of ids or None
-        The vertices whose eccentricity is the radius, and those whose eccentricity is the diameter. Ascending, of the type
-        of ``graph.ids`` and on its device; None if it was not requested.
+        The vertices whose eccentricity is the radius, and those whose eccentricity is the diameter.
+        Ascending, of the type of ``graph.ids`` and on its device; None if it was not requested.
     n_vertices : int
         Vertices that were considered: those of the graph, or of its largest component.
     searches : int
@@ -87,10 +95,12 @@ def extremes(
     certified: bool = True,
     memory: int | None = None,
 ) -> Extremes:
-    """Return the exact diameter, radius, center and periphery, with searches from a few vertices on most graphs.
+    """Return the exact diameter, radius, center and periphery, with searches from a few vertices on
+    most graphs.
 
-    The bounds and their proof are in the docstring of this module. The result is that of eccentricities by searches from all
-    vertices. Distances lead from a vertex to the others, along the edges.
+    The bounds and their proof are in the docstring of this module. The result is that of
+    eccentricities by searches from all vertices. Distances lead from a vertex to the others, along
+    the edges.
 
     Parameters
     ----------
@@ -98,12 +108,13 @@ def extremes(
     algorithm : {"bfs", "sssp"}
         Count hops, or add weights. Weights must not be negative.
     want : collection of {"diameter", "radius", "center", "periphery"}
-        What is needed. The center and the periphery may need many more searches than the radius and the diameter: each
-        vertex of a center in hops is searched.
+        What is needed. The center and the periphery may need many more searches than the radius and
+        the diameter: each vertex of a center in hops is searched.
     unconnected : {"refuse", "largest"}
-        What to do if a vertex does not reach another one, so that eccentricities are infinite. ``"refuse"``: raise
-        InputError with two such vertices. ``"largest"``: consider the largest component; for a directed graph the largest
-        strongly connected component. Of equally large ones it is the one with the smallest id.
+        What to do if a vertex does not reach another one, so that eccentricities are infinite.
+        ``"refuse"``: raise InputError with two such vertices. ``"largest"``: consider the largest
+        component; for a directed graph the largest strongly connected component. Of equally large
+        ones it is the one with the smallest id.
     certified : bool
         Certify the distances of each search before they are used.
     memory : int, optional
@@ -116,7 +127,8 @@ def extremes(
     Raises
     ------
     InputError
-        The graph has no vertices, is not connected, has negative weights, or lacks weights for ``algorithm="sssp"``.
+        The graph has no vertices, is not connected, has negative weights, or lacks weights for
+        ``algorithm="sssp"``.
     CertificateError
         A search returned a wrong distance.
     PrecisionError
@@ -130,9 +142,14 @@ def extremes(
     >>> found.diameter, found.radius, found.center.tolist(), found.periphery.tolist()
     (3, 2, [1, 2], [0, 3])
     """
-    is_list = isinstance(want, Collection) and not isinstance(want, str) and getattr(want, "ndim", 1) == 1
+    is_list = (
+        isinstance(want, Collection) and not isinstance(want, str) and getattr(want, "ndim", 1) == 1
+    )
     if not is_list or not len(want):
-        raise InputError(f"want must be a collection of {', '.join(map(repr, EXTREMES))}, not {arguments.describe(want)}")
+        raise InputError(
+            "want must be a collection of "
+            f"{', '.join(map(repr, EXTREMES))}, not {arguments.describe(want)}"
+        )
     wanted = {arguments.choice("want", name, EXTREMES) for name in want}
     part, ids_of = _connected_part(graph, algorithm, unconnected)
     searches = Searches(part, algorithm, arguments.flag("certified", certified), memory)
@@ -149,21 +166,31 @@ def extremes(
 
 
 class ExtremesSearch(SearchTogether):
-    """The search for the extremes of a graph, as columns ``set, vertex, eccentricity``; it takes no sources.
+    """The search for the extremes of a graph, as columns ``set, vertex, eccentricity``; it takes no
+    sources.
 
     Parameters and errors are those of ``extremes``.
     """
 
     def __init__(self, graph: Graph, algorithm: str, unconnected: str, memory: int | None):
         why = "searches from few vertices bound the eccentricities of all others"
-        strategy = OnlyWay(graph.device, "eccentricity_bounds", why)  # the searches choose their own
+        # the searches choose their own
+        strategy = OnlyWay(graph.device, "eccentricity_bounds", why)
         query = make_query(graph, algorithm, predecessors=False, limit=None)
         nbytes = graph.nbytes + _ARRAYS * 8 * graph.n_vertices
         super().__init__(graph, algorithm, 1, strategy, query, nbytes, f"{graph!r}; {why}")
-        self._options: dict[str, Any] = {"algorithm": algorithm, "unconnected": unconnected, "memory": memory}
+        self._options: dict[str, Any] = {
+            "algorithm": algorithm,
+            "unconnected": unconnected,
+            "memory": memory,
+        }
         require_connected(graph, **self._options)
 
-    def find(self, numbers: np.ndarray, options: RunOptions = PLAIN) -> tuple[dict[str, Column], int]:  # noqa: ARG002
+    def find(
+        self,
+        numbers: np.ndarray,  # noqa: ARG002
+        options: RunOptions = PLAIN,
+    ) -> tuple[dict[str, Column], int]:
         graph = self.graph
         with options.clock("traverse"):  # which certifies each of its searches
             result = extremes(graph, certified=options.certified, **self._options)
@@ -171,18 +198,30 @@ class ExtremesSearch(SearchTogether):
 
 
 def make_columns(graph: Graph, result: Extremes) -> dict[str, Column]:
-    """Return columns ``set, vertex, eccentricity``: a row per vertex of the center, and of the periphery."""
-    sets = ("center", result.center, result.radius), ("periphery", result.periphery, result.diameter)
+    """Return columns ``set, vertex, eccentricity``: a row per vertex of the center, and of the
+    periphery.
+    """
+    sets = (
+        ("center", result.center, result.radius),
+        ("periphery", result.periphery, result.diameter),
+    )
     sizes = [len(ids) for _, ids, _ in sets]
     return {
         "set": labels_at([name for name, _, _ in sets], np.repeat(np.arange(len(sets)), sizes)),
-        "vertex": Column.of_vertices(graph, np.concatenate([to_host(graph.to_numbers(ids)) for _, ids, _ in sets])),
+        "vertex": Column.of_vertices(
+            graph, np.concatenate([to_host(graph.to_numbers(ids)) for _, ids, _ in sets])
+        ),
         "eccentricity": Column(np.repeat(np.array([value for _, _, value in sets]), sizes)),
     }
 
 
 def diameter(
-    graph: Graph, *, algorithm: str = "bfs", unconnected: str = "refuse", certified: bool = True, memory: int | None = None
+    graph: Graph,
+    *,
+    algorithm: str = "bfs",
+    unconnected: str = "refuse",
+    certified: bool = True,
+    memory: int | None = None,
 ) -> int | float:
     """Return the largest distance between two vertices.
 
@@ -198,7 +237,12 @@ def diameter(
 
 
 def radius(
-    graph: Graph, *, algorithm: str = "bfs", unconnected: str = "refuse", certified: bool = True, memory: int | None = None
+    graph: Graph,
+    *,
+    algorithm: str = "bfs",
+    unconnected: str = "refuse",
+    certified: bool = True,
+    memory: int | None = None,
 ) -> int | float:
     """Return the smallest eccentricity.
 
@@ -214,9 +258,15 @@ def radius(
 
 
 def center(
-    graph: Graph, *, algorithm: str = "bfs", unconnected: str = "refuse", certified: bool = True, memory: int | None = None
+    graph: Graph,
+    *,
+    algorithm: str = "bfs",
+    unconnected: str = "refuse",
+    certified: bool = True,
+    memory: int | None = None,
 ) -> Any:
-    """Return the ids of all vertices of the smallest eccentricity, ascending, on the graph's device.
+    """Return the ids of all vertices of the smallest eccentricity, ascending, on the graph's
+    device.
 
     Parameters and errors are those of ``extremes``.
 
@@ -230,7 +280,12 @@ def center(
 
 
 def periphery(
-    graph: Graph, *, algorithm: str = "bfs", unconnected: str = "refuse", certified: bool = True, memory: int | None = None
+    graph: Graph,
+    *,
+    algorithm: str = "bfs",
+    unconnected: str = "refuse",
+    certified: bool = True,
+    memory: int | None = None,
 ) -> Any:
     """Return the ids of all vertices of the largest eccentricity, ascending, on the graph's device.
 
@@ -267,35 +322,56 @@ class _Bounds:
         self._xp.minimum(self.high, values, out=self.high)
 
     def settle(self, vertex: int, value: Any) -> None:
-        """Record the exact number of a vertex; bounds that were widened for rounding become equal to it."""
+        """Record the exact number of a vertex; bounds that were widened for rounding become equal
+        to it.
+        """
         self.low[vertex] = self.high[vertex] = value
         self.searched[vertex] = True
 
 
 class _Eccentricities:
-    """Bounds of all eccentricities, and the searches that tighten them until the extremes are decided."""
+    """Bounds of all eccentricities, and the searches that tighten them until the extremes are
+    decided.
+    """
 
     def __init__(self, searches: Searches) -> None:
-        self._searches, self.graph = searches, searches.graph
+        self._searches = searches
+        self.graph = searches.graph
         n = self.graph.n_vertices
         self.dtype = bound_dtype(self.graph, searches.algorithm)
-        self._xp = np if self.dtype.kind == "f" else namespace(self.graph.offsets)
-        # Rounded sums along a path differ from those against it, so that the largest e' may differ from the largest e.
+        if self.dtype.kind == "f":
+            self._xp = np
+        else:
+            self._xp = namespace(self.graph.offsets)
+        # Rounded sums along a path differ from those against it, so that the largest e' may differ
+        # from the largest e.
         self._is_exact = self.dtype.kind == "i"
-        self._widening = 1.0 if self._is_exact else _widening(self.graph)
+        if self._is_exact:
+            self._widening = 1.0
+        else:
+            self._widening = _widening(self.graph)
         self.out = _Bounds(self._xp, n, self.dtype)
-        self.back = _Bounds(self._xp, n, self.dtype) if self.graph.directed else self.out
+        if self.graph.directed:
+            self.back = _Bounds(self._xp, n, self.dtype)
+        else:
+            self.back = self.out
         derived = self.graph.derived
-        degrees = derived.degrees + (derived.linked_reverse().derived.degrees if self.graph.directed else 0)
+        degrees = derived.degrees + (
+            derived.linked_reverse().derived.degrees if self.graph.directed else 0
+        )
         # Among equal bounds a vertex of high degree is near to more vertices.
-        self._tie = self._xp.asarray((to_host if self._xp is np else self._xp.asarray)(degrees)) / (int(degrees.max()) + 1)
+        self._tie = self._xp.asarray((to_host if self._xp is np else self._xp.asarray)(degrees)) / (
+            int(degrees.max()) + 1
+        )
         if n == 1:
             self.out.settle(0, 0)
 
     @property
     def diameter(self) -> Any:
         """The largest lower bound, of the diameter; equal to it once it is decided."""
-        return max(self.out.low.max(), self.back.low.max()) if self._is_exact else self.out.low.max()
+        if self._is_exact:
+            return max(self.out.low.max(), self.back.low.max())
+        return self.out.low.max()
 
     @property
     def radius(self) -> Any:
@@ -319,21 +395,28 @@ class _Eccentricities:
         rounds = 0
         while True:
             far, near = self._undecided(wanted)
-            n_far, n_near = int(far.sum()), int(near.sum())
+            n_far = int(far.sum())
+            n_near = int(near.sum())
             if not n_far and not n_near:
                 return
             wider = rounds - _NARROW_ROUNDS
             size = 2
             if wider >= 0:
-                # Where very many vertices must be searched, time per round matters more than their choice.
-                widest = max(self._searches.widest(), 2 << min(max(rounds - _LONG_ROUNDS, 0) // 64, 6))
+                # Where very many vertices must be searched, time per round matters more than their
+                # choice.
+                widest = max(
+                    self._searches.widest(), 2 << min(max(rounds - _LONG_ROUNDS, 0) // 64, 6)
+                )
                 size = min(2 << wider // 2, widest)
             self._round(far if n_far else None, near if n_near else None, size)
             rounds += 1
 
     def _undecided(self, wanted: set[str]) -> tuple[Array, Array]:
-        """Return which vertices may have the largest, and which the smallest eccentricity, as far as it matters."""
-        low, high = self.out.low, self.out.high
+        """Return which vertices may have the largest, and which the smallest eccentricity, as far
+        as it matters.
+        """
+        low = self.out.low
+        high = self.out.high
         far = near = self._xp.zeros(low.size, bool)
         if wanted & {"diameter", "periphery"}:
             largest = self.diameter
@@ -353,7 +436,10 @@ class _Eccentricities:
         """Search from vertices of large upper and of small lower bounds, half of them each."""
         half = max(size // 2, 1)
         # Without far vertices to decide, distant ones raise the lower bounds of all others most.
-        outer = self._best(self.out.low, ~self.out.searched, half) if far is None else self._best(self.out.high, far, half)
+        if far is None:
+            outer = self._best(self.out.low, ~self.out.searched, half)
+        else:
+            outer = self._best(self.out.high, far, half)
         inner = self._best(-self.out.low, ~self.out.searched if near is None else near, half)
         self._search(np.unique(np.concatenate([outer, inner])))
         if not self.graph.directed:
@@ -387,9 +473,12 @@ class _Eccentricities:
     def _bound(self, near: _Bounds, far: _Bounds, vertex: int, distance: Array) -> None:
         """Tighten bounds by the distances between a vertex and all vertices.
 
-        ``near`` bounds the eccentricities in the direction of the search, and ``far`` those against it.
+        ``near`` bounds the eccentricities in the direction of the search, and ``far`` those against
+        it.
         """
-        widen, largest, beyond = self._widening, near.high[vertex], far.high[vertex]
+        widen = self._widening
+        largest = near.high[vertex]
+        beyond = far.high[vertex]
         if not self._is_exact:
             near.raise_low(largest / widen - distance)
             far.raise_low(distance / widen)
@@ -397,12 +486,16 @@ class _Eccentricities:
             return
         near.raise_low(largest - distance)
         far.raise_low(distance)
-        if int(beyond) <= np.iinfo(self.dtype).max // 2 and int(largest) <= np.iinfo(self.dtype).max // 2:
+        if (
+            int(beyond) <= np.iinfo(self.dtype).max // 2
+            and int(largest) <= np.iinfo(self.dtype).max // 2
+        ):
             far.lower_high(distance + beyond)  # the sum cannot overflow
 
 
 def _widening(graph: Graph) -> float:
-    """Return the factor by which rounding may break the triangle inequality; its square, as d(v, w) stands for d(w, v).
+    """Return the factor by which rounding may break the triangle inequality; its square, as d(v, w)
+    stands for d(w, v).
 
     Raises PrecisionError: the error of the longest possible path is no longer small.
     """
@@ -410,7 +503,8 @@ def _widening(graph: Graph) -> float:
     unit = graph.n_vertices * float(np.finfo(weights.dtype).eps) / 2
     if unit >= 0.1:
         raise PrecisionError(
-            f"a path of {graph.n_vertices:,} vertices may have no exact digit in {weights.dtype}; use integer weights"
+            f"a path of {graph.n_vertices:,} vertices may have no exact digit "
+            f"in {weights.dtype}; use integer weights"
         )
     error = unit / (1 - unit)
     return ((1 + error) / (1 - error)) ** 2 * SLACK
@@ -436,7 +530,9 @@ def _connected_part(graph: Graph, algorithm: str, unconnected: str) -> tuple[Gra
     return _induced(graph, kept), lambda numbers: graph.ids_at(kept[numbers])
 
 
-def require_connected(graph: Graph, *, algorithm: str, unconnected: str = "refuse", memory: int | None = None) -> None:
+def require_connected(
+    graph: Graph, *, algorithm: str, unconnected: str = "refuse", memory: int | None = None
+) -> None:
     """Raise InputError as ``extremes`` does for the same arguments, after at most two searches."""
     part, _ = _connected_part(graph, algorithm, unconnected)
     searches = Searches(part, algorithm, False, memory)
@@ -454,9 +550,11 @@ def _largest_component(graph: Graph) -> np.ndarray:
 
 
 def _induced(graph: Graph, kept: Array) -> Graph:
-    """Return the graph of some vertices and the edges between them. Vertex i of it is ``kept[i]``; ids are these numbers.
+    """Return the graph of some vertices and the edges between them. Vertex i of it is ``kept[i]``;
+    ids are these numbers.
 
-    For a component, distances between its vertices are those in the whole graph: each path between them stays inside.
+    For a component, distances between its vertices are those in the whole graph: each path between
+    them stays inside.
     """
     xp = namespace(graph.offsets)
     number = xp.full(graph.n_vertices, -1, index_dtype(graph.n_vertices))

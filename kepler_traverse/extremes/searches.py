@@ -21,28 +21,42 @@ from ..sssp import plan_sssp_many
 GROUPS = (2, 16, 128)  # sources of a plan; a group takes the smallest plan that holds it
 TINY = 512  # vertices up to which groups are wide, as their number matters more than what they hold
 SLACK = 1 + 2.0**-40  # more than the rounding of the few operations that a bound takes
-_SMALL = 1 << 20  # edges up to which a few searches in hops take one thread each, without levels in common
-_WASTE = 3  # more searches, at most, that wide groups take on meshes, since their sources do not know of each other
+# edges up to which a few searches in hops take one thread each, without levels in common
+_SMALL = 1 << 20
+# more searches, at most, that wide groups take on meshes, since their sources do not know of each
+# other
+_WASTE = 3
 
 
 class Searches:
     """Certified searches from vertices of a graph, in groups, with a count of them."""
 
     def __init__(self, graph: Graph, algorithm: str, certified: bool, memory: int | None) -> None:
-        self.graph, self.algorithm, self.count = graph, algorithm, 0
-        self.certified, self._memory = certified, memory
+        self.graph = graph
+        self.algorithm = algorithm
+        self.count = 0
+        self.certified = certified
+        self._memory = memory
         self._plans: dict[tuple[bool, int], MultiSourcePlan] = {}
         self._shares: bool | None = None
 
-    def rows(self, numbers: np.ndarray, backward: bool = False, require_all: bool = True) -> Iterator[tuple[int, Array]]:
-        """Yield each vertex with its distances to all vertices, or with ``backward`` from all vertices.
+    def rows(
+        self, numbers: np.ndarray, backward: bool = False, require_all: bool = True
+    ) -> Iterator[tuple[int, Array]]:
+        """Yield each vertex with its distances to all vertices, or with ``backward`` from all
+        vertices.
 
-        Hops are int32, or int64 for very many vertices. Distances of integer weights are int64. Other distances are those of
-        the search in float64, on the host. Unreached vertices have the distance of their type that stands for them.
+        Hops are int32, or int64 for very many vertices. Distances of integer weights are int64.
+        Other distances are those of the search in float64, on the host. Unreached vertices have the
+        distance of their type that stands for them.
 
-        Raises InputError (a vertex is not reached, and ``require_all`` is True) or CertificateError (a distance is wrong).
+        Raises InputError (a vertex is not reached, and ``require_all`` is True) or CertificateError
+        (a distance is wrong).
         """
-        graph = self.graph.derived.linked_reverse() if backward else self.graph
+        if backward:
+            graph = self.graph.derived.linked_reverse()
+        else:
+            graph = self.graph
         for group in self._plan(graph, backward, numbers.size).iter_groups(numbers):
             if self.certified:
                 certify_many(graph, group.sources, group.distance).require()
@@ -56,17 +70,24 @@ class Searches:
     def widest(self, narrow: int = 0) -> int:
         """Return the number of sources up to which groups may grow.
 
-        Sources of one group do not profit from each other's bounds. So groups are wide only where each search then takes a
-        fraction of the time, by the estimates of the plans. Otherwise there are ``narrow`` sources, or one per thread.
+        Sources of one group do not profit from each other's bounds. So groups are wide only where
+        each search then takes a fraction of the time, by the estimates of the plans. Otherwise
+        there are ``narrow`` sources, or one per thread.
         """
         if self.graph.n_vertices <= TINY:
             return GROUPS[-1]
         if self._shares is None:
-            few, many = (self._plan(self.graph, False, size).ranked(size)[0].seconds / size for size in (2, GROUPS[-1]))
+            few, many = (
+                self._plan(self.graph, False, size).ranked(size)[0].seconds / size
+                for size in (2, GROUPS[-1])
+            )
             self._shares = many * _WASTE < few
         if self._shares:
             return GROUPS[-1]
-        per_thread = threads.count() if self.graph.device == "cpu" else 1
+        if self.graph.device == "cpu":
+            per_thread = threads.count()
+        else:
+            per_thread = 1
         return max(2, narrow, min(per_thread, GROUPS[-1]))
 
     def _plan(self, graph: Graph, backward: bool, n_sources: int) -> MultiSourcePlan:
@@ -74,12 +95,16 @@ class Searches:
         key = backward and graph is not self.graph, size
         if key not in self._plans:
             make = plan_sssp_many if ALGORITHMS[self.algorithm].is_weighted else plan_bfs_many
-            known = next((plan.shape for (way, _), plan in self._plans.items() if way == key[0]), None)
+            known = next(
+                (plan.shape for (way, _), plan in self._plans.items() if way == key[0]), None
+            )
             is_few = size <= GROUPS[1] or graph.n_vertices <= TINY
             is_small = graph.device == "cpu" and is_few and graph.n_edges <= _SMALL
             by_thread = is_small and not ALGORITHMS[self.algorithm].is_weighted
             name = "source_per_thread" if by_thread else "auto"
-            self._plans[key] = make(graph, n_sources=size, memory=self._memory, shape=known, strategy=name)
+            self._plans[key] = make(
+                graph, n_sources=size, memory=self._memory, shape=known, strategy=name
+            )
         return self._plans[key]
 
     def _require_reached(self, number: int, distance: Array, backward: bool) -> None:
@@ -99,7 +124,8 @@ class Searches:
             return distance.astype(bound_dtype(self.graph, self.algorithm))
         if self.graph.integer_weights:
             return to_integers(distance)
-        return to_host(distance).astype(np.float64)  # on the host, as CuPy would treat subnormal numbers as 0
+        # on the host, as CuPy would treat subnormal numbers as 0
+        return to_host(distance).astype(np.float64)
 
 
 def bound_dtype(graph: Graph, algorithm: str) -> np.dtype:
@@ -110,13 +136,19 @@ def bound_dtype(graph: Graph, algorithm: str) -> np.dtype:
 
 
 def is_weighted(graph: Graph, algorithm: str) -> bool:
-    """Return whether the algorithm adds weights; raise InputError if those of the graph are missing or negative."""
+    """Return whether the algorithm adds weights; raise InputError if those of the graph are missing
+    or negative.
+    """
     if not ALGORITHMS[arguments.choice("algorithm", algorithm, tuple(ALGORITHMS))].is_weighted:
         return False
     if graph.weights is None:
-        raise InputError("algorithm='sssp' needs weights, and the graph has none; pass algorithm='bfs' to count hops")
+        raise InputError(
+            "algorithm='sssp' needs weights, and the graph has none; "
+            "pass algorithm='bfs' to count hops"
+        )
     if graph.has_negative_weights:
         raise InputError(
-            "the graph has negative weights, which the bounds do not cover; take sssp_many with result='summary'"
+            "the graph has negative weights, which the bounds do not cover; "
+            "take sssp_many with result='summary'"
         )
     return True

@@ -20,30 +20,47 @@ from .snap import read_snap
 __all__ = ["FORMATS", "ID_TYPES", "EdgeColumns", "EdgeList", "Format", "ReadOptions", "read_edges"]
 
 
-# Measured peaks of reading and building in memory, rounded up: per row of Parquet, twice as much with text; and per byte of
-# other files. Compressed text is unpacked to some times its size.
-_BYTES_PER_ROW, _BYTES_PER_BYTE, _UNPACKED = 100, 5, 6
+# Measured peaks of reading and building in memory, rounded up: per row of Parquet, twice as much
+# with text; and per byte of other files. Compressed text is unpacked to some times its size.
+_BYTES_PER_ROW = 100
+_BYTES_PER_BYTE = 5
+_UNPACKED = 6
 
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: its name, the endings that tell it, and which options are about it and not all.
+    """A file format: its name, the endings that tell it, and which options are about it and not
+    all.
 
-    ``read(files, options)`` reads the edges. It raises EdgeListError for columns that are missing, repeated, or no ids or
-    weights, for rows that are short, long or null, for counts that differ from a header, and for a damaged file.
+    ``read(files, options)`` reads the edges. It raises EdgeListError for columns that are missing,
+    repeated, or no ids or weights, for rows that are short, long or null, for counts that differ
+    from a header, and for a damaged file.
     """
 
     name: str
     endings: tuple[str, ...]
     read: Callable[[list[DataFile], ReadOptions], EdgeList]
     takes: tuple[str, ...] = ()
-    in_parts: bool = False  # whether ``options.scratch`` is used: columns go to files as they are read
+    # whether ``options.scratch`` is used: columns go to files as they are read
+    in_parts: bool = False
 
 
 FORMATS = (
     Format("parquet", (".parquet", ".pq"), read_parquet, in_parts=True),
-    Format("csv", (".csv", ".tsv", ".tab", ".psv"), read_csv, takes=("header", "delimiter"), in_parts=True),
-    Format("snap", (".txt", ".el", ".wel", ".edges", ".edgelist", ".snap"), read_snap, takes=("header",), in_parts=True),
+    Format(
+        "csv",
+        (".csv", ".tsv", ".tab", ".psv"),
+        read_csv,
+        takes=("header", "delimiter"),
+        in_parts=True,
+    ),
+    Format(
+        "snap",
+        (".txt", ".el", ".wel", ".edges", ".edgelist", ".snap"),
+        read_snap,
+        takes=("header",),
+        in_parts=True,
+    ),
     Format("matrix_market", (".mtx",), read_matrix_market),
     Format("dimacs", (".gr",), read_dimacs),
     Format("arrow", (".arrow", ".arrows", ".ipc", ".feather"), read_arrow, in_parts=True),
@@ -55,41 +72,70 @@ FORMATS = (
 def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeList:
     """Read an edge list from files, folders, globs or URLs.
 
-    ``format`` is the name of one, or ``"auto"``: then it follows from the endings, also before ``.gz``, ``.bz2`` and
-    ``.zst``. InputError for an unknown format; EdgeListError for files of several formats, nothing to read, or a file that
-    cannot be used.
+    ``format`` is the name of one, or ``"auto"``: then it follows from the endings, also before
+    ``.gz``, ``.bz2`` and ``.zst``. InputError for an unknown format; EdgeListError for files of
+    several formats, nothing to read, or a file that cannot be used.
     """
     by_name = {entry.name: entry for entry in FORMATS}
     if format != "auto" and format not in by_name:
-        raise InputError(f"{option_text('format')} {format!r} is none of 'auto', {', '.join(map(repr, by_name))}")
+        raise InputError(
+            f"{option_text('format')} {format!r} is none of 'auto', {', '.join(map(repr, by_name))}"
+        )
     chosen = FORMATS if format == "auto" else (by_name[format],)
     files = find_files(paths, {ending for entry in chosen for ending in entry.endings})
-    entry = chosen[0] if len(chosen) == 1 else _detect_format(files)
+    if len(chosen) == 1:
+        entry = chosen[0]
+    else:
+        entry = _detect_format(files)
     _refuse_unlike_tables(files, entry)
     for name, unset in (("header", "auto"), ("delimiter", None)):
         if getattr(options, name) != unset and name not in entry.takes:
-            other = f", or give {option_text('format', 'csv')}" if entry.name == "snap" else ""
-            raise InputError(f"{files[0]}: {option_text(name)} is not for format {entry.name}; leave it out{other}")
+            if entry.name == "snap":
+                other = f", or give {option_text('format', 'csv')}"
+            else:
+                other = ""
+            raise InputError(
+                f"{files[0]}: {option_text(name)} is not for format "
+                f"{entry.name}; leave it out{other}"
+            )
     if options.scratch is not None:
-        in_files = entry.in_parts and not options.reads_more and _bytes_to_build(files, entry) > options.scratch.memory
-        options = replace(options, device="cpu") if in_files else replace(options, scratch=None)
+        in_files = (
+            entry.in_parts
+            and not options.reads_more
+            and _bytes_to_build(files, entry) > options.scratch.memory
+        )
+        if in_files:
+            options = replace(options, device="cpu")
+        else:
+            options = replace(options, scratch=None)
     return entry.read(files, options)
 
 
 def _refuse_unlike_tables(files: list[DataFile], entry: Format) -> None:
-    """Raise EdgeListError for a table with a log that is to be read in another format, and for a file as such a table."""
+    """Raise EdgeListError for a table with a log that is to be read in another format, and for a
+    file as such a table.
+    """
     table = "" if entry.endings else entry.name
     unlike = next((file for file in files if file.table != table), None)
     if unlike is not None:
-        what = f"no table of {LOG_FORMATS[table].title}" if table else f"a table of {LOG_FORMATS[unlike.table].title}"
+        if table:
+            what = f"no table of {LOG_FORMATS[table].title}"
+        else:
+            what = f"a table of {LOG_FORMATS[unlike.table].title}"
         raise EdgeListError(f"{unlike}: it is {what}; leave {option_text('format')} out")
 
 
 def _bytes_to_build(files: list[DataFile], entry: Format) -> int:
-    """Estimate the memory in which a graph is built of files: of Parquet by its rows, else by the size."""
+    """Estimate the memory in which a graph is built of files: of Parquet by its rows, else by the
+    size.
+    """
     if entry.name == "parquet":
-        return _BYTES_PER_ROW * sum(n_rows * (1 + has_text) for n_rows, has_text in map(rows_in, files))
-    sizes = (file.filesystem.size(file.path) * (_UNPACKED if file.compression else 1) for file in files)
+        return _BYTES_PER_ROW * sum(
+            n_rows * (1 + has_text) for n_rows, has_text in map(rows_in, files)
+        )
+    sizes = (
+        file.filesystem.size(file.path) * (_UNPACKED if file.compression else 1) for file in files
+    )
     return _BYTES_PER_BYTE * sum(sizes)
 
 
@@ -107,6 +153,7 @@ def _detect_format(files: list[DataFile]) -> Format:
     if len(by_format) > 1:
         (first, one), (second, other) = list(by_format.items())[:2]
         raise EdgeListError(
-            f"{one} is {first}, {other} is {second}; give files of one format, or name it with {option_text('format')}"
+            f"{one} is {first}, {other} is {second}; give files of one format, "
+            f"or name it with {option_text('format')}"
         )
     return next(entry for entry in FORMATS if entry.name in by_format)

@@ -36,7 +36,9 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
             raise no_rows(file) from None
         names = [name for name in columns.read if name not in file.partition_names]
         if options.scratch is not None:
-            return edges_of_batches((batch.select(names) for batch in _each_batch(batches)), options, file, columns)
+            return edges_of_batches(
+                (batch.select(names) for batch in _each_batch(batches)), options, file, columns
+            )
         return check_edges(batches.read_all().select(names), options, file, columns)
 
 
@@ -52,25 +54,39 @@ def typed_columns(schema: pyarrow.Schema, options: ReadOptions, file: DataFile) 
     """Choose the columns of a typed file, those of its partitions among them."""
     numeric = {field.name for field in schema if is_number_type(field.type)}
     numeric |= {name for name, value in file.partitions if isinstance(value, int | float)}
-    dates = {field.name for field in schema if kinds.is_temporal(field.type) and not is_duration_type(field.type)}
+    dates = {
+        field.name
+        for field in schema
+        if kinds.is_temporal(field.type) and not is_duration_type(field.type)
+    }
     names = [*schema.names, *file.partition_names]
     return choose_columns(names, options, file, numeric=frozenset(numeric), dates=frozenset(dates))
 
 
 def edges_of_batches(
-    batches: Iterable[pyarrow.RecordBatch], options: ReadOptions, file: DataFile, columns: EdgeColumns
+    batches: Iterable[pyarrow.RecordBatch],
+    options: ReadOptions,
+    file: DataFile,
+    columns: EdgeColumns,
 ) -> EdgeList:
-    """As ``check_edges``, with one batch in memory at a time, and no column beside those of the edges."""
-    collected, rows = {role: options.chunks() for role in columns.roles}, 0
+    """As ``check_edges``, with one batch in memory at a time, and no column beside those of the
+    edges.
+    """
+    collected = {role: options.chunks() for role in columns.roles}
+    rows = 0
     for batch in batches:
         if batch.num_rows:
-            piece = check_edges(pyarrow.Table.from_batches([batch]), options, file, columns, rows).table
+            piece = check_edges(
+                pyarrow.Table.from_batches([batch]), options, file, columns, rows
+            ).table
             for role, chunks in collected.items():
                 chunks += piece[role].chunks
             rows += batch.num_rows
     if rows == 0:
         raise no_rows(file, columns)
-    table = pyarrow.table({role: pyarrow.chunked_array(list(chunks)) for role, chunks in collected.items()})
+    table = pyarrow.table(
+        {role: pyarrow.chunked_array(list(chunks)) for role, chunks in collected.items()}
+    )
     return EdgeList(table=table, columns=columns, rows=((file.name, rows),))
 
 
@@ -89,16 +105,24 @@ def check_edges(
 
     def make_column(name: str) -> pyarrow.ChunkedArray:
         is_partition = name in file.partition_names
-        return file.partition_column(name, table.num_rows) if is_partition else table.column(name)
+        if is_partition:
+            return file.partition_column(name, table.num_rows)
+        return table.column(name)
 
     kept = directions = None
     if columns.more:
         more = pyarrow.table({name: make_column(name) for name in columns.more})
         kept, directions = select_rows(more, columns, options, file)
-    mask = None if kept is None else row_mask(kept, table.num_rows)
+    if kept is None:
+        mask = None
+    else:
+        mask = row_mask(kept, table.num_rows)
     typed = {}
     for role, name in columns.roles.items():
-        column = make_column(name) if mask is None else plain_column(make_column(name)).filter(mask)
+        if mask is None:
+            column = make_column(name)
+        else:
+            column = plain_column(make_column(name)).filter(mask)
         typed[role] = edge_column(column, Where(file, role, name, kept, first), options.id_type)
     return EdgeList(
         table=pyarrow.table(typed),
@@ -115,16 +139,21 @@ def _open(file: DataFile) -> Any:
     start = source.read(8)
     size = source.size()
     if start.startswith(FEATHER_V1_MAGIC):
-        raise EdgeListError(f"{file}: Feather version 1 is not supported; write it again as version 2 (Arrow IPC)")
+        raise EdgeListError(
+            f"{file}: Feather version 1 is not supported; write it again as version 2 (Arrow IPC)"
+        )
     if start.startswith(FILE_MAGIC):
         source.seek(0)
         batches = pyarrow.ipc.open_file(source)
         require_arrow(file, source, batches.num_record_batches, begin=8)
         return batches
-    # A stream cut between two batches reads as a shorter stream without an error, so its end must be there.
+    # A stream cut between two batches reads as a shorter stream without an error, so its end must
+    # be there.
     source.seek(max(0, size - len(END_OF_STREAM)))
     if source.read(len(END_OF_STREAM)) != END_OF_STREAM:
-        raise EdgeListError(f"{file}: neither an Arrow file nor a whole Arrow stream; it may be cut short")
+        raise EdgeListError(
+            f"{file}: neither an Arrow file nor a whole Arrow stream; it may be cut short"
+        )
     require_arrow(file, source, None, begin=0)
     source.seek(0)
     return pyarrow.ipc.open_stream(source)

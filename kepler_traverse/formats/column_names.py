@@ -1,4 +1,6 @@
-"""Which columns of a file are the ends and the weight of an edge: by name where there are names, else by position."""
+"""Which columns of a file are the ends and the weight of an edge: by name where there are names,
+else by position.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,9 @@ from ..errors import EdgeListError, option_text
 from .edge_list import EdgeColumns, ReadOptions
 from .files import DataFile, shown
 
-# Names of the two ends as they are compared: in lower case, letters and digits only. "tail" and "head" are left out:
-# an arc leads from its tail to its head, but a fact in a knowledge graph from its head to its tail.
+# Names of the two ends as they are compared: in lower case, letters and digits only. "tail" and
+# "head" are left out: an arc leads from its tail to its head, but a fact in a knowledge graph from
+# its head to its tail.
 END_NAMES = (
     ("src", "dst"),
     ("src", "dest"),
@@ -32,10 +35,13 @@ END_NAMES = (
     ("vertex1", "vertex2"),
     ("id1", "id2"),
 )
-# What both names of a pair may end in: from_node, source_id, FromNodeId. Not after one letter: "uid" is a user's id.
+# What both names of a pair may end in: from_node, source_id, FromNodeId. Not after one letter:
+# "uid" is a user's id.
 _ENDINGS = ("", "id", "node", "nodeid", "vertex", "vertexid")
 _PAIRS = frozenset(
-    (start + ending, end + ending) for start, end in END_NAMES for ending in (_ENDINGS if len(start) > 1 else ("",))
+    (start + ending, end + ending)
+    for start, end in END_NAMES
+    for ending in (_ENDINGS if len(start) > 1 else ("",))
 )
 _WEIGHT = re.compile(
     "w|wt|weights?|edgeweight|impedance|minutes|mins|seconds|secs|hours|meters|metres|kilometers|kilometres|km|miles"
@@ -70,21 +76,34 @@ def choose_columns(
     numeric: frozenset[str] = frozenset(),
     dates: frozenset[str] = frozenset(),
 ) -> EdgeColumns:
-    """Pick the edge columns: those asked for, else those known by name, else in a text without names by position.
+    """Pick the edge columns: those asked for, else those known by name, else in a text without
+    names by position.
 
-    ``names`` are all columns, those of the file's partitions last. ``positions`` columns at the beginning have no name but
-    ``"0"``, ``"1"`` and so on. ``numeric`` and ``dates`` are the columns that hold numbers, and dates or times of day, as
-    far as that is known. EdgeListError if a column is missing or there twice, there is none for an end or for a required
-    weight, or more than one could be it.
+    ``names`` are all columns, those of the file's partitions last. ``positions`` columns at the
+    beginning have no name but ``"0"``, ``"1"`` and so on. ``numeric`` and ``dates`` are the columns
+    that hold numbers, and dates or times of day, as far as that is known. EdgeListError if a column
+    is missing or there twice, there is none for an end or for a required weight, or more than one
+    could be it.
     """
     src, dst = _end_columns(names, options, file, positions)
-    dated = [name for name in dict.fromkeys(names) if name in dates and is_weight_name(name) and name not in (src, dst)]
+    dated = [
+        name
+        for name in dict.fromkeys(names)
+        if name in dates and is_weight_name(name) and name not in (src, dst)
+    ]
     _refuse_dates(dated, options, file)
-    known = [name for name in dict.fromkeys(names) if is_weight_name(name) and name not in (src, dst) and name not in dates]
+    known = [
+        name
+        for name in dict.fromkeys(names)
+        if is_weight_name(name) and name not in (src, dst) and name not in dates
+    ]
     weight = _weight(names, options, file, positions, known)
     if weight is None and options.weighted:
         others = [name for name in names if name not in (src, dst) and name in numeric]
-        held = f"; {listed(others)} {'hold' if len(others) > 1 else 'holds'} numbers" if others else ""
+        if others:
+            held = f"; {listed(others)} {'hold' if len(others) > 1 else 'holds'} numbers"
+        else:
+            held = ""
         raise EdgeListError(
             f"{file}: no weight column is known by its name; it has {listed(names)}{held}; "
             f"name one with {option_text('weight_column')}",
@@ -100,13 +119,21 @@ def choose_columns(
             column="weight",
         )
     columns = replace(columns, **_more_columns(names, options, file, columns))
-    unused_dates = tuple(dated) if weight is None and options.weighted is None else ()
+    if weight is None and options.weighted is None:
+        unused_dates = tuple(dated)
+    else:
+        unused_dates = ()
     return replace(_with_unused(columns, names, options, numeric), unused_dates=unused_dates)
 
 
-def _with_unused(columns: EdgeColumns, names: list[str], options: ReadOptions, numeric: frozenset[str]) -> EdgeColumns:
+def _with_unused(
+    columns: EdgeColumns, names: list[str], options: ReadOptions, numeric: frozenset[str]
+) -> EdgeColumns:
     """Add the columns that are not used."""
-    known = {*columns.roles.values(), *(columns.more if options.names_columns else [columns.oneway])}
+    known = {
+        *columns.roles.values(),
+        *(columns.more if options.names_columns else [columns.oneway]),
+    }
     unused = [name for name in dict.fromkeys(names) if name not in known]
     # A data frame's index is no column that anyone gave.
     numbers = [name for name in unused if name in numeric and not name.startswith("__")]
@@ -114,7 +141,9 @@ def _with_unused(columns: EdgeColumns, names: list[str], options: ReadOptions, n
 
 
 def _refuse_dates(dated: list[str], options: ReadOptions, file: DataFile) -> None:
-    """Refuse columns of dates or times of day that are called as a length or duration is; a time may be a point in time."""
+    """Refuse columns of dates or times of day that are called as a length or duration is; a time
+    may be a point in time.
+    """
     lengths = [name for name in dated if not plain_name(name).startswith("time")]
     if lengths and options.weight_column is None and options.weighted is not False:
         raise EdgeListError(
@@ -125,43 +154,67 @@ def _refuse_dates(dated: list[str], options: ReadOptions, file: DataFile) -> Non
         )
 
 
-def _require_once(name: str, names: list[str], file: DataFile, option: str, role: str | None = None) -> None:
+def _require_once(
+    name: str, names: list[str], file: DataFile, option: str, role: str | None = None
+) -> None:
     if name not in names:
-        problem = f"no column {shown(name)}, which {option_text(option)} names; it has {listed(names)}"
+        problem = (
+            f"no column {shown(name)}, which {option_text(option)} names; it has {listed(names)}"
+        )
         raise EdgeListError(f"{file}: {problem}", column=role)
     if names.count(name) > 1:
         problem = f"column {shown(name)} occurs {names.count(name)} times; rename all but one"
         raise EdgeListError(f"{file}: {problem}", column=role)
 
 
-def _more_columns(names: list[str], options: ReadOptions, file: DataFile, columns: EdgeColumns) -> dict[str, Any]:
+def _more_columns(
+    names: list[str], options: ReadOptions, file: DataFile, columns: EdgeColumns
+) -> dict[str, Any]:
     """Return the columns of directions and of the filter, as fields of ``EdgeColumns``."""
-    condition, oneway = options.row_filter, options.oneway_column
+    condition = options.row_filter
+    oneway = options.oneway_column
     filters: tuple[str, ...] = ()
     if condition is not None:
-        filters = tuple(dict.fromkeys(names)) if condition.columns is None else condition.columns
-    by_option = [("where", name) for name in filters] + ([("oneway_column", oneway)] if oneway is not None else [])
+        if condition.columns is None:
+            filters = tuple(dict.fromkeys(names))
+        else:
+            filters = condition.columns
+    by_option = [("where", name) for name in filters] + (
+        [("oneway_column", oneway)] if oneway is not None else []
+    )
     for option, name in by_option:
         _require_once(name, names, file, option)
     if oneway in columns.roles.values():
         raise EdgeListError(
-            f"{file}: column {shown(str(oneway))} is an end or the weight and cannot be {option_text('oneway_column')}"
+            f"{file}: column {shown(str(oneway))} is an end or the weight and "
+            f"cannot be {option_text('oneway_column')}"
         )
-    return {"oneway": oneway, "filters": filters, "where": "" if condition is None else condition.text}
+    return {
+        "oneway": oneway,
+        "filters": filters,
+        "where": "" if condition is None else condition.text,
+    }
 
 
-def _end_columns(names: list[str], options: ReadOptions, file: DataFile, positions: int) -> tuple[str, str]:
+def _end_columns(
+    names: list[str], options: ReadOptions, file: DataFile, positions: int
+) -> tuple[str, str]:
     if options.src_column is not None and options.dst_column is not None:
         return options.src_column, options.dst_column
     if len(names) < 2 or positions == 1:
-        raise EdgeListError(f"{file}: an edge needs two columns, this file has only {listed(names)}")
+        raise EdgeListError(
+            f"{file}: an edge needs two columns, this file has only {listed(names)}"
+        )
     if positions:
         return names[0], names[1]
     pairs = end_pairs(names)
     how = f"name them with {option_text('src_column')} and {option_text('dst_column')}"
     if not pairs:
         raise EdgeListError(
-            f"{file}: no two columns are known by their names as the ends of an edge; it has {listed(names)}; {how}",
+            (
+                f"{file}: no two columns are known by their names as the ends of "
+                f"an edge; it has {listed(names)}; {how}"
+            ),
             column="src",
         )
     if len(pairs) > 1:
@@ -170,26 +223,39 @@ def _end_columns(names: list[str], options: ReadOptions, file: DataFile, positio
     return pairs[0]
 
 
-def _weight(names: list[str], options: ReadOptions, file: DataFile, positions: int, known: list[str]) -> str | None:
+def _weight(
+    names: list[str], options: ReadOptions, file: DataFile, positions: int, known: list[str]
+) -> str | None:
     if options.weight_column is not None or options.weighted is False:
         return options.weight_column
     if positions:
-        known = [names[2]] if options.src_column is None and positions > 2 else []
+        if options.src_column is None and positions > 2:
+            known = [names[2]]
+        else:
+            known = []
     how = f"name one with {option_text('weight_column')}"
     if len(known) > 1:
-        without = "" if options.weighted else f", or read none with {option_text('weighted', False)}"
+        if options.weighted:
+            without = ""
+        else:
+            without = f", or read none with {option_text('weighted', False)}"
         could_be = " or ".join(map(shown, known[:5]))
-        raise EdgeListError(f"{file}: the weight could be {could_be}; {how}{without}", column="weight")
+        raise EdgeListError(
+            f"{file}: the weight could be {could_be}; {how}{without}", column="weight"
+        )
     return known[0] if known else None
 
 
 def listed(names: list[str]) -> str:
     """Names of columns for a message, as many as fit into some lines."""
-    texts, remaining = [], _SHOWN
+    texts = []
+    remaining = _SHOWN
     for name in names:
         texts.append(shown(name))
         remaining -= len(texts[-1]) + 2
         if remaining < 0:
             break
     more = ", ..." if len(texts) < len(names) else ""
-    return f"{'column' if len(names) == 1 else 'columns'} {', '.join(texts)}{more}" if names else "no columns"
+    if names:
+        return f"{'column' if len(names) == 1 else 'columns'} {', '.join(texts)}{more}"
+    return "no columns"

@@ -1,4 +1,6 @@
-"""Columns of a file to columns of an edge list: ids become integers or strings, weights integers or floats, or an error."""
+"""Columns of a file to columns of an edge list: ids become integers or strings, weights integers or
+floats, or an error.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ _OTHER_DELIMITERS = r"|^[,;|]|[,;|]$"
 
 
 def edge_column(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pyarrow.ChunkedArray:
-    """Return a typed column (Parquet, Arrow) as ids or weights; EdgeListError for nulls, or a type that is neither."""
+    """Return a typed column (Parquet, Arrow) as ids or weights; EdgeListError for nulls, or a type
+    that is neither.
+    """
     column = plain_column(column)
     if where.role != "weight":
         check_type(column.type, where)
@@ -35,10 +39,15 @@ def edge_column(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pya
     if where.role != "weight":
         return _ids(column, where, id_type)
     if kinds.is_integer(column.type) or kinds.is_floating(column.type):
-        return column.cast(pyarrow.float32()) if kinds.is_float16(column.type) else column
+        if kinds.is_float16(column.type):
+            return column.cast(pyarrow.float32())
+        return column
     if is_duration_type(column.type):
         return in_seconds(column, where)
-    raise where.error(f"has type {column.type}; weights must be integers, floats or durations, cast the column first")
+    raise where.error(
+        f"has type {column.type}; weights must be integers, floats "
+        "or durations, cast the column first"
+    )
 
 
 def is_duration_type(kind: pyarrow.DataType) -> bool:
@@ -49,7 +58,8 @@ def is_duration_type(kind: pyarrow.DataType) -> bool:
 def in_seconds(column: pyarrow.ChunkedArray, where: Where) -> pyarrow.ChunkedArray:
     """Return durations in seconds: as int64 if all are whole, else as the nearest float64.
 
-    A day of an interval has 24 hours. EdgeListError for one with months, which have no fixed length. There are no nulls.
+    A day of an interval has 24 hours. EdgeListError for one with months, which have no fixed
+    length. There are no nulls.
     """
     if kinds.is_duration(column.type):
         per = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[column.type.unit]
@@ -60,7 +70,11 @@ def in_seconds(column: pyarrow.ChunkedArray, where: Where) -> pyarrow.ChunkedArr
         if months.any():
             row = int(np.flatnonzero(months)[0])
             raise where.error(
-                f"has an interval of {months[row]} months, whose length is not fixed; give days or seconds", row
+                (
+                    f"has an interval of {months[row]} months, whose length is "
+                    "not fixed; give days or seconds"
+                ),
+                row,
             )
         seconds, rest = np.divmod(nanoseconds, per)
         seconds += 86_400 * days
@@ -77,43 +91,72 @@ def parts_of_intervals(column: pyarrow.ChunkedArray) -> tuple[np.ndarray, np.nda
     """Return months, days and nanoseconds of intervals, int64 each."""
     layout = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])
     chunks = [
-        np.frombuffer(chunk.buffers()[1], layout, count=len(chunk), offset=chunk.offset * layout.itemsize)
+        np.frombuffer(
+            chunk.buffers()[1], layout, count=len(chunk), offset=chunk.offset * layout.itemsize
+        )
         for chunk in column.chunks
         if len(chunk)
     ]
-    whole = np.concatenate(chunks) if chunks else np.zeros(0, layout)
+    if chunks:
+        whole = np.concatenate(chunks)
+    else:
+        whole = np.zeros(0, layout)
     return tuple(whole[name].astype(np.int64) for name in layout.names or ())  # type: ignore[return-value]
 
 
 def plain_column(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
-    """Return a chunked array without a dictionary or string views, for which pyarrow lacks functions."""
+    """Return a chunked array without a dictionary or string views, for which pyarrow lacks
+    functions.
+    """
     if kinds.is_dictionary(column.type):
         kind = column.type.value_type
         if not kinds.is_string_view(kind):
             return column.cast(kind)
         kind = pyarrow.large_string()  # pyarrow casts no dictionary of string views
-        return pyarrow.chunked_array([chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks], kind)
-    return column.cast(pyarrow.large_string()) if kinds.is_string_view(column.type) else column
+        return pyarrow.chunked_array(
+            [chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks], kind
+        )
+    if kinds.is_string_view(column.type):
+        return column.cast(pyarrow.large_string())
+    return column
 
 
 def is_number_type(kind: pyarrow.DataType) -> bool:
     """Whether a typed column holds numbers that could be weights."""
-    kind = kind.value_type if kinds.is_dictionary(kind) else kind
+    if kinds.is_dictionary(kind):
+        kind = kind.value_type
+    else:
+        kind = kind
     return kinds.is_integer(kind) or kinds.is_floating(kind)
 
 
 def check_type(kind: pyarrow.DataType, where: Where) -> None:
     """Refuse a type that can be no id, before anything is read."""
-    if not (kinds.is_integer(kind) or kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind)):
-        raise where.error(f"has type {kind}; vertex ids must be integers or strings, cast the column first")
+    if not (
+        kinds.is_integer(kind)
+        or kinds.is_string(kind)
+        or kinds.is_large_string(kind)
+        or kinds.is_string_view(kind)
+    ):
+        raise where.error(
+            f"has type {kind}; vertex ids must be integers or strings, cast the column first"
+        )
 
 
 def null_error(column: pyarrow.ChunkedArray, where: Where, rows_before: int = 0) -> EdgeListError:
-    """The error for a column with nulls, or for a part of it that begins after some rows: how many, and the first."""
+    """The error for a column with nulls, or for a part of it that begins after some rows: how many,
+    and the first.
+    """
     first = compute.index(column.is_null(), True).as_py()
     values = "value" if column.null_count == 1 else "values"
-    what = "edge has a weight" if where.role == "weight" else "edge has two ends"
-    return where.error(f"has {column.null_count} missing {values}, the first here; every {what}", rows_before + first)
+    if where.role == "weight":
+        what = "edge has a weight"
+    else:
+        what = "edge has two ends"
+    return where.error(
+        f"has {column.null_count} missing {values}, the first here; every {what}",
+        rows_before + first,
+    )
 
 
 def _ids(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pyarrow.ChunkedArray:
@@ -126,7 +169,9 @@ def _ids(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pyarrow.Ch
     try:
         return column.cast(pyarrow.type_for_alias(id_type))
     except pyarrow.ArrowInvalid as error:
-        raise where.error(f"does not fit {option_text('id_type', id_type)} ({error}); take a wider type") from None
+        raise where.error(
+            f"does not fit {option_text('id_type', id_type)} ({error}); take a wider type"
+        ) from None
 
 
 def _is_text_type(kind: pyarrow.DataType) -> bool:
@@ -152,14 +197,19 @@ def type_for_all(pieces: list[pyarrow.ChunkedArray], places: list[Where]) -> pya
     if kind.kind == "f" and all(kinds.is_integer(piece.type) for piece in pieces):
         # int64 beside uint64: NumPy says float64, which would merge neighboring ids.
         ranges = [compute.min_max(piece).as_py() for piece in pieces]
-        low, high = min(r["min"] for r in ranges), max(r["max"] for r in ranges)
+        low = min(r["min"] for r in ranges)
+        high = max(r["max"] for r in ranges)
         if low < 0 and high > np.iinfo(np.int64).max:
-            raise places[0].error("holds negative numbers in one file and numbers of 2^63 and above in another")
+            raise places[0].error(
+                "holds negative numbers in one file and numbers of 2^63 and above in another"
+            )
         kind = np.dtype(np.int64 if low < 0 else np.uint64)
     return pyarrow.from_numpy_dtype(kind)
 
 
-def cast_exactly(chunks: Iterable[pyarrow.Array], kind: pyarrow.DataType, where: Where, into: Any) -> Any:
+def cast_exactly(
+    chunks: Iterable[pyarrow.Array], kind: pyarrow.DataType, where: Where, into: Any
+) -> Any:
     """Add the chunks of a column to a list or a file, with another type, and return that.
 
     An integer that a float type cannot hold is refused with its row, not rounded.
@@ -181,7 +231,10 @@ def _cast(column: pyarrow.Array, kind: pyarrow.DataType, where: Where) -> pyarro
     row = compute.index(compute.equal(back, column), False).as_py()
     if row < 0:
         return cast
-    raise where.error(f"has the integer {column[row]}, which {kind} cannot hold exactly; scale the weights down", row)
+    raise where.error(
+        f"has the integer {column[row]}, which {kind} cannot hold exactly; scale the weights down",
+        row,
+    )
 
 
 class ColumnFile:
@@ -218,12 +271,15 @@ class ColumnFile:
 
 
 class _TextColumn:
-    """A column written as text, converted block by block into what ``chunks`` collects; ``type`` is that of its values."""
+    """A column written as text, converted block by block into what ``chunks`` collects; ``type`` is
+    that of its values.
+    """
 
     type: pyarrow.DataType
 
     def __init__(self, where: Where, chunks: Any):
-        self.where, self.chunks = where, chunks
+        self.where = where
+        self.chunks = chunks
         self.rows = 0
 
     def append(self, strings: pyarrow.ChunkedArray) -> Self:
@@ -244,13 +300,15 @@ class _TextColumn:
 
 
 class IdText(_TextColumn):
-    """Ids written as text, converted block by block to a type of ``ID_TYPES``, which is never ``"auto"``.
+    """Ids written as text, converted block by block to a type of ``ID_TYPES``, which is never
+    ``"auto"``.
 
-    With ``plain`` the type was not declared: integers are taken only as a program writes them, as ``"007"`` and ``"+7"`` may
-    be names, and strings only where it is sure what belongs to them. With ``trim``, blanks before an id follow the delimiter
-    and do not belong to the id. With ``blanks`` these are the delimiter, so that a comma at an end of an id would be another
-    one. ``numbered``: the format numbers its vertices from 1, so that no other type helps. A list or a ColumnFile (``into``)
-    collects the chunks.
+    With ``plain`` the type was not declared: integers are taken only as a program writes them, as
+    ``"007"`` and ``"+7"`` may be names, and strings only where it is sure what belongs to them.
+    With ``trim``, blanks before an id follow the delimiter and do not belong to the id. With
+    ``blanks`` these are the delimiter, so that a comma at an end of an id would be another one.
+    ``numbered``: the format numbers its vertices from 1, so that no other type helps. A list or a
+    ColumnFile (``into``) collects the chunks.
     """
 
     def __init__(
@@ -265,14 +323,24 @@ class IdText(_TextColumn):
         into: Any = None,
     ):
         super().__init__(where, [] if into is None else into)
-        self.id_type, self.plain, self.trim, self.numbered = id_type, plain, trim, numbered
-        self.doubtful = _DOUBTFUL_PLAIN + (_OTHER_DELIMITERS if blanks else "") if plain else _DOUBTFUL
+        self.id_type = id_type
+        self.plain = plain
+        self.trim = trim
+        self.numbered = numbered
+        if plain:
+            self.doubtful = _DOUBTFUL_PLAIN + (_OTHER_DELIMITERS if blanks else "")
+        else:
+            self.doubtful = _DOUBTFUL
         # All ASCII characters that the pattern looks for; what is no ASCII is always looked at.
-        self.signs = [bytes([sign]) for sign in b"\0\n" + (b" \t\r\v\f\x1c\x1d\x1e\x1f,;|" if plain else b"")]
+        self.signs = [
+            bytes([sign]) for sign in b"\0\n" + (b" \t\r\v\f\x1c\x1d\x1e\x1f,;|" if plain else b"")
+        ]
         self.type = pyarrow.type_for_alias(id_type)
 
     def _converted(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
-        return self._names(strings) if self.id_type == "string" else self._integers(strings)
+        if self.id_type == "string":
+            return self._names(strings)
+        return self._integers(strings)
 
     def _names(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
         if self.plain and self.trim:
@@ -284,7 +352,9 @@ class IdText(_TextColumn):
         return strings
 
     def _may_be_doubtful(self, strings: pyarrow.ChunkedArray) -> bool:
-        """Whether the bytes of all ids together hold a sign that matters at all, which is much faster than to match each."""
+        """Whether the bytes of all ids together hold a sign that matters at all, which is much
+        faster than to match each.
+        """
         for chunk in list_chunks(strings):
             buffer = chunk.buffers()[2]
             data = b"" if buffer is None else buffer.to_pybytes()
@@ -305,7 +375,10 @@ class IdText(_TextColumn):
             return f"has an id that is blank; every edge has two ends ({declared})"
         if text[:1].isspace() or text[-1:].isspace():
             return f"has {text[:40]!r}, with a blank at an end; remove the blank ({declared})"
-        return f"has {text[:40]!r}; is that a delimiter? {option_text('format', 'csv')} reads other delimiters ({declared})"
+        return (
+            f"has {text[:40]!r}; is that a delimiter? "
+            f"{option_text('format', 'csv')} reads other delimiters ({declared})"
+        )
 
     def _integers(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
         strings, bad = parse_integers(strings, self.plain)
@@ -314,10 +387,15 @@ class IdText(_TextColumn):
             if self.numbered:
                 advice = "vertices of this format are integers from 1"
             elif re.fullmatch(r"[+-]?[0-9]+\.0*", strings[bad].as_py()):
-                advice = "write ids without a point, as 123 and 123.0 would be two ids (pandas: column.astype('Int64'))"
+                advice = (
+                    "write ids without a point, as 123 and 123.0 would be two ids "
+                    "(pandas: column.astype('Int64'))"
+                )
             elif self.plain:
                 advice = f"the first row looked like integers; {advice}"
-            raise self.where.error(f"has {_shown(strings[bad])}, which is not an integer; {advice}", self.rows + bad)
+            raise self.where.error(
+                f"has {_shown(strings[bad])}, which is not an integer; {advice}", self.rows + bad
+            )
         try:
             return compute.cast(strings, self.type)
         except pyarrow.ArrowInvalid:
@@ -327,7 +405,10 @@ class IdText(_TextColumn):
                     wider = option_text("id_type", "string")
                     if limits.bits < 64 or limits.min < 0:
                         wider = f"{option_text('id_type', 'uint64')} or {wider}"
-                    advice = "vertices of this format are numbered from 1" if self.numbered else f"take {wider}"
+                    if self.numbered:
+                        advice = "vertices of this format are numbered from 1"
+                    else:
+                        advice = f"take {wider}"
                     problem = f"has {text[:40]}, beyond {self.id_type}; {advice}"
                     raise self.where.error(problem, self.rows + row) from None
             raise
@@ -341,7 +422,8 @@ class WeightText(_TextColumn):
 
     def __init__(self, where: Where, new_chunks: Callable[[], Any] = list):
         super().__init__(where, new_chunks())
-        self._new_chunks, self.type = new_chunks, pyarrow.int64()
+        self._new_chunks = new_chunks
+        self.type = pyarrow.int64()
 
     def _converted(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
         clean, bad = parse_integers(strings, plain=False)
@@ -349,7 +431,11 @@ class WeightText(_TextColumn):
             try:
                 return compute.cast(clean, self.type)
             except pyarrow.ArrowInvalid:
-                row = next(i for i, text in enumerate(clean.to_pylist()) if not _is_within(text, -(2**63), 2**63 - 1))
+                row = next(
+                    i
+                    for i, text in enumerate(clean.to_pylist())
+                    if not _is_within(text, -(2**63), 2**63 - 1)
+                )
                 problem = f"has the integer {clean[row].as_py()[:40]}, beyond int64; scale down"
                 raise self.where.error(problem, self.rows + row) from None
         if self.type == pyarrow.int64():  # the rows so far are integers
@@ -359,8 +445,13 @@ class WeightText(_TextColumn):
             floats = compute.cast(clean, self.type)
         except pyarrow.ArrowInvalid:
             row = next(i for i, text in enumerate(clean.to_pylist()) if not _is_number(text))
-            comma = "; write decimals with a point" if re.fullmatch(r"[+-]?\d*,\d+", clean[row].as_py()) else ""
-            raise self.where.error(f"has {_shown(clean[row])}, which is not a number{comma}", self.rows + row) from None
+            if re.fullmatch(r"[+-]?\d*,\d+", clean[row].as_py()):
+                comma = "; write decimals with a point"
+            else:
+                comma = ""
+            raise self.where.error(
+                f"has {_shown(clean[row])}, which is not a number{comma}", self.rows + row
+            ) from None
         self._refuse_rounded(clean, floats)
         return floats
 
@@ -371,28 +462,41 @@ class WeightText(_TextColumn):
             lost = compute.and_(zeros, compute.match_substring_regex(strings, "^[^eE]*[1-9]"))
             row = compute.index(lost, True).as_py()
             if row >= 0:
-                raise self.where.error(f"has {_shown(strings[row])}, which float64 takes for 0; scale up", self.rows + row)
+                raise self.where.error(
+                    f"has {_shown(strings[row])}, which float64 takes for 0; scale up",
+                    self.rows + row,
+                )
         # Up to 15 digits each integer has a float of its own.
         long = compute.match_substring_regex(strings, "^[+-]?[0-9]{16,}$")
         if not compute.any(long).as_py():
             return
         for row in np.flatnonzero(np.asarray(long)).tolist():
-            text, value = strings[row].as_py(), floats[row].as_py()
+            text = strings[row].as_py()
+            value = floats[row].as_py()
             if len(text) > 400 or int(text) != value:
-                problem = f"has the integer {text[:40]}, which float64 cannot hold exactly; scale down"
+                problem = (
+                    f"has the integer {text[:40]}, which float64 cannot hold exactly; scale down"
+                )
                 raise self.where.error(problem, self.rows + row)
 
 
 def _is_within(text: str, low: int, high: int) -> bool:
-    """Whether a decimal integer of any length lies between two of 64 bits; Python refuses to convert long ones."""
+    """Whether a decimal integer of any length lies between two of 64 bits; Python refuses to
+    convert long ones.
+    """
     digits = text.lstrip("+-0")
-    return len(digits) <= 20 and low <= int(digits or "0") * (-1 if text.startswith("-") else 1) <= high
+    return (
+        len(digits) <= 20
+        and low <= int(digits or "0") * (-1 if text.startswith("-") else 1) <= high
+    )
 
 
 def _shown(value: Any) -> str:
     """A value for a message, not longer than a line."""
     text = value.as_py()
-    return repr(text) if len(text) <= 40 else f"{text[:40]!r}..."
+    if len(text) <= 40:
+        return repr(text)
+    return f"{text[:40]!r}..."
 
 
 def _is_number(text: str) -> bool:
@@ -405,15 +509,22 @@ def _is_number(text: str) -> bool:
 
 def list_chunks(column: pyarrow.ChunkedArray | pyarrow.Array) -> list[pyarrow.Array]:
     """Return the chunks of a column, of which an array is one."""
-    return column.chunks if hasattr(column, "chunks") else [column]
+    if hasattr(column, "chunks"):
+        return column.chunks
+    return [column]
 
 
 def parse_integers(strings: pyarrow.ChunkedArray, plain: bool) -> tuple[pyarrow.ChunkedArray, int]:
-    """Return the strings without blanks and plus signs, and the first row that is no decimal integer, or -1.
+    """Return the strings without blanks and plus signs, and the first row that is no decimal
+    integer, or -1.
 
-    ``0x7`` is none, although Arrow would read it as 7. With ``plain`` neither are ``007``, ``+7`` and ``-0``.
+    ``0x7`` is none, although Arrow would read it as 7. With ``plain`` neither are ``007``, ``+7``
+    and ``-0``.
     """
-    pattern = r"^(0|-?[1-9][0-9]*)$" if plain else r"^-?[0-9]+$"
+    if plain:
+        pattern = r"^(0|-?[1-9][0-9]*)$"
+    else:
+        pattern = r"^-?[0-9]+$"
     good = compute.match_substring_regex(strings, pattern)
     if not compute.all(good).as_py():
         strings = compute.utf8_trim_whitespace(strings)

@@ -26,10 +26,19 @@ DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|"}
 
 
 def read_csv(files: list[DataFile], options: ReadOptions) -> EdgeList:
-    """Read CSV files, uncompressed ones on a GPU with cuDF if that is the device. Doubt about the header is an error."""
-    if options.device == "cuda" and not options.reads_more and not any(file.compression for file in files):
+    """Read CSV files, uncompressed ones on a GPU with cuDF if that is the device. Doubt about the
+    header is an error.
+    """
+    if (
+        options.device == "cuda"
+        and not options.reads_more
+        and not any(file.compression for file in files)
+    ):
         id_type = find_id_type(files, options, "CSV", detect_layout)
-        edges = _read_on_gpu(files, options, id_type) if id_type != "string" else None
+        if id_type != "string":
+            edges = _read_on_gpu(files, options, id_type)
+        else:
+            edges = None
         if edges is not None:
             return edges
     return read_texts(files, options, "CSV", detect_layout, lambda _, source: source)
@@ -44,16 +53,23 @@ def detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLay
     delimiter = options.delimiter or _delimiter(file, lines, options)
     rows = _split(lines, delimiter)
     if len(rows[0]) < 2:
-        raise EdgeListError(f"{file}: no {delimiter!r} in the first line {lines[0][:80]!r}; give {option_text('delimiter')}")
+        raise EdgeListError(
+            f"{file}: no {delimiter!r} in the first line "
+            f"{lines[0][:80]!r}; give {option_text('delimiter')}"
+        )
     header = holds_names(rows, options, file.partition_names)
     if header is None:
         raise header_doubt(file, lines[0])
-    written = rows[0] if header else [str(i) for i in range(len(rows[0]))]
+    if header:
+        written = rows[0]
+    else:
+        written = [str(i) for i in range(len(rows[0]))]
     names = [name.strip() for name in written]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise EdgeListError(
-            f"{file}: column {shown(twice[0])} occurs {names.count(twice[0])} times in the header; rename all but one"
+            f"{file}: column {shown(twice[0])} occurs {names.count(twice[0])} "
+            "times in the header; rename all but one"
         )
     layout = layout_of_rows(file, options, names, rows, header, id_type)
     return replace(
@@ -62,50 +78,71 @@ def detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLay
         delimiter=delimiter,
         quotes=True,
         # A quote behind a blank would be a part of the value.
-        trim=all(value[:1].isspace() for row in rows for value in row[1:]) and not any('"' in line for line in lines),
+        trim=all(value[:1].isspace() for row in rows for value in row[1:])
+        and not any('"' in line for line in lines),
     )
 
 
 def _split(lines: list[str], delimiter: str) -> list[list[str]]:
     rows = list(csv.reader(lines, delimiter=delimiter))
     # The last line of many may be the first half of a quoted value.
-    return rows if len(lines) < SAMPLE_LINES or len(rows) == 1 else rows[:-1]
+    if len(lines) < SAMPLE_LINES or len(rows) == 1:
+        return rows
+    return rows[:-1]
 
 
 def _delimiter(file: DataFile, lines: list[str], options: ReadOptions) -> str:
-    """Find the delimiter: the only one that cuts all lines alike, or the only one that makes edges of them."""
+    """Find the delimiter: the only one that cuts all lines alike, or the only one that makes edges
+    of them.
+    """
     cut = {sign: _split(lines, sign) for sign in ",\t;|"}
     cut = {sign: rows for sign, rows in cut.items() if len(rows[0]) > 1}
     # Where lines are short or long, the reader says which.
-    alike = {sign: rows for sign, rows in cut.items() if len({len(row) for row in rows}) == 1} or cut
+    alike = {
+        sign: rows for sign, rows in cut.items() if len({len(row) for row in rows}) == 1
+    } or cut
     if len(alike) > 1:
         edges = {sign: rows for sign, rows in alike.items() if _has_edges(file, rows, options)}
         ours = DELIMITERS.get(file.ending)
         alike = edges or ({ours: cut[ours]} if alike is cut and ours in cut else {})
     if len(alike) == 1:
         return next(iter(alike))
-    what = "no comma, semicolon, tab or | in" if not cut else "cannot tell the delimiter from"
+    if not cut:
+        what = "no comma, semicolon, tab or | in"
+    else:
+        what = "cannot tell the delimiter from"
     has_blanks = not cut and len(lines[0].split()) > 1
-    blanks = f", or {option_text('format', 'snap')} where blanks are the delimiter" if has_blanks else ""
-    raise EdgeListError(f"{file}: {what} the first line {lines[0][:80]!r}; give {option_text('delimiter')}{blanks}")
+    if has_blanks:
+        blanks = f", or {option_text('format', 'snap')} where blanks are the delimiter"
+    else:
+        blanks = ""
+    raise EdgeListError(
+        f"{file}: {what} the first line {lines[0][:80]!r}; give {option_text('delimiter')}{blanks}"
+    )
 
 
 def _has_edges(file: DataFile, rows: list[list[str]], options: ReadOptions) -> bool:
-    """Whether the first line, cut like this, holds the names of an edge's ends, or two integers to begin with."""
+    """Whether the first line, cut like this, holds the names of an edge's ends, or two integers to
+    begin with.
+    """
     return bool(holds_names(rows, replace(options, header="auto"), file.partition_names)) or all(
         is_plain_integer(value.strip()) for value in rows[0][:2]
     )
 
 
 def _read_on_gpu(files: list[DataFile], options: ReadOptions, id_type: str) -> EdgeList | None:
-    """Read with cuDF as text and check it there; None when anything is unclean, so that the host reader decides.
+    """Read with cuDF as text and check it there; None when anything is unclean, so that the host
+    reader decides.
 
-    cuDF's own conversions take any garbage for a number, and it does not round every decimal right, so weights that
-    are no integers are left to the host too: the same file gives the same bits on both devices.
+    cuDF's own conversions take any garbage for a number, and it does not round every decimal right,
+    so weights that are no integers are left to the host too: the same file gives the same bits on
+    both devices.
     """
     import cudf
 
-    frames, rows, columns = [], [], []
+    frames = []
+    rows = []
+    columns = []
     for file in files:
         try:
             with reading(file, "CSV", allow_empty=True):
@@ -117,12 +154,18 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions, id_type: str) -> E
         if set(layout.columns.roles.values()) & set(file.partition_names):
             return None
         text = _text_on_gpu(cudf, file, layout)
-        frame = None if text is None else _integers_on_gpu(cudf, text, columns[0], id_type, options.id_type == "auto")
+        if text is None:
+            frame = None
+        else:
+            frame = _integers_on_gpu(cudf, text, columns[0], id_type, options.id_type == "auto")
         if frame is None or could_count(layout.first, len(frame) - 1):
             return None
         frames.append(frame)
         rows.append((file.name, len(frame)))
-    frame = frames[0] if len(frames) == 1 else cudf.concat(frames, ignore_index=True)
+    if len(frames) == 1:
+        frame = frames[0]
+    else:
+        frame = cudf.concat(frames, ignore_index=True)
     return EdgeList(table=frame, columns=columns_of_all(columns), rows=tuple(rows))
 
 
@@ -130,7 +173,9 @@ def _text_on_gpu(cudf: Any, file: DataFile, layout: TextLayout) -> Any:
     """All wanted columns as strings, or None if a row is short, long or has a gap."""
     names = [f"column {i}" for i in range(len(layout.names))]
     beyond = "beyond the last column"  # holds what a row has too much
-    wanted = [names[layout.names.index(layout.written(name))] for name in layout.columns.roles.values()]
+    wanted = [
+        names[layout.names.index(layout.written(name))] for name in layout.columns.roles.values()
+    ]
     with file.filesystem.open(file.path, "rb") as source:
         frame = cudf.read_csv(
             file.path if file.is_plain_path else source,
@@ -150,12 +195,17 @@ def _text_on_gpu(cudf: Any, file: DataFile, layout: TextLayout) -> Any:
     short = any(frame[name].isnull().any() for name in dict.fromkeys([*wanted, names[-1]]))
     if len(frame) == 0 or short or frame[beyond].notnull().any():
         return None
-    return cudf.DataFrame({role: frame[name] for role, name in zip(layout.columns.roles, wanted, strict=True)})
+    return cudf.DataFrame(
+        {role: frame[name] for role, name in zip(layout.columns.roles, wanted, strict=True)}
+    )
 
 
 def _integers_on_gpu(cudf: Any, text: Any, columns: EdgeColumns, id_type: str, plain: bool) -> Any:
     """Strings to integers, or None unless all are clean integers that fit for certain."""
-    pattern = r"^(0|-?[1-9][0-9]*)$" if plain else r"^-?[0-9]+$"
+    if plain:
+        pattern = r"^(0|-?[1-9][0-9]*)$"
+    else:
+        pattern = r"^-?[0-9]+$"
     numbers = {}
     for role in columns.roles:
         kind = "int64" if role == "weight" else id_type
@@ -165,7 +215,9 @@ def _integers_on_gpu(cudf: Any, text: Any, columns: EdgeColumns, id_type: str, p
         wide = text[role].astype("int64")
         narrow = wide.astype(kind)
         # A negative number would come back from uint64 unchanged.
-        if (kind.startswith("u") and (wide < 0).any()) or not (narrow.astype("int64") == wide).all():
+        if (kind.startswith("u") and (wide < 0).any()) or not (
+            narrow.astype("int64") == wide
+        ).all():
             return None
         numbers[role] = narrow
     return cudf.DataFrame(numbers)

@@ -15,7 +15,18 @@ from ..runtime.scratch import Scratch
 from .files import DataFile, Where, shown
 from .where import RowFilter, row_filter
 
-ID_TYPES = ("auto", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "string")
+ID_TYPES = (
+    "auto",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "string",
+)
 
 BYTES_PER_VERTEX = 16  # its id and its offset, the least that a graph needs
 
@@ -24,7 +35,8 @@ BYTES_PER_VERTEX = 16  # its id and its offset, the least that a graph needs
 class ReadOptions:
     """What the user wants of an edge list; see ``read_graph`` for the meaning of each."""
 
-    # src_column, dst_column, weight_column, oneway_column: names of columns; in a file without header ``"0"`` is the first
+    # src_column, dst_column, weight_column, oneway_column: names of columns; in a file without
+    # header ``"0"`` is the first
     src_column: str | None = None
     dst_column: str | None = None
     weight_column: str | None = None
@@ -40,15 +52,27 @@ class ReadOptions:
 
     def __post_init__(self) -> None:
         if self.id_type not in ID_TYPES:
-            raise InputError(f"{option_text('id_type')} {self.id_type!r} is none of {', '.join(map(repr, ID_TYPES))}")
+            raise InputError(
+                f"{option_text('id_type')} {self.id_type!r} is none of "
+                f"{', '.join(map(repr, ID_TYPES))}"
+            )
         if self.header not in ("auto", "yes", "no"):
-            raise InputError(f"{option_text('header')} {self.header!r} is none of 'auto', 'yes', 'no'")
+            raise InputError(
+                f"{option_text('header')} {self.header!r} is none of 'auto', 'yes', 'no'"
+            )
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '\n\r"'):
             name = option_text("delimiter")
-            raise InputError(f"{name} {self.delimiter!r} must be one character, not a quote or an end of line")
+            raise InputError(
+                f"{name} {self.delimiter!r} must be one character, not a quote or an end of line"
+            )
         if self.delimiter is not None and not self.delimiter.isascii():
-            raise InputError(f"{option_text('delimiter')} {self.delimiter!r} must be an ASCII character")
-        columns = {name: getattr(self, name) for name in ("src_column", "dst_column", "weight_column", "oneway_column")}
+            raise InputError(
+                f"{option_text('delimiter')} {self.delimiter!r} must be an ASCII character"
+            )
+        columns = {
+            name: getattr(self, name)
+            for name in ("src_column", "dst_column", "weight_column", "oneway_column")
+        }
         _ = self.row_filter  # refuses a text that is none
         if (self.src_column is None) != (self.dst_column is None):
             both = f"{option_text('src_column')} and {option_text('dst_column')}"
@@ -58,13 +82,17 @@ class ReadOptions:
             raise InputError(f"{both} contradict each other; take one of the two")
         named = [name for name in columns.values() if name is not None]
         if len(set(named)) < len(named):
-            options = ", ".join(option_text(name) for name, value in columns.items() if value is not None)
+            options = ", ".join(
+                option_text(name) for name, value in columns.items() if value is not None
+            )
             raise InputError(f"{options} must differ, not {', '.join(map(repr, named))}")
 
     @property
     def row_filter(self) -> RowFilter | None:
         """The filter of ``where``."""
-        return None if self.where is None else row_filter(self.where)
+        if self.where is None:
+            return None
+        return row_filter(self.where)
 
     @property
     def names_columns(self) -> bool:
@@ -75,7 +103,9 @@ class ReadOptions:
         """Return what collects the chunks of a column: a list, or a file."""
         from .columns import ColumnFile
 
-        return [] if self.scratch is None else ColumnFile(self.scratch.folder)
+        if self.scratch is None:
+            return []
+        return ColumnFile(self.scratch.folder)
 
     @property
     def reads_more(self) -> bool:
@@ -92,7 +122,8 @@ class EdgeColumns:
     weight: str | None = None
     unused: tuple[str, ...] = ()  # the other columns
     unused_numbers: tuple[str, ...] = ()  # those of them that hold numbers, as far as that is known
-    unused_dates: tuple[str, ...] = ()  # those that are called as a weight is and hold dates or times, where none is read
+    # those that are called as a weight is and hold dates or times, where none is read
+    unused_dates: tuple[str, ...] = ()
     oneway: str | None = None  # the column of directions
     filters: tuple[str, ...] = ()  # columns that the filter reads
     where: str = ""  # the filter, ``""`` without one
@@ -111,10 +142,14 @@ class EdgeColumns:
     def roles(self) -> dict[str, str]:
         """Role to name, the weight only if there is one."""
         roles = {"src": self.src, "dst": self.dst}
-        return roles if self.weight is None else {**roles, "weight": self.weight}
+        if self.weight is None:
+            return roles
+        return {**roles, "weight": self.weight}
 
     def agree_with(self, first: EdgeColumns, file: DataFile, first_file: DataFile) -> None:
-        """Raise EdgeListError unless the edges are in the same columns as in the first of several files."""
+        """Raise EdgeListError unless the edges are in the same columns as in the first of several
+        files.
+        """
         if self.roles != first.roles:
             raise EdgeListError(
                 f"{file}: the edges are in {self} here, but in {first} in {first_file}; files read together must have "
@@ -124,7 +159,10 @@ class EdgeColumns:
             )
 
     def __str__(self) -> str:
-        weight = "without a weight" if self.weight is None else f"with the weight {shown(self.weight)}"
+        if self.weight is None:
+            weight = "without a weight"
+        else:
+            weight = f"with the weight {shown(self.weight)}"
         return f"{shown(self.src)} and {shown(self.dst)} {weight}"
 
 
@@ -132,15 +170,22 @@ class EdgeColumns:
 class EdgeList:
     """Edges as read, before any rule about duplicates or loops."""
 
-    table: Any  # columns ``src, dst[, weight]`` without nulls: ids are integers or strings, weights integers or floats
+    # columns ``src, dst[, weight]`` without nulls: ids are integers or strings, weights integers or
+    # floats
+    table: Any
     columns: EdgeColumns  # what the columns are called in the files
-    rows: tuple[tuple[str, int], ...]  # files in the order read, and rows of each, those that a filter leaves out included
-    n_vertices: int | None = None  # where the format says that the vertices are consecutive integers
+    # files in the order read, and rows of each, those that a filter leaves out included
+    rows: tuple[tuple[str, int], ...]
+    # where the format says that the vertices are consecutive integers
+    n_vertices: int | None = None
     first_vertex: int = 1  # the first of them: 1 in files, 0 in matrices
-    kept: np.ndarray | None = None  # int64 numbers over all files of the rows in ``table``, ascending; None: all
-    # int8 array, of the rows in ``table``; see ``selection``. None: all are edges from src to dst, or as the graph is.
+    # int64 numbers over all files of the rows in ``table``, ascending; None: all
+    kept: np.ndarray | None = None
+    # int8 array, of the rows in ``table``; see ``selection``. None: all are edges from src to dst,
+    # or as the graph is.
     directions: np.ndarray | None = None
-    scratch: Scratch | None = None  # where the columns are, and what is made of them; None: in memory
+    # where the columns are, and what is made of them; None: in memory
+    scratch: Scratch | None = None
 
     @property
     def n_rows(self) -> int:
@@ -157,7 +202,9 @@ class EdgeList:
 
 
 def refuse_absurd_size(file: DataFile, n_vertices: int) -> None:
-    """Raise EdgeListError if a header claims more vertices than this machine could number, before memory is asked for."""
+    """Raise EdgeListError if a header claims more vertices than this machine could number, before
+    memory is asked for.
+    """
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if n_vertices * BYTES_PER_VERTEX > memory:
         raise EdgeListError(
@@ -168,13 +215,17 @@ def refuse_absurd_size(file: DataFile, n_vertices: int) -> None:
 
 
 class NoRowsError(EdgeListError):
-    """A file holds no edges. One of several may: parts of a table without rows are written every day."""
+    """A file holds no edges. One of several may: parts of a table without rows are written every
+    day.
+    """
 
     columns: EdgeColumns | None = None  # where they are known
 
 
 def no_rows(
-    file: DataFile, columns: EdgeColumns | None = None, problem: str = "the file holds no edges (0 rows)"
+    file: DataFile,
+    columns: EdgeColumns | None = None,
+    problem: str = "the file holds no edges (0 rows)",
 ) -> NoRowsError:
     """Return the error for a file without a single edge."""
     error = NoRowsError(f"{file}: {problem}")
@@ -197,9 +248,12 @@ def no_edges(name: str, columns: EdgeColumns | None = None) -> EdgeList:
 
 
 def read_each(
-    files: list[DataFile], options: ReadOptions, read_one: Callable[[DataFile, ReadOptions], EdgeList]
+    files: list[DataFile],
+    options: ReadOptions,
+    read_one: Callable[[DataFile, ReadOptions], EdgeList],
 ) -> EdgeList:
-    """Read files one after another; those that have rows must have the columns of the first of them.
+    """Read files one after another; those that have rows must have the columns of the first of
+    them.
 
     NoRowsError if none has a row, unless that is fine.
     """
@@ -225,7 +279,10 @@ def read_each(
         with_rows.append((part, file))
     if first_problem is not None and not with_rows and not options.may_be_empty:
         raise first_problem
-    edges = parts[0] if len(parts) == 1 else _joined(parts, [part for part, _ in with_rows], options)
+    if len(parts) == 1:
+        edges = parts[0]
+    else:
+        edges = _joined(parts, [part for part, _ in with_rows], options)
     return replace(edges, scratch=options.scratch)
 
 
@@ -234,32 +291,50 @@ def columns_of_all(columns: list[EdgeColumns]) -> EdgeColumns:
     unused = dict.fromkeys(name for one in columns for name in one.unused)
     numbers = dict.fromkeys(name for one in columns for name in one.unused_numbers)
     dates = dict.fromkeys(name for one in columns for name in one.unused_dates)
-    return replace(columns[0], unused=tuple(unused), unused_numbers=tuple(numbers), unused_dates=tuple(dates))
+    return replace(
+        columns[0], unused=tuple(unused), unused_numbers=tuple(numbers), unused_dates=tuple(dates)
+    )
 
 
 def _joined(parts: list[EdgeList], with_rows: list[EdgeList], options: ReadOptions) -> EdgeList:
-    """Put the edges of several files, some of which have rows, one below the other in types that hold them all."""
+    """Put the edges of several files, some of which have rows, one below the other in types that
+    hold them all.
+    """
     rows = tuple(entry for part in parts for entry in part.rows)
     if not with_rows:
         return replace(parts[0], rows=rows)
     from .columns import cast_exactly, type_for_all
 
     columns = {}
-    filled = [part for part in with_rows if part.table.num_rows] or with_rows[:1]  # a filter may leave none of a file
+    # a filter may leave none of a file
+    filled = [part for part in with_rows if part.table.num_rows] or with_rows[:1]
     for role in filled[0].columns.roles:
         pieces = [part.table[role] for part in filled]
-        places = [Where(DataFile.named(part.rows[0][0]), role, part.columns.roles[role], part.kept) for part in filled]
+        places = [
+            Where(DataFile.named(part.rows[0][0]), role, part.columns.roles[role], part.kept)
+            for part in filled
+        ]
         kind = type_for_all(pieces, places)
         chunks: list[Any] = []
         for piece, place in zip(pieces, places, strict=True):
-            chunks += piece.chunks if piece.type == kind else cast_exactly(piece.chunks, kind, place, options.chunks())
+            chunks += (
+                piece.chunks
+                if piece.type == kind
+                else cast_exactly(piece.chunks, kind, place, options.chunks())
+            )
         columns[role] = pyarrow.chunked_array(chunks, kind)
     before = np.cumsum([0, *(part.n_rows for part in with_rows)])
-    kept = [part.kept + first for part, first in zip(with_rows, before, strict=False) if part.kept is not None]
+    kept = [
+        part.kept + first
+        for part, first in zip(with_rows, before, strict=False)
+        if part.kept is not None
+    ]
     return EdgeList(
         table=pyarrow.table(columns),
         columns=columns_of_all([part.columns for part in with_rows]),
         rows=rows,
         kept=None if filled[0].kept is None else np.concatenate(kept),
-        directions=None if filled[0].directions is None else np.concatenate([part.directions for part in with_rows]),
+        directions=None
+        if filled[0].directions is None
+        else np.concatenate([part.directions for part in with_rows]),
     )

@@ -33,7 +33,9 @@ from .log_tables import (
 
 # Ending of a compressed file: pyarrow's name for the codec.
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-_MAX_RATIO, _UNPACKED_FREELY = 200, 1 << 24  # of unpacked bytes to those of the file; below, every ratio is taken
+# of unpacked bytes to those of the file; below, every ratio is taken
+_MAX_RATIO = 200
+_UNPACKED_FREELY = 1 << 24
 _PATTERN_SIGNS = "*?["
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
@@ -45,7 +47,8 @@ class DataFile:
     filesystem: Any
     path: str
     name: str
-    # Columns that the folders right above the file hold, ``key=value`` each, as Hive partitions a table.
+    # Columns that the folders right above the file hold, ``key=value`` each, as Hive partitions a
+    # table.
     partitions: tuple[tuple[str, Any], ...] = ()
     table: str = ""  # a folder: the name in ``LOG_FORMATS`` of the table that it is
 
@@ -64,7 +67,9 @@ class DataFile:
     def partition_column(self, name: str, rows: int) -> pyarrow.ChunkedArray:
         """The one value of a partition's column, for each row of the file."""
         value = dict(self.partitions)[name]
-        return pyarrow.chunked_array([pyarrow.nulls(rows) if value is None else pyarrow.repeat(value, rows)])
+        return pyarrow.chunked_array(
+            [pyarrow.nulls(rows) if value is None else pyarrow.repeat(value, rows)]
+        )
 
     @property
     def is_local(self) -> bool:
@@ -73,7 +78,9 @@ class DataFile:
 
     @property
     def is_plain_path(self) -> bool:
-        """Whether the path means this file to any library: local, and not to be taken for a pattern."""
+        """Whether the path means this file to any library: local, and not to be taken for a
+        pattern.
+        """
         return self.is_local and not any(sign in self.path for sign in _PATTERN_SIGNS)
 
     @property
@@ -83,7 +90,10 @@ class DataFile:
     @property
     def ending(self) -> str:
         """Ending in lower case, without that of the compression."""
-        path = os.path.splitext(self.path)[0] if self.compression else self.path
+        if self.compression:
+            path = os.path.splitext(self.path)[0]
+        else:
+            path = self.path
         return os.path.splitext(path)[1].lower()
 
     def open_stream(self) -> pyarrow.NativeFile:
@@ -102,7 +112,9 @@ class DataFile:
                 while piece := stream.read(1 << 20):
                     unpacked.write(piece)
             return pyarrow.BufferReader(unpacked.getvalue())
-        return pyarrow.memory_map(self.path) if memory_map and self.is_local else self._open_bytes()
+        if memory_map and self.is_local:
+            return pyarrow.memory_map(self.path)
+        return self._open_bytes()
 
     def _open_bytes(self) -> pyarrow.NativeFile:
         if self.is_local:
@@ -114,7 +126,8 @@ class _Unpacked(io.RawIOBase):
     """The bytes of a compressed file, up to a multiple of its size that no edge list reaches."""
 
     def __init__(self, stream: pyarrow.NativeFile, file: DataFile):
-        self._stream, self._file = stream, file
+        self._stream = stream
+        self._file = file
         self._left = max(_UNPACKED_FREELY, _MAX_RATIO * file.filesystem.size(file.path))
 
     def readable(self) -> bool:
@@ -151,42 +164,68 @@ def reading(file: DataFile, kind: str, allow_empty: bool = False) -> Iterator[No
     except (pyarrow.ArrowException, OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         text = " ".join(str(error).split())
         if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in text:
-            raise EdgeListError(f"{file}: this is no UTF-8 text; save it as UTF-8 ({text[:200]})") from error
+            raise EdgeListError(
+                f"{file}: this is no UTF-8 text; save it as UTF-8 ({text[:200]})"
+            ) from error
         text = text if len(text) <= 200 else text[:200] + "..."
-        raise EdgeListError(f"{file}: cannot be read as {kind}, it may be cut short or damaged ({text})") from error
+        raise EdgeListError(
+            f"{file}: cannot be read as {kind}, it may be cut short or damaged ({text})"
+        ) from error
 
 
 def find_files(paths: Any, endings: set[str]) -> list[DataFile]:
-    """Expand paths, folders, globs and URLs, in the order given and by name within a folder or glob.
+    """Expand paths, folders, globs and URLs, in the order given and by name within a folder or
+    glob.
 
-    Objects of S3, Google Cloud Storage and Azure are copied to this host first; other URLs are those that fsspec knows. From
-    a folder files with one of the ``endings`` are taken; names that begin with ``_`` or ``.`` never are. EdgeListError if
-    nothing is there, or the file system cannot be reached.
+    Objects of S3, Google Cloud Storage and Azure are copied to this host first; other URLs are
+    those that fsspec knows. From a folder files with one of the ``endings`` are taken; names that
+    begin with ``_`` or ``.`` never are. EdgeListError if nothing is there, or the file system
+    cannot be reached.
     """
-    paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    if isinstance(paths, (str, os.PathLike)):
+        paths = [paths]
+    else:
+        paths = list(paths)
     if not paths:
         raise EdgeListError("no edge list was given; name at least one file, folder or pattern")
     if "" in map(os.fspath, paths):
-        raise EdgeListError("paths holds an empty text, which names no file; the current folder is '.'")
+        raise EdgeListError(
+            "paths holds an empty text, which names no file; the current folder is '.'"
+        )
     return _typed_partitions([file for path in paths for file in _expand(os.fspath(path), endings)])
 
 
 def _typed_partitions(files: list[DataFile]) -> list[DataFile]:
-    """Give each partition column the one type that the values of all files have: integers, floats, else strings."""
+    """Give each partition column the one type that the values of all files have: integers, floats,
+    else strings.
+    """
     values: dict[str, list[str | None]] = {}
     for file in files:
         for name, text in file.partitions:
             values.setdefault(name, []).append(text)
-    types = {name: _detect_type([text for text in texts if text is not None]) for name, texts in values.items()}
-    typed = [tuple((name, None if text is None else types[name](text)) for name, text in file.partitions) for file in files]
-    return [replace(file, partitions=partitions) for file, partitions in zip(files, typed, strict=True)]
+    types = {
+        name: _detect_type([text for text in texts if text is not None])
+        for name, texts in values.items()
+    }
+    typed = [
+        tuple((name, None if text is None else types[name](text)) for name, text in file.partitions)
+        for file in files
+    ]
+    return [
+        replace(file, partitions=partitions) for file, partitions in zip(files, typed, strict=True)
+    ]
 
 
 def _detect_type(texts: list[str]) -> type:
-    if all(re.fullmatch("0|-?[1-9][0-9]{0,18}", text) and -(2**63) <= int(text) < 2**63 for text in texts):
+    if all(
+        re.fullmatch("0|-?[1-9][0-9]{0,18}", text) and -(2**63) <= int(text) < 2**63
+        for text in texts
+    ):
         return int
     # As long as the float is written the same way, it is the number that was meant.
-    return float if all(re.fullmatch(r"-?[0-9]+\.[0-9]+", text) for text in texts) else str
+    if all(re.fullmatch(r"-?[0-9]+\.[0-9]+", text) for text in texts):
+        return float
+    return str
 
 
 def _parse_partitions(path: str) -> tuple[tuple[str, str | None], ...]:
@@ -206,9 +245,13 @@ def _expand(path: str, endings: set[str]) -> list[DataFile]:
     try:
         if URL.match(path):
             _refuse_table_above(path)
-            objects, here = stored_objects(path, endings), fsspec.filesystem("file")
+            objects = stored_objects(path, endings)
+            here = fsspec.filesystem("file")
             copies = zip(objects, local_copies(objects), strict=True)
-            return [DataFile(here, str(copy), each.url, _parse_partitions(each.url)) for each, copy in copies]
+            return [
+                DataFile(here, str(copy), each.url, _parse_partitions(each.url))
+                for each, copy in copies
+            ]
         filesystem, root = fsspec.core.url_to_fs(path)
         finder = _finder(filesystem)
         if filesystem.isfile(root):  # before globs: a name may hold [ or *
@@ -230,7 +273,10 @@ def _expand(path: str, endings: set[str]) -> list[DataFile]:
     except (OSError, ImportError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        problem = getattr(error, "strerror", None) if URL.match(path) else None
+        if URL.match(path):
+            problem = getattr(error, "strerror", None)
+        else:
+            problem = None
         raise EdgeListError(f"{path}: cannot be opened ({problem or error})") from error
     if not files:
         raise EdgeListError(f"{path}: no file matches this pattern")
@@ -238,10 +284,11 @@ def _expand(path: str, endings: set[str]) -> list[DataFile]:
 
 
 def stored_objects(url: str, endings: set[str] | None = None) -> list[StoredObject]:
-    """Return the objects that the URL of an object, a folder or a glob (``*``, ``[``) names, as ``find_files`` takes them.
+    """Return the objects that the URL of an object, a folder or a glob (``*``, ``[``) names, as
+    ``find_files`` takes them.
 
-    From a folder those with one of the ``endings`` are taken, all by default. EdgeListError if nothing is there; OSError if
-    the store cannot be read.
+    From a folder those with one of the ``endings`` are taken, all by default. EdgeListError if
+    nothing is there; OSError if the store cannot be read.
     """
     from fsspec.utils import glob_translate
 
@@ -258,18 +305,26 @@ def stored_objects(url: str, endings: set[str] | None = None) -> list[StoredObje
         root = next((each.url[:end] for end in ends if fits(each.url[:end])), None)
         if root is None and not fits(each.url):
             continue
-        below = each.url[len(root) + 1 :].split("/") if root is not None else [each.url]
+        if root is not None:
+            below = each.url[len(root) + 1 :].split("/")
+        else:
+            below = [each.url]
         named = root is None or endings is None or DataFile.named(each.url).ending in endings
         if named and not any(map(_is_hidden, below)):
             objects.append(each)
     _refuse_listed_tables([each.url for each in below_url], [each.url for each in objects])
     if not objects:
-        raise EdgeListError(f"{url}: " + ("no object matches this pattern" if is_pattern else "no such object or folder"))
+        raise EdgeListError(
+            f"{url}: "
+            + ("no object matches this pattern" if is_pattern else "no such object or folder")
+        )
     return objects
 
 
 def _refuse_listed_tables(urls: list[str], chosen: list[str]) -> None:
-    """Refuse tables whose logs are among the objects of a listing and whose files are chosen; InputError."""
+    """Refuse tables whose logs are among the objects of a listing and whose files are chosen;
+    InputError.
+    """
     for folder, form in tables_in_listing(urls):
         if any(url.startswith(f"{folder}/") and may_be_data(url) for url in chosen):
             raise unread_error(folder, form, " from an object store")
@@ -278,12 +333,22 @@ def _refuse_listed_tables(urls: list[str], chosen: list[str]) -> None:
 def _refuse_table_above(url: str) -> None:
     """Refuse a table in an object store, and what is inside one; InputError."""
     fixed = re.split(r"[*\[]", url)[0]
-    path = f"{fixed.rpartition('/')[0]}/" if fixed != url else f"{url.rstrip('/')}/"
-    found = LogFinder(StoredFolder).log_above(path) if may_be_data(url) else None
+    if fixed != url:
+        path = f"{fixed.rpartition('/')[0]}/"
+    else:
+        path = f"{url.rstrip('/')}/"
+    if may_be_data(url):
+        found = LogFinder(StoredFolder).log_above(path)
+    else:
+        found = None
     if found is None:
         return
     root, form = found
-    raise unread_error(root, form, " from an object store") if path == f"{root}/" else inside_error(url, root, form)
+    raise (
+        unread_error(root, form, " from an object store")
+        if path == f"{root}/"
+        else inside_error(url, root, form)
+    )
 
 
 def _finder(filesystem: Any) -> LogFinder:
@@ -294,7 +359,9 @@ def _finder(filesystem: Any) -> LogFinder:
 
 
 def _named_file(filesystem: Any, path: str, finder: LogFinder) -> DataFile:
-    """A file that was named itself: metadata name a table of Iceberg, and a file inside a table is refused."""
+    """A file that was named itself: metadata name a table of Iceberg, and a file inside a table is
+    refused.
+    """
     file = _data_file(filesystem, path)
     if path.endswith(METADATA) and file.is_local:
         return replace(file, table="iceberg")
@@ -302,7 +369,9 @@ def _named_file(filesystem: Any, path: str, finder: LogFinder) -> DataFile:
     return file
 
 
-def _inside(filesystem: Any, root: str, path: str, endings: set[str], finder: LogFinder) -> list[DataFile]:
+def _inside(
+    filesystem: Any, root: str, path: str, endings: set[str], finder: LogFinder
+) -> list[DataFile]:
     """Data files of a folder and its partitions; or the folder itself if it is a table with a log."""
     root = root.rstrip("/")
     found = finder.log_above(f"{root}/")
@@ -324,26 +393,37 @@ def _inside(filesystem: Any, root: str, path: str, endings: set[str], finder: Lo
             finder.refuse_inside(name, str(file))
             files.append(_regular(file))
     if not files:
-        raise EdgeListError(f"{path}: the folder holds no data files; looked for {', '.join(sorted(endings))}")
+        raise EdgeListError(
+            f"{path}: the folder holds no data files; looked for {', '.join(sorted(endings))}"
+        )
     return files
 
 
 def _regular(file: DataFile) -> DataFile:
     """Return a file, unless a reader would wait at it or never end."""
-    what = irregular(file.path, follow=True) if file.is_local and os.path.exists(file.path) else ""
+    if file.is_local and os.path.exists(file.path):
+        what = irregular(file.path, follow=True)
+    else:
+        what = ""
     if what:
-        raise EdgeListError(f"{file}: it is {what} and not a regular file; save the edge list to a file")
+        raise EdgeListError(
+            f"{file}: it is {what} and not a regular file; save the edge list to a file"
+        )
     return file
 
 
 def _is_hidden(path: str) -> bool:
-    """Whether a name marks what writers leave beside the data, such as ``_SUCCESS`` and unfinished files."""
+    """Whether a name marks what writers leave beside the data, such as ``_SUCCESS`` and unfinished
+    files.
+    """
     return path.rstrip("/").rpartition("/")[2].startswith(("_", "."))
 
 
 def _data_file(filesystem: Any, path: str) -> DataFile:
     file = DataFile(filesystem, path, path, _parse_partitions(path))
-    return file if file.is_local else replace(file, name=filesystem.unstrip_protocol(path))
+    if file.is_local:
+        return file
+    return replace(file, name=filesystem.unstrip_protocol(path))
 
 
 def shown(name: str) -> str:
@@ -359,14 +439,19 @@ class Where:
     file: DataFile
     role: str
     name: str
-    rows: np.ndarray | None = None  # int64 numbers in the file of the rows that a filter has kept; None: it has all
+    # int64 numbers in the file of the rows that a filter has kept; None: it has all
+    rows: np.ndarray | None = None
     first: int = 0  # number in the file of the first row, where a part of the file is read
 
     def error(self, problem: str, row: int | None = None) -> EdgeListError:
-        """An error about this column; ``row`` counts from 0 in this file, header and comments aside."""
+        """An error about this column; ``row`` counts from 0 in this file, header and comments
+        aside.
+        """
         if row is not None and self.rows is not None:
             row = int(self.rows[row])
         if row is not None:
             row += self.first
         at = "" if row is None else f", row {row}"
-        return EdgeListError(f"{self.file}{at}: {self.role} column {shown(self.name)} {problem}", row, self.role)
+        return EdgeListError(
+            f"{self.file}{at}: {self.role} column {shown(self.name)} {problem}", row, self.role
+        )

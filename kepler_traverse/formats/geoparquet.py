@@ -1,4 +1,6 @@
-"""Write results about vertices as GeoParquet files: points with pyarrow alone, and concave hulls with shapely."""
+"""Write results about vertices as GeoParquet files: points with pyarrow alone, and concave hulls
+with shapely.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ _LINE = np.dtype([("order", "u1"), ("kind", "<u4"), ("points", "<u4"), ("at", "<
 _CHUNK = 2**24  # shapes, so that their bytes fit offsets of 32 bits
 CRS84 = "OGC:CRS84"
 RATIO = 0.3  # of hulls, between following all points and the convex hull
-HULLS = ["Polygon", "LineString", "Point"]  # of three vertices and more, of two or in a line, of one
+# of three vertices and more, of two or in a line, of one
+HULLS = ["Polygon", "LineString", "Point"]
 
 
 def write_geoparquet(
@@ -37,17 +40,19 @@ def write_geoparquet(
     hulls: bool = False,
     ratio: float = RATIO,
 ) -> None:
-    """Write a frame with a column ``vertex``, such as that of ``result="isochrones"``, or with edges, as a GeoParquet file.
+    """Write a frame with a column ``vertex``, such as that of ``result="isochrones"``, or with
+    edges, as a GeoParquet file.
 
     Parameters
     ----------
     frame : pandas.DataFrame, cudf.DataFrame or pyarrow.Table
-        The file has a point per row. A frame of edges, such as that of ``flows``, becomes a line per edge. A frame of
-        ``paths`` becomes a row per path: the line through its vertices, or a point if it has one vertex, their number
-        ``vertices``, and the other columns as they are at its end.
+        The file has a point per row. A frame of edges, such as that of ``flows``, becomes a line
+        per edge. A frame of ``paths`` becomes a row per path: the line through its vertices, or a
+        point if it has one vertex, their number ``vertices``, and the other columns as they are at
+        its end.
     vertices : table
-        With the columns ``vertex``, and those of the coordinates; or with an index of ids in place of ``vertex``, as OSMnx's
-        nodes have it. It may have more vertices than the frame.
+        With the columns ``vertex``, and those of the coordinates; or with an index of ids in place
+        of ``vertex``, as OSMnx's nodes have it. It may have more vertices than the frame.
     x, y : str
         Columns of the coordinates: longitude and latitude, unless ``crs`` says otherwise.
     crs : "OGC:CRS84", mapping or None
@@ -55,16 +60,18 @@ def write_geoparquet(
         ``pyproj.CRS.to_json_dict`` returns it; None if it is not known.
     hulls : bool
         True: a concave hull per source and band, of the vertices within that band's cutoff, from a
-        frame of isochrones. The file has the columns ``source, band, vertices, geometry``. It needs shapely 2.1 or newer:
-        ``pip install 'kepler-traverse[geo]'``.
+        frame of isochrones. The file has the columns ``source, band, vertices, geometry``. It needs
+        shapely 2.1 or newer: ``pip install 'kepler-traverse[geo]'``.
     ratio : float
-        Of the hulls: 0 follows the points as closely as possible, 1 is the convex hull; see ``shapely.concave_hull``.
+        Of the hulls: 0 follows the points as closely as possible, 1 is the convex hull; see
+        ``shapely.concave_hull``.
 
     Raises
     ------
     InputError
-        A column is missing, or the frame has a column ``geometry``; coordinates are not finite numbers; a vertex occurs
-        twice in ``vertices``; ``crs`` or ``ratio`` is something else; shapely is missing.
+        A column is missing, or the frame has a column ``geometry``; coordinates are not finite
+        numbers; a vertex occurs twice in ``vertices``; ``crs`` or ``ratio`` is something else;
+        shapely is missing.
     UnknownVertexError
         A vertex of the frame is not in ``vertices``.
 
@@ -77,7 +84,12 @@ def write_geoparquet(
     file = _path(path)
     entry = crs_entry(crs)
     of_edges = {"src", "dst"} <= set(getattr(frame, "column_names", getattr(frame, "columns", ())))
-    needed = ["source", "vertex", "band"] if arguments.flag("hulls", hulls) else [] if of_edges else ["vertex"]
+    if arguments.flag("hulls", hulls):
+        needed = ["source", "vertex", "band"]
+    elif of_edges:
+        needed = []
+    else:
+        needed = ["vertex"]
     table, coordinates = on_map(frame, vertices, x, y, needed)
     if not hulls and GEOMETRY in table.column_names:
         raise InputError(f"frame has a column {GEOMETRY!r} already; rename it")
@@ -85,7 +97,8 @@ def write_geoparquet(
         arguments.real("ratio", ratio)
         if not 0 <= ratio <= 1:
             raise InputError(f"ratio must be from 0 to 1, not {arguments.describe(ratio)}")
-        table, kinds = make_hulls(table, coordinates, float(ratio)), HULLS
+        table = make_hulls(table, coordinates, float(ratio))
+        kinds = HULLS
         bounds = bounds_of_hulls(table)
     elif "position" in table.column_names and {"pair", "target"} & set(table.column_names):
         table, bounds = make_lines(table, coordinates)
@@ -96,7 +109,9 @@ def write_geoparquet(
         table, kinds = make_shapes(table, coordinates)
     metadata = geo_metadata(kinds, entry, bounds)
     try:
-        pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), file, compression="zstd")
+        pyarrow.parquet.write_table(
+            table.replace_schema_metadata(metadata), file, compression="zstd"
+        )
     except OSError as error:
         raise InputError(f"path {file!r} cannot be written: {error.strerror or error}") from None
 
@@ -106,7 +121,8 @@ def on_map(
 ) -> tuple[Any, Coordinates]:
     """Return a frame as a table of pyarrow, and where vertices are.
 
-    InputError if a column is missing, coordinates are no numbers, or a vertex occurs twice in ``vertices``.
+    InputError if a column is missing, coordinates are no numbers, or a vertex occurs twice in
+    ``vertices``.
     """
     for name, value in (("x", x), ("y", y)):
         arguments.text(name, value, "the name of a column of vertices")
@@ -114,7 +130,9 @@ def on_map(
     _require_columns("frame", table.column_names, needed)
     given = table_of_vertices("vertices", vertices)
     if given is None:
-        raise InputError(f"vertices must be a data frame or a pyarrow table, not {arguments.describe(vertices)}")
+        raise InputError(
+            f"vertices must be a data frame or a pyarrow table, not {arguments.describe(vertices)}"
+        )
     ids, columns, are_of_index = given
     if ids is None:
         raise no_ids("vertices")
@@ -140,19 +158,36 @@ def ids_column(name: str, ids: Any) -> Any:
     try:
         column = arguments.arrow(name, ids)
         if not isinstance(column, (pyarrow.Array, pyarrow.ChunkedArray)):
-            values = column if hasattr(column, "dtype") else arguments.ids(name, column)
+            if hasattr(column, "dtype"):
+                values = column
+            else:
+                values = arguments.ids(name, column)
             column = pyarrow.array(values, from_pandas=True)
     except (pyarrow.ArrowException, TypeError, ValueError) as error:
-        raise InputError(f"{name} cannot be converted to a column of pyarrow: {one_line(error)}") from None
-    column = column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
-    column = column.dictionary_decode() if kinds.is_dictionary(column.type) else column
+        raise InputError(
+            f"{name} cannot be converted to a column of pyarrow: {one_line(error)}"
+        ) from None
+    if isinstance(column, pyarrow.ChunkedArray):
+        column = column.combine_chunks()
+    else:
+        column = column
+    if kinds.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    else:
+        column = column
     if column.null_count:
         row = compute.index(column.is_null(), True).as_py()
         raise InputError(f"{name}, row {row}: it holds no vertex; drop such rows")
     if kinds.is_integer(column.type) or not len(column):
         return column
-    if not (kinds.is_string(column.type) or kinds.is_large_string(column.type) or kinds.is_string_view(column.type)):
-        raise InputError(f"{name} holds ids of type {column.type}; take those of the graph, integers or strings")
+    if not (
+        kinds.is_string(column.type)
+        or kinds.is_large_string(column.type)
+        or kinds.is_string_view(column.type)
+    ):
+        raise InputError(
+            f"{name} holds ids of type {column.type}; take those of the graph, integers or strings"
+        )
     return column.cast(pyarrow.large_string())
 
 
@@ -166,7 +201,8 @@ def find_rows(vertices: Any, known: Any, owner: str) -> Any:
 
     Ids are equal or they are not: none is converted. ``owner`` has the ids, for errors.
     """
-    given, known = ids_column(f"the vertices of {owner}", vertices), ids_column("vertices", known)
+    given = ids_column(f"the vertices of {owner}", vertices)
+    known = ids_column("vertices", known)
     if not len(given) or not len(known):
         return pyarrow.nulls(len(given), pyarrow.int32())
     if kinds.is_integer(given.type) != kinds.is_integer(known.type):
@@ -185,22 +221,33 @@ def _integers_in_type(integers: np.ndarray, kind: Any) -> Any:
 
 
 class Coordinates:
-    """Where vertices are: a pyarrow array of ids, and float64 arrays of the same length, with the names of their columns.
+    """Where vertices are: a pyarrow array of ids, and float64 arrays of the same length, with the
+    names of their columns.
 
     InputError if an id is there twice.
     """
 
-    def __init__(self, vertices: Any, x: np.ndarray, y: np.ndarray, names: tuple[str, str] = ("x", "y")):
+    def __init__(
+        self, vertices: Any, x: np.ndarray, y: np.ndarray, names: tuple[str, str] = ("x", "y")
+    ):
         self._known = ids_column("vertices", vertices)
-        self._x, self._y, self._names = x, y, names
+        self._x = x
+        self._y = y
+        self._names = names
         if len(compute.unique(self._known)) < len(self._known):
             counts = compute.value_counts(self._known)
-            first = counts.field("values")[compute.index(compute.greater(counts.field("counts"), 1), True).as_py()]
-            raise InputError(f"vertices has vertex {first.as_py()!r} twice; give one row per vertex")
+            first = counts.field("values")[
+                compute.index(compute.greater(counts.field("counts"), 1), True).as_py()
+            ]
+            raise InputError(
+                f"vertices has vertex {first.as_py()!r} twice; give one row per vertex"
+            )
 
     def has(self, vertices: Any) -> np.ndarray:
         """Return which of these ids have coordinates."""
-        return find_rows(vertices, self._known, "the graph").is_valid().to_numpy(zero_copy_only=False)
+        return (
+            find_rows(vertices, self._known, "the graph").is_valid().to_numpy(zero_copy_only=False)
+        )
 
     def points(self, vertices: Any) -> np.ndarray:
         """Return the coordinates of a column of ids, of shape (k, 2)."""
@@ -209,24 +256,37 @@ class Coordinates:
     def of(self, vertices: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the coordinates of a column of ids.
 
-        InputError if the ids have another type or a coordinate is not finite, UnknownVertexError if a vertex has none.
+        InputError if the ids have another type or a coordinate is not finite, UnknownVertexError if
+        a vertex has none.
         """
         rows = find_rows(vertices, self._known, "frame")
-        if rows.null_count == len(rows) > 0 and kinds.is_integer(vertices.type) != kinds.is_integer(self._known.type):
-            raise InputError(f"the vertices of frame are {vertices.type}, and those of vertices {self._known.type}")
+        if rows.null_count == len(rows) > 0 and kinds.is_integer(vertices.type) != kinds.is_integer(
+            self._known.type
+        ):
+            raise InputError(
+                f"the vertices of frame are {vertices.type}, and those "
+                f"of vertices {self._known.type}"
+            )
         if rows.null_count:
             missing = vertices.filter(rows.is_null())
-            raise UnknownVertexError(f"vertices lacks {len(missing)} vertices of frame, the first {missing[0].as_py()!r}")
+            raise UnknownVertexError(
+                f"vertices lacks {len(missing)} vertices of frame, the first {missing[0].as_py()!r}"
+            )
         places = self._x[rows.to_numpy()], self._y[rows.to_numpy()]
         for name, numbers in zip(self._names, places, strict=True):
             wrong = np.flatnonzero(~np.isfinite(numbers))
             if wrong.size:
-                raise InputError(f"vertices[{name!r}] is {numbers[wrong[0]]} at vertex {vertices[int(wrong[0])].as_py()!r}")
+                raise InputError(
+                    f"vertices[{name!r}] is {numbers[wrong[0]]} at vertex "
+                    f"{vertices[int(wrong[0])].as_py()!r}"
+                )
         return places
 
 
 def make_shapes(table: Any, coordinates: Coordinates) -> tuple[Any, list[str]]:
-    """Return a table with a column ``geometry``, and its types: the point of each row's vertex, or the line of its edge."""
+    """Return a table with a column ``geometry``, and its types: the point of each row's vertex, or
+    the line of its edge.
+    """
     names = ("vertex",) if "vertex" in table.column_names else ("src", "dst")
     at = np.stack([coordinates.points(table[name]) for name in names], axis=1)
     shapes = np.zeros(len(at), _LINE if len(names) == 2 else _POINT)
@@ -239,7 +299,9 @@ def make_shapes(table: Any, coordinates: Coordinates) -> tuple[Any, list[str]]:
         offsets = np.arange(chunk.size + 1, dtype=np.int32) * chunk.itemsize
         buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(chunk)]
         chunks.append(pyarrow.Array.from_buffers(pyarrow.binary(), chunk.size, buffers))
-    return table.append_column(GEOMETRY, pyarrow.chunked_array(chunks)), [("Point", "LineString")[len(names) - 1]]
+    return table.append_column(GEOMETRY, pyarrow.chunked_array(chunks)), [
+        ("Point", "LineString")[len(names) - 1]
+    ]
 
 
 def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] | None]:
@@ -248,11 +310,19 @@ def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] |
     InputError if the rows do not stand in the order of the paths.
     """
     if "vertices" in table.column_names:
-        raise InputError("frame has a column 'vertices', which has the number of vertices of a path here; rename it")
+        raise InputError(
+            "frame has a column 'vertices', which has the number of "
+            "vertices of a path here; rename it"
+        )
     position = arguments.as_array("frame['position']", table["position"])
     begins = position == 0
-    if position.size and not (begins[0] and (begins[1:] | (position[1:] == position[:-1] + 1)).all()):
-        raise InputError("frame has paths in another order of rows than that of paths(); sort it by path and position")
+    if position.size and not (
+        begins[0] and (begins[1:] | (position[1:] == position[:-1] + 1)).all()
+    ):
+        raise InputError(
+            "frame has paths in another order of rows than that of "
+            "paths(); sort it by path and position"
+        )
     points = coordinates.points(table["vertex"]).astype("<f8")
     first = np.flatnonzero(begins)
     end = np.append(first[1:], position.size)[: first.size]
@@ -263,23 +333,34 @@ def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] |
         lines.append(b"\1" + head + points[begin:after].tobytes())
     kept = [name for name in table.column_names if name not in ("position", "vertex", "edge")]
     columns = {name: table[name].take(pyarrow.array(end - 1)) for name in kept}
-    columns |= {"vertices": pyarrow.array(end - first), GEOMETRY: pyarrow.array(lines, pyarrow.binary())}
+    columns |= {
+        "vertices": pyarrow.array(end - first),
+        GEOMETRY: pyarrow.array(lines, pyarrow.binary()),
+    }
     return pyarrow.table(columns), find_bounds(points)
 
 
 def find_bounds(points: np.ndarray) -> list[float] | None:
-    """Return the smallest x and y and the largest ones of points of shape (k, 2); None if there is none."""
-    return [*points.min(axis=0).tolist(), *points.max(axis=0).tolist()] if points.size else None
+    """Return the smallest x and y and the largest ones of points of shape (k, 2); None if there is
+    none.
+    """
+    if points.size:
+        return [*points.min(axis=0).tolist(), *points.max(axis=0).tolist()]
+    return None
 
 
 def shapely_module() -> Any:
-    """Return the module shapely, which hulls need; InputError if it is not installed, or older than 2.1."""
+    """Return the module shapely, which hulls need; InputError if it is not installed, or older than
+    2.1.
+    """
     try:
         import shapely
     except ImportError:
         shapely = None
     if shapely is None or tuple(int(part) for part in shapely.__version__.split(".")[:2]) < (2, 1):
-        raise InputError("hulls need shapely 2.1 or newer; install it by: pip install 'kepler-traverse[geo]'")
+        raise InputError(
+            "hulls need shapely 2.1 or newer; install it by: pip install 'kepler-traverse[geo]'"
+        )
     return shapely
 
 
@@ -290,15 +371,23 @@ def make_hulls(table: Any, coordinates: Coordinates, ratio: float = RATIO) -> An
     """
     shapely = shapely_module()
     points = coordinates.points(table["vertex"])
-    source, band = table["source"].combine_chunks(), table["band"].to_numpy()
+    source = table["source"].combine_chunks()
+    band = table["band"].to_numpy()
     place = compute.index_in(source, value_set=compute.unique(source)).to_numpy()
     order = np.lexsort([band, place])  # stable: within a band as in the table
-    place, band, points = place[order], band[order], points[order]
+    place = place[order]
+    band = band[order]
+    points = points[order]
     firsts = np.flatnonzero(np.diff(place, prepend=-1))
-    rows, hulls, counts = [], [], []
-    for begin, end in zip(firsts.tolist(), [*firsts[1:].tolist(), place.size][: firsts.size], strict=True):
+    rows = []
+    hulls = []
+    counts = []
+    for begin, end in zip(
+        firsts.tolist(), [*firsts[1:].tolist(), place.size][: firsts.size], strict=True
+    ):
         ends = np.flatnonzero(np.diff(band[begin:end], append=np.nan)) + 1 + begin
-        for last in ends.tolist():  # the vertices within a cutoff are those of this band and of all before it
+        # the vertices within a cutoff are those of this band and of all before it
+        for last in ends.tolist():
             hull = shapely.concave_hull(shapely.multipoints(points[begin:last]), ratio=ratio)
             hulls.append(shapely.to_wkb(hull, byte_order=1))
             rows.append(last - 1)
@@ -319,19 +408,28 @@ def bounds_of_hulls(table: Any) -> list[float] | None:
     shapely = shapely_module()
     if not table.num_rows:
         return None
-    return [float(value) for value in shapely.total_bounds(shapely.from_wkb(table[GEOMETRY].to_pylist()))]
+    return [
+        float(value)
+        for value in shapely.total_bounds(shapely.from_wkb(table[GEOMETRY].to_pylist()))
+    ]
 
 
-def geo_metadata(kinds: Sequence[str], crs: Mapping[str, Any], bounds: list[float] | None = None) -> dict[str, str]:
+def geo_metadata(
+    kinds: Sequence[str], crs: Mapping[str, Any], bounds: list[float] | None = None
+) -> dict[str, str]:
     """Return the metadata of a GeoParquet file whose geometry is in the column ``geometry``.
 
-    ``kinds`` are the types of the geometries, ``crs`` is as ``crs_entry`` returns it, and ``bounds`` are the smallest x and
-    y, and the largest.
+    ``kinds`` are the types of the geometries, ``crs`` is as ``crs_entry`` returns it, and
+    ``bounds`` are the smallest x and y, and the largest.
     """
     column: dict[str, Any] = {"encoding": "WKB", "geometry_types": list(kinds), **crs}
     if bounds is not None:
         column["bbox"] = bounds
-    return {"geo": json.dumps({"version": "1.1.0", "primary_column": GEOMETRY, "columns": {GEOMETRY: column}})}
+    return {
+        "geo": json.dumps(
+            {"version": "1.1.0", "primary_column": GEOMETRY, "columns": {GEOMETRY: column}}
+        )
+    }
 
 
 def _path(path: Any) -> str:
@@ -346,10 +444,16 @@ def crs_entry(crs: Any) -> dict[str, Any]:
         return {}
     if crs is None or isinstance(crs, Mapping):
         try:
-            return {"crs": None if crs is None else json.loads(json.dumps(dict(crs), allow_nan=False))}
+            return {
+                "crs": None if crs is None else json.loads(json.dumps(dict(crs), allow_nan=False))
+            }
         except (TypeError, ValueError):
-            raise InputError("crs must be a mapping in PROJJSON, which holds texts, numbers, lists and mappings") from None
-    raise InputError(f"crs must be {CRS84!r}, a mapping in PROJJSON, or None, not {arguments.describe(crs)}")
+            raise InputError(
+                "crs must be a mapping in PROJJSON, which holds texts, numbers, lists and mappings"
+            ) from None
+    raise InputError(
+        f"crs must be {CRS84!r}, a mapping in PROJJSON, or None, not {arguments.describe(crs)}"
+    )
 
 
 def _arrow(value: Any, name: str) -> Any:
@@ -368,5 +472,9 @@ def _arrow(value: Any, name: str) -> Any:
             table.validate(full=True)
             return table
     except (pyarrow.ArrowException, TypeError, ValueError) as error:
-        raise InputError(f"{name} cannot be converted to a table of pyarrow: {one_line(error)}") from None
-    raise InputError(f"{name} must be a data frame or a pyarrow table, not {arguments.describe(value)}")
+        raise InputError(
+            f"{name} cannot be converted to a table of pyarrow: {one_line(error)}"
+        ) from None
+    raise InputError(
+        f"{name} must be a data frame or a pyarrow table, not {arguments.describe(value)}"
+    )

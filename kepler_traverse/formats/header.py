@@ -17,19 +17,30 @@ _NO_NUMBER = re.compile(r"\s*|[+-]?(nan|inf|infinity)|null|none|n/?a|-", re.IGNO
 
 
 def holds_names(
-    rows: list[list[str]], options: ReadOptions, others: list[str], *, in_snap: bool = False, below_comments: bool = False
+    rows: list[list[str]],
+    options: ReadOptions,
+    others: list[str],
+    *,
+    in_snap: bool = False,
+    below_comments: bool = False,
 ) -> bool | None:
-    """Say whether the first of some rows holds names: True, False, or None where it could be either.
+    """Say whether the first of some rows holds names: True, False, or None where it could be
+    either.
 
-    ``others`` are names of columns that are not in the lines: those of partitions. ``in_snap``: the rows are of SNAP text,
-    and ``below_comments`` says whether comments stand above them.
+    ``others`` are names of columns that are not in the lines: those of partitions. ``in_snap``: the
+    rows are of SNAP text, and ``below_comments`` says whether comments stand above them.
     """
     first = [value.strip() for value in rows[0]]
     if options.header != "auto":
         return options.header == "yes"
     ends = {name for name in (options.src_column, options.dst_column) if name is not None}
     # A number as a name means a position, and may be an id of the first edge, too.
-    if options.src_column is not None and ends <= {*first, *others} and not any(map(is_number, ends)) and ends & set(first):
+    if (
+        options.src_column is not None
+        and ends <= {*first, *others}
+        and not any(map(is_number, ends))
+        and ends & set(first)
+    ):
         return True
     pairs = [pair for pair in end_pairs([*first, *others]) if set(pair) & set(first)]
     if any(len(start) > 1 for start, _ in pairs):
@@ -45,16 +56,20 @@ def holds_names(
 
 
 def could_be_numbered(first: list[str]) -> bool:
-    """Whether a first line is the header that pandas writes for columns without names, below an index without one."""
+    """Whether a first line is the header that pandas writes for columns without names, below an
+    index without one.
+    """
     return len(first) > 2 and first == ["", *map(str, range(len(first) - 1))]
 
 
 def _could_name_columns(rows: list[list[str]], in_snap: bool, below_comments: bool) -> bool:
-    """Whether a first line of integers could be names: 0, 1, 2, ... as pandas numbers columns, other runs, or years.
+    """Whether a first line of integers could be names: 0, 1, 2, ... as pandas numbers columns,
+    other runs, or years.
 
-    An edge of 0 and 1 begins so many lists of SNAP text that there two columns are taken for it where comments stand above,
-    as no program writes them over a header, or where the next line has one of the two vertices. Another run, and years, are
-    an edge if one of the two vertices occurs below, unless the column of the weights holds fractions everywhere else.
+    An edge of 0 and 1 begins so many lists of SNAP text that there two columns are taken for it
+    where comments stand above, as no program writes them over a header, or where the next line has
+    one of the two vertices. Another run, and years, are an edge if one of the two vertices occurs
+    below, unless the column of the weights holds fractions everywhere else.
     """
     first, *below = [[value.strip() for value in row] for row in rows]
     if could_be_numbered(first):
@@ -90,13 +105,23 @@ def has_words_over_numbers(rows: list[list[str]]) -> bool:
     first, *below = rows
     for at, value in enumerate(first):
         column = [row[at] for row in below if at < len(row)]
-        if column and not is_number(value) and not _NO_NUMBER.fullmatch(value) and all(map(is_number, column)):
+        if (
+            column
+            and not is_number(value)
+            and not _NO_NUMBER.fullmatch(value)
+            and all(map(is_number, column))
+        ):
             return True
     return False
 
 
 def layout_of_rows(
-    file: DataFile, options: ReadOptions, names: list[str], rows: list[list[str]], header: bool, id_type: str
+    file: DataFile,
+    options: ReadOptions,
+    names: list[str],
+    rows: list[list[str]],
+    header: bool,
+    id_type: str,
 ) -> TextLayout:
     """Return the layout of a file by its first rows, of which the first may hold the names."""
     data = rows[1:] if header else rows
@@ -108,8 +133,15 @@ def layout_of_rows(
             f"has {widths[1]}; if it counts vertices and edges, delete it"
         )
     # Numbers name nothing.
-    positions = 0 if header and not all(map(is_number, names)) else len(names)
-    numbers = (name for at, name in enumerate(names) if all(at < len(row) and is_number(row[at]) for row in data))
+    if header and not all(map(is_number, names)):
+        positions = 0
+    else:
+        positions = len(names)
+    numbers = (
+        name
+        for at, name in enumerate(names)
+        if all(at < len(row) and is_number(row[at]) for row in data)
+    )
     every = [*names, *file.partition_names]
     if not data:
         columns = None
@@ -117,8 +149,19 @@ def layout_of_rows(
             columns = choose_columns(every, options, file, positions=positions)
         raise no_rows(file, columns)
     columns = choose_columns(every, options, file, positions=positions, numeric=frozenset(numbers))
-    id_type = detect_id_type(file, columns, names, data[0]) if id_type == "auto" else id_type
-    first = tuple(value.strip() for value in data[0]) if options.header == "auto" and not header else ()
+    if id_type == "auto":
+        id_type = detect_id_type(file, columns, names, data[0])
+    else:
+        id_type = id_type
+    if options.header == "auto" and not header:
+        first = tuple(value.strip() for value in data[0])
+    else:
+        first = ()
     return TextLayout(
-        names=tuple(names), columns=columns, id_type=id_type, found=options.id_type == "auto", header=header, first=first
+        names=tuple(names),
+        columns=columns,
+        id_type=id_type,
+        found=options.id_type == "auto",
+        header=header,
+        first=first,
     )

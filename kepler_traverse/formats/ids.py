@@ -36,8 +36,12 @@ _COLUMNS = {
 
 
 def integer_id(text: str) -> int | None:
-    """Return the integer that a text is, None if it is none: ``007``, ``+7`` and digits of other scripts are words here."""
-    return int(text) if _INTEGER.fullmatch(text.strip()) else None
+    """Return the integer that a text is, None if it is none: ``007``, ``+7`` and digits of other
+    scripts are words here.
+    """
+    if _INTEGER.fullmatch(text.strip()):
+        return int(text)
+    return None
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,8 @@ class IdFile:
     what: str  # {"sources", "targets", "vertices", "only_vertices"}
     values: list[Any] | np.ndarray  # whole lines of a text, or the values of a column
     is_text: bool
-    is_typed: bool = False  # whether the file says what is an integer and what a string, as Parquet does and text does not
+    # whether the file says what is an integer and what a string, as Parquet does and text does not
+    is_typed: bool = False
 
     @property
     def holds_strings(self) -> bool:
@@ -57,18 +62,26 @@ class IdFile:
         if isinstance(values, np.ndarray):
             return False
         bare = [value.partition("#")[0].strip() if self.is_text else value for value in values]
-        return any(isinstance(value, str) and value != "" and integer_id(value) is None for value in bare)
+        return any(
+            isinstance(value, str) and value != "" and integer_id(value) is None for value in bare
+        )
 
-    def ids(self, strings: bool, is_vertex: Callable[[str], bool] = lambda _: False) -> list[Any] | np.ndarray:
-        """Return the ids in the type of a graph's ids, strings or else integers; those of a Parquet column as an array.
+    def ids(
+        self, strings: bool, is_vertex: Callable[[str], bool] = lambda _: False
+    ) -> list[Any] | np.ndarray:
+        """Return the ids in the type of a graph's ids, strings or else integers; those of a Parquet
+        column as an array.
 
-        ``is_vertex`` says whether a string is an id of the graph, for lines that could be read in two ways. InputError if a
-        value is no id, is not of the type of the ids, or it is not sure which one; the message names file and line or row.
+        ``is_vertex`` says whether a string is an id of the graph, for lines that could be read in
+        two ways. InputError if a value is no id, is not of the type of the ids, or it is not sure
+        which one; the message names file and line or row.
         """
         if isinstance(self.values, np.ndarray) and self.values.size and not strings:
             return self.values
         ids = []
-        for at, value in enumerate(self.values if isinstance(self.values, list) else self.values.tolist()):
+        for at, value in enumerate(
+            self.values if isinstance(self.values, list) else self.values.tolist()
+        ):
             if self.is_text and strings:
                 value = self._name_of_line(at, value, is_vertex)
             elif self.is_text:
@@ -80,11 +93,15 @@ class IdFile:
                 continue
             if self.is_typed and isinstance(value, str) != strings:
                 kind = "strings" if strings else "integers"
-                raise self._error(at, f"{value!r} is not a vertex: the ids of this graph are {kind}"[:_LONGEST])
+                raise self._error(
+                    at, f"{value!r} is not a vertex: the ids of this graph are {kind}"[:_LONGEST]
+                )
             if not strings and isinstance(value, str):
                 number = integer_id(value)
                 if number is None:
-                    raise self._error(at, f"{value[:40]!r} is not a vertex: the ids of this graph are integers")
+                    raise self._error(
+                        at, f"{value[:40]!r} is not a vertex: the ids of this graph are integers"
+                    )
                 value = number
             ids.append(value)
         if not ids:
@@ -92,18 +109,29 @@ class IdFile:
         return ids
 
     def _empty_error(self) -> InputError:
-        how = "one vertex id per line" if self.is_text else "a vertex id in each row"
+        if self.is_text:
+            how = "one vertex id per line"
+        else:
+            how = "a vertex id in each row"
         return InputError(f"{self.path}: the file of {self.what} is empty; give {how}")
 
     def _name_of_line(self, at: int, line: str, is_vertex: Callable[[str], bool]) -> str | None:
-        """The id in a line: without the blanks around it; None for a comment. A vertex of the very name comes first."""
+        """The id in a line: without the blanks around it; None for a comment. A vertex of the very
+        name comes first.
+        """
         bare = line.strip()
         name = None if bare.startswith("#") or not bare else bare
         if line == name or not line or not is_vertex(line):
             return name
         if name is None or is_vertex(name):
             other = "a comment" if name is None else repr(name)
-            raise self._error(at, f"{line!r} is a vertex, but could also mean {other}; give the ids as a Parquet file")
+            raise self._error(
+                at,
+                (
+                    f"{line!r} is a vertex, but could also mean {other}; "
+                    "give the ids as a Parquet file"
+                ),
+            )
         return line
 
     def _error(self, at: int, problem: str) -> InputError:
@@ -112,10 +140,12 @@ class IdFile:
 
 
 def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
-    """Read a file of vertex ids: UTF-8 text with an id per line, where lines that begin with ``#`` are comments, or Parquet.
+    """Read a file of vertex ids: UTF-8 text with an id per line, where lines that begin with ``#``
+    are comments, or Parquet.
 
-    It is a local file or an object of S3, Google Cloud Storage or Azure (``s3://...``). ``what`` the ids are for names them
-    in errors and finds the column among several. InputError if it is not sure which, or the file cannot be read.
+    It is a local file or an object of S3, Google Cloud Storage or Azure (``s3://...``). ``what``
+    the ids are for names them in errors and finds the column among several. InputError if it is not
+    sure which, or the file cannot be read.
     """
     refuse_log_table(path, what)
     with _refused(path, what):
@@ -132,15 +162,21 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
                 return IdFile(str(path), what, lines, is_text=True)
         if data != b"PAR1":
             table = _table(path, here)
-            return _ids_of_column(path, what, table[column_of_ids(path, table.schema.names, what)], is_typed=False)
+            return _ids_of_column(
+                path, what, table[column_of_ids(path, table.schema.names, what)], is_typed=False
+            )
         with pyarrow.parquet.ParquetFile(here) as parquet:
             chosen = column_of_ids(path, parquet.schema_arrow.names, what)
             require_parquet_at(here, str(path), [chosen])
-            return _ids_of_column(path, what, parquet.read(columns=[chosen]).column(0), is_typed=True)
+            return _ids_of_column(
+                path, what, parquet.read(columns=[chosen]).column(0), is_typed=True
+            )
 
 
 def _refuse_header(path: str | os.PathLike[str], what: str, lines: list[str]) -> None:
-    """Refuse a CSV file of ids whose first line may be the header that pandas writes over a column without a name."""
+    """Refuse a CSV file of ids whose first line may be the header that pandas writes over a column
+    without a name.
+    """
     if Path(path).suffix.lower() == ".csv" and lines[0].strip(' "') == "0" and any(lines[1:]):
         raise InputError(
             f"{path}: the first line of the file of {what} is 0, which may be an id, or the header that pandas writes over "
@@ -157,12 +193,17 @@ def _refused(path: str | os.PathLike[str], what: str) -> Iterator[None]:
         raise
     except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
         problem = one_line(getattr(error, "strerror", None) or error, 300)
-        name = str(path) if str(path).isprintable() else repr(str(path))
+        if str(path).isprintable():
+            name = str(path)
+        else:
+            name = repr(str(path))
         raise InputError(f"{name}: the file of {what} cannot be read: {problem}") from None
 
 
 def is_id_table(path: str | os.PathLike[str], what: str) -> bool:
-    """Whether a file of ids is CSV with column names; those of vertices hold a name that is known to be that of the ids."""
+    """Whether a file of ids is CSV with column names; those of vertices hold a name that is known
+    to be that of the ids.
+    """
     if Path(path).suffix.lower() != ".csv":
         return False
     names = [name.strip().strip('"') for name in _first_line(path).split(detect_delimiter(path))]
@@ -181,24 +222,38 @@ def _first_line(path: str | os.PathLike[str]) -> str:
         return file.readline(1 << 16)
 
 
-def read_vertex_table(path: str | os.PathLike[str], names: list[str]) -> tuple[IdFile, dict[str, pyarrow.ChunkedArray]]:
+def read_vertex_table(
+    path: str | os.PathLike[str], names: list[str]
+) -> tuple[IdFile, dict[str, pyarrow.ChunkedArray]]:
     """Read attributes of vertices from a table of a file of vertices.
 
-    It is Parquet, or CSV with column names, with a column of ids; ``names`` are columns of attributes. InputError if it
-    cannot be read or is no table, has no such column, or an integer of CSV would be rounded.
+    It is Parquet, or CSV with column names, with a column of ids; ``names`` are columns of
+    attributes. InputError if it cannot be read or is no table, has no such column, or an integer of
+    CSV would be rounded.
     """
     refuse_log_table(path, "vertices")
     with _refused(path, "vertices"):
         here = local_path(path)
-        table, is_typed = _table(path, here, names), _is_parquet(here)
+        table = _table(path, here, names)
+        is_typed = _is_parquet(here)
         column = column_of_ids(path, table.schema.names, "vertices")
         for name in names:
             if table.schema.names.count(name) > 1:
-                raise InputError(f"{path}: the file of vertices has several columns {name!r}; rename all but one")
+                raise InputError(
+                    f"{path}: the file of vertices has several columns {name!r}; rename all but one"
+                )
             if name not in table.schema.names or name == column:
-                known = ", ".join(repr(other) for other in table.schema.names if other != column) or "none"
-                raise InputError(f"{path}: the file of vertices has no column of attributes {name!r}; it has {known}")
-        return _ids_of_column(path, "vertices", table[column], is_typed), {name: table[name] for name in names}
+                known = (
+                    ", ".join(repr(other) for other in table.schema.names if other != column)
+                    or "none"
+                )
+                raise InputError(
+                    f"{path}: the file of vertices has no column of "
+                    f"attributes {name!r}; it has {known}"
+                )
+        return _ids_of_column(path, "vertices", table[column], is_typed), {
+            name: table[name] for name in names
+        }
 
 
 def _is_parquet(here: Any) -> bool:
@@ -206,7 +261,9 @@ def _is_parquet(here: Any) -> bool:
         return bool(file.read(4) == b"PAR1")
 
 
-def _table(path: str | os.PathLike[str], here: str, attributes: Sequence[str] = ()) -> pyarrow.Table:
+def _table(
+    path: str | os.PathLike[str], here: str, attributes: Sequence[str] = ()
+) -> pyarrow.Table:
     if _is_parquet(here):
         require_parquet_at(here, str(path))
         return pyarrow.parquet.read_table(here)
@@ -219,45 +276,75 @@ def _table(path: str | os.PathLike[str], here: str, attributes: Sequence[str] = 
     names = pyarrow.csv.open_csv(here, parse_options=parse).schema.names
 
     def read(**options: Any) -> pyarrow.Table:
-        return pyarrow.csv.read_csv(here, parse_options=parse, convert_options=pyarrow.csv.ConvertOptions(**options))
+        return pyarrow.csv.read_csv(
+            here, parse_options=parse, convert_options=pyarrow.csv.ConvertOptions(**options)
+        )
 
-    ids = {name: pyarrow.string() for name in names if _is_known("vertices", name)}  # 007 is no 7 where ids are strings
+    # 007 is no 7 where ids are strings
+    ids = {name: pyarrow.string() for name in names if _is_known("vertices", name)}
     table = read(column_types=ids)
-    floats = [name for name in attributes if names.count(name) == 1 and table[name].type == pyarrow.float64()]
-    texts = read(column_types=dict.fromkeys(floats, pyarrow.string()), include_columns=floats) if floats else {}
+    floats = [
+        name
+        for name in attributes
+        if names.count(name) == 1 and table[name].type == pyarrow.float64()
+    ]
+    if floats:
+        texts = read(column_types=dict.fromkeys(floats, pyarrow.string()), include_columns=floats)
+    else:
+        texts = {}
     for name in floats:
         _require_exact(path, name, texts[name])
     return table
 
 
 def _require_exact(path: str | os.PathLike[str], name: str, column: pyarrow.ChunkedArray) -> None:
-    """Raise InputError for an integer that float64 does not hold, in the text of a column that is read as float64."""
+    """Raise InputError for an integer that float64 does not hold, in the text of a column that is
+    read as float64.
+    """
     long = compute.match_substring_regex(column, r"^\s*[+-]?[0-9]{16,}\s*$").to_numpy()
-    for row, text in zip(np.flatnonzero(long).tolist(), column.filter(long).to_pylist(), strict=True):
+    for row, text in zip(
+        np.flatnonzero(long).tolist(), column.filter(long).to_pylist(), strict=True
+    ):
         if float(text) == np.inf or int(float(text)) != int(text):
             said = f"float64 cannot hold the integer {text.strip()[:40]} exactly; scale down"
             raise InputError(f"{path}: column {name!r}, row {row}: {said}")
 
 
 def column_of_ids(path: str | os.PathLike[str], names: list[str], what: str) -> str:
-    """Return the column that holds the ids of sources, targets or vertices; raise InputError unless there is one."""
+    """Return the column that holds the ids of sources, targets or vertices; raise InputError unless
+    there is one.
+    """
     names = [name for name in names if not name.startswith("__index_level_")]
-    chosen = names if len(names) == 1 else [name for name in names if _is_known(what, name)]
+    if len(names) == 1:
+        chosen = names
+    else:
+        chosen = [name for name in names if _is_known(what, name)]
     if len(chosen) != 1:
         shown = ", ".join(map(repr, names[:20])) or "no column"
         raise InputError(
             f"{path}: it is not sure which column of the file of {what} holds the ids; it has {shown}; "
             f"give a file with that column alone, or call it {_COLUMNS[what][0]!r}"
-            + (f", or name it with {option_text(_COLUMNS[what][0] + '_column')}" if what in ("sources", "targets") else "")
+            + (
+                f", or name it with {option_text(_COLUMNS[what][0] + '_column')}"
+                if what in ("sources", "targets")
+                else ""
+            )
         )
     return chosen[0]
 
 
-def _ids_of_column(path: str | os.PathLike[str], what: str, column: pyarrow.ChunkedArray, is_typed: bool) -> IdFile:
+def _ids_of_column(
+    path: str | os.PathLike[str], what: str, column: pyarrow.ChunkedArray, is_typed: bool
+) -> IdFile:
     if column.null_count:
         row = column.is_null().index(True).as_py()
-        raise InputError(f"{path}: row {row} of the file of {what} is null; every row must be a vertex id")
-    values = column.to_numpy() if kinds.is_integer(column.type) else column.to_pylist()
+        raise InputError(
+            f"{path}: row {row} of the file of {what} is null; every row must be a vertex id"
+        )
+    if kinds.is_integer(column.type):
+        values = column.to_numpy()
+    else:
+        values = column.to_pylist()
     return IdFile(str(path), what, values, is_text=False, is_typed=is_typed)
 
 

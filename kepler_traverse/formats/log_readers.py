@@ -1,4 +1,6 @@
-"""The live rows of tables of Delta Lake and Apache Iceberg, read by their own packages (extra ``tables``)."""
+"""The live rows of tables of Delta Lake and Apache Iceberg, read by their own packages (extra
+``tables``).
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ def _read_delta(file: DataFile, options: ReadOptions) -> EdgeList:
         columns = typed_columns(schema, options, file)
         if table.protocol().min_reader_version == 1:
             batches: Any = table.to_pyarrow_dataset().scanner(columns=columns.read).to_reader()
-        else:  # what a dataset of pyarrow does not know: deletion vectors, columns under other names
+        else:
+            # what a dataset of pyarrow does not know: deletion vectors, columns under other names
             batches = pyarrow.RecordBatchReader.from_stream(table.scan(columns=columns.read))
         return _edges_of_table(batches, columns, options, file)
 
@@ -51,19 +54,30 @@ def _read_iceberg(file: DataFile, options: ReadOptions) -> EdgeList:
 
 
 def _current_metadata(file: DataFile) -> str:
-    """Return the path of the current metadata: the file that was given, the only one, or the one that a hint names.
+    """Return the path of the current metadata: the file that was given, the only one, or the one
+    that a hint names.
 
-    Which is current is what the table's catalog knows. EdgeListError if there are several and no hint.
+    Which is current is what the table's catalog knows. EdgeListError if there are several and no
+    hint.
     """
     if file.path.endswith(METADATA):
         return file.path
     folder = LocalFolder(file.path)
     below, names = metadata_in(folder)
-    hinted = folder.head(f"{below}/{_HINT}").decode().strip() if folder.has(f"{below}/{_HINT}") else None
+    if folder.has(f"{below}/{_HINT}"):
+        hinted = folder.head(f"{below}/{_HINT}").decode().strip()
+    else:
+        hinted = None
     if hinted is not None:
-        named = [name for name in names if name in (hinted, f"{hinted}{METADATA}", f"v{hinted}{METADATA}")]
+        named = [
+            name
+            for name in names
+            if name in (hinted, f"{hinted}{METADATA}", f"v{hinted}{METADATA}")
+        ]
         if len(named) != 1:
-            raise EdgeListError(f"{file}: {_HINT} names the metadata {hinted[:80]!r}, which the table does not have")
+            raise EdgeListError(
+                f"{file}: {_HINT} names the metadata {hinted[:80]!r}, which the table does not have"
+            )
         return f"{file.path}/{below}/{named[0]}"
     if len(names) == 1:
         return f"{file.path}/{below}/{names[0]}"
@@ -73,7 +87,9 @@ def _current_metadata(file: DataFile) -> str:
     )
 
 
-def _edges_of_table(batches: Iterable[Any], columns: EdgeColumns, options: ReadOptions, file: DataFile) -> EdgeList:
+def _edges_of_table(
+    batches: Iterable[Any], columns: EdgeColumns, options: ReadOptions, file: DataFile
+) -> EdgeList:
     """Check the rows as those of a typed file."""
     parts = [batch.select(columns.read) for batch in batches]
     if not any(part.num_rows for part in parts):
@@ -95,4 +111,6 @@ def _reading_table(file: DataFile, name: str, package: str) -> Iterator[None]:
         raise unread_error(str(file), form) from None
     except Exception as error:  # of the package that reads the table
         problem = f"{type(error).__name__}: {one_line(error)}"
-        raise EdgeListError(f"{file}: the table of {form.title} cannot be read by {package} ({problem})") from error
+        raise EdgeListError(
+            f"{file}: the table of {form.title} cannot be read by {package} ({problem})"
+        ) from error

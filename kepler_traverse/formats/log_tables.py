@@ -1,7 +1,8 @@
-"""Folders in which a log says which files, and which rows of them, are live: Delta Lake, Apache Iceberg and others.
+"""Folders in which a log says which files, and which rows of them, are live: Delta Lake, Apache
+Iceberg and others.
 
-Read as plain files, such a folder gives rows back that were overwritten or deleted. ``log_readers`` reads the tables for
-which there is a package; all others, and a file inside one, are refused.
+Read as plain files, such a folder gives rows back that were overwritten or deleted. ``log_readers``
+reads the tables for which there is a package; all others, and a file inside one, are refused.
 """
 
 from __future__ import annotations
@@ -19,10 +20,15 @@ from ..runtime.regular_files import open_regular
 METADATA = ".metadata.json"  # ending of the metadata of a table of Iceberg
 _HEAD = 1 << 16  # bytes of metadata in which the first keys stand
 _EXTRA = "pip install 'kepler-traverse[tables]'"
-# Only data of these endings is certainly no part of such a table; Parquet, ORC and Avro files may be.
-_NO_DATA = re.compile(r"\.(csv|tsv|tab|psv|txt|el|wel|edges|edgelist|snap|mtx|gr|arrows?|ipc|feather)(\.(gz|bz2|zst))?$")
+# Only data of these endings is certainly no part of such a table; Parquet, ORC and Avro files may
+# be.
+_NO_DATA = re.compile(
+    r"\.(csv|tsv|tab|psv|txt|el|wel|edges|edgelist|snap|mtx|gr|arrows?|ipc|feather)(\.(gz|bz2|zst))?$"
+)
 # Objects by which a listing of a store shows the root of a table.
-_MARKS = re.compile(r"(.+)/(_delta_log|\.hoodie|_spark_metadata|metadata(?=/[^/]+\.metadata\.json))/[^/]+")
+_MARKS = re.compile(
+    r"(.+)/(_delta_log|\.hoodie|_spark_metadata|metadata(?=/[^/]+\.metadata\.json))/[^/]+"
+)
 
 
 class Folder(Protocol):
@@ -54,12 +60,17 @@ class LogFormat:
 
 
 def metadata_in(folder: Folder) -> tuple[str, list[str]]:
-    """Return the folder with the metadata of a table of Iceberg and their names; ``[]`` if the folder is none.
+    """Return the folder with the metadata of a table of Iceberg and their names; ``[]`` if the
+    folder is none.
 
-    It is the table's own, or the one that ``finish --table iceberg`` puts beside the parts of a run.
+    It is the table's own, or the one that ``finish --table iceberg`` puts beside the parts of a
+    run.
     """
     for below in ("metadata", "_iceberg/metadata"):
-        names = [name for name in folder.names(below) if name.endswith(METADATA)] if folder.has(below) else []
+        if folder.has(below):
+            names = [name for name in folder.names(below) if name.endswith(METADATA)]
+        else:
+            names = []
         # Other programs call files so, too, but only metadata of Iceberg say this.
         if names and b'"format-version"' in folder.head(f"{below}/{names[0]}"):
             return below, names
@@ -67,23 +78,41 @@ def metadata_in(folder: Folder) -> tuple[str, list[str]]:
 
 
 def _by_spark(name: str) -> str:
-    return f"write its rows as plain Parquet with Spark: spark.read.format({name!r}).load(FOLDER).write.parquet(NEW)"
+    return (
+        "write its rows as plain Parquet with Spark: "
+        f"spark.read.format({name!r}).load(FOLDER).write.parquet(NEW)"
+    )
 
 
 LOG_FORMATS = {
     each.name: each
     for each in (
-        LogFormat("delta", "Delta Lake", lambda folder: folder.has("_delta_log"), f"deltalake reads it: {_EXTRA}"),
-        LogFormat("iceberg", "Apache Iceberg", lambda folder: metadata_in(folder)[1] != [], f"pyiceberg reads it: {_EXTRA}"),
+        LogFormat(
+            "delta",
+            "Delta Lake",
+            lambda folder: folder.has("_delta_log"),
+            f"deltalake reads it: {_EXTRA}",
+        ),
+        LogFormat(
+            "iceberg",
+            "Apache Iceberg",
+            lambda folder: metadata_in(folder)[1] != [],
+            f"pyiceberg reads it: {_EXTRA}",
+        ),
         LogFormat("hudi", "Apache Hudi", lambda folder: folder.has(".hoodie"), _by_spark("hudi")),
         LogFormat(
             "paimon",
             "Apache Paimon",
-            lambda folder: folder.has("schema/schema-0") and folder.has("snapshot") and folder.has("manifest"),
+            lambda folder: (
+                folder.has("schema/schema-0") and folder.has("snapshot") and folder.has("manifest")
+            ),
             _by_spark("paimon"),
         ),
         LogFormat(
-            "stream", "Spark Structured Streaming", lambda folder: folder.has("_spark_metadata"), _by_spark("parquet")
+            "stream",
+            "Spark Structured Streaming",
+            lambda folder: folder.has("_spark_metadata"),
+            _by_spark("parquet"),
         ),
     )
 }
@@ -117,7 +146,9 @@ class LogFinder:
         return None
 
     def refuse_inside(self, path: str, name: str) -> None:
-        """Raise InputError for a file, or a folder with a slash, inside a table; ``name`` is what it was called."""
+        """Raise InputError for a file, or a folder with a slash, inside a table; ``name`` is what
+        it was called.
+        """
         found = self.log_above(path) if may_be_data(path) else None
         if found is not None:
             raise inside_error(name, *found)
@@ -140,20 +171,28 @@ def unread_error(name: str, form: LogFormat, where: str = "") -> InputError:
 
 
 def may_be_data(path: str) -> bool:
-    """Whether a file could be one of a table: those are Parquet, or have no ending that tells something else."""
+    """Whether a file could be one of a table: those are Parquet, or have no ending that tells
+    something else.
+    """
     return _NO_DATA.search(path.lower()) is None
 
 
 def refuse_log_table(path: str | os.PathLike[str], what: str) -> None:
-    """Raise InputError for a table with a log, or a file inside one, where one plain file of ``what`` is wanted."""
+    """Raise InputError for a table with a log, or a file inside one, where one plain file of
+    ``what`` is wanted.
+    """
     text = os.fspath(path)
     if URL.match(text):
-        finder, name = LogFinder(StoredFolder), text
+        finder = LogFinder(StoredFolder)
+        name = text
     else:
         name = os.path.abspath(os.path.expanduser(text))
         name += "/" if os.path.isdir(name) else ""
         finder = LogFinder(LocalFolder)
-    found = finder.log_above(name) if may_be_data(name) else None
+    if may_be_data(name):
+        found = finder.log_above(name)
+    else:
+        found = None
     if found is not None:
         root, form = found
         place = "" if name == f"{root}/" else f"inside {root}, "
@@ -165,7 +204,12 @@ def refuse_log_table(path: str | os.PathLike[str], what: str) -> None:
 
 def tables_in_listing(urls: list[str]) -> list[tuple[str, LogFormat]]:
     """Return the roots of the tables that a listing of objects shows, and their formats."""
-    names = {"_delta_log": "delta", "metadata": "iceberg", ".hoodie": "hudi", "_spark_metadata": "stream"}
+    names = {
+        "_delta_log": "delta",
+        "metadata": "iceberg",
+        ".hoodie": "hudi",
+        "_spark_metadata": "stream",
+    }
     matches = (_MARKS.fullmatch(url) for url in urls)
     roots = {match[1]: LOG_FORMATS[names[match[2]]] for match in matches if match is not None}
     return sorted(roots.items(), key=lambda root: root[0])
@@ -195,7 +239,8 @@ class OtherFolder:
     """A folder of a file system of fsspec."""
 
     def __init__(self, filesystem: Any, path: str):
-        self._filesystem, self.path = filesystem, path
+        self._filesystem = filesystem
+        self.path = path
 
     def has(self, name: str) -> bool:
         return bool(self._filesystem.exists(f"{self.path}/{name}"))
@@ -232,4 +277,6 @@ class StoredFolder:
         import obstore
 
         self._store = self._store or open_store(self.path)
-        return bytes(send("get", lambda: obstore.get_range(self._store, name, start=0, length=_HEAD)))
+        return bytes(
+            send("get", lambda: obstore.get_range(self._store, name, start=0, length=_HEAD))
+        )

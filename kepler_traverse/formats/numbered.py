@@ -1,8 +1,9 @@
-"""Files that number their vertices 1..n: DIMACS shortest-path graphs (.gr) and Matrix Market coordinate files (.mtx).
+"""Files that number their vertices 1..n: DIMACS shortest-path graphs (.gr) and Matrix Market
+coordinate files (.mtx).
 
-DIMACS has ``c`` comments, one line ``p sp VERTICES ARCS``, then arcs ``a SRC DST WEIGHT``. Of Matrix Market general,
-symmetric and skew-symmetric matrices are read; real, integer and pattern. It is not read with SciPy, whose reader ends the
-process at some damaged files (1.17).
+DIMACS has ``c`` comments, one line ``p sp VERTICES ARCS``, then arcs ``a SRC DST WEIGHT``. Of
+Matrix Market general, symmetric and skew-symmetric matrices are read; real, integer and pattern. It
+is not read with SciPy, whose reader ends the process at some damaged files (1.17).
 """
 
 from __future__ import annotations
@@ -42,10 +43,15 @@ class _Arcs(_BelowHead):
         lines = super()._clean(lines)
         arcs, n_arcs = re.subn(rb"^a\t", b"", lines, flags=re.MULTILINE)
         if n_arcs != lines.count(b"\n"):
-            row, line = next((i, line) for i, line in enumerate(lines.split(b"\n")) if not line.startswith(b"a\t"))
+            row, line = next(
+                (i, line)
+                for i, line in enumerate(lines.split(b"\n"))
+                if not line.startswith(b"a\t")
+            )
             shown = line[:80].replace(b"\t", b" ").decode(errors="replace")
             raise EdgeListError(
-                f"{self._file}, row {self._row + row}: an arc is 'a SRC DST WEIGHT', not {shown!r}", self._row + row
+                f"{self._file}, row {self._row + row}: an arc is 'a SRC DST WEIGHT', not {shown!r}",
+                self._row + row,
             )
         self._row += n_arcs
         return arcs
@@ -60,7 +66,9 @@ def read_dimacs(files: list[DataFile], options: ReadOptions) -> EdgeList:
         if not line or (problem is not None and int(problem[2]) == 0):
             raise no_rows(file)
         if problem is None:
-            raise EdgeListError(f"{file}: the first line must be 'p sp VERTICES ARCS', not {line[:80]!r}")
+            raise EdgeListError(
+                f"{file}: the first line must be 'p sp VERTICES ARCS', not {line[:80]!r}"
+            )
         n_vertices, n_arcs = map(int, problem.groups())
         refuse_absurd_size(file, n_vertices)
         edges = _read_rows(file, options, ("src", "dst", "weight"), _Arcs, b"c", n_vertices)
@@ -70,8 +78,9 @@ def read_dimacs(files: list[DataFile], options: ReadOptions) -> EdgeList:
 def read_matrix_market(files: list[DataFile], options: ReadOptions) -> EdgeList:
     """Read one .mtx file: the entry in row i, column j is an edge from i to j.
 
-    A symmetric file gives each edge both ways, a skew-symmetric one with the negative weight backwards; these edges come
-    after the entries of the file. A dense (``array``), complex or Hermitian matrix, and one that is not square, is an error.
+    A symmetric file gives each edge both ways, a skew-symmetric one with the negative weight
+    backwards; these edges come after the entries of the file. A dense (``array``), complex or
+    Hermitian matrix, and one that is not square, is an error.
     """
     file = _only_file(files, options, "Matrix Market")
     with reading(file, "Matrix Market"):
@@ -79,13 +88,21 @@ def read_matrix_market(files: list[DataFile], options: ReadOptions) -> EdgeList:
         n_vertices, n_entries = _size(file)
         names = ("row", "column") if field == "pattern" else ("row", "column", "value")
         if options.weighted and field == "pattern":
-            raise EdgeListError(f"{file}: a pattern has no weights; take {option_text('weighted', False)}", column="weight")
+            raise EdgeListError(
+                f"{file}: a pattern has no weights; take {option_text('weighted', False)}",
+                column="weight",
+            )
         if n_entries == 0:
             raise no_rows(file)
         edges = _read_rows(file, options, names, _BelowHead, b"%", n_vertices)
-    if "weight" in edges.table.column_names and field in ("real", "double"):  # floats, also if all are whole numbers
-        weights = cast_exactly(edges.table["weight"].chunks, pyarrow.float64(), Where(file, "weight", "value"), [])
-        edges = replace(edges, table=edges.table.set_column(2, "weight", pyarrow.chunked_array(weights)))
+    # floats, also if all are whole numbers
+    if "weight" in edges.table.column_names and field in ("real", "double"):
+        weights = cast_exactly(
+            edges.table["weight"].chunks, pyarrow.float64(), Where(file, "weight", "value"), []
+        )
+        edges = replace(
+            edges, table=edges.table.set_column(2, "weight", pyarrow.chunked_array(weights))
+        )
     edges = _checked(file, options, edges, n_entries, "entries, but the header")
     table = _both_ways(edges.table, symmetry)
     return replace(edges, table=table, rows=((file.name, table.num_rows),))
@@ -95,11 +112,14 @@ def _only_file(files: list[DataFile], options: ReadOptions, kind: str) -> DataFi
     """Return the one file of a format that numbers its vertices and has no names of columns."""
     if len(files) != 1:
         raise EdgeListError(
-            f"{files[1]}: {kind} files number their vertices each for itself; give one file, not {len(files)}"
+            f"{files[1]}: {kind} files number their vertices each for "
+            f"itself; give one file, not {len(files)}"
         )
     for option in ("src_column", "dst_column", "weight_column", "oneway_column", "where"):
         if getattr(options, option) is not None:
-            raise InputError(f"{files[0]}: {kind} files have no column names; leave {option_text(option)} out")
+            raise InputError(
+                f"{files[0]}: {kind} files have no column names; leave {option_text(option)} out"
+            )
     return files[0]
 
 
@@ -118,15 +138,23 @@ def _banner(file: DataFile) -> tuple[str, str]:
     words = line.lower().split()
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
         raise EdgeListError(
-            f"{file}: the first line must be '%%MatrixMarket matrix coordinate FIELD SYMMETRY', not {line[:80]!r}"
+            f"{file}: the first line must be '%%MatrixMarket matrix "
+            f"coordinate FIELD SYMMETRY', not {line[:80]!r}"
         )
     layout, field, symmetry = words[2:]
     if layout != "coordinate":
-        raise EdgeListError(f"{file}: a dense matrix ({layout[:20]}) is no edge list; write it in coordinate form")
+        raise EdgeListError(
+            f"{file}: a dense matrix ({layout[:20]}) is no edge list; write it in coordinate form"
+        )
     if field not in ("real", "double", "integer", "unsigned-integer", "pattern"):
-        raise EdgeListError(f"{file}: entries of kind {field[:20]} are no weights; use real, integer or pattern")
+        raise EdgeListError(
+            f"{file}: entries of kind {field[:20]} are no weights; use real, integer or pattern"
+        )
     if symmetry not in ("general", "symmetric", "skew-symmetric"):
-        raise EdgeListError(f"{file}: symmetry {symmetry[:20]} is not supported; use general, symmetric or skew-symmetric")
+        raise EdgeListError(
+            f"{file}: symmetry {symmetry[:20]} is not supported; use "
+            "general, symmetric or skew-symmetric"
+        )
     return field, symmetry
 
 
@@ -135,7 +163,9 @@ def _size(file: DataFile) -> tuple[int, int]:
     line = _first_line(file, b"%")
     size = re.fullmatch(r"([0-9]{1,18}) ([0-9]{1,18}) ([0-9]{1,18})", line)
     if size is None:
-        raise EdgeListError(f"{file}: the line below the comments must be 'ROWS COLUMNS ENTRIES', not {line[:80]!r}")
+        raise EdgeListError(
+            f"{file}: the line below the comments must be 'ROWS COLUMNS ENTRIES', not {line[:80]!r}"
+        )
     rows, columns, entries = map(int, size.groups())
     if rows != columns:
         raise EdgeListError(f"{file}: the matrix is {rows} x {columns}; a graph needs a square one")
@@ -144,37 +174,68 @@ def _size(file: DataFile) -> tuple[int, int]:
 
 
 def _read_rows(
-    file: DataFile, options: ReadOptions, names: tuple[str, ...], lines: type[_BelowHead], comment: bytes, n_vertices: int
+    file: DataFile,
+    options: ReadOptions,
+    names: tuple[str, ...],
+    lines: type[_BelowHead],
+    comment: bytes,
+    n_vertices: int,
 ) -> EdgeList:
-    """Read the rows below the head, whose columns are the two ends and, if ``names`` has a third one, the weight."""
+    """Read the rows below the head, whose columns are the two ends and, if ``names`` has a third
+    one, the weight.
+    """
     # ``01`` is vertex 1, also where ids shall be strings then.
-    id_type = "int64" if options.id_type in ("auto", "string") else options.id_type
+    if options.id_type in ("auto", "string"):
+        id_type = "int64"
+    else:
+        id_type = options.id_type
     try:  # vertices without a row are there, too, so the type must hold every number
         pyarrow.scalar(n_vertices).cast(pyarrow.type_for_alias(id_type))
     except pyarrow.ArrowInvalid as error:
         raise EdgeListError(
-            f"{file}: ids up to {n_vertices} do not fit {option_text('id_type', id_type)} ({error})", column="src"
+            (
+                f"{file}: ids up to {n_vertices} do not fit "
+                f"{option_text('id_type', id_type)} ({error})"
+            ),
+            column="src",
         ) from None
-    weight = names[2] if len(names) > 2 and options.weighted is not False else None
+    if len(names) > 2 and options.weighted is not False:
+        weight = names[2]
+    else:
+        weight = None
     unused = () if weight else names[2:]
-    columns = EdgeColumns(src=names[0], dst=names[1], weight=weight, unused=unused, unused_numbers=unused)
+    columns = EdgeColumns(
+        src=names[0], dst=names[1], weight=weight, unused=unused, unused_numbers=unused
+    )
     layout = TextLayout(names=names, columns=columns, id_type=id_type, found=False, numbered=True)
     with file.open_stream() as source:
         edges = read_lines(file, io.BufferedReader(lines(file, source, comment)), layout)
     return replace(edges, n_vertices=n_vertices)
 
 
-def _checked(file: DataFile, options: ReadOptions, edges: EdgeList, n_rows: int, what: str) -> EdgeList:
-    """Refuse another number of rows than the head says, and ids outside 1..n; make strings of ids where these are wanted."""
-    table, n = edges.table, edges.n_vertices
+def _checked(
+    file: DataFile, options: ReadOptions, edges: EdgeList, n_rows: int, what: str
+) -> EdgeList:
+    """Refuse another number of rows than the head says, and ids outside 1..n; make strings of ids
+    where these are wanted.
+    """
+    table = edges.table
+    n = edges.n_vertices
     if table.num_rows != n_rows:
-        raise EdgeListError(f"{file}: {table.num_rows} {what} says {n_rows}; the file may be cut short")
+        raise EdgeListError(
+            f"{file}: {table.num_rows} {what} says {n_rows}; the file may be cut short"
+        )
     for role in ("src", "dst"):
         ids = table[role]
-        row = compute.index(compute.or_(compute.less(ids, 1), compute.greater(ids, n)), True).as_py()
+        row = compute.index(
+            compute.or_(compute.less(ids, 1), compute.greater(ids, n)), True
+        ).as_py()
         if row >= 0:
             raise EdgeListError(
-                f"{file}, row {row}: {role} {ids[row]} is outside 1..{edges.n_vertices}, the vertices of this file",
+                (
+                    f"{file}, row {row}: {role} {ids[row]} is outside "
+                    f"1..{edges.n_vertices}, the vertices of this file"
+                ),
                 row,
                 role,
             )
@@ -190,5 +251,7 @@ def _both_ways(table: pyarrow.Table, symmetry: str) -> pyarrow.Table:
     below = table.filter(compute.not_equal(table["src"], table["dst"]))
     turned = {"src": below["dst"], "dst": below["src"]}
     if "weight" in table.column_names:
-        turned["weight"] = compute.negate(below["weight"]) if symmetry == "skew-symmetric" else below["weight"]
+        turned["weight"] = (
+            compute.negate(below["weight"]) if symmetry == "skew-symmetric" else below["weight"]
+        )
     return pyarrow.concat_tables([table, pyarrow.table(turned)])

@@ -15,15 +15,20 @@ from .edge_list import EdgeColumns, EdgeList, ReadOptions, columns_of_all, no_ro
 from .files import DataFile, Where, reading
 from .sizes import require_parquet
 
-# Fewer are decoded on the host and copied to the GPU in less time than cuDF takes to import. On the host of an H200 16.8
-# million rows take 0.40 s with pyarrow and the copy, and 1.58 s with cuDF; almost all of the latter is its import. The bound
-# is where the first, extrapolated, meets the second.
+# Fewer are decoded on the host and copied to the GPU in less time than cuDF takes to import. On the
+# host of an H200 16.8 million rows take 0.40 s with pyarrow and the copy, and 1.58 s with cuDF;
+# almost all of the latter is its import. The bound is where the first, extrapolated, meets the
+# second.
 _ROWS_FOR_CUDF = 60_000_000
-_ROWS_AT_ONCE, _PAGES_AT_ONCE = 1 << 14, 1 << 20  # rows, and bytes of a column, in memory where columns are put into files
+# rows, and bytes of a column, in memory where columns are put into files
+_ROWS_AT_ONCE = 1 << 14
+_PAGES_AT_ONCE = 1 << 20
 
 
 def read_parquet(files: list[DataFile], options: ReadOptions) -> EdgeList:
-    """Read Parquet files, on a GPU with cuDF where ids and weights are plain numbers and rows are many."""
+    """Read Parquet files, on a GPU with cuDF where ids and weights are plain numbers and rows are
+    many.
+    """
     if options.device == "cuda" and options.id_type != "string" and not options.reads_more:
         edges = _read_on_gpu(files, options)
         if edges is not None:
@@ -32,7 +37,9 @@ def read_parquet(files: list[DataFile], options: ReadOptions) -> EdgeList:
 
 
 def rows_in(file: DataFile) -> tuple[int, bool]:
-    """Return the rows of a file, by its footer, and whether it holds text; raises EdgeListError if it is damaged."""
+    """Return the rows of a file, by its footer, and whether it holds text; raises EdgeListError if
+    it is damaged.
+    """
     with reading(file, "Parquet"), file.open_random() as source:
         _check_head(source, file)
         facts = pyarrow.parquet.read_metadata(source)
@@ -58,8 +65,12 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
         require_parquet(file, source, names, whole=options.scratch is None)
         if options.scratch is not None:
             few = {"buffer_size": _PAGES_AT_ONCE, "pre_buffer": False}  # bytes in memory
-            with pyarrow.parquet.ParquetFile(source, page_checksum_verification=True, **few) as parquet:
-                return edges_of_batches(parquet.iter_batches(_ROWS_AT_ONCE, columns=names), options, file, columns)
+            with pyarrow.parquet.ParquetFile(
+                source, page_checksum_verification=True, **few
+            ) as parquet:
+                return edges_of_batches(
+                    parquet.iter_batches(_ROWS_AT_ONCE, columns=names), options, file, columns
+                )
         # Not by ParquetFile, which decodes row groups one after another.
         table = pyarrow.parquet.read_table(
             source,
@@ -84,8 +95,12 @@ def _columns(schema: pyarrow.Schema, file: DataFile, options: ReadOptions) -> Ed
     for role, name in columns.roles.items():
         if name in file.partition_names:
             continue
-        where, kind = Where(file, role, name), schema.field(name).type
-        kind = kind.value_type if kinds.is_dictionary(kind) else kind
+        where = Where(file, role, name)
+        kind = schema.field(name).type
+        if kinds.is_dictionary(kind):
+            kind = kind.value_type
+        else:
+            kind = kind
         if role != "weight":
             check_type(kind, where)
         elif kinds.is_nested(kind):
@@ -94,11 +109,15 @@ def _columns(schema: pyarrow.Schema, file: DataFile, options: ReadOptions) -> Ed
 
 
 def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None:
-    """Read with cuDF; None when the columns are not plainly numbers, or the rows few, so that the host reader decides.
+    """Read with cuDF; None when the columns are not plainly numbers, or the rows few, so that the
+    host reader decides.
 
-    Every footer is read by pyarrow first: cuDF does not notice all damage, nor a column that one file lacks.
+    Every footer is read by pyarrow first: cuDF does not notice all damage, nor a column that one
+    file lacks.
     """
-    chosen, schemas, rows = [], [], []
+    chosen = []
+    schemas = []
+    rows = []
     for file in files:
         with reading(file, "Parquet"), file.open_random() as source:
             _check_head(source, file)
@@ -109,7 +128,12 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None
                 chosen[-1].agree_with(chosen[0], file, files[0])
                 if set(chosen[-1].roles.values()) & set(file.partition_names):
                     return None
-                schemas.append({role: parquet.schema_arrow.field(name).type for role, name in chosen[0].roles.items()})
+                schemas.append(
+                    {
+                        role: parquet.schema_arrow.field(name).type
+                        for role, name in chosen[0].roles.items()
+                    }
+                )
                 rows.append((file.name, parquet.metadata.num_rows))
     columns = columns_of_all(chosen)
     if not _plain_numbers(schemas, options) or any(file.compression for file in files):
@@ -120,11 +144,17 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None
 
     names = list(columns.roles.values())
     # cuDF wants one schema for one call.
-    groups = [files] if all(schema == schemas[0] for schema in schemas) else [[file] for file in files]
+    if all(schema == schemas[0] for schema in schemas):
+        groups = [files]
+    else:
+        groups = [[file] for file in files]
     frames = [_frame(cudf, group, names) for group in groups]
     if any(frame[name].isnull().any() for frame in frames for name in names):
         return None
-    frame = frames[0] if len(frames) == 1 else cudf.concat(frames, ignore_index=True)
+    if len(frames) == 1:
+        frame = frames[0]
+    else:
+        frame = cudf.concat(frames, ignore_index=True)
     if len(frame) != sum(n_rows for _, n_rows in rows):
         return None
     table = cudf.DataFrame({role: frame[name] for role, name in columns.roles.items()})
@@ -132,14 +162,19 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None
 
 
 def _plain_numbers(schemas: list[dict[str, Any]], options: ReadOptions) -> bool:
-    """Whether all files hold integer ids of the type asked for and number weights, and joining them loses nothing."""
+    """Whether all files hold integer ids of the type asked for and number weights, and joining them
+    loses nothing.
+    """
     import numpy as np
 
     for schema in schemas:
         for role, kind in schema.items():
             if role != "weight" and options.id_type not in ("auto", str(kind)):
                 return False
-            if not (kinds.is_integer(kind) or (role == "weight" and kind in (pyarrow.float32(), pyarrow.float64()))):
+            if not (
+                kinds.is_integer(kind)
+                or (role == "weight" and kind in (pyarrow.float32(), pyarrow.float64()))
+            ):
                 return False
     kinds_of = {role: {schema[role].to_pandas_dtype() for schema in schemas} for role in schemas[0]}
     # Integers that would meet as floats go to the host reader, which looks at the values.
@@ -149,9 +184,13 @@ def _plain_numbers(schemas: list[dict[str, Any]], options: ReadOptions) -> bool:
 def _frame(cudf: Any, files: list[DataFile], names: list[str]) -> Any:
     with contextlib.ExitStack() as opened:
         sources = [
-            file.path if file.is_plain_path else opened.enter_context(file.filesystem.open(file.path, "rb"))
+            file.path
+            if file.is_plain_path
+            else opened.enter_context(file.filesystem.open(file.path, "rb"))
             for file in files
         ]
         # Without this a folder named src=1 would overwrite the column src of the file.
         no_partitions = {"partitioning": None}
-        return cudf.read_parquet(sources, columns=names, use_pandas_metadata=False, dataset_kwargs=no_partitions)
+        return cudf.read_parquet(
+            sources, columns=names, use_pandas_metadata=False, dataset_kwargs=no_partitions
+        )

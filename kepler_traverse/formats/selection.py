@@ -1,4 +1,6 @@
-"""Which rows of an edge list are read, and in which direction each is an edge: the filter and the column of directions."""
+"""Which rows of an edge list are read, and in which direction each is an edge: the filter and the
+column of directions.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,12 @@ from .columns import plain_column
 from .edge_list import EdgeColumns, ReadOptions
 from .files import DataFile, Where
 
-SRC_TO_DST, BOTH_WAYS, DST_TO_SRC = 1, 0, -1  # directions of a row
-# Values of the column of directions as text, in lower case; those of OpenStreetMap and of booleans and numbers as text.
+# directions of a row
+SRC_TO_DST = 1
+BOTH_WAYS = 0
+DST_TO_SRC = -1
+# Values of the column of directions as text, in lower case; those of OpenStreetMap and of booleans
+# and numbers as text.
 DIRECTIONS = {
     "yes": SRC_TO_DST,
     "true": SRC_TO_DST,
@@ -32,10 +38,12 @@ DIRECTIONS = {
     "ft": SRC_TO_DST,  # from, to: of navigation maps
     "tf": DST_TO_SRC,
 }
-# In capitals, as Geofabrik and navigation maps write them. Alone, F and T might be false and true as well: a B in the same
-# column tells. Until all rows are read, the letters have codes of their own.
+# In capitals, as Geofabrik and navigation maps write them. Alone, F and T might be false and true
+# as well: a B in the same column tells. Until all rows are read, the letters have codes of their
+# own.
 _LETTERS = {"B": 2, "F": 3, "T": 4}
-_CODES = np.array([BOTH_WAYS, SRC_TO_DST, BOTH_WAYS, SRC_TO_DST, DST_TO_SRC, DST_TO_SRC], np.int8)  # the last is that of -1
+# the last is that of -1
+_CODES = np.array([BOTH_WAYS, SRC_TO_DST, BOTH_WAYS, SRC_TO_DST, DST_TO_SRC, DST_TO_SRC], np.int8)
 _MEANING = (
     "yes, true, 1, forward or FT (src to dst), no, false, 0 or both (both ways), -1, reverse, backward or TF (dst to src), "
     "or in one column B (both ways), F (src to dst) and T (dst to src)"
@@ -47,10 +55,11 @@ class RowSelection:
     """What is known of the rows whose columns a builder gets."""
 
     total: int  # rows of the edge list, those that a filter left out included
-    # int64 array of shape (rows,) or None: numbers in the edge list of the rows that are left, ascending. None: all are.
+    # int64 array of shape (rows,) or None: numbers in the edge list of the rows that are left,
+    # ascending. None: all are.
     kept: np.ndarray | None = None
-    # int8 array of shape (rows,) or None: ``SRC_TO_DST``, ``BOTH_WAYS`` or ``DST_TO_SRC`` for each row that is left. None:
-    # all have the direction of the graph.
+    # int8 array of shape (rows,) or None: ``SRC_TO_DST``, ``BOTH_WAYS`` or ``DST_TO_SRC`` for each
+    # row that is left. None: all have the direction of the graph.
     directions: np.ndarray | None = None
 
     def __len__(self) -> int:
@@ -58,7 +67,9 @@ class RowSelection:
 
     def row(self, position: int) -> int:
         """Return the number in the edge list of a row that is left."""
-        return position if self.kept is None else int(self.kept[position])
+        if self.kept is None:
+            return position
+        return int(self.kept[position])
 
     def take(self, positions: np.ndarray) -> RowSelection:
         """Return the selection of some of the rows that are left."""
@@ -72,13 +83,18 @@ class RowSelection:
 def select_rows(
     table: Any, columns: EdgeColumns, options: ReadOptions, file: DataFile
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Apply the filter to all rows of a file and read the directions, in columns under their own names.
+    """Apply the filter to all rows of a file and read the directions, in columns under their own
+    names.
 
-    Return the int64 numbers of the rows for which the filter is true, and their int8 directions; None without a filter, or
-    without a column of directions. EdgeListError if the filter cannot be evaluated, or a value is no direction.
+    Return the int64 numbers of the rows for which the filter is true, and their int8 directions;
+    None without a filter, or without a column of directions. EdgeListError if the filter cannot be
+    evaluated, or a value is no direction.
     """
     condition = options.row_filter
-    kept = None if condition is None else condition.kept(table, file)
+    if condition is None:
+        kept = None
+    else:
+        kept = condition.kept(table, file)
     if columns.oneway is None:
         return kept, None
     column = plain_column(table.column(columns.oneway))
@@ -87,14 +103,22 @@ def select_rows(
 
 
 def make_directions(column: pyarrow.ChunkedArray, n_rows: int) -> np.ndarray:
-    """Return the directions of rows in memory, int8; EdgeListError for a value that is no direction, or another number."""
+    """Return the directions of rows in memory, int8; EdgeListError for a value that is no
+    direction, or another number.
+    """
     if len(column) != n_rows:
-        raise EdgeListError(f"oneway has {len(column)} rows, and the edge list has {n_rows}", column="oneway")
-    return settle_letters(_directions(column, Where(DataFile.named("the edge list"), "oneway", "oneway")))
+        raise EdgeListError(
+            f"oneway has {len(column)} rows, and the edge list has {n_rows}", column="oneway"
+        )
+    return settle_letters(
+        _directions(column, Where(DataFile.named("the edge list"), "oneway", "oneway"))
+    )
 
 
 def settle_letters(directions: np.ndarray) -> np.ndarray:
-    """Return the directions of all rows, of which some may be the letters B, F and T; EdgeListError if none is B."""
+    """Return the directions of all rows, of which some may be the letters B, F and T; EdgeListError
+    if none is B.
+    """
     letters = directions >= min(_LETTERS.values())
     if not letters.any():
         return directions
@@ -132,8 +156,13 @@ def _directions(column: Any, where: Where) -> np.ndarray:
         codes = column
     elif kinds.is_string(kind) or kinds.is_large_string(kind):
         texts = column.cast(pyarrow.large_string())
-        at = compute.index_in(compute.utf8_lower(texts), value_set=pyarrow.array(list(DIRECTIONS), pyarrow.large_string()))
-        letter = compute.index_in(texts, value_set=pyarrow.array(list(_LETTERS), pyarrow.large_string()))
+        at = compute.index_in(
+            compute.utf8_lower(texts),
+            value_set=pyarrow.array(list(DIRECTIONS), pyarrow.large_string()),
+        )
+        letter = compute.index_in(
+            texts, value_set=pyarrow.array(list(_LETTERS), pyarrow.large_string())
+        )
         at = compute.coalesce(at, compute.add(letter, len(DIRECTIONS)))
         known = at.is_valid()
         every = [*DIRECTIONS.values(), *_LETTERS.values()]
@@ -143,7 +172,10 @@ def _directions(column: Any, where: Where) -> np.ndarray:
     row = compute.index(known, False).as_py()
     if row >= 0:
         value = column[row].as_py()
-        shown = repr(value) if len(repr(value)) <= 40 else f"{repr(value)[:40]}..."
+        if len(repr(value)) <= 40:
+            shown = repr(value)
+        else:
+            shown = f"{repr(value)[:40]}..."
         raise where.error(f"has {shown}, which is no direction; give {_MEANING}", row)
     return np.asarray(codes).astype(np.int8)
 
@@ -151,8 +183,9 @@ def _directions(column: Any, where: Where) -> np.ndarray:
 def text_column(strings: Any, kind: str, where: Where) -> Any:
     """Return a column of text, null where a value is empty, as what a filter compares it with.
 
-    ``kind`` is "text", "numbers", "booleans", or "": integers if all values are, else floats if all are numbers, else
-    booleans if all are, else text. EdgeListError if a value is no number or no boolean.
+    ``kind`` is "text", "numbers", "booleans", or "": integers if all values are, else floats if all
+    are numbers, else booleans if all are, else text. EdgeListError if a value is no number or no
+    boolean.
     """
     if kind == "text":
         return strings
@@ -172,5 +205,9 @@ def text_column(strings: Any, kind: str, where: Where) -> Any:
         try:
             pyarrow.array([text]).cast(ways[kind][-1])
         except pyarrow.ArrowInvalid:
-            raise where.error(f"has {text[:40]!r}, and {option_text('where')} compares it with {kind}", row) from None
-    raise where.error(f"holds other values than {kind}, which {option_text('where')} compares it with")
+            raise where.error(
+                f"has {text[:40]!r}, and {option_text('where')} compares it with {kind}", row
+            ) from None
+    raise where.error(
+        f"holds other values than {kind}, which {option_text('where')} compares it with"
+    )

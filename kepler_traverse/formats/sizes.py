@@ -1,7 +1,9 @@
-"""How much memory a typed file asks for, from its metadata, and the refusal of files that ask for absurd amounts.
+"""How much memory a typed file asks for, from its metadata, and the refusal of files that ask for
+absurd amounts.
 
-Parquet and Arrow files of some bytes can stand for gigabytes: by dictionaries, runs, pages that are listed often,
-compression, or long texts with shared beginnings. What is decoded is bounded before it is allocated.
+Parquet and Arrow files of some bytes can stand for gigabytes: by dictionaries, runs, pages that are
+listed often, compression, or long texts with shared beginnings. What is decoded is bounded before
+it is allocated.
 """
 
 from __future__ import annotations
@@ -45,10 +47,15 @@ def find_limit(file: DataFile | None) -> int:
 
 
 def require_memory(file: DataFile, nbytes: int, limit: int) -> None:
-    """Raise EdgeListError if a file unpacks to more than it may, or CapacityError if there is not so much memory."""
+    """Raise EdgeListError if a file unpacks to more than it may, or CapacityError if there is not
+    so much memory.
+    """
     if nbytes <= limit:
         return
-    size = file.filesystem.size(file.path) if file.filesystem is not None else 0
+    if file.filesystem is not None:
+        size = file.filesystem.size(file.path)
+    else:
+        size = 0
     if size and nbytes > max(_FREELY, _MAX_RATIO * size):
         raise EdgeListError(
             f"{file}: its {in_units(size)} unpack to {in_units(nbytes)} or more, over {_MAX_RATIO:,} times as much, as no "
@@ -60,19 +67,29 @@ def require_memory(file: DataFile, nbytes: int, limit: int) -> None:
     )
 
 
-def require_parquet(file: DataFile, source: Any, names: Sequence[str], *, whole: bool = True) -> None:
-    """Refuse a Parquet file whose columns ask for an absurd amount of memory; leave the source at its beginning.
+def require_parquet(
+    file: DataFile, source: Any, names: Sequence[str], *, whole: bool = True
+) -> None:
+    """Refuse a Parquet file whose columns ask for an absurd amount of memory; leave the source at
+    its beginning.
 
-    ``names``: the columns that are read. ``whole``: they are in memory at once, not row group after row group.
+    ``names``: the columns that are read. ``whole``: they are in memory at once, not row group after
+    row group.
     """
     source.seek(0)
     facts = pyarrow.parquet.read_metadata(source)
     groups = [facts.row_group(at) for at in range(facts.num_row_groups)]
-    chunks = [[chunk for chunk in _each_chunk(group) if chunk.path_in_schema in names] for group in groups]
+    chunks = [
+        [chunk for chunk in _each_chunk(group) if chunk.path_in_schema in names] for group in groups
+    ]
     every = [chunk for group in chunks for chunk in group if chunk.physical_type == "BYTE_ARRAY"]
     # pyarrow makes no dictionary of texts that share their beginnings.
-    texts = sorted({chunk.path_in_schema for chunk in every} - {each.path_in_schema for each in every if _is_shared(each)})
-    limit, needed = find_limit(file), 0
+    texts = sorted(
+        {chunk.path_in_schema for chunk in every}
+        - {each.path_in_schema for each in every if _is_shared(each)}
+    )
+    limit = find_limit(file)
+    needed = 0
     source.seek(0)
     with pyarrow.parquet.ParquetFile(source, read_dictionary=texts, pre_buffer=False) as parquet:
         for at, group in enumerate(chunks):
@@ -87,7 +104,9 @@ def require_parquet(file: DataFile, source: Any, names: Sequence[str], *, whole:
 
 
 def require_parquet_at(path: str, name: str, columns: Sequence[str] | None = None) -> None:
-    """As ``require_parquet``, of a file of this host; ``name`` is what errors call it. By default all columns are read."""
+    """As ``require_parquet``, of a file of this host; ``name`` is what errors call it. By default
+    all columns are read.
+    """
     import fsspec
 
     file = DataFile(fsspec.filesystem("file"), path, name)
@@ -98,7 +117,9 @@ def require_parquet_at(path: str, name: str, columns: Sequence[str] | None = Non
 
 
 def require_text_at(path: str, name: str) -> None:
-    """Refuse a compressed text of this host that unpacks to an absurd size, which ``DataFile.open_stream`` bounds."""
+    """Refuse a compressed text of this host that unpacks to an absurd size, which
+    ``DataFile.open_stream`` bounds.
+    """
     import fsspec
 
     file = DataFile(fsspec.filesystem("file"), path, name)
@@ -118,15 +139,22 @@ def _each_chunk(group: Any) -> Iterator[Any]:
 
 
 def _bytes_of_text(parquet: Any, group: int, chunk: Any, limit: int) -> int:
-    """Return a bound of the bytes of the texts of a column in a row group: a simple one if that is below the limit."""
-    name, unpacked = chunk.path_in_schema, int(chunk.total_uncompressed_size)
-    rows, longest = _ROWS_AT_ONCE, 0
+    """Return a bound of the bytes of the texts of a column in a row group: a simple one if that is
+    below the limit.
+    """
+    name = chunk.path_in_schema
+    unpacked = int(chunk.total_uncompressed_size)
+    rows = _ROWS_AT_ONCE
+    longest = 0
     if _is_shared(chunk):
         longest = unpacked  # a text may be long by the beginning that it shares with the one before
         rows = max(1, min(rows, limit // (4 * max(longest, 1))))
     elif chunk.has_dictionary_page:  # which comes with the first value
         column = next(parquet.iter_batches(1, row_groups=[group], columns=[name])).column(0)
-        longest = int(_lengths(column.dictionary).max(initial=0)) if kinds.is_dictionary(column.type) else unpacked
+        if kinds.is_dictionary(column.type):
+            longest = int(_lengths(column.dictionary).max(initial=0))
+        else:
+            longest = unpacked
     bound = unpacked + chunk.num_values * longest
     if bound <= limit or not longest:
         return bound
@@ -145,7 +173,11 @@ def size_of_texts(column: Any) -> int:
         if kinds.is_dictionary(chunk.type):
             codes = chunk.indices.drop_null().to_numpy(zero_copy_only=False)
             lengths = _lengths(chunk.dictionary)
-            total += int((np.bincount(codes, minlength=lengths.size) * lengths).sum()) if codes.size else 0
+            total += (
+                int((np.bincount(codes, minlength=lengths.size) * lengths).sum())
+                if codes.size
+                else 0
+            )
         else:
             total += int(_lengths(chunk).sum())
     return total
@@ -154,25 +186,38 @@ def size_of_texts(column: Any) -> int:
 def _lengths(texts: Any) -> np.ndarray:
     """Return the bytes of each text of an array, int64."""
     if not kinds.is_string_view(texts.type):
-        return compute.binary_length(texts).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    views = np.frombuffer(texts.buffers()[1], [("length", "<i4"), ("rest", "V12")], len(texts), 16 * texts.offset)
+        return (
+            compute.binary_length(texts)
+            .fill_null(0)
+            .to_numpy(zero_copy_only=False)
+            .astype(np.int64)
+        )
+    views = np.frombuffer(
+        texts.buffers()[1], [("length", "<i4"), ("rest", "V12")], len(texts), 16 * texts.offset
+    )
     return views["length"].astype(np.int64) * texts.is_valid().to_numpy(zero_copy_only=False)
 
 
 def require_plain(file: DataFile, column: Any) -> None:
     """Refuse a column of a dictionary or of views that is absurdly large without them."""
-    kind = column.type.value_type if kinds.is_dictionary(column.type) else column.type
+    if kinds.is_dictionary(column.type):
+        kind = column.type.value_type
+    else:
+        kind = column.type
     is_text = kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind)
     if is_text and (kinds.is_dictionary(column.type) or kinds.is_string_view(kind)):
         require_memory(file, size_of_texts(column), find_limit(file))
 
 
 def require_arrow(file: DataFile, source: Any, n_batches: int | None, begin: int) -> None:
-    """Refuse an Arrow file whose buffers are absurdly large when decompressed, or whose footer lists a batch often.
+    """Refuse an Arrow file whose buffers are absurdly large when decompressed, or whose footer
+    lists a batch often.
 
     ``n_batches``: of a file, as its footer says. ``begin``: where its messages do.
     """
-    limit, needed, found = find_limit(file), 0, 0
+    limit = find_limit(file)
+    needed = 0
+    found = 0
     source.seek(begin)
     messages = pyarrow.ipc.MessageReader.open_stream(source)
     while True:
@@ -185,16 +230,22 @@ def require_arrow(file: DataFile, source: Any, n_batches: int | None, begin: int
             needed += _unpacked_size(message)
             require_memory(file, needed, limit)
     if n_batches is not None and n_batches > found:
-        raise EdgeListError(f"{file}: its footer lists {n_batches} batches, and it holds {found}; it is damaged")
+        raise EdgeListError(
+            f"{file}: its footer lists {n_batches} batches, and it holds {found}; it is damaged"
+        )
 
 
 def _unpacked_size(message: Any) -> int:
-    """Return the bytes of the buffers of a batch when they are decompressed; 0 if they are not compressed."""
-    data, body = message.metadata.to_pybytes(), message.body
+    """Return the bytes of the buffers of a batch when they are decompressed; 0 if they are not
+    compressed.
+    """
+    data = message.metadata.to_pybytes()
+    body = message.body
     batch = _field(data, struct.unpack_from("<I", data)[0], 2)
     if message.type == "dictionary":
         batch = _field(data, batch, 1)
-    buffers, compression = _field(data, batch, 2), _field(data, batch, 3)
+    buffers = _field(data, batch, 2)
+    compression = _field(data, batch, 3)
     if not buffers or not compression:
         return 0
     total = 0
@@ -207,9 +258,13 @@ def _unpacked_size(message: Any) -> int:
 
 
 def _field(data: bytes, table: int, number: int) -> int:
-    """Return where a field of a table of flatbuffers, which is a table or a vector, begins; 0 if it is not there."""
+    """Return where a field of a table of flatbuffers, which is a table or a vector, begins; 0 if it
+    is not there.
+    """
     fields = table - struct.unpack_from("<i", data, table)[0]
     if struct.unpack_from("<H", data, fields)[0] <= 4 + 2 * number:
         return 0
     offset = struct.unpack_from("<H", data, fields + 4 + 2 * number)[0]
-    return int(table + offset + struct.unpack_from("<I", data, table + offset)[0]) if offset else 0
+    if offset:
+        return int(table + offset + struct.unpack_from("<I", data, table + offset)[0])
+    return 0

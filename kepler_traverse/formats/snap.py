@@ -1,4 +1,6 @@
-"""SNAP text: an edge a line, ends and weight apart by blanks or tabs, comment lines that begin with # or %."""
+"""SNAP text: an edge a line, ends and weight apart by blanks or tabs, comment lines that begin with
+# or %.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,20 @@ from ..errors import EdgeListError, option_text
 from .edge_list import EdgeList, ReadOptions, no_rows
 from .files import DataFile
 from .header import has_words_over_numbers, holds_names, layout_of_rows
-from .text import SAMPLE_LINES, BlankSeparated, TextLayout, first_lines, header_doubt, is_number, read_texts
+from .text import (
+    SAMPLE_LINES,
+    BlankSeparated,
+    TextLayout,
+    first_lines,
+    header_doubt,
+    is_number,
+    read_texts,
+)
 
 
 def read_snap(files: list[DataFile], options: ReadOptions) -> EdgeList:
-    """Read SNAP text files; without a header columns are called ``"0"``, ``"1"``, ``"2"`` by position.
+    """Read SNAP text files; without a header columns are called ``"0"``, ``"1"``, ``"2"`` by
+    position.
 
     A first line that may be a header is an error.
     """
@@ -35,18 +46,30 @@ def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLa
     rows = [line.split("\t") for line in lines]
     if len(rows[0]) == 1 and any(sign in lines[0] for sign in ",;|"):
         raise EdgeListError(
-            f"{file}: no blank in the first line {lines[0][:80]!r}; {option_text('format', 'csv')} reads other delimiters"
+            f"{file}: no blank in the first line {lines[0][:80]!r}; "
+            f"{option_text('format', 'csv')} reads other delimiters"
         )
     header = _has_header(file, rows, options, below_comments)
-    names = rows[0] if header else [str(i) for i in range(len(rows[0]))]
+    if header:
+        names = rows[0]
+    else:
+        names = [str(i) for i in range(len(rows[0]))]
     return layout_of_rows(file, options, names, rows, header, id_type)
 
 
-def _has_header(file: DataFile, rows: list[list[str]], options: ReadOptions, below_comments: bool) -> bool:
-    """SNAP text has no header, but some is written with one; it is never taken for an edge, nor an edge for it."""
-    header = holds_names(rows, options, file.partition_names, in_snap=True, below_comments=below_comments)
+def _has_header(
+    file: DataFile, rows: list[list[str]], options: ReadOptions, below_comments: bool
+) -> bool:
+    """SNAP text has no header, but some is written with one; it is never taken for an edge, nor an
+    edge for it.
+    """
+    header = holds_names(
+        rows, options, file.partition_names, in_snap=True, below_comments=below_comments
+    )
     if options.header == "auto" and options.src_column is None and header:
-        raise header_doubt(file, " ".join(rows[0]), "looks like a header, which SNAP text has as a comment")
+        raise header_doubt(
+            file, " ".join(rows[0]), "looks like a header, which SNAP text has as a comment"
+        )
     is_word = not any(map(is_number, rows[0][:2]))
     if header is None and (has_words_over_numbers(rows) or not is_word):
         raise header_doubt(file, " ".join(rows[0]))

@@ -1,4 +1,6 @@
-"""Edge lists in memory: tables of any library that speaks Arrow, sparse matrices, pairs, and columns of any kind."""
+"""Edge lists in memory: tables of any library that speaks Arrow, sparse matrices, pairs, and
+columns of any kind.
+"""
 
 from __future__ import annotations
 
@@ -37,18 +39,23 @@ def is_table(value: Any) -> bool:
         return True
     if value is None or isinstance(value, (str, bytes, bytearray)):
         return False
-    if is_sparse(value) or any(_has(value, name) for name in ("columns", "schema", "__dataframe__")):
+    if is_sparse(value) or any(
+        _has(value, name) for name in ("columns", "schema", "__dataframe__")
+    ):
         return True
     is_column = _has(value, "to_pylist") or _has(value, "dtype")
     if not is_column and any(_has(value, name) for name in (_STREAM, "__arrow_c_array__")):
         return True
     if is_edge_index(value) or _has_edge_index(value) or getattr(value, "ndim", 1) == 2:
         return True
-    return isinstance(value, (list, tuple)) and len(value) > 0 and isinstance(value[0], (list, tuple))
+    return (
+        isinstance(value, (list, tuple)) and len(value) > 0 and isinstance(value[0], (list, tuple))
+    )
 
 
 def as_rows(value: Any) -> Any:
-    """Return rows that are given one by one as a list: those of an iterator, a set, or another package's list.
+    """Return rows that are given one by one as a list: those of an iterator, a set, or another
+    package's list.
 
     Structured arrays become mappings of their columns. Any other value is returned as it is.
     """
@@ -60,7 +67,10 @@ def as_rows(value: Any) -> Any:
         return list(value)
     if is_table(value) or hasattr(value, "dtype"):
         return value
-    if any(hasattr(value, name) for name in ("nodes", "adj", "vs", "read", "to_pylist", "__arrow_c_stream__")):
+    if any(
+        hasattr(value, name)
+        for name in ("nodes", "adj", "vs", "read", "to_pylist", "__arrow_c_stream__")
+    ):
         return value  # a graph, whose items are vertices; a file; a column
     if not (hasattr(value, "__len__") and hasattr(value, "__iter__")):
         return value
@@ -77,39 +87,64 @@ def is_sparse(value: Any) -> bool:
 
 def is_edge_index(value: Any) -> bool:
     """Whether a value is an array of shape (2, n_edges), as PyTorch Geometric has edges."""
-    return getattr(value, "ndim", 1) == 2 and not _has(value, "columns") and not is_sparse(value) and value.shape[0] == 2
+    return (
+        getattr(value, "ndim", 1) == 2
+        and not _has(value, "columns")
+        and not is_sparse(value)
+        and value.shape[0] == 2
+    )
 
 
 def column_tuple(value: Any) -> tuple[Any, ...] | None:
-    """Return a tuple of two or three if it holds columns, else None: a tuple of tuples holds edges or pairs."""
+    """Return a tuple of two or three if it holds columns, else None: a tuple of tuples holds edges
+    or pairs.
+    """
     if type(value) is not tuple or len(value) not in (2, 3):
         return None
-    return None if any(isinstance(part, (tuple, str, bytes)) or not _has(part, "__len__") for part in value) else value
+    if any(isinstance(part, (tuple, str, bytes)) or not _has(part, "__len__") for part in value):
+        return None
+    return value
 
 
 def holds_rows(value: Any) -> bool:
-    """Whether a value gives edges or pairs one by one: a list, an iterator or an index of tuples, and no columns."""
+    """Whether a value gives edges or pairs one by one: a list, an iterator or an index of tuples,
+    and no columns.
+    """
     if isinstance(value, (list, tuple)):
-        return column_tuple(value) is None and any(isinstance(row, (list, tuple)) for row in value[:1])
-    if any(_has(value, name) for name in ("columns", "schema", "dtype", "__dataframe__", _STREAM, "__arrow_c_array__")):
+        return column_tuple(value) is None and any(
+            isinstance(row, (list, tuple)) for row in value[:1]
+        )
+    if any(
+        _has(value, name)
+        for name in ("columns", "schema", "dtype", "__dataframe__", _STREAM, "__arrow_c_array__")
+    ):
         return getattr(value, "nlevels", 1) > 1  # an index of pandas
-    return isinstance(value, Iterator) or (isinstance(value, Sequence) and len(value) > 0 and isinstance(value[0], tuple))
+    return isinstance(value, Iterator) or (
+        isinstance(value, Sequence) and len(value) > 0 and isinstance(value[0], tuple)
+    )
 
 
 def listed_rows(name: str, rows: Iterable[Any], what: str, *forms: str) -> list[Any]:
-    """Return edges or pairs, as ``what`` says, as a list, in which each is a tuple or a list; ``forms`` say of what.
+    """Return edges or pairs, as ``what`` says, as a list, in which each is a tuple or a list;
+    ``forms`` say of what.
 
     InputError if a row is none, or has another length than the first; or if lists could be columns.
     """
     listed = list(rows)
     widths = [form.count(",") + 1 for form in forms]
-    width = len(listed[0]) if listed and isinstance(listed[0], (list, tuple)) else 0
+    if listed and isinstance(listed[0], (list, tuple)):
+        width = len(listed[0])
+    else:
+        width = 0
     for row, entry in enumerate(listed):
         if not isinstance(entry, (list, tuple)) or len(entry) != width or width not in widths:
             must = ", or each ".join(forms)
-            raise EdgeListError(f"{name}: row {row} is {arguments.describe(entry)}; each must be {must}", row)
+            raise EdgeListError(
+                f"{name}: row {row} is {arguments.describe(entry)}; each must be {must}", row
+            )
     has_lists = any(isinstance(entry, list) for entry in listed)
-    if has_lists and (len(listed) in widths or isinstance(rows, tuple)):  # for any number of them a tuple has columns
+    # for any number of them a tuple has columns
+    if has_lists and (len(listed) in widths or isinstance(rows, tuple)):
         raise EdgeListError(
             f"{name}: {len(listed)} lists could be {what} or columns: give {what} as tuples, [{forms[0]}, ...], or columns "
             "as one tuple of them"
@@ -118,7 +153,9 @@ def listed_rows(name: str, rows: Iterable[Any], what: str, *forms: str) -> list[
 
 
 def _has(value: Any, name: str) -> bool:
-    """Whether the type has an attribute: to read it off the value could compute a lazy frame's schema, or warn."""
+    """Whether the type has an attribute: to read it off the value could compute a lazy frame's
+    schema, or warn.
+    """
     return hasattr(type(value), name)
 
 
@@ -128,7 +165,9 @@ def _has_edge_index(value: Any) -> bool:
 
 
 def _library(value: Any) -> str:
-    """The library of a value's type or of the types it is derived from, ``""`` if that is none of those known by name."""
+    """The library of a value's type or of the types it is derived from, ``""`` if that is none of
+    those known by name.
+    """
     packages = [base.__module__.partition(".")[0] for base in type(value).__mro__]
     return next((name for name in packages if name in ("cudf", "pandas", "polars", "torch")), "")
 
@@ -140,9 +179,10 @@ def _is_dask(value: Any) -> bool:
 def read_table(value: Any, options: ReadOptions) -> EdgeList:
     """Return the edges of a table of those of ``TABLES``; only their columns are converted.
 
-    Columns of a data frame's index that have names, as ``u`` and ``v`` of OSMnx, are columns of the table. That of the edges
-    is a pyarrow table, a dict of arrays, or a cuDF frame if the value is one with integer ids. EdgeListError if columns are
-    missing, or cannot be ids or weights, for nulls, or without rows; InputError if the value is no table.
+    Columns of a data frame's index that have names, as ``u`` and ``v`` of OSMnx, are columns of the
+    table. That of the edges is a pyarrow table, a dict of arrays, or a cuDF frame if the value is
+    one with integer ids. EdgeListError if columns are missing, or cannot be ids or weights, for
+    nulls, or without rows; InputError if the value is no table.
     """
     name = f"the {_classify(value)}"
     try:
@@ -151,12 +191,16 @@ def read_table(value: Any, options: ReadOptions) -> EdgeList:
     except (InputError, MemoryError):
         raise
     except Exception as error:  # of the library that owns the table
-        raise EdgeListError(f"{name} cannot be read as a table ({type(error).__name__}: {one_line(error)})") from error
+        raise EdgeListError(
+            f"{name} cannot be read as a table ({type(error).__name__}: {one_line(error)})"
+        ) from error
 
 
 def _classify(value: Any) -> str:
     module = type(value).__module__.partition(".")[0]
-    return type(value).__name__ if module == "builtins" else f"{module} {type(value).__name__}"
+    if module == "builtins":
+        return type(value).__name__
+    return f"{module} {type(value).__name__}"
 
 
 def _edges_of_arrow(value: Any, source: DataFile, options: ReadOptions) -> EdgeList:
@@ -180,12 +224,21 @@ def _reader(value: Any, source: DataFile) -> Any:
 
 
 def _edges_of_batches(
-    batches: Iterable[Any], columns: EdgeColumns, source: DataFile, options: ReadOptions, is_reader: bool = False
+    batches: Iterable[Any],
+    columns: EdgeColumns,
+    source: DataFile,
+    options: ReadOptions,
+    is_reader: bool = False,
 ) -> EdgeList:
-    """Edges of record batches. Batch by batch, what they hold beside the edges is never in memory at once."""
+    """Edges of record batches. Batch by batch, what they hold beside the edges is never in memory
+    at once.
+    """
     selected = [batch.select(columns.read) for batch in batches]
     if not any(batch.num_rows for batch in selected):
-        advice = "; a reader can be read once: make a new one" if is_reader else _IF_NONE
+        if is_reader:
+            advice = "; a reader can be read once: make a new one"
+        else:
+            advice = _IF_NONE
         return _without_rows(source, options, columns, advice)
     table = pyarrow.Table.from_batches(selected)
     del selected
@@ -196,9 +249,14 @@ _IF_NONE = "; for a graph without edges give its vertices, as vertices=ids"
 
 
 def _without_rows(
-    source: DataFile, options: ReadOptions, columns: EdgeColumns | None = None, advice: str = _IF_NONE
+    source: DataFile,
+    options: ReadOptions,
+    columns: EdgeColumns | None = None,
+    advice: str = _IF_NONE,
 ) -> EdgeList:
-    """Return the edges of a table without rows, or raise EdgeListError if there are no vertices either."""
+    """Return the edges of a table without rows, or raise EdgeListError if there are no vertices
+    either.
+    """
     if options.may_be_empty:
         return no_edges(source.name, columns)
     raise EdgeListError(f"{source} holds no edges (0 rows){advice}")
@@ -213,12 +271,18 @@ def _edges_of_lazy(frame: Any, source: DataFile, options: ReadOptions) -> EdgeLi
 
 def _columns_of_pandas(frame: Any) -> list[tuple[str, Any]]:
     """Names and values of the index's levels and of the columns, in that order."""
-    levels = [(str(name), frame.index.get_level_values(i)) for i, name in enumerate(frame.index.names) if name is not None]
+    levels = [
+        (str(name), frame.index.get_level_values(i))
+        for i, name in enumerate(frame.index.names)
+        if name is not None
+    ]
     return levels + [(str(name), frame.iloc[:, i]) for i, name in enumerate(frame.columns)]
 
 
 def _schema_of_pandas(frame: Any) -> Any:
-    """The schema by the columns' types alone; types that Arrow lacks, as geometries, are shown as null."""
+    """The schema by the columns' types alone; types that Arrow lacks, as geometries, are shown as
+    null.
+    """
 
     def detect_type(values: Any) -> Any:
         try:
@@ -226,48 +290,79 @@ def _schema_of_pandas(frame: Any) -> Any:
         except Exception:  # whatever the library of that type raises: such a column is no edge's
             return pyarrow.null()
 
-    return pyarrow.schema([pyarrow.field(name, detect_type(values)) for name, values in _columns_of_pandas(frame.head(0))])
+    return pyarrow.schema(
+        [
+            pyarrow.field(name, detect_type(values))
+            for name, values in _columns_of_pandas(frame.head(0))
+        ]
+    )
 
 
-def _edges_of_pandas(parts: Any, source: DataFile, options: ReadOptions, columns: EdgeColumns | None = None) -> EdgeList:
-    """Edges of a frame of pandas, or a list of them, column by column: a stream would convert all, geometries too."""
+def _edges_of_pandas(
+    parts: Any, source: DataFile, options: ReadOptions, columns: EdgeColumns | None = None
+) -> EdgeList:
+    """Edges of a frame of pandas, or a list of them, column by column: a stream would convert all,
+    geometries too.
+    """
     parts = parts if isinstance(parts, list) else [parts]
     columns = columns or typed_columns(_schema_of_pandas(parts[0]), options, source)
     if not any(map(len, parts)):
         return _without_rows(source, options, columns)
     may_lack = _of_unknown_filter(columns, options)
-    tables, is_one, lacking = [], len(parts) == 1, set[str]()
+    tables = []
+    is_one = len(parts) == 1
+    lacking = set[str]()
     while parts:
         values = dict(_columns_of_pandas(parts.pop(0)))
         arrays = {}
         for name in columns.read:
             try:
                 array = pyarrow.array(arguments.arrow(name, values[name]), from_pandas=True)
-                # Columns of a frame share memory. As copies of their own, each is freed when it has been joined.
-                arrays[name] = array if is_one else pyarrow.concat_arrays([*list_chunks(array), *list_chunks(array[:0])])
+                # Columns of a frame share memory. As copies of their own, each is freed when it has
+                # been joined.
+                arrays[name] = (
+                    array
+                    if is_one
+                    else pyarrow.concat_arrays([*list_chunks(array), *list_chunks(array[:0])])
+                )
             except Exception as error:  # of pyarrow, or whatever the library of that type raises
                 if name in may_lack and not isinstance(error, MemoryError):
                     lacking.add(name)
                     continue
-                if not isinstance(error, (pyarrow.ArrowException, TypeError, ValueError, OverflowError)):
+                if not isinstance(
+                    error, (pyarrow.ArrowException, TypeError, ValueError, OverflowError)
+                ):
                     raise
                 role = next((role for role, chosen in columns.roles.items() if chosen == name), "")
                 role = role or ("oneway" if name == columns.oneway else "where")
-                problem = f"holds values of several kinds, or of none that is an id or a number ({one_line(error)})"
+                problem = (
+                    "holds values of several kinds, or of none that is an id "
+                    f"or a number ({one_line(error)})"
+                )
                 raise Where(source, role, name).error(f"{problem}; convert it") from None
         tables.append(pyarrow.table(arrays))
         del values, arrays, array
-    columns = replace(columns, filters=tuple(name for name in columns.filters if name not in lacking))
+    columns = replace(
+        columns, filters=tuple(name for name in columns.filters if name not in lacking)
+    )
     tables = [table.select(columns.read) for table in tables]
     # Partitions of Dask may differ in the width of a category's codes, or hold nothing but nulls.
-    table = tables[0] if len(tables) == 1 else pyarrow.concat_tables(tables, promote_options="permissive")
+    if len(tables) == 1:
+        table = tables[0]
+    else:
+        table = pyarrow.concat_tables(tables, promote_options="permissive")
     del tables
     return check_edges(table, options, source, columns)
 
 
 def _of_unknown_filter(columns: EdgeColumns, options: ReadOptions) -> set[str]:
-    """Columns that are read only because a filter does not say which it needs; of those that Arrow lacks it needs none."""
-    unknown = set() if options.names_columns else set(columns.filters)
+    """Columns that are read only because a filter does not say which it needs; of those that Arrow
+    lacks it needs none.
+    """
+    if options.names_columns:
+        unknown = set()
+    else:
+        unknown = set(columns.filters)
     return unknown - {*columns.roles.values(), columns.oneway}
 
 
@@ -275,7 +370,10 @@ def _edges_of_dask(frame: Any, source: DataFile, options: ReadOptions) -> EdgeLi
     """Edges of a frame of Dask: only their columns are computed."""
     meta = frame._meta
     is_cudf = _library(meta) == "cudf"
-    schema = _with_levels(meta, source).to_arrow(preserve_index=False).schema if is_cudf else _schema_of_pandas(meta)
+    if is_cudf:
+        schema = _with_levels(meta, source).to_arrow(preserve_index=False).schema
+    else:
+        schema = _schema_of_pandas(meta)
     columns = typed_columns(schema, options, source)
     chosen = frame[[label for label in frame.columns if str(label) in columns.read]]
     if is_cudf:
@@ -298,14 +396,20 @@ def _with_levels(frame: Any, source: DataFile) -> Any:
     levels = [name for name in frame.index.names if name is not None]
     twice = next((name for name in levels if name in frame.columns), None)
     if twice is not None:
-        raise EdgeListError(f"{source}: {twice!r} is a level of the index and a column, too; rename one of them")
+        raise EdgeListError(
+            f"{source}: {twice!r} is a level of the index and a column, too; rename one of them"
+        )
     return frame.reset_index() if levels else frame
 
 
-def _edges_of_cudf(frame: Any, source: DataFile, options: ReadOptions, columns: EdgeColumns | None = None) -> EdgeList:
+def _edges_of_cudf(
+    frame: Any, source: DataFile, options: ReadOptions, columns: EdgeColumns | None = None
+) -> EdgeList:
     """Edges of a frame in GPU memory, which stay there where ids are integers."""
     frame = _with_levels(frame, source)
-    columns = columns or typed_columns(frame.head(0).to_arrow(preserve_index=False).schema, options, source)
+    columns = columns or typed_columns(
+        frame.head(0).to_arrow(preserve_index=False).schema, options, source
+    )
     if not len(frame):
         return _without_rows(source, options, columns)
     names = list(columns.roles.values())
@@ -314,19 +418,31 @@ def _edges_of_cudf(frame: Any, source: DataFile, options: ReadOptions, columns: 
     if numeric and options.id_type == "auto":
         kept = directions = None
         if columns.more:
-            kept, directions = select_rows(frame[columns.more].to_arrow(preserve_index=False), columns, options, source)
-        edges = frame[names] if kept is None else frame[names].take(kept)
+            kept, directions = select_rows(
+                frame[columns.more].to_arrow(preserve_index=False), columns, options, source
+            )
+        if kept is None:
+            edges = frame[names]
+        else:
+            edges = frame[names].take(kept)
         if not any(edges[name].isnull().any() for name in names):
             table = edges.rename(columns={name: role for role, name in columns.roles.items()})
             rows = ((source.name, len(frame)),)
-            return EdgeList(table=table, columns=columns, rows=rows, kept=kept, directions=directions)
+            return EdgeList(
+                table=table, columns=columns, rows=rows, kept=kept, directions=directions
+            )
     return check_edges(frame[columns.read].to_arrow(preserve_index=False), options, source, columns)
 
 
 def _edges_of_sparse(matrix: Any, source: DataFile, options: ReadOptions) -> EdgeList:
-    """Stored entries are edges from their row to their column, explicit zeros included; 0..n-1 are the vertices."""
+    """Stored entries are edges from their row to their column, explicit zeros included; 0..n-1 are
+    the vertices.
+    """
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise EdgeListError(f"{source} must be square to be the matrix of a graph, not of shape {tuple(matrix.shape)}")
+        raise EdgeListError(
+            f"{source} must be square to be the matrix of a graph, not "
+            f"of shape {tuple(matrix.shape)}"
+        )
     _no_names(source, options, is_numbered=True)
     n = int(matrix.shape[0])
     refuse_absurd_size(source, n)
@@ -337,8 +453,15 @@ def _edges_of_sparse(matrix: Any, source: DataFile, options: ReadOptions) -> Edg
             f"give matrix.tocsr(), in which each is an edge, and first call eliminate_zeros() on that if none is"
         )
     coo = matrix.tocoo(copy=False)
-    weighted = options.weighted if options.weighted is not None else coo.data.dtype.kind != "b"
-    if weighted and not getattr(matrix, "has_canonical_format", False) and coo.tocsr().nnz < coo.nnz:
+    if options.weighted is not None:
+        weighted = options.weighted
+    else:
+        weighted = coo.data.dtype.kind != "b"
+    if (
+        weighted
+        and not getattr(matrix, "has_canonical_format", False)
+        and coo.tocsr().nnz < coo.nnz
+    ):
         raise EdgeListError(
             f"{source} stores some entries more than once: call sum_duplicates() to add those up, as SciPy takes them, or "
             f"give its row, col and data as src, dst and weight to keep the least"
@@ -349,47 +472,77 @@ def _edges_of_sparse(matrix: Any, source: DataFile, options: ReadOptions) -> Edg
     return _edges_of_arrays(columns, names, source, n_vertices=n)
 
 
-def _no_names(source: DataFile, options: ReadOptions, *, only_ends: bool = False, is_numbered: bool = False) -> None:
-    """Refuse names of columns for a table that has no named ones, or no named ends, and other ids than its 0..n-1."""
-    for option in ("src_column", "dst_column", *(() if only_ends else ("weight_column", "oneway_column", "where"))):
+def _no_names(
+    source: DataFile, options: ReadOptions, *, only_ends: bool = False, is_numbered: bool = False
+) -> None:
+    """Refuse names of columns for a table that has no named ones, or no named ends, and other ids
+    than its 0..n-1.
+    """
+    for option in (
+        "src_column",
+        "dst_column",
+        *(() if only_ends else ("weight_column", "oneway_column", "where")),
+    ):
         if getattr(options, option) is not None:
             raise InputError(f"{source} has no columns with names; leave {option_text(option)} out")
     if is_numbered and options.id_type != "auto":
-        raise InputError(f"{source} numbers its vertices from 0; leave {option_text('id_type')} out")
+        raise InputError(
+            f"{source} numbers its vertices from 0; leave {option_text('id_type')} out"
+        )
 
 
 def _edges_of_index(array: Any, source: DataFile, options: ReadOptions) -> EdgeList:
     """Edges of an array of shape (2, n_edges), as PyTorch Geometric has them."""
     if array.shape[0] != 2:
-        advice = "give its transpose" if array.shape[1] == 2 else "give src and dst"
+        if array.shape[1] == 2:
+            advice = "give its transpose"
+        else:
+            advice = "give src and dst"
         raise EdgeListError(
-            f"{source} of shape {tuple(array.shape)} is no edge_index, which has shape (2, n_edges); {advice}"
+            f"{source} of shape {tuple(array.shape)} is no edge_index, "
+            f"which has shape (2, n_edges); {advice}"
         )
     _no_names(source, options)
     columns = {role: as_column(role, array[i]) for i, role in enumerate(("src", "dst"))}
     if not len(columns["src"]):
         return _without_rows(source, options)
-    return replace(edges_of_columns(columns, options, source), columns=EdgeColumns(src="0", dst="1"))
+    return replace(
+        edges_of_columns(columns, options, source), columns=EdgeColumns(src="0", dst="1")
+    )
 
 
 def _edges_of_data(data: Any, source: DataFile, options: ReadOptions) -> EdgeList:
-    """Edges of a graph of PyTorch Geometric: ``edge_index``, and an attribute with one number per edge as the weight."""
+    """Edges of a graph of PyTorch Geometric: ``edge_index``, and an attribute with one number per
+    edge as the weight.
+    """
     _no_names(source, options, only_ends=True, is_numbered=True)
     index = data.edge_index
     if not is_edge_index(index):
-        raise EdgeListError(f"{source} has an edge_index of shape {tuple(index.shape)}, which must be (2, n_edges)")
+        raise EdgeListError(
+            f"{source} has an edge_index of shape {tuple(index.shape)}, which must be (2, n_edges)"
+        )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # where the number of nodes is not stated, PyTorch Geometric warns here, too
-        attributes = [name for name in data.keys() if name != "edge_index" and data.is_edge_attr(name)]  # noqa: SIM118
+        # where the number of nodes is not stated, PyTorch Geometric warns here, too
+        warnings.simplefilter("ignore")
+        attributes = [
+            name
+            for name in data.keys()  # noqa: SIM118
+            if name != "edge_index" and data.is_edge_attr(name)
+        ]
     table = {"src": index[0], "dst": index[1]} | {name: data[name] for name in attributes}
     schema = pyarrow.schema([pyarrow.field(name, pyarrow.null()) for name in table])
     columns = typed_columns(schema, options, source)
     chosen = {role: as_column(role, table[name]) for role, name in columns.roles.items()}
-    with warnings.catch_warnings(record=True) as guesses:  # PyTorch Geometric warns where it takes the largest end
+    # PyTorch Geometric warns where it takes the largest end
+    with warnings.catch_warnings(record=True) as guesses:
         warnings.simplefilter("always")
         n = data.num_nodes
-    edges = _edges_of_arrays(chosen, columns, source, n_vertices=None if guesses or n is None else int(n))
-    return edges if not columns.more else _selected(edges, table, options, source)
+    edges = _edges_of_arrays(
+        chosen, columns, source, n_vertices=None if guesses or n is None else int(n)
+    )
+    if not columns.more:
+        return edges
+    return _selected(edges, table, options, source)
 
 
 def _edges_of_pairs(pairs: Sequence[Any], source: DataFile, options: ReadOptions) -> EdgeList:
@@ -398,19 +551,25 @@ def _edges_of_pairs(pairs: Sequence[Any], source: DataFile, options: ReadOptions
     listed_rows(str(source), pairs, "edges", "(src, dst)", "(src, dst, weight)")
     width = len(pairs[0])
     # One column at a time, as lists are larger than the arrays that they become.
-    columns = {role: as_column(role, [pair[i] for pair in pairs]) for i, role in enumerate(_ROLES[:width])}
+    columns = {
+        role: as_column(role, [pair[i] for pair in pairs]) for i, role in enumerate(_ROLES[:width])
+    }
     return edges_of_columns(columns, options, source)
 
 
 def _edges_of_mapping(table: Mapping[str, Any], source: DataFile, options: ReadOptions) -> EdgeList:
     unnamed = next((name for name in table if not isinstance(name, str)), None)
     if unnamed is not None:
-        raise InputError(f"{source}: names of columns must be strings, not {arguments.describe(unnamed)}")
+        raise InputError(
+            f"{source}: names of columns must be strings, not {arguments.describe(unnamed)}"
+        )
     table = columns_in_order(str(source), table)
     # Types of the other columns are not known; none of them is converted.
     schema = pyarrow.schema([pyarrow.field(name, pyarrow.null()) for name in table])
     columns = typed_columns(schema, options, source)
-    if options.where is not None and not any(get_device(table[name]) == "cuda" for name in columns.roles.values()):
+    if options.where is not None and not any(
+        get_device(table[name]) == "cuda" for name in columns.roles.values()
+    ):
         # Before the columns are ids and weights: the rows that are left out need not hold any.
         held, columns = _more_columns(table, columns, options, columns.read)
         if not any(map(len, held.values())):
@@ -420,17 +579,23 @@ def _edges_of_mapping(table: Mapping[str, Any], source: DataFile, options: ReadO
     if not any(map(len, chosen.values())):
         return _without_rows(source, options, columns)
     edges = replace(edges_of_columns(chosen, options, source), columns=columns)
-    return edges if not columns.more else _selected(edges, table, options, source)
+    if not columns.more:
+        return edges
+    return _selected(edges, table, options, source)
 
 
-def _selected(edges: EdgeList, table: Mapping[str, Any], options: ReadOptions, source: DataFile) -> EdgeList:
+def _selected(
+    edges: EdgeList, table: Mapping[str, Any], options: ReadOptions, source: DataFile
+) -> EdgeList:
     """Take the rows of columns in memory that the filter keeps, and their directions."""
     edge_columns: Any = edges.table
     more, columns = _more_columns(table, edges.columns, options, edges.columns.more)
     require_same_lengths({"src": edge_columns["src"], **more})
     kept, directions = select_rows(pyarrow.table(more), columns, options, source)
     if kept is not None and isinstance(edge_columns, dict):
-        edge_columns = {role: column[namespace(column).asarray(kept)] for role, column in edge_columns.items()}
+        edge_columns = {
+            role: column[namespace(column).asarray(kept)] for role, column in edge_columns.items()
+        }
     elif kept is not None:
         edge_columns = edge_columns.filter(row_mask(kept, edge_columns.num_rows))
     return replace(edges, table=edge_columns, kept=kept, directions=directions)
@@ -439,7 +604,9 @@ def _selected(edges: EdgeList, table: Mapping[str, Any], options: ReadOptions, s
 def _more_columns(
     table: Mapping[str, Any], columns: EdgeColumns, options: ReadOptions, names: Sequence[str]
 ) -> tuple[dict[str, Any], EdgeColumns]:
-    """Columns of a mapping as Arrow holds them, all of one length, and which of them a filter can read."""
+    """Columns of a mapping as Arrow holds them, all of one length, and which of them a filter can
+    read.
+    """
     held = {}
     may_lack = _of_unknown_filter(columns, options)
     for name in names:
@@ -455,30 +622,39 @@ def _more_columns(
 def edges_of_columns(columns: dict[str, Any], options: ReadOptions, source: DataFile) -> EdgeList:
     """Return the edges of ``src``, ``dst`` and perhaps ``weight``, as ``as_column`` returns them.
 
-    ``source`` names the columns in errors. The table of the edges is a dict of arrays, or a pyarrow table if the ids are
-    strings.
+    ``source`` names the columns in errors. The table of the edges is a dict of arrays, or a pyarrow
+    table if the ids are strings.
     """
     if options.weighted is False:
         columns = {role: column for role, column in columns.items() if role != "weight"}
     elif options.weighted and "weight" not in columns:
-        raise EdgeListError(f"{source} has no weights, which {option_text('weighted', True)} requires; give weight")
+        raise EdgeListError(
+            f"{source} has no weights, which {option_text('weighted', True)} requires; give weight"
+        )
     names = EdgeColumns(src="src", dst="dst", weight="weight" if "weight" in columns else None)
-    as_text = options.id_type == "string" or any(isinstance(column, pyarrow.ChunkedArray) for column in columns.values())
+    as_text = options.id_type == "string" or any(
+        isinstance(column, pyarrow.ChunkedArray) for column in columns.values()
+    )
     if not as_text and options.id_type == "auto":
         return _edges_of_arrays(columns, names, source)
     require_same_lengths(columns)
     typed = {}
     for role, column in columns.items():
         if not isinstance(column, pyarrow.ChunkedArray):
-            column = pyarrow.chunked_array([pyarrow.array(column.get() if get_device(column) == "cuda" else column)])
+            column = pyarrow.chunked_array(
+                [pyarrow.array(column.get() if get_device(column) == "cuda" else column)]
+            )
         typed[role] = edge_column(column, Where(source, role, role), options.id_type)
-    return EdgeList(table=pyarrow.table(typed), columns=names, rows=((source.name, len(typed["src"])),))
+    return EdgeList(
+        table=pyarrow.table(typed), columns=names, rows=((source.name, len(typed["src"])),)
+    )
 
 
 def as_column(role: str, value: Any) -> Any:
     """Return a column as an array of numbers, or, if it holds strings, as a pyarrow chunked array.
 
-    It is an array, tensor, list, range, Series or pyarrow array. EdgeListError for nulls, mixed types, or no column.
+    It is an array, tensor, list, range, Series or pyarrow array. EdgeListError for nulls, mixed
+    types, or no column.
     """
     if _is_dask(value):
         value = value.compute()
@@ -487,19 +663,32 @@ def as_column(role: str, value: Any) -> Any:
     if get_device(value) == "cpu":
         value = arguments.arrow(role, value)
     if role == "weight" and _holds_durations(value):
-        return in_seconds(_without_nulls(role, value), Where(DataFile.named("the edge list"), role, role)).to_numpy()
+        return in_seconds(
+            _without_nulls(role, value), Where(DataFile.named("the edge list"), role, role)
+        ).to_numpy()
     if role == "weight" or not _holds_strings(value):
         return arguments.as_array(role, _tensor(role, value))
     return _strings(role, value)
 
 
 def as_arrow_column(name: str, value: Any) -> Any:
-    """Return whatever ``as_column`` takes as a pyarrow chunked array, with its nulls; EdgeListError if it is no column."""
+    """Return whatever ``as_column`` takes as a pyarrow chunked array, with its nulls; EdgeListError
+    if it is no column.
+    """
     value = arguments.arrow(name, value.compute() if _is_dask(value) else _tensor(name, value))
     try:
         return _chunked(value.get() if get_device(value) == "cuda" else value)
-    except (pyarrow.ArrowException, TypeError, ValueError, AttributeError, OverflowError, LookupError) as error:
-        raise EdgeListError(f"{name} cannot be read as a column of one type ({one_line(error)})", column=name) from None
+    except (
+        pyarrow.ArrowException,
+        TypeError,
+        ValueError,
+        AttributeError,
+        OverflowError,
+        LookupError,
+    ) as error:
+        raise EdgeListError(
+            f"{name} cannot be read as a column of one type ({one_line(error)})", column=name
+        ) from None
 
 
 def _chunked(value: Any) -> pyarrow.ChunkedArray:
@@ -507,12 +696,19 @@ def _chunked(value: Any) -> pyarrow.ChunkedArray:
         value = value.astype(object)
     elif isinstance(value, np.ndarray) and not value.dtype.isnative:
         value = value.astype(value.dtype.newbyteorder("="))
-    array = value if isinstance(value, (pyarrow.Array, pyarrow.ChunkedArray)) else pyarrow.array(value, from_pandas=True)
-    return array if isinstance(array, pyarrow.ChunkedArray) else pyarrow.chunked_array([array])
+    if isinstance(value, (pyarrow.Array, pyarrow.ChunkedArray)):
+        array = value
+    else:
+        array = pyarrow.array(value, from_pandas=True)
+    if isinstance(array, pyarrow.ChunkedArray):
+        return array
+    return pyarrow.chunked_array([array])
 
 
 def _holds_durations(value: Any) -> bool:
-    """Whether a column holds lengths of time: of NumPy, pandas or Arrow, or a list of those of Python."""
+    """Whether a column holds lengths of time: of NumPy, pandas or Arrow, or a list of those of
+    Python.
+    """
     if isinstance(value, (list, tuple)):
         return len(value) > 0 and all(isinstance(item, datetime.timedelta) for item in value)
     kind = getattr(value, "type", None)
@@ -529,7 +725,11 @@ def _holds_durations(value: Any) -> bool:
 
 def _without_nulls(role: str, value: Any) -> Any:
     dtype = getattr(value, "dtype", None)
-    if isinstance(dtype, np.dtype) and dtype.kind == "m" and np.datetime_data(dtype)[0] in _LONG_UNITS:
+    if (
+        isinstance(dtype, np.dtype)
+        and dtype.kind == "m"
+        and np.datetime_data(dtype)[0] in _LONG_UNITS
+    ):
         seconds = np.asarray(value).astype("timedelta64[s]")
         if not np.array_equal(seconds.astype(dtype), np.asarray(value), equal_nan=True):
             raise EdgeListError(f"{role} holds durations beyond int64 in seconds", column=role)
@@ -550,10 +750,16 @@ def _strings(role: str, value: Any) -> Any:
         column = _chunked(arguments.arrow(role, value))
     except (pyarrow.ArrowException, TypeError) as error:
         raise EdgeListError(
-            f"{role} holds strings and other values ({one_line(error)}); convert all ids to strings", column=role
+            (
+                f"{role} holds strings and other values "
+                f"({one_line(error)}); convert all ids to strings"
+            ),
+            column=role,
         ) from None
     except UnicodeEncodeError:
-        raise EdgeListError(f"{role} holds strings that are not valid Unicode text; correct those", column=role) from None
+        raise EdgeListError(
+            f"{role} holds strings that are not valid Unicode text; correct those", column=role
+        ) from None
     if column.null_count:
         raise EdgeListError(f"{role} holds {column.null_count} nulls: drop those rows", column=role)
     return plain_column(column)
@@ -564,14 +770,19 @@ def _holds_strings(value: Any) -> bool:
         return any(isinstance(item, str) for item in value)
     kind = getattr(value, "type", None)  # pyarrow
     if kind is not None and hasattr(value, "null_count"):
-        kind = kind.value_type if kinds.is_dictionary(kind) else kind
+        if kinds.is_dictionary(kind):
+            kind = kind.value_type
+        else:
+            kind = kind
         return kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind)
     dtype = getattr(value, "dtype", None)
     if dtype is None or get_device(value) == "cuda":
         return False
     if isinstance(dtype, np.dtype):
         # A column of cuDF cannot be iterated; its objects are strings.
-        is_text = dtype.kind == "O" and (hasattr(value, "to_arrow") or any(isinstance(item, str) for item in value))
+        is_text = dtype.kind == "O" and (
+            hasattr(value, "to_arrow") or any(isinstance(item, str) for item in value)
+        )
         return is_text or dtype.kind in "UT"
     name = str(getattr(getattr(dtype, "categories", None), "dtype", dtype)).lower()
     return any(word in name for word in ("str", "utf8", "object", "categorical", "enum"))
@@ -589,29 +800,43 @@ def _tensor(role: str, value: Any) -> Any:
 
         require()
         return cp.from_dlpack(value)
-    except (RuntimeError, TypeError, BufferError) as error:  # sparse tensors, bfloat16, other devices
-        raise EdgeListError(f"{role} is a tensor that is no array of numbers ({one_line(error)})", column=role) from None
+    except (RuntimeError, TypeError, BufferError) as error:
+        # sparse tensors, bfloat16, other devices
+        raise EdgeListError(
+            f"{role} is a tensor that is no array of numbers ({one_line(error)})", column=role
+        ) from None
 
 
 def _edges_of_arrays(
     columns: dict[str, Any], names: EdgeColumns, source: DataFile, n_vertices: int | None = None
 ) -> EdgeList:
-    """Edges of arrays of numbers. With ``n_vertices`` each end must be one of 0..n-1, as building checks no bounds."""
+    """Edges of arrays of numbers. With ``n_vertices`` each end must be one of 0..n-1, as building
+    checks no bounds.
+    """
     require_same_lengths(columns)
     if n_vertices is not None:
         refuse_absurd_size(source, n_vertices)
         for role in ("src", "dst") if columns["src"].size else ():
             if columns[role].dtype.kind not in "iu":
-                raise EdgeListError(f"{role}: vertex ids must be integers, not {columns[role].dtype}", column=role)
+                raise EdgeListError(
+                    f"{role}: vertex ids must be integers, not {columns[role].dtype}", column=role
+                )
             low, high = extent(columns[role])
             if low < 0 or high >= n_vertices:
                 odd = low if low < 0 else high
                 raise EdgeListError(
-                    f"{source} has {n_vertices} vertices, from 0 on, but {names.roles[role]} holds {odd}; correct the data",
+                    (
+                        f"{source} has {n_vertices} vertices, from 0 on, but "
+                        f"{names.roles[role]} holds {odd}; correct the data"
+                    ),
                     column=role,
                 )
     return EdgeList(
-        table=columns, columns=names, rows=((source.name, int(columns["src"].size)),), first_vertex=0, n_vertices=n_vertices
+        table=columns,
+        columns=names,
+        rows=((source.name, int(columns["src"].size)),),
+        first_vertex=0,
+        n_vertices=n_vertices,
     )
 
 
@@ -620,20 +845,33 @@ def require_same_lengths(columns: dict[str, Any]) -> None:
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         counts = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        what = "src, dst and weight" if lengths.keys() <= set(_ROLES) else "columns"
+        if lengths.keys() <= set(_ROLES):
+            what = "src, dst and weight"
+        else:
+            what = "columns"
         raise EdgeListError(f"{what} must be one-dimensional and of one length: {counts} rows")
 
 
 # Which values each function reads; the first that fits does.
-_ADAPTERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, DataFile, ReadOptions], EdgeList]], ...] = (
+_ADAPTERS: tuple[
+    tuple[Callable[[Any], bool], Callable[[Any, DataFile, ReadOptions], EdgeList]], ...
+] = (
     (is_sparse, _edges_of_sparse),
     (lambda value: isinstance(value, Mapping), _edges_of_mapping),
     (_has_edge_index, _edges_of_data),
-    (lambda value: getattr(value, "ndim", None) == 2 and not _has(value, "columns"), _edges_of_index),
+    (
+        lambda value: getattr(value, "ndim", None) == 2 and not _has(value, "columns"),
+        _edges_of_index,
+    ),
     (lambda value: isinstance(value, (list, tuple)), _edges_of_pairs),
     (_is_dask, _edges_of_dask),
     (lambda value: _library(value) == "cudf", _edges_of_cudf),
     (lambda value: _library(value) == "pandas", _edges_of_pandas),
-    (lambda value: _has(value, "lazy") and _has(value, "collect_schema") and not _has(value, _STREAM), _edges_of_lazy),
+    (
+        lambda value: (
+            _has(value, "lazy") and _has(value, "collect_schema") and not _has(value, _STREAM)
+        ),
+        _edges_of_lazy,
+    ),
     (lambda _: True, _edges_of_arrow),
 )

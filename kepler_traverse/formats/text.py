@@ -1,4 +1,6 @@
-"""Edges as text, a row a line: what CSV, SNAP and DIMACS share. pyarrow splits the lines, columns.py checks values."""
+"""Edges as text, a row a line: what CSV, SNAP and DIMACS share. pyarrow splits the lines,
+columns.py checks values.
+"""
 
 from __future__ import annotations
 
@@ -40,22 +42,27 @@ class TextLayout:
     id_type: str  # declared, or found in the first row; never ``"auto"``
     found: bool  # whether ``id_type`` was found rather than declared
     header: bool = False  # whether the first line holds names
-    first: tuple[str, ...] = ()  # values of the first row where it was found to be an edge, ``()`` where that is declared
+    # values of the first row where it was found to be an edge, ``()`` where that is declared
+    first: tuple[str, ...] = ()
     delimiter: str = "\t"
     quotes: bool = False  # whether ``"`` quotes a value
     trim: bool = False  # whether a blank follows each delimiter
-    numbered: bool = False  # whether the format numbers its vertices, so that ids are integers whatever else is asked for
+    # whether the format numbers its vertices, so that ids are integers whatever else is asked for
+    numbered: bool = False
 
     def written(self, name: str) -> str:
         """A column's name as the file writes it."""
         return next(written for written in self.names if written.strip() == name)
 
 
-Detect = Callable[[DataFile, ReadOptions, str], TextLayout]  # the layout of a file whose ids have a type, or ``"auto"``
+# the layout of a file whose ids have a type, or ``"auto"``
+Detect = Callable[[DataFile, ReadOptions, str], TextLayout]
 
 
 def find_id_type(files: list[DataFile], options: ReadOptions, kind: str, detect: Detect) -> str:
-    """Return the type of the ids of all files: the one asked for, or what the first row of the first file holds."""
+    """Return the type of the ids of all files: the one asked for, or what the first row of the
+    first file holds.
+    """
     if options.id_type != "auto":
         return options.id_type
     for file in files:
@@ -74,9 +81,15 @@ def _reading_text(file: DataFile, kind: str) -> Iterator[None]:
 
 
 def read_texts(
-    files: list[DataFile], options: ReadOptions, kind: str, detect: Detect, lines: Callable[[DataFile, Any], Any]
+    files: list[DataFile],
+    options: ReadOptions,
+    kind: str,
+    detect: Detect,
+    lines: Callable[[DataFile, Any], Any],
 ) -> EdgeList:
-    """Read files of one kind, whose layouts are detected; ``lines(file, source)`` is what pyarrow splits."""
+    """Read files of one kind, whose layouts are detected; ``lines(file, source)`` is what pyarrow
+    splits.
+    """
     id_type = find_id_type(files, options, kind, detect)
 
     def read_one(file: DataFile, options: ReadOptions) -> EdgeList:
@@ -85,7 +98,11 @@ def read_texts(
                 layout = detect(file, options, id_type)
             except HeaderDoubtError:
                 # A line that heads another file, whose rows tell so, heads this one, too.
-                if not any(_is_headed_alike(file, other, options, id_type, detect) for other in files if other is not file):
+                if not any(
+                    _is_headed_alike(file, other, options, id_type, detect)
+                    for other in files
+                    if other is not file
+                ):
                     raise
                 layout = detect(file, replace(options, header="yes"), id_type)
             with file.open_stream() as source:
@@ -94,7 +111,9 @@ def read_texts(
     return read_each(files, options, read_one)
 
 
-def _is_headed_alike(file: DataFile, other: DataFile, options: ReadOptions, id_type: str, detect: Detect) -> bool:
+def _is_headed_alike(
+    file: DataFile, other: DataFile, options: ReadOptions, id_type: str, detect: Detect
+) -> bool:
     """Whether another file begins with the same line, and that holds names for sure."""
     with contextlib.suppress(EdgeListError):
         with file.open_stream() as source, other.open_stream() as other_source:
@@ -105,13 +124,16 @@ def _is_headed_alike(file: DataFile, other: DataFile, options: ReadOptions, id_t
 
 
 def read_lines(
-    file: DataFile, source: pyarrow.NativeFile, layout: TextLayout, options: ReadOptions = NO_OPTIONS
+    file: DataFile,
+    source: pyarrow.NativeFile,
+    layout: TextLayout,
+    options: ReadOptions = NO_OPTIONS,
 ) -> EdgeList:
     """Read all rows of one file.
 
-    ``source`` has the decompressed bytes from the start of the file. With a filter of rows in ``options`` the text of all
-    wanted columns is in memory at once. EdgeListError for a line with too few or too many values, or a value that is no id
-    or no weight.
+    ``source`` has the decompressed bytes from the start of the file. With a filter of rows in
+    ``options`` the text of all wanted columns is in memory at once. EdgeListError for a line with
+    too few or too many values, or a value that is no id or no weight.
     """
     more = [name for name in layout.columns.more if name not in file.partition_names]
     places = {role: Where(file, role, name) for role, name in layout.columns.roles.items()}
@@ -142,7 +164,9 @@ def read_lines(
             column_names=None if layout.header else list(layout.names),
         ),
         parse_options=pyarrow.csv.ParseOptions(
-            delimiter=layout.delimiter, quote_char='"' if layout.quotes else False, double_quote=layout.quotes
+            delimiter=layout.delimiter,
+            quote_char='"' if layout.quotes else False,
+            double_quote=layout.quotes,
         ),
         convert_options=pyarrow.csv.ConvertOptions(
             column_types=dict.fromkeys(wanted, pyarrow.string()),
@@ -176,7 +200,12 @@ def read_lines(
         if role in takers:
             columns[role] = takers[role].column()
         else:
-            id_type = "string" if layout.id_type == "string" else "auto" if layout.found else layout.id_type
+            if layout.id_type == "string":
+                id_type = "string"
+            elif layout.found:
+                id_type = "auto"
+            else:
+                id_type = layout.id_type
             n_left = rows if kept is None else kept.size
             columns[role] = edge_column(file.partition_column(where.name, n_left), where, id_type)
     if layout.first and (kept is None or 0 in kept[:1]):
@@ -194,7 +223,8 @@ def _selected(
     table: pyarrow.Table, layout: TextLayout, options: ReadOptions, file: DataFile
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Apply the filter to the text of all rows."""
-    condition, columns = options.row_filter, {}
+    condition = options.row_filter
+    columns = {}
     for name in layout.columns.more:
         if name in file.partition_names:
             columns[name] = file.partition_column(name, table.num_rows)
@@ -202,7 +232,10 @@ def _selected(
         strings = table.column(layout.written(name))
         if layout.trim:
             strings = compute.utf8_ltrim(strings, " \t")
-        kind = "text" if condition is None or name not in layout.columns.filters else condition.text_kind(name)
+        if condition is None or name not in layout.columns.filters:
+            kind = "text"
+        else:
+            kind = condition.text_kind(name)
         columns[name] = text_column(strings, kind, Where(file, "where", name))
     return select_rows(pyarrow.table(columns), layout.columns, options, file)
 
@@ -211,10 +244,13 @@ class HeaderDoubtError(EdgeListError):
     """It is not sure whether the first line of a file holds names or an edge."""
 
 
-def header_doubt(file: DataFile, line: str, what: str = "may be a header or an edge") -> HeaderDoubtError:
+def header_doubt(
+    file: DataFile, line: str, what: str = "may be a header or an edge"
+) -> HeaderDoubtError:
     """Return the error for a first line that could be names."""
     return HeaderDoubtError(
-        f"{file}: the first line {line[:80]!r} {what}; give {option_text('header', 'yes')} or {option_text('header', 'no')}"
+        f"{file}: the first line {line[:80]!r} {what}; give "
+        f"{option_text('header', 'yes')} or {option_text('header', 'no')}"
     )
 
 
@@ -228,17 +264,20 @@ def could_count(first: tuple[str, ...], n_below: int) -> bool:
 
 
 def refuse_counts(file: DataFile, first: tuple[str, ...], n_below: int, ends: list[Any]) -> None:
-    """Raise EdgeListError if the first of all rows could count vertices and edges: ``n m``, or ``n n m`` of a matrix.
+    """Raise EdgeListError if the first of all rows could count vertices and edges: ``n m``, or ``n
+    n m`` of a matrix.
 
-    It could if there are so many rows below it (``n_below``), or twice as many, and their vertices are 1..n or 0..n-1.
-    ``ends``: the two columns of ids that were read, of which the first row is that line.
+    It could if there are so many rows below it (``n_below``), or twice as many, and their vertices
+    are 1..n or 0..n-1. ``ends``: the two columns of ids that were read, of which the first row is
+    that line.
     """
     are_integers = all(kinds.is_integer(end.type) for end in ends)
     if len(ends[0]) < 2 or not are_integers or not could_count(first, n_below):
         return
     n = int(first[0])
     ranges = [compute.min_max(end.slice(1)).as_py() for end in ends]
-    low, high = min(each["min"] for each in ranges), max(each["max"] for each in ranges)
+    low = min(each["min"] for each in ranges)
+    high = max(each["max"] for each in ranges)
     if low >= 0 and high < n + min(low, 1):
         raise HeaderDoubtError(
             f"{file}: the first line {' '.join(first)[:80]!r} may be an edge, or count vertices and edges, as {n_below} "
@@ -247,7 +286,9 @@ def refuse_counts(file: DataFile, first: tuple[str, ...], n_below: int, ends: li
 
 
 def detect_id_type(file: DataFile, columns: EdgeColumns, names: list[str], row: list[str]) -> str:
-    """Tell from the first row whether ids are integers or strings; EdgeListError if they are numbers but no integers."""
+    """Tell from the first row whether ids are integers or strings; EdgeListError if they are
+    numbers but no integers.
+    """
     values = {}
     for role in ("src", "dst"):
         name = columns.roles[role]
@@ -259,9 +300,16 @@ def detect_id_type(file: DataFile, columns: EdgeColumns, names: list[str], row: 
         if _NUMBER.fullmatch(value) and not re.fullmatch(r"[+-]?[0-9]+", value):
             advice = f"{option_text('id_type', 'string')} takes ids as they are written"
             if re.fullmatch(r"[+-]?[0-9]+\.0*", value):
-                advice = "write ids without a point, as 123 and 123.0 would be two ids (pandas: column.astype('Int64'))"
-            raise Where(file, role, columns.roles[role]).error(f"has {value[:40]!r}, which is not an integer; {advice}", 0)
-    return "int64" if all(is_plain_integer(value) for value in values.values()) else "string"
+                advice = (
+                    "write ids without a point, as 123 and 123.0 would be two ids "
+                    "(pandas: column.astype('Int64'))"
+                )
+            raise Where(file, role, columns.roles[role]).error(
+                f"has {value[:40]!r}, which is not an integer; {advice}", 0
+            )
+    if all(is_plain_integer(value) for value in values.values()):
+        return "int64"
+    return "string"
 
 
 def is_plain_integer(text: str) -> bool:
@@ -298,24 +346,34 @@ def first_lines(file: DataFile, source: pyarrow.NativeFile, count: int) -> list[
 def line_too_long(file: DataFile) -> EdgeListError:
     """The error for a line that is no edge, whatever stands in it; its end is never looked for."""
     return EdgeListError(
-        f"{file}: it has a line of more than {MAX_LINE_LENGTH >> 20} MiB; is it an edge list, an edge a line?"
+        f"{file}: it has a line of more than {MAX_LINE_LENGTH >> 20} "
+        "MiB; is it an edge list, an edge a line?"
     )
 
 
 def _refuse_other_encodings(file: DataFile, block: bytes) -> None:
-    """Refuse UTF-16 and UTF-32, by their mark or by the zero bytes that digits and Latin letters have in them."""
+    """Refuse UTF-16 and UTF-32, by their mark or by the zero bytes that digits and Latin letters
+    have in them.
+    """
     if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in block[:4]:
-        raise EdgeListError(f"{file}: this is no UTF-8 but UTF-16, UTF-32 or no text at all; save it as UTF-8")
+        raise EdgeListError(
+            f"{file}: this is no UTF-8 but UTF-16, UTF-32 or no text at all; save it as UTF-8"
+        )
 
 
 class BlankSeparated(io.RawIOBase):
-    """A text with runs of blanks made one tab, without blank lines and lines that start with a sign of ``comment``."""
+    """A text with runs of blanks made one tab, without blank lines and lines that start with a sign
+    of ``comment``.
+    """
 
     def __init__(self, file: DataFile, source: pyarrow.NativeFile, comment: bytes):
-        self._file, self._source = file, source
+        self._file = file
+        self._source = source
         self._comment = re.compile(rb"^[ \t]*[" + re.escape(comment) + rb"].*\n?", re.MULTILINE)
         self._signs = comment
-        self._ready, self._at, self._rest = b"", 0, b""
+        self._ready = b""
+        self._at = 0
+        self._rest = b""
         self._is_start = True
 
     def readable(self) -> bool:
@@ -327,7 +385,8 @@ class BlankSeparated(io.RawIOBase):
             if self._is_start:
                 _refuse_other_encodings(self._file, block)
                 # So that a mark before a comment does not make an edge of it.
-                block, self._is_start = block.removeprefix(codecs.BOM_UTF8) or self._source.read(BLOCK_BYTES), False
+                block = block.removeprefix(codecs.BOM_UTF8) or self._source.read(BLOCK_BYTES)
+                self._is_start = False
             if not block and not self._rest:
                 return 0
             if block:
@@ -337,10 +396,13 @@ class BlankSeparated(io.RawIOBase):
                 if not cut:
                     self._rest += block
                     continue
-                lines, self._rest = self._rest + block[:cut], block[cut:]
+                lines = self._rest + block[:cut]
+                self._rest = block[cut:]
             else:
-                lines, self._rest = self._rest + b"\n", b""
-            self._ready, self._at = self._clean(lines), 0
+                lines = self._rest + b"\n"
+                self._rest = b""
+            self._ready = self._clean(lines)
+            self._at = 0
         piece = self._ready[self._at : self._at + len(buffer)]
         buffer[: len(piece)] = piece
         self._at += len(piece)

@@ -1,7 +1,8 @@
-"""Filters of rows: a text such as ``highway != 'motorway' and lanes >= 2``, or an expression of pyarrow.
+"""Filters of rows: a text such as ``highway != 'motorway' and lanes >= 2``, or an expression of
+pyarrow.
 
-The text is parsed here and never run. A comparison with a missing value is neither true nor false, as in SQL, and only rows
-are kept for which the whole is true.
+The text is parsed here and never run. A comparison with a missing value is neither true nor false,
+as in SQL, and only rows are kept for which the whole is true.
 """
 
 from __future__ import annotations
@@ -75,27 +76,33 @@ class RowFilter:
     """A condition that each row meets or does not."""
 
     text: str  # as it was given
-    columns: tuple[str, ...] | None  # the columns that it is about; None if that is not known (an expression of pyarrow)
+    # the columns that it is about; None if that is not known (an expression of pyarrow)
+    columns: tuple[str, ...] | None
     mask: Mask = field(repr=False)
-    compared: dict[str, set[str]] = field(default_factory=dict, repr=False)  # what columns are compared with
+    # what columns are compared with
+    compared: dict[str, set[str]] = field(default_factory=dict, repr=False)
 
     def kept(self, table: Any, file: DataFile) -> np.ndarray:
         """Return the numbers of the rows for which the condition is true.
 
-        The pyarrow.Table has the columns of the filter, under their own names. EdgeListError, with the name of the file, if
-        one is compared with what it does not hold.
+        The pyarrow.Table has the columns of the filter, under their own names. EdgeListError, with
+        the name of the file, if one is compared with what it does not hold.
         """
         try:
             mask = self.mask(table)
         except _WrongColumnError as error:
             raise EdgeListError(f"{file}: {option_text('where')}: {error}") from None
         except (pyarrow.ArrowException, TypeError, KeyError) as error:
-            problem = f"{option_text('where')} {shown(self.text)} cannot be evaluated ({one_line(error)})"
+            problem = (
+                f"{option_text('where')} {shown(self.text)} cannot be evaluated ({one_line(error)})"
+            )
             raise EdgeListError(f"{file}: {problem}") from None
         return np.flatnonzero(compute.fill_null(mask, False).to_numpy())
 
     def text_kind(self, column: str) -> str:
-        """Return what the values of a column of text are compared with: text, numbers, booleans, or ``""`` if unknown."""
+        """Return what the values of a column of text are compared with: text, numbers, booleans, or
+        ``""`` if unknown.
+        """
         compared = self.compared.get(column, ())
         return next(iter(compared)) if len(compared) == 1 else ""
 
@@ -112,20 +119,26 @@ def _mask_of_expression(expression: Any, table: Any) -> Any:
 
 
 def row_filter(where: Any) -> RowFilter:
-    """Return the filter of a text or of an expression of pyarrow; the InputError for a text names the position."""
+    """Return the filter of a text or of an expression of pyarrow; the InputError for a text names
+    the position.
+    """
     if isinstance(where, str):
         return _parsed(where)
     if isinstance(where, compute.Expression):
         return RowFilter(str(where), None, partial(_mask_of_expression, where))
     kind = type(where).__name__
-    raise InputError(f"{option_text('where')} must be text or an expression of pyarrow, not a value of type {kind}")
+    raise InputError(
+        f"{option_text('where')} must be text or an expression of "
+        f"pyarrow, not a value of type {kind}"
+    )
 
 
 @functools.lru_cache(maxsize=8)
 def _parsed(text: str) -> RowFilter:
     if len(text) > MAX_LENGTH:
         raise InputError(
-            f"{option_text('where')} has {len(text)} characters, and {MAX_LENGTH} are the most; filter the edge list before"
+            f"{option_text('where')} has {len(text)} characters, and {MAX_LENGTH} "
+            "are the most; filter the edge list before"
         )
     parser = _Parser(text)
     mask = parser.whole()
@@ -136,9 +149,12 @@ class _Parser:
     """Recursive descent: or, and, not, comparison."""
 
     def __init__(self, text: str):
-        self.text, self.depth, self.at = text, 0, 0
+        self.text = text
+        self.depth = 0
+        self.at = 0
         self.tokens = list(self._tokens())
-        self.compared: dict[str, set[str]] = {}  # columns, and the kinds of values that each is compared with
+        # columns, and the kinds of values that each is compared with
+        self.compared: dict[str, set[str]] = {}
 
     def _tokens(self) -> Iterator[_Token]:
         at = 0
@@ -160,8 +176,13 @@ class _Parser:
             at = match.end()
 
     def error(self, at: int, problem: str) -> InputError:
-        begin, end = max(0, at - 30), at + 30
-        near = ("..." if begin else "") + self.text[begin:end] + ("..." if end < len(self.text) else "")
+        begin = max(0, at - 30)
+        end = at + 30
+        near = (
+            ("..." if begin else "")
+            + self.text[begin:end]
+            + ("..." if end < len(self.text) else "")
+        )
         return InputError(f"{option_text('where')} at character {at + 1}: {problem} ({near!r})")
 
     @property
@@ -183,12 +204,17 @@ class _Parser:
             raise self.wrong(f"{text!r} is missing here")
 
     def wrong(self, problem: str) -> InputError:
-        what = "the end" if self.next.kind == "end" else repr(self.next.text[:40])
+        if self.next.kind == "end":
+            what = "the end"
+        else:
+            what = repr(self.next.text[:40])
         return self.error(self.next.at, f"{problem}, before {what}")
 
     def whole(self) -> Mask:
         if self.next.kind == "end":
-            raise InputError(f"{option_text('where')} is empty; give a condition such as \"highway != 'motorway'\"")
+            raise InputError(
+                f"{option_text('where')} is empty; give a condition such as \"highway != 'motorway'\""
+            )
         mask = self.parse_or()
         if self.next.kind != "end":
             raise self.wrong("'and' or 'or' is missing")
@@ -226,13 +252,17 @@ class _Parser:
             value = self.literal()
             sign = self.sign()
             if sign is None:
-                raise self.error(token.at, f"{token.text[:40]!r} is no column; a condition compares a column")
+                raise self.error(
+                    token.at, f"{token.text[:40]!r} is no column; a condition compares a column"
+                )
             return self.compare(self.column(), _REVERSED.get(sign, sign), value)
         column = self.column()
         if self.take("is"):
             negated = self.take("not")
             self.expect("null")
-            return _inverted(partial(_is_null, column)) if negated else partial(_is_null, column)
+            if negated:
+                return _inverted(partial(_is_null, column))
+            return partial(_is_null, column)
         negated = self.take("not")
         if negated or self.is_next("in"):
             self.expect("in")
@@ -242,7 +272,9 @@ class _Parser:
         if sign is None:
             self.compared[column].add("booleans")
             return partial(_condition, column)
-        if self.next.kind == "quoted" or (self.next.kind == "word" and self.next.text.lower() not in _KEYWORDS):
+        if self.next.kind == "quoted" or (
+            self.next.kind == "word" and self.next.text.lower() not in _KEYWORDS
+        ):
             return partial(_compared_columns, column, sign, self.column())
         return self.compare(column, sign, self.literal())
 
@@ -262,7 +294,10 @@ class _Parser:
         if token.kind != "quoted" and (token.kind != "word" or token.text.lower() in _KEYWORDS):
             raise self.wrong("the name of a column is missing")
         self.at += 1
-        name = token.text[1:-1].replace("``", "`") if token.kind == "quoted" else token.text
+        if token.kind == "quoted":
+            name = token.text[1:-1].replace("``", "`")
+        else:
+            name = token.text
         self.compared.setdefault(name, set())
         return name
 
@@ -276,7 +311,9 @@ class _Parser:
             values.append(self.literal())
         self.expect(close)
         if len({_classify(value) for value in values}) > 1:
-            raise self.error(self.tokens[self.at - 1].at, "the list mixes text, numbers or booleans")
+            raise self.error(
+                self.tokens[self.at - 1].at, "the list mixes text, numbers or booleans"
+            )
         return tuple(values)
 
     def literal(self) -> Literal:
@@ -287,9 +324,13 @@ class _Parser:
             return token.text[1:-1].replace(quote * 2, quote)
         if token.kind == "number":
             if re.fullmatch("[+-]?[0-9]+", token.text):
-                return int(token.text) if len(token.text) < 400 else self._too_large(token)
+                if len(token.text) < 400:
+                    return int(token.text)
+                return self._too_large(token)
             value = float(token.text)
-            return value if math.isfinite(value) else self._too_large(token)
+            if math.isfinite(value):
+                return value
+            return self._too_large(token)
         word = token.text.lower() if token.kind == "word" else ""
         if word in ("true", "false"):
             return word == "true"
@@ -297,7 +338,9 @@ class _Parser:
         if word == "null":
             raise self.error(token.at, "nothing is equal to null; write 'is null' or 'is not null'")
         if token.kind == "word":
-            raise self.error(token.at, f"{token.text[:40]!r} is no value here; text is written in quotes")
+            raise self.error(
+                token.at, f"{token.text[:40]!r} is no value here; text is written in quotes"
+            )
         raise self.wrong("a value is missing: a number, text in quotes, true or false")
 
     def _too_large(self, token: _Token) -> Literal:
@@ -305,13 +348,19 @@ class _Parser:
 
 
 def _classify(value: Literal) -> str:
-    return "text" if isinstance(value, str) else "booleans" if isinstance(value, bool) else "numbers"
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, bool):
+        return "booleans"
+    return "numbers"
 
 
 def _joined(function: str, parts: list[Mask]) -> Mask:
     def mask(table: Any) -> Any:
         each = (part(table) for part in parts)
-        return functools.reduce(lambda one, other: compute.call_function(function, [one, other]), each)
+        return functools.reduce(
+            lambda one, other: compute.call_function(function, [one, other]), each
+        )
 
     return parts[0] if len(parts) == 1 else mask
 
@@ -328,8 +377,12 @@ def _condition(name: str, table: Any) -> Any:
     column = plain_column(table.column(name))
     kind = _kind_of_column(column)
     if kind not in ("booleans", "nothing"):
-        raise _WrongColumnError(f"column {shown(name)} is {column.type} and no condition; compare it with a value")
-    return column if kind == "booleans" else _constant(column, None)
+        raise _WrongColumnError(
+            f"column {shown(name)} is {column.type} and no condition; compare it with a value"
+        )
+    if kind == "booleans":
+        return column
+    return _constant(column, None)
 
 
 def _compared(name: str, sign: str, values: tuple[Any, ...], table: Any) -> Any:
@@ -340,16 +393,23 @@ def _compared(name: str, sign: str, values: tuple[Any, ...], table: Any) -> Any:
         return _constant(column, None)
     for value in values:
         if _classify(value) not in _COMPARED_WITH.get(kind, (kind,)):
-            raise _WrongColumnError(f"column {shown(name)} is {column.type} and is compared with {value!r}")
+            raise _WrongColumnError(
+                f"column {shown(name)} is {column.type} and is compared with {value!r}"
+            )
     if kind == "dates":
         values = tuple(_date(value, column, shown(name)) for value in values)
     elif kind in ("times of day", "durations"):
         values = tuple(_units(value, column, kind, shown(name)) for value in values)
         column = _in_units(column)
     elif kind == "booleans" and sign not in ("==", "!=", "in"):
-        raise _WrongColumnError(f"column {shown(name)} is {column.type}, which {sign} does not order")
+        raise _WrongColumnError(
+            f"column {shown(name)} is {column.type}, which {sign} does not order"
+        )
     elif kinds.is_floating(column.type):
-        column, values = column.cast(pyarrow.float64()), tuple(_exact_float(value, column) for value in values)
+        column, values = (
+            column.cast(pyarrow.float64()),
+            tuple(_exact_float(value, column) for value in values),
+        )
     if sign == "in":
         return _is_member(column, list(values))
     (value,) = values
@@ -363,7 +423,10 @@ def _compared(name: str, sign: str, values: tuple[Any, ...], table: Any) -> Any:
         value = math.floor(value)
         if not limits.min <= value <= limits.max:
             return _constant(column, _COMPARISONS[sign][0](0, value))
-    value = value if isinstance(value, pyarrow.Scalar) else pyarrow.scalar(value, column.type)
+    if isinstance(value, pyarrow.Scalar):
+        value = value
+    else:
+        value = pyarrow.scalar(value, column.type)
     return compute.call_function(_COMPARISONS[sign][1], [column, value])
 
 
@@ -383,7 +446,9 @@ def _kind_of_column(column: Any) -> str:
         return "times of day"
     if kinds.is_temporal(kind):
         return "dates"
-    raise _WrongColumnError(f"a column of type {kind} cannot be compared; cast it to numbers or strings")
+    raise _WrongColumnError(
+        f"a column of type {kind} cannot be compared; cast it to numbers or strings"
+    )
 
 
 def _constant(like: Any, value: bool | None) -> Any:
@@ -395,16 +460,23 @@ def _constant(like: Any, value: bool | None) -> Any:
 def _is_member(column: Any, values: list[Any]) -> Any:
     if kinds.is_integer(column.type):
         limits = np.iinfo(column.type.to_pandas_dtype())
-        values = [int(value) for value in values if value == math.floor(value) and limits.min <= value <= limits.max]
+        values = [
+            int(value)
+            for value in values
+            if value == math.floor(value) and limits.min <= value <= limits.max
+        ]
     elif kinds.is_floating(column.type):
-        values += [-value for value in values if value == 0]  # pyarrow looks values up by their bits
+        # pyarrow looks values up by their bits
+        values += [-value for value in values if value == 0]
     is_member = compute.is_in(column, value_set=pyarrow.array(values, column.type))
     return compute.if_else(column.is_null(), pyarrow.scalar(None, pyarrow.bool_()), is_member)
 
 
 def _exact_float(value: int | float, column: Any) -> float:
     if abs(value) > sys.float_info.max or float(value) != value:
-        raise _WrongColumnError(f"{value} is an integer that float64 does not hold, and the column is {column.type}")
+        raise _WrongColumnError(
+            f"{value} is an integer that float64 does not hold, and the column is {column.type}"
+        )
     return float(value)
 
 
@@ -413,15 +485,22 @@ def _date(text: str, column: Any, name: str) -> Any:
     try:
         return pyarrow.scalar(text.strip()).cast(column.type)
     except (pyarrow.ArrowException, ValueError):
-        example = "2026-01-31" if kinds.is_date(column.type) else "2026-01-31 07:30:00"
+        if kinds.is_date(column.type):
+            example = "2026-01-31"
+        else:
+            example = "2026-01-31 07:30:00"
         how = f"write it as '{example}'"
         if getattr(column.type, "tz", None):
             how = f"its times have a zone, so write it as '{example}Z' or '{example}+01:00'"
-        raise _WrongColumnError(f"column {name} is {column.type}, and {text[:40]!r} is none; {how}") from None
+        raise _WrongColumnError(
+            f"column {name} is {column.type}, and {text[:40]!r} is none; {how}"
+        ) from None
 
 
 def _units(value: Any, column: Any, kind: str, name: str) -> Fraction:
-    """Return a time of day, or a duration as text or in seconds, as a number of the units of a column."""
+    """Return a time of day, or a duration as text or in seconds, as a number of the units of a
+    column.
+    """
     per = _UNITS[getattr(column.type, "unit", "ns")]
     if not isinstance(value, str):
         return Fraction(value) * per
@@ -431,12 +510,13 @@ def _units(value: Any, column: Any, kind: str, name: str) -> Fraction:
         or (kind == "times of day" and (match["sign"] or match["days"]))
         or (kind == "durations" and not match["s"])
     ):
-        how = (
-            "'07:30' or '07:30:00.5'"
-            if kind == "times of day"
-            else "a number of seconds, or as '1 day 07:30:00' or '07:30:00'"
+        if kind == "times of day":
+            how = "'07:30' or '07:30:00.5'"
+        else:
+            how = "a number of seconds, or as '1 day 07:30:00' or '07:30:00'"
+        raise _WrongColumnError(
+            f"column {name} is {column.type}, and {value[:40]!r} is none; write it as {how}"
         )
-        raise _WrongColumnError(f"column {name} is {column.type}, and {value[:40]!r} is none; write it as {how}")
     hours = int(match["h"]) + 24 * int(match["days"] or 0)
     seconds = 3600 * hours + 60 * int(match["m"]) + Fraction(match["s"] or 0)
     return (-seconds if match["sign"] else seconds) * per
@@ -450,7 +530,9 @@ def _in_units(column: Any) -> Any:
     present = column.is_valid()
     months, days, nanoseconds = parts_of_intervals(column.drop_null())
     if months.any():
-        raise _WrongColumnError(f"an interval has {months[np.flatnonzero(months)[0]]} months, whose length is not fixed")
+        raise _WrongColumnError(
+            f"an interval has {months[np.flatnonzero(months)[0]]} months, whose length is not fixed"
+        )
     whole = np.zeros(len(column), np.int64)
     whole[present.to_numpy()] = 86_400 * 10**9 * days + nanoseconds
     return pyarrow.chunked_array([pyarrow.array(whole, mask=~present.to_numpy())])
@@ -458,16 +540,23 @@ def _in_units(column: Any) -> Any:
 
 def _compared_columns(name: str, sign: str, other_name: str, table: Any) -> Any:
     column, other = (plain_column(table.column(each)) for each in (name, other_name))
-    kind, other_kind = _kind_of_column(column), _kind_of_column(other)
+    kind = _kind_of_column(column)
+    other_kind = _kind_of_column(other)
     if "nothing" in (kind, other_kind):
         return compute.and_kleene(_constant(column, None), _constant(other, None))
-    if kind != other_kind or (kind not in ("numbers", "text", "booleans") and column.type != other.type):
+    if kind != other_kind or (
+        kind not in ("numbers", "text", "booleans") and column.type != other.type
+    ):
         names = f"{shown(name)} is {column.type} and column {shown(other_name)} is {other.type}"
         raise _WrongColumnError(f"column {names}; they cannot be compared")
     if kind == "numbers" and kinds.is_floating(column.type) != kinds.is_floating(other.type):
-        column, other = column.cast(pyarrow.float64()), other.cast(pyarrow.float64())  # refuses integers that it rounds
+        # refuses integers that it rounds
+        column = column.cast(pyarrow.float64())
+        other = other.cast(pyarrow.float64())
     elif kind == "text":
-        column, other = column.cast(pyarrow.large_string()), other.cast(pyarrow.large_string())
+        column = column.cast(pyarrow.large_string())
+        other = other.cast(pyarrow.large_string())
     elif kind in ("times of day", "durations"):
-        column, other = _in_units(column), _in_units(other)
+        column = _in_units(column)
+        other = _in_units(other)
     return compute.call_function(_COMPARISONS[sign][1], [column, other])

@@ -1,4 +1,6 @@
-"""Build a Graph from edge arrays: renumber, check weights, and handle parallel edges, self-loops and direction."""
+"""Build a Graph from edge arrays: renumber, check weights, and handle parallel edges, self-loops
+and direction.
+"""
 
 from __future__ import annotations
 
@@ -45,23 +47,33 @@ def graph_from_arrays(
     scratch: Scratch | None = None,
     **rules: Any,
 ) -> Graph:
-    """Build a graph from columns of edges whose ids are integers; for all others, ``graph_from_edges``, which has the rules.
+    """Build a graph from columns of edges whose ids are integers; for all others,
+    ``graph_from_edges``, which has the rules.
 
-    The columns are arrays of one length. ``vertices`` are additional ones, which may have no edge. ``rules`` are those of
-    ``graph_from_numbers``, and errors are as of ``graph_from_edges``.
+    The columns are arrays of one length. ``vertices`` are additional ones, which may have no edge.
+    ``rules`` are those of ``graph_from_numbers``, and errors are as of ``graph_from_edges``.
     """
-    vertices = None if vertices is None else arguments.as_array("vertices", vertices)
+    if vertices is None:
+        vertices = None
+    else:
+        vertices = arguments.as_array("vertices", vertices)
     columns = {"src": src, "dst": dst, "weight": weight, "vertices": vertices}
     devices = {name: get_device(column) for name, column in columns.items() if column is not None}
     if len(set(devices.values())) > 1:
         where = ", ".join(f"{name} is on {device}" for name, device in devices.items())
         raise DeviceError(f"all columns must be on one device: {where}")
     del columns["weight"]
-    src, dst, *others = _one_integer_type({name: column for name, column in columns.items() if column is not None})
+    src, dst, *others = _one_integer_type(
+        {name: column for name, column in columns.items() if column is not None}
+    )
     del columns
     backend = _backend(src, scratch)
-    ids, (src, dst, *_) = backend.renumber([src, dst, *others], index_dtype(_max_vertices([src, dst, *others])))
-    return graph_from_numbers(src, dst, weight, ids=ids, all_are_ends=vertices is None, scratch=scratch, **rules)
+    ids, (src, dst, *_) = backend.renumber(
+        [src, dst, *others], index_dtype(_max_vertices([src, dst, *others]))
+    )
+    return graph_from_numbers(
+        src, dst, weight, ids=ids, all_are_ends=vertices is None, scratch=scratch, **rules
+    )
 
 
 def _backend(array: Array, scratch: Scratch | None) -> CsrBackend:
@@ -86,17 +98,26 @@ def graph_from_numbers(
     selection: RowSelection | None = None,
     scratch: Scratch | None = None,
 ) -> Graph:
-    """Like ``graph_from_arrays``, for ends that are positions in ``ids`` (ascending ids, one per vertex).
+    """Like ``graph_from_arrays``, for ends that are positions in ``ids`` (ascending ids, one per
+    vertex).
 
-    ``all_are_ends`` states that each vertex is an end of some edge, so that without self-loops none can be isolated.
+    ``all_are_ends`` states that each vertex is an end of some edge, so that without self-loops none
+    can be isolated.
     """
-    xp, on_gpu, backend = namespace(src), get_device(src) == "cuda", _backend(src, scratch)
-    selection = RowSelection(total=src.size) if selection is None else selection
+    xp = namespace(src)
+    on_gpu = get_device(src) == "cuda"
+    backend = _backend(src, scratch)
+    if selection is None:
+        selection = RowSelection(total=src.size)
+    else:
+        selection = selection
     if only_vertices is not None:
         src, dst, weight, ids, selection = _between(src, dst, weight, ids, only_vertices, selection)
         all_are_ends = False
     weight_source = "" if weight is None else str(weight.dtype)
-    negative_zeros, loops, integers = 0, {}, False
+    negative_zeros = 0
+    loops = {}
+    integers = False
     if weight is not None:
         weight, negative_zeros, integers = checked_weights(weight, weight_type, selection, scratch)
         if not on_gpu or edge_weights.count_negative_loops(src, dst, weight):
@@ -109,7 +130,9 @@ def graph_from_numbers(
     if back is not None:  # append the edges in the other direction of some rows
         ends = xp.concatenate([src, dst[back]]), xp.concatenate([dst, src[back]])
         edges = *ends, None if weight is None else xp.concatenate([weight, weight[back]])
-    offsets, targets, weights, self_loops, parallel = backend.assemble(*edges, len(ids), not directed)
+    offsets, targets, weights, self_loops, parallel = backend.assemble(
+        *edges, len(ids), not directed
+    )
     del edges
     edge_rows = edges_of_rows = None
     if edge_ids:
@@ -121,13 +144,17 @@ def graph_from_numbers(
         elif back is not None:
             row_edges.append(xp.full(src.size, no_edge(len(ids)), index))
             row_edges[1][back] = rows.find_edges(offsets, targets, dst[back], src[back], index)
-        edge_rows = rows.rows_that_count(row_edges, weight, weights, targets.size, index_dtype(selection.total))
+        edge_rows = rows.rows_that_count(
+            row_edges, weight, weights, targets.size, index_dtype(selection.total)
+        )
         if selection.kept is not None:
             edge_rows = xp.asarray(selection.kept.astype(edge_rows.dtype))[edge_rows]
         if self_loops or parallel or selection.kept is not None:
             edges_of_rows = xp.stack(row_edges)
             if selection.kept is not None:
-                every = xp.full((len(row_edges), selection.total), no_edge(len(ids)), row_edges[0].dtype)
+                every = xp.full(
+                    (len(row_edges), selection.total), no_edge(len(ids)), row_edges[0].dtype
+                )
                 every[:, xp.asarray(selection.kept)] = edges_of_rows
                 edges_of_rows = every
     none_isolated = all_are_ends and not self_loops
@@ -143,7 +170,9 @@ def graph_from_numbers(
             self_loops=self_loops,
             parallel_edges=parallel,
             negative_zeros=negative_zeros,
-            isolated_vertices=0 if none_isolated else backend.count_isolated(offsets, targets, directed),
+            isolated_vertices=0
+            if none_isolated
+            else backend.count_isolated(offsets, targets, directed),
             weight_source=weight_source,
         ),
         integer_weights=integers,
@@ -164,16 +193,22 @@ def no_edge(n_vertices: int) -> int:
 
 
 def checked_weights(
-    weight: Any, weight_type: str, selection: RowSelection | None = None, scratch: Scratch | None = None
+    weight: Any,
+    weight_type: str,
+    selection: RowSelection | None = None,
+    scratch: Scratch | None = None,
 ) -> tuple[Any, int, bool]:
-    """Check weights of shape (rows,) and convert them to the type of the graph's; ``selection`` names their rows in errors.
+    """Check weights of shape (rows,) and convert them to the type of the graph's; ``selection``
+    names their rows in errors.
 
-    Return the weights, how many were -0.0, and whether they are integers. EdgeListError for what is NaN, infinite, no
-    number, or beyond what the type holds exactly.
+    Return the weights, how many were -0.0, and whether they are integers. EdgeListError for what is
+    NaN, infinite, no number, or beyond what the type holds exactly.
     """
     integers = weight.dtype.kind in "iu"
     try:
-        converted, zeros = (_integer_weights if integers else _float_weights)(weight, weight_type, scratch)
+        converted, zeros = (_integer_weights if integers else _float_weights)(
+            weight, weight_type, scratch
+        )
     except EdgeListError as error:
         if selection is None or error.row is None:
             raise
@@ -188,7 +223,12 @@ def _between(
 ) -> tuple[Array, Array, Any, Any, RowSelection]:
     """Keep the edges between some vertices, and number those vertices alone."""
     xp = namespace(src)
-    known = Graph(offsets=xp.zeros(len(ids) + 1, np.int64), targets=xp.zeros(0, src.dtype), weights=None, ids=ids)
+    known = Graph(
+        offsets=xp.zeros(len(ids) + 1, np.int64),
+        targets=xp.zeros(0, src.dtype),
+        weights=None,
+        ids=ids,
+    )
     chosen = np.zeros(len(ids), bool)
     chosen[known.to_numbers(only_vertices, f"{option_text('only_vertices')} id")] = True
     if not chosen.any():
@@ -196,7 +236,10 @@ def _between(
     numbers = xp.asarray((np.cumsum(chosen) - 1).astype(src.dtype))
     flags = xp.asarray(chosen)
     kept = positions(lambda u, v: flags[u] & flags[v], src, dst)
-    ids = known.ids_at(np.flatnonzero(chosen)) if known.has_string_ids else ids[flags]
+    if known.has_string_ids:
+        ids = known.ids_at(np.flatnonzero(chosen))
+    else:
+        ids = ids[flags]
     weight = None if weight is None else weight[kept]
     return numbers[src[kept]], numbers[dst[kept]], weight, ids, selection.take(to_host(kept))
 
@@ -211,7 +254,9 @@ def positions(condition: Any, *arrays: Any) -> Any:
 
 
 def _directed(src: Array, dst: Array, directions: np.ndarray) -> tuple[Array, Array, Array]:
-    """Return the ends of each row in the direction of its edge, and the rows that are also an edge back."""
+    """Return the ends of each row in the direction of its edge, and the rows that are also an edge
+    back.
+    """
     xp = namespace(src)
     way = xp.asarray(directions)
     reversed_rows = way == DST_TO_SRC
@@ -224,7 +269,9 @@ def _one_integer_type(ends: dict[str, Array]) -> list[Array]:
     """Convert ids to one integer type. NumPy's promotion would convert int64 and uint64 to float64."""
     for name, column in ends.items():
         if column.dtype.kind not in "iu":
-            raise EdgeListError(f"{name}: vertex ids must be integers, not {column.dtype}", column=name)
+            raise EdgeListError(
+                f"{name}: vertex ids must be integers, not {column.dtype}", column=name
+            )
     columns = list(ends.values())
     kind = np.result_type(*columns)
     if kind.kind == "f":
@@ -233,14 +280,17 @@ def _one_integer_type(ends: dict[str, Array]) -> list[Array]:
         if max((int(high) for _, high in occupied), default=0) > np.iinfo(np.int64).max:
             if min(int(low) for low, _ in occupied) < 0:
                 raise EdgeListError(
-                    "vertex ids mix negative numbers with numbers of 2^63 and above; no integer type holds both"
+                    "vertex ids mix negative numbers with numbers of 2^63 and "
+                    "above; no integer type holds both"
                 )
             kind = np.dtype(np.uint64)
     return [column.astype(kind, copy=False) for column in columns]
 
 
 def _max_vertices(columns: list[Array]) -> int:
-    """Upper bound on the number of distinct ids. With many edges, the range of ids is a tighter bound than their count."""
+    """Upper bound on the number of distinct ids. With many edges, the range of ids is a tighter
+    bound than their count.
+    """
     count = sum(int(column.size) for column in columns)
     if index_dtype(count) == np.int32:
         return count
@@ -250,7 +300,9 @@ def _max_vertices(columns: list[Array]) -> int:
 
 
 def _where(flags: Any, *arrays: Any) -> tuple[int, int]:
-    """Return how often ``flags`` is true for elements of the arrays, and the first position where it is."""
+    """Return how often ``flags`` is true for elements of the arrays, and the first position where
+    it is.
+    """
     count = first = 0
     for (at, values), *others in zip(*(iter_slices(array) for array in arrays), strict=True):
         flagged = flags(values, *(other for _, other in others))
@@ -262,7 +314,9 @@ def _where(flags: Any, *arrays: Any) -> tuple[int, int]:
 
 
 def _integer_weights(weight: Any, weight_type: str, scratch: Scratch | None) -> Any:
-    """Convert integers to the narrowest type that represents each exactly, or to the requested type if that is wider."""
+    """Convert integers to the narrowest type that represents each exactly, or to the requested type
+    if that is wider.
+    """
     xp = namespace(weight)
     low, high = extent(weight) if weight.size else (0, 0)
     largest = max(high, -low)
@@ -275,7 +329,9 @@ def _integer_weights(weight: Any, weight_type: str, scratch: Scratch | None) -> 
     if largest >= MAX_INTEGER or (held_by is None and weight_type != "auto"):
         row = int(xp.argmax(weight) if high > -low else xp.argmin(weight))
         raise EdgeListError(
-            f"integer weight {int(weight[row])} is beyond {beyond}; scale the weights down", row=row, column="weight"
+            f"integer weight {int(weight[row])} is beyond {beyond}; scale the weights down",
+            row=row,
+            column="weight",
         )
     kind = held_by or np.dtype(np.int64)
     if weight_type != "auto":
@@ -290,12 +346,17 @@ def _float_weights(weight: Any, weight_type: str, scratch: Scratch | None) -> An
     xp = namespace(weight)
     if weight.dtype.kind != "f":
         raise EdgeListError(f"weights must be numbers, not {weight.dtype}", column="weight")
-    kind = {"auto": np.result_type(weight.dtype, np.float32)}.get(weight_type) or np.dtype(weight_type)
+    kind = {"auto": np.result_type(weight.dtype, np.float32)}.get(weight_type) or np.dtype(
+        weight_type
+    )
     if kind.itemsize > 8:
-        raise EdgeListError(f"weights of type {weight.dtype} are not supported; give float64", column="weight")
+        raise EdgeListError(
+            f"weights of type {weight.dtype} are not supported; give float64", column="weight"
+        )
     with np.errstate(over="ignore"):
         if get_device(weight) == "cuda" and kind.itemsize < weight.itemsize:
-            cast = xp.asarray(to_host(weight).astype(kind))  # CuPy's cast would flush subnormal results to 0
+            # CuPy's cast would flush subnormal results to 0
+            cast = xp.asarray(to_host(weight).astype(kind))
         elif kind == weight.dtype or get_device(weight) == "cuda":
             cast = weight.astype(kind, copy=False)
         else:
@@ -307,9 +368,15 @@ def _float_weights(weight: Any, weight_type: str, scratch: Scratch | None) -> An
         bits = cast.view(f"i{cast.itemsize}")
         negative_zeros, _ = _where(lambda part: part == np.iinfo(bits.dtype).min, bits)
     if bad:
-        what = "NaN" if bool(xp.isnan(weight[row])) else f"{float(weight[row]):g}, infinite as {kind}"
+        if bool(xp.isnan(weight[row])):
+            what = "NaN"
+        else:
+            what = f"{float(weight[row]):g}, infinite as {kind}"
         raise EdgeListError(
-            f"weight of row {row} is {what} ({bad} such rows): every weight must be finite; drop or correct the rows",
+            (
+                f"weight of row {row} is {what} ({bad} such rows): every weight "
+                "must be finite; drop or correct the rows"
+            ),
             row=row,
             column="weight",
         )
@@ -319,7 +386,9 @@ def _float_weights(weight: Any, weight_type: str, scratch: Scratch | None) -> An
         return cast, 0
     if get_device(cast) == "cuda":
         return edge_weights.without_negative_zeros(cast), negative_zeros
-    return csr_build.filled(lambda part: np.where(part == 0, 0, part), cast, cast.dtype, scratch), negative_zeros
+    return csr_build.filled(
+        lambda part: np.where(part == 0, 0, part), cast, cast.dtype, scratch
+    ), negative_zeros
 
 
 def _refuse_lost_weights(weight: Any, cast: Any) -> None:
@@ -328,7 +397,8 @@ def _refuse_lost_weights(weight: Any, cast: Any) -> None:
     def is_zero(values: Any) -> Any:
         if values.itemsize > 8:  # NumPy's long double: no integer type is as wide
             return values == 0
-        return values.view(f"i{values.itemsize}") << 1 == 0  # by its bits: on a GPU subnormal numbers compare as zero
+        # by its bits: on a GPU subnormal numbers compare as zero
+        return values.view(f"i{values.itemsize}") << 1 == 0
 
     lost, row = _where(lambda wide, narrow: is_zero(narrow) & ~is_zero(wide), weight, cast)
     if lost:

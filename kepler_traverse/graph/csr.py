@@ -35,8 +35,8 @@ class BuildReport:
     self_loops : int
         Records dropped because both ends are the same vertex.
     parallel_edges : int
-        Edges dropped because an edge of smaller or equal weight joins the same two vertices. In an undirected graph
-        this includes the edge of larger weight where both directions are listed.
+        Edges dropped because an edge of smaller or equal weight joins the same two vertices. In an
+        undirected graph this includes the edge of larger weight where both directions are listed.
     negative_zeros : int
         Weights of -0.0 that became 0.0.
     isolated_vertices : int
@@ -44,25 +44,26 @@ class BuildReport:
     weight_source : str
         Type of the weights in the input, ``""`` without weights.
     src_column, dst_column, weight_column : str
-        Columns of the files that the edges were read from. ``"0"`` is the first column of a text file without names;
-        ``""`` means no column.
+        Columns of the files that the edges were read from. ``"0"`` is the first column of a text
+        file without names; ``""`` means no column.
     oneway_column : str
         The column of directions, ``""`` without one.
     where : str
         The filter of rows, ``""`` without one.
     row_labels : str
-        What identifies the labels of the rows, if the edges are a data frame with an index of its own. Only a graph that
-        was built with ``edge_ids=True`` has it.
+        What identifies the labels of the rows, if the edges are a data frame with an index of its
+        own. Only a graph that was built with ``edge_ids=True`` has it.
     unused_columns : tuple of str
         Columns that were not read.
     unused_numbers : tuple of str
         Unused columns that are known to hold numbers.
     hints : tuple of str
-        What in the edge list may have been meant otherwise, a sentence each: an unused column of directions, a weight
-        that may mean "closed". Reading it warned of each (``EdgeListWarning``).
+        What in the edge list may have been meant otherwise, a sentence each: an unused column of
+        directions, a weight that may mean "closed". Reading it warned of each
+        (``EdgeListWarning``).
     seconds : dict of str to float
-        Seconds to ``read`` the edge list and to ``build`` the graph. Empty for a graph that was not made from files.
-        A comparison of two reports ignores this field and the next.
+        Seconds to ``read`` the edge list and to ``build`` the graph. Empty for a graph that was not
+        made from files. A comparison of two reports ignores this field and the next.
     in_files : bool
         Whether the graph was built in files, for want of memory.
     """
@@ -92,7 +93,9 @@ class BuildReport:
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
     def facts(self) -> dict[str, Any]:
-        """A dict without ``seconds`` and ``in_files``. It is equal for equal edge lists, so it can be stored."""
+        """A dict without ``seconds`` and ``in_files``. It is equal for equal edge lists, so it can
+        be stored.
+        """
         left_out = ("seconds", "in_files", *(() if self.row_labels else ("row_labels",)))
         return {name: value for name, value in asdict(self).items() if name not in left_out}
 
@@ -114,8 +117,9 @@ class BuildReport:
 class Graph:
     """A directed or undirected graph in compressed sparse rows, on the CPU or on a GPU.
 
-    Make one with ``read_graph`` or ``graph_from_edges``, which handle duplicates, self-loops and ids. The library
-    identifies a vertex by its number 0..n-1. ``ids`` holds the user's id of each number, in ascending order.
+    Make one with ``read_graph`` or ``graph_from_edges``, which handle duplicates, self-loops and
+    ids. The library identifies a vertex by its number 0..n-1. ``ids`` holds the user's id of each
+    number, in ascending order.
 
     Attributes
     ----------
@@ -124,37 +128,42 @@ class Graph:
     targets : int32 or int64 array of shape (n_edges,)
         Ascending within an adjacency list, without duplicates and self-loops.
     weights : array of shape (n_edges,) or None
-        float32 or float64. Integer weights have the narrowest of float32, float64 and int64 that represents each
-        weight exactly.
-    ids : integer array on the same device, or pyarrow strings (always on the host), of shape (n_vertices,)
+        float32 or float64. Integer weights have the narrowest of float32, float64 and int64 that
+        represents each weight exactly.
+    ids : integer array on the same device, or pyarrow strings (always on the host), of shape
+    (n_vertices,)
         Ascending; strings by their UTF-8 bytes.
     directed : bool
         False means that every edge is stored in both directions with the same weight.
     report : BuildReport
     integer_weights : bool
-        Whether the weights are integers. If so, every distance is an exact sum, or the search raises an error.
+        Whether the weights are integers. If so, every distance is an exact sum, or the search
+        raises an error.
     float_distances : bool
-        Whether distances of integer weights are returned as floats of the weights' type, because the caller chose
-        that type.
+        Whether distances of integer weights are returned as floats of the weights' type, because
+        the caller chose that type.
     negative_loops : dict of int to int or float
-        Maps the number of each vertex with a self-loop of negative weight to that weight. A search that reaches such
-        a vertex has no result.
+        Maps the number of each vertex with a self-loop of negative weight to that weight. A search
+        that reaches such a vertex has no result.
     may_pull : bool
-        Whether a BFS from one source may use the reverse of a directed graph; see ``Derived.with_reverse``.
+        Whether a BFS from one source may use the reverse of a directed graph; see
+        ``Derived.with_reverse``.
     edge_rows : integer array of shape (n_edges,) or None
-        With ``edge_ids=True``: the row of the edge list that each stored edge is, counted from 0 over all rows of all
-        files, those included that a filter left out. Of parallel edges it is the row of the smallest weight, the first of
-        several such rows. 4 bytes per stored edge, 8 if the edge list has 2^31 rows or more.
+        With ``edge_ids=True``: the row of the edge list that each stored edge is, counted from 0
+        over all rows of all files, those included that a filter left out. Of parallel edges it is
+        the row of the smallest weight, the first of several such rows. 4 bytes per stored edge, 8
+        if the edge list has 2^31 rows or more.
     edges_of_rows : integer array of shape (1 or 2, rows) or None
-        With ``edge_ids=True``, if self-loops, parallel edges or a filter left rows without a stored edge of their own:
-        positions in ``targets`` of the edge of each row and, where rows can be edges in both directions, of the edge
-        back. ``-1 - v`` for a self-loop of vertex v, and ``-1 - n_vertices`` for no edge. 4 bytes per element, or 8.
+        With ``edge_ids=True``, if self-loops, parallel edges or a filter left rows without a stored
+        edge of their own: positions in ``targets`` of the edge of each row and, where rows can be
+        edges in both directions, of the edge back. ``-1 - v`` for a self-loop of vertex v, and ``-1
+        - n_vertices`` for no edge. 4 bytes per element, or 8.
 
     Parameters
     ----------
     known_fingerprint : str, optional
-        The ``fingerprint``, where it is known already: computing it takes seconds for a large graph. Copies with other
-        arrays do not inherit it.
+        The ``fingerprint``, where it is known already: computing it takes seconds for a large
+        graph. Copies with other arrays do not inherit it.
     """
 
     offsets: Array
@@ -174,36 +183,60 @@ class Graph:
     _kept: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self, known_fingerprint: str | None) -> None:
-        for name, kinds, width in (("offsets", "i", (8,)), ("targets", "i", (4, 8)), ("weights", "iuf", (1, 2, 4, 8))):
+        for name, kinds, width in (
+            ("offsets", "i", (8,)),
+            ("targets", "i", (4, 8)),
+            ("weights", "iuf", (1, 2, 4, 8)),
+        ):
             array = getattr(self, name)
             if array is None and name == "weights":
                 continue
             if not _is_array(array, kinds) or array.dtype.itemsize not in width or array.ndim != 1:
-                raise InputError(f"{name} must be an array as read_graph makes it, not {arguments.describe(array)}")
-        if not self.offsets.size or (self.weights is not None and self.weights.size != self.targets.size):
-            raise InputError("offsets must have n_vertices + 1 elements, and weights as many as targets")
+                raise InputError(
+                    f"{name} must be an array as read_graph makes it, not "
+                    f"{arguments.describe(array)}"
+                )
+        if not self.offsets.size or (
+            self.weights is not None and self.weights.size != self.targets.size
+        ):
+            raise InputError(
+                "offsets must have n_vertices + 1 elements, and weights as many as targets"
+            )
         is_column = _is_array(self.ids) or hasattr(self.ids, "to_pylist")
         if not is_column or getattr(self.ids, "ndim", 1) != 1 or len(self.ids) != self.n_vertices:
             raise InputError(
-                f"ids must be an array of {self.n_vertices} ids, one fewer than offsets, not {arguments.describe(self.ids)}"
+                f"ids must be an array of {self.n_vertices} ids, one fewer than "
+                f"offsets, not {arguments.describe(self.ids)}"
             )
         if not self.has_string_ids and self.ids.dtype.kind not in "iu":
             raise InputError(f"ids must be integers or pyarrow strings, not {self.ids.dtype}")
         for name in ("directed", "integer_weights", "float_distances", "may_pull"):
             arguments.flag(name, getattr(self, name))
-        arguments.instance("negative_loops", self.negative_loops, dict, "it maps vertex numbers to weights")
+        arguments.instance(
+            "negative_loops", self.negative_loops, dict, "it maps vertex numbers to weights"
+        )
         arguments.instance("report", self.report, BuildReport, "leave it out")
         n_rows = self.report.rows
-        for name, shapes in (("edge_rows", [(self.n_edges,)]), ("edges_of_rows", [(1, n_rows), (2, n_rows)])):
+        for name, shapes in (
+            ("edge_rows", [(self.n_edges,)]),
+            ("edges_of_rows", [(1, n_rows), (2, n_rows)]),
+        ):
             array = getattr(self, name)
             if array is None:
                 continue
             if not _is_array(array, "i") or array.shape not in shapes:
-                raise InputError(f"{name} must be an array as read_graph makes it, not {arguments.describe(array)}")
+                raise InputError(
+                    f"{name} must be an array as read_graph makes it, not "
+                    f"{arguments.describe(array)}"
+                )
         if known_fingerprint is not None:
-            if not re.fullmatch("[0-9a-f]{64}", arguments.text("known_fingerprint", known_fingerprint)):
+            if not re.fullmatch(
+                "[0-9a-f]{64}", arguments.text("known_fingerprint", known_fingerprint)
+            ):
                 given = arguments.describe(known_fingerprint)
-                raise InputError(f"known_fingerprint must be a SHA-256 of 64 hexadecimal digits, not {given}")
+                raise InputError(
+                    f"known_fingerprint must be a SHA-256 of 64 hexadecimal digits, not {given}"
+                )
             self._kept["fingerprint"] = known_fingerprint
 
     @property
@@ -223,7 +256,11 @@ class Graph:
     @property
     def nbytes(self) -> int:
         """Bytes of the CSR arrays, without the ids."""
-        return int(self.offsets.nbytes + self.targets.nbytes + (0 if self.weights is None else self.weights.nbytes))
+        return int(
+            self.offsets.nbytes
+            + self.targets.nbytes
+            + (0 if self.weights is None else self.weights.nbytes)
+        )
 
     @property
     def has_negative_weights(self) -> bool:
@@ -236,35 +273,44 @@ class Graph:
 
     @property
     def distance_dtype(self) -> np.dtype:
-        """Type of the ``distance`` column of a weighted search: int64 for integer weights, else that of the weights."""
+        """Type of the ``distance`` column of a weighted search: int64 for integer weights, else
+        that of the weights.
+        """
         weights: Array = self.weights
-        return np.dtype(np.int64) if self.returns_integers else weights.dtype
+        if self.returns_integers:
+            return np.dtype(np.int64)
+        return weights.dtype
 
     @property
     def derived(self) -> Derived:
-        """What is derived from the graph on first use and then kept with it: degrees, copies, hierarchies."""
+        """What is derived from the graph on first use and then kept with it: degrees, copies,
+        hierarchies.
+        """
         return Derived(self, self._kept)
 
     @property
     def reverse(self) -> Graph:
-        """The graph with every edge reversed, which is kept. An undirected graph is its own reverse."""
+        """The graph with every edge reversed, which is kept. An undirected graph is its own
+        reverse.
+        """
         reverse: Graph = self.derived.reverse
         return reverse
 
     def hierarchy(self, metric: str = "weights") -> Hierarchy:
         """Return the graph's contraction hierarchy, which is built on the first call and kept.
 
-        It adds shortcuts to the graph so that searches from many sources become one sweep over few edges. On road networks
-        ``sssp_many`` is then tens of times as fast, and takes it by itself. Building takes seconds per million vertices on
-        all threads of the CPU; the result does not depend on their number. ``save_graph`` stores it with the graph.
+        It adds shortcuts to the graph so that searches from many sources become one sweep over few
+        edges. On road networks ``sssp_many`` is then tens of times as fast, and takes it by itself.
+        Building takes seconds per million vertices on all threads of the CPU; the result does not
+        depend on their number. ``save_graph`` stores it with the graph.
 
         Weights are integers of at least 0, or floats that are small multiples of one power of two.
 
         Parameters
         ----------
         metric : {"weights", "hops"}
-            What distances are: sums of weights, for ``sssp_many``, or numbers of edges, for ``bfs_many``. A graph can have
-            both hierarchies.
+            What distances are: sums of weights, for ``sssp_many``, or numbers of edges, for
+            ``bfs_many``. A graph can have both hierarchies.
 
         Raises
         ------
@@ -281,18 +327,29 @@ class Graph:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 over vertices, edges, weights and ids. It does not depend on the device. It is kept."""
+        """SHA-256 over vertices, edges, weights and ids. It does not depend on the device. It is
+        kept.
+        """
         if "fingerprint" in self._kept:
             return str(self._kept["fingerprint"])
-        digest = hashlib.sha256(f"{self.n_vertices} {self.n_edges} {self.directed} {self._vertex_ids.kind}".encode())
+        digest = hashlib.sha256(
+            f"{self.n_vertices} {self.n_edges} {self.directed} {self._vertex_ids.kind}".encode()
+        )
         if self.integer_weights:
             digest.update(b"integers as floats" if self.float_distances else b"integers")
         if self.negative_loops:
             digest.update(repr(sorted(self.negative_loops.items())).encode())
-        for name in ("offsets", "targets", "weights") if self.has_string_ids else ("offsets", "targets", "weights", "ids"):
+        for name in (
+            ("offsets", "targets", "weights")
+            if self.has_string_ids
+            else ("offsets", "targets", "weights", "ids")
+        ):
             if getattr(self, name) is None:
                 continue
-            kind = np.dtype(np.int64) if name == "targets" else getattr(self, name).dtype
+            if name == "targets":
+                kind = np.dtype(np.int64)
+            else:
+                kind = getattr(self, name).dtype
             digest.update(str(kind).encode())
             for array in self._pieces(name):
                 digest.update(np.ascontiguousarray(array.astype(kind, copy=False)).data)
@@ -302,14 +359,17 @@ class Graph:
         return str(self._kept["fingerprint"])
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what equal graphs have alike, so that a pickle, and ``joblib.hash``, does not depend on earlier calls.
+        """Return what equal graphs have alike, so that a pickle, and ``joblib.hash``, does not
+        depend on earlier calls.
 
         Hierarchies are in it. What else is derived is computed anew where it is needed.
         """
         state = {each.name: getattr(self, each.name) for each in fields(self)}
         state["report"] = replace(self.report, seconds={}, in_files=False)
         known = {metric: self._kept[metric] for metric in METRICS if metric in self._kept}
-        state["_kept"] = {metric: replace(hierarchy, seconds=0.0) for metric, hierarchy in known.items()}
+        state["_kept"] = {
+            metric: replace(hierarchy, seconds=0.0) for metric, hierarchy in known.items()
+        }
         if self.has_string_ids:
             state["ids"] = pack_strings(self.ids)
         return state
@@ -346,7 +406,10 @@ class Graph:
             move = cuda.cp.asarray
         else:
             move = to_host
-        arrays = {name: getattr(self, name) for name in ("offsets", "targets", "weights", "edge_rows", "edges_of_rows")}
+        arrays = {
+            name: getattr(self, name)
+            for name in ("offsets", "targets", "weights", "edge_rows", "edges_of_rows")
+        }
         if not self.has_string_ids:
             arrays["ids"] = self.ids
         arrays = {name: move(array) for name, array in arrays.items() if array is not None}
@@ -371,7 +434,8 @@ class Graph:
         Raises
         ------
         UnknownVertexError
-            Some ids are not vertices of this graph (the message names them), or ``ids`` is not a list of ids.
+            Some ids are not vertices of this graph (the message names them), or ``ids`` is not a
+            list of ids.
         """
         return self._vertex_ids.to_numbers(ids, role)
 
@@ -391,7 +455,10 @@ class Graph:
 
     def __repr__(self) -> str:
         kind = "directed" if self.directed else "undirected"
-        weights = "unweighted" if self.weights is None else f"{self.weights.dtype} weights"
+        if self.weights is None:
+            weights = "unweighted"
+        else:
+            weights = f"{self.weights.dtype} weights"
         if self.returns_integers:
             weights = "integer weights"
         size = f"{several(self.n_vertices, 'vertex')}, {several(self.n_edges, 'stored edge')}"

@@ -1,4 +1,6 @@
-"""What is derived from a graph when it is first asked for, and kept with it: facts, copies in other types, hierarchies."""
+"""What is derived from a graph when it is first asked for, and kept with it: facts, copies in other
+types, hierarchies.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,10 @@ if TYPE_CHECKING:
 
 METRICS = ("weights", "hops")  # of hierarchies
 _FACTS_OF_EDGES = ("degrees", "max_degree")
-_FACTS = (*_FACTS_OF_EDGES, "has_negative_weights", "heaviest")  # equal in copies with the same weights
-_REVERSING = threading.RLock()  # held while a reverse is built, so that threads that share a graph build one
+# equal in copies with the same weights
+_FACTS = (*_FACTS_OF_EDGES, "has_negative_weights", "heaviest")
+# held while a reverse is built, so that threads that share a graph build one
+_REVERSING = threading.RLock()
 _CONTRACTING = threading.RLock()  # the same for a hierarchy
 
 
@@ -43,21 +47,27 @@ def _kept(compute: Callable[[Any], Any]) -> property:
 class Derived:
     """What is derived from a graph: see ``Graph.derived``.
 
-    ``kept`` is the cache of the graph. A copy of a graph with other arrays begins with an empty one.
+    ``kept`` is the cache of the graph. A copy of a graph with other arrays begins with an empty
+    one.
     """
 
     def __init__(self, graph: Any, kept: dict[str, Any]) -> None:
-        self._graph, self.kept = graph, kept
+        self._graph = graph
+        self.kept = kept
 
     @_kept
     def degrees(self) -> Array:
         """Out-degree of every vertex, int64."""
         offsets = self._graph.offsets
-        return graph_statistics.degrees(offsets) if self._graph.device == "cuda" else np.diff(offsets)
+        if self._graph.device == "cuda":
+            return graph_statistics.degrees(offsets)
+        return np.diff(offsets)
 
     @_kept
     def max_degree(self) -> int:
-        return int(self.degrees.max()) if self._graph.n_vertices else 0
+        if self._graph.n_vertices:
+            return int(self.degrees.max())
+        return 0
 
     @_kept
     def has_negative_weights(self) -> bool:
@@ -66,7 +76,10 @@ class Derived:
             return False
         # The bits as signed integers have the sign of the weights, as none is -0.0.
         bits = weights.view(f"i{weights.itemsize}")
-        return bool(self._graph.negative_loops) or min((int(part.min()) for _, part in iter_slices(bits)), default=0) < 0
+        return (
+            bool(self._graph.negative_loops)
+            or min((int(part.min()) for _, part in iter_slices(bits)), default=0) < 0
+        )
 
     @_kept
     def heaviest(self) -> float | int:
@@ -75,7 +88,9 @@ class Derived:
         if graph.weights is None or not graph.n_edges:
             return 0
         number = int if graph.integer_weights else float
-        extents = [(number(values.min()), number(values.max())) for _, values in iter_slices(graph.weights)]
+        extents = [
+            (number(values.min()), number(values.max())) for _, values in iter_slices(graph.weights)
+        ]
         return max(max(abs(low), abs(high)) for low, high in extents)
 
     @property
@@ -89,10 +104,15 @@ class Derived:
         weights: Array = self._graph.weights
         if not self._graph.n_edges:
             return weights.dtype.type(np.inf if weights.dtype.kind == "f" else MAX_INTEGER)
-        # The bits of non-negative floats sort as integers in the order of the floats. They are compared as integers because
-        # CuPy would treat subnormal numbers as 0.
-        order = weights if self.has_negative_weights else weights.view(f"i{weights.itemsize}")
-        return min(to_host(values.min(keepdims=True))[0] for _, values in iter_slices(order)).view(weights.dtype)
+        # The bits of non-negative floats sort as integers in the order of the floats. They are
+        # compared as integers because CuPy would treat subnormal numbers as 0.
+        if self.has_negative_weights:
+            order = weights
+        else:
+            order = weights.view(f"i{weights.itemsize}")
+        return min(to_host(values.min(keepdims=True))[0] for _, values in iter_slices(order)).view(
+            weights.dtype
+        )
 
     @property
     def reverse(self) -> Any:
@@ -103,14 +123,23 @@ class Derived:
         with _REVERSING:
             if "reverse" not in self.kept:
                 backend: CsrBackend = csr_on_gpu if graph.device == "cuda" else csr_build
-                offsets, targets, weights = backend.transpose(graph.offsets, graph.targets, graph.weights)
+                offsets, targets, weights = backend.transpose(
+                    graph.offsets, graph.targets, graph.weights
+                )
                 self.kept["reverse"] = replace(
-                    graph, offsets=offsets, targets=targets, weights=weights, edge_rows=None, edges_of_rows=None
+                    graph,
+                    offsets=offsets,
+                    targets=targets,
+                    weights=weights,
+                    edge_rows=None,
+                    edges_of_rows=None,
                 )
             return self.kept["reverse"]
 
     def linked_reverse(self) -> Any:
-        """Return the reverse, whose own reverse is this graph, so that reversing it builds no third graph."""
+        """Return the reverse, whose own reverse is this graph, so that reversing it builds no third
+        graph.
+        """
         reverse = self.reverse
         if self._graph.directed:
             reverse.derived.kept.setdefault("reverse", self._graph)
@@ -123,10 +152,11 @@ class Derived:
     def with_reverse(self) -> Any:
         """Return the graph with its reverse built, which BFS from one source on a GPU then uses.
 
-        Without the reverse, a BFS of a directed graph can only push along the edges that leave the frontier. With it,
-        BFS can also pull over the edges that enter unreached vertices, which was up to 18 times faster on web graphs.
-        Building the reverse takes longer than one search, so a plan for one source never builds it. An undirected graph
-        is its own reverse. Results are the same.
+        Without the reverse, a BFS of a directed graph can only push along the edges that leave the
+        frontier. With it, BFS can also pull over the edges that enter unreached vertices, which was
+        up to 18 times faster on web graphs. Building the reverse takes longer than one search, so a
+        plan for one source never builds it. An undirected graph is its own reverse. Results are the
+        same.
         """
         if not self._graph.directed:
             return self._graph
@@ -141,14 +171,17 @@ class Derived:
         return self._graph.to("cpu")
 
     def sums_in(self, dtype: str) -> Any:
-        """Return the graph with its weights in float32, float64 or int64, which must represent each exactly. It is kept."""
+        """Return the graph with its weights in float32, float64 or int64, which must represent each
+        exactly. It is kept.
+        """
         name = arguments.choice("dtype", dtype, [str(kind) for kind in EXACT_BELOW])
         graph = self._graph
         if graph.weights.dtype == name:
             return graph
         if name not in self.kept:
             made = self._copy(_FACTS, weights=graph.weights.astype(name))
-            self.kept[name] = made  # kept before its reverse is made: the reverse of that may be this graph
+            # kept before its reverse is made: the reverse of that may be this graph
+            self.kept[name] = made
             if graph.directed and "reverse" in self.kept:
                 made.derived.kept["reverse"] = self.kept["reverse"].derived.sums_in(name)
         self.kept[name].derived.take_hierarchies(graph)  # they may have been built after the copy
@@ -165,7 +198,9 @@ class Derived:
             return hierarchy
 
     def known_hierarchy(self, metric: str) -> Hierarchy | None:
-        """Return the hierarchy if it was built or loaded, or None. A reversed graph takes that of the other direction."""
+        """Return the hierarchy if it was built or loaded, or None. A reversed graph takes that of
+        the other direction.
+        """
         metric = arguments.choice("metric", metric, METRICS)
         if metric not in self.kept and self._graph.directed and "reverse" in self.kept:
             other = self.kept["reverse"].derived.kept.get(metric)
@@ -178,14 +213,18 @@ class Derived:
         self.kept[metric] = hierarchy
 
     def take_hierarchies(self, graph: Any, metrics: tuple[str, ...] = METRICS) -> None:
-        """Take the hierarchies of a graph with the same edges, and the same weights where they are of weights."""
+        """Take the hierarchies of a graph with the same edges, and the same weights where they are
+        of weights.
+        """
         for metric in metrics:
             hierarchy = graph.derived.known_hierarchy(metric)
             if hierarchy is not None:
                 self.keep_hierarchy(hierarchy, metric)
 
     def without_hierarchy(self) -> Any:
-        """Return the graph without its hierarchies, which searches then cannot use; the graph itself keeps them."""
+        """Return the graph without its hierarchies, which searches then cannot use; the graph
+        itself keeps them.
+        """
         made = self._copy(("fingerprint", *_FACTS))
         if "reverse" in self.kept:
             made.derived.kept["reverse"] = self.kept["reverse"].derived._copy(_FACTS)
@@ -193,7 +232,13 @@ class Derived:
 
     def take_topology(self, graph: Any) -> None:
         """Take what a graph with the same edges and other weights has derived from its edges."""
-        self.kept.update({name: graph.derived.kept[name] for name in _FACTS_OF_EDGES if name in graph.derived.kept})
+        self.kept.update(
+            {
+                name: graph.derived.kept[name]
+                for name in _FACTS_OF_EDGES
+                if name in graph.derived.kept
+            }
+        )
         self.take_hierarchies(graph, ("hops",))
 
     def _copy(self, shared: tuple[str, ...], **changes: Any) -> Any:

@@ -1,4 +1,6 @@
-"""Build a Graph from an edge list as the readers return it: number the vertices, then build the CSR."""
+"""Build a Graph from an edge list as the readers return it: number the vertices, then build the
+CSR.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class BuildRules:
             object.__setattr__(self, name, arguments.flag(name, getattr(self, name)))
         arguments.choice("weight_type", self.weight_type, WEIGHT_TYPES)
         if self.only_vertices is not None and not isinstance(self.only_vertices, str | os.PathLike):
-            object.__setattr__(self, "only_vertices", arguments.ids("only_vertices", self.only_vertices))
+            object.__setattr__(
+                self, "only_vertices", arguments.ids("only_vertices", self.only_vertices)
+            )
 
     def check_oneway(self, oneway: Any, name: str) -> None:
         """Refuse directions of rows beside ``directed=False``, which is no default."""
@@ -66,8 +70,9 @@ class BuildRules:
 def memory_given_back() -> Iterator[None]:
     """Let pyarrow allocate from the system inside the context.
 
-    Its own pools would hold the memory of decoding, as large as the edge list or larger, while the graph is built. Measured
-    with USA-road-NE, the peak is 3.7 times the edge list with mimalloc and 2.0 to 2.8 times with the system's.
+    Its own pools would hold the memory of decoding, as large as the edge list or larger, while the
+    graph is built. Measured with USA-road-NE, the peak is 3.7 times the edge list with mimalloc and
+    2.0 to 2.8 times with the system's.
     """
     before = pyarrow.default_memory_pool()
     pyarrow.set_memory_pool(pyarrow.system_memory_pool())
@@ -78,22 +83,27 @@ def memory_given_back() -> Iterator[None]:
 
 
 def make_graph(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildRules) -> Graph:
-    """Build the graph on a device, with additional vertices or a file of them. Errors name the file and the row.
+    """Build the graph on a device, with additional vertices or a file of them. Errors name the file
+    and the row.
 
-    The table of the edges may also be a dict of arrays by role. Columns are removed from the edge list one by one, and no
-    name here refers to the arrays, so each is freed after use.
+    The table of the edges may also be a dict of arrays by role. Columns are removed from the edge
+    list one by one, and no name here refers to the arrays, so each is freed after use.
     """
     columns = {role: edges.table[role] for role in edges.columns.roles}
     edges = replace(edges, table=None)
     try:
-        directions = None if edges.directions is None else settle_letters(edges.directions)
+        if edges.directions is None:
+            directions = None
+        else:
+            directions = settle_letters(edges.directions)
         selection = RowSelection(total=edges.n_rows, kept=edges.kept, directions=directions)
         if edges.kept is not None and not edges.kept.size and vertices is None:
             raise EdgeListError(
                 f"{option_text('where')} is true for none of the {edges.n_rows} rows; give another condition, or "
                 f"{option_text('vertices')} for a graph without edges"
             )
-        if vertices is not None and getattr(columns["src"], "type", None) == pyarrow.null():  # without rows
+        # without rows
+        if vertices is not None and getattr(columns["src"], "type", None) == pyarrow.null():
             columns, vertices = _typed_like(columns, vertices)
         _refuse_mixed_ends(columns)
         if isinstance(vertices, str | os.PathLike):
@@ -123,7 +133,10 @@ def make_graph(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildR
 
 def _refuse_mixed_ends(columns: dict[str, Any]) -> None:
     if _are_strings(columns["src"]) != _are_strings(columns["dst"]):
-        ends = ", ".join(f"{role} holds {'strings' if _are_strings(columns[role]) else 'integers'}" for role in ENDS)
+        ends = ", ".join(
+            f"{role} holds {'strings' if _are_strings(columns[role]) else 'integers'}"
+            for role in ENDS
+        )
         how = f"{option_text('id_type', 'string')} takes both as strings"
         raise EdgeListError(f"one end is an integer, the other a string ({ends}); {how}")
 
@@ -133,10 +146,17 @@ def _typed_like(columns: dict[str, Any], vertices: Any) -> tuple[dict[str, Any],
     if isinstance(vertices, str | os.PathLike):
         file = read_ids(vertices, "vertices")
         vertices = file.ids(file.holds_strings)
-    is_text = not isinstance(vertices, np.ndarray) and any(isinstance(vertex, str) for vertex in vertices)
-    kind = pyarrow.large_string() if is_text else pyarrow.int64()
+    is_text = not isinstance(vertices, np.ndarray) and any(
+        isinstance(vertex, str) for vertex in vertices
+    )
+    if is_text:
+        kind = pyarrow.large_string()
+    else:
+        kind = pyarrow.int64()
     ends = dict.fromkeys(ENDS, pyarrow.chunked_array([], kind))
-    return {role: ends.get(role, pyarrow.chunked_array([], pyarrow.int64())) for role in columns}, vertices
+    return {
+        role: ends.get(role, pyarrow.chunked_array([], pyarrow.int64())) for role in columns
+    }, vertices
 
 
 def _are_strings(column: Any) -> bool:
@@ -150,19 +170,26 @@ def _array(column: Any, device: str, scratch: Scratch | None = None) -> Array:
     if isinstance(column, np.ndarray):
         array = column
     elif not hasattr(column, "chunks"):
-        array = column if hasattr(column, "get") else column.values  # cuDF: the column's own memory, as CuPy
+        # cuDF: the column's own memory, as CuPy
+        if hasattr(column, "get"):
+            array = column
+        else:
+            array = column.values
     elif column.num_chunks == 1:
         array = column.chunk(0).to_numpy(zero_copy_only=True)
     else:
         array = _joined([column], len(column), column.type.to_pandas_dtype(), scratch)
     if get_device(array) == device:
         return array
-    return cuda.cp.asarray(array) if device == "cuda" else array.get()
+    if device == "cuda":
+        return cuda.cp.asarray(array)
+    return array.get()
 
 
 def _joined(columns: Iterable[Any], size: int, kind: Any, scratch: Scratch | None) -> np.ndarray:
     """Return the values of columns of pyarrow, one below another."""
-    whole, at = (np.empty if scratch is None else scratch.empty)(size, kind), 0
+    whole = (np.empty if scratch is None else scratch.empty)(size, kind)
+    at = 0
     for chunk in (chunk for column in columns for chunk in column.chunks):
         whole[at : at + len(chunk)] = chunk.to_numpy(zero_copy_only=True)
         at += len(chunk)
@@ -174,11 +201,15 @@ def _integers(vertices: Ids, kind: np.dtype) -> np.ndarray:
     try:
         array = arguments.as_array("vertices", vertices)
     except InputError as error:
-        raise InputError(f"vertices must be integers like the ids of the edge list: {error}") from None
+        raise InputError(
+            f"vertices must be integers like the ids of the edge list: {error}"
+        ) from None
     if array.size == 0:
         return np.zeros(0, kind)
     if array.dtype.kind not in "iu" or array.ndim != 1:
-        raise InputError(f"vertices must be integers like the ids of the edge list, not {array.dtype}")
+        raise InputError(
+            f"vertices must be integers like the ids of the edge list, not {array.dtype}"
+        )
     limits = np.iinfo(kind)
     fits = limits.min <= int(array.min()) and int(array.max()) <= limits.max
     return array.astype(kind) if fits else array
@@ -186,8 +217,13 @@ def _integers(vertices: Ids, kind: np.dtype) -> np.ndarray:
 
 def _from_range(arrays: dict[str, Array], edges: EdgeList, building: dict[str, Any]) -> Graph:
     """Build from ids that are known to lie in a range."""
-    first, n_vertices = edges.first_vertex, edges.n_vertices or 0
-    kind = arrays["src"].dtype if first else np.dtype(np.int64)  # positions in a matrix have no type of their own
+    first = edges.first_vertex
+    n_vertices = edges.n_vertices or 0
+    # positions in a matrix have no type of their own
+    if first:
+        kind = arrays["src"].dtype
+    else:
+        kind = np.dtype(np.int64)
     numbers = []
     for role in ("src", "dst"):
         number = arrays.pop(role).astype(index_dtype(n_vertices))
@@ -203,17 +239,29 @@ def _from_range(arrays: dict[str, Array], edges: EdgeList, building: dict[str, A
 
 
 def _from_strings(
-    columns: dict[str, Any], device: str, n_vertices: int | None, vertices: Ids | None, building: dict[str, Any]
+    columns: dict[str, Any],
+    device: str,
+    n_vertices: int | None,
+    vertices: Ids | None,
+    building: dict[str, Any],
 ) -> Graph:
     """Number strings by the order of their UTF-8 bytes, on the host."""
-    more = [] if n_vertices is None else [str(i) for i in range(1, n_vertices + 1)]
+    if n_vertices is None:
+        more = []
+    else:
+        more = [str(i) for i in range(1, n_vertices + 1)]
     more += [] if vertices is None else list(vertices)
     if not all(isinstance(vertex, str) for vertex in more):
         raise InputError("vertices must be strings like the ids of the edge list")
     halves = [vertex for vertex in more if not arguments.is_encodable(vertex)]
     if halves:
-        raise InputError(f"vertices holds {arguments.describe(halves[0])}, which is not valid Unicode text")
-    text = pyarrow.string() if columns["src"].type == columns["dst"].type == pyarrow.string() else pyarrow.large_string()
+        raise InputError(
+            f"vertices holds {arguments.describe(halves[0])}, which is not valid Unicode text"
+        )
+    if columns["src"].type == columns["dst"].type == pyarrow.string():
+        text = pyarrow.string()
+    else:
+        text = pyarrow.large_string()
     # Each end alone: one cast to the type of the other would be in memory as a whole.
     distinct = [compute.unique(columns[role]).cast(text) for role in ENDS]
     ids = compute.unique(pyarrow.chunked_array([*distinct, pyarrow.array(more, text)], text))
@@ -226,23 +274,42 @@ def _from_strings(
     kind = index_dtype(len(ids))
     numbers = []
     for role in ENDS:
-        column, known = columns.pop(role), ids.cast(text)
+        column = columns.pop(role)
+        known = ids.cast(text)
         # Each call makes a hash table of the ids; a quarter of the memory holds what it returns.
-        most = max(1, len(column)) if scratch is None else max(HOST_SLICE, scratch.memory // 16)
+        if scratch is None:
+            most = max(1, len(column))
+        else:
+            most = max(HOST_SLICE, scratch.memory // 16)
         pieces = (column.slice(at, most).cast(text) for at in range(0, len(column), most))
         codes = (compute.index_in(piece, value_set=known) for piece in pieces)
         numbers.append(_array(_joined(codes, len(column), kind, scratch), device))
-    weight = _array(columns.pop("weight"), device, scratch) if "weight" in columns else None
+    if "weight" in columns:
+        weight = _array(columns.pop("weight"), device, scratch)
+    else:
+        weight = None
     return graph_from_numbers(numbers[0], numbers[1], weight, ids=ids, **building)
 
 
 def _placed(error: EdgeListError, edges: EdgeList) -> EdgeListError:
-    """Name the file, the column and the row in the file in an error about a row of the whole edge list."""
+    """Name the file, the column and the row in the file in an error about a row of the whole edge
+    list.
+    """
     if error.row is None:
-        files = edges.rows[0][0] if len(edges.rows) == 1 else f"{edges.rows[0][0]} and {len(edges.rows) - 1} more"
-        return EdgeListError(error.message if files in error.message else f"{files}: {error.message}", None, error.column)
+        if len(edges.rows) == 1:
+            files = edges.rows[0][0]
+        else:
+            files = f"{edges.rows[0][0]} and {len(edges.rows) - 1} more"
+        return EdgeListError(
+            error.message if files in error.message else f"{files}: {error.message}",
+            None,
+            error.column,
+        )
     name, row = edges.place(error.row)
-    column = f", column {edges.columns.roles[error.column]!r}" if error.column in edges.columns.roles else ""
+    if error.column in edges.columns.roles:
+        column = f", column {edges.columns.roles[error.column]!r}"
+    else:
+        column = ""
     # The builder counts rows over all files.
     message = error.message.replace(f"weight of row {error.row} ", "the weight ")
     return EdgeListError(f"{name}, row {row}{column}: {message}", error.row, error.column)

@@ -19,8 +19,14 @@ from .hints import warn_of_hints, with_hints
 
 _NAMES = ("src", "dst", "weight")
 
-# What the readers of files call the arguments of this function, and what to do here in place of an argument it lacks.
-_ARGUMENTS = {"src_column": "src", "dst_column": "dst", "weight_column": "weight", "oneway_column": "oneway"}
+# What the readers of files call the arguments of this function, and what to do here in place of an
+# argument it lacks.
+_ARGUMENTS = {
+    "src_column": "src",
+    "dst_column": "dst",
+    "weight_column": "weight",
+    "oneway_column": "oneway",
+}
 
 
 def _argument_text(name: str, value: object = None) -> str:
@@ -46,60 +52,68 @@ def graph_from_edges(
 ) -> Graph:
     """Build a graph from a table of edges, or from columns.
 
-    ``graph_from_edges(table)`` takes a table whose columns are known by their names, as ``read_graph`` does for files;
-    ``src``, ``dst`` and ``weight`` name others. ``graph_from_edges(src, dst, weight)`` takes the columns themselves.
+    ``graph_from_edges(table)`` takes a table whose columns are known by their names, as
+    ``read_graph`` does for files; ``src``, ``dst`` and ``weight`` name others.
+    ``graph_from_edges(src, dst, weight)`` takes the columns themselves.
 
-    Parallel edges keep the minimum weight. Self-loops are dropped; ``sssp`` refuses a source that reaches one of negative
-    weight. An undirected edge is stored in both directions with the minimum of their weights. ``graph.report`` counts
-    everything that is dropped, and says which columns were used.
+    Parallel edges keep the minimum weight. Self-loops are dropped; ``sssp`` refuses a source that
+    reaches one of negative weight. An undirected edge is stored in both directions with the minimum
+    of their weights. ``graph.report`` counts everything that is dropped, and says which columns
+    were used.
 
     Parameters
     ----------
     *edges : table, or src, dst and optionally weight
-        A table is a data frame of pandas, GeoPandas, polars, cuDF or Dask; a pyarrow table, record batch or reader; a
-        relation of DuckDB; any object with ``__arrow_c_stream__`` or ``__dataframe__``; a mapping of columns; a square
-        sparse matrix of SciPy or CuPy; a list or an iterator of ``(src, dst)`` or ``(src, dst, weight)``; a structured
-        array; an array or tensor
-        ``edge_index`` of shape (2, n_edges), also with ``weight=``; or a ``Data`` of PyTorch Geometric. Named levels of a
-        data frame's index are columns. Names of columns may follow the table in place of ``src=`` and so on.
-        A column of ids has shape (n_edges,) and holds integers or strings: arrays of NumPy or CuPy, tensors, lists,
-        ranges, Series, pyarrow arrays. ``(src, dst, weight)`` may also be one tuple. Series belong together by their labels.
-        What is in GPU memory and has integer ids gives a graph on the GPU, everything else a graph on the CPU.
+        A table is a data frame of pandas, GeoPandas, polars, cuDF or Dask; a pyarrow table, record
+        batch or reader; a relation of DuckDB; any object with ``__arrow_c_stream__`` or
+        ``__dataframe__``; a mapping of columns; a square sparse matrix of SciPy or CuPy; a list or
+        an iterator of ``(src, dst)`` or ``(src, dst, weight)``; a structured array; an array or
+        tensor ``edge_index`` of shape (2, n_edges), also with ``weight=``; or a ``Data`` of PyTorch
+        Geometric. Named levels of a data frame's index are columns. Names of columns may follow the
+        table in place of ``src=`` and so on. A column of ids has shape (n_edges,) and holds
+        integers or strings: arrays of NumPy or CuPy, tensors, lists, ranges, Series, pyarrow
+        arrays. ``(src, dst, weight)`` may also be one tuple. Series belong together by their
+        labels. What is in GPU memory and has integer ids gives a graph on the GPU, everything else
+        a graph on the CPU.
     src, dst, weight : str or column, optional
-        With a table, names of its columns. Without one, the columns. Weights are finite numbers, or durations, which are
-        seconds. Distances of integer
-        weights are exact integers. Those of float weights are sums rounded from left to right.
+        With a table, names of its columns. Without one, the columns. Weights are finite numbers, or
+        durations, which are seconds. Distances of integer weights are exact integers. Those of
+        float weights are sums rounded from left to right.
     directed : bool
         False: each row is an edge in both directions.
     vertices : sequence of ids, optional
         Additional vertices, which may have no edge.
     weighted : bool, optional
-        True: there must be a weight. False: read none. None: read one if it is given, named or found.
+        True: there must be a weight. False: read none. None: read one if it is given, named or
+        found.
     weight_type : {"auto", "float32", "float64"}
-        Type of float weights and of their distances. ``"float32"`` rounds float64 input. For integer weights it is the
-        type in which exact distances are returned, or float64 if the weights need that. A distance that the type cannot
-        represent raises ``PrecisionError``.
+        Type of float weights and of their distances. ``"float32"`` rounds float64 input. For
+        integer weights it is the type in which exact distances are returned, or float64 if the
+        weights need that. A distance that the type cannot represent raises ``PrecisionError``.
     where : str or pyarrow.compute.Expression, optional
-        The rows of a table that are edges, for example ``"highway != 'motorway' and (lanes >= 2 or toll is null)"``.
-        Comparisons are ``==``, ``!=``, ``<``, ``<=``, ``>``, ``>=`` of a column with a number, text in quotes, ``true``,
-        ``false`` or another column, ``in (...)``, ``is null``, ``is not null``; ``and``, ``or``, ``not`` and parentheses
-        combine them. A column alone must hold booleans. Names that are no words stand in backticks. Dates are compared
-        with text such as ``'2026-01-31'``. A comparison with a missing value is neither true nor false, and only rows
-        are read for which the whole is true. Times of day are compared with ``'07:30'``, durations with seconds or
-        ``'00:10:00'``.
+        The rows of a table that are edges, for example ``"highway != 'motorway' and (lanes >= 2 or
+        toll is null)"``. Comparisons are ``==``, ``!=``, ``<``, ``<=``, ``>``, ``>=`` of a column
+        with a number, text in quotes, ``true``, ``false`` or another column, ``in (...)``, ``is
+        null``, ``is not null``; ``and``, ``or``, ``not`` and parentheses combine them. A column
+        alone must hold booleans. Names that are no words stand in backticks. Dates are compared
+        with text such as ``'2026-01-31'``. A comparison with a missing value is neither true nor
+        false, and only rows are read for which the whole is true. Times of day are compared with
+        ``'07:30'``, durations with seconds or ``'00:10:00'``.
     oneway : str or column, optional
-        Which rows are edges in one direction: True, 1, ``"yes"``, ``"true"``, ``"forward"`` or ``"FT"`` from src to dst
-        only; False, 0, ``"no"``, ``"false"`` or ``"both"`` in both directions; -1, ``"-1"``, ``"reverse"``, ``"backward"``
-        or ``"TF"`` from dst to src only, in any case. Or F, B and T in capitals, if one is B. Other values and missing
-        ones are refused. The graph is directed. The name of a column of a table;
-        beside columns, a list of edges or an ``edge_index`` a column of its own.
+        Which rows are edges in one direction: True, 1, ``"yes"``, ``"true"``, ``"forward"`` or
+        ``"FT"`` from src to dst only; False, 0, ``"no"``, ``"false"`` or ``"both"`` in both
+        directions; -1, ``"-1"``, ``"reverse"``, ``"backward"`` or ``"TF"`` from dst to src only, in
+        any case. Or F, B and T in capitals, if one is B. Other values and missing ones are refused.
+        The graph is directed. The name of a column of a table; beside columns, a list of edges or
+        an ``edge_index`` a column of its own.
     only_vertices : sequence of ids, optional
-        The vertices of the graph: edges are kept if both ends are among them. Each must be a vertex of the edges that
-        ``where`` leaves, or of ``vertices``.
+        The vertices of the graph: edges are kept if both ends are among them. Each must be a vertex
+        of the edges that ``where`` leaves, or of ``vertices``.
     edge_ids : bool
-        Keep which row each edge is: ``graph.edge_rows``, ``paths(..., edges=True)`` and ``with_weights``. It takes 4
-        bytes per stored edge and, if some row has no stored edge of its own, 4 per row, or 8 if a row can be two edges
-        (undirected, or ``oneway``). Each is twice as much from 2^31 edges on.
+        Keep which row each edge is: ``graph.edge_rows``, ``paths(..., edges=True)`` and
+        ``with_weights``. It takes 4 bytes per stored edge and, if some row has no stored edge of
+        its own, 4 per row, or 8 if a row can be two edges (undirected, or ``oneway``). Each is
+        twice as much from 2^31 edges on.
 
     Returns
     -------
@@ -108,8 +122,8 @@ def graph_from_edges(
     Raises
     ------
     EdgeListError
-        Ids are neither integers nor strings; weights are NaN, infinite or beyond int64; a column has nulls or masked
-        rows; columns are missing, or several could be meant.
+        Ids are neither integers nor strings; weights are NaN, infinite or beyond int64; a column
+        has nulls or masked rows; columns are missing, or several could be meant.
     InputError
         Another argument has a wrong type or value.
     DeviceError
@@ -135,19 +149,32 @@ def graph_from_edges(
         directed=directed,
         weight_type=weight_type,
         edge_ids=edge_ids,
-        only_vertices=None if only_vertices is None else arguments.ids("only_vertices", only_vertices),
+        only_vertices=None
+        if only_vertices is None
+        else arguments.ids("only_vertices", only_vertices),
     )
     rules.check_oneway(oneway, "oneway")
-    weighted = None if weighted is None else arguments.flag("weighted", weighted)
+    if weighted is None:
+        weighted = None
+    else:
+        weighted = arguments.flag("weighted", weighted)
     named = {"src": src, "dst": dst, "weight": weight}
     edges = tuple(map(tables.as_rows, edges[:1])) + edges[1:]
     if len(edges) == 1 and (columns := tables.column_tuple(edges[0])) is not None:
         edges = columns
-    if len(edges) > 1 and tables.is_table(edges[0]) and all(isinstance(name, str) for name in edges[1:]):
-        graph = _from_table(edges[0], _columns(edges[1:], named), oneway, where, vertices, weighted, rules)
+    if (
+        len(edges) > 1
+        and tables.is_table(edges[0])
+        and all(isinstance(name, str) for name in edges[1:])
+    ):
+        graph = _from_table(
+            edges[0], _columns(edges[1:], named), oneway, where, vertices, weighted, rules
+        )
         warn_of_hints(graph)
         return graph
-    has_own_columns = any(column is not None for column in (weight, oneway)) and not _are_names(*named.values(), oneway)
+    has_own_columns = any(column is not None for column in (weight, oneway)) and not _are_names(
+        *named.values(), oneway
+    )
     if len(edges) == 1 and tables.is_edge_index(edges[0]) and has_own_columns:
         edges = (edges[0][0], edges[0][1])
     elif len(edges) == 1 and (tables.is_table(edges[0]) or _are_names(*named.values())):
@@ -155,7 +182,10 @@ def graph_from_edges(
         warn_of_hints(graph)
         return graph
     if where is not None:
-        raise InputError("where is for tables and files, whose columns have names; leave the rows out of the columns")
+        raise InputError(
+            "where is for tables and files, whose columns have names; "
+            "leave the rows out of the columns"
+        )
     return _from_columns(_columns(edges, named), oneway, vertices, weighted, rules)
 
 
@@ -166,7 +196,9 @@ def _are_names(*values: Any) -> bool:
 def _columns(positional: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
     """The columns by role, from what was given by position and by name."""
     if len(positional) > len(_NAMES):
-        raise InputError(f"graph_from_edges takes a table, or src, dst and weight, not {len(positional)} columns")
+        raise InputError(
+            f"graph_from_edges takes a table, or src, dst and weight, not {len(positional)} columns"
+        )
     by_position = dict(zip(_NAMES, positional, strict=False))
     twice = next((name for name in by_position if named[name] is not None), None)
     if twice is not None:
@@ -174,65 +206,118 @@ def _columns(positional: tuple[Any, ...], named: dict[str, Any]) -> dict[str, An
     return {**named, **by_position}
 
 
-def _from_columns(columns: dict[str, Any], oneway: Any, vertices: Any, weighted: bool | None, rules: BuildRules) -> Graph:
+def _from_columns(
+    columns: dict[str, Any], oneway: Any, vertices: Any, weighted: bool | None, rules: BuildRules
+) -> Graph:
     if isinstance(columns["src"], str):
         raise EdgeListError(
-            f"src must be a column, not {arguments.describe(columns['src'])}; read_graph reads files", column="src"
+            (
+                "src must be a column, not "
+                f"{arguments.describe(columns['src'])}; read_graph reads files"
+            ),
+            column="src",
         )
     missing = next((role for role in ("src", "dst") if columns[role] is None), None)
     if missing is not None:
         library = type(columns["src"]).__module__.partition(".")[0]
-        graph = f"; convert.from_{library} takes a graph" if library in ("networkx", "igraph", "cugraph") else ""
-        raise EdgeListError(f"{missing} is missing: give a table, or src and dst{graph}", column=missing)
+        if library in ("networkx", "igraph", "cugraph"):
+            graph = f"; convert.from_{library} takes a graph"
+        else:
+            graph = ""
+        raise EdgeListError(
+            f"{missing} is missing: give a table, or src and dst{graph}", column=missing
+        )
     if isinstance(oneway, str):
-        raise InputError(f"oneway={oneway!r} names a column, and there is no table; give the column itself")
+        raise InputError(
+            f"oneway={oneway!r} names a column, and there is no table; give the column itself"
+        )
     if weighted is False and columns["weight"] is not None:
         raise InputError("weight and weighted=False contradict each other; take one of the two")
     if weighted and columns["weight"] is None:
         raise EdgeListError("weighted=True requires weights: give weight", column="weight")
     columns, oneway, labels = _in_one_order(columns, oneway)
-    columns = {role: tables.as_column(role, column) for role, column in columns.items() if column is not None}
+    columns = {
+        role: tables.as_column(role, column)
+        for role, column in columns.items()
+        if column is not None
+    }
     directions = _directions(oneway, columns["src"])
     if any(isinstance(column, pyarrow.ChunkedArray) for column in columns.values()):
         with options_spelled(_argument_text), memory_given_back():
-            edges = [tables.edges_of_columns(columns, ReadOptions(), DataFile.named("the edge list"))]
+            edges = [
+                tables.edges_of_columns(columns, ReadOptions(), DataFile.named("the edge list"))
+            ]
             del columns
             return _with_labels(
-                make_graph(replace(edges.pop(), directions=directions), "cpu", _ids(vertices), rules), labels
+                make_graph(
+                    replace(edges.pop(), directions=directions), "cpu", _ids(vertices), rules
+                ),
+                labels,
             )
     tables.require_same_lengths(columns)
-    src, dst, weight = columns.pop("src"), columns.pop("dst"), columns.pop("weight", None)
+    src = columns.pop("src")
+    dst = columns.pop("dst")
+    weight = columns.pop("weight", None)
     selection = RowSelection(total=src.size, directions=directions)
-    return _with_labels(graph_from_arrays(src, dst, weight, vertices=vertices, **rules.of(selection, False)), labels)
+    return _with_labels(
+        graph_from_arrays(src, dst, weight, vertices=vertices, **rules.of(selection, False)), labels
+    )
 
 
 def _in_one_order(columns: dict[str, Any], oneway: Any) -> tuple[dict[str, Any], Any, str]:
-    """Return columns of edges, and of their directions, in one order, and what identifies the labels of the rows."""
+    """Return columns of edges, and of their directions, in one order, and what identifies the
+    labels of the rows.
+    """
     src, dst, index = ends_in_order(("src", "dst"), (columns["src"], columns["dst"]))
     partner = Partner("src and dst", index)
     weight = in_order("weight", columns["weight"], partner)
-    return {"src": src, "dst": dst, "weight": weight}, in_order("oneway", oneway, partner), digest_of_labels(index)
+    return (
+        {"src": src, "dst": dst, "weight": weight},
+        in_order("oneway", oneway, partner),
+        digest_of_labels(index),
+    )
 
 
 def _with_labels(graph: Graph, labels: str) -> Graph:
-    """Return a graph that knows its rows with what identifies their labels, which columns of the rows may have."""
+    """Return a graph that knows its rows with what identifies their labels, which columns of the
+    rows may have.
+    """
     is_known = labels and graph.edge_rows is not None
-    return replace(graph, report=replace(graph.report, row_labels=labels)) if is_known else graph
+    if is_known:
+        return replace(graph, report=replace(graph.report, row_labels=labels))
+    return graph
 
 
 def _from_table(
-    table: Any, names: dict[str, Any], oneway: Any, where: Any, vertices: Any, weighted: bool | None, rules: BuildRules
+    table: Any,
+    names: dict[str, Any],
+    oneway: Any,
+    where: Any,
+    vertices: Any,
+    weighted: bool | None,
+    rules: BuildRules,
 ) -> Graph:
-    labels = digest_of_labels(index_of_rows(table)) if rules.edge_ids else ""
+    if rules.edge_ids:
+        labels = digest_of_labels(index_of_rows(table))
+    else:
+        labels = ""
     directions = None
     if isinstance(table, (list, tuple)) and not isinstance(oneway, str):
         oneway = in_order("oneway", oneway, Partner("the edges"))
-        directions, oneway = _directions(oneway, table), None  # edges without names, beside a column of its own
+        # edges without names, beside a column of its own
+        directions = _directions(oneway, table)
+        oneway = None
     for name, value in {**names, "oneway": oneway}.items():
         if arguments.is_integer(value):
-            raise InputError(f"{name} must be the name of a column of the table, as text: give {name}={str(value)!r}")
+            raise InputError(
+                f"{name} must be the name of a column of the table, as "
+                f"text: give {name}={str(value)!r}"
+            )
         if value is not None:
-            example = f", as {name}='{value}'" if arguments.is_integer(value) else ""
+            if arguments.is_integer(value):
+                example = f", as {name}='{value}'"
+            else:
+                example = ""
             arguments.text(name, value, f"the name of a column of the table{example}")
     with options_spelled(_argument_text), memory_given_back():
         options = ReadOptions(
@@ -248,19 +333,28 @@ def _from_table(
         del table
         if directions is not None:
             edges = [replace(edges.pop(), directions=directions)]
-        columns, held = edges[0].columns, edges[0].table
+        columns = edges[0].columns
+        held = edges[0].table
         # A dict of arrays, a pyarrow table or a frame of cuDF.
-        in_gpu = get_device(held["src"]) == "cuda" if isinstance(held, dict) else type(held).__module__.startswith("cudf.")
+        if isinstance(held, dict):
+            in_gpu = get_device(held["src"]) == "cuda"
+        else:
+            in_gpu = type(held).__module__.startswith("cudf.")
         device = "cuda" if in_gpu else "cpu"
         del held
-        graph = make_graph(edges.pop(), device, _ids(vertices), rules)  # pop: make_graph can then free the edges early
+        # pop: make_graph can then free the edges early
+        graph = make_graph(edges.pop(), device, _ids(vertices), rules)
         return _with_labels(with_hints(graph, columns), labels)
 
 
 def _directions(oneway: Any, rows: Any) -> Any:
     """The directions of rows by a column of their own; None without one."""
-    return None if oneway is None else make_directions(tables.as_arrow_column("oneway", oneway), len(rows))
+    if oneway is None:
+        return None
+    return make_directions(tables.as_arrow_column("oneway", oneway), len(rows))
 
 
 def _ids(vertices: Any) -> Any:
-    return None if vertices is None else arguments.ids("vertices", vertices)
+    if vertices is None:
+        return None
+    return arguments.ids("vertices", vertices)

@@ -1,4 +1,6 @@
-"""What an edge list holds that may have been meant otherwise: columns that were not used, weights that may mean "closed"."""
+"""What an edge list holds that may have been meant otherwise: columns that were not used, weights
+that may mean "closed".
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ _EDGES_TRIED = 500
 
 
 def with_hints(graph: Graph, columns: EdgeColumns) -> Graph:
-    """Return a graph whose report names its columns and says what in the edge list may have been meant otherwise."""
+    """Return a graph whose report names its columns and says what in the edge list may have been
+    meant otherwise.
+    """
     report = graph.report.with_columns(columns)
     made: Graph = replace(graph, report=replace(report, hints=tuple(_hints(graph, columns))))
     return made
@@ -68,17 +72,24 @@ def _of_unused_columns(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
         )
     closed = [name for name, text in plain.items() if _CLOSED.fullmatch(text)]
     if closed:
-        yield f"column {shown(closed[0])} is not used: {option_text('where')} leaves out rows that are closed"
+        yield (
+            f"column {shown(closed[0])} is not used: "
+            f"{option_text('where')} leaves out rows that are closed"
+        )
 
 
 def _is_weight_back(text: str) -> bool:
-    """Whether a name is that of a weight with a word for the other direction: reverse_cost, time_ba."""
+    """Whether a name is that of a weight with a word for the other direction: reverse_cost,
+    time_ba.
+    """
     match = _WEIGHT_BACK.fullmatch(text)
     return match is not None and is_weight_name(match["before"] or match["after"])
 
 
 def _has_both_directions(graph: Graph) -> bool:
-    """Whether an edge has one in the other direction beside it, of some edges from everywhere in the graph."""
+    """Whether an edge has one in the other direction beside it, of some edges from everywhere in
+    the graph.
+    """
     tried = np.unique(np.linspace(0, graph.n_edges - 1, _EDGES_TRIED).astype(np.int64))
     targets = to_host(graph.targets[namespace(graph.targets).asarray(tried)])
     offsets = to_host(graph.offsets)
@@ -93,7 +104,10 @@ def _has_both_directions(graph: Graph) -> bool:
 
 def _of_closed_weights(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
     weights: Any = graph.weights
-    name = "" if columns.weight is None else plain_name(columns.weight)
+    if columns.weight is None:
+        name = ""
+    else:
+        name = plain_name(columns.weight)
     if weights is None or not is_weight_name(name) or _ANY_NUMBER.fullmatch(name):
         return
     if weights.min() != _CLOSED_COST or weights.max() < 0:
@@ -106,11 +120,18 @@ def _of_closed_weights(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
 
 
 def _of_single_ends(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
-    """Say that an end is the same vertex in all rows, as where a column of the kind of an edge is taken for one."""
+    """Say that an end is the same vertex in all rows, as where a column of the kind of an edge is
+    taken for one.
+    """
     if graph.report.rows < 3 or not graph.directed:
         return
     n_tails = int(namespace(graph.offsets).count_nonzero(graph.offsets[1:] != graph.offsets[:-1]))
-    is_one_head = bool(graph.targets[0] == graph.targets[-1]) and bool((graph.targets == graph.targets[0]).all())
-    for role, name, is_single in (("src", columns.src, n_tails == 1), ("dst", columns.dst, is_one_head)):
+    is_one_head = bool(graph.targets[0] == graph.targets[-1]) and bool(
+        (graph.targets == graph.targets[0]).all()
+    )
+    for role, name, is_single in (
+        ("src", columns.src, n_tails == 1),
+        ("dst", columns.dst, is_one_head),
+    ):
         if is_single and graph.n_edges > 1:
             yield f"column {shown(name)} has one value in all rows: is it the {role} of an edge?"

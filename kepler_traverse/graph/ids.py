@@ -23,22 +23,32 @@ _COMPARED_LENGTH = 200  # characters of a name that are compared
 
 
 def pack_strings(strings: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the offsets and the UTF-8 bytes of an array of pyarrow, which are the same for equal strings."""
+    """Return the offsets and the UTF-8 bytes of an array of pyarrow, which are the same for equal
+    strings.
+    """
     _, offsets, text = strings.buffers()
     kind = np.dtype(np.int64 if strings.type == pyarrow.large_string() else np.int32)
     ends = np.frombuffer(offsets, kind, len(strings) + 1, strings.offset * kind.itemsize)
-    held = np.zeros(0, np.uint8) if text is None else np.frombuffer(text, np.uint8)
+    if text is None:
+        held = np.zeros(0, np.uint8)
+    else:
+        held = np.frombuffer(text, np.uint8)
     return ends - ends[0], held[ends[0] : ends[-1]].copy()
 
 
 def unpack_strings(offsets: np.ndarray, text: np.ndarray) -> Any:
     """Return the strings of ``pack_strings`` as an array of pyarrow."""
-    kind = pyarrow.LargeStringArray if offsets.dtype == np.int64 else pyarrow.StringArray
+    if offsets.dtype == np.int64:
+        kind = pyarrow.LargeStringArray
+    else:
+        kind = pyarrow.StringArray
     return kind.from_buffers(offsets.size - 1, pyarrow.py_buffer(offsets), pyarrow.py_buffer(text))
 
 
 class VertexIds:
-    """A dictionary of ids and vertex numbers; the ids are integers or pyarrow strings, ascending, each once."""
+    """A dictionary of ids and vertex numbers; the ids are integers or pyarrow strings, ascending,
+    each once.
+    """
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -46,7 +56,9 @@ class VertexIds:
 
     @property
     def kind(self) -> str:
-        return "string" if self.are_strings else self.array.dtype.name
+        if self.are_strings:
+            return "string"
+        return self.array.dtype.name
 
     @cached_property
     def _on_host(self) -> np.ndarray:
@@ -57,21 +69,31 @@ class VertexIds:
         return bool(self._look_up([name])[0] >= 0)
 
     def find(self, labels: Any) -> np.ndarray:
-        """Translate labels to vertex numbers, ``NO_NUMBER`` where one is no id: of another type, or not in the graph."""
+        """Translate labels to vertex numbers, ``NO_NUMBER`` where one is no id: of another type, or
+        not in the graph.
+        """
         try:
             requested = arguments.ids("labels", labels)
         except UnknownVertexError:
             return np.full(len(labels), NO_NUMBER)
         if not isinstance(requested, list):
-            return np.full(len(requested), NO_NUMBER) if self.are_strings else self._integer_numbers(requested)
+            if self.are_strings:
+                return np.full(len(requested), NO_NUMBER)
+            return self._integer_numbers(requested)
         expected = str if self.are_strings else int
-        are_ids = np.array([isinstance(i, expected) and not isinstance(i, bool) for i in requested], bool)
+        are_ids = np.array(
+            [isinstance(i, expected) and not isinstance(i, bool) for i in requested], bool
+        )
         numbers = np.full(len(requested), NO_NUMBER)
-        numbers[are_ids] = self._look_up([each for each, is_id in zip(requested, are_ids, strict=True) if is_id])
+        numbers[are_ids] = self._look_up(
+            [each for each, is_id in zip(requested, are_ids, strict=True) if is_id]
+        )
         return numbers
 
     def _look_up(self, requested: Any) -> np.ndarray:
-        return self._string_numbers(requested) if self.are_strings else self._integer_numbers(requested)
+        if self.are_strings:
+            return self._string_numbers(requested)
+        return self._integer_numbers(requested)
 
     def to_numbers(self, ids: Any, role: str) -> np.ndarray:
         """Translate ids to vertex numbers; see ``Graph.to_numbers``."""
@@ -84,12 +106,18 @@ class VertexIds:
         if wrong:
             kind = "strings" if self.are_strings else "integers"
             raise UnknownVertexError(
-                f"{role} {arguments.describe(wrong[0])} is not a vertex: the ids of this graph are {kind}"
+                f"{role} {arguments.describe(wrong[0])} is not a vertex: "
+                f"the ids of this graph are {kind}"
             )
         numbers = self._look_up(requested)
-        missing = [requested[i] if isinstance(requested, list) else requested[i].item() for i in np.flatnonzero(numbers < 0)]
+        missing = [
+            requested[i] if isinstance(requested, list) else requested[i].item()
+            for i in np.flatnonzero(numbers < 0)
+        ]
         if missing:
-            shown = ", ".join(map(arguments.describe, missing[:10])) + (", ..." if len(missing) > 10 else "")
+            shown = ", ".join(map(arguments.describe, missing[:10])) + (
+                ", ..." if len(missing) > 10 else ""
+            )
             raise UnknownVertexError(
                 f"{several(len(missing), role)} {'are' if len(missing) > 1 else 'is'} not in the graph: {shown}. "
                 f"{self._nearest_ids(missing[:_EXPLAINED])}Take ids that occur in the edge list, or add vertices without "
@@ -98,12 +126,17 @@ class VertexIds:
         return numbers
 
     def _nearest_ids(self, missing: list[Any]) -> str:
-        """Describe the ids of the graph that are nearest to some unknown ids: neighboring integers or similar strings."""
+        """Describe the ids of the graph that are nearest to some unknown ids: neighboring integers
+        or similar strings.
+        """
         near = self._similar_names if self.are_strings else self._neighboring_ids
         nearest = {unknown: near(unknown) for unknown in missing}
         describe = arguments.describe
         return "".join(
-            f"Near {describe(unknown)} {'are' if len(ids) > 1 else 'is'} {' and '.join(map(describe, ids))}. "
+            (
+                f"Near {describe(unknown)} {'are' if len(ids) > 1 else 'is'} "
+                f"{' and '.join(map(describe, ids))}. "
+            )
             for unknown, ids in nearest.items()
             if ids
         )
@@ -111,14 +144,22 @@ class VertexIds:
     def _neighboring_ids(self, requested: int) -> list[int]:
         ids = self._on_host
         limits = np.iinfo(ids.dtype)
-        at = int(np.searchsorted(ids, np.array(min(max(requested, limits.min), limits.max), ids.dtype)))
+        at = int(
+            np.searchsorted(ids, np.array(min(max(requested, limits.min), limits.max), ids.dtype))
+        )
         return [ids[i].item() for i in (at - 1, at) if 0 <= i < ids.size]
 
     def _similar_names(self, requested: str) -> list[str]:
-        """Up to two similar ids, among those that sort near the name or differ from it only in case or blanks."""
+        """Up to two similar ids, among those that sort near the name or differ from it only in case
+        or blanks.
+        """
 
         def place(name: Any) -> Any:
-            return bisect.bisect_left(self.array, name.encode(errors="replace"), key=lambda scalar: scalar.as_py().encode())
+            return bisect.bisect_left(
+                self.array,
+                name.encode(errors="replace"),
+                key=lambda scalar: scalar.as_py().encode(),
+            )
 
         if len(self.array) <= _COMPARED_NAMES:
             names = self.array.to_pylist()
@@ -127,10 +168,16 @@ class VertexIds:
             spelled = {requested, bare, bare.lower(), bare.upper(), bare.title(), bare.capitalize()}
             width = _COMPARED_NAMES // (2 * len(spelled))
             places = [place(name) for name in spelled]
-            names = [name for at in places for name in self.array.slice(max(0, at - width), 2 * width).to_pylist()]
+            names = [
+                name
+                for at in places
+                for name in self.array.slice(max(0, at - width), 2 * width).to_pylist()
+            ]
         # The time to compare two names grows with the square of their length.
         folded = {name.casefold().strip(): name for name in names if len(name) <= _COMPARED_LENGTH}
-        alike = difflib.get_close_matches(requested.casefold().strip()[:_COMPARED_LENGTH], folded, 2)
+        alike = difflib.get_close_matches(
+            requested.casefold().strip()[:_COMPARED_LENGTH], folded, 2
+        )
         return [folded[name] for name in alike]
 
     def _integer_numbers(self, requested: list[int] | np.ndarray) -> np.ndarray:
@@ -138,16 +185,24 @@ class VertexIds:
         limits = np.iinfo(ids.dtype)
         if isinstance(requested, list):
             fits = np.array([limits.min <= i <= limits.max for i in requested], bool)
-            in_range = np.array([i if fit else 0 for i, fit in zip(requested, fits, strict=True)], ids.dtype)
+            in_range = np.array(
+                [i if fit else 0 for i, fit in zip(requested, fits, strict=True)], ids.dtype
+            )
         else:
             fits = (requested >= limits.min) & (requested <= limits.max)
             in_range = np.where(fits, requested, 0).astype(ids.dtype)
         last = max(ids.size - 1, 0)
         has_gaps = not ids.size or int(ids[-1]) - int(ids[0]) > last
         # Without gaps a number is a difference. One that wraps around is none of the ids.
-        at = np.searchsorted(ids, in_range) if has_gaps else in_range.astype(np.int64) - ids[:1].astype(np.int64)
+        if has_gaps:
+            at = np.searchsorted(ids, in_range)
+        else:
+            at = in_range.astype(np.int64) - ids[:1].astype(np.int64)
         at = np.clip(at, 0, last)
-        is_known = fits & (ids[at] == in_range) if ids.size else np.zeros(len(requested), bool)
+        if ids.size:
+            is_known = fits & (ids[at] == in_range)
+        else:
+            is_known = np.zeros(len(requested), bool)
         return np.where(is_known, at, -1).astype(np.int64)
 
     def _string_numbers(self, requested: Any) -> np.ndarray:
@@ -156,20 +211,29 @@ class VertexIds:
         except UnicodeEncodeError:  # a lone surrogate, which no text file can contain
             texts = np.array([arguments.is_encodable(name) for name in requested])
             numbers = np.full(len(requested), -1)
-            numbers[texts] = self._string_numbers([name for name, is_text in zip(requested, texts, strict=True) if is_text])
+            numbers[texts] = self._string_numbers(
+                [name for name, is_text in zip(requested, texts, strict=True) if is_text]
+            )
             return numbers
         if len(requested) > _FEW_NAMES:
             # UTF-8 cannot encode a lone surrogate, so no id contains one.
-            known = [name if name.isascii() or arguments.is_encodable(name) else None for name in requested]
+            known = [
+                name if name.isascii() or arguments.is_encodable(name) else None
+                for name in requested
+            ]
             at = compute.index_in(pyarrow.array(known, self.array.type), value_set=self.array)
             positions: np.ndarray = at.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
             return positions
 
         def number(name: Any) -> Any:
             at = bisect.bisect_left(
-                self.array, name.encode(errors="surrogatepass"), key=lambda scalar: scalar.as_py().encode()
+                self.array,
+                name.encode(errors="surrogatepass"),
+                key=lambda scalar: scalar.as_py().encode(),
             )
-            return at if at < len(self.array) and self.array[at].as_py() == name else -1
+            if at < len(self.array) and self.array[at].as_py() == name:
+                return at
+            return -1
 
         return np.array([number(name) for name in requested], np.int64)
 
@@ -177,10 +241,14 @@ class VertexIds:
         """Translate vertex numbers to ids; see ``Graph.ids_at``."""
         if get_device(numbers) == "cpu":
             numbers = arguments.vertex_numbers(numbers, len(self.array))
-        return self.array.take(pyarrow.array(to_host(numbers))) if self.are_strings else self.array[numbers]
+        if self.are_strings:
+            return self.array.take(pyarrow.array(to_host(numbers)))
+        return self.array[numbers]
 
     def hash_strings(self, digest: Any) -> None:
-        """Hash the lengths of the ids and then their bytes, so that the boundaries of ids are unambiguous."""
+        """Hash the lengths of the ids and then their bytes, so that the boundaries of ids are
+        unambiguous.
+        """
         for begin in range(0, len(self.array), _HASHED_AT_ONCE):
             piece = self.array.slice(begin, _HASHED_AT_ONCE)
             digest.update(np.asarray(compute.binary_length(piece)).astype(np.int64).data)

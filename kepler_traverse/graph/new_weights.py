@@ -22,23 +22,27 @@ from . import Graph
 from .build import WEIGHT_TYPES, checked_weights, no_edge, positions, smallest_weights
 
 
-def with_weights(graph: Graph, weight: Any, *, per: str = "row", weight_type: str = "auto") -> Graph:
+def with_weights(
+    graph: Graph, weight: Any, *, per: str = "row", weight_type: str = "auto"
+) -> Graph:
     """Return a graph with other weights on the same edges, which is not built again.
 
-    The result is equal to a graph that is built from the same rows with these weights: of parallel edges the smallest of the
-    new weights counts, and ``edge_rows`` follow it. The topology is shared with the graph, not copied.
+    The result is equal to a graph that is built from the same rows with these weights: of parallel
+    edges the smallest of the new weights counts, and ``edge_rows`` follow it. The topology is
+    shared with the graph, not copied.
 
     Parameters
     ----------
     graph : Graph
     weight : number array
-        By the rules of ``graph_from_edges``, and on the device of the graph. A Series has the index of the data frame that
-        the graph was built from, or 0 to n-1.
+        By the rules of ``graph_from_edges``, and on the device of the graph. A Series has the index
+        of the data frame that the graph was built from, or 0 to n-1.
     per : {"row", "edge"}
-        ``"row"``: one weight per row of the edge list, ``report.rows`` of them, those of rows that a filter left out
-        included. They have no effect, whatever they are. It needs a graph that was built with ``edge_ids=True``.
-        ``"edge"``: one weight per stored edge, ``n_edges`` of them, in the order of ``targets``. In an undirected
-        graph both directions of an edge must have one weight. ``edge_rows`` stay as they are.
+        ``"row"``: one weight per row of the edge list, ``report.rows`` of them, those of rows that
+        a filter left out included. They have no effect, whatever they are. It needs a graph that
+        was built with ``edge_ids=True``. ``"edge"``: one weight per stored edge, ``n_edges`` of
+        them, in the order of ``targets``. In an undirected graph both directions of an edge must
+        have one weight. ``edge_rows`` stay as they are.
     weight_type : {"auto", "float32", "float64"}
         As for ``graph_from_edges``.
 
@@ -47,8 +51,8 @@ def with_weights(graph: Graph, weight: Any, *, per: str = "row", weight_type: st
     EdgeListError
         A wrong number of weights, or weights that building refuses; the message names the row.
     InputError
-        A Series has another index; the graph does not know its rows (``per="row"``); it has self-loops of negative weight,
-        or the two directions of an edge differ (``per="edge"``).
+        A Series has another index; the graph does not know its rows (``per="row"``); it has
+        self-loops of negative weight, or the two directions of an edge differ (``per="edge"``).
     DeviceError
         Weights and graph are on different devices.
 
@@ -72,14 +76,27 @@ def with_weights(graph: Graph, weight: Any, *, per: str = "row", weight_type: st
     require_edge_labels("weight", weight, graph.report.row_labels if per == "row" else "")
     weight = as_column("weight", weight)
     if get_device(weight) != graph.device:
-        raise DeviceError(f"the graph is on {graph.device} and the weights are on {get_device(weight)}; move one of them")
-    count, what = (graph.report.rows, "rows of the edge list") if per == "row" else (graph.n_edges, "stored edges")
+        raise DeviceError(
+            f"the graph is on {graph.device} and the weights are on "
+            f"{get_device(weight)}; move one of them"
+        )
+    count, what = (
+        (graph.report.rows, "rows of the edge list")
+        if per == "row"
+        else (graph.n_edges, "stored edges")
+    )
     if weight.size != count:
         raise EdgeListError(
-            f"weight holds {weight.size} weights for {count} {what}; give one per {per} (per={per!r})", column="weight"
+            (
+                f"weight holds {weight.size} weights for {count} {what}; "
+                f"give one per {per} (per={per!r})"
+            ),
+            column="weight",
         )
     source = str(weight.dtype)
-    weights, rows, zeros, integers, loops = (_of_rows if per == "row" else _of_edges)(graph, weight, weight_type)
+    weights, rows, zeros, integers, loops = (_of_rows if per == "row" else _of_edges)(
+        graph, weight, weight_type
+    )
     made = replace(
         graph,
         weights=weights,
@@ -95,17 +112,23 @@ def with_weights(graph: Graph, weight: Any, *, per: str = "row", weight_type: st
     return weighted
 
 
-def _of_rows(graph: Graph, weight: Array, weight_type: str) -> tuple[Array, Array, int, bool, dict[int, Any]]:
-    """Return weights of the stored edges, their rows, and facts about the weights, from one weight per row."""
+def _of_rows(
+    graph: Graph, weight: Array, weight_type: str
+) -> tuple[Array, Array, int, bool, dict[int, Any]]:
+    """Return weights of the stored edges, their rows, and facts about the weights, from one weight
+    per row.
+    """
     rows: Any = graph.edge_rows
-    edges, selection = graph.edges_of_rows, RowSelection(total=weight.size)
+    edges = graph.edges_of_rows
+    selection = RowSelection(total=weight.size)
     if edges is None:
         weight, zeros, integers = checked_weights(weight, weight_type)
         return weight[rows], rows, zeros, integers, {}
     xp = namespace(weight)
     if graph.report.filtered_rows:
         kept = xp.flatnonzero(edges[0] != no_edge(graph.n_vertices))
-        weight, edges = weight[kept], edges[:, kept]
+        weight = weight[kept]
+        edges = edges[:, kept]
         selection = selection.take(to_host(kept))
     weight, zeros, integers = checked_weights(weight, weight_type, selection)
     at = positions(lambda edge, value: is_negative(value) & (edge < 0), edges[0], weight)
@@ -118,7 +141,9 @@ def _of_rows(graph: Graph, weight: Array, weight_type: str) -> tuple[Array, Arra
     return weights, edge_rows, zeros, integers, loops
 
 
-def _of_edges(graph: Graph, weight: Array, weight_type: str) -> tuple[Array, Any, int, bool, dict[int, Any]]:
+def _of_edges(
+    graph: Graph, weight: Array, weight_type: str
+) -> tuple[Array, Any, int, bool, dict[int, Any]]:
     """As ``_of_rows``, from one weight per stored edge."""
     if graph.negative_loops:
         raise InputError(
@@ -138,7 +163,9 @@ def _refuse_two_weights(graph: Graph, weights: Array) -> None:
     backend: CsrBackend = csr_on_gpu if graph.device == "cuda" else csr_build
     back: Array = backend.transpose(graph.offsets, graph.targets, weights)[2]
     bits = np.dtype(f"i{weights.itemsize}")
-    for (first, there), (_, other) in zip(iter_slices(weights.view(bits)), iter_slices(back.view(bits)), strict=True):
+    for (first, there), (_, other) in zip(
+        iter_slices(weights.view(bits)), iter_slices(back.view(bits)), strict=True
+    ):
         differ = namespace(there).flatnonzero(there != other)
         if not differ.size:
             continue

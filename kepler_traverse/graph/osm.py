@@ -1,4 +1,6 @@
-"""Read streets of OpenStreetMap: tables of streets and junctions with travel times, and their graph."""
+"""Read streets of OpenStreetMap: tables of streets and junctions with travel times, and their
+graph.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,11 @@ from .edges import graph_from_edges
 if TYPE_CHECKING:
     import pandas as pd
 
-_NOWHERE = 2**31 - 1  # longitude of a node that the file lacks, in libosmium's units of 1e-7 degrees
-_WEST, _SOUTH = 1_800_000_000, 900_000_000  # the farthest that a place can be, in the same units
+# longitude of a node that the file lacks, in libosmium's units of 1e-7 degrees
+_NOWHERE = 2**31 - 1
+# the farthest that a place can be, in the same units
+_WEST = 1_800_000_000
+_SOUTH = 900_000_000
 _EARTH = 6_371_008.8  # metres, mean radius
 _MPH = 1.609344  # km per mile
 _WALKING_PACE = 7.0  # km/h: what maxspeed=walk allows
@@ -29,9 +34,22 @@ _FASTEST = 300  # km/h that a limit can be; others are slips, such as the time o
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)\s*(mph|km/h|kmh|kph)?")
 _DENIED = {"no", "private", "agricultural", "forestry", "military", "emergency", "use_sidepath"}
 _GRANTED = {"yes", "designated", "permissive", "official"}
-_ALONG, _BACK, _BOTH = {"yes", "true", "1"}, {"-1", "reverse"}, {"no", "false", "0"}
-_CONTRAFLOW = ("cycleway", "cycleway:left", "cycleway:right", "cycleway:both")  # where values begin with opposite
-_CLOSED = ("construction", "proposed", "abandoned", "disused", "razed", "platform", "raceway", "corridor", "elevator")
+_ALONG = {"yes", "true", "1"}
+_BACK = {"-1", "reverse"}
+_BOTH = {"no", "false", "0"}
+# where values begin with opposite
+_CONTRAFLOW = ("cycleway", "cycleway:left", "cycleway:right", "cycleway:both")
+_CLOSED = (
+    "construction",
+    "proposed",
+    "abandoned",
+    "disused",
+    "razed",
+    "platform",
+    "raceway",
+    "corridor",
+    "elevator",
+)
 
 
 class _Mode(NamedTuple):
@@ -45,13 +63,35 @@ class _Mode(NamedTuple):
     opened: float = 0.0  # km/h where the most specific tag of access opens another street
 
 
-_SLOW_STREETS = ("residential", "living_street", "unclassified", "service", "road", "tertiary", "secondary", "primary")
+_SLOW_STREETS = (
+    "residential",
+    "living_street",
+    "unclassified",
+    "service",
+    "road",
+    "tertiary",
+    "secondary",
+    "primary",
+)
 _PATHS = ("track", "cycleway", "path", "tertiary_link", "secondary_link", "primary_link")
 MODES = {
     "drive": _Mode(
         {
-            **{"motorway": 110, "trunk": 90, "primary": 65, "secondary": 55, "tertiary": 45, "unclassified": 40},
-            **{"motorway_link": 60, "trunk_link": 50, "primary_link": 45, "secondary_link": 40, "tertiary_link": 35},
+            **{
+                "motorway": 110,
+                "trunk": 90,
+                "primary": 65,
+                "secondary": 55,
+                "tertiary": 45,
+                "unclassified": 40,
+            },
+            **{
+                "motorway_link": 60,
+                "trunk_link": 50,
+                "primary_link": 45,
+                "secondary_link": 40,
+                "tertiary_link": 35,
+            },
             **{"residential": 30, "road": 30, "service": 15, "living_street": 10},
         },
         ("motorcar", "motor_vehicle", "vehicle", "access"),
@@ -67,7 +107,10 @@ MODES = {
         opened=12.0,
     ),
     "walk": _Mode(
-        {**dict.fromkeys((*_SLOW_STREETS, *_PATHS, "footway", "pedestrian", "bridleway"), 4.8), "steps": 2.4},
+        {
+            **dict.fromkeys((*_SLOW_STREETS, *_PATHS, "footway", "pedestrian", "bridleway"), 4.8),
+            "steps": 2.4,
+        },
         ("foot", "access"),
         ("oneway:foot",),
         limited=False,
@@ -82,12 +125,15 @@ class Streets(NamedTuple):
     Attributes
     ----------
     graph : Graph
-        Directed, with ``roads["weight"]`` as its weights. It knows the row of each edge, as ``edge_ids=True`` makes it.
+        Directed, with ``roads["weight"]`` as its weights. It knows the row of each edge, as
+        ``edge_ids=True`` makes it.
     roads : pandas.DataFrame
-        A row per street between two junctions and direction: ``src, dst`` (int64, ids of nodes), ``weight`` (int64),
-        ``metres`` (float64), ``speed`` (float64, km/h), ``way`` (int64), ``highway`` and ``street`` (its name, or "").
+        A row per street between two junctions and direction: ``src, dst`` (int64, ids of nodes),
+        ``weight`` (int64), ``metres`` (float64), ``speed`` (float64, km/h), ``way`` (int64),
+        ``highway`` and ``street`` (its name, or "").
     junctions : pandas.DataFrame
-        A row per vertex: ``vertex`` (int64, id of the node), ``x, y`` (float64, longitude and latitude).
+        A row per vertex: ``vertex`` (int64, id of the node), ``x, y`` (float64, longitude and
+        latitude).
     """
 
     graph: Graph
@@ -95,27 +141,30 @@ class Streets(NamedTuple):
     junctions: pd.DataFrame
 
 
-def from_osm(path: str | os.PathLike[str], mode: str = "drive", weight: str = "milliseconds") -> Streets:
+def from_osm(
+    path: str | os.PathLike[str], mode: str = "drive", weight: str = "milliseconds"
+) -> Streets:
     """Read the streets of a file of OpenStreetMap.
 
-    A vertex is a node where streets meet or end. Nodes between give an edge its length, along great circles. Turn
-    restrictions, traffic lights, barriers, ferries and slopes are not read. Where a file was cut out of a larger one, a
-    street ends at its last node that the file has.
+    A vertex is a node where streets meet or end. Nodes between give an edge its length, along great
+    circles. Turn restrictions, traffic lights, barriers, ferries and slopes are not read. Where a
+    file was cut out of a larger one, a street ends at its last node that the file has.
 
     Parameters
     ----------
     path : path
         A local file: ``.osm.pbf``, ``.osm``, ``.osm.bz2`` or another that libosmium reads.
     mode : {"drive", "bike", "walk"}
-        What may be used, in which direction and how fast. To drive, the speed is ``maxspeed:forward`` or
-        ``maxspeed:backward`` in that direction, else ``maxspeed`` (``walk`` is 7 km/h), else that of the kind of
-        street: motorway 110 km/h, trunk 90, primary 65, secondary 55, tertiary 45, unclassified 40, residential 30, service
-        15, living_street 10; slip roads 60 to 35. A bike goes at 15 km/h (track 12, path 10), and at 12 where
-        ``bicycle=yes`` opens another street; against a one-way street where ``oneway:bicycle=no``, or ``cycleway``,
-        ``cycleway:left``, ``cycleway:right`` or ``cycleway:both`` is ``opposite``, ``opposite_lane`` and so on. One
-        walks at 4.8 km/h, on steps at 2.4, in both directions. Streets that are
-        closed to the mode by their tags of access, parking aisles and driveways (to drive), areas, and what is not built
-        are left out.
+        What may be used, in which direction and how fast. To drive, the speed is
+        ``maxspeed:forward`` or ``maxspeed:backward`` in that direction, else ``maxspeed`` (``walk``
+        is 7 km/h), else that of the kind of street: motorway 110 km/h, trunk 90, primary 65,
+        secondary 55, tertiary 45, unclassified 40, residential 30, service 15, living_street 10;
+        slip roads 60 to 35. A bike goes at 15 km/h (track 12, path 10), and at 12 where
+        ``bicycle=yes`` opens another street; against a one-way street where ``oneway:bicycle=no``,
+        or ``cycleway``, ``cycleway:left``, ``cycleway:right`` or ``cycleway:both`` is ``opposite``,
+        ``opposite_lane`` and so on. One walks at 4.8 km/h, on steps at 2.4, in both directions.
+        Streets that are closed to the mode by their tags of access, parking aisles and driveways
+        (to drive), areas, and what is not built are left out.
     weight : {"milliseconds", "millimetres"}
         What the weights count, as integers, so that sums are exact and a hierarchy can be built.
 
@@ -128,8 +177,9 @@ def from_osm(path: str | os.PathLike[str], mode: str = "drive", weight: str = "m
     InputError
         osmium is missing (``pip install 'kepler-traverse[osm]'``), or an argument is wrong.
     EdgeListError
-        The file is missing, no regular file, damaged or not sorted (nodes, then ways), holds changes or several versions of
-        a way, has a place outside the earth or a negative id, or no street for the mode.
+        The file is missing, no regular file, damaged or not sorted (nodes, then ways), holds
+        changes or several versions of a way, has a place outside the earth or a negative id, or no
+        street for the mode.
 
     Examples
     --------
@@ -141,7 +191,9 @@ def from_osm(path: str | os.PathLike[str], mode: str = "drive", weight: str = "m
     try:
         import osmium
     except ImportError:
-        raise InputError("files of OpenStreetMap need osmium; install it by: pip install 'kepler-traverse[osm]'") from None
+        raise InputError(
+            "files of OpenStreetMap need osmium; install it by: pip install 'kepler-traverse[osm]'"
+        ) from None
     if len(arguments.list_paths("path", path)) != 1 or not isinstance(path, (str, os.PathLike)):
         raise InputError(f"path must be the path of one file, not {arguments.describe(path)}")
     file = Path(path).expanduser()
@@ -151,27 +203,40 @@ def from_osm(path: str | os.PathLike[str], mode: str = "drive", weight: str = "m
         raise EdgeListError(f"{file}: it is {what} and not a regular file")
     try:
         if osmium.io.File(str(file)).has_multiple_object_versions:
-            raise EdgeListError(f"{file}: it holds changes or a history; give a file of one state (osmium time-filter)")
+            raise EdgeListError(
+                f"{file}: it holds changes or a history; give a file of "
+                "one state (osmium time-filter)"
+            )
         # The place of a node is kept before the filter of kinds drops it.
-        elements = osmium.FileProcessor(str(file), osmium.osm.NODE | osmium.osm.WAY).with_locations()
+        elements = osmium.FileProcessor(
+            str(file), osmium.osm.NODE | osmium.osm.WAY
+        ).with_locations()
         elements = elements.with_filter(osmium.filter.EntityFilter(osmium.osm.WAY))
         ways = _Ways(elements.with_filter(osmium.filter.KeyFilter("highway")), MODES[mode])
-        missing, nodes = ways.check(file), osmium.FileProcessor(str(file), osmium.osm.NODE)
+        missing = ways.check(file)
+        nodes = osmium.FileProcessor(str(file), osmium.osm.NODE)
         there = nodes.with_filter(osmium.filter.IdFilter(missing.tolist())) if missing.size else ()
         late = next((node.id for node in there), None)
     except (RuntimeError, UnicodeDecodeError, osmium.InvalidLocationError) as error:
         raise EdgeListError(f"{file}: it cannot be read as OpenStreetMap: {error}") from None
     if late is not None:
-        raise EdgeListError(f"{file}: node {late} stands behind a way that needs it; sort the file (osmium sort)")
+        raise EdgeListError(
+            f"{file}: node {late} stands behind a way that needs it; sort the file (osmium sort)"
+        )
     if missing.size:
         LOG.info("%s: it lacks %d nodes of streets, which end before them", file, missing.size)
     roads, junctions = ways.tables()
     if roads.empty:
         raise EdgeListError(f"{file}: it has no street for mode {mode!r}")
     metres = roads["metres"].to_numpy()
-    length = 1000 * metres if weight == "millimetres" else 3600 * metres / roads["speed"].to_numpy()
+    if weight == "millimetres":
+        length = 1000 * metres
+    else:
+        length = 3600 * metres / roads["speed"].to_numpy()
     roads.insert(2, "weight", np.rint(length).astype(np.int64))
-    graph = graph_from_edges(roads["src"], roads["dst"], roads["weight"], vertices=junctions["vertex"], edge_ids=True)
+    graph = graph_from_edges(
+        roads["src"], roads["dst"], roads["weight"], vertices=junctions["vertex"], edge_ids=True
+    )
     return Streets(graph, roads, junctions)
 
 
@@ -183,7 +248,10 @@ def _direction(tags: dict[str, str], mode: _Mode) -> tuple[bool, bool]:
             if key != mode.oneway[0] and _has_contraflow(tags, mode):
                 return True, True
             return value not in _BACK, value not in _ALONG
-    round_about = tags.get("junction") in ("roundabout", "circular") or tags["highway"] in ("motorway", "motorway_link")
+    round_about = tags.get("junction") in ("roundabout", "circular") or tags["highway"] in (
+        "motorway",
+        "motorway_link",
+    )
     return True, not (round_about and "oneway" in mode.oneway and not _has_contraflow(tags, mode))
 
 
@@ -192,7 +260,9 @@ def _has_contraflow(tags: dict[str, str], mode: _Mode) -> bool:
     if not mode.contraflow:
         return False
     is_opposite = any(tags.get(key, "").startswith("opposite") for key in _CONTRAFLOW)
-    return is_opposite or any(tags.get(f"{key}:oneway", "") in _BACK | _BOTH for key in _CONTRAFLOW[1:])
+    return is_opposite or any(
+        tags.get(f"{key}:oneway", "") in _BACK | _BOTH for key in _CONTRAFLOW[1:]
+    )
 
 
 def _speeds(tags: dict[str, str], mode: _Mode) -> tuple[float, float]:
@@ -222,7 +292,12 @@ def _speed_of_kind(tags: dict[str, str], mode: _Mode) -> float:
     highway = tags["highway"]
     if highway in _CLOSED or tags.get("area") == "yes":
         return 0.0
-    if mode.limited and tags.get("service") in ("parking_aisle", "driveway", "private", "emergency_access"):
+    if mode.limited and tags.get("service") in (
+        "parking_aisle",
+        "driveway",
+        "private",
+        "emergency_access",
+    ):
         return 0.0
     speed = mode.speeds.get(highway, 0.0)
     said = next((key for key in mode.access if key in tags), None)
@@ -248,7 +323,9 @@ class _Ways:
             along, against = _speeds(tags, mode)
             if along:  # then both are
                 name = tags.get("name", "")
-                self.facts.append((way.id, tags["highway"], name, along, against, *_direction(tags, mode)))
+                self.facts.append(
+                    (way.id, tags["highway"], name, along, against, *_direction(tags, mode))
+                )
                 nodes = list(way.nodes)
                 self.nodes += [node.ref for node in nodes]
                 self.x += [node.x for node in nodes]
@@ -256,18 +333,30 @@ class _Ways:
                 self.sizes.append(len(nodes))
 
     def check(self, file: Path) -> np.ndarray:
-        """Return the ids of nodes whose places were not found, and refuse what would give wrong streets."""
+        """Return the ids of nodes whose places were not found, and refuse what would give wrong
+        streets.
+        """
         way, repeats = np.unique([fact[0] for fact in self.facts], return_counts=True)
         if (repeats > 1).any():
-            raise EdgeListError(f"{file}: way {way[repeats.argmax()]} stands there twice; give one version of each way")
-        nodes, x, y = np.array(self.nodes, np.int64), np.array(self.x, np.int64), np.array(self.y, np.int64)
+            raise EdgeListError(
+                f"{file}: way {way[repeats.argmax()]} stands there "
+                "twice; give one version of each way"
+            )
+        nodes = np.array(self.nodes, np.int64)
+        x = np.array(self.x, np.int64)
+        y = np.array(self.y, np.int64)
         if (nodes < 0).any():
-            raise EdgeListError(f"{file}: node {nodes.min()} has a negative id; only ids of the published map can be read")
+            raise EdgeListError(
+                f"{file}: node {nodes.min()} has a negative id; only ids "
+                "of the published map can be read"
+            )
         is_there = x != _NOWHERE
         outside = is_there & ((np.abs(x) > _WEST) | (np.abs(y) > _SOUTH))
         if outside.any():
             at = outside.argmax()
-            raise EdgeListError(f"{file}: node {nodes[at]} lies outside the earth, at {x[at] / 1e7}, {y[at] / 1e7}")
+            raise EdgeListError(
+                f"{file}: node {nodes[at]} lies outside the earth, at {x[at] / 1e7}, {y[at] / 1e7}"
+            )
         return np.unique(nodes[~is_there])
 
     def tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -276,30 +365,56 @@ class _Ways:
 
         if not self.facts:
             return pd.DataFrame(), pd.DataFrame()
-        nodes, x = np.array(self.nodes, np.int64), np.array(self.x, np.int64)
-        street, is_there = np.repeat(np.arange(len(self.sizes)), self.sizes), x != _NOWHERE
+        nodes = np.array(self.nodes, np.int64)
+        x = np.array(self.x, np.int64)
+        street = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        is_there = x != _NOWHERE
         if not is_there.any():
             return pd.DataFrame(), pd.DataFrame()
-        piece = (street + np.cumsum(~is_there))[is_there]  # of a street, between nodes that are missing
-        nodes, street, x, y = nodes[is_there], street[is_there], x[is_there] / 1e7, np.array(self.y)[is_there] / 1e7
+        # of a street, between nodes that are missing
+        piece = (street + np.cumsum(~is_there))[is_there]
+        nodes = nodes[is_there]
+        street = street[is_there]
+        x = x[is_there] / 1e7
+        y = np.array(self.y)[is_there] / 1e7
         is_joined = piece[:-1] == piece[1:]
         is_end = np.r_[True, ~is_joined] | np.r_[~is_joined, True]
-        ids, place, number, count = np.unique(nodes, return_index=True, return_inverse=True, return_counts=True)
+        ids, place, number, count = np.unique(
+            nodes, return_index=True, return_inverse=True, return_counts=True
+        )
         is_junction = count > 1
         is_junction[number[is_end]] = True
         so_far = np.r_[0, np.cumsum(np.where(is_joined, _metres(x[:-1], y[:-1], x[1:], y[1:]), 0))]
         stops = np.flatnonzero(is_junction[number])
-        begin, end = stops[:-1], stops[1:]
+        begin = stops[:-1]
+        end = stops[1:]
         begin, end = begin[piece[begin] == piece[end]], end[piece[begin] == piece[end]]
-        columns = zip(zip(*self.facts, strict=True), (np.int64, object, object, float, float, bool, bool), strict=True)
-        way, highway, name, *speeds, along, against = (np.array(values, kind) for values, kind in columns)
+        columns = zip(
+            zip(*self.facts, strict=True),
+            (np.int64, object, object, float, float, bool, bool),
+            strict=True,
+        )
+        way, highway, name, *speeds, along, against = (
+            np.array(values, kind) for values, kind in columns
+        )
         parts = []
-        for src, dst, is_open, speed in ((begin, end, along, speeds[0]), (end, begin, against, speeds[1])):
+        for src, dst, is_open, speed in (
+            (begin, end, along, speeds[0]),
+            (end, begin, against, speeds[1]),
+        ):
             chosen = is_open[street[src]]
-            src, dst = src[chosen], dst[chosen]
-            part = {"src": nodes[src], "dst": nodes[dst], "metres": np.abs(so_far[dst] - so_far[src])}
+            src = src[chosen]
+            dst = dst[chosen]
+            part = {
+                "src": nodes[src],
+                "dst": nodes[dst],
+                "metres": np.abs(so_far[dst] - so_far[src]),
+            }
             of = street[src]
-            parts.append(part | {"speed": speed[of], "way": way[of], "highway": highway[of], "street": name[of]})
+            parts.append(
+                part
+                | {"speed": speed[of], "way": way[of], "highway": highway[of], "street": name[of]}
+            )
         kept = np.flatnonzero(is_junction)
         junctions = pd.DataFrame({"vertex": ids[kept], "x": x[place[kept]], "y": y[place[kept]]})
         return pd.concat(map(pd.DataFrame, parts), ignore_index=True), junctions

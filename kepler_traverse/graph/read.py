@@ -44,60 +44,72 @@ def read_graph(
 ) -> Graph:
     """Read an edge list from files and build a graph.
 
-    Parallel edges keep the minimum weight, and self-loops are dropped. ``graph.report`` counts both. It also has the seconds
-    that reading and building took.
+    Parallel edges keep the minimum weight, and self-loops are dropped. ``graph.report`` counts
+    both. It also has the seconds that reading and building took.
 
     Parameters
     ----------
     paths : path, sequence of paths, or table
-        Files, folders, globs, or URLs that fsspec knows. All files together are one edge list. The ``key=value`` folders
-        of a Hive partition are columns of the files below them. Or a table in memory as ``graph_from_edges`` takes it,
-        which is moved to the device.
+        Files, folders, globs, or URLs that fsspec knows. All files together are one edge list. The
+        ``key=value`` folders of a Hive partition are columns of the files below them. Or a table in
+        memory as ``graph_from_edges`` takes it, which is moved to the device.
     directed : bool
         False: each row is an edge in both directions.
     device : {"auto", "cpu", "cuda"}
         Where the graph is built; ``"auto"`` takes the GPU if there is one.
     src_column, dst_column, weight_column : str, optional
-        Names of the columns. By default the ends are the one pair of columns that is known by its names (``src`` and
-        ``dst``, ``source`` and ``target``, ``from`` and ``to``, ``u`` and ``v``, ``origin`` and ``destination``, ...) and
-        the weight is the one column that is (``weight``, ``length``, ``cost``, ``time``, ``distance``, ``minutes``, ...).
-        Where several could be it, the file is refused. Only columns of a text without names are taken by position: the
-        first two, and the third as the weight. They are called ``"0"``, ``"1"`` and so on. ``graph.report`` says
-        which columns were used and which were not.
+        Names of the columns. By default the ends are the one pair of columns that is known by its
+        names (``src`` and ``dst``, ``source`` and ``target``, ``from`` and ``to``, ``u`` and ``v``,
+        ``origin`` and ``destination``, ...) and the weight is the one column that is (``weight``,
+        ``length``, ``cost``, ``time``, ``distance``, ``minutes``, ...). Where several could be it,
+        the file is refused. Only columns of a text without names are taken by position: the first
+        two, and the third as the weight. They are called ``"0"``, ``"1"`` and so on.
+        ``graph.report`` says which columns were used and which were not.
     weighted : bool, optional
-        True: there must be a weight column. False: read none. None: read one if it is named or found.
-    format : {"auto", "parquet", "csv", "snap", "matrix_market", "dimacs", "arrow", "delta", "iceberg"}
-        ``"auto"`` goes by the ending, also before ``.gz``, ``.bz2`` and ``.zst``, and takes a folder with the log of Delta
-        Lake or Iceberg for a table, whose live rows are read by deltalake or pyiceberg.
+        True: there must be a weight column. False: read none. None: read one if it is named or
+        found.
+    format : {"auto", "parquet", "csv", "snap", "matrix_market", "dimacs", "arrow", "delta",
+    "iceberg"}
+        ``"auto"`` goes by the ending, also before ``.gz``, ``.bz2`` and ``.zst``, and takes a
+        folder with the log of Delta Lake or Iceberg for a table, whose live rows are read by
+        deltalake or pyiceberg.
     header : {"auto", "yes", "no"}
-        Whether the first line of a CSV file or of SNAP text holds names. ``"auto"`` decides only where there is no doubt.
+        Whether the first line of a CSV file or of SNAP text holds names. ``"auto"`` decides only
+        where there is no doubt.
     delimiter : str, optional
-        One character between the values of a CSV file; by default the one of comma, semicolon, tab and ``|`` that cuts
-        all lines alike.
-    id_type : {"auto", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "string"}
-        Type of the vertex ids. ``"auto"``: as stored; in text, int64 if the first row holds integers, else string.
+        One character between the values of a CSV file; by default the one of comma, semicolon, tab
+        and ``|`` that cuts all lines alike.
+    id_type : {"auto", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8",
+    "string"}
+        Type of the vertex ids. ``"auto"``: as stored; in text, int64 if the first row holds
+        integers, else string.
     weight_type : {"auto", "float32", "float64"}
         Type of the stored weights. Text holds int64 if all weights are integers, else float64.
     vertices : sequence of ids or path, optional
-        Further vertices, which may have no edge, or a local file of them: text with one id per line, or Parquet. Matrix
-        Market and DIMACS files have vertices 1..n without this.
+        Further vertices, which may have no edge, or a local file of them: text with one id per
+        line, or Parquet. Matrix Market and DIMACS files have vertices 1..n without this.
     where : str or pyarrow.compute.Expression, optional
-        The rows to read: ``where="highway != 'motorway' and lanes >= 2"``; see ``graph_from_edges``. In text a column of
-        the filter is read as what it is compared with; an empty value is missing. For an expression of pyarrow all columns
-        are read, and those of text hold integers, floats or booleans if all values do.
+        The rows to read: ``where="highway != 'motorway' and lanes >= 2"``; see
+        ``graph_from_edges``. In text a column of the filter is read as what it is compared with; an
+        empty value is missing. For an expression of pyarrow all columns are read, and those of text
+        hold integers, floats or booleans if all values do.
     oneway_column : str, optional
         The column of directions; see ``oneway`` of ``graph_from_edges``.
     only_vertices : sequence of ids or path, optional
-        The vertices of the graph; see ``graph_from_edges``. A file holds them as one of ``vertices`` does.
+        The vertices of the graph; see ``graph_from_edges``. A file holds them as one of
+        ``vertices`` does.
     edge_ids : bool
-        Keep the row of each edge; see ``graph_from_edges``. Rows count from 0 over all files, header and comments aside.
+        Keep the row of each edge; see ``graph_from_edges``. Rows count from 0 over all files,
+        header and comments aside.
     scratch : path, optional
-        A folder on a disk, which exists. If reading and building are estimated to take more than ``build_memory``, all that
-        is as long as the edge list is in files there, the targets and weights of the graph included. The graph is the same.
-        The files have no names, and are gone with it. For Parquet, Arrow, CSV and SNAP; without ``where``,
-        ``oneway_column``, ``only_vertices`` and ``edge_ids``, and of no table in memory.
+        A folder on a disk, which exists. If reading and building are estimated to take more than
+        ``build_memory``, all that is as long as the edge list is in files there, the targets and
+        weights of the graph included. The graph is the same. The files have no names, and are gone
+        with it. For Parquet, Arrow, CSV and SNAP; without ``where``, ``oneway_column``,
+        ``only_vertices`` and ``edge_ids``, and of no table in memory.
     build_memory : int, optional
-        Bytes of memory that reading and building may take with ``scratch``; by default the memory that is free.
+        Bytes of memory that reading and building may take with ``scratch``; by default the memory
+        that is free.
 
     Returns
     -------
@@ -106,9 +118,9 @@ def read_graph(
     Raises
     ------
     EdgeListError
-        A file is missing, empty, damaged or has values that are no ids or weights, or it is not sure which columns hold
-        the edges; the message names the file and, where there is one, the column and the row (counted from 0, header and
-        comments aside).
+        A file is missing, empty, damaged or has values that are no ids or weights, or it is not
+        sure which columns hold the edges; the message names the file and, where there is one, the
+        column and the row (counted from 0, header and comments aside).
     InputError
         An argument is of a wrong type, or arguments contradict each other.
     CapacityError
@@ -137,7 +149,10 @@ def read_graph(
     if not in_memory:
         paths = arguments.list_paths("paths", paths)
     directed = arguments.flag("directed", directed)
-    weighted = None if weighted is None else arguments.flag("weighted", weighted)
+    if weighted is None:
+        weighted = None
+    else:
+        weighted = arguments.flag("weighted", weighted)
     for name, value in (("format", format), ("id_type", id_type), ("device", device)):
         arguments.text(name, value)
     texts = {
@@ -155,10 +170,17 @@ def read_graph(
     if vertices is not None and not isinstance(vertices, str | os.PathLike):
         vertices = arguments.ids("vertices", vertices)
     if in_memory:
-        of_files = {"format": format != "auto", "header": header != "auto", "delimiter": delimiter is not None}
+        of_files = {
+            "format": format != "auto",
+            "header": header != "auto",
+            "delimiter": delimiter is not None,
+        }
         for name, is_given in of_files.items():
             if is_given:
-                raise InputError(f"paths is a table in memory, and {option_text(name)} is for files; leave it out")
+                raise InputError(
+                    f"paths is a table in memory, and {option_text(name)} "
+                    "is for files; leave it out"
+                )
     options = ReadOptions(
         **texts,
         weighted=weighted,
@@ -169,17 +191,24 @@ def read_graph(
         scratch=_scratch(scratch, build_memory),
         may_be_empty=vertices is not None,
     )
-    rules = BuildRules(directed=directed, weight_type=weight_type, edge_ids=edge_ids, only_vertices=only_vertices)
+    rules = BuildRules(
+        directed=directed, weight_type=weight_type, edge_ids=edge_ids, only_vertices=only_vertices
+    )
     rules.check_oneway(oneway_column, "oneway_column")
     _check_scratch(options, rules, in_memory)
-    labels = digest_of_labels(index_of_rows(paths)) if in_memory and edge_ids else ""
+    if in_memory and edge_ids:
+        labels = digest_of_labels(index_of_rows(paths))
+    else:
+        labels = ""
     begun = time.perf_counter()
     with memory_given_back():
         edges = [read_table(paths, options) if in_memory else read_edges(paths, options, format)]
         read = time.perf_counter()
-        columns, in_files = edges[0].columns, edges[0].scratch is not None
+        columns = edges[0].columns
+        in_files = edges[0].scratch is not None
         device = "cpu" if in_files else options.device
-        graph = make_graph(edges.pop(), device, vertices, rules)  # pop: make_graph can then free the edges early
+        # pop: make_graph can then free the edges early
+        graph = make_graph(edges.pop(), device, vertices, rules)
     seconds = {"read": read - begun, "build": time.perf_counter() - read}
     graph = with_hints(graph, columns)
     report = replace(graph.report, seconds=seconds, in_files=in_files, row_labels=labels)
@@ -191,7 +220,10 @@ def read_graph(
 def _refuse_open_file(paths: Any) -> None:
     if hasattr(paths, "read") and not isinstance(paths, os.PathLike):
         name = getattr(paths, "name", None)
-        advice = f"give its path, {name!r}" if isinstance(name, str) else "give the path of a file, or a table of its rows"
+        if isinstance(name, str):
+            advice = f"give its path, {name!r}"
+        else:
+            advice = "give the path of a file, or a table of its rows"
         raise InputError(f"paths is an open file; {advice}")
 
 
@@ -200,11 +232,16 @@ def _scratch(folder: Any, memory: int | None) -> Scratch | None:
         memory = arguments.whole("build_memory", memory, least=1)
     if folder is None:
         if memory is not None:
-            raise InputError(f"{option_text('build_memory')} has no effect without {option_text('scratch')}; name a folder")
+            raise InputError(
+                f"{option_text('build_memory')} has no effect without "
+                f"{option_text('scratch')}; name a folder"
+            )
         return None
     (path,) = arguments.list_paths("scratch", [folder])
     if not os.path.isdir(path):
-        raise InputError(f"{option_text('scratch', path)}: there is no such folder; make it, or name another")
+        raise InputError(
+            f"{option_text('scratch', path)}: there is no such folder; make it, or name another"
+        )
     return Scratch(path, memory or available_memory("cpu"))
 
 
@@ -220,8 +257,14 @@ def _check_scratch(options: ReadOptions, rules: BuildRules, in_memory: bool) -> 
     }
     name = next((name for name, is_given in needs_rows.items() if is_given), None)
     if in_memory or name is not None:
-        what = "a table in memory is" if name is None else f"with {option_text(name)} the edge list is"
-        raise InputError(f"{option_text('scratch')} builds in files, and {what} built in memory; leave one of the two out")
+        if name is None:
+            what = "a table in memory is"
+        else:
+            what = f"with {option_text(name)} the edge list is"
+        raise InputError(
+            f"{option_text('scratch')} builds in files, and {what} built "
+            "in memory; leave one of the two out"
+        )
 
 
 def _device(device: str) -> str:

@@ -1,7 +1,8 @@
-"""A prepared graph on disk, so that several processes of one machine share its pages instead of building it each.
+"""A prepared graph on disk, so that several processes of one machine share its pages instead of
+building it each.
 
-The folder holds plain ``.npy`` files, an Arrow file for string ids, and ``meta.json``, which is written last and has a
-SHA-256 of each file and of itself. None of these formats can hold code.
+The folder holds plain ``.npy`` files, an Arrow file for string ids, and ``meta.json``, which is
+written last and has a SHA-256 of each file and of itself. None of these formats can hold code.
 """
 
 from __future__ import annotations
@@ -33,12 +34,20 @@ from ..runtime.regular_files import (
 )
 from . import BuildReport, Graph
 
-FORMAT = 4  # raise it also where building a graph changes what it holds: stored ones are refused then
+# raise it also where building a graph changes what it holds: stored ones are refused then
+FORMAT = 4
 META = "meta.json"
 _MAX_META_BYTES = 2**24
 _STRINGS = "ids.arrow"
-_FILES = {_STRINGS, *(f"{name}.npy" for name in ("offsets", "targets", "weights", "ids", "edge_rows", "edges_of_rows"))}
-_PART = 1 << 22  # ids that are compared at a time, which avoids a temporary array as long as the ids
+_FILES = {
+    _STRINGS,
+    *(
+        f"{name}.npy"
+        for name in ("offsets", "targets", "weights", "ids", "edge_rows", "edges_of_rows")
+    ),
+}
+# ids that are compared at a time, which avoids a temporary array as long as the ids
+_PART = 1 << 22
 
 
 def save_graph(graph: Graph, folder: str | os.PathLike[str]) -> None:
@@ -64,11 +73,15 @@ def save_graph(graph: Graph, folder: str | os.PathLike[str]) -> None:
     try:
         write_graph(graph, path)
     except OSError as error:
-        raise InputError(f"{path}: the graph cannot be written: {error.strerror or error}") from error
+        raise InputError(
+            f"{path}: the graph cannot be written: {error.strerror or error}"
+        ) from error
 
 
 def write_graph(graph: Graph, folder: str | os.PathLike[str], origin: str = "") -> None:
-    """As ``save_graph``, without its checks; ``origin`` describes the input of the graph, for ``stored_origin``."""
+    """As ``save_graph``, without its checks; ``origin`` describes the input of the graph, for
+    ``stored_origin``.
+    """
     folder = Path(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with partial_folder(folder) as partial:
@@ -78,7 +91,10 @@ def write_graph(graph: Graph, folder: str | os.PathLike[str], origin: str = "") 
 
 
 def _write_into(partial: Path, graph: Graph, origin: str) -> None:
-    arrays = {name: getattr(graph, name) for name in ("offsets", "targets", "weights", "edge_rows", "edges_of_rows")}
+    arrays = {
+        name: getattr(graph, name)
+        for name in ("offsets", "targets", "weights", "edge_rows", "edges_of_rows")
+    }
     if graph.has_string_ids:
         table = pyarrow.table({"ids": graph.ids})
         with pyarrow.ipc.new_file(str(partial / _STRINGS), table.schema) as writer:
@@ -107,11 +123,14 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
     deny_others(partial)
 
 
-def load_graph(folder: str | os.PathLike[str], device: str = "cpu", *, verify: bool = True) -> Graph:
+def load_graph(
+    folder: str | os.PathLike[str], device: str = "cpu", *, verify: bool = True
+) -> Graph:
     """Read a graph that ``save_graph`` wrote.
 
-    On the CPU the arrays are copy-on-write mappings of the files: pages are read on first use and shared between processes,
-    and writes are private to a process. Every load checks that the arrays form a graph, which reads all of them once.
+    On the CPU the arrays are copy-on-write mappings of the files: pages are read on first use and
+    shared between processes, and writes are private to a process. Every load checks that the arrays
+    form a graph, which reads all of them once.
 
     Parameters
     ----------
@@ -127,7 +146,8 @@ def load_graph(folder: str | os.PathLike[str], device: str = "cpu", *, verify: b
     Raises
     ------
     InputError
-        The folder holds no stored graph, it is damaged, or with ``verify`` others could have written it.
+        The folder holds no stored graph, it is damaged, or with ``verify`` others could have
+        written it.
     DeviceError
         This machine cannot use the device.
     """
@@ -138,11 +158,19 @@ def load_graph(folder: str | os.PathLike[str], device: str = "cpu", *, verify: b
         for path in (folder, *folder.rglob("*")):
             require_private(path)
     try:
-        fault = differing_file(folder, meta["files"]) if verify else ""
+        if verify:
+            fault = differing_file(folder, meta["files"])
+        else:
+            fault = ""
         if fault:
             raise ValueError(fault)
-        arrays = {name[:-4]: open_array(folder / name) for name in meta["files"] if name != _STRINGS}
-        ids = arrays["ids"] if "ids" in arrays else _open_strings(folder / _STRINGS)
+        arrays = {
+            name[:-4]: open_array(folder / name) for name in meta["files"] if name != _STRINGS
+        }
+        if "ids" in arrays:
+            ids = arrays["ids"]
+        else:
+            ids = _open_strings(folder / _STRINGS)
         graph = Graph(
             offsets=arrays["offsets"],
             targets=arrays["targets"],
@@ -159,7 +187,9 @@ def load_graph(folder: str | os.PathLike[str], device: str = "cpu", *, verify: b
         )
         if any(vertex >= graph.n_vertices for vertex in graph.negative_loops):
             raise ValueError("a loop is at no vertex")
-        fault = csr_check.find_fault(graph.offsets, graph.targets, graph.weights, not graph.directed)
+        fault = csr_check.find_fault(
+            graph.offsets, graph.targets, graph.weights, not graph.directed
+        )
         fault = fault or _fault_of_ids(graph) or _fault_of_edge_rows(graph)
         if fault:
             raise ValueError(fault)
@@ -171,8 +201,11 @@ def load_graph(folder: str | os.PathLike[str], device: str = "cpu", *, verify: b
                 graph.derived.keep_hierarchy(hierarchy, metric)
     except MemoryError:
         raise  # says nothing about the files
-    except Exception as error:  # whatever NumPy and PyArrow make of damaged bytes: no list of it is complete
-        raise InputError(f"{folder}: the stored graph is damaged ({error}); delete it and start again") from None
+    except Exception as error:
+        # whatever NumPy and PyArrow make of damaged bytes: no list of it is complete
+        raise InputError(
+            f"{folder}: the stored graph is damaged ({error}); delete it and start again"
+        ) from None
     return graph.to(device)
 
 
@@ -187,9 +220,14 @@ def _fault_of_ids(graph: Graph) -> str:
     else:
         if ids.ndim != 1 or ids.dtype.kind not in "iu" or not ids.dtype.isnative:
             return f"its ids are {ids.dtype}, not integers"
-        pairs = ((ids[at : at + _PART], ids[at + 1 : at + 1 + _PART]) for at in range(0, ids.size - 1, _PART))
+        pairs = (
+            (ids[at : at + _PART], ids[at + 1 : at + 1 + _PART])
+            for at in range(0, ids.size - 1, _PART)
+        )
         ascending = all(bool((low[: high.size] < high).all()) for low, high in pairs)
-    return "" if ascending else "its ids do not ascend, each once"
+    if ascending:
+        return ""
+    return "its ids do not ascend, each once"
 
 
 def _fault_of_edge_rows(graph: Graph) -> str:
@@ -210,7 +248,9 @@ def _fault_of_edge_rows(graph: Graph) -> str:
 
 
 def is_stored_graph(folder: str | os.PathLike[str]) -> bool:
-    """Whether a folder holds a graph of ``write_graph``, of any version, and nothing else; no link is followed."""
+    """Whether a folder holds a graph of ``write_graph``, of any version, and nothing else; no link
+    is followed.
+    """
     folder = Path(folder)
     if folder.is_symlink() or not folder.is_dir():
         return False
@@ -235,17 +275,24 @@ def _meta(folder: Path) -> dict[str, Any]:
         raise InputError(f"{folder}: the stored graph is of another version")
     fault = _meta_fault(meta) or ("" if is_whole else "it differs from its checksum")
     if fault:
-        raise InputError(f"{folder}: the stored graph is damaged ({META}: {fault}); delete it and start again")
+        raise InputError(
+            f"{folder}: the stored graph is damaged ({META}: {fault}); delete it and start again"
+        )
     return meta
 
 
 def _meta_fault(meta: dict[str, Any]) -> str:
     """Describe what is wrong with the metadata of a stored graph, ``""`` if nothing is."""
-    files, report = meta.get("files"), meta.get("report")
+    files = meta.get("files")
+    report = meta.get("report")
     if not isinstance(files, dict) or not all(isinstance(digest, str) for digest in files.values()):
         return "files must be names and their SHA-256"
-    if not {"offsets.npy", "targets.npy"} <= set(files) <= _FILES or len({"ids.npy", _STRINGS} & set(files)) != 1:
-        return f"files cannot be {', '.join(files)}"  # other names could be paths outside the folder
+    if (
+        not {"offsets.npy", "targets.npy"} <= set(files) <= _FILES
+        or len({"ids.npy", _STRINGS} & set(files)) != 1
+    ):
+        # other names could be paths outside the folder
+        return f"files cannot be {', '.join(files)}"
     for name in ("directed", "integer_weights", "float_distances"):
         if not isinstance(meta.get(name), bool):
             return f"{name} must be true or false"
@@ -254,13 +301,17 @@ def _meta_fault(meta: dict[str, Any]) -> str:
         return "negative_loops must be vertices and weights"
     if not isinstance(meta.get("origin"), str):
         return "origin must be text"
-    if not isinstance(meta.get("fingerprint"), str) or not re.fullmatch("[0-9a-f]{64}", meta["fingerprint"]):
+    if not isinstance(meta.get("fingerprint"), str) or not re.fullmatch(
+        "[0-9a-f]{64}", meta["fingerprint"]
+    ):
         return "fingerprint must be a SHA-256"
     defaults = BuildReport().facts() | {"row_labels": ""}
     if not isinstance(report, dict) or not set(report) <= set(defaults):
         return f"report must have {', '.join(defaults)}"
     wrong = [name for name, value in report.items() if not _is_like(value, defaults[name])]
-    return f"report.{wrong[0]} cannot be {json.dumps(report[wrong[0]])[:40]}" if wrong else ""
+    if wrong:
+        return f"report.{wrong[0]} cannot be {json.dumps(report[wrong[0]])[:40]}"
+    return ""
 
 
 def _is_loop(entry: object) -> bool:
@@ -268,7 +319,9 @@ def _is_loop(entry: object) -> bool:
     if not isinstance(entry, list) or len(entry) != 2:
         return False
     vertex, weight = entry
-    return type(vertex) is int and 0 <= vertex < 2**63 and type(weight) in (int, float) and weight < 0
+    return (
+        type(vertex) is int and 0 <= vertex < 2**63 and type(weight) in (int, float) and weight < 0
+    )
 
 
 def _is_like(value: object, default: object) -> bool:
@@ -281,4 +334,6 @@ def _is_like(value: object, default: object) -> bool:
 def _open_strings(path: Path) -> pyarrow.Array:
     refuse_irregular(path)
     column = pyarrow.ipc.open_file(pyarrow.memory_map(str(path))).read_all().column("ids")
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return column.combine_chunks()

@@ -25,7 +25,8 @@ class Edges(NamedTuple):
 class Restriction(NamedTuple):
     """The part of a hierarchy that a sweep for some targets needs."""
 
-    places: np.ndarray  # int32 array of shape (n,): the place of each position in the sweep, -1 if it takes no part
+    # int32 array of shape (n,): the place of each position in the sweep, -1 if it takes no part
+    places: np.ndarray
     downward: Edges  # between places
 
 
@@ -33,15 +34,16 @@ class Restriction(NamedTuple):
 class Hierarchy:
     """A contraction hierarchy: an order of the vertices, and shortcuts that keep all distances.
 
-    ``Graph.hierarchy`` makes one. From each vertex to each other one a shortest path leads upward first and then downward.
+    ``Graph.hierarchy`` makes one. From each vertex to each other one a shortest path leads upward
+    first and then downward.
 
     Attributes
     ----------
     order, position : int32 arrays of shape (n_vertices,)
         The vertex at each position, from the top, and the position of each vertex.
     upward, downward : Edges
-        Edges and shortcuts from each position to positions above it, and those to each position from positions above it.
-        The same object for an undirected graph.
+        Edges and shortcuts from each position to positions above it, and those to each position
+        from positions above it. The same object for an undirected graph.
     unit : float
         The power of two that weights are multiples of; 1 for integers.
     longest : int
@@ -81,11 +83,17 @@ class Hierarchy:
     def nbytes(self) -> int:
         """Bytes of all arrays."""
         edges = (self.upward,) if self.is_symmetric else (self.upward, self.downward)
-        return int(self.order.nbytes + self.position.nbytes + sum(array.nbytes for each in edges for array in each))
+        return int(
+            self.order.nbytes
+            + self.position.nbytes
+            + sum(array.nbytes for each in edges for array in each)
+        )
 
     def reversed(self) -> Hierarchy:
         """Return the hierarchy of the graph with all edges reversed; it shares the arrays."""
-        return self if self.is_symmetric else replace(self, upward=self.downward, downward=self.upward)
+        if self.is_symmetric:
+            return self
+        return replace(self, upward=self.downward, downward=self.upward)
 
     def restricted(self, targets: np.ndarray) -> Restriction:
         """Return what a sweep for some vertices needs, by their numbers in int64."""
@@ -93,11 +101,15 @@ class Hierarchy:
         places = np.full(self.n_vertices, -1, np.int32)
         places[kept] = np.arange(kept.size, dtype=np.int32)
         offsets, edges = _rows(self.downward.offsets[kept], np.diff(self.downward.offsets)[kept])
-        heads = places[self.downward.heads[edges]]  # all of them are kept: they are above a kept position
+        # all of them are kept: they are above a kept position
+        heads = places[self.downward.heads[edges]]
         return Restriction(places, Edges(offsets, heads, self.downward.weights[edges]))
 
     def __repr__(self) -> str:
-        took = f", built in {self.seconds:.1f} s" if self.seconds else ""
+        if self.seconds:
+            took = f", built in {self.seconds:.1f} s"
+        else:
+            took = ""
         return (
             f"<Hierarchy: {self.n_vertices:,} vertices, {self.levels:,} levels, {self.shortcuts:,} shortcuts, "
             f"{self.nbytes / 2**20:,.0f} MiB{took}>"
@@ -108,17 +120,30 @@ def hierarchy_from(contraction: Contraction, unit: float, seconds: float) -> Hie
     """Return the hierarchy of a finished contraction, or None if its sums reach ``MAX_SUM``."""
     ahead, back = (_edges(lists) for lists in (contraction.ahead, contraction.back))
     n = ahead.offsets.size - 1
-    order, position = np.empty(n, np.int32), np.full(n, -1, np.int32)
-    above = ahead if contraction.is_symmetric else _joined(ahead, back)
+    order = np.empty(n, np.int32)
+    position = np.full(n, -1, np.int32)
+    if contraction.is_symmetric:
+        above = ahead
+    else:
+        above = _joined(ahead, back)
     depth_first(above.offsets, above.heads, order, position)
     upward = renumbered(ahead, order, position)
-    downward = upward if contraction.is_symmetric else renumbered(back, order, position)
+    if contraction.is_symmetric:
+        downward = upward
+    else:
+        downward = renumbered(back, order, position)
     longest = sum(int(longest_upward(*edges, MAX_SUM)) for edges in (upward, downward))
     if longest >= MAX_SUM:
         return None
     if longest < UNREACHED[np.dtype(np.int32)]:
-        narrow = [edges._replace(weights=edges.weights.astype(np.int32)) for edges in (upward, downward)]
-        upward, downward = (narrow[0], narrow[0] if contraction.is_symmetric else narrow[1])
+        narrow = [
+            edges._replace(weights=edges.weights.astype(np.int32)) for edges in (upward, downward)
+        ]
+        upward = narrow[0]
+        if contraction.is_symmetric:
+            downward = narrow[0]
+        else:
+            downward = narrow[1]
     return Hierarchy(
         order=order,
         position=position,
@@ -150,7 +175,8 @@ def renumbered(edges: Edges, order: np.ndarray, position: np.ndarray) -> Edges:
 
 def _joined(ahead: Edges, back: Edges) -> Edges:
     """Each vertex's neighbors above, whatever the direction of the edge."""
-    sizes, sizes_back = np.diff(ahead.offsets), np.diff(back.offsets)
+    sizes = np.diff(ahead.offsets)
+    sizes_back = np.diff(back.offsets)
     offsets = ahead.offsets + back.offsets
     heads = np.empty(offsets[-1], np.int32)
     heads[_rows(offsets[:-1], sizes)[1]] = ahead.heads

@@ -16,17 +16,24 @@ from .contraction import MAX_SUM, Contraction, half_depth
 from .estimate import round_seconds
 
 _SPARE_BITS = 4  # float weights have this many bits less than sums, so that few sums round
-# Contraction is given up if so many pairs of edges per vertex of the graph meet at vertices of the rest: the time of a round
-# is proportional to them. Road networks have at most 8, and lattices 15.
+# Contraction is given up if so many pairs of edges per vertex of the graph meet at vertices of the
+# rest: the time of a round is proportional to them. Road networks have at most 8, and lattices 15.
 _MAX_PAIRS = 64
-_SMALL = 1 << 18  # vertices: a smaller graph may have as many pairs as one of this size; fewer pairs take no time
-_GROWTH = 1.5  # contraction is given up if the pairs become so many times as many; on graphs where it pays they become fewer
-_NEAR = 2.0  # times the depth of a random graph with as many pairs; meshes have 6 times that depth, road networks 13
+# vertices: a smaller graph may have as many pairs as one of this size; fewer pairs take no time
+_SMALL = 1 << 18
+# contraction is given up if the pairs become so many times as many; on graphs where it pays they
+# become fewer
+_GROWTH = 1.5
+# times the depth of a random graph with as many pairs; meshes have 6 times that depth, road
+# networks 13
+_NEAR = 2.0
 _TREE = 1.1  # edges per vertex up to which a graph has too few cycles for its depth to matter
 
 
 def why_not(graph: Any, metric: str) -> str | None:
-    """Say why a graph cannot have a hierarchy, or None if it may have one; reads the weights at most twice."""
+    """Say why a graph cannot have a hierarchy, or None if it may have one; reads the weights at
+    most twice.
+    """
     if metric == "hops" and graph.device != "cpu":
         return "a hierarchy of hops is used on the CPU; take graph.to('cpu')"
     if graph.targets.dtype.itemsize > 4:
@@ -34,7 +41,10 @@ def why_not(graph: Any, metric: str) -> str | None:
     if metric == "hops":
         return None
     if graph.weights is None:
-        return "the graph has no weights; name the weight column when reading it, or take metric='hops'"
+        return (
+            "the graph has no weights; name the weight column when "
+            "reading it, or take metric='hops'"
+        )
     if graph.has_negative_weights:
         return "the graph has negative weights"
     if graph.weights.dtype.kind == "i" and graph.derived.heaviest >= MAX_SUM:
@@ -48,11 +58,13 @@ def why_not(graph: Any, metric: str) -> str | None:
 
 
 def find_unit(weights: np.ndarray) -> float | None:
-    """Return the largest power of two that all float weights are multiples of, None if their sums would round.
+    """Return the largest power of two that all float weights are multiples of, None if their sums
+    would round.
 
     Zero is a multiple of any. Without a weight other than zero it is 1.
     """
-    unit, heaviest = np.inf, 0.0
+    unit = np.inf
+    heaviest = 0.0
     for begin in range(0, weights.size, 1 << 22):
         part = weights[begin : begin + (1 << 22)]
         part = part[part != 0].astype(np.float64)
@@ -73,19 +85,27 @@ def find_unit(weights: np.ndarray) -> float | None:
 def build_hierarchy(graph: Any, metric: str = "weights") -> Hierarchy:
     """Contract a graph on the threads of the CPU. The result does not depend on their number.
 
-    HierarchyError says why if the graph has no hierarchy of the metric, "weights" or "hops", that pays, or none at all.
+    HierarchyError says why if the graph has no hierarchy of the metric, "weights" or "hops", that
+    pays, or none at all.
     """
     reason = why_not(graph, metric)
     if reason:
         raise HierarchyError(f"no hierarchy: {reason}")
-    graph = graph.to("cpu")  # contraction has many small steps, for which a CPU is the better device
+    # contraction has many small steps, for which a CPU is the better device
+    graph = graph.to("cpu")
     began = time.perf_counter()
     unit: Any = 1.0 if metric == "hops" or graph.integer_weights else find_unit(graph.weights)
     reverse = graph.reverse if graph.directed else None
     graphs = [each for each in (graph, reverse) if each is not None]
-    units = [np.ones(each.n_edges, np.int64) if metric == "hops" else _in_units(each, unit) for each in graphs]
+    units = [
+        np.ones(each.n_edges, np.int64) if metric == "hops" else _in_units(each, unit)
+        for each in graphs
+    ]
     contraction = Contraction(
-        graph.offsets, graph.targets, units[0], None if reverse is None else (reverse.offsets, reverse.targets, units[1])
+        graph.offsets,
+        graph.targets,
+        units[0],
+        None if reverse is None else (reverse.offsets, reverse.targets, units[1]),
     )
     pairs = contraction.pairs_of_rest()
     contraction.run(lambda: _refuse_dense_rest(contraction, graph.n_vertices, pairs))
@@ -96,7 +116,10 @@ def build_hierarchy(graph: Any, metric: str = "weights") -> Hierarchy:
 
 
 def _in_units(graph: Any, unit: float) -> np.ndarray:
-    weights = graph.weights if unit == 1.0 else graph.weights.astype(np.float64) / unit
+    if unit == 1.0:
+        weights = graph.weights
+    else:
+        weights = graph.weights.astype(np.float64) / unit
     return weights.astype(np.int64)
 
 
@@ -113,7 +136,10 @@ def _refuse_dense_rest(contraction: Contraction, n_vertices: int, first_pairs: i
             f"The next round alone would take about {seconds:,.2g} s, and later rounds longer. "
             "Networks with hubs have no hierarchy that pays; search without one"
         )
-    near = 0 if contraction.rounds else _depth_if_near_all(contraction, pairs)
+    if contraction.rounds:
+        near = 0
+    else:
+        near = _depth_if_near_all(contraction, pairs)
     if near:
         raise HierarchyError(
             f"no hierarchy: half of the vertices are within {near} edges of one vertex, as in a random graph, so no few "
@@ -123,11 +149,16 @@ def _refuse_dense_rest(contraction: Contraction, n_vertices: int, first_pairs: i
 
 
 def _depth_if_near_all(contraction: Contraction, pairs: int) -> int:
-    """Return within how many edges of a vertex half of the others are if they are as near as in a random graph, else 0."""
-    n, edges = contraction.remaining.size, contraction.edges_of_rest()
+    """Return within how many edges of a vertex half of the others are if they are as near as in a
+    random graph, else 0.
+    """
+    n = contraction.remaining.size
+    edges = contraction.edges_of_rest()
     if pairs <= _SMALL or edges < 2 * _TREE * n:
         return 0
     lists = contraction.ahead
     depth, reached = half_depth(lists.begin, lists.size, lists.head, int(lists.size.argmax()))
-    is_near = reached > n // 4 and depth <= _NEAR * math.log(n) / math.log(max(2, pairs / edges - 1))
+    is_near = reached > n // 4 and depth <= _NEAR * math.log(n) / math.log(
+        max(2, pairs / edges - 1)
+    )
     return depth if is_near else 0

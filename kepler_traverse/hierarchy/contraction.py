@@ -1,13 +1,16 @@
-"""Contraction of a graph: the order of its vertices, and the shortcuts that keep distances, on the threads of the CPU.
+"""Contraction of a graph: the order of its vertices, and the shortcuts that keep distances, on the
+threads of the CPU.
 
-Geisberger, Sanders, Schultes, Delling 2008 (contraction hierarchies), with the priorities of Delling, Goldberg, Nowatzyk,
-Werneck 2011 (PHAST). Vertices are contracted in rounds. A round takes all vertices whose priority is lower than that of
-their neighbors; no two of them are neighbors, so threads contract them independently. What a round does depends on the
-graph as it was before the round only, never on the number of threads.
+Geisberger, Sanders, Schultes, Delling 2008 (contraction hierarchies), with the priorities of
+Delling, Goldberg, Nowatzyk, Werneck 2011 (PHAST). Vertices are contracted in rounds. A round takes
+all vertices whose priority is lower than that of their neighbors; no two of them are neighbors, so
+threads contract them independently. What a round does depends on the graph as it was before the
+round only, never on the number of threads.
 
-A vertex v is contracted by joining its neighbors: for each edge (u, v) and (v, w), a shortcut (u, w) with the sum of both
-weights, unless a witness exists, a path from u to w that is not longer and avoids all vertices of the round. A witness
-search that gives up early costs a superfluous shortcut, never a wrong distance.
+A vertex v is contracted by joining its neighbors: for each edge (u, v) and (v, w), a shortcut (u,
+w) with the sum of both weights, unless a witness exists, a path from u to w that is not longer and
+avoids all vertices of the round. A witness search that gives up early costs a superfluous shortcut,
+never a wrong distance.
 """
 
 from __future__ import annotations
@@ -22,15 +25,19 @@ from ..cpu.atomics import atomic_add
 from ..cpu.compiled import njit
 
 MAX_SUM = 2**61  # no sum of weights is larger: larger ones are cut to it, and refused at the end
-_CHUNK = 64  # vertices that a thread takes at a time; fewer where there are few, since the last ones take long
+# vertices that a thread takes at a time; fewer where there are few, since the last ones take long
+_CHUNK = 64
 _NONE = -1
 _DISTANCE, _STAMP, _LIMIT, _GOAL = range(4)  # in ``Workspaces.marks``
-_HUB = 1000  # neighbors from which on a vertex waits for others to be contracted, whatever its priority
-_SCANNED = 40  # edges that a witness search may scan per vertex that it may settle; it needs more only near hubs
-# Vertices that a witness search settles at most: when a priority is estimated, and when a vertex is contracted. In the dense
-# last part, superfluous shortcuts cost more than searches.
+# neighbors from which on a vertex waits for others to be contracted, whatever its priority
+_HUB = 1000
+# edges that a witness search may scan per vertex that it may settle; it needs more only near hubs
+_SCANNED = 40
+# Vertices that a witness search settles at most: when a priority is estimated, and when a vertex is
+# contracted. In the dense last part, superfluous shortcuts cost more than searches.
 _CORE = 20_000
-_SETTLED, _SETTLED_IN_CORE = (30, 60), (200, 500)
+_SETTLED = (30, 60)
+_SETTLED_IN_CORE = (200, 500)
 _HEAP = 4096  # entries of the heap of a witness search, which is cut short where they are full
 _LONG = 3  # an edge counts as at most so many original edges in a priority
 
@@ -38,13 +45,14 @@ _LONG = 3  # an edge counts as at most so many original edges in a priority
 class ListArrays(NamedTuple):
     """The arrays of ``Lists``."""
 
-    # begin, size, capacity: int64, int32 and int32 of shape (n,): where the list of a vertex begins, its entries in the
-    # order of their weights, and the entries that fit
+    # begin, size, capacity: int64, int32 and int32 of shape (n,): where the list of a vertex
+    # begins, its entries in the order of their weights, and the entries that fit
     begin: np.ndarray
     size: np.ndarray
     capacity: np.ndarray
-    # head, weight, via, hops: int32, int64, int32 and uint8: the pool: the other end, the weight, the vertex that a shortcut
-    # passes (-1 for an edge of the graph), and the number of edges of the graph on it, at most 255
+    # head, weight, via, hops: int32, int64, int32 and uint8: the pool: the other end, the weight,
+    # the vertex that a shortcut passes (-1 for an edge of the graph), and the number of edges of
+    # the graph on it, at most 255
     head: np.ndarray
     weight: np.ndarray
     via: np.ndarray
@@ -62,7 +70,9 @@ class Shortcuts(NamedTuple):
 
     @staticmethod
     def empty(n: int) -> Shortcuts:
-        return Shortcuts(*(np.empty(n, kind) for kind in (np.int32, np.int32, np.int64, np.int32, np.uint8)))
+        return Shortcuts(
+            *(np.empty(n, kind) for kind in (np.int32, np.int32, np.int64, np.int32, np.uint8))
+        )
 
     def turned(self) -> Shortcuts:
         return self._replace(tail=self.head, head=self.tail)
@@ -93,7 +103,8 @@ class Lists:
         """Move the lists of vertices to which entries will be added, where these do not fit."""
         needed = self.size[vertices] + added
         crowded = needed > self.capacity[vertices]
-        moved, capacities = vertices[crowded], (needed[crowded] * 3 // 2 + 4).astype(np.int64)
+        moved = vertices[crowded]
+        capacities = (needed[crowded] * 3 // 2 + 4).astype(np.int64)
         if not moved.size:
             return
         total = int(capacities.sum())
@@ -112,7 +123,8 @@ def _move(vertices, begins, capacities, lists):
     begin, size, capacity, head, weight, via, hops = lists
     for j in range(vertices.size):
         v = vertices[j]
-        old, new = begin[v], begins[j]
+        old = begin[v]
+        new = begins[j]
         for i in range(size[v]):
             head[new + i], weight[new + i] = head[old + i], weight[old + i]
             via[new + i], hops[new + i] = via[old + i], hops[old + i]
@@ -129,11 +141,14 @@ def _sort_all(begin, size, head, weight):
             head[here], weight[here] = head[here][order], weight[here][order]
             continue
         for i in range(begin[v] + 1, begin[v] + size[v]):
-            last_head, last_weight, at = head[i], weight[i], i
+            last_head = head[i]
+            last_weight = weight[i]
+            at = i
             while at > begin[v] and weight[at - 1] > last_weight:
                 head[at], weight[at] = head[at - 1], weight[at - 1]
                 at -= 1
-            head[at], weight[at] = last_head, last_weight
+            head[at] = last_head
+            weight[at] = last_weight
 
 
 # --- witness searches ---------------------------------------------------------------------------------------------------
@@ -142,19 +157,23 @@ def _sort_all(begin, size, head, weight):
 class Workspace(NamedTuple):
     """What threads need for their witness searches; a row per thread, or the row of one."""
 
-    # int64 array of shape (threads, n, 4): per vertex, in one cache line: its tentative distance and the search that wrote
-    # it; how long a witness may be, and the search that still looks for it.
+    # int64 array of shape (threads, n, 4): per vertex, in one cache line: its tentative distance
+    # and the search that wrote it; how long a witness may be, and the search that still looks for
+    # it.
     marks: np.ndarray
     heap: np.ndarray  # int64 array of shape (threads, entries, 2)
-    state: np.ndarray  # int64 array of shape (threads, 8): the number of the last search, alone in its cache line
+    # int64 array of shape (threads, 8): the number of the last search, alone in its cache line
+    state: np.ndarray
 
 
 class Search(NamedTuple):
     """What the witness searches of all threads have in common."""
 
-    chosen: np.ndarray  # uint8 array: vertices that no witness may pass, in addition to the one that is contracted
+    # uint8 array: vertices that no witness may pass, in addition to the one that is contracted
+    chosen: np.ndarray
     most: int  # vertices that a search settles at most
-    # Whether ``ahead`` and ``back`` are the same, of an undirected graph. Each pair of edges is then joined once.
+    # Whether ``ahead`` and ``back`` are the same, of an undirected graph. Each pair of edges is
+    # then joined once.
     is_symmetric: bool
     # ahead, back: lists of the edges from and to vertices
     ahead: ListArrays
@@ -172,7 +191,8 @@ def _push(heap, size, key, value):
             break
         heap[i, 0], heap[i, 1] = heap[parent, 0], heap[parent, 1]
         i = parent
-    heap[i, 0], heap[i, 1] = key, value
+    heap[i, 0] = key
+    heap[i, 1] = value
     return size + 1
 
 
@@ -180,7 +200,8 @@ def _push(heap, size, key, value):
 def _pop(heap, size):
     """Remove the smallest entry, which the caller has read. Return the new size."""
     size -= 1
-    key, value = heap[size, 0], heap[size, 1]
+    key = heap[size, 0]
+    value = heap[size, 1]
     i = 0
     while True:
         child = 2 * i + 1
@@ -192,24 +213,44 @@ def _pop(heap, size):
             break
         heap[i, 0], heap[i, 1] = heap[child, 0], heap[child, 1]
         i = child
-    heap[i, 0], heap[i, 1] = key, value
+    heap[i, 0] = key
+    heap[i, 1] = value
     return size
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _search(source, avoided, chosen, longest, slack, wanted, most, begin, size, head, weight, marks, heap, now):
-    """Search from a vertex until all goals have witnesses or ``most`` vertices are settled; witnessed goals lose their mark.
+def _search(
+    source,
+    avoided,
+    chosen,
+    longest,
+    slack,
+    wanted,
+    most,
+    begin,
+    size,
+    head,
+    weight,
+    marks,
+    heap,
+    now,
+):
+    """Search from a vertex until all goals have witnesses or ``most`` vertices are settled;
+    witnessed goals lose their mark.
 
-    A tentative distance is enough: it is the length of a path. No witness ends with an edge from a vertex farther than
-    ``slack``. Lists are sorted by weight, so that the first edge that is too long ends a scan.
+    A tentative distance is enough: it is the length of a path. No witness ends with an edge from a
+    vertex farther than ``slack``. Lists are sorted by weight, so that the first edge that is too
+    long ends a scan.
     """
     n_heap = _push(heap, 0, 0, source)
-    marks[source, _DISTANCE], marks[source, _STAMP] = 0, now
+    marks[source, _DISTANCE] = 0
+    marks[source, _STAMP] = now
     left = _SCANNED * most
     for _ in range(most):
         if n_heap == 0:
             return
-        far, u = heap[0, 0], heap[0, 1]
+        far = heap[0, 0]
+        u = heap[0, 1]
         if far > slack:
             return
         n_heap = _pop(heap, n_heap)
@@ -217,17 +258,22 @@ def _search(source, avoided, chosen, longest, slack, wanted, most, begin, size, 
             continue
         if left <= 0 and u != source:
             return
-        scanned = np.int64(size[u]) if u == source else min(np.int64(size[u]), left)
+        if u == source:
+            scanned = np.int64(size[u])
+        else:
+            scanned = min(np.int64(size[u]), left)
         left -= scanned
         for i in range(begin[u], begin[u] + scanned):
-            v, total = head[i], far + weight[i]
+            v = head[i]
+            total = far + weight[i]
             if total > longest:
                 break
             if v == avoided or chosen[v]:
                 continue
             if marks[v, _STAMP] == now and marks[v, _DISTANCE] <= total:
                 continue
-            marks[v, _STAMP], marks[v, _DISTANCE] = now, total
+            marks[v, _STAMP] = now
+            marks[v, _DISTANCE] = total
             if marks[v, _GOAL] == now and total <= marks[v, _LIMIT]:
                 marks[v, _GOAL] = 0
                 wanted -= 1
@@ -239,49 +285,83 @@ def _search(source, avoided, chosen, longest, slack, wanted, most, begin, size, 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _take_row(search):
-    row, works = atomic_add(search.next_row, 0, 1), search.works
+    row = atomic_add(search.next_row, 0, 1)
+    works = search.works
     return Workspace(works.marks[row], works.heap[row], works.state[row])
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _contract(v, search, work, shortcuts, at, emits):
-    """Find the shortcuts that a contraction needs. Return where the next one is written, and the sum of their edges.
+    """Find the shortcuts that a contraction needs. Return where the next one is written, and the
+    sum of their edges.
 
     If ``emits``, they are written to ``shortcuts`` from ``at`` on.
     """
-    ahead, back, is_symmetric = search.ahead, search.back, search.is_symmetric
-    begin, size, head, weight, hops = ahead.begin, ahead.size, ahead.head, ahead.weight, ahead.hops
-    begin_back, size_back, head_back, weight_back, hops_back = back.begin, back.size, back.head, back.weight, back.hops
+    ahead = search.ahead
+    back = search.back
+    is_symmetric = search.is_symmetric
+    begin = ahead.begin
+    size = ahead.size
+    head = ahead.head
+    weight = ahead.weight
+    hops = ahead.hops
+    begin_back = back.begin
+    size_back = back.size
+    head_back = back.head
+    weight_back = back.weight
+    hops_back = back.hops
     marks, heap, state = work
     n_edges = 0
     first = begin[v]
     last = first + size[v]
     for i in range(begin_back[v], begin_back[v] + size_back[v]):
-        u, to_v = head_back[i], weight_back[i]
+        u = head_back[i]
+        to_v = weight_back[i]
         state[0] += 1
         now = state[0]
-        wanted, longest, slack = 0, 0, -1
+        wanted = 0
+        longest = 0
+        slack = -1
         start = i + 1 if is_symmetric else first
         for j in range(start, last):
             w = head[j]
             if w != u:
                 through = min(to_v + weight[j], MAX_SUM)
-                marks[w, _GOAL], marks[w, _LIMIT] = now, through
+                marks[w, _GOAL] = now
+                marks[w, _LIMIT] = through
                 longest = max(longest, through)
-                into = begin_back[w]  # the lightest edge to w, or the one after it if that one is from v
+                # the lightest edge to w, or the one after it if that one is from v
+                into = begin_back[w]
                 into += head_back[into] == v and size_back[w] > 1
                 slack = max(slack, through - weight_back[into])
                 wanted += 1
         if wanted == 0:
             continue
-        _search(u, v, search.chosen, longest, slack, wanted, search.most, begin, size, head, weight, marks, heap, now)
+        _search(
+            u,
+            v,
+            search.chosen,
+            longest,
+            slack,
+            wanted,
+            search.most,
+            begin,
+            size,
+            head,
+            weight,
+            marks,
+            heap,
+            now,
+        )
         for j in range(start, last):
             w = head[j]
             if w != u and marks[w, _GOAL] == now:
                 n_edges += min(np.int64(hops_back[i]), _LONG) + min(np.int64(hops[j]), _LONG)
                 if emits:
-                    shortcuts.tail[at], shortcuts.head[at] = u, w
-                    shortcuts.weight[at], shortcuts.via[at] = marks[w, _LIMIT], v
+                    shortcuts.tail[at] = u
+                    shortcuts.head[at] = w
+                    shortcuts.weight[at] = marks[w, _LIMIT]
+                    shortcuts.via[at] = v
                     shortcuts.hops[at] = min(np.int64(hops_back[i]) + np.int64(hops[j]), 255)
                 at += 1
     return at, n_edges
@@ -292,7 +372,9 @@ def _contract(v, search, work, shortcuts, at, emits):
 
 @njit(cache=True, nogil=True)
 def _evaluate(next_item, n_items, vertices, chunk, search, shortcuts, difference):
-    """Find out what contracting each vertex would add: twice the edges more, and the original edges of the shortcuts."""
+    """Find out what contracting each vertex would add: twice the edges more, and the original edges
+    of the shortcuts.
+    """
     work = _take_row(search)
     size, size_back = search.ahead.size, search.back.size
     while True:
@@ -301,7 +383,10 @@ def _evaluate(next_item, n_items, vertices, chunk, search, shortcuts, difference
             return
         for j in range(item * chunk, min((item + 1) * chunk, vertices.size)):
             v = vertices[j]
-            degree = np.int64(size[v]) if search.is_symmetric else np.int64(size[v]) + size_back[v]
+            if search.is_symmetric:
+                degree = np.int64(size[v])
+            else:
+                degree = np.int64(size[v]) + size_back[v]
             if degree > _HUB:
                 difference[v] = degree * degree
                 continue
@@ -324,16 +409,21 @@ def _emit(next_item, n_items, vertices, chunk, search, shortcuts, places, counts
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _is_before(u, v, priority):
-    """Whether u is contracted before v; a mixture of bits of the number decides between equals, so that ties spread."""
+    """Whether u is contracted before v; a mixture of bits of the number decides between equals, so
+    that ties spread.
+    """
     if priority[u] != priority[v]:
         return priority[u] < priority[v]
-    a, b = (np.uint64(u) * np.uint64(0x9E3779B97F4A7C15)), (np.uint64(v) * np.uint64(0x9E3779B97F4A7C15))
+    a = np.uint64(u) * np.uint64(0x9E3779B97F4A7C15)
+    b = np.uint64(v) * np.uint64(0x9E3779B97F4A7C15)
     return a < b
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _is_first(v, priority, lists):
-    begin, size, head = lists.begin, lists.size, lists.head
+    begin = lists.begin
+    size = lists.size
+    head = lists.head
     is_first = True
     for i in range(begin[v], begin[v] + size[v]):
         is_first &= _is_before(v, head[i], priority)
@@ -349,13 +439,19 @@ def _mark_first(next_item, n_items, vertices, chunk, priority, ahead, back, is_s
             return
         for j in range(item * chunk, min((item + 1) * chunk, vertices.size)):
             v = vertices[j]
-            marks[j] = _is_first(v, priority, ahead) and (is_symmetric or _is_first(v, priority, back))
+            marks[j] = _is_first(v, priority, ahead) and (
+                is_symmetric or _is_first(v, priority, back)
+            )
 
 
 @njit(cache=True, nogil=True)
 def _list_neighbors(vertices, lists, level, contracted, seen, round_number, touched, n_touched):
-    """List the neighbors of contracted vertices once, with what they inherit: a level, and a contracted neighbor more."""
-    begin, size, head = lists.begin, lists.size, lists.head
+    """List the neighbors of contracted vertices once, with what they inherit: a level, and a
+    contracted neighbor more.
+    """
+    begin = lists.begin
+    size = lists.size
+    head = lists.head
     for j in range(vertices.size):
         v = vertices[j]
         for i in range(begin[v], begin[v] + size[v]):
@@ -371,7 +467,9 @@ def _list_neighbors(vertices, lists, level, contracted, seen, round_number, touc
 
 @njit(cache=True, nogil=True)
 def _update(next_item, n_items, touched, chunk, chosen, lists, first, added):
-    """Remove contracted neighbors from lists, and add shortcuts; those of ``touched[j]`` begin at ``first[j]``."""
+    """Remove contracted neighbors from lists, and add shortcuts; those of ``touched[j]`` begin at
+    ``first[j]``.
+    """
     begin, size, _, head, weight, via, hops = lists
     _, heads, weights, vias, hops_of = added
     while True:
@@ -380,10 +478,16 @@ def _update(next_item, n_items, touched, chunk, chosen, lists, first, added):
             return
         for j in range(item * chunk, min((item + 1) * chunk, touched.size)):
             u = touched[j]
-            start, kept = begin[u], begin[u]
+            start = begin[u]
+            kept = begin[u]
             for i in range(start, start + size[u]):
                 if not chosen[head[i]]:
-                    head[kept], weight[kept], via[kept], hops[kept] = head[i], weight[i], via[i], hops[i]
+                    head[kept], weight[kept], via[kept], hops[kept] = (
+                        head[i],
+                        weight[i],
+                        via[i],
+                        hops[i],
+                    )
                     kept += 1
             for k in range(first[j], first[j + 1]):
                 w = heads[k]
@@ -395,12 +499,23 @@ def _update(next_item, n_items, touched, chunk, chosen, lists, first, added):
                     kept = max(kept, at + 1)
             for i in range(start + 1, kept):
                 if weight[i] < weight[i - 1]:
-                    last, length, passed, count = head[i], weight[i], via[i], hops[i]
+                    last = head[i]
+                    length = weight[i]
+                    passed = via[i]
+                    count = hops[i]
                     at = i
                     while at > start and weight[at - 1] > length:
-                        head[at], weight[at], via[at], hops[at] = head[at - 1], weight[at - 1], via[at - 1], hops[at - 1]
+                        head[at], weight[at], via[at], hops[at] = (
+                            head[at - 1],
+                            weight[at - 1],
+                            via[at - 1],
+                            hops[at - 1],
+                        )
                         at -= 1
-                    head[at], weight[at], via[at], hops[at] = last, length, passed, count
+                    head[at] = last
+                    weight[at] = length
+                    via[at] = passed
+                    hops[at] = count
             size[u] = kept - start
 
 
@@ -408,7 +523,9 @@ def _update(next_item, n_items, touched, chunk, chosen, lists, first, added):
 
 
 class Contraction:
-    """The state of a contraction of a CSR with integer weights of at least 0; ``reverse`` is that of a directed graph."""
+    """The state of a contraction of a CSR with integer weights of at least 0; ``reverse`` is that
+    of a directed graph.
+    """
 
     def __init__(
         self,
@@ -420,23 +537,31 @@ class Contraction:
         n = offsets.size - 1
         self.ahead = Lists(offsets, targets, weights)
         self.is_symmetric = reverse is None
-        self.back = self.ahead if reverse is None else Lists(*reverse)
+        if reverse is None:
+            self.back = self.ahead
+        else:
+            self.back = Lists(*reverse)
         self.level = np.zeros(n, np.int32)
         self.rounds: list[np.ndarray] = []
         self._n = n
         self._contracted = np.zeros(n, np.int32)
         self._difference = np.zeros(n, np.int64)
         self._seen = np.full(n, _NONE, np.int32)
-        self._chosen, self._nobody = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
+        self._chosen = np.zeros(n, np.uint8)
+        self._nobody = np.zeros(n, np.uint8)
         self._dirty = np.ones(n, np.uint8)
         rows = threads.count()
         self._works = Workspace(
-            np.zeros((rows, n, 4), np.int64), np.empty((rows, _HEAP, 2), np.int64), np.zeros((rows, 8), np.int64)
+            np.zeros((rows, n, 4), np.int64),
+            np.empty((rows, _HEAP, 2), np.int64),
+            np.zeros((rows, 8), np.int64),
         )
         self.remaining = np.arange(n, dtype=np.int32)
 
     def run(self, check: Callable[[], object] = lambda: None) -> None:
-        """Contract all vertices, or until ``check()``, which is called before each round, raises an error."""
+        """Contract all vertices, or until ``check()``, which is called before each round, raises an
+        error.
+        """
         while self.remaining.size:
             check()
             self._round()
@@ -446,7 +571,9 @@ class Contraction:
         return int(self.ahead.size[self.remaining].sum())
 
     def pairs_of_rest(self) -> int:
-        """Pairs of an edge to and an edge from the same vertex, of all vertices that are left; few of each hub."""
+        """Pairs of an edge to and an edge from the same vertex, of all vertices that are left; few
+        of each hub.
+        """
         to, out = (lists.size[self.remaining].astype(np.int64) for lists in (self.back, self.ahead))
         return int((to * np.minimum(out, _HUB)).sum())
 
@@ -458,7 +585,9 @@ class Contraction:
 
     @property
     def _settled(self) -> tuple[int, int]:
-        return _SETTLED if self.remaining.size > _CORE else _SETTLED_IN_CORE
+        if self.remaining.size > _CORE:
+            return _SETTLED
+        return _SETTLED_IN_CORE
 
     def _search(self, chosen: np.ndarray, most: int) -> Search:
         lists = self.ahead.arrays(), self.back.arrays()
@@ -471,8 +600,11 @@ class Contraction:
 
     def _first(self, vertices: np.ndarray, priority: np.ndarray) -> np.ndarray:
         marks = np.empty(vertices.size, np.bool_)
-        ahead, back = self.ahead.arrays(), self.back.arrays()
-        threads.run(_mark_first, *_shared(vertices), priority, ahead, back, self.is_symmetric, marks)
+        ahead = self.ahead.arrays()
+        back = self.back.arrays()
+        threads.run(
+            _mark_first, *_shared(vertices), priority, ahead, back, self.is_symmetric, marks
+        )
         return vertices[marks]
 
     def _round(self) -> None:
@@ -483,7 +615,9 @@ class Contraction:
         stale = candidates[self._dirty[candidates] == 1]
         if stale.size:
             self._evaluate(stale)
-            priority[stale] = self._difference[stale] + self._contracted[stale] + 5 * self.level[stale]
+            priority[stale] = (
+                self._difference[stale] + self._contracted[stale] + 5 * self.level[stale]
+            )
             candidates = self._first(candidates, priority)
             if not candidates.size:
                 return
@@ -495,7 +629,11 @@ class Contraction:
         added = self._shortcuts(vertices)
         touched = self._neighbors(vertices)
         if self.is_symmetric:
-            self._update(self.ahead, touched, Shortcuts(*map(np.concatenate, zip(added, added.turned(), strict=True))))
+            self._update(
+                self.ahead,
+                touched,
+                Shortcuts(*map(np.concatenate, zip(added, added.turned(), strict=True))),
+            )
         else:
             self._update(self.ahead, touched, added)
             self._update(self.back, touched, added.turned())
@@ -506,7 +644,10 @@ class Contraction:
 
     def _shortcuts(self, vertices: np.ndarray) -> Shortcuts:
         degree = self.ahead.size[vertices].astype(np.int64)
-        bound = degree * (degree - 1) // 2 if self.is_symmetric else degree * self.back.size[vertices]
+        if self.is_symmetric:
+            bound = degree * (degree - 1) // 2
+        else:
+            bound = degree * self.back.size[vertices]
         places = np.concatenate([[0], np.cumsum(bound)])
         shortcuts = Shortcuts.empty(int(places[-1]))
         counts = np.empty(vertices.size, np.int64)
@@ -521,7 +662,14 @@ class Contraction:
         count = 0
         for lists in {id(each): each for each in (self.ahead, self.back)}.values():
             count = _list_neighbors(
-                vertices, lists.arrays(), self.level, self._contracted, self._seen, number, touched, count
+                vertices,
+                lists.arrays(),
+                self.level,
+                self._contracted,
+                self._seen,
+                number,
+                touched,
+                count,
             )
         return np.sort(touched[:count])
 
@@ -534,9 +682,15 @@ class Contraction:
 
 @njit(cache=True, nogil=True)
 def half_depth(begin, size, head, start):
-    """Return within how many edges of a vertex half of the vertices are that it reaches, and how many it reaches."""
-    depth, queue = np.full(size.size, _NONE, np.int32), np.empty(size.size, np.int32)
-    depth[start], queue[0], first, last = 0, start, 0, 1
+    """Return within how many edges of a vertex half of the vertices are that it reaches, and how
+    many it reaches.
+    """
+    depth = np.full(size.size, _NONE, np.int32)
+    queue = np.empty(size.size, np.int32)
+    depth[start] = 0
+    queue[0] = start
+    first = 0
+    last = 1
     while first < last:
         u = queue[first]
         first += 1

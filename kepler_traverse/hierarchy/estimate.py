@@ -5,13 +5,20 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-# Fitted to road networks and lattices of 0.1 to 2.2 million vertices, on the two cores of docs/hierarchies.md. The time per
-# vertex grows with the mean degree, because separators of the rest do.
-_MICROSECONDS, _AT_DEGREE, _GROWTH = 6.2, 2.5, 1.46
-_ALONE, _SHARED = 0.6, 0.8  # parts of the time on two cores that more cores do not shorten, and that they share
+# Fitted to road networks and lattices of 0.1 to 2.2 million vertices, on the two cores of
+# docs/hierarchies.md. The time per vertex grows with the mean degree, because separators of the
+# rest do.
+_MICROSECONDS = 6.2
+_AT_DEGREE = 2.5
+_GROWTH = 1.46
+# parts of the time on two cores that more cores do not shorten, and that they share
+_ALONE = 0.6
+_SHARED = 0.8
 _MEASURED_STEP = 2.2e-9  # ``Machine.step`` of that machine
 _NANOSECONDS_PER_PAIR = (
-    100  # of one core, to evaluate a pair of edges; 80 to 160 on roads and lattices, 90 to 600 on networks with hubs
+    # of one core, to evaluate a pair of edges; 80 to 160 on roads and lattices, 90 to 600 on
+    # networks with hubs
+    100
 )
 
 
@@ -28,7 +35,9 @@ class Estimate(NamedTuple):
     def break_even(self) -> float:
         """Sources from which on building one pays; infinite if never."""
         saved = self.search - self.sweep
-        return math.ceil(self.build / saved) if saved > 0 else math.inf
+        if saved > 0:
+            return math.ceil(self.build / saved)
+        return math.inf
 
     def saved(self, n_sources: int) -> float:
         """Seconds that building one saves, negative if it costs more than it saves."""
@@ -37,19 +46,29 @@ class Estimate(NamedTuple):
     def __str__(self) -> str:
         if math.isinf(self.break_even):
             return "a hierarchy would not pay"
-        call = "graph.hierarchy('hops')" if self.metric == "hops" else "graph.hierarchy()"
+        if self.metric == "hops":
+            call = "graph.hierarchy('hops')"
+        else:
+            call = "graph.hierarchy()"
         return (
-            f"a hierarchy would take {self.build:.2g} s to build by {call} and pay from about {self.break_even:,.0f} sources"
+            f"a hierarchy would take {self.build:.2g} s to build by {call} and "
+            f"pay from about {self.break_even:,.0f} sources"
         )
 
 
 def build_seconds(n_vertices: int, n_edges: int, directed: bool, cores: int, step: float) -> float:
-    """Estimate the seconds that ``Graph.hierarchy`` takes; ``step`` is ``Machine.step``, and stored edges count."""
+    """Estimate the seconds that ``Graph.hierarchy`` takes; ``step`` is ``Machine.step``, and stored
+    edges count.
+    """
     degree = n_edges / max(n_vertices, 1)
-    per_vertex = 1e-6 * _MICROSECONDS * math.exp(_GROWTH * (degree - _AT_DEGREE)) * (2 if directed else 1)
+    per_vertex = (
+        1e-6 * _MICROSECONDS * math.exp(_GROWTH * (degree - _AT_DEGREE)) * (2 if directed else 1)
+    )
     return n_vertices * per_vertex * (_ALONE + _SHARED / cores) * step / _MEASURED_STEP
 
 
 def round_seconds(pairs: int, cores: int) -> float:
-    """Estimate the seconds that finding the priorities of all vertices takes, by ``Contraction.pairs_of_rest``."""
+    """Estimate the seconds that finding the priorities of all vertices takes, by
+    ``Contraction.pairs_of_rest``.
+    """
     return 1e-9 * _NANOSECONDS_PER_PAIR * pairs / cores

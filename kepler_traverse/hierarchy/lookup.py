@@ -1,7 +1,9 @@
-"""Distances and paths to single vertices over a hierarchy, without a sweep: only what lies above these vertices is visited.
+"""Distances and paths to single vertices over a hierarchy, without a sweep: only what lies above
+these vertices is visited.
 
-A source is searched upward. The distance of a vertex then follows from those of the positions above it, which are looked up
-once per source. A path needs the distances of its vertices and of their in-neighbors.
+A source is searched upward. The distance of a vertex then follows from those of the positions above
+it, which are looked up once per source. A path needs the distances of its vertices and of their
+in-neighbors.
 """
 
 from __future__ import annotations
@@ -16,25 +18,31 @@ from ..errors import CertificateError
 from .arrays import Hierarchy
 from .sweep import UNREACHED, look_up, search_upward
 
-_VERTICES_PER_TARGET = 500  # a sweep is faster if a source has more targets than one per so many vertices
+# a sweep is faster if a source has more targets than one per so many vertices
+_VERTICES_PER_TARGET = 500
 BYTES_PER_VERTEX = 3 * 8 + 5 * 4 + 8 + 8  # of one ``Lookup``, with sums of 64 bits
 
 
 class Lookup:
-    """What one thread needs to look up distances and paths; pages that it never touches cost little.
+    """What one thread needs to look up distances and paths; pages that it never touches cost
+    little.
 
     ``weights`` are those of ``graph.reverse``, None for hops.
     """
 
     def __init__(self, graph: Any, hierarchy: Hierarchy, weights: np.ndarray | None):
-        self._graph, self._hierarchy, self._weights = graph, hierarchy, weights
+        self._graph = graph
+        self._hierarchy = hierarchy
+        self._weights = weights
         n = graph.n_vertices
         self._unreached = UNREACHED[hierarchy.dtype]
         heap, self._reached, known, self._queue = np.empty((4, n), np.int32)
         at, self._path = np.empty((2, n), np.int64)
         tentative, self._other = np.full((2, n), self._unreached, hierarchy.dtype)
         n_known = np.zeros(1, np.int64)
-        self._above = Above(hierarchy.position, *hierarchy.downward, tentative, heap, at, known, n_known)
+        self._above = Above(
+            hierarchy.position, *hierarchy.downward, tentative, heap, at, known, n_known
+        )
         self._distance = np.full(n, -1, hierarchy.dtype)
         self._level = np.full(n, -1, np.int32)
         self._n_reached = 0
@@ -42,22 +50,33 @@ class Lookup:
 
     def start(self, source: int) -> None:
         """Search upward from a vertex; what follows is about this source."""
-        above, hierarchy = self._above, self._hierarchy
+        above = self._above
+        hierarchy = self._hierarchy
         above.tentative[self._reached[: self._n_reached]] = self._unreached
         self._distance[above.known[: above.n_known[0]]] = -1
         above.n_known[0] = 0
         self._source = source
         scratch = above.tentative, above.stack, self._reached, self._unreached
-        self._n_reached = search_upward(int(above.position[source]), hierarchy.upward, hierarchy.downward, *scratch)
+        self._n_reached = search_upward(
+            int(above.position[source]), hierarchy.upward, hierarchy.downward, *scratch
+        )
 
     def distances(self, targets: np.ndarray, sums: np.ndarray) -> None:
-        """Write the distances of some vertices, in units of the hierarchy; ``UNREACHED`` where there is none."""
+        """Write the distances of some vertices, in units of the hierarchy; ``UNREACHED`` where
+        there is none.
+        """
         distances_at(targets, self._distance, self._above, sums)
 
     def write_distances(
-        self, next_item: np.ndarray, sources: np.ndarray, lists: tuple[np.ndarray, np.ndarray], sums: Any
+        self,
+        next_item: np.ndarray,
+        sources: np.ndarray,
+        lists: tuple[np.ndarray, np.ndarray],
+        sums: Any,
     ) -> None:
-        """Write the distances at the targets of each source that no other thread takes. No source was started before."""
+        """Write the distances at the targets of each source that no other thread takes. No source
+        was started before.
+        """
         edges = self._hierarchy.upward, self._hierarchy.downward
         scratch = self._above, self._other, self._distance, self._reached, self._unreached
         look_up(next_item, sources.size, sources, lists, sums, *edges, *scratch)
@@ -99,13 +118,15 @@ class Lookups:
     def of(
         self, sources: np.ndarray, lists: Any, bound: Any, finds_paths: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return distances at the targets of each source, in units, and paths to those that are nearer than ``bound``.
+        """Return distances at the targets of each source, in units, and paths to those that are
+        nearer than ``bound``.
 
-        These are sums, integers of shape (n_targets,), and sizes and vertices of ``results.Routes``; no vertices without
-        ``finds_paths``.
+        These are sums, integers of shape (n_targets,), and sizes and vertices of
+        ``results.Routes``; no vertices without ``finds_paths``.
         """
         numbers = np.asarray(sources, np.int64)
-        sums, sizes = np.empty(lists.vertices.size, self._kinds[0]), np.zeros(lists.vertices.size, np.int64)
+        sums = np.empty(lists.vertices.size, self._kinds[0])
+        sizes = np.zeros(lists.vertices.size, np.int64)
         paths: list[list[np.ndarray]] = [[] for _ in numbers]
         next_item = np.zeros(1, np.int64)
 
@@ -132,4 +153,10 @@ class Lookups:
             threads.for_each(find_paths, numbers.size)
         else:
             threads.on_each(find_distances, numbers.size, stop=lambda: next_item.fill(numbers.size))
-        return sums, sizes, np.concatenate([path for own in paths for path in own] or [np.empty(0, self._kinds[1])])
+        return (
+            sums,
+            sizes,
+            np.concatenate(
+                [path for own in paths for path in own] or [np.empty(0, self._kinds[1])]
+            ),
+        )

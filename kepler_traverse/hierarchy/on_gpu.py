@@ -25,10 +25,11 @@ class Sweep(NamedTuple):
 
     downward: EdgesOnGpu  # the edges from above, by place
     by_level: Any  # int32 array of shape (n_places,), CuPy: places from the top level to the bottom
-    levels: np.ndarray  # int64 array of shape (n_levels + 1,): where each level begins in ``by_level``
+    # int64 array of shape (n_levels + 1,): where each level begins in ``by_level``
+    levels: np.ndarray
     level_offsets: Any  # the same on the GPU
-    # int32 array of shape (n_vertices,), CuPy, or None: the place of each vertex, -1 for those that take no part. None: the
-    # number of the vertex.
+    # int32 array of shape (n_vertices,), CuPy, or None: the place of each vertex, -1 for those that
+    # take no part. None: the number of the vertex.
     places: Any
 
     @property
@@ -49,27 +50,44 @@ class HierarchyOnGpu:
 
     def __init__(self, hierarchy: Hierarchy):
         self._hierarchy = hierarchy
-        directions = (hierarchy.upward,) if hierarchy.is_symmetric else (hierarchy.upward, hierarchy.downward)
-        by_vertex = [_on_gpu(renumbered(edges, hierarchy.position, hierarchy.order)) for edges in directions]
-        self.upward, down = by_vertex[0], by_vertex[-1]
+        directions = (
+            (hierarchy.upward,)
+            if hierarchy.is_symmetric
+            else (hierarchy.upward, hierarchy.downward)
+        )
+        by_vertex = [
+            _on_gpu(renumbered(edges, hierarchy.position, hierarchy.order)) for edges in directions
+        ]
+        self.upward = by_vertex[0]
+        down = by_vertex[-1]
         by_level, levels = _levels(hierarchy.downward)
-        self.sweep = Sweep(down, cp.asarray(hierarchy.order[by_level]), levels, cp.asarray(levels), None)
+        self.sweep = Sweep(
+            down, cp.asarray(hierarchy.order[by_level]), levels, cp.asarray(levels), None
+        )
 
     def restricted(self, targets: np.ndarray) -> tuple[Sweep, np.ndarray]:
-        """Return a sweep for some vertices, given by their numbers in int64, NumPy, and their places."""
+        """Return a sweep for some vertices, given by their numbers in int64, NumPy, and their
+        places.
+        """
         hierarchy = self._hierarchy
         places, edges = hierarchy.restricted(targets)
         by_level, levels = _levels(edges)
         of_vertex = places[hierarchy.position]
-        sweep = Sweep(_on_gpu(edges), cp.asarray(by_level), levels, cp.asarray(levels), cp.asarray(of_vertex))
+        sweep = Sweep(
+            _on_gpu(edges), cp.asarray(by_level), levels, cp.asarray(levels), cp.asarray(of_vertex)
+        )
         return sweep, of_vertex[targets].astype(np.int64)
 
 
-_COPIES: weakref.WeakKeyDictionary[Hierarchy, dict[int, HierarchyOnGpu]] = weakref.WeakKeyDictionary()
+_COPIES: weakref.WeakKeyDictionary[Hierarchy, dict[int, HierarchyOnGpu]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def on_gpu(hierarchy: Hierarchy) -> HierarchyOnGpu:
-    """Return the copy of a hierarchy on the current GPU, which is made once and kept as long as the hierarchy."""
+    """Return the copy of a hierarchy on the current GPU, which is made once and kept as long as the
+    hierarchy.
+    """
     copies = _COPIES.setdefault(hierarchy, {})
     device = cp.cuda.runtime.getDevice()
     if device not in copies:
@@ -84,8 +102,8 @@ def _on_gpu(edges: Edges) -> EdgesOnGpu:
 def _levels(edges: Edges) -> tuple[np.ndarray, np.ndarray]:
     """Return rows of edges from the top level to the bottom, and where each level begins.
 
-    Rows lead to rows before them. A row is as high as the rows below it require, so that the levels at the top are small.
-    Within a level rows keep their order, in which neighbors are close.
+    Rows lead to rows before them. A row is as high as the rows below it require, so that the levels
+    at the top are small. Within a level rows keep their order, in which neighbors are close.
     """
     height = _heights(edges.offsets, edges.heads)
     n_levels = int(height.max(initial=-1)) + 1

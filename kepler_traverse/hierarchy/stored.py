@@ -1,9 +1,11 @@
-"""A hierarchy on disk, in a folder of its own within that of a stored graph: ``.npy`` files and ``meta.json``.
+"""A hierarchy on disk, in a folder of its own within that of a stored graph: ``.npy`` files and
+``meta.json``.
 
 That of the weights and that of hops have a folder each.
 
-``meta.json`` has a SHA-256 of each file and of itself, and the fingerprint of the graph, so a hierarchy of another graph is
-refused as a damaged one is. Loading also checks that the arrays form a hierarchy: kernels do not check their indices.
+``meta.json`` has a SHA-256 of each file and of itself, and the fingerprint of the graph, so a
+hierarchy of another graph is refused as a damaged one is. Loading also checks that the arrays form
+a hierarchy: kernels do not check their indices.
 """
 
 from __future__ import annotations
@@ -33,8 +35,11 @@ _META = "meta.json"
 _MAX_META_BYTES = 2**16
 
 
-def save_hierarchy(hierarchy: Hierarchy, folder: Path, fingerprint: str, metric: str = "weights") -> None:
-    """Write a hierarchy into the folder of a stored graph; it appears complete or not at all, and none is replaced.
+def save_hierarchy(
+    hierarchy: Hierarchy, folder: Path, fingerprint: str, metric: str = "weights"
+) -> None:
+    """Write a hierarchy into the folder of a stored graph; it appears complete or not at all, and
+    none is replaced.
 
     The fingerprint is that of the graph, the metric "weights" or "hops".
     """
@@ -68,7 +73,9 @@ def has_hierarchy(folder: Path, metric: str = "weights") -> bool:
     return (Path(folder) / FOLDERS[metric] / _META).is_file()
 
 
-def load_hierarchy(folder: Path, n_vertices: int, fingerprint: str, metric: str = "weights") -> Hierarchy:
+def load_hierarchy(
+    folder: Path, n_vertices: int, fingerprint: str, metric: str = "weights"
+) -> Hierarchy:
     """Read the hierarchy of a stored graph; ValueError if it is damaged, or that of another graph.
 
     Its arrays are copy-on-write mappings of the files.
@@ -83,17 +90,24 @@ def load_hierarchy(folder: Path, n_vertices: int, fingerprint: str, metric: str 
         if meta[name] != expected:
             raise ValueError(f"its hierarchy is that of another {name}")
     directions = ("upward",) if meta["is_symmetric"] else ("upward", "downward")
-    names = ("order", *(f"{direction}_{part}" for direction in directions for part in Edges._fields))
+    names = (
+        "order",
+        *(f"{direction}_{part}" for direction in directions for part in Edges._fields),
+    )
     fault = differing_file(place, {f"{name}.npy": meta["files"][f"{name}.npy"] for name in names})
     if fault:
         raise ValueError(f"{place.name}/{fault}")
     arrays = {name: open_array(place / f"{name}.npy") for name in names}
     order = arrays["order"]
-    edges = [Edges(*(arrays[f"{direction}_{part}"] for part in Edges._fields)) for direction in directions]
+    edges = [
+        Edges(*(arrays[f"{direction}_{part}"] for part in Edges._fields))
+        for direction in directions
+    ]
     position = _position(order, n_vertices)
     if position is None or any(_is_no_hierarchy(each, n_vertices) for each in edges):
         raise ValueError("its hierarchy is none")
-    upward, downward = edges[0], edges[-1]
+    upward = edges[0]
+    downward = edges[-1]
     longest = sum(int(longest_upward(*each, MAX_SUM)) for each in (upward, downward))
     if longest >= int(UNREACHED[upward.weights.dtype]):
         raise ValueError("sums of its hierarchy are too large")
@@ -110,7 +124,9 @@ def load_hierarchy(folder: Path, n_vertices: int, fingerprint: str, metric: str 
 
 
 def _arrays(hierarchy: Hierarchy) -> dict[str, np.ndarray]:
-    directions = {"upward": hierarchy.upward} | ({} if hierarchy.is_symmetric else {"downward": hierarchy.downward})
+    directions = {"upward": hierarchy.upward} | (
+        {} if hierarchy.is_symmetric else {"downward": hierarchy.downward}
+    )
     arrays = {"order": hierarchy.order}
     for direction, edges in directions.items():
         arrays |= {f"{direction}_{part}": array for part, array in edges._asdict().items()}
@@ -118,7 +134,9 @@ def _arrays(hierarchy: Hierarchy) -> dict[str, np.ndarray]:
 
 
 def open_array(path: Path) -> np.ndarray:
-    """Map a .npy file copy-on-write, as a plain array: Numba would compile again for read-only arrays and subclasses."""
+    """Map a .npy file copy-on-write, as a plain array: Numba would compile again for read-only
+    arrays and subclasses.
+    """
     refuse_irregular(path)
     return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
 
@@ -136,11 +154,17 @@ def _position(order: np.ndarray, n_vertices: int) -> np.ndarray | None:
 
 def _is_no_hierarchy(edges: Edges, n_vertices: int) -> bool:
     kinds = [(np.int64,), (np.int32,), (np.int32, np.int64)]
-    if any(array.ndim != 1 or array.dtype not in kind for array, kind in zip(edges, kinds, strict=True)):
+    if any(
+        array.ndim != 1 or array.dtype not in kind for array, kind in zip(edges, kinds, strict=True)
+    ):
         return True
     if edges.offsets.size != n_vertices + 1 or edges.heads.size != edges.weights.size:
         return True
-    if edges.offsets[0] != 0 or edges.offsets[-1] != edges.heads.size or bool((np.diff(edges.offsets) < 0).any()):
+    if (
+        edges.offsets[0] != 0
+        or edges.offsets[-1] != edges.heads.size
+        or bool((np.diff(edges.offsets) < 0).any())
+    ):
         return True
     return not bool(_leads_upward(*edges))
 

@@ -1,8 +1,10 @@
-"""Distances from many sources over a hierarchy: short searches upward, and one sweep downward for several sources.
+"""Distances from many sources over a hierarchy: short searches upward, and one sweep downward for
+several sources.
 
-Delling, Goldberg, Nowatzyk, Werneck 2011 (PHAST). Positions are in topological order, the top of the hierarchy first. A
-source is searched upward only, which reaches some hundred vertices of a road network. Then each position, in order, takes
-the minimum over its edges from above. Edges are read once for ``LANES`` sources, whose distances lie side by side.
+Delling, Goldberg, Nowatzyk, Werneck 2011 (PHAST). Positions are in topological order, the top of
+the hierarchy first. A source is searched upward only, which reaches some hundred vertices of a road
+network. Then each position, in order, takes the minimum over its edges from above. Edges are read
+once for ``LANES`` sources, whose distances lie side by side.
 
 A sweep for targets visits only the positions that lie above a target (RPHAST).
 
@@ -22,22 +24,31 @@ from ..cpu.simd_sums import clear_line, lower_line, prefetch_line, turn_square
 
 LANES = {np.dtype(np.int32): 16, np.dtype(np.int64): 8}  # integers of a 64-byte cache line
 DOUBLINGS = {kind: (0,) * (lanes.bit_length() - 1) for kind, lanes in LANES.items()}
-UNREACHED: dict[np.dtype, Any] = {np.dtype(np.int32): np.int32(2**30), np.dtype(np.int64): np.int64(2**62)}
+UNREACHED: dict[np.dtype, Any] = {
+    np.dtype(np.int32): np.int32(2**30),
+    np.dtype(np.int64): np.int64(2**62),
+}
 _PREFETCH_DISTANCE = 48  # columns before one is transposed, its line is prefetched
-_BLOCK = 64  # columns that are written for one source after the other, while their lines are in the cache
+# columns that are written for one source after the other, while their lines are in the cache
+_BLOCK = 64
 _NONE = -1
-_FEW = 4  # targets of a source from which on they share what lies above them, in place of a search upward from each
+# targets of a source from which on they share what lies above them, in place of a search upward
+# from each
+_FEW = 4
 
 
 @njit(cache=True, nogil=True)
 def depth_first(offsets, heads, order, position):
-    """Number vertices such that each comes after all its neighbors above, and soon after one of them.
+    """Number vertices such that each comes after all its neighbors above, and soon after one of
+    them.
 
-    ``offsets`` and ``heads`` are the neighbors above each vertex, int64 and int32. Two int32 arrays of shape (n,) are
-    written: ``order``, the vertex at each position, and ``position``, that of each vertex, which is -1 on entry.
+    ``offsets`` and ``heads`` are the neighbors above each vertex, int64 and int32. Two int32 arrays
+    of shape (n,) are written: ``order``, the vertex at each position, and ``position``, that of
+    each vertex, which is -1 on entry.
     """
     n = order.size
-    stack, at = np.empty(n, np.int32), np.empty(n, np.int64)
+    stack = np.empty(n, np.int32)
+    at = np.empty(n, np.int64)
     count = 0
     for root in range(n):
         if position[root] >= 0:
@@ -50,7 +61,8 @@ def depth_first(offsets, heads, order, position):
             while i < offsets[v + 1] and position[heads[i]] >= 0:
                 i += 1
             if i == offsets[v + 1]:
-                position[v], order[count] = count, v
+                position[v] = count
+                order[count] = v
                 count += 1
                 depth -= 1
             else:
@@ -76,28 +88,32 @@ def longest_upward(offsets, heads, weights, most):
 def search_upward(source, upward, downward, tentative, heap, reached, unreached):
     """Search upward from a position. Return how many positions are reached.
 
-    A position that has a shorter path by way of one above it is on no shortest path upward. It is stalled: its edges are not
-    followed (Geisberger, Sanders, Schultes, Delling 2008). On road networks that halves what is reached.
+    A position that has a shorter path by way of one above it is on no shortest path upward. It is
+    stalled: its edges are not followed (Geisberger, Sanders, Schultes, Delling 2008). On road
+    networks that halves what is reached.
 
     Parameters
     ----------
     upward, downward : tuple of offsets, heads, weights
-        Edges from each position to positions above it, and to each position from positions above it.
+        Edges from each position to positions above it, and to each position from positions above
+        it.
     tentative : integer array of shape (n,)
-        All unreached before. Afterwards lengths of paths, the shortest ones where a shortest path leads upward only. The
-        caller resets what was reached.
+        All unreached before. Afterwards lengths of paths, the shortest ones where a shortest path
+        leads upward only. The caller resets what was reached.
     heap, reached : int32 arrays of shape (n,)
         Scratch; and output, the positions that were reached.
     """
     offsets, heads, weights = upward
     before, above, lengths = downward
-    size, count = 1, 0
+    size = 1
+    count = 0
     heap[0] = source
     tentative[source] = 0
     while size > 0:
         p = heap[0]  # the lowest position that is left; all edges to it come from lower ones
         size -= 1
-        last, i = heap[size], 0
+        last = heap[size]
+        i = 0
         while True:
             child = 2 * i + 1
             if child >= size:
@@ -133,7 +149,20 @@ def search_upward(source, upward, downward, tentative, heap, reached, unreached)
 
 
 @njit(cache=True, nogil=True)
-def search(sources, upward, downward, swept, places, lines, is_set, tentative, heap, reached, unreached, doublings):
+def search(
+    sources,
+    upward,
+    downward,
+    swept,
+    places,
+    lines,
+    is_set,
+    tentative,
+    heap,
+    reached,
+    unreached,
+    doublings,
+):
     """Write the distances from several positions to ``lines``, of shape (positions, lanes).
 
     Parameters
@@ -145,7 +174,8 @@ def search(sources, upward, downward, swept, places, lines, is_set, tentative, h
     swept : tuple of offsets, heads, weights
         Edges to each position of the sweep from others of the sweep.
     places : int32 array of shape (n,)
-        The place of each position in the sweep, -1 if it takes no part. Empty if each position is its own place.
+        The place of each position in the sweep, -1 if it takes no part. Empty if each position is
+        its own place.
     is_set : uint8 array of shape (positions,)
         All 0, before and after.
     tentative : integer array of shape (n,)
@@ -155,7 +185,10 @@ def search(sources, upward, downward, swept, places, lines, is_set, tentative, h
         count = search_upward(sources[lane], upward, downward, tentative, heap, reached, unreached)
         for i in range(count):
             p = reached[i]
-            place = np.int64(p) if places.size == 0 else np.int64(places[p])
+            if places.size == 0:
+                place = np.int64(p)
+            else:
+                place = np.int64(places[p])
             if place >= 0:
                 if not is_set[place]:
                     is_set[place] = 1
@@ -164,12 +197,35 @@ def search(sources, upward, downward, swept, places, lines, is_set, tentative, h
             tentative[p] = unreached
     offsets, heads, weights = swept
     for place in range(is_set.size):
-        lower_line(lines, place, is_set[place], heads, offsets[place], offsets[place + 1], weights, unreached, doublings)
+        lower_line(
+            lines,
+            place,
+            is_set[place],
+            heads,
+            offsets[place],
+            offsets[place + 1],
+            weights,
+            unreached,
+            doublings,
+        )
         is_set[place] = 0
 
 
 @njit(cache=True, nogil=True)
-def look_up(next_item, n_items, sources, lists, sums, upward, downward, above, other, distance, reached, unreached):
+def look_up(
+    next_item,
+    n_items,
+    sources,
+    lists,
+    sums,
+    upward,
+    downward,
+    above,
+    other,
+    distance,
+    reached,
+    unreached,
+):
     """Write the distances at the targets of each source, without a sweep.
 
     Parameters
@@ -188,12 +244,15 @@ def look_up(next_item, n_items, sources, lists, sums, upward, downward, above, o
         All -1, before and after.
     """
     offsets, targets = lists
-    tentative, heap, known = above.tentative, above.stack, above.known
+    tentative = above.tentative
+    heap = above.stack
+    known = above.known
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
             return
-        begin, end = offsets[item], offsets[item + 1]
+        begin = offsets[item]
+        end = offsets[item + 1]
         p = np.int64(above.position[sources[item]])
         count = search_upward(p, upward, downward, tentative, heap, reached, unreached)
         if end - begin >= _FEW:
@@ -218,15 +277,18 @@ def look_up(next_item, n_items, sources, lists, sums, upward, downward, above, o
 def write_rows(lines, places, rows, unreached, unit, doublings):
     """Write lines as one row per source, in the order of ``places``; the unreached become infinite.
 
-    Lines are integers of shape (positions, lanes), ``places``, int32, are the line of each column, and one stands for
-    ``unit`` in the rows, floats of shape (k, columns).
+    Lines are integers of shape (positions, lanes), ``places``, int32, are the line of each column,
+    and one stands for ``unit`` in the rows, floats of shape (k, columns).
     """
-    lanes, columns = lines.shape[1], places.size
+    lanes = lines.shape[1]
+    columns = places.size
     done = 0
     if rows.shape[0] == lanes:
         done = columns - columns % lanes
         for column in range(0, done, lanes):
-            for i in range(column + _PREFETCH_DISTANCE, min(column + _PREFETCH_DISTANCE + lanes, columns)):
+            for i in range(
+                column + _PREFETCH_DISTANCE, min(column + _PREFETCH_DISTANCE + lanes, columns)
+            ):
                 prefetch_line(lines, places[i], doublings)
             turn_square(lines, places, column, unreached, unit, rows, doublings)
     for column in range(done, columns):
@@ -237,7 +299,9 @@ def write_rows(lines, places, rows, unreached, unit, doublings):
 
 @njit(cache=True, nogil=True)
 def positions_above(targets, offsets, heads):
-    """Return the positions from which a target can be reached downward, targets included, in ascending order."""
+    """Return the positions from which a target can be reached downward, targets included, in
+    ascending order.
+    """
     n = offsets.size - 1
     is_marked = np.zeros(n, np.uint8)
     for target in targets:
@@ -261,7 +325,8 @@ def positions_above(targets, offsets, heads):
 def write_hops(lines, places, rows, bound):
     """Write lines of hops as one row per source, in the order of ``places``; -1 from ``bound`` on.
 
-    Return the largest number of hops. If the type of the rows does not hold it, not all of them are written.
+    Return the largest number of hops. If the type of the rows does not hold it, not all of them are
+    written.
     """
     k, columns = rows.shape
     largest = np.iinfo(rows.dtype).max
@@ -285,7 +350,9 @@ def write_hops(lines, places, rows, bound):
 
 @njit(cache=True, nogil=True)
 def count_hops(lines, k, bound, counts):
-    """Add up the vertices at each number of hops below ``bound``, for the first ``k`` lanes. Return the largest number."""
+    """Add up the vertices at each number of hops below ``bound``, for the first ``k`` lanes. Return
+    the largest number.
+    """
     deepest = 0
     for place in range(lines.shape[0]):
         for j in range(k):
@@ -303,7 +370,8 @@ class SweepState:
         self.lines = aligned_lines(n_places, kind)
         self.is_set = np.zeros(n_places, np.uint8)
         self.heap, self.reached = np.empty((2, n_vertices), np.int32)
-        self._n_vertices, self._kind = n_vertices, kind
+        self._n_vertices = n_vertices
+        self._kind = kind
         self._tentative: np.ndarray | None = None
 
     def arrays(self) -> tuple[np.ndarray, ...]:

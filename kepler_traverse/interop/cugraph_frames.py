@@ -17,28 +17,30 @@ from ..search.frames import Column, check_unreached, cugraph_distances, frame_fr
 def as_cugraph(frame: Frame, graph: Graph) -> Any:
     """Return a frame of distances as cuGraph's functions would return it.
 
-    The result is that of ``unreached="cugraph"``, made from a frame without unreached vertices, such as the part files of a
-    job.
+    The result is that of ``unreached="cugraph"``, made from a frame without unreached vertices,
+    such as the part files of a job.
 
     Parameters
     ----------
     frame : pandas.DataFrame or cudf.DataFrame
-        Columns ``[source,] vertex, distance[, predecessor]``: a result of ``bfs``, ``sssp``, or a function for many sources
-        with ``result="distances"`` or ``"predecessors"``; or files of a job with these results.
+        Columns ``[source,] vertex, distance[, predecessor]``: a result of ``bfs``, ``sssp``, or a
+        function for many sources with ``result="distances"`` or ``"predecessors"``; or files of a
+        job with these results.
     graph : Graph
         The graph that was traversed. Its ids are signed integers other than -1.
 
     Returns
     -------
     pandas.DataFrame or cudf.DataFrame
-        Hops: ``[source,] vertex, distance[, predecessor]``. Sums of weights: ``[source,] distance, vertex[, predecessor]``.
-        One row per source and vertex, in the order of the sources, then by vertex.
+        Hops: ``[source,] vertex, distance[, predecessor]``. Sums of weights: ``[source,] distance,
+        vertex[, predecessor]``. One row per source and vertex, in the order of the sources, then by
+        vertex.
 
     Raises
     ------
     InputError
-        Columns are missing or hold nulls, a vertex occurs twice for one source, or an id is not in the graph; and as with
-        ``unreached="cugraph"``.
+        Columns are missing or hold nulls, a vertex occurs twice for one source, or an id is not in
+        the graph; and as with ``unreached="cugraph"``.
     PrecisionError
         An integer distance has no exact value in cuGraph's type.
 
@@ -58,16 +60,21 @@ def as_cugraph(frame: Frame, graph: Graph) -> Any:
     check_unreached("cugraph", graph)
     xp: Any = cuda.cp if hasattr(frame, "to_arrow") else np
     vertex = _numbers(graph, frame, "vertex")
-    source = _numbers(graph, frame, "source") if "source" in frame.columns else np.zeros(vertex.size, np.int64)
+    if "source" in frame.columns:
+        source = _numbers(graph, frame, "source")
+    else:
+        source = np.zeros(vertex.size, np.int64)
     distinct, first, inverse = np.unique(source, return_index=True, return_inverse=True)
     order = np.argsort(first)
     place = np.empty(order.size, np.int64)
     place[order] = np.arange(order.size)
-    n, size = graph.n_vertices, distinct.size * graph.n_vertices
+    n = graph.n_vertices
+    size = distinct.size * graph.n_vertices
     at = xp.asarray(place[inverse] * n + vertex)
 
     given = xp.asarray(frame["distance"].values)
-    reached, distance = xp.zeros(size, bool), xp.zeros(size, given.dtype)
+    reached = xp.zeros(size, bool)
+    distance = xp.zeros(size, given.dtype)
     reached[at] = True
     distance[at] = given
     if int(xp.count_nonzero(reached)) < len(frame):
@@ -76,26 +83,41 @@ def as_cugraph(frame: Frame, graph: Graph) -> Any:
     hops = holds_hops(graph, frame)
     vertices = Column(xp.tile(ids, distinct.size))
     distances = Column(cugraph_distances(graph, distance, reached, hops))
-    columns = {"source": Column(xp.repeat(ids[xp.asarray(distinct[order])], n))} if "source" in frame.columns else {}
-    columns |= {"vertex": vertices, "distance": distances} if hops else {"distance": distances, "vertex": vertices}
+    if "source" in frame.columns:
+        columns = {"source": Column(xp.repeat(ids[xp.asarray(distinct[order])], n))}
+    else:
+        columns = {}
+    columns |= (
+        {"vertex": vertices, "distance": distances}
+        if hops
+        else {"distance": distances, "vertex": vertices}
+    )
     if "predecessor" in frame.columns:
         _numbers(graph, frame, "predecessor")  # raises an error if one is not in the graph
         before = xp.asarray(frame["predecessor"].values)
         predecessor = xp.full(size, NO_PREDECESSOR, ids.dtype)
-        predecessor[at] = xp.where(before == xp.asarray(frame["vertex"].values), before.dtype.type(NO_PREDECESSOR), before)
+        predecessor[at] = xp.where(
+            before == xp.asarray(frame["vertex"].values), before.dtype.type(NO_PREDECESSOR), before
+        )
         columns["predecessor"] = Column(predecessor)
     return frame_from(columns, "cpu" if xp is np else "cuda")
 
 
 def _check_columns(frame: Frame) -> None:
     if not hasattr(frame, "columns") or not hasattr(frame, "merge"):
-        raise InputError(f"frame must be a data frame of pandas or cuDF, not {arguments.describe(frame)}")
+        raise InputError(
+            f"frame must be a data frame of pandas or cuDF, not {arguments.describe(frame)}"
+        )
     for name in ("vertex", "distance"):
         if name not in frame.columns:
-            raise InputError(f"frame has no column {name!r}; give a result of distances or predecessors")
+            raise InputError(
+                f"frame has no column {name!r}; give a result of distances or predecessors"
+            )
     for name in frame.columns:
         if bool(frame[name].isna().any()):
-            raise InputError(f"frame has nulls in column {name!r}; it must be made with unreached='omit'")
+            raise InputError(
+                f"frame has nulls in column {name!r}; it must be made with unreached='omit'"
+            )
     if getattr(frame["distance"].dtype, "kind", "") not in ("i", "f"):
         raise InputError(f"frame must hold numbers as distances, not {frame['distance'].dtype}")
 

@@ -19,10 +19,10 @@ _OWN_FORMATS = ("csr", "csc", "coo")
 def as_csr(csgraph: Any, directed: bool) -> Any:
     """Return the sparse matrix whose stored entries are the edges that SciPy sees.
 
-    Stored entries of a sparse matrix are edges, zeros included. Zero, NaN and infinite entries of a dense array and masked
-    entries of a masked array are none. Duplicates of a COO matrix are added up, those of a CSR matrix are parallel edges.
-    Weights keep their type where float64 holds them; SciPy would copy them. InputError if the matrix is not square, or
-    nothing that SciPy can read.
+    Stored entries of a sparse matrix are edges, zeros included. Zero, NaN and infinite entries of a
+    dense array and masked entries of a masked array are none. Duplicates of a COO matrix are added
+    up, those of a CSR matrix are parallel edges. Weights keep their type where float64 holds them;
+    SciPy would copy them. InputError if the matrix is not square, or nothing that SciPy can read.
     """
     load("scipy.sparse.csgraph")
     from scipy import sparse
@@ -30,7 +30,8 @@ def as_csr(csgraph: Any, directed: bool) -> Any:
 
     try:
         if isinstance(csgraph, np.ma.MaskedArray):
-            masked = np.ma.array(csgraph.data, mask=np.ma.getmaskarray(csgraph))  # SciPy needs a mask of the array's shape
+            # SciPy needs a mask of the array's shape
+            masked = np.ma.array(csgraph.data, mask=np.ma.getmaskarray(csgraph))
             matrix = of_scipy.csgraph_from_masked(masked)
         elif sparse.issparse(csgraph) or hasattr(csgraph, "to_scipy_sparse"):
             if not sparse.issparse(csgraph):  # of the package sparse, converted as SciPy does
@@ -41,7 +42,8 @@ def as_csr(csgraph: Any, directed: bool) -> Any:
             matrix = csgraph.tocsr()
             if csgraph.format not in _OWN_FORMATS or matrix.dtype.kind not in "biuf":
                 matrix = matrix.astype(np.float64, copy=False)
-                arguments.sparse("csgraph", matrix)  # SciPy converts a damaged matrix to a damaged one
+                # SciPy converts a damaged matrix to a damaged one
+                arguments.sparse("csgraph", matrix)
         else:
             matrix = of_scipy.csgraph_from_dense(csgraph, null_value=0)
     except InputError:
@@ -54,25 +56,33 @@ def as_csr(csgraph: Any, directed: bool) -> Any:
 
 
 def has_negative_weights(matrix: Any) -> bool:
-    """Whether a weight is below zero; SciPy's ``dijkstra`` warns of these, also where it does not use the weights."""
+    """Whether a weight is below zero; SciPy's ``dijkstra`` warns of these, also where it does not
+    use the weights.
+    """
     return matrix.data.dtype.kind in "if" and bool((matrix.data < 0).any())
 
 
 def as_graph(matrix: Any, *, directed: bool, weighted: bool) -> Graph:
     """Build the graph of a CSR matrix, with vertex numbers as ids.
 
-    An infinite or NaN weight is no way to anywhere, so it is left out. Weights become float64, in which SciPy adds them, or
-    stay integers where no sum of them can round in float64.
+    An infinite or NaN weight is no way to anywhere, so it is left out. Weights become float64, in
+    which SciPy adds them, or stay integers where no sum of them can round in float64.
     """
     n = matrix.shape[0]
     kind = index_dtype(n)
     src = np.repeat(np.arange(n, dtype=kind), np.diff(matrix.indptr))
-    dst, weight = matrix.indices.astype(kind, copy=False), None
+    dst = matrix.indices.astype(kind, copy=False)
+    weight = None
     if weighted:
         weight = _check_weights(matrix.data, n)
-        is_edge = np.isfinite(weight) if weight.dtype.kind == "f" else None
+        if weight.dtype.kind == "f":
+            is_edge = np.isfinite(weight)
+        else:
+            is_edge = None
         if is_edge is not None and not is_edge.all():
-            src, dst, weight = src[is_edge], dst[is_edge], weight[is_edge]
+            src = src[is_edge]
+            dst = dst[is_edge]
+            weight = weight[is_edge]
     return graph_from_numbers(src, dst, weight, ids=np.arange(n, dtype=kind), directed=directed)
 
 
@@ -87,7 +97,8 @@ def _check_weights(data: np.ndarray, n_vertices: int) -> np.ndarray:
         weight = data.astype(np.float64, copy=False)
     if not data.size or data.dtype.kind in "iu":
         return weight
-    # Integers in a float type: their sums are the same as integers, and may then be computed in float32.
+    # Integers in a float type: their sums are the same as integers, and may then be computed in
+    # float32.
     if float(np.abs(weight).max()) * n_vertices < FLOAT64_EXACT:
         integers = weight.astype(np.int64)
         if np.array_equal(integers, weight):
@@ -109,9 +120,13 @@ def check_indices(indices: Any, n_vertices: int) -> np.ndarray:
     if given.dtype.kind == "O":
         given = np.array(arguments.plain_list(given.ravel())).reshape(given.shape)
     if given.dtype.kind not in "iuf" or not np.array_equal(np.trunc(given), given):
-        raise InputError(f"indices must be whole numbers, not {arguments.describe(given.ravel().tolist()[0])}")
+        raise InputError(
+            f"indices must be whole numbers, not {arguments.describe(given.ravel().tolist()[0])}"
+        )
     wrong = (given < -n_vertices) | (given >= n_vertices)
     if wrong.any():
-        raise InputError(f"indices holds {given[wrong][0]}, and the vertices are 0 to {n_vertices - 1}")
+        raise InputError(
+            f"indices holds {given[wrong][0]}, and the vertices are 0 to {n_vertices - 1}"
+        )
     numbers = given.astype(np.int64)
     return np.where(numbers < 0, numbers + n_vertices, numbers)

@@ -1,7 +1,9 @@
-"""``result="betweenness"``: the share of the shortest paths between all pairs that each vertex or edge is on.
+"""``result="betweenness"``: the share of the shortest paths between all pairs that each vertex or
+edge is on.
 
-All shortest paths count, by their edges and the distances that a search has found. So each strategy, hierarchy and device
-serves: contracting a graph loses ties, and no contracted graph is looked at here.
+All shortest paths count, by their edges and the distances that a search has found. So each
+strategy, hierarchy and device serves: contracting a graph loses ties, and no contracted graph is
+looked at here.
 """
 
 from __future__ import annotations
@@ -15,7 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import arguments
-from .._arrays import at_most, get_device, is_hops, is_reached, is_rows, namespace, to_host, unreached_value
+from .._arrays import (
+    at_most,
+    get_device,
+    is_hops,
+    is_reached,
+    is_rows,
+    namespace,
+    to_host,
+    unreached_value,
+)
 from ..cpu import betweenness as cpu
 from ..cpu import threads
 from ..cpu.exact_sums import ExactSums
@@ -39,8 +50,8 @@ SEED = 1  # of a sample for which none is given, and of the job
 class Sample(NamedTuple):
     """Sources that are searched in place of all vertices."""
 
-    # int64 vertex numbers in the order in which they are drawn: the first are those of a smaller sample of this seed,
-    # unless its number is one for which Python draws otherwise.
+    # int64 vertex numbers in the order in which they are drawn: the first are those of a smaller
+    # sample of this seed, unless its number is one for which Python draws otherwise.
     sources: np.ndarray
     seed: int
     epsilon: float  # with probability 1 - delta or more, no normalized value has an error beyond it
@@ -75,19 +86,27 @@ class BetweennessQuestion(CheckedOptions):
 
     @property
     def recorded(self) -> dict[str, Any]:
-        """What identifies the options in a manifest: samples of one seed may extend each other, whatever their bound."""
+        """What identifies the options in a manifest: samples of one seed may extend each other,
+        whatever their bound.
+        """
         return super().recorded | ({} if self.sample is None else {"seed": self.sample.seed})
 
 
 def check_options(
-    options: BetweennessOptions, kind: ResultKind, graph: Graph, algorithm: str, numbers: Mapping[str, Any]
+    options: BetweennessOptions,
+    kind: ResultKind,
+    graph: Graph,
+    algorithm: str,
+    numbers: Mapping[str, Any],
 ) -> BetweennessQuestion:
     """Check the options of betweenness.
 
-    Raises InputError: an option has a wrong value, or does not go with another; an edge has a weight of 0 or less; a source
-    is given twice; a sample is requested of some sources.
+    Raises InputError: an option has a wrong value, or does not go with another; an edge has a
+    weight of 0 or less; a source is given twice; a sample is requested of some sources.
     """
-    of, sources, n = arguments.choice("of", options.of or kind.cells, CELLS), numbers.get("sources"), graph.n_vertices
+    of = arguments.choice("of", options.of or kind.cells, CELLS)
+    sources = numbers.get("sources")
+    n = graph.n_vertices
     if of == "pairs":
         flows = option_text("result", "flows")
         raise InputError(f"{option_text('of', of)} is for {flows}, not betweenness; leave it out")
@@ -95,7 +114,8 @@ def check_options(
         arguments.flag(name, getattr(options, name))
     if options.endpoints and of == "edges":
         raise InputError(
-            f"{option_text('endpoints')} is for vertices: each edge of a path lies between its ends; leave it out"
+            f"{option_text('endpoints')} is for vertices: each edge of a "
+            "path lies between its ends; leave it out"
         )
     if ALGORITHMS[algorithm].is_weighted:
         _refuse_weights_of_zero(graph)
@@ -103,19 +123,29 @@ def check_options(
     if sources is not None:
         refuse_twice(graph, sources, "paths")
         if is_sample and sources.size < n:
-            raise InputError("samples and epsilon choose among all vertices; give sources='all', or leave them out")
+            raise InputError(
+                "samples and epsilon choose among all vertices; give "
+                "sources='all', or leave them out"
+            )
         if options.seed is not None and not is_sample:  # a job has one for all kinds
-            raise InputError("seed is of the choice of sources; give epsilon or samples, or leave it out")
+            raise InputError(
+                "seed is of the choice of sources; give epsilon or samples, or leave it out"
+            )
     sample = select_sample(options, n, n if of == "vertices" else graph.n_edges)
-    return BetweennessQuestion(of=of, endpoints=options.endpoints, normalized=options.normalized, sample=sample)
+    return BetweennessQuestion(
+        of=of, endpoints=options.endpoints, normalized=options.normalized, sample=sample
+    )
 
 
 def select_sample(options: BetweennessOptions, n: int, cells: int) -> Sample | None:
-    """Return the sources that NetworkX's ``k`` and ``seed`` select; None if all are searched. Errors as ``check_options``.
+    """Return the sources that NetworkX's ``k`` and ``seed`` select; None if all are searched.
+    Errors as ``check_options``.
 
     ``n`` and ``cells`` are the numbers of vertices, and of what carries betweenness.
     """
-    samples, epsilon, delta = options.samples, options.epsilon, options.delta
+    samples = options.samples
+    epsilon = options.epsilon
+    delta = options.delta
     if samples is None and epsilon is None:
         if delta is not None:
             raise InputError(
@@ -126,41 +156,54 @@ def select_sample(options: BetweennessOptions, n: int, cells: int) -> Sample | N
     if samples is not None and epsilon is not None:
         both = f"{option_text('samples')} and {option_text('epsilon')}"
         raise InputError(f"{both} both say how many sources are searched; leave one of them out")
-    delta, cells = DELTA if delta is None else _share("delta", delta), max(cells, 1)
+    delta = DELTA if delta is None else _share("delta", delta)
+    cells = max(cells, 1)
     if samples is None:
         samples = samples_for(_share("epsilon", epsilon), delta, n, cells)
     elif not 2 <= arguments.whole("samples", samples) <= n:
-        raise InputError(f"{option_text('samples')} must be from 2 to the number of vertices, {n}, not {samples}")
+        raise InputError(
+            f"{option_text('samples')} must be from 2 to the number of vertices, {n}, not {samples}"
+        )
     if samples >= n:
         return None
-    seed = SEED if options.seed is None else arguments.whole("seed", options.seed)
+    if options.seed is None:
+        seed = SEED
+    else:
+        seed = arguments.whole("seed", options.seed)
     drawn = np.array(random.Random(seed).sample(range(n), samples), np.int64)
     return Sample(drawn, seed, error_bound(samples, delta, n, cells), delta)
 
 
 def _share(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
-        raise InputError(f"{option_text(name)} must be a number between 0 and 1, not {arguments.describe(value)}")
+        raise InputError(
+            f"{option_text(name)} must be a number between 0 and 1, not {arguments.describe(value)}"
+        )
     return float(value)
 
 
 def error_bound(samples: int, delta: float, n: int, cells: int) -> float:
     """Return the largest error of a normalized value, but with probability ``delta`` at most.
 
-    The values of a cell for one source each are between 0 and 1, and the sources are drawn without being put back. So
-    Serfling's bound holds for each cell (1974, corollary 1.1), and for all of them together as the sum of their
-    probabilities.
-    A vertex has no paths from itself, so its own sample may be one less.
+    The values of a cell for one source each are between 0 and 1, and the sources are drawn without
+    being put back. So Serfling's bound holds for each cell (1974, corollary 1.1), and for all of
+    them together as the sum of their probabilities. A vertex has no paths from itself, so its own
+    sample may be one less.
     """
     return math.sqrt((1 - (samples - 2) / n) * math.log(2 * cells / delta) / (2 * (samples - 1)))
 
 
 def samples_for(epsilon: float, delta: float, n: int, cells: int) -> int:
-    """Return how many sources make ``error_bound`` at most ``epsilon``: all of them, if nothing less does."""
-    low, high = 2, n
+    """Return how many sources make ``error_bound`` at most ``epsilon``: all of them, if nothing
+    less does.
+    """
+    low = 2
+    high = n
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if error_bound(middle, delta, n, cells) <= epsilon else (middle + 1, high)
+        low, high = (
+            (low, middle) if error_bound(middle, delta, n, cells) <= epsilon else (middle + 1, high)
+        )
     return high
 
 
@@ -169,14 +212,18 @@ def _refuse_weights_of_zero(graph: Graph) -> None:
         return
     host = graph.derived.on_host
     edge = int(np.flatnonzero(~(host.weights > 0))[0])
-    src, dst = format_ids(graph, np.searchsorted(host.offsets, edge, side="right") - 1, host.targets[edge])
+    src, dst = format_ids(
+        graph, np.searchsorted(host.offsets, edge, side="right") - 1, host.targets[edge]
+    )
     raise InputError(
         f"the edge from {src} to {dst} has weight {host.weights[edge]}: shortest paths cannot be counted unless all weights "
         "are above 0; give a small weight instead, or contract the edge"
     )
 
 
-def find_scales(options: Any, sample: Sample | None, n_vertices: int, directed: bool, cells: np.ndarray) -> Any:
+def find_scales(
+    options: Any, sample: Sample | None, n_vertices: int, directed: bool, cells: np.ndarray
+) -> Any:
     """Return what the sums of some cells are multiplied by: NetworkX's definitions.
 
     ``options`` has ``of``, ``endpoints`` and ``normalized``.
@@ -187,35 +234,53 @@ def find_scales(options: Any, sample: Sample | None, n_vertices: int, directed: 
         return 1.0
 
     def scale(k: int) -> float:
-        return 1 / (k * (others - 1)) if options.normalized else others / (k * (1 if directed else 2))
+        if options.normalized:
+            return 1 / (k * (others - 1))
+        return others / (k * (1 if directed else 2))
 
     if sample is None:
         return scale(others)
     k = sample.sources.size
     # A vertex of the sample has no paths from itself.
-    return scale(k) if counts_ends else np.where(np.isin(cells, sample.sources), scale(k - 1) if k > 1 else np.nan, scale(k))
+    if counts_ends:
+        return scale(k)
+    return np.where(np.isin(cells, sample.sources), scale(k - 1) if k > 1 else np.nan, scale(k))
 
 
-def scaled(options: Any, cells: np.ndarray, n_cells: int, n_vertices: int, directed: bool) -> tuple[Any, dict[str, Any]]:
-    """Return the same from the options of ``BetweennessOptions``, and what the result carries; see ``ResultKind``."""
+def scaled(
+    options: Any, cells: np.ndarray, n_cells: int, n_vertices: int, directed: bool
+) -> tuple[Any, dict[str, Any]]:
+    """Return the same from the options of ``BetweennessOptions``, and what the result carries; see
+    ``ResultKind``.
+    """
     sample = select_sample(options, n_vertices, n_cells)
-    return find_scales(options, sample, n_vertices, directed, cells), {} if sample is None else sample.facts
+    return find_scales(
+        options, sample, n_vertices, directed, cells
+    ), {} if sample is None else sample.facts
 
 
 class Betweenness(Loads):
     """Betweenness of one call or of one part."""
 
     def __init__(self, asked: Asked, is_even: bool = False) -> None:
-        """``is_even``: each predecessor carries the same share, by hops, as in NetworkX's ``load_centrality``."""
+        """``is_even``: each predecessor carries the same share, by hops, as in NetworkX's
+        ``load_centrality``.
+        """
         question: BetweennessQuestion = asked.options
         super().__init__(asked, question.of, cpu.EXPONENT)
-        self._question, self._is_even = question, is_even
+        self._question = question
+        self._is_even = is_even
         self._is_certified = False
-        self._exact_scratch: dict[Any, tuple[cpu.Scratch, cpu.Exact]] = {}  # by thread and type of distances
-        self._targets, self._is_target = np.zeros(0, np.int64), np.zeros(0, np.uint8)
+        # by thread and type of distances
+        self._exact_scratch: dict[Any, tuple[cpu.Scratch, cpu.Exact]] = {}
+        self._targets = np.zeros(0, np.int64)
+        self._is_target = np.zeros(0, np.uint8)
         if asked.targets is not None:
             if not asked.targets.size:
-                raise InputError("result='betweenness' needs at least one target; leave targets out for all vertices")
+                raise InputError(
+                    "result='betweenness' needs at least one target; leave "
+                    "targets out for all vertices"
+                )
             self._targets = np.unique(asked.targets)
             self._is_target = np.zeros(self.graph.n_vertices, np.uint8)
             self._is_target[self._targets] = 1
@@ -234,7 +299,9 @@ class Betweenness(Loads):
             rows = distance.offsets, distance.vertices, distance.distance
         n_threads = max(1, min(threads.count(), len(group)))
         own = [self.get_scratch(thread, (kind, is_rows(distance))) for thread in range(n_threads)]
-        self._add_rows(group.sources, rows, kind, own, [self.of_thread(thread) for thread in range(n_threads)])
+        self._add_rows(
+            group.sources, rows, kind, own, [self.of_thread(thread) for thread in range(n_threads)]
+        )
 
     def _add_rows(
         self,
@@ -245,14 +312,26 @@ class Betweenness(Loads):
         sums: list[ExactSums],
         exponents: np.ndarray | None = None,
     ) -> None:
-        """Add loads by distances in host memory; ``exponents``, if given, are for vertices, of a single source."""
+        """Add loads by distances in host memory; ``exponents``, if given, are for vertices, of a
+        single source.
+        """
         edges, weights = self._edges(kind)
-        of_edges, endpoints = self.of == "edges" and exponents is None, self._question.endpoints and exponents is None
+        of_edges = self.of == "edges" and exponents is None
+        endpoints = self._question.endpoints and exponents is None
         of = of_edges, endpoints
-        status, targets = np.zeros(sources.size, np.int64), (self._is_target, self._targets)
+        status = np.zeros(sources.size, np.int64)
+        targets = (self._is_target, self._targets)
         threads.run(
             *(cpu.add_rows, sources.size, sources, *rows[:2], np.ascontiguousarray(rows[2])),
-            *(self.find_bound(kind), unreached_value(kind), edges, *weights, *targets, *of, self._is_even),
+            *(
+                self.find_bound(kind),
+                unreached_value(kind),
+                edges,
+                *weights,
+                *targets,
+                *of,
+                self._is_even,
+            ),
             *(self._find_least(kind), status),
             own=(scratch, [each.low for each in sums], [each.high for each in sums]),
         )
@@ -262,17 +341,25 @@ class Betweenness(Loads):
 
         def add_one(item: int, thread: int) -> None:
             i = left[item]
-            row = rows[2][i] if rows[1] is None else self._spread(rows, i)
+            if rows[1] is None:
+                row = rows[2][i]
+            else:
+                row = self._spread(rows, i)
             if status[i] == cpu.ABSORBS:
                 self._add_exactly(int(sources[i]), row, kind, sums[thread], of, thread)
             else:
-                one = None if exponents is None else (scratch[0], exponents)
+                if exponents is None:
+                    one = None
+                else:
+                    one = (scratch[0], exponents)
                 self._add_scaled(int(sources[i]), row, kind, sums[thread], of, one)
 
         threads.for_each(add_one, len(left))
 
     def _spread(self, rows: tuple[Any, Any, np.ndarray], i: int) -> np.ndarray:
-        """Return the distances of one source to all vertices, from those to the vertices that it reaches."""
+        """Return the distances of one source to all vertices, from those to the vertices that it
+        reaches.
+        """
         offsets, vertices, distance = rows
         row = np.full(self.graph.n_vertices, unreached_value(distance.dtype), distance.dtype)
         part = slice(*offsets[i : i + 2].tolist())
@@ -280,41 +367,76 @@ class Betweenness(Loads):
         return row
 
     def _find_least(self, kind: np.dtype) -> Any:
-        """Return what ``absorbs`` takes if rounding may absorb a weight, so that exact sums decide; else 0."""
+        """Return what ``absorbs`` takes if rounding may absorb a weight, so that exact sums decide;
+        else 0.
+        """
         graph = self.graph
         if kind.kind != "f" or graph.integer_weights or not graph.n_edges:
             return kind.type(0)
-        least, longest = (
-            kind.type(0.75) * kind.type(graph.derived.min_weight),
-            min(graph.derived.max_sum, float(self.find_bound(kind))),
-        )
-        return least if cpu.absorbs(kind.type(longest), least) else kind.type(0)
+        least = kind.type(0.75) * kind.type(graph.derived.min_weight)
+        longest = min(graph.derived.max_sum, float(self.find_bound(kind)))
+        if cpu.absorbs(kind.type(longest), least):
+            return least
+        return kind.type(0)
 
     def _add_exactly(
-        self, source: int, row: np.ndarray, kind: np.dtype, sums: ExactSums, of: tuple[bool, bool], thread: int
+        self,
+        source: int,
+        row: np.ndarray,
+        kind: np.dtype,
+        sums: ExactSums,
+        of: tuple[bool, bool],
+        thread: int,
     ) -> None:
-        """Add the loads of one source by exact sums of the weights, as rounding may absorb some of them."""
-        n, n_edges = self.graph.n_vertices, self.graph.n_edges
+        """Add the loads of one source by exact sums of the weights, as rounding may absorb some of
+        them.
+        """
+        n = self.graph.n_vertices
+        n_edges = self.graph.n_edges
         edges, weights = self._edges(kind)
         if (thread, kind) not in self._exact_scratch:
             scratch = cpu.new_scratch(n, n_edges, unreached_value(kind))
             self._exact_scratch[thread, kind] = scratch, cpu.new_exact(n, weights[0])
         scratch, exact = self._exact_scratch[thread, kind]
-        args = source, row, self.find_bound(kind), edges, *weights, self._is_target, self._targets, *of, scratch
+        args = (
+            source,
+            row,
+            self.find_bound(kind),
+            edges,
+            *weights,
+            self._is_target,
+            self._targets,
+            *of,
+            scratch,
+        )
         if cpu.add_scaled(*args, None, exact, sums.low, sums.high) == cpu.OVERFLOW:
             cpu.add_scaled(*args, np.zeros(n, np.int64), exact, sums.low, sums.high)
 
     def _add_scaled(
-        self, source: int, row: Any, kind: np.dtype, sums: ExactSums, of: tuple[bool, bool], memory: Any = None
+        self,
+        source: int,
+        row: Any,
+        kind: np.dtype,
+        sums: ExactSums,
+        of: tuple[bool, bool],
+        memory: Any = None,
     ) -> None:
-        """Add the loads of one source, whose counts of paths need exponents; ``memory`` has its scratch and exponents."""
+        """Add the loads of one source, whose counts of paths need exponents; ``memory`` has its
+        scratch and exponents.
+        """
         if self._is_even:
-            raise PrecisionError("a vertex has 2**1000 shortest paths or more, which this load does not count")
-        n, n_edges = self.graph.n_vertices, self.graph.n_edges
+            raise PrecisionError(
+                "a vertex has 2**1000 shortest paths or more, which this load does not count"
+            )
+        n = self.graph.n_vertices
+        n_edges = self.graph.n_edges
         edges, weights = self._edges(kind)
         if weights[0] is None:
             weights = (np.ones(n_edges, kind),) * 2
-        scratch, exponents = memory or (cpu.new_scratch(n, n_edges, unreached_value(kind)), np.zeros(n, np.int64))
+        scratch, exponents = memory or (
+            cpu.new_scratch(n, n_edges, unreached_value(kind)),
+            np.zeros(n, np.int64),
+        )
         targets = self._is_target, self._targets
         bound = self.find_bound(kind)
         args = source, to_host(row), bound, edges, *weights, *targets, *of, scratch, exponents
@@ -323,7 +445,9 @@ class Betweenness(Loads):
 
     def _choose_type(self, distance: Any) -> np.dtype:
         """Return the type in which distances are compared."""
-        return np.dtype(np.int32) if is_hops(distance.dtype) else distance.dtype
+        if is_hops(distance.dtype):
+            return np.dtype(np.int32)
+        return distance.dtype
 
     def _edges(self, kind: np.dtype) -> tuple[cpu.Edges, tuple[Any, Any]]:
         weights: tuple[Any, Any] = (None, None)
@@ -331,7 +455,9 @@ class Betweenness(Loads):
         if not is_hops(kind):
             graph = graph.derived.sums_in(kind.name)
             weights = graph.weights, graph.reverse.weights
-        return cpu.Edges(graph.offsets, graph.targets, graph.reverse.offsets, graph.reverse.targets), weights
+        return cpu.Edges(
+            graph.offsets, graph.targets, graph.reverse.offsets, graph.reverse.targets
+        ), weights
 
     def make_scratch(self, key: Any) -> cpu.Scratch:
         """Return the scratch of a thread for distances of a type, and for rows or for sparse ones.
@@ -339,11 +465,17 @@ class Betweenness(Loads):
         Rows overwrite all distances of a scratch, and sparse ones expect it to hold none.
         """
         kind, _ = key
-        return cpu.new_scratch(self.graph.n_vertices, 0 if is_hops(kind) else self.graph.n_edges, unreached_value(kind))
+        return cpu.new_scratch(
+            self.graph.n_vertices, 0 if is_hops(kind) else self.graph.n_edges, unreached_value(kind)
+        )
 
     def _add_on_gpu(self, group: Traversals) -> None:
-        graph, xp = self.asked.graph, namespace(group.distance)
-        is_target = xp.asarray(self._is_target) if self._targets.size else None
+        graph = self.asked.graph
+        xp = namespace(group.distance)
+        if self._targets.size:
+            is_target = xp.asarray(self._is_target)
+        else:
+            is_target = None
         if self._targets.size:
             ends = group.distance[:, xp.asarray(self._targets)]
             ends = xp.where(is_reached(ends), ends, ends.dtype.type(0)).max(axis=1)
@@ -351,13 +483,17 @@ class Betweenness(Loads):
         of = self.of == "edges", self._question.endpoints
         group = self._without_absorbed(group, of)
         sums: Any = {"edge_sums" if of[0] else "vertex_sums": self.on_gpu}
-        is_left = gpu.add_loads(graph, group.sources, group.distance, **sums, is_target=is_target, endpoints=of[1])
+        is_left = gpu.add_loads(
+            graph, group.sources, group.distance, **sums, is_target=is_target, endpoints=of[1]
+        )
         for i in np.flatnonzero(is_left).tolist():
             kind = self._choose_type(group.distance)
             self._add_scaled(int(group.sources[i]), group.distance[i], kind, self.of_thread(0), of)
 
     def _without_absorbed(self, group: Traversals, of: tuple[bool, bool]) -> Traversals:
-        """Add the loads of the sources from which rounding may absorb a weight, and return the others."""
+        """Add the loads of the sources from which rounding may absorb a weight, and return the
+        others.
+        """
         distance, kind = group.distance, self._choose_type(group.distance)
         least = self._find_least(kind)
         if not least:
@@ -366,14 +502,20 @@ class Betweenness(Loads):
         is_within = is_reached(distance) & at_most(distance, float(self.find_bound(kind)))
         farthest = to_host(xp.where(is_within, distance, kind.type(0)).max(axis=1))
         is_absorbed = np.array([cpu.absorbs(each, least) for each in farthest])
-        absorbed, others = np.flatnonzero(is_absorbed), np.flatnonzero(~is_absorbed)
+        absorbed = np.flatnonzero(is_absorbed)
+        others = np.flatnonzero(~is_absorbed)
         rows = to_host(distance[xp.asarray(absorbed)])
 
         def add_one(i: int, thread: int) -> None:
-            self._add_exactly(int(group.sources[absorbed[i]]), rows[i], kind, self.of_thread(thread), of, thread)
+            self._add_exactly(
+                int(group.sources[absorbed[i]]), rows[i], kind, self.of_thread(thread), of, thread
+            )
 
         threads.for_each(add_one, absorbed.size)
-        kept: dict[str, Any] = {"sources": group.sources[others], "distance": distance[xp.asarray(others)]}
+        kept: dict[str, Any] = {
+            "sources": group.sources[others],
+            "distance": distance[xp.asarray(others)],
+        }
         for name in ("limits", "rounds"):
             kept[name] = [getattr(group, name)[i] for i in others.tolist()]
         return replace(group, **kept)
@@ -385,39 +527,76 @@ class Betweenness(Loads):
         return super().sums_of_cells
 
     def certify(self, group: Traversals, i: int = 0) -> None:
-        """Check the counts of paths and the dependencies of one source of a group; see ``certificate.path_counts``.
+        """Check the counts of paths and the dependencies of one source of a group; see
+        ``certificate.path_counts``.
 
         Raises CertificateError.
         """
-        n, kind = self.graph.n_vertices, self._choose_type(group.distance)
+        n = self.graph.n_vertices
+        kind = self._choose_type(group.distance)
         row = np.ascontiguousarray(to_host(group.distance[i]).astype(kind, copy=False))
-        sums, scratch = ExactSums(n, cpu.EXPONENT), cpu.new_scratch(n, self.graph.n_edges, unreached_value(kind))
-        exponents, exact = np.zeros(n, np.int64), None
-        source, bound, least = int(group.sources[i]), self.find_bound(kind), self._find_least(kind)
+        sums = ExactSums(n, cpu.EXPONENT)
+        scratch = cpu.new_scratch(n, self.graph.n_edges, unreached_value(kind))
+        exponents = np.zeros(n, np.int64)
+        exact = None
+        source = int(group.sources[i])
+        bound = self.find_bound(kind)
+        least = self._find_least(kind)
         if least:
             exact = cpu.new_exact(n, self._edges(kind)[1][0])
             edges, weights = self._edges(kind)
             of = self._is_target, self._targets, False, False
-            cpu.add_scaled(source, row, bound, edges, *weights, *of, scratch, exponents, exact, sums.low, sums.high)
+            cpu.add_scaled(
+                source,
+                row,
+                bound,
+                edges,
+                *weights,
+                *of,
+                scratch,
+                exponents,
+                exact,
+                sums.low,
+                sums.high,
+            )
         else:
-            self._add_rows(group.sources[i : i + 1], (None, None, row[None]), kind, [scratch], [sums], exponents)
+            self._add_rows(
+                group.sources[i : i + 1],
+                (None, None, row[None]),
+                kind,
+                [scratch],
+                [sums],
+                exponents,
+            )
         loads = sums.floats(np.arange(n))
         if self._targets.size:  # a search may not have settled what lies beyond them
             ends = row[self._targets]
             bound = ends[(ends >= 0) & (ends <= bound)].max(initial=0)
-        require_path_counts(self.graph, source, row, bound, scratch.paths, exponents, loads, self._is_target, exact)
+        require_path_counts(
+            self.graph, source, row, bound, scratch.paths, exponents, loads, self._is_target, exact
+        )
 
     def columns(self) -> dict[str, Column]:
-        """Return the columns of the result: a row per vertex, or per edge, once if it is undirected."""
-        sums, cells = self.sums, np.arange(self.n_cells)
+        """Return the columns of the result: a row per vertex, or per edge, once if it is
+        undirected.
+        """
+        sums = self.sums
+        cells = np.arange(self.n_cells)
         if self.of == "edges" and not self.graph.directed:
             dst = np.repeat(np.arange(self.graph.n_vertices), np.diff(self.graph.reverse.offsets))
             cells = cells[self.graph.reverse.targets <= dst]
         question = self._question
-        scales = find_scales(question, question.sample, self.graph.n_vertices, self.graph.directed, cells)
-        return {**columns_of_cells(self.asked.graph, self.of, cells), self.value: Column(sums.floats(cells) * scales)}
+        scales = find_scales(
+            question, question.sample, self.graph.n_vertices, self.graph.directed, cells
+        )
+        return {
+            **columns_of_cells(self.asked.graph, self.of, cells),
+            self.value: Column(sums.floats(cells) * scales),
+        }
 
     def facts(self) -> dict[str, Any]:
         """Return the bound of an estimate, for the ``attrs`` of a frame."""
         sample = self._question.sample
-        return {} if sample is None else {f"kepler_traverse.{name}": value for name, value in sample.facts.items()}
+        if sample is None:
+            return {}
+        return {f"kepler_traverse.{name}": value for name, value in sample.facts.items()}

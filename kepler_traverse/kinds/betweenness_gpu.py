@@ -1,13 +1,15 @@
 """Betweenness on a GPU: paths and dependencies from the distances of a group of sources.
 
-Sums are exact (kt/exact_sum.cuh), and each source adds in the order of adjacency lists. So the result has the same bits for
-any batch size and either method:
+Sums are exact (kt/exact_sum.cuh), and each source adds in the order of adjacency lists. So the
+result has the same bits for any batch size and either method:
 
-- By hops of one byte, 32 sources are interleaved, one per lane; see betweenness_lanes.cu. A level reads of each edge, in the
-  lanes where the level fits, a line of levels and a line of doubles: 32 and up to 256 bytes. Let an average vertex have b
-  levels among 32 sources. Then a group reads about 2 m (36 b + 256) bytes for m stored edges, less what the cache holds.
-- By weights, or where searches have more levels, each source has a thread block; see betweenness_blocks.cu. A round takes
-  five dependent loads per way and two barriers. There are as many rounds as the longest shortest path has edges.
+- By hops of one byte, 32 sources are interleaved, one per lane; see betweenness_lanes.cu. A level
+  reads of each edge, in the lanes where the level fits, a line of levels and a line of doubles: 32
+  and up to 256 bytes. Let an average vertex have b levels among 32 sources. Then a group reads
+  about 2 m (36 b + 256) bytes for m stored edges, less what the cache holds.
+- By weights, or where searches have more levels, each source has a thread block; see
+  betweenness_blocks.cu. A round takes five dependent loads per way and two barriers. There are as
+  many rounds as the longest shortest path has edges.
 """
 
 from __future__ import annotations
@@ -30,15 +32,21 @@ if TYPE_CHECKING:
 
 BLOCK = 256
 PATHS_LOG2 = 1000  # a source with 2**PATHS_LOG2 shortest paths to a vertex is left to the host
-CHUNK = 256  # edges that are added before they are added to the rest; both methods have the same, so that bits are equal
-LINES_AT_ONCE = 1 << 21  # lines of 32 doubles that are held at once, 620 MB, but at least those of one group
+# edges that are added before they are added to the rest; both methods have the same, so that bits
+# are equal
+CHUNK = 256
+# lines of 32 doubles that are held at once, 620 MB, but at least those of one group
+LINES_AT_ONCE = 1 << 21
 SOURCE_BLOCK = 512  # threads per source
 STATE_BYTES = 1 << 34  # of all sources that are held at once
 BLOCKS = 264  # sources that are held at once, two per multiprocessor of the largest GPUs
 
 _FOLDER = Path(__file__).parent / "kernels"
 _lanes = make_entries(
-    _FOLDER / "betweenness_lanes.cu", BLOCK, constants=(("CHUNK", CHUNK), ("PATHS_LOG2", PATHS_LOG2)), item_threads=WARP
+    _FOLDER / "betweenness_lanes.cu",
+    BLOCK,
+    constants=(("CHUNK", CHUNK), ("PATHS_LOG2", PATHS_LOG2)),
+    item_threads=WARP,
 )
 _LINES = _lanes("betweenness_lines_warp")
 _CHUNKS = _lanes("betweenness_chunks_warp")
@@ -49,7 +57,8 @@ _blocks = make_entries(
     SOURCE_BLOCK,
     constants=(("CHUNK", CHUNK), ("PATHS_LOG2", PATHS_LOG2), ("LONG", 32), ("HOP_BYTES", 0)),
 )
-_BLOCKS, _ENDS = _blocks("betweenness_source_per_block"), _blocks("betweenness_ends_warp", item_threads=WARP)
+_BLOCKS = _blocks("betweenness_source_per_block")
+_ENDS = _blocks("betweenness_ends_warp", item_threads=WARP)
 ENTRIES = (_LINES, _CHUNKS, _COUNTS, _LOADS, _BLOCKS, _ENDS)
 
 
@@ -65,17 +74,18 @@ def add_loads(
 ) -> np.ndarray:
     """Add what each source contributes to the betweenness of vertices and of stored edges.
 
-    The graph is on a GPU; its reverse is made if it is not there yet. ``distance`` are hops, or distances in the type of the
-    weights, all of which are positive. Sums have uint64 ``low`` and int64 ``high`` of shapes (n_vertices,) and (n_edges,),
-    in units of 2**-64; the source's own dependency is not added. Paths that end at vertices where the uint8 ``is_target`` is
-    0 do not count. With ``endpoints`` vertices also count the paths from the sources that begin or end at them. ``method``:
-    "auto", "lanes", which need hops of one byte, or "blocks".
+    The graph is on a GPU; its reverse is made if it is not there yet. ``distance`` are hops, or
+    distances in the type of the weights, all of which are positive. Sums have uint64 ``low`` and
+    int64 ``high`` of shapes (n_vertices,) and (n_edges,), in units of 2**-64; the source's own
+    dependency is not added. Paths that end at vertices where the uint8 ``is_target`` is 0 do not
+    count. With ``endpoints`` vertices also count the paths from the sources that begin or end at
+    them. ``method``: "auto", "lanes", which need hops of one byte, or "blocks".
 
     Returns
     -------
     bool array of shape (k,), NumPy
-        Sources that added nothing and are left to the caller: with ``2**PATHS_LOG2`` shortest paths to a vertex or more, or
-        with an edge on a shortest path that adds nothing to its length.
+        Sources that added nothing and are left to the caller: with ``2**PATHS_LOG2`` shortest paths
+        to a vertex or more, or with an edge on a shortest path that adds nothing to its length.
     """
     if not len(distance):
         return np.zeros(0, bool)
@@ -108,37 +118,60 @@ def add_loads(
 
 
 def by_in_edges(graph: Graph, edge_sums: OnGpu) -> OnGpu:
-    """Return sums of stored edges as those of the edges of the reversed graph, in the order in which it stores them."""
+    """Return sums of stored edges as those of the edges of the reversed graph, in the order in
+    which it stores them.
+    """
     order = cp.argsort(graph.targets, kind="stable")
     return OnGpu(*(cp.concatenate([words[order], words[order.size :]]) for words in edge_sums))
 
 
 def _by_lanes(graph: Graph, distance: Array, out: dict[str, Any]) -> np.ndarray:
-    n, k = graph.n_vertices, len(distance)
+    n = graph.n_vertices
+    k = len(distance)
     each = n * (9 * WARP + 8) + 2 * graph.n_edges  # lines, and at most the sums of chunks
-    at_once = max(1, min(-(-k // WARP), _groups_at_once(n), memory.fitting(STATE_BYTES) // max(each, 1)))
-    levels, values = cp.empty(at_once * n * WARP, np.uint8), cp.empty(at_once * n * WARP, np.float64)
+    at_once = max(
+        1, min(-(-k // WARP), _groups_at_once(n), memory.fitting(STATE_BYTES) // max(each, 1))
+    )
+    levels = cp.empty(at_once * n * WARP, np.uint8)
+    values = cp.empty(at_once * n * WARP, np.float64)
     present = cp.empty(at_once * n, np.uint64)
     ways = []
     for way in (graph.reverse, graph):
         hubs = graph_statistics.chunks_of_hubs(way.offsets, CHUNK)
         ways.append(
-            {"offsets": way.offsets, "targets": way.targets, "hub_chunks": hubs, "n_hub_chunks": np.int64(hubs.size)}
+            {
+                "offsets": way.offsets,
+                "targets": way.targets,
+                "hub_chunks": hubs,
+                "n_hub_chunks": np.int64(hubs.size),
+            }
         )
     partial = cp.empty(at_once * WARP * max(int(way["n_hub_chunks"]) for way in ways), np.float64)
     are_left = []
     for first in range(0, k, at_once * WARP):
         rows = distance[first : first + at_once * WARP]
         flat, pitch = flatten_distances(rows)
-        n_groups, depth = -(-len(rows) // WARP), graph_statistics.max_hops(rows)
+        n_groups = -(-len(rows) // WARP)
+        depth = graph_statistics.max_hops(rows)
         lines = {"levels": levels, "present": present, "values": values, "n_vertices": np.int64(n)}
         launch(
             kernel(_LINES.variant(**_sizes()), graph.targets.dtype),
             n_groups * -(-n // WARP),
-            {**lines, "distance": flat.view(np.uint8), "pitch": pitch, "n_sources": np.int64(len(rows))},
+            {
+                **lines,
+                "distance": flat.view(np.uint8),
+                "pitch": pitch,
+                "n_sources": np.int64(len(rows)),
+            },
         )
         overflows = cp.zeros(n_groups * WARP, np.int32)
-        args = {**lines, "n_groups": np.int64(n_groups), "partial": partial, "overflows": overflows, **out}
+        args = {
+            **lines,
+            "n_groups": np.int64(n_groups),
+            "partial": partial,
+            "overflows": overflows,
+            **out,
+        }
         for level in range(1, depth + 1):
             _level({**args, **ways[0]}, _COUNTS, level, level - 1, level == depth)
         for level in range(depth - 1, -1, -1):
@@ -148,19 +181,35 @@ def _by_lanes(graph: Graph, distance: Array, out: dict[str, Any]) -> np.ndarray:
 
 
 def _level(args: dict[str, Any], entry: Entry, level: int, wanted: int, is_last: bool) -> None:
-    args = {**args, "level": np.int32(level), "wanted": np.int32(wanted), "is_last": np.int32(is_last)}
-    kind, n_groups = args["targets"].dtype, int(args["n_groups"])
+    args = {
+        **args,
+        "level": np.int32(level),
+        "wanted": np.int32(wanted),
+        "is_last": np.int32(is_last),
+    }
+    kind = args["targets"].dtype
+    n_groups = int(args["n_groups"])
     launch(kernel(_CHUNKS.variant(**_sizes()), kind), n_groups * int(args["n_hub_chunks"]), args)
     launch(kernel(entry.variant(**_sizes()), kind), n_groups * int(args["n_vertices"]), args)
 
 
-def _by_blocks(graph: Graph, sources: np.ndarray, distance: Array, out: dict[str, Any]) -> np.ndarray:
+def _by_blocks(
+    graph: Graph, sources: np.ndarray, distance: Array, out: dict[str, Any]
+) -> np.ndarray:
     of_hops = is_hops(distance.dtype)
-    graph = graph if of_hops else graph.derived.sums_in(distance.dtype.name)
-    n, k, index, reverse = graph.n_vertices, len(distance), graph.targets.dtype, graph.reverse
+    if of_hops:
+        graph = graph
+    else:
+        graph = graph.derived.sums_in(distance.dtype.name)
+    n = graph.n_vertices
+    k = len(distance)
+    index = graph.targets.dtype
+    reverse = graph.reverse
     there = kernel(*_request(_BLOCKS, distance.dtype, index))
     each = n * _block_bytes(index.itemsize)
-    blocks = max(1, min(k, BLOCKS, blocks_at_once(there), memory.fitting(STATE_BYTES) // max(each, 1)))
+    blocks = max(
+        1, min(k, BLOCKS, blocks_at_once(there), memory.fitting(STATE_BYTES) // max(each, 1))
+    )
     flat, pitch = flatten_distances(distance)
     overflows = cp.zeros(k, np.int32)
     args = {
@@ -187,8 +236,12 @@ def _by_blocks(graph: Graph, sources: np.ndarray, distance: Array, out: dict[str
     return overflows.get() != 0
 
 
-def bytes_needed(n_sources: int, n_vertices: int, n_edges: int, index: int, one_byte_hops: bool) -> int:
-    """Return the bytes that ``add_loads`` takes at most, in addition to the graph, its reverse, distances and sums."""
+def bytes_needed(
+    n_sources: int, n_vertices: int, n_edges: int, index: int, one_byte_hops: bool
+) -> int:
+    """Return the bytes that ``add_loads`` takes at most, in addition to the graph, its reverse,
+    distances and sums.
+    """
     if one_byte_hops:
         groups = min(-(-n_sources // WARP), _groups_at_once(n_vertices))
         chunks = 2 * n_edges // CHUNK + 1
@@ -199,7 +252,10 @@ def bytes_needed(n_sources: int, n_vertices: int, n_edges: int, index: int, one_
 def likely_kernels(hops: bool, weight_t: Any) -> list[Request]:
     """Kernels for distances that are not known yet."""
     if hops:
-        return [Request(_COUNTS.variant(**_sizes())), _request(_BLOCKS, np.dtype(np.int16), np.int32)]
+        return [
+            Request(_COUNTS.variant(**_sizes())),
+            _request(_BLOCKS, np.dtype(np.int16), np.int32),
+        ]
     return [_request(_BLOCKS, np.dtype(weight_t), np.int32)]
 
 

@@ -1,14 +1,16 @@
 """Certify what edges carry for one source, by given distances.
 
-Each edge (u, v) of weight w that carries something must be the one on which the path to v ends: d(u) + w == d(v), and u is
-the smallest such vertex that is nearer. At each vertex, what comes in is what goes out and what the vertex takes, and the
-source sends what all targets take. All is checked in NumPy, without the walks. With distances that are certified, this
-proves what each edge carries for this source. Of edges of length zero it proves only that at most one of those to a vertex
+Each edge (u, v) of weight w that carries something must be the one on which the path to v ends:
+d(u) + w == d(v), and u is the smallest such vertex that is nearer. At each vertex, what comes in is
+what goes out and what the vertex takes, and the source sends what all targets take. All is checked
+in NumPy, without the walks. With distances that are certified, this proves what each edge carries
+for this source. Of edges of length zero it proves only that at most one of those to a vertex
 carries something. It does not prove the sum over all sources.
 
-Where paths must use one of some edges, the flows of all pairs of the source are checked first. Their edges are the paths, on
-which ``uses_named`` finds the pairs to select, without the marks of the walks. The flows of these are checked next. So this
-proves for the source which pairs are selected, too.
+Where paths must use one of some edges, the flows of all pairs of the source are checked first.
+Their edges are the paths, on which ``uses_named`` finds the pairs to select, without the marks of
+the walks. The flows of these are checked next. So this proves for the source which pairs are
+selected, too.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from ..graph import Graph
 from .loads import find_ends
 from .records import format_ids
 
-Words = tuple[np.ndarray, np.ndarray]  # 128-bit integers: a uint64 and an int64 array, as in ``cpu.exact_sums``
+# 128-bit integers: a uint64 and an int64 array, as in ``cpu.exact_sums``
+Words = tuple[np.ndarray, np.ndarray]
 
 
 def require_conserved(
@@ -37,46 +40,77 @@ def require_conserved(
 ) -> None:
     """Check the loads of edges of a graph in host memory; CertificateError if they are wrong.
 
-    Unreached vertices have the distance -1 or infinity. ``weights`` are those of ``graph.reverse``, in the type of the
-    distances; None for hops. ``cells`` are edges by their positions in the reversed graph, int64 and ascending, and
-    ``loads`` what they carry. ``taken`` has the targets that are served, int64, and what they take.
+    Unreached vertices have the distance -1 or infinity. ``weights`` are those of ``graph.reverse``,
+    in the type of the distances; None for hops. ``cells`` are edges by their positions in the
+    reversed graph, int64 and ascending, and ``loads`` what they carry. ``taken`` has the targets
+    that are served, int64, and what they take.
     """
     reverse = graph.reverse
     src, dst = find_ends(graph, cells)
-    begin, counts = reverse.offsets[dst], reverse.offsets[dst + 1] - reverse.offsets[dst]
+    begin = reverse.offsets[dst]
+    counts = reverse.offsets[dst + 1] - reverse.offsets[dst]
     first = np.cumsum(counts) - counts
     into = np.repeat(begin, counts) + positions_in_groups(counts)
-    own, far = np.repeat(distance[dst], counts), distance[reverse.targets[into]]
-    length = distance.dtype.type(1) if weights is None else weights[into]
+    own = np.repeat(distance[dst], counts)
+    far = distance[reverse.targets[into]]
+    if weights is None:
+        length = distance.dtype.type(1)
+    else:
+        length = weights[into]
     with np.errstate(over="ignore"):
         ends = (far >= 0) & np.isfinite(own) & ((far + length).astype(distance.dtype) == own)
     none = np.iinfo(np.int64).max
-    nearer = np.minimum.reduceat(np.where(ends & (far < own), into, none), first) if into.size else cells
+    if into.size:
+        nearer = np.minimum.reduceat(np.where(ends & (far < own), into, none), first)
+    else:
+        nearer = cells
     level = np.isin(cells, into[ends & (far == own)]) & (nearer == none)
     wrong = np.flatnonzero(((nearer != cells) & ~level) | (np.diff(dst, prepend=-1) == 0))
     if wrong.size:
         ends_of = format_ids(graph, src[wrong[0]], dst[wrong[0]])
-        raise _error(graph, source, f"the edge {ends_of[0]} -> {ends_of[1]} carries something and is not on its path", wrong)
+        raise _error(
+            graph,
+            source,
+            f"the edge {ends_of[0]} -> {ends_of[1]} carries something and is not on its path",
+            wrong,
+        )
     _require_sums(
         graph,
         source,
         "what comes to vertex {} is not what leaves it and what it takes",
-        [(dst, loads, 1), (src, loads, -1), (taken[0], taken[1], -1), (np.full(taken[0].size, source), taken[1], 1)],
+        [
+            (dst, loads, 1),
+            (src, loads, -1),
+            (taken[0], taken[1], -1),
+            (np.full(taken[0].size, source), taken[1], 1),
+        ],
     )
 
 
 def require_inflow(
-    graph: Graph, source: int, cells: np.ndarray, loads: Words, taken: Words, vertices: np.ndarray, carried: Words
+    graph: Graph,
+    source: int,
+    cells: np.ndarray,
+    loads: Words,
+    taken: Words,
+    vertices: np.ndarray,
+    carried: Words,
 ) -> None:
-    """Check that vertices carry what the edges that lead to them carry, and the source what all targets take."""
+    """Check that vertices carry what the edges that lead to them carry, and the source what all
+    targets take.
+    """
     _, dst = find_ends(graph, cells)
     sent = np.full(taken[0].size, source), taken, 1
     what = "what vertex {} carries is not what comes to it"
     _require_sums(graph, source, what, [(dst, loads, 1), sent, (vertices, carried, -1)])
 
 
-def require_listed(graph: Graph, source: int, rows: np.ndarray, taken: Words, listed: np.ndarray, carried: Words) -> None:
-    """Check that the pairs which are listed, ascending, are those that take something, and what they take."""
+def require_listed(
+    graph: Graph, source: int, rows: np.ndarray, taken: Words, listed: np.ndarray, carried: Words
+) -> None:
+    """Check that the pairs which are listed, ascending, are those that take something, and what
+    they take.
+    """
     at = np.flatnonzero((taken[0] != 0) | (taken[1] != 0))
     at = at[np.argsort(rows[at])]
     wrong = np.setxor1d(rows[at], listed)
@@ -86,12 +120,14 @@ def require_listed(graph: Graph, source: int, rows: np.ndarray, taken: Words, li
         raise _error(graph, source, f"pair {wrong[0]} is missing, or is listed wrongly", wrong)
 
 
-def uses_named(graph: Graph, source: int, cells: np.ndarray, named: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Return for each target whether the path to it uses a named edge: False at the source, and where a target takes
-    nothing.
+def uses_named(
+    graph: Graph, source: int, cells: np.ndarray, named: np.ndarray, targets: np.ndarray
+) -> np.ndarray:
+    """Return for each target whether the path to it uses a named edge: False at the source, and
+    where a target takes nothing.
 
-    ``cells`` are the edges of the paths to all targets, as ``require_conserved`` takes them: one to each vertex. ``named``,
-    uint8, is not 0 at the edges that are named.
+    ``cells`` are the edges of the paths to all targets, as ``require_conserved`` takes them: one to
+    each vertex. ``named``, uint8, is not 0 at the edges that are named.
     """
     src, dst = find_ends(graph, cells)
 
@@ -100,17 +136,22 @@ def uses_named(graph: Graph, source: int, cells: np.ndarray, named: np.ndarray, 
         is_there = np.append(dst, -1)[at] == vertices
         return np.where(is_there & (vertices != source), at, cells.size)
 
-    before, uses = np.append(find_places(src), cells.size), np.append(named[cells] != 0, False)
+    before = np.append(find_places(src), cells.size)
+    uses = np.append(named[cells] != 0, False)
     for _ in range(cells.size.bit_length()):  # each round doubles the edges that are seen
         before, uses = before[before], uses | uses[before]
     of_targets: np.ndarray = uses[find_places(targets)]
     return of_targets
 
 
-def _require_sums(graph: Graph, source: int, what: str, terms: list[tuple[np.ndarray, Words, int]]) -> None:
+def _require_sums(
+    graph: Graph, source: int, what: str, terms: list[tuple[np.ndarray, Words, int]]
+) -> None:
     """Check that terms at vertices, each with a sign, add up to 0 at each vertex, modulo 2**128."""
-    carry, touched = np.zeros(graph.n_vertices, np.int64), np.concatenate([vertices for vertices, _, _ in terms])
-    for word, shift in ((0, 0), (0, 32), (1, 0), (1, 32)):  # 32 bits at a time, so that int64 holds the sums
+    carry = np.zeros(graph.n_vertices, np.int64)
+    touched = np.concatenate([vertices for vertices, _, _ in terms])
+    # 32 bits at a time, so that int64 holds the sums
+    for word, shift in ((0, 0), (0, 32), (1, 0), (1, 32)):
         for vertices, words, sign in terms:
             part = words[word].view(np.uint64) >> np.uint64(shift) & np.uint64(2**32 - 1)
             np.add.at(carry, vertices, sign * part.astype(np.int64))
@@ -122,4 +163,6 @@ def _require_sums(graph: Graph, source: int, what: str, terms: list[tuple[np.nda
 
 
 def _error(graph: Graph, source: int, what: str, wrong: np.ndarray) -> CertificateError:
-    return CertificateError(f"flows from source {format_ids(graph, source)[0]} are wrong: {what} ({wrong.size} such)")
+    return CertificateError(
+        f"flows from source {format_ids(graph, source)[0]} are wrong: {what} ({wrong.size} such)"
+    )

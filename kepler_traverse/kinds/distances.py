@@ -1,9 +1,11 @@
-"""A record per vertex: ``result="distances"``, ``"predecessors"``, ``"isochrones"``, and the part files of ``"reachable"``.
+"""A record per vertex: ``result="distances"``, ``"predecessors"``, ``"isochrones"``, and the part
+files of ``"reachable"``.
 
-``columns_of_source`` makes the records of one source, for frames and part files. A frame of integer ids in host memory is
-written at once, each column into memory of its final size. The number of rows is known only after the last search, and a
-plan uses its arrays again. So the distances of reached vertices are kept as they are, a byte or two each for hops. Sources
-that reach the same vertices share one list of them.
+``columns_of_source`` makes the records of one source, for frames and part files. A frame of integer
+ids in host memory is written at once, each column into memory of its final size. The number of rows
+is known only after the last search, and a plan uses its arrays again. So the distances of reached
+vertices are kept as they are, a byte or two each for hops. Sources that reach the same vertices
+share one list of them.
 """
 
 from __future__ import annotations
@@ -30,17 +32,28 @@ from .result_kinds import UnreachedOptions
 _ROWS_PER_THREAD = 2**18  # fewer take less time than a thread
 
 
-def check_options(options: UnreachedOptions, _kind: Any, graph: Graph, _algorithm: str, _numbers: Any) -> UnreachedOptions:
-    """Return the options, or raise InputError if rows of unreached vertices cannot be shown as they say."""
+def check_options(
+    options: UnreachedOptions, _kind: Any, graph: Graph, _algorithm: str, _numbers: Any
+) -> UnreachedOptions:
+    """Return the options, or raise InputError if rows of unreached vertices cannot be shown as they
+    say.
+    """
     check_unreached(options.unreached, graph)
     return options
 
 
-def columns_of_source(asked: Asked, traversal: Traversal, selection: Selection | None = None) -> dict[str, Column]:
+def columns_of_source(
+    asked: Asked, traversal: Traversal, selection: Selection | None = None
+) -> dict[str, Column]:
     """Return the columns besides ``source`` of one source; see ``make_columns`` of frames."""
     names = asked.kind.columns
     wanted = (*names, "distance") if "band" in names else names
-    return _shown(asked, make_columns(asked.graph, traversal, asked.query, asked.options.unreached, selection, wanted))
+    return _shown(
+        asked,
+        make_columns(
+            asked.graph, traversal, asked.query, asked.options.unreached, selection, wanted
+        ),
+    )
 
 
 def _shown(asked: Asked, columns: dict[str, Column]) -> dict[str, Column]:
@@ -51,8 +64,12 @@ def _shown(asked: Asked, columns: dict[str, Column]) -> dict[str, Column]:
     return columns | {"band": band}
 
 
-def make_frame(asked: Asked, groups: Iterable[Traversals], places: np.ndarray, frames: FrameKind) -> Any:
-    """Return one frame with the records of all sources; ``places`` holds the place of each source in the groups."""
+def make_frame(
+    asked: Asked, groups: Iterable[Traversals], places: np.ndarray, frames: FrameKind
+) -> Any:
+    """Return one frame with the records of all sources; ``places`` holds the place of each source
+    in the groups.
+    """
     graph = asked.graph
     if not places.size:
         return _empty_frame(asked, frames)
@@ -63,13 +80,17 @@ def make_frame(asked: Asked, groups: Iterable[Traversals], places: np.ndarray, f
     for group in groups:
         for traversal in group:
             columns = columns_of_source(asked, traversal)
-            source = Column.of_vertices(graph, np.full(len(columns["vertex"].values), traversal.source))
+            source = Column.of_vertices(
+                graph, np.full(len(columns["vertex"].values), traversal.source)
+            )
             parts.append(frames.make({"source": source, **columns}))
     return frames.concatenate([parts[i] for i in places])
 
 
 def _empty_frame(asked: Asked, frames: FrameKind) -> Any:
-    """Return a frame without a record, which has the types of all others, for an empty list of sources."""
+    """Return a frame without a record, which has the types of all others, for an empty list of
+    sources.
+    """
     graph = asked.graph
     xp = namespace(graph.offsets)
     traversal = Traversal(
@@ -81,7 +102,9 @@ def _empty_frame(asked: Asked, frames: FrameKind) -> Any:
         strategy="",
         rounds=0,
     )
-    nothing = replace(asked, query=Query(predecessors=asked.query.predecessors, targets=np.zeros(0, np.int64)))
+    nothing = replace(
+        asked, query=Query(predecessors=asked.query.predecessors, targets=np.zeros(0, np.int64))
+    )
     source = Column.of_vertices(graph, xp.zeros(0, np.int64))
     return frames.make({"source": source, **columns_of_source(nothing, traversal)})
 
@@ -91,20 +114,33 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     distances: Any = group.distance
     if is_rows(distances):  # of a plan that has changed its strategy
         distances = to_sparse(distances, group.predecessor if asked.kind.has_predecessors else None)
-        distances = distances if asked.query.limit is None else distances.within([asked.query.limit] * len(distances))
+        if asked.query.limit is None:
+            distances = distances
+        else:
+            distances = distances.within([asked.query.limit] * len(distances))
     if asked.query.targets is not None:
         distances = distances.at(asked.query.targets)
-    values = {"vertex": distances.vertices, "distance": distances.distance, "predecessor": distances.predecessor}
-    return SourceRecords({name: each for name, each in values.items() if each is not None}, distances.sizes)
+    values = {
+        "vertex": distances.vertices,
+        "distance": distances.distance,
+        "predecessor": distances.predecessor,
+    }
+    return SourceRecords(
+        {name: each for name, each in values.items() if each is not None}, distances.sizes
+    )
 
 
 def columns_of_records(asked: Asked, values: Values) -> dict[str, Column]:
     """Return the columns of the kind besides ``source``."""
     kind = ALGORITHMS[asked.algorithm].result_dtype(asked.graph)
     vertex = Column.of_vertices(asked.graph, values["vertex"].astype(np.int64, copy=False))
-    columns = _shown(asked, {"vertex": vertex, "distance": Column(values["distance"].astype(kind, copy=False))})
+    columns = _shown(
+        asked, {"vertex": vertex, "distance": Column(values["distance"].astype(kind, copy=False))}
+    )
     if asked.kind.has_predecessors:
-        columns["predecessor"] = Column.of_vertices(asked.graph, values["predecessor"].astype(np.int64, copy=False))
+        columns["predecessor"] = Column.of_vertices(
+            asked.graph, values["predecessor"].astype(np.int64, copy=False)
+        )
     return {name: column for name, column in columns.items() if name in asked.kind.columns}
 
 
@@ -118,7 +154,9 @@ class _Rows(NamedTuple):
 
 
 def _can_write_rows(graph: Graph, unreached: str) -> bool:
-    """Whether the rows are those of this module: integer ids in host memory, without rows of unreached vertices."""
+    """Whether the rows are those of this module: integer ids in host memory, without rows of
+    unreached vertices.
+    """
     return graph.device == "cpu" and not graph.has_string_ids and unreached == "omit"
 
 
@@ -131,13 +169,19 @@ def _rows_of_group(asked: Asked, group: Traversals) -> list[_Rows]:
             own.append(_make_rows(asked, group, i, own[-1].selection if own else None))
         return own
 
-    return [row for rows in _in_threads(rows, len(group), len(group) * asked.graph.n_vertices) for row in rows]
+    return [
+        row
+        for rows in _in_threads(rows, len(group), len(group) * asked.graph.n_vertices)
+        for row in rows
+    ]
 
 
 def _make_rows(asked: Asked, group: Traversals, i: int, last: Selection | None) -> _Rows:
     if not is_rows(group.distance):  # of a plan that has changed its strategy
-        group, i = cast(Traversals, group[i : i + 1]).as_rows(), 0
-    distance, query = group.distance[i], asked.query
+        group = cast(Traversals, group[i : i + 1]).as_rows()
+        i = 0
+    distance = group.distance[i]
+    query = asked.query
     selection = select(asked.graph, distance, query.limit, query.targets, last)
     predecessor = None
     if group.predecessor is not None and asked.kind.has_predecessors:
@@ -146,7 +190,9 @@ def _make_rows(asked: Asked, group: Traversals, i: int, last: Selection | None) 
 
 
 def _columns_of_rows(graph: Graph, rows: Sequence[_Rows]) -> dict[str, Column]:
-    """Return the rows of at least one source as columns ``source, vertex, distance[, predecessor]``, in their order."""
+    """Return the rows of at least one source as columns ``source, vertex, distance[,
+    predecessor]``, in their order.
+    """
     ids: Any = graph.ids
     ends = np.cumsum([row.selection.size for row in rows])
     total = int(ends[-1])
@@ -154,8 +200,15 @@ def _columns_of_rows(graph: Graph, rows: Sequence[_Rows]) -> dict[str, Column]:
     if all(map(is_hops, kinds)):
         kind = np.dtype(np.int32)
     else:
-        kind = graph.distance_dtype if graph.returns_integers else np.result_type(*kinds)
-    columns = {"source": np.empty(total, ids.dtype), "vertex": np.empty(total, ids.dtype), "distance": np.empty(total, kind)}
+        if graph.returns_integers:
+            kind = graph.distance_dtype
+        else:
+            kind = np.result_type(*kinds)
+    columns = {
+        "source": np.empty(total, ids.dtype),
+        "vertex": np.empty(total, ids.dtype),
+        "distance": np.empty(total, kind),
+    }
     if rows[0].predecessor is not None:
         columns["predecessor"] = np.empty(total, ids.dtype)
 
@@ -164,7 +217,8 @@ def _columns_of_rows(graph: Graph, rows: Sequence[_Rows]) -> dict[str, Column]:
             here = slice(last - row.selection.size, last)
             columns["source"][here] = ids[row.source]
             if row.selection.is_shared:
-                columns["vertex"][here] = row.selection.ids  # looked up once; two threads may make the same array
+                # looked up once; two threads may make the same array
+                columns["vertex"][here] = row.selection.ids
             else:
                 number: Any = row.selection.number
                 np.take(ids, number, out=columns["vertex"][here], mode="clip")
@@ -177,7 +231,9 @@ def _columns_of_rows(graph: Graph, rows: Sequence[_Rows]) -> dict[str, Column]:
 
 
 def _in_threads(work: Callable[[int, int], Any], size: int, n_rows: int) -> list[Any]:
-    """Call ``work(begin, end)`` for equal shares of ``range(size)``, one per thread that Numba would use."""
+    """Call ``work(begin, end)`` for equal shares of ``range(size)``, one per thread that Numba
+    would use.
+    """
     count = max(1, min(numba.get_num_threads(), size, n_rows // _ROWS_PER_THREAD))
     bounds = [size * i // count for i in range(count + 1)]
     if count == 1:

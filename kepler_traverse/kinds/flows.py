@@ -1,4 +1,6 @@
-"""``result="flows"``: what each edge or vertex carries if the volume of each pair takes its canonical shortest path."""
+"""``result="flows"``: what each edge or vertex carries if the volume of each pair takes its
+canonical shortest path.
+"""
 
 from __future__ import annotations
 
@@ -56,8 +58,17 @@ class FlowQuestion(CheckedOptions):
     def digest(self) -> str:
         weights = self.source_weights
         arrays = [each for each in (self.target_weights, self.volumes) if each is not None]
-        of_sources = None if weights is None else [str(weights.values.dtype), weights.digest]
-        facts = [self.of, self.decay, self.parameter, of_sources, [str(each.dtype) for each in arrays]]
+        if weights is None:
+            of_sources = None
+        else:
+            of_sources = [str(weights.values.dtype), weights.digest]
+        facts = [
+            self.of,
+            self.decay,
+            self.parameter,
+            of_sources,
+            [str(each.dtype) for each in arrays],
+        ]
         through = () if self.through is None else self.through
         return compute_digest(facts + ["through"] * len(through), [*arrays, *through])
 
@@ -67,27 +78,39 @@ def check_options(
 ) -> FlowQuestion:
     """Check the options of flows.
 
-    Raises InputError (an option has a wrong value, or is for the other of pairs and of sources and targets; a weight or a
-    volume is below 0 or not finite; the graph has negative weights; a source is given twice; ``through`` names what is no
-    edge) or PrecisionError (the volumes are too large to be added up).
+    Raises InputError (an option has a wrong value, or is for the other of pairs and of sources and
+    targets; a weight or a volume is below 0 or not finite; the graph has negative weights; a source
+    is given twice; ``through`` names what is no edge) or PrecisionError (the volumes are too large
+    to be added up).
     """
     of = arguments.choice("of", options.of or kind.cells, CELLS)
     sources, targets, pairs = (numbers.get(name) for name in ("sources", "targets", "pairs"))
     if of == "pairs" and pairs is None:
-        raise InputError(f"{option_text('of', of)} lists the rows of a table of pairs; give {option_text('pairs')}")
+        raise InputError(
+            f"{option_text('of', of)} lists the rows of a table of "
+            f"pairs; give {option_text('pairs')}"
+        )
     if ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights:
         raise InputError("flows need weights of 0 or more, and the graph has negative ones")
     if pairs is None and options.volumes is not None:
-        raise InputError("volumes are those of pairs; for sources and targets give source_weights and target_weights")
+        raise InputError(
+            "volumes are those of pairs; for sources and targets give "
+            "source_weights and target_weights"
+        )
     for name in ("source_weights", "target_weights") if pairs is not None else ():
         if getattr(options, name) is not None:
             raise InputError(
-                f"{name} is for sources and targets, and here are pairs; give the volume of each pair by volumes"
+                f"{name} is for sources and targets, and here are pairs; give "
+                "the volume of each pair by volumes"
             )
-    weights, through = options.source_weights, options.through
+    weights = options.source_weights
+    through = options.through
     if sources is not None:
         refuse_twice(graph, sources, "flows")
-        weights = None if weights is None else check_source_weights(graph, sources, weights)
+        if weights is None:
+            weights = None
+        else:
+            weights = check_source_weights(graph, sources, weights)
     if weights is not None:
         amounts("source_weights", weights.values)
     decay, parameter = parse_decay(options.decay)
@@ -96,9 +119,13 @@ def check_options(
         decay=decay,
         parameter=parameter,
         source_weights=weights,
-        target_weights=None if options.target_weights is None else amounts("target_weights", options.target_weights),
+        target_weights=None
+        if options.target_weights is None
+        else amounts("target_weights", options.target_weights),
         volumes=None if options.volumes is None else amounts("volumes", options.volumes),
-        through=through if through is None or isinstance(through, Through) else check_through(graph, through),
+        through=through
+        if through is None or isinstance(through, Through)
+        else check_through(graph, through),
     )
     _amounts_and_unit(question, graph, pairs, targets)
     return question
@@ -109,8 +136,15 @@ def check_through(graph: Graph, given: Any) -> Through:
 
     Raises InputError, as ``through_rows`` and ``through_ends``; the message names the row.
     """
-    if column_tuple(given) is None and not holds_rows(given) and arguments.columns("through", given) is None:
-        how = "give a list of rows of the edge list, or the ends of the edges, such as [(1, 2), (3, 4)] or ([1, 3], [2, 4])"
+    if (
+        column_tuple(given) is None
+        and not holds_rows(given)
+        and arguments.columns("through", given) is None
+    ):
+        how = (
+            "give a list of rows of the edge list, or the ends of the edges, such "
+            "as [(1, 2), (3, 4)] or ([1, 3], [2, 4])"
+        )
         if type(given) is tuple and len(given) == 2:  # two rows, or one edge?
             raise InputError(f"through is {arguments.describe(given)}; {how}")
         if graph.report.row_labels and hasattr(given, "get_indexer"):
@@ -125,7 +159,9 @@ def check_through(graph: Graph, given: Any) -> Through:
         return through_rows(graph, rows, "through")
     names = "src of through", "dst of through"
     ends = ends_of_pairs(given, "edges of through", ("src", "dst"))
-    return through_ends(graph, *numbers_of_pairs(graph, ends.origins, ends.destinations, names), "through")
+    return through_ends(
+        graph, *numbers_of_pairs(graph, ends.origins, ends.destinations, names), "through"
+    )
 
 
 def through_rows(graph: Graph, rows: np.ndarray, name: str) -> Through:
@@ -133,7 +169,8 @@ def through_rows(graph: Graph, rows: np.ndarray, name: str) -> Through:
 
     A self-loop, and a row that is longer than a parallel one, are on no path and have none.
 
-    Raises InputError: the graph does not know its rows; there is no such row, or a filter has left it out; there are none.
+    Raises InputError: the graph does not know its rows; there is no such row, or a filter has left
+    it out; there are none.
     """
     host = graph.derived.on_host
     if host.edge_rows is None:
@@ -146,11 +183,17 @@ def through_rows(graph: Graph, rows: np.ndarray, name: str) -> Through:
     wrong = np.flatnonzero((rows < 0) | (rows >= host.report.rows))
     if wrong.size:
         last = host.report.rows - 1
-        raise InputError(f"{name}, row {wrong[0]}: the edge list has no row {rows[wrong[0]]}; its rows are 0 to {last}")
+        raise InputError(
+            f"{name}, row {wrong[0]}: the edge list has no row "
+            f"{rows[wrong[0]]}; its rows are 0 to {last}"
+        )
     if host.report.filtered_rows and host.edges_of_rows is not None:
         wrong = np.flatnonzero(host.edges_of_rows[0][rows] == no_edge(host.n_vertices))
         if wrong.size:
-            raise InputError(f"{name}, row {wrong[0]}: row {rows[wrong[0]]} of the edge list is left out by a filter")
+            raise InputError(
+                f"{name}, row {wrong[0]}: row {rows[wrong[0]]} of the "
+                "edge list is left out by a filter"
+            )
     stored = np.flatnonzero(np.isin(host.edge_rows, rows))
     src = (np.searchsorted(host.offsets, stored, side="right") - 1).astype(host.targets.dtype)
     return _through(host, src, host.targets[stored], rows.size, name)
@@ -165,7 +208,9 @@ def through_ends(graph: Graph, src: np.ndarray, dst: np.ndarray, name: str) -> T
     """
     host = graph.derived.on_host
     src, dst = (ends.astype(host.targets.dtype) for ends in (src, dst))
-    wrong = np.flatnonzero((find_edges(host.offsets, host.targets, src, dst, np.dtype(np.int64)) < 0) & (src != dst))
+    wrong = np.flatnonzero(
+        (find_edges(host.offsets, host.targets, src, dst, np.dtype(np.int64)) < 0) & (src != dst)
+    )
     if wrong.size:
         ends = format_ids(host, src[wrong[0]], dst[wrong[0]])
         raise InputError(f"{name}, row {wrong[0]}: there is no edge from {ends[0]} to {ends[1]}")
@@ -177,7 +222,11 @@ def through_ends(graph: Graph, src: np.ndarray, dst: np.ndarray, name: str) -> T
 def _through(host: Graph, src: np.ndarray, dst: np.ndarray, given: int, name: str) -> Through:
     if not given:
         raise InputError(f"{name} names no edge; give one or more")
-    return Through(np.unique(find_edges(host.reverse.offsets, host.reverse.targets, dst, src, np.dtype(np.int64))))
+    return Through(
+        np.unique(
+            find_edges(host.reverse.offsets, host.reverse.targets, dst, src, np.dtype(np.int64))
+        )
+    )
 
 
 def amounts(name: str, given: Any) -> np.ndarray:
@@ -185,67 +234,100 @@ def amounts(name: str, given: Any) -> np.ndarray:
 
     Raises InputError: one is below 0, not finite or beyond int64.
     """
-    return arguments.numbers(name, given, lambda values: values >= 0, "cannot be a volume; give finite numbers of 0 or more")
+    return arguments.numbers(
+        name,
+        given,
+        lambda values: values >= 0,
+        "cannot be a volume; give finite numbers of 0 or more",
+    )
 
 
 def _amounts_and_unit(
     question: FlowQuestion, graph: Graph, pairs: PairTable | None, targets: np.ndarray | None
 ) -> tuple[np.ndarray, int]:
-    """Return the volume or the weight of each pair or target, and the exponent of the sums, which is 0 for integers.
+    """Return the volume or the weight of each pair or target, and the exponent of the sums, which
+    is 0 for integers.
 
-    Raises InputError (their number is not that of the pairs or targets; a target is given twice) or PrecisionError (the sum
-    of all volumes is too large).
+    Raises InputError (their number is not that of the pairs or targets; a target is given twice) or
+    PrecisionError (the sum of all volumes is too large).
     """
-    of_sources, n_sources = np.ones(1, np.int64), 1
+    of_sources = np.ones(1, np.int64)
+    n_sources = 1
     if pairs is not None:
-        of_targets, size, name, each = question.volumes, pairs.rows.size, "volumes", "pair"
+        of_targets = question.volumes
+        size = pairs.rows.size
+        name = "volumes"
+        each = "pair"
     else:
         if question.source_weights is None:
             n_sources = graph.n_vertices
         else:
             of_sources = question.source_weights.values
-        of_targets, name = question.target_weights, "target_weights"
+        of_targets = question.target_weights
+        name = "target_weights"
         size, each = (graph.n_vertices, "vertex") if targets is None else (targets.size, "target")
         if targets is not None and np.unique(targets).size < size:
-            raise InputError("a target is given twice, and its flows would count twice; give it once")
-    of_targets = np.ones(size, np.int64) if of_targets is None else of_targets
+            raise InputError(
+                "a target is given twice, and its flows would count twice; give it once"
+            )
+    if of_targets is None:
+        of_targets = np.ones(size, np.int64)
+    else:
+        of_targets = of_targets
     arguments.size(name, of_targets, size, f"one per {each}")
-    is_exact = question.decay == decays.NO_DECAY and of_sources.dtype.kind == of_targets.dtype.kind == "i"
+    is_exact = (
+        question.decay == decays.NO_DECAY and of_sources.dtype.kind == of_targets.dtype.kind == "i"
+    )
     with np.errstate(over="ignore"):
-        bound = float(of_sources.astype(np.float64).sum()) * n_sources * float(of_targets.astype(np.float64).sum())
+        bound = (
+            float(of_sources.astype(np.float64).sum())
+            * n_sources
+            * float(of_targets.astype(np.float64).sum())
+        )
     if not bound < 2.0**1000:
         raise PrecisionError("the sum of all volumes exceeds float64; scale them down")
     if not is_exact:
         return of_targets.astype(np.float64), find_exponent(max(bound, 2.0**-900)) or -1
     largest = int(of_sources.max(initial=0)) * int(of_targets.max(initial=0))
-    # Of sources without weights only the largest number is known here; what an edge carries is checked at the end, too.
+    # Of sources without weights only the largest number is known here; what an edge carries is
+    # checked at the end, too.
     if largest > MAX_INTEGER or bound >= (2.0**63 if n_sources == 1 else 2.0**BITS):
-        raise PrecisionError("the sum of all volumes exceeds int64; scale them down, or give floats")
+        raise PrecisionError(
+            "the sum of all volumes exceeds int64; scale them down, or give floats"
+        )
     return of_targets, 0
 
 
 class Flows(Loads):
     """Flows of one call or of one part, on the canonical paths that ``paths`` returns.
 
-    Paths are walked back by distances alone, so that those of every strategy, hierarchy and device serve alike.
+    Paths are walked back by distances alone, so that those of every strategy, hierarchy and device
+    serve alike.
     """
 
     def __init__(self, asked: Asked, of: str | None = None, is_whole: bool = False) -> None:
         question: FlowQuestion = asked.options
-        self._of_targets, exponent = _amounts_and_unit(question, asked.graph, asked.pairs, asked.targets)
+        self._of_targets, exponent = _amounts_and_unit(
+            question, asked.graph, asked.pairs, asked.targets
+        )
         super().__init__(asked, of or question.of, exponent)
         self._question = question
-        self._targets = np.arange(self.graph.n_vertices) if asked.targets is None else asked.targets
+        if asked.targets is None:
+            self._targets = np.arange(self.graph.n_vertices)
+        else:
+            self._targets = asked.targets
         self._named = np.zeros(0, np.uint8)  # as ``tree_flows.carry`` has it
         if question.through is not None and not is_whole:
-            self._named = np.zeros(self.graph.n_edges + 1, np.uint8)  # not empty, also if the graph has no edge
+            # not empty, also if the graph has no edge
+            self._named = np.zeros(self.graph.n_edges + 1, np.uint8)
             self._named[question.through.cells] = 1
         self._of_one: dict[tuple[str, bool], Flows] = {}
 
     def add(self, group: Traversals) -> None:
         if not len(group):
             return
-        if is_rows(group.distance) and get_device(group.distance) == "cuda":  # the calling thread has the stream
+        # the calling thread has the stream
+        if is_rows(group.distance) and get_device(group.distance) == "cuda":
             self.certify(group)
             self._add(group)
         else:
@@ -258,7 +340,10 @@ class Flows(Loads):
         """
         one = cast(Traversals, group[i : i + 1])
         edges, bound, _, select_volumes = self._ask(one)
-        row = to_host(one.distance[0]) if is_rows(one.distance) else one.distance[0]
+        if is_rows(one.distance):
+            row = to_host(one.distance[0])
+        else:
+            row = one.distance[0]
         source, (targets, (low, high), rows) = int(one.sources[0]), select_volumes(0, row)
 
         def conserved(sent: np.ndarray, is_whole: bool) -> tuple[np.ndarray, Words]:
@@ -271,44 +356,66 @@ class Flows(Loads):
         if self._named.size:
             cells, _ = conserved(sent, is_whole=True)
             sent = sent[uses_named(self.graph, source, cells, self._named, targets[sent])]
-        loads, taken = conserved(sent, is_whole=False), (low[sent], high[sent])
+        loads = conserved(sent, is_whole=False)
+        taken = (low[sent], high[sent])
         if self.of == "vertices":
             require_inflow(self.graph, source, *loads, taken, *self._of_source(one, "vertices"))
         if self.of == "pairs":
-            require_listed(self.graph, source, rows[sent], taken, *self._of_source(one, "pairs", rows=rows))
+            require_listed(
+                self.graph, source, rows[sent], taken, *self._of_source(one, "pairs", rows=rows)
+            )
 
-    def _of_source(self, one: Traversals, of: str, is_whole: bool = False, rows: Any = None) -> tuple[np.ndarray, Words]:
+    def _of_source(
+        self, one: Traversals, of: str, is_whole: bool = False, rows: Any = None
+    ) -> tuple[np.ndarray, Words]:
         """Return the cells that carry something for a group of one source, and what.
 
-        With ``is_whole``, all paths count. ``rows`` are its pairs, whose sums alone are read: there may be many others.
+        With ``is_whole``, all paths count. ``rows`` are its pairs, whose sums alone are read: there
+        may be many others.
         """
         key = of, is_whole
         flows = self._of_one[key] = self._of_one.get(key) or Flows(self.asked, of, is_whole)
         flows._add(one)
         sums = flows.sums_of_cells
-        places = sums.nonzero() if rows is None else np.append(np.sort(rows), flows.n_cells + np.arange(EXTRA))
+        if rows is None:
+            places = sums.nonzero()
+        else:
+            places = np.append(np.sort(rows), flows.n_cells + np.arange(EXTRA))
         cells = places[places < flows.n_cells]
         cells = cells[(sums.low[cells] != 0) | (sums.high[cells] != 0)]
         loads = sums.low[cells], sums.high[cells]
-        sums.low[places], sums.high[places] = 0, 0
+        sums.low[places] = 0
+        sums.high[places] = 0
         return cells, loads
 
     def _ask(self, group: Traversals) -> tuple[tuple[Any, Any, Any, None], Any, Any, Any]:
-        """Return edges, the bound, pairs and factors, and a function that returns targets, volumes and pairs of a source."""
-        asked, question = self.asked, self._question
+        """Return edges, the bound, pairs and factors, and a function that returns targets, volumes
+        and pairs of a source.
+        """
+        asked = self.asked
+        question = self._question
         kind: Any = group.distance.dtype
         is_weighted = ALGORITHMS[asked.algorithm].is_weighted
         reverse = (self.graph.derived.sums_in(kind.name) if is_weighted else self.graph).reverse
         bound = self.find_bound(kind)
-        table = None if asked.pairs is None else asked.select_pairs(group)
-        amounts, weights = self._of_targets, question.source_weights
-        factors = np.array([1] * len(group) if weights is None else weights.of(group.sources), amounts.dtype)
+        if asked.pairs is None:
+            table = None
+        else:
+            table = asked.select_pairs(group)
+        amounts = self._of_targets
+        weights = question.source_weights
+        factors = np.array(
+            [1] * len(group) if weights is None else weights.of(group.sources), amounts.dtype
+        )
 
         def select_volumes(i: int, row: np.ndarray) -> Any:
-            own, amount, rows = self._targets, amounts, None
+            own = self._targets
+            amount = amounts
+            rows = None
             if table is not None:
                 part = slice(*table.lists.offsets[i : i + 2].tolist())
-                own, rows = table.lists.vertices[part], table.rows[part]
+                own = table.lists.vertices[part]
+                rows = table.rows[part]
                 amount = amounts[rows]
             decay = bound, question.decay, question.parameter, self.exponent
             return own, volumes_at(row, own, amount, factors[i], *decay), rows
@@ -340,16 +447,32 @@ class Flows(Loads):
                 parameter=question.parameter,
             )
             args = self.asked.graph, group.sources, distance, volumes, self.of, self.on_gpu
-            left = np.flatnonzero(gpu.add_flows(*args))  # edges of length zero lead there, along which the CPU walks
+            # edges of length zero lead there, along which the CPU walks
+            left = np.flatnonzero(gpu.add_flows(*args))
         wrong = np.full(len(group), NO_EDGE)
 
         def walk(i: int, thread: int) -> None:
             tree, scratch = self.get_scratch(thread)
-            row = to_host(distance[i]) if is_rows(distance) else distance[i]
+            if is_rows(distance):
+                row = to_host(distance[i])
+            else:
+                row = distance[i]
             own, volumes, rows = select_volumes(i, row)
             sums = self.of_thread(thread)
-            (lost, sent), walks = np.zeros((2, own.size), np.bool_), Walks(*edges, row, None, *scratch)
-            args = int(group.sources[i]), own, volumes, bound, walks, tree, self._named, CELLS.index(self.of)
+            (lost, sent), walks = (
+                np.zeros((2, own.size), np.bool_),
+                Walks(*edges, row, None, *scratch),
+            )
+            args = (
+                int(group.sources[i]),
+                own,
+                volumes,
+                bound,
+                walks,
+                tree,
+                self._named,
+                CELLS.index(self.of),
+            )
             wrong[i] = carry(*args, sums.low, sums.high, lost, sent)
             if self.of == "pairs":
                 sums.add_at(rows[sent], volumes[0][sent], volumes[1][sent])
@@ -362,12 +485,17 @@ class Flows(Loads):
         threads.for_each(lambda item, thread: work[item](thread), len(work))
         for vertex in wrong[wrong != NO_EDGE].tolist():
             (name,) = format_ids(self.graph, vertex)
-            raise PrecisionError(f"no path explains the distance of vertex {name}: {closed_cycle_error(distance.dtype)}")
+            raise PrecisionError(
+                f"no path explains the distance of vertex {name}: "
+                f"{closed_cycle_error(distance.dtype)}"
+            )
 
     @cached_property
     def _named_there(self) -> Any:
         """The named edges in the memory of the GPU, or None."""
-        return namespace(self.asked.graph.offsets).asarray(self._named) if self._named.size else None
+        if self._named.size:
+            return namespace(self.asked.graph.offsets).asarray(self._named)
+        return None
 
     def make_scratch(self, _key: Any) -> tuple[Tree, tuple[np.ndarray, ...]]:
         n = self.graph.n_vertices

@@ -1,8 +1,10 @@
-"""Flows on a GPU: volumes on the canonical shortest paths, summed per edge or vertex, from distances alone; see flows.cu.
+"""Flows on a GPU: volumes on the canonical shortest paths, summed per edge or vertex, from
+distances alone; see flows.cu.
 
-Each source has a thread block. Memory accesses bound the time: per source and vertex, about ten to lines of the block's own
-arrays, of which half are in the order of the vertices, and one atomic on the sums. There are as many rounds as the longest
-path of the tree has edges, with two barriers each. Where memory is short, fewer sources are held at once.
+Each source has a thread block. Memory accesses bound the time: per source and vertex, about ten to
+lines of the block's own arrays, of which half are in the order of the vertices, and one atomic on
+the sums. There are as many rounds as the longest path of the tree has edges, with two barriers
+each. Where memory is short, fewer sources are held at once.
 """
 
 from __future__ import annotations
@@ -31,7 +33,15 @@ STATE_BYTES = 1 << 34  # of the arrays of all blocks, but at least those of one
 
 _FILE = Path(__file__).parent / "kernels" / "flows.cu"
 _CONSTANTS = tuple(
-    {"LONG": LONG, "HOP_BYTES": 0, "EDGE_BYTES": 4, "INTEGERS": 0, "WIDE": 1, "DECAY": 0, "THROUGH": 0}.items()
+    {
+        "LONG": LONG,
+        "HOP_BYTES": 0,
+        "EDGE_BYTES": 4,
+        "INTEGERS": 0,
+        "WIDE": 1,
+        "DECAY": 0,
+        "THROUGH": 0,
+    }.items()
 )
 _FLOWS = Entry("flows_source_per_block", _FILE, BLOCK, constants=_CONSTANTS)
 ENTRIES = (_FLOWS,)
@@ -39,50 +49,68 @@ ENTRIES = (_FLOWS,)
 
 @dataclass(frozen=True)
 class Volumes:
-    """What the targets of each source take: an amount times the factor of the source times the decay of the distance.
+    """What the targets of each source take: an amount times the factor of the source times the
+    decay of the distance.
 
     Arrays are NumPy's; k sources have n_targets targets.
     """
 
-    targets: np.ndarray  # int64 (n_targets,): distinct vertex numbers, the same for each source, or those of all pairs
+    # int64 (n_targets,): distinct vertex numbers, the same for each source, or those of all pairs
+    targets: np.ndarray
     amounts: np.ndarray  # int64 (if the sums are integers) or float64 (n_targets,)
     factors: np.ndarray  # of the same type (k,)
-    offsets: np.ndarray | None  # int64 (k + 1,), of pairs: those of source i are from offsets[i] to offsets[i + 1] - 1
+    # int64 (k + 1,), of pairs: those of source i are from offsets[i] to offsets[i + 1] - 1
+    offsets: np.ndarray | None
     bound: Any  # the largest distance that is served, in the type of the distances, below infinity
     exponent: int = 0  # of the unit of the sums; 0 for integers
     decay: int = 0
     parameter: float = 0.0  # of the decay, as ``cpu.opportunities`` has both
     is_wide: bool = True  # whether what one source sends may have more than 63 bits in units
-    rows: np.ndarray | None = None  # int64 (n_targets,), of pairs: their rows in the table of all pairs
-    # uint8, CuPy: not 0 at the edges of the reversed graph of which a path must use one; None if all paths count
+    # int64 (n_targets,), of pairs: their rows in the table of all pairs
+    rows: np.ndarray | None = None
+    # uint8, CuPy: not 0 at the edges of the reversed graph of which a path must use one; None if
+    # all paths count
     named: Array | None = None
 
 
-def add_flows(graph: Graph, sources: np.ndarray, distance: Array, volumes: Volumes, of: str, sums: Any) -> np.ndarray:
-    """Add the volumes of a group of sources to the sums of the edges or of the vertices of their paths.
+def add_flows(
+    graph: Graph, sources: np.ndarray, distance: Array, volumes: Volumes, of: str, sums: Any
+) -> np.ndarray:
+    """Add the volumes of a group of sources to the sums of the edges or of the vertices of their
+    paths.
 
-    The graph is on a GPU; its reverse is made if it is not there yet. ``distance`` are hops, or distances in the type of the
-    weights, which are not negative. ``of``: "edges", "vertices", whose sums include volumes that begin or end there, or
-    "pairs". ``sums`` have uint64 ``low`` and int64 ``high`` of shape (n + 2,): of the edges of the reversed graph, of
-    vertices, or of all pairs; then of what has no path, and of the number of such pairs.
+    The graph is on a GPU; its reverse is made if it is not there yet. ``distance`` are hops, or
+    distances in the type of the weights, which are not negative. ``of``: "edges", "vertices", whose
+    sums include volumes that begin or end there, or "pairs". ``sums`` have uint64 ``low`` and int64
+    ``high`` of shape (n + 2,): of the edges of the reversed graph, of vertices, or of all pairs;
+    then of what has no path, and of the number of such pairs.
 
     Returns
     -------
     bool array of shape (k,), NumPy
-        Sources that added nothing and are left to the caller: an edge on a shortest path adds nothing to its length.
+        Sources that added nothing and are left to the caller: an edge on a shortest path adds
+        nothing to its length.
     """
     (k, n), of_hops = distance.shape, is_hops(distance.dtype)
     reverse = (graph if of_hops else graph.derived.sums_in(distance.dtype.name)).reverse
-    is_narrow, n_cells = graph.n_edges < MANY_EDGES, sums.low.size - 2
+    is_narrow = graph.n_edges < MANY_EDGES
+    n_cells = sums.low.size - 2
     is_through = volumes.named is not None
     state = n * _state_bytes(graph.targets.itemsize, volumes.is_wide, is_through)
     blocks = max(1, min(k, BLOCKS, memory.fitting(STATE_BYTES) // max(state, 1)))
-    block = next(threads for threads in (1024, 512, 256) if threads * blocks <= max(BLOCK * BLOCKS, 256 * blocks))
+    block = next(
+        threads
+        for threads in (1024, 512, 256)
+        if threads * blocks <= max(BLOCK * BLOCKS, 256 * blocks)
+    )
     there = kernel(*_request(distance.dtype, graph.targets.dtype, is_narrow, volumes, block))
     blocks = max(1, min(blocks, blocks_at_once(there)))
     rows, pitch = flatten_distances(distance)
-    left, cells = cp.zeros(k, np.int32), {of: (sums.low, sums.high)}
-    vertex_cells, edge_cells, pair_cells = (cells.get(each, (None, None)) for each in ("vertices", "edges", "pairs"))
+    left = cp.zeros(k, np.int32)
+    cells = {of: (sums.low, sums.high)}
+    vertex_cells, edge_cells, pair_cells = (
+        cells.get(each, (None, None)) for each in ("vertices", "edges", "pairs")
+    )
     bound = np.asarray(volumes.bound)
     args = {
         "in_offsets": reverse.offsets,
@@ -101,7 +129,8 @@ def add_flows(graph: Graph, sources: np.ndarray, distance: Array, volumes: Volum
         "amounts": cp.asarray(volumes.amounts).view(np.int64),
         "factors": cp.asarray(volumes.factors).view(np.int64),
         "n_targets": np.int64(volumes.targets.size),
-        "limit": np.int64(bound.view(f"i{bound.itemsize}")),  # floats of 0 or more have the order of their bits
+        # floats of 0 or more have the order of their bits
+        "limit": np.int64(bound.view(f"i{bound.itemsize}")),
         "parameter": np.float64(volumes.parameter),
         "exponent": np.int32(volumes.exponent),
         "edges": cp.empty(blocks * n * (4 if is_narrow else 8), np.uint8),
@@ -124,10 +153,19 @@ def add_flows(graph: Graph, sources: np.ndarray, distance: Array, volumes: Volum
     return left.get() != 0
 
 
-def bytes_needed(n_sources: int, n_vertices: int, n_pairs: int, index: int, is_through: bool = False) -> int:
-    """Return the bytes that ``add_flows`` takes at most in addition to the graph, its reverse, distances and sums."""
+def bytes_needed(
+    n_sources: int, n_vertices: int, n_pairs: int, index: int, is_through: bool = False
+) -> int:
+    """Return the bytes that ``add_flows`` takes at most in addition to the graph, its reverse,
+    distances and sums.
+    """
     each = n_vertices * _state_bytes(index, is_through=is_through)
-    return max(each, min(STATE_BYTES, min(n_sources, BLOCKS) * each)) + 24 * n_pairs + 28 * n_sources + 16
+    return (
+        max(each, min(STATE_BYTES, min(n_sources, BLOCKS) * each))
+        + 24 * n_pairs
+        + 28 * n_sources
+        + 16
+    )
 
 
 def likely_kernels(hops: bool, weight_t: Any) -> list[Request]:
@@ -140,7 +178,9 @@ def _state_bytes(index: int, is_wide: bool = True, is_through: bool = False) -> 
     return 8 + 4 + index + 8 + 8 * is_wide + is_through
 
 
-def _request(kind: np.dtype, vertex_t: Any, is_narrow: bool, volumes: Volumes, block: int = BLOCK) -> Request:
+def _request(
+    kind: np.dtype, vertex_t: Any, is_narrow: bool, volumes: Volumes, block: int = BLOCK
+) -> Request:
     return Request.reading(
         kind,
         _FLOWS,

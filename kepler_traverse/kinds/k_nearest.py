@@ -1,9 +1,9 @@
 """The k nearest sources of each vertex, with ties in favor of the source of the smaller number.
 
-Hops and sums of integer weights take one search from all sources with k labels per vertex. With float weights, and where a
-GPU has no memory for the labels, there is one search per source, and each group of sources is merged into the k labels: a
-float sum may round to that of a nearer source, which one search would not notice where it drops a label. Both are exact and
-return the same.
+Hops and sums of integer weights take one search from all sources with k labels per vertex. With
+float weights, and where a GPU has no memory for the labels, there is one search per source, and
+each group of sources is merged into the k labels: a float sum may round to that of a nearer source,
+which one search would not notice where it drops a label. Both are exact and return the same.
 """
 
 from __future__ import annotations
@@ -45,9 +45,11 @@ _SHARE_OF_MEMORY = 0.5  # that one search may take, as the reverse graph may be 
 
 
 class SourceGroups(Digested):
-    """The groups of sources, of which each row has a label and a vertex number; a source may be in several.
+    """The groups of sources, of which each row has a label and a vertex number; a source may be in
+    several.
 
-    ``labels`` are the distinct ones, ascending; ``members`` has the distinct int64 vertex numbers of each, ascending.
+    ``labels`` are the distinct ones, ascending; ``members`` has the distinct int64 vertex numbers
+    of each, ascending.
     """
 
     def __init__(self, labels: list[Any], numbers: np.ndarray):
@@ -58,18 +60,26 @@ class SourceGroups(Digested):
 
     @property
     def digest(self) -> str:
-        return compute_digest([[label, own.tolist()] for label, own in zip(self.labels, self.members, strict=True)])
+        return compute_digest(
+            [[label, own.tolist()] for label, own in zip(self.labels, self.members, strict=True)]
+        )
 
 
 def check_options(
-    options: NearestOptions, _kind: Any, _graph: Graph, _algorithm: str, numbers: Mapping[str, np.ndarray]
+    options: NearestOptions,
+    _kind: Any,
+    _graph: Graph,
+    _algorithm: str,
+    numbers: Mapping[str, np.ndarray],
 ) -> NearestOptions:
     """Return options with a checked ``k``, and with groups as ``SourceGroups``.
 
-    Raises InputError: ``k`` is less than 1; groups are not one per vertex, or not of one type, or have no order.
+    Raises InputError: ``k`` is less than 1; groups are not one per vertex, or not of one type, or
+    have no order.
     """
     (table,) = (each.metadata["table"] for each in fields(options) if each.name == "groups")
-    k, groups = arguments.whole("k", options.k, least=1), options.groups
+    k = arguments.whole("k", options.k, least=1)
+    groups = options.groups
     if groups is not None and numbers:  # without numbers the job has read the groups
         groups = _check_groups(groups, table.removesuffix("s"), numbers[table])
     return replace(options, k=k, groups=groups)
@@ -82,7 +92,8 @@ def query_of_targets(options: NearestOptions, targets: np.ndarray) -> dict[str, 
     """
     if not targets.size:
         raise InputError("result='nearest_targets' needs at least one target")
-    groups, k = options.groups, options.k
+    groups = options.groups
+    k = options.k
     assert k is not None
     every = Nearest(k, [np.unique(targets)], None)
     return {"nearest": every if groups is None else Nearest(k, groups.members, groups.labels)}
@@ -94,8 +105,13 @@ def _check_groups(groups: Any, name: str, numbers: np.ndarray) -> SourceGroups:
         raise InputError(f"groups must be a list, in the order of the {name}s; a set has no order")
     labels = arguments.ids("groups", groups)
     arguments.size("groups", labels, numbers.size, f"one per {name}")
-    labels = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
-    if len({type(label) for label in labels}) > 1 or not all(isinstance(label, (int, str)) for label in labels):
+    if isinstance(labels, np.ndarray):
+        labels = labels.tolist()
+    else:
+        labels = list(labels)
+    if len({type(label) for label in labels}) > 1 or not all(
+        isinstance(label, (int, str)) for label in labels
+    ):
         raise InputError("groups must be all integers or all strings")
     return SourceGroups(labels, numbers)
 
@@ -105,11 +121,13 @@ def rows_of_labels(
 ) -> tuple[Array, Array, Array, Array]:
     """Return ``vertex, rank, source, distance`` by ascending vertex and rank, with vertex numbers.
 
-    ``numbers`` are those of the sources, ascending; ``distance`` and ``owner`` are results of ``merge_groups``.
+    ``numbers`` are those of the sources, ascending; ``distance`` and ``owner`` are results of
+    ``merge_groups``.
     """
     xp = namespace(owner)
     vertex, rank = xp.nonzero(owner >= 0)
-    length, source = distance[vertex, rank], xp.asarray(numbers)[owner[vertex, rank]]
+    length = distance[vertex, rank]
+    source = xp.asarray(numbers)[owner[vertex, rank]]
     rank = rank.astype(np.int64) + 1
     if ALGORITHMS[algorithm].counts_hops:
         length = length.astype(np.int32)
@@ -129,35 +147,65 @@ def columns_of_rows(graph: Graph, rows: tuple[Array, Array, Array, Array]) -> di
     }
 
 
-def search_labels(graph: Graph, algorithm: str, numbers: np.ndarray, k: int, limit: float | None) -> tuple[Array, Array]:
-    """Return the results of ``merge_groups`` by one search from all sources, where ``takes_one_search``."""
+def search_labels(
+    graph: Graph, algorithm: str, numbers: np.ndarray, k: int, limit: float | None
+) -> tuple[Array, Array]:
+    """Return the results of ``merge_groups`` by one search from all sources, where
+    ``takes_one_search``.
+    """
     counts_hops = ALGORITHMS[algorithm].counts_hops
-    most = MAX_INTEGER if limit is None else int(min(limit, MAX_INTEGER))
+    if limit is None:
+        most = MAX_INTEGER
+    else:
+        most = int(min(limit, MAX_INTEGER))
     if get_device(graph.offsets) == "cuda":
         weights: Array = None if counts_hops else graph.reverse.weights
-        return gpu.k_nearest(graph, None if weights is None else weights.astype(np.int64), numbers, k, most)
-    weights = np.zeros(0, np.int64) if counts_hops or graph.weights is None else graph.weights.astype(np.int64)
+        return gpu.k_nearest(
+            graph, None if weights is None else weights.astype(np.int64), numbers, k, most
+        )
+    if counts_hops or graph.weights is None:
+        weights = np.zeros(0, np.int64)
+    else:
+        weights = graph.weights.astype(np.int64)
     return cpu.k_nearest(graph.offsets, graph.targets, weights, numbers, k, most)
 
 
 def certify_labels(
-    graph: Graph, algorithm: str, numbers: np.ndarray, limit: float | None, distance: Array, owner: Array
+    graph: Graph,
+    algorithm: str,
+    numbers: np.ndarray,
+    limit: float | None,
+    distance: Array,
+    owner: Array,
 ) -> None:
     """Check the results of ``search_labels`` on the CPU; see ``k_nearest_cpu.violation``.
 
     Raises CertificateError: the labels of a vertex are wrong.
     """
     here = graph.to("cpu")
-    counts_hops, most = ALGORITHMS[algorithm].counts_hops, MAX_INTEGER if limit is None else int(min(limit, MAX_INTEGER))
-    weights = np.zeros(0, np.int64) if counts_hops or here.weights is None else here.weights.astype(np.int64)
+    counts_hops = ALGORITHMS[algorithm].counts_hops
+    if limit is None:
+        most = MAX_INTEGER
+    else:
+        most = int(min(limit, MAX_INTEGER))
+    if counts_hops or here.weights is None:
+        weights = np.zeros(0, np.int64)
+    else:
+        weights = here.weights.astype(np.int64)
     labels = (to_host(each).astype(np.int64) for each in (distance, owner))
-    vertex = cpu.violation(here.offsets, here.targets, weights, numbers, owner.shape[1], most, *labels)
+    vertex = cpu.violation(
+        here.offsets, here.targets, weights, numbers, owner.shape[1], most, *labels
+    )
     if vertex >= 0:
-        raise CertificateError(f"the nearest sources of vertex {format_ids(graph, vertex)[0]} are wrong")
+        raise CertificateError(
+            f"the nearest sources of vertex {format_ids(graph, vertex)[0]} are wrong"
+        )
 
 
 def takes_one_search(graph: Graph, counts_hops: bool, k: int) -> bool:
-    """Whether sums are exact integers without a sum below zero or beyond int64, and a GPU has memory for k labels."""
+    """Whether sums are exact integers without a sum below zero or beyond int64, and a GPU has
+    memory for k labels.
+    """
     if get_device(graph.offsets) == "cuda":
         needed = gpu.bytes_needed(graph.n_vertices, graph.n_edges, k, not counts_hops)
         if needed > available_memory("cuda") * _SHARE_OF_MEMORY:
@@ -171,30 +219,44 @@ def takes_one_search(graph: Graph, counts_hops: bool, k: int) -> bool:
     )
 
 
-def merge_groups(groups: Iterable[Traversals], n_vertices: int, k: int, limit: float | None, xp: Any) -> tuple[Array, Array]:
-    """Return the distances and the positions of the k nearest sources of each vertex, from the distances of all.
+def merge_groups(
+    groups: Iterable[Traversals], n_vertices: int, k: int, limit: float | None, xp: Any
+) -> tuple[Array, Array]:
+    """Return the distances and the positions of the k nearest sources of each vertex, from the
+    distances of all.
 
-    Groups are by ascending source, and each is used before the next one is requested. The arrays, of shape (n_vertices, k),
-    have distances in the widest type of a group, and int64 positions in the order of the sources, -1 where there is none.
+    Groups are by ascending source, and each is used before the next one is requested. The arrays,
+    of shape (n_vertices, k), have distances in the widest type of a group, and int64 positions in
+    the order of the sources, -1 where there is none.
     """
     keys = xp.full((k, n_vertices), MAX_INTEGER, np.int64)
     owner = xp.full((k, n_vertices), -1, np.int64)
-    kind, position = np.dtype(np.int8), 0
+    kind = np.dtype(np.int8)
+    position = 0
     for group in groups:
         if group.distance.dtype != kind:
             keys = _changed(keys, kind, group.distance.dtype, xp)
             kind = common_type(kind, group.distance.dtype)
         for at, distance in _iter_reached(group.distance, xp):
-            near = is_reached(distance) if limit is None else is_reached(distance) & at_most(distance, limit)
+            if limit is None:
+                near = is_reached(distance)
+            else:
+                near = is_reached(distance) & at_most(distance, limit)
             key = xp.where(near, distances_to_keys(convert_distances(distance, kind)), MAX_INTEGER)
             own = xp.where(near, position, -1)
             moves = xp.zeros(distance.size, bool)
             for j in range(k):
-                # A label of an earlier source stays before this one where distances are equal. Once one label has moved, all
-                # after it move.
+                # A label of an earlier source stays before this one where distances are equal. Once
+                # one label has moved, all after it move.
                 moves |= key < keys[j, at]
-                keys[j, at], key = xp.where(moves, key, keys[j, at]), xp.where(moves, keys[j, at], key)
-                owner[j, at], own = xp.where(moves, own, owner[j, at]), xp.where(moves, owner[j, at], own)
+                keys[j, at], key = (
+                    xp.where(moves, key, keys[j, at]),
+                    xp.where(moves, keys[j, at], key),
+                )
+                owner[j, at], own = (
+                    xp.where(moves, own, owner[j, at]),
+                    xp.where(moves, owner[j, at], own),
+                )
             position += 1
     return keys_to_distances(keys, kind).T, owner.T
 
@@ -213,4 +275,6 @@ def _changed(keys: Array, kind: np.dtype, to: np.dtype, xp: Any) -> Array:
     wide = common_type(kind, to)
     none = keys == MAX_INTEGER
     distance = xp.where(none, 0, keys)
-    return xp.where(none, MAX_INTEGER, distances_to_keys(keys_to_distances(distance, kind).astype(wide)))
+    return xp.where(
+        none, MAX_INTEGER, distances_to_keys(keys_to_distances(distance, kind).astype(wide))
+    )

@@ -1,4 +1,6 @@
-"""The k nearest sources of each vertex by one search from all of them, with up to k labels per vertex."""
+"""The k nearest sources of each vertex by one search from all of them, with up to k labels per
+vertex.
+"""
 
 from __future__ import annotations
 
@@ -6,48 +8,63 @@ import numpy as np
 
 from ..cpu.compiled import njit
 
-_AT_ONCE = 1 << 20  # labels that are taken from the heap before Python may raise an interrupt: some tenths of a second
+# labels that are taken from the heap before Python may raise an interrupt: some tenths of a second
+_AT_ONCE = 1 << 20
 
 _KNOWN = -1
 _WRONG = -2
 
 
-def k_nearest(offsets, targets, weights, sources, k: int, limit: int) -> tuple[np.ndarray, np.ndarray]:
+def k_nearest(
+    offsets, targets, weights, sources, k: int, limit: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the distances and the positions of the k nearest sources of each vertex.
 
-    Labels are taken in the order of (distance, source), which an edge of weight 0 or more cannot decrease. So the first k
-    labels of a vertex that are of different sources are its nearest ones, and a label that comes later need not go on.
+    Labels are taken in the order of (distance, source), which an edge of weight 0 or more cannot
+    decrease. So the first k labels of a vertex that are of different sources are its nearest ones,
+    and a label that comes later need not go on.
 
-    Weights are int64 and 0 or more; of shape (0,), where every edge counts 1. No sum of a path may exceed int64. Sources are
-    distinct int64 vertex numbers, ascending. Distances beyond the limit are left out. Return int64 arrays of shape
-    (n_vertices, k): distances, and positions in ``sources``, in ascending order of (distance, position); -1 where there is
-    none.
+    Weights are int64 and 0 or more; of shape (0,), where every edge counts 1. No sum of a path may
+    exceed int64. Sources are distinct int64 vertex numbers, ascending. Distances beyond the limit
+    are left out. Return int64 arrays of shape (n_vertices, k): distances, and positions in
+    ``sources``, in ascending order of (distance, position); -1 where there is none.
     """
     n = offsets.size - 1
-    distance, owner, n_labels = np.full((n, k), -1, np.int64), np.full((n, k), -1, np.int64), np.zeros(n, np.int64)
-    # A heap of labels: distance, position of the source, vertex. Those of distance 0 are a heap in the order of the sources.
+    distance = np.full((n, k), -1, np.int64)
+    owner = np.full((n, k), -1, np.int64)
+    n_labels = np.zeros(n, np.int64)
+    # A heap of labels: distance, position of the source, vertex. Those of distance 0 are a heap in
+    # the order of the sources.
     heap = np.zeros((max(2 * sources.size, 1024), 3), np.int64)
     heap[: sources.size, 1] = np.arange(sources.size)
     heap[: sources.size, 2] = sources
     size = sources.size
     while size:
-        heap, size = _search(offsets, targets, weights, k, limit, distance, owner, n_labels, heap, size, _AT_ONCE)
+        heap, size = _search(
+            offsets, targets, weights, k, limit, distance, owner, n_labels, heap, size, _AT_ONCE
+        )
     return distance, owner
 
 
 @njit(cache=True, nogil=True)
 def _search(offsets, targets, weights, k, limit, distance, owner, n_labels, heap, size, most):
-    """Take labels from the heap until it is empty or ``most`` are taken; return the heap and its size."""
-    size = np.int64(size)  # of one type in each call: a function is compiled for each type of an argument
+    """Take labels from the heap until it is empty or ``most`` are taken; return the heap and its
+    size.
+    """
+    # of one type in each call: a function is compiled for each type of an argument
+    size = np.int64(size)
     while size > 0 and most > 0:
-        d, source, v = heap[0, 0], heap[0, 1], heap[0, 2]
+        d = heap[0, 0]
+        source = heap[0, 1]
+        v = heap[0, 2]
         size -= 1
         most -= 1
         _sink(heap, size)
         count = n_labels[v]
         if count == k or _has(owner, v, count, source):
             continue
-        distance[v, count], owner[v, count] = d, source
+        distance[v, count] = d
+        owner[v, count] = source
         n_labels[v] = count + 1
         for e in range(offsets[v], offsets[v + 1]):
             u = np.int64(targets[e])
@@ -156,7 +173,7 @@ def _is_before(distance, owner, v, j, d, source):
 
 @njit(cache=True, nogil=True)
 def _has(owner, v, count, source):
-    for j in range(count):  # noqa: SIM110 - Numba compiles no generator here
+    for j in range(count):  # noqa: SIM110
         if owner[v, j] == source:
             return True
     return False
@@ -169,7 +186,9 @@ def _before(heap, i, d, source):
 
 @njit(cache=True, nogil=True)
 def _move(heap, i, to, j):
-    """Copy a label; the assignment of a row would be compiled with a message for rows that do not fit, in seconds."""
+    """Copy a label; the assignment of a row would be compiled with a message for rows that do not
+    fit, in seconds.
+    """
     to[j, 0], to[j, 1], to[j, 2] = heap[i, 0], heap[i, 1], heap[i, 2]
 
 
@@ -186,14 +205,18 @@ def _pushed(heap, size, d, source, v):
         above = (at - 1) // 2
         _move(heap, above, heap, at)
         at = above
-    heap[at, 0], heap[at, 1], heap[at, 2] = d, source, v
+    heap[at, 0] = d
+    heap[at, 1] = source
+    heap[at, 2] = v
     return heap
 
 
 @njit(cache=True, nogil=True)
 def _sink(heap, size):
     """Remove the first label of ``size + 1``."""
-    d, source, v = heap[size, 0], heap[size, 1], heap[size, 2]
+    d = heap[size, 0]
+    source = heap[size, 1]
+    v = heap[size, 2]
     at = 0
     while True:
         child = 2 * at + 1
@@ -205,4 +228,6 @@ def _sink(heap, size):
             break
         _move(heap, child, heap, at)
         at = child
-    heap[at, 0], heap[at, 1], heap[at, 2] = d, source, v
+    heap[at, 0] = d
+    heap[at, 1] = source
+    heap[at, 2] = v

@@ -1,14 +1,17 @@
-"""The k nearest sources of each vertex by one search from all of them on a GPU; the same as ``k_nearest_cpu``.
+"""The k nearest sources of each vertex by one search from all of them on a GPU; the same as
+``k_nearest_cpu``.
 
-Rounds merge the labels of in-neighbors into the k labels of each vertex until none changes; see k_nearest.cu. A label is
-the sum of weights of a path from its source, so it is never below the distance. Let s be one of the k nearest sources of v,
-and u the vertex before v on a shortest path from s. Were k sources nearer to u than s, or as near with smaller positions,
-then they would be so for v, too. So s is one of the k nearest sources of u. By induction the label of s reaches v and stays:
-only labels of sources that are nearer, or as near with smaller positions, could take its place. So the labels at the end
-depend on the graph alone.
+Rounds merge the labels of in-neighbors into the k labels of each vertex until none changes; see
+k_nearest.cu. A label is the sum of weights of a path from its source, so it is never below the
+distance. Let s be one of the k nearest sources of v, and u the vertex before v on a shortest path
+from s. Were k sources nearer to u than s, or as near with smaller positions, then they would be so
+for v, too. So s is one of the k nearest sources of u. By induction the label of s reaches v and
+stays: only labels of sources that are nearer, or as near with smaller positions, could take its
+place. So the labels at the end depend on the graph alone.
 
-A round reads the flags of all in-neighbors, which is one byte per edge. There are as many rounds as the longest shortest
-path of a label has edges, and one more. The host reads the number of changes once per several rounds.
+A round reads the flags of all in-neighbors, which is one byte per edge. There are as many rounds as
+the longest shortest path of a label has edges, and one more. The host reads the number of changes
+once per several rounds.
 """
 
 from __future__ import annotations
@@ -28,20 +31,29 @@ if TYPE_CHECKING:
     from ..graph import Graph
 
 BLOCK = 256
-ROUNDS_AT_ONCE = 8  # between two reads of the number of changes; rounds after the last change do nothing
+# between two reads of the number of changes; rounds after the last change do nothing
+ROUNDS_AT_ONCE = 8
 
 _FILE = Path(__file__).parent / "kernels" / "k_nearest.cu"
 _MERGE = Entry("k_nearest_merge", _FILE, BLOCK)
 ENTRIES = (_MERGE,)
 
 
-def k_nearest(graph: Graph, weights: Array | None, sources: np.ndarray, k: int, limit: int) -> tuple[Any, ...]:
-    """Return what ``k_nearest_cpu.k_nearest`` returns; where there is no source, only positions are -1.
+def k_nearest(
+    graph: Graph, weights: Array | None, sources: np.ndarray, k: int, limit: int
+) -> tuple[Any, ...]:
+    """Return what ``k_nearest_cpu.k_nearest`` returns; where there is no source, only positions are
+    -1.
 
-    ``weights``: int64, of the edges of the reverse graph, which is made if it is not there yet; None counts hops.
+    ``weights``: int64, of the edges of the reverse graph, which is made if it is not there yet;
+    None counts hops.
     """
-    n, reverse = graph.n_vertices, graph.reverse
-    labels = [(cp.full(n * k, MAX_INTEGER, np.int64), cp.full(n * k, -1, np.int32), cp.zeros(n, np.uint8)) for _ in range(2)]
+    n = graph.n_vertices
+    reverse = graph.reverse
+    labels = [
+        (cp.full(n * k, MAX_INTEGER, np.int64), cp.full(n * k, -1, np.int32), cp.zeros(n, np.uint8))
+        for _ in range(2)
+    ]
     distance, source, changed = labels[0]
     distance[cp.asarray(sources * k)] = 0
     source[cp.asarray(sources * k)] = cp.arange(sources.size, dtype=np.int32)

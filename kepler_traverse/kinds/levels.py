@@ -1,4 +1,6 @@
-"""``result="levels"``: the number of vertices at each hop count, up to the last nonempty level of each source."""
+"""``result="levels"``: the number of vertices at each hop count, up to the last nonempty level of
+each source.
+"""
 
 from __future__ import annotations
 
@@ -29,5 +31,8 @@ def make_columns(asked: Asked, values: Values) -> dict[str, Column]:  # noqa: AR
 
 def rows(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:
     """Return the number of levels of a source, estimated by the depth of one search, and at most."""
-    most = n_vertices if question.limit is None else int(min(n_vertices, question.limit + 1))
+    if question.limit is None:
+        most = n_vertices
+    else:
+        most = int(min(n_vertices, question.limit + 1))
     return min(most, 2 * depth + 1 if depth else n_vertices), most

@@ -1,10 +1,12 @@
 """Loads: what each edge or each vertex of the whole graph carries, added up over the sources.
 
-A kind of loads has no record of a single source. It takes the distances of one group of sources after another and adds to
-``ExactSums``, so that the result has the same bits for any order, group size, part, worker and device.
+A kind of loads has no record of a single source. It takes the distances of one group of sources
+after another and adds to ``ExactSums``, so that the result has the same bits for any order, group
+size, part, worker and device.
 
-A cell is a vertex, a row of a table of pairs, or a stored edge by its position in the reversed graph, where the edges that
-lead to a vertex lie side by side. Both directions of an edge of an undirected graph have a cell; ``Loads.sums`` adds them.
+A cell is a vertex, a row of a table of pairs, or a stored edge by its position in the reversed
+graph, where the edges that lead to a vertex lie side by side. Both directions of an edge of an
+undirected graph have a cell; ``Loads.sums`` adds them.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ from .opportunities import find_bounds
 from .records import Asked, format_ids
 
 CELLS = ("edges", "vertices", "pairs")
-LOST, LOST_PAIRS = 0, 1  # places after the cells: the load of pairs without a path, and their number
+# places after the cells: the load of pairs without a path, and their number
+LOST = 0
+LOST_PAIRS = 1
 EXTRA = 2
 
 
@@ -35,7 +39,9 @@ def refuse_twice(graph: Graph, numbers: np.ndarray, what: str) -> None:
     distinct, counts = np.unique(numbers, return_counts=True)
     if distinct.size < numbers.size:
         (name,) = format_ids(graph, distinct[counts > 1][0])
-        raise InputError(f"source {name} is given twice, and its {what} would count twice; give it once")
+        raise InputError(
+            f"source {name} is given twice, and its {what} would count twice; give it once"
+        )
 
 
 class OnGpu(NamedTuple):
@@ -56,10 +62,12 @@ class Loads:
     """
 
     def __init__(self, asked: Asked, of: str, exponent: int) -> None:
-        self.asked, self.of = asked, of
+        self.asked = asked
+        self.of = of
         self.graph: Graph = asked.graph.derived.on_host
         self.n_cells = count_cells(self.graph, of, asked.pairs)
-        self.exponent, self.value = exponent, asked.kind.load
+        self.exponent = exponent
+        self.value = asked.kind.load
         self._sums: list[ExactSums | None] = [None] * threads.max_threads()
         self._on_gpu: OnGpu | None = None
         self._scratch: list[tuple[Any, Any]] = [(None, None)] * threads.max_threads()
@@ -79,7 +87,9 @@ class Loads:
         return sums
 
     def get_scratch(self, thread: int, key: Any = None) -> Any:
-        """Return the scratch of one thread. ``key`` is all that it depends on; another key has another scratch."""
+        """Return the scratch of one thread. ``key`` is all that it depends on; another key has
+        another scratch.
+        """
         if self._scratch[thread][1] is None or self._scratch[thread][0] != key:
             self._scratch[thread] = key, self.make_scratch(key)
         return self._scratch[thread][1]
@@ -101,7 +111,9 @@ class Loads:
         """The sums of all threads and of the GPU."""
         sums = self.of_thread(0)
         if self._on_gpu is not None:
-            sums.add_at(np.arange(sums.low.size), to_host(self._on_gpu.low), to_host(self._on_gpu.high))
+            sums.add_at(
+                np.arange(sums.low.size), to_host(self._on_gpu.low), to_host(self._on_gpu.high)
+            )
             self._on_gpu = None
         for thread, own in enumerate(self._sums[1:], 1):
             if own is not None:
@@ -111,7 +123,9 @@ class Loads:
 
     @property
     def sums(self) -> ExactSums:
-        """The sums, in which both directions of an edge of an undirected graph are the cell that leads up."""
+        """The sums, in which both directions of an edge of an undirected graph are the cell that
+        leads up.
+        """
         sums = self.sums_of_cells
         if self.of == "edges" and not self.graph.directed:
             cells = sums.nonzero()
@@ -119,9 +133,12 @@ class Loads:
             src, dst = find_ends(self.graph, cells)
             down = src > dst
             own = cells[down]
-            up = find_edges(self.graph.offsets, self.graph.targets, src[down], dst[down], np.dtype(np.int64))
+            up = find_edges(
+                self.graph.offsets, self.graph.targets, src[down], dst[down], np.dtype(np.int64)
+            )
             sums.add_at(up, sums.low[own], sums.high[own])
-            sums.low[own], sums.high[own] = 0, 0
+            sums.low[own] = 0
+            sums.high[own] = 0
         return sums
 
     def columns(self) -> dict[str, Column]:
@@ -134,8 +151,12 @@ class Loads:
 
     def lost(self) -> dict[str, Any]:
         """Return how many pairs have no path, and what they would have carried."""
-        sums, last = self.sums, np.array([self.n_cells + LOST])
-        return {"pairs": int(sums.low[self.n_cells + LOST_PAIRS]), self.value: values_at(sums, last, self.value)[0].item()}
+        sums = self.sums
+        last = np.array([self.n_cells + LOST])
+        return {
+            "pairs": int(sums.low[self.n_cells + LOST_PAIRS]),
+            self.value: values_at(sums, last, self.value)[0].item(),
+        }
 
     def facts(self) -> dict[str, Any]:
         """Return what the ``attrs`` of a frame have."""
@@ -144,11 +165,15 @@ class Loads:
 
 def values_at(sums: ExactSums, places: np.ndarray, what: str) -> np.ndarray:
     """Return some sums as int64 if their unit is 1, else as float64."""
-    return sums.floats(places) if sums.exponent else sums.integers(places, what)
+    if sums.exponent:
+        return sums.floats(places)
+    return sums.integers(places, what)
 
 
 def find_ends(graph: Graph, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the vertices that some edges leave and reach, given by their positions in the reversed graph."""
+    """Return the vertices that some edges leave and reach, given by their positions in the reversed
+    graph.
+    """
     reverse = graph.reverse
     dst = np.searchsorted(reverse.offsets, cells, side="right") - 1
     return reverse.targets[cells], dst.astype(reverse.targets.dtype)
@@ -161,13 +186,19 @@ def count_cells(graph: Graph, of: str, pairs: PairTable | None = None) -> int:
     return graph.n_edges if of == "edges" else graph.n_vertices
 
 
-def columns_of_cells(graph: Graph, of: str, cells: np.ndarray, pairs: PairTable | None = None) -> dict[str, Column]:
+def columns_of_cells(
+    graph: Graph, of: str, cells: np.ndarray, pairs: PairTable | None = None
+) -> dict[str, Column]:
     """Return the columns that say what cells are.
 
-    They are ``vertex``; ``pair, source, target``; or ``src, dst``, and ``edge`` if the graph knows its rows.
+    They are ``vertex``; ``pair, source, target``; or ``src, dst``, and ``edge`` if the graph knows
+    its rows.
     """
     if pairs is not None and of == "pairs":
-        numbers = {"source": np.repeat(pairs.sources, np.diff(pairs.lists.offsets)), "target": pairs.lists.vertices}
+        numbers = {
+            "source": np.repeat(pairs.sources, np.diff(pairs.lists.offsets)),
+            "target": pairs.lists.vertices,
+        }
         at = np.argsort(pairs.rows)[cells]
         ends = {name: Column.of_vertices(graph, vertices[at]) for name, vertices in numbers.items()}
         return {"pair": Column(namespace(graph.offsets).asarray(cells)), **ends}
@@ -178,5 +209,7 @@ def columns_of_cells(graph: Graph, of: str, cells: np.ndarray, pairs: PairTable 
     columns = {"src": Column.of_vertices(graph, src), "dst": Column.of_vertices(graph, dst)}
     if host.edge_rows is not None:
         stored = find_edges(host.offsets, host.targets, src, dst, np.dtype(np.int64))
-        columns["edge"] = Column(namespace(graph.offsets).asarray(host.edge_rows[stored].astype(np.int64)))
+        columns["edge"] = Column(
+            namespace(graph.offsets).asarray(host.edge_rows[stored].astype(np.int64))
+        )
     return columns

@@ -1,4 +1,6 @@
-"""Arrays with one row per source: ``result="matrix"`` of distances, and ``result="reachable"`` with one bit per vertex."""
+"""Arrays with one row per source: ``result="matrix"`` of distances, and ``result="reachable"`` with
+one bit per vertex.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,21 @@ from .targets import places_of_targets
 
 
 def matrix(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Array:
-    """Return distances as an array: one row per source, one column per vertex or per target in the requested order."""
-    graph, limit = asked.graph, asked.query.limit
+    """Return distances as an array: one row per source, one column per vertex or per target in the
+    requested order.
+    """
+    graph = asked.graph
+    limit = asked.query.limit
     xp = namespace(graph.offsets)
     kind = ALGORITHMS[asked.algorithm].narrowest_dtype(graph)
-    columns = slice(None) if asked.targets is None else xp.asarray(places_of_targets(asked, asked.targets))
-    width = graph.n_vertices if asked.targets is None else asked.targets.size
+    if asked.targets is None:
+        columns = slice(None)
+    else:
+        columns = xp.asarray(places_of_targets(asked, asked.targets))
+    if asked.targets is None:
+        width = graph.n_vertices
+    else:
+        width = asked.targets.size
     require_memory(
         places.size * width * kind.itemsize,
         graph.device,
@@ -36,16 +47,23 @@ def matrix(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Ar
         for row, i in zip(rows.tolist(), (places[rows] - at).tolist(), strict=True):
             distance = group.distance[i][columns]
             if limit is not None:  # searches with negative weights are not pruned
-                distance = xp.where(at_most(distance, limit), distance, unreached_value(distance.dtype))
+                distance = xp.where(
+                    at_most(distance, limit), distance, unreached_value(distance.dtype)
+                )
             is_alike = distance.dtype.kind == result.dtype.kind
             result[row] = distance if is_alike else convert_distances(distance, result.dtype)
         at += len(group)
-    return narrow_distances(graph, result) if result.dtype == np.int64 else result
+    if result.dtype == np.int64:
+        return narrow_distances(graph, result)
+    return result
 
 
 def bitmap(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Array:
-    """Return the vertices that each source reaches: uint8 of shape (k, ceil(n / 8)), v in bit v % 8 of byte v // 8."""
-    n, limit = asked.graph.n_vertices, asked.query.limit
+    """Return the vertices that each source reaches: uint8 of shape (k, ceil(n / 8)), v in bit v % 8
+    of byte v // 8.
+    """
+    n = asked.graph.n_vertices
+    limit = asked.query.limit
     xp = namespace(asked.graph.offsets)
     bits = xp.zeros((int(places.max(initial=-1)) + 1, -(-n // 8)), np.uint8)
     at = 0

@@ -1,4 +1,6 @@
-"""``result="nearest"``: one search from all sources together finds the nearest of them for each vertex."""
+"""``result="nearest"``: one search from all sources together finds the nearest of them for each
+vertex.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,18 @@ from ..search.strategy import Strategy
 
 
 def nearest_source_search(
-    graph: Graph, numbers: np.ndarray, algorithm: str, single_source: Sequence[Strategy], strategy: str, query: Query
+    graph: Graph,
+    numbers: np.ndarray,
+    algorithm: str,
+    single_source: Sequence[Strategy],
+    strategy: str,
+    query: Query,
 ) -> tuple[Graph, Traversal]:
     """Search for the nearest of several sources of each vertex.
 
-    The search begins at an additional vertex, which an edge of length 0 (for hops, of length 1) joins to each source. So it
-    finds the distance from the nearest source of each vertex. Predecessors lead back to that source.
+    The search begins at an additional vertex, which an edge of length 0 (for hops, of length 1)
+    joins to each source. So it finds the distance from the nearest source of each vertex.
+    Predecessors lead back to that source.
 
     Returns
     -------
@@ -39,17 +47,26 @@ def nearest_source_search(
     if limit is not None and ALGORITHMS[algorithm].counts_hops:
         limit = BFS.largest_limit(limit + 1)
     rooted = _add_root(graph, numbers)
-    plan = Plan(rooted, algorithm, single_source, strategy, Query(predecessors=True, limit=limit, knobs=query.knobs))
+    plan = Plan(
+        rooted,
+        algorithm,
+        single_source,
+        strategy,
+        Query(predecessors=True, limit=limit, knobs=query.knobs),
+    )
     try:
         return rooted, plan.run_number(graph.n_vertices)
     except NegativeCycleError as error:  # ids of the searched graph are vertex numbers
-        raise NegativeCycleError(graph.ids_at(np.array(error.cycle)).tolist(), error.weight) from None
+        raise NegativeCycleError(
+            graph.ids_at(np.array(error.cycle)).tolist(), error.weight
+        ) from None
 
 
 def nearest_columns(graph: Graph, search: Traversal, limit: float | None) -> dict[str, Column]:
     """Return ``vertex, source, distance`` of a nearest-source search by ascending vertex."""
     xp = namespace(search.distance)
-    n, algorithm = graph.n_vertices, ALGORITHMS[search.algorithm]
+    n = graph.n_vertices
+    algorithm = ALGORITHMS[search.algorithm]
     owner = xp.where(search.predecessor == NO_PREDECESSOR, xp.arange(n + 1), search.predecessor)
     owner = xp.where(owner == n, xp.arange(n + 1), owner)  # each source is its own root
     while True:
@@ -58,11 +75,15 @@ def nearest_columns(graph: Graph, search: Traversal, limit: float | None) -> dic
             break
         owner = further
     reached = search.reached[:n]
-    distance = search.distance[:n] - 1 if algorithm.counts_hops else search.distance[:n]
+    if algorithm.counts_hops:
+        distance = search.distance[:n] - 1
+    else:
+        distance = search.distance[:n]
     if limit is not None:
         reached &= at_most(distance, algorithm.largest_limit(limit))
     vertex = xp.flatnonzero(reached)
-    source, distance = owner[:n][vertex], as_returned_distance(graph, distance[vertex])
+    source = owner[:n][vertex]
+    distance = as_returned_distance(graph, distance[vertex])
     return {
         "vertex": Column.of_vertices(graph, vertex),
         "source": Column.of_vertices(graph, source),
@@ -78,7 +99,9 @@ def _add_root(graph: Graph, numbers: np.ndarray) -> Graph:
         graph,
         offsets=xp.append(graph.offsets, graph.n_edges + numbers.size),
         targets=xp.append(graph.targets, added.astype(graph.targets.dtype)),
-        weights=None if graph.weights is None else xp.append(graph.weights, xp.zeros(numbers.size, graph.weights.dtype)),
+        weights=None
+        if graph.weights is None
+        else xp.append(graph.weights, xp.zeros(numbers.size, graph.weights.dtype)),
         ids=xp.arange(graph.n_vertices + 1),
         directed=True,
         report=BuildReport(),

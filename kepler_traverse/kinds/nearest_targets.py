@@ -1,6 +1,8 @@
-"""``result="nearest_targets"``: the k nearest targets of each source, of each group if targets have groups.
+"""``result="nearest_targets"``: the k nearest targets of each source, of each group if targets have
+groups.
 
-Of targets at the same distance those of the smaller vertex numbers are nearer, whichever side the searches begin at.
+Of targets at the same distance those of the smaller vertex numbers are nearer, whichever side the
+searches begin at.
 """
 
 from __future__ import annotations
@@ -18,17 +20,24 @@ from .result_kinds import GROUP
 
 def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     """Return ``group, rank, target, distance`` of each source."""
-    query, distances = asked.query, group.distance
+    query = asked.query
+    distances = group.distance
     assert query.nearest is not None
     if is_rows(distances):  # of a strategy that searches further
-        at_targets = to_host(distances if query.output == "targets" else distances[:, query.targets])
+        at_targets = to_host(
+            distances if query.output == "targets" else distances[:, query.targets]
+        )
         distances = to_sparse(at_targets)
         vertices = np.asarray(query.targets)[distances.vertices]
     else:
         distances = distances.at(query.targets)
         vertices = distances.vertices.astype(np.int64)
-    row, distance = distances.rows_of_entries(), distances.distance
-    is_near = np.ones(row.size, bool) if query.limit is None else at_most(distance, query.limit)
+    row = distances.rows_of_entries()
+    distance = distances.distance
+    if query.limit is None:
+        is_near = np.ones(row.size, bool)
+    else:
+        is_near = at_most(distance, query.limit)
     parts = []
     for members in query.nearest.members:
         places = np.minimum(np.searchsorted(members, vertices), members.size - 1)
@@ -40,7 +49,9 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     of = np.repeat(np.arange(len(parts)), [each.size for each, _ in parts])
     if len(parts) > 1:
         order = np.lexsort((rank, of, row[own]))
-        own, rank, of = own[order], rank[order], of[order]
+        own = own[order]
+        rank = rank[order]
+        of = of[order]
     values = {"group": of, "rank": rank, "target": vertices[own], "distance": distance[own]}
     return SourceRecords(values, np.bincount(row[own], minlength=len(group)))
 
@@ -48,8 +59,12 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
 def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     """Return columns ``[group,] rank, target, distance``."""
     assert asked.query.nearest is not None
-    labels, kind = asked.query.nearest.labels, ALGORITHMS[asked.algorithm].result_dtype(asked.graph)
-    named = {} if labels is None else {GROUP: labels_at(labels, values["group"].astype(np.int64, copy=False))}
+    labels = asked.query.nearest.labels
+    kind = ALGORITHMS[asked.algorithm].result_dtype(asked.graph)
+    if labels is None:
+        named = {}
+    else:
+        named = {GROUP: labels_at(labels, values["group"].astype(np.int64, copy=False))}
     return {
         **named,
         "rank": Column(values["rank"].astype(np.int64, copy=False)),

@@ -1,9 +1,11 @@
-"""Sums of vertex attributes within cutoffs of each source (cumulative opportunities), and counts of vertices.
+"""Sums of vertex attributes within cutoffs of each source (cumulative opportunities), and counts of
+vertices.
 
-A group of sources is reduced on the device where its distances are, so that distances of all sources are never held. Sums of
-integers are exact. Sums of floats are equal bit for bit on every device and for any number of sources at once: they are
-folded by halves in reduction blocks of the vertices in ascending order, as ``distance_stats`` describes, with 0.0 for
-vertices beyond the cutoff. The sum within one cutoff does not depend on the other cutoffs.
+A group of sources is reduced on the device where its distances are, so that distances of all
+sources are never held. Sums of integers are exact. Sums of floats are equal bit for bit on every
+device and for any number of sources at once: they are folded by halves in reduction blocks of the
+vertices in ascending order, as ``distance_stats`` describes, with 0.0 for vertices beyond the
+cutoff. The sum within one cutoff does not depend on the other cutoffs.
 """
 
 from __future__ import annotations
@@ -18,7 +20,17 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import MAX_INTEGER, Array, as_distances, at_most, get_device, is_hops, is_rows, namespace, to_host
+from .._arrays import (
+    MAX_INTEGER,
+    Array,
+    as_distances,
+    at_most,
+    get_device,
+    is_hops,
+    is_rows,
+    namespace,
+    to_host,
+)
 from ..cpu import opportunities as cpu
 from ..errors import InputError, PrecisionError, option_text
 from ..graph import Graph, find_vertices
@@ -32,30 +44,40 @@ from .records import Asked, CheckedOptions, SourceRecords, Values, format_ids
 from .result_kinds import CutoffOptions, OpportunityOptions, ResultKind
 
 DECAYS = {"exponential": cpu.EXPONENTIAL, "linear": cpu.LINEAR, "gaussian": cpu.GAUSSIAN}
-SOURCE, CUTOFF = "source", "cutoff"  # names of columns, which no attribute may have
+# names of columns, which no attribute may have
+SOURCE = "source"
+CUTOFF = "cutoff"
 VALUE = "value"  # the name of an attribute that was given as one array
 
 
-def check_source_weights(graph: Graph, numbers: np.ndarray, weights: Any, name: str = "source_weights") -> SourceValues:
+def check_source_weights(
+    graph: Graph, numbers: np.ndarray, weights: Any, name: str = "source_weights"
+) -> SourceValues:
     """Check one weight per source, in the order of ``numbers``, which are vertex numbers.
 
-    Raises InputError: there is not one finite number per source; or a source is given twice with different weights.
+    Raises InputError: there is not one finite number per source; or a source is given twice with
+    different weights.
     """
     values = arguments.size(name, arguments.numbers(name, weights), numbers.size, "one per source")
 
     def twice(row: int, _: int) -> InputError:
         (source,) = format_ids(graph, numbers[row])
-        return InputError(f"{name}: source {source} is given twice with different weights; call once for each")
+        return InputError(
+            f"{name}: source {source} is given twice with different weights; call once for each"
+        )
 
     return SourceValues.of_rows(numbers, values, twice)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reduction(CheckedOptions):
-    """What to reduce the distances of each source to: checked options of the result kinds that take ``cutoffs``."""
+    """What to reduce the distances of each source to: checked options of the result kinds that take
+    ``cutoffs``.
+    """
 
     cutoffs: np.ndarray  # int64 or float64, ascending; the last one limits the search
-    # int64 or float64 arrays of shape (n_vertices,) by name; empty for kinds that take none. With a decay they are float64.
+    # int64 or float64 arrays of shape (n_vertices,) by name; empty for kinds that take none. With a
+    # decay they are float64.
     values: dict[str, np.ndarray] = field(default_factory=dict)  # type: ignore[misc]
     decay: int = cpu.NO_DECAY
     parameter: float = 0.0  # of the decay
@@ -64,7 +86,9 @@ class Reduction(CheckedOptions):
 
     def __getstate__(self) -> dict[str, Any]:
         # Each process stacks the values and copies them to its own device.
-        return {name: value for name, value in vars(self).items() if name != "stacked"} | {"_on_gpu": {}}
+        return {name: value for name, value in vars(self).items() if name != "stacked"} | {
+            "_on_gpu": {}
+        }
 
     @property
     def limit(self) -> float | int:
@@ -82,19 +106,38 @@ class Reduction(CheckedOptions):
     @property
     def digest(self) -> str:
         """SHA-256 of everything that determines a result."""
-        options = [self.cutoffs.tolist(), self.decay, self.parameter, [(n, str(v.dtype)) for n, v in self.values.items()]]
-        weights = [] if self.weights is None else [self.weights.numbers.tolist(), self.weights.values.tolist()]
-        further = [np.frombuffer(json.dumps(weights).encode(), np.uint8)] if weights else []  # none in digests of other runs
+        options = [
+            self.cutoffs.tolist(),
+            self.decay,
+            self.parameter,
+            [(n, str(v.dtype)) for n, v in self.values.items()],
+        ]
+        if self.weights is None:
+            weights = []
+        else:
+            weights = [self.weights.numbers.tolist(), self.weights.values.tolist()]
+        # none in digests of other runs
+        if weights:
+            further = [np.frombuffer(json.dumps(weights).encode(), np.uint8)]
+        else:
+            further = []
         return compute_digest(options, [*self.values.values(), *further])
 
     def get_dtype(self, name: str) -> np.dtype:
         """Return the type of the sums of an attribute."""
-        kind = self.values[name].dtype if name in self.values else np.dtype(np.int64)
-        return kind if self.weights is None else np.result_type(kind, self.weights.values.dtype)
+        if name in self.values:
+            kind = self.values[name].dtype
+        else:
+            kind = np.dtype(np.int64)
+        if self.weights is None:
+            return kind
+        return np.result_type(kind, self.weights.values.dtype)
 
     @cached_property
     def stacked(self) -> tuple[np.ndarray, np.ndarray]:
-        """The attributes of integers, and those of floats: arrays of shape (n_attributes, n_vertices)."""
+        """The attributes of integers, and those of floats: arrays of shape (n_attributes,
+        n_vertices).
+        """
         integers, floats = self.ordered()
         size = next((value.size for value in self.values.values()), 0)
         return (
@@ -108,7 +151,9 @@ class Reduction(CheckedOptions):
         return integers, [name for name in self.values if name not in integers]
 
     def words(self) -> Array:
-        """The values on the current GPU: int64 of shape (n_attributes, n_vertices), integers and then bits of floats."""
+        """The values on the current GPU: int64 of shape (n_attributes, n_vertices), integers and
+        then bits of floats.
+        """
         from ..cuda import cp
 
         device = cp.cuda.runtime.getDevice()
@@ -119,22 +164,32 @@ class Reduction(CheckedOptions):
 
 
 def check_options(
-    options: CutoffOptions, kind: ResultKind, graph: Graph, algorithm: str, numbers: Mapping[str, np.ndarray]
+    options: CutoffOptions,
+    kind: ResultKind,
+    graph: Graph,
+    algorithm: str,
+    numbers: Mapping[str, np.ndarray],
 ) -> Reduction:
     """Check the options of a result kind that takes ``cutoffs``.
 
-    Raises InputError (an option has a wrong value; values are not finite, or not one per vertex; a vertex has several),
-    UnknownVertexError (a table has a vertex that the graph lacks) or PrecisionError (a sum of values could exceed int64, or
-    float64).
+    Raises InputError (an option has a wrong value; values are not finite, or not one per vertex; a
+    vertex has several), UnknownVertexError (a table has a vertex that the graph lacks) or
+    PrecisionError (a sum of values could exceed int64, or float64).
     """
     cutoffs = check_cutoffs(algorithm, options.cutoffs)
     if not isinstance(options, OpportunityOptions):
         is_counted = "vertices" in kind.columns and not ALGORITHMS[algorithm].counts_hops
-        return Reduction(cutoffs=cutoffs, values={"vertices": np.ones(graph.n_vertices, np.int64)} if is_counted else {})
+        return Reduction(
+            cutoffs=cutoffs,
+            values={"vertices": np.ones(graph.n_vertices, np.int64)} if is_counted else {},
+        )
     decay, parameter = parse_decay(options.decay)
     may_be_negative = ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights
     if decay != cpu.NO_DECAY and may_be_negative:
-        raise InputError("decay needs distances of 0 or more, and the graph has negative weights; leave decay out")
+        raise InputError(
+            "decay needs distances of 0 or more, and the graph has "
+            "negative weights; leave decay out"
+        )
     values = check_attributes(graph, options.values)
     if decay != cpu.NO_DECAY:
         values = {name: value.astype(np.float64) for name, value in values.items()}
@@ -142,27 +197,47 @@ def check_options(
     if "sources" in numbers and weights is not None:
         weights = check_source_weights(graph, numbers["sources"], weights)
     for name, value in values.items():
-        _refuse_overflow(name, value, 1 if weights is None else max(map(abs, weights.values.tolist()), default=1))
-    return Reduction(cutoffs=cutoffs, values=values, decay=decay, parameter=parameter, weights=weights)
+        _refuse_overflow(
+            name, value, 1 if weights is None else max(map(abs, weights.values.tolist()), default=1)
+        )
+    return Reduction(
+        cutoffs=cutoffs, values=values, decay=decay, parameter=parameter, weights=weights
+    )
 
 
 def check_cutoffs(algorithm: str, cutoffs: Any) -> np.ndarray:
     """Return cutoffs as an int64 array if all are integers, else float64; see ``check_options``."""
     given = _listed(cutoffs)
     if not given:
-        raise InputError(f"cutoffs must be a list of at least one number, not {arguments.describe(cutoffs)}")
+        raise InputError(
+            f"cutoffs must be a list of at least one number, not {arguments.describe(cutoffs)}"
+        )
     numbers = [arguments.limit("cutoffs", number) for number in given]
     if ALGORITHMS[algorithm].counts_hops:
         numbers = [int(arguments.whole("cutoffs", number)) for number in numbers]
     if any(number == np.inf for number in numbers):
-        raise InputError("cutoffs must be finite; result='summary' counts all vertices that a source reaches")
+        raise InputError(
+            "cutoffs must be finite; result='summary' counts all vertices that a source reaches"
+        )
     if any(one >= other for one, other in itertools.pairwise(numbers)):
-        raise InputError(f"cutoffs must ascend, each larger than the one before, not {arguments.describe(numbers)}")
+        raise InputError(
+            "cutoffs must ascend, each larger than the one before, "
+            f"not {arguments.describe(numbers)}"
+        )
     whole = all(isinstance(number, int) and number <= MAX_INTEGER for number in numbers)
-    lost = [number for number in numbers if not whole and (ALGORITHMS[algorithm].counts_hops or float(number) != number)]
+    lost = [
+        number
+        for number in numbers
+        if not whole and (ALGORITHMS[algorithm].counts_hops or float(number) != number)
+    ]
     if lost:
-        kind = "int64" if ALGORITHMS[algorithm].counts_hops else "float64"
-        raise InputError(f"cutoffs holds {lost[-1]}, which {kind} cannot hold exactly; give a smaller one")
+        if ALGORITHMS[algorithm].counts_hops:
+            kind = "int64"
+        else:
+            kind = "float64"
+        raise InputError(
+            f"cutoffs holds {lost[-1]}, which {kind} cannot hold exactly; give a smaller one"
+        )
     return np.array(numbers, np.int64 if whole else np.float64)
 
 
@@ -171,7 +246,9 @@ def _listed(cutoffs: Any) -> list[Any]:
     if isinstance(cutoffs, (str, bytes, Mapping)):
         return []
     try:
-        return list(to_host(cutoffs)) if get_device(cutoffs) == "cuda" else list(cutoffs)
+        if get_device(cutoffs) == "cuda":
+            return list(to_host(cutoffs))
+        return list(cutoffs)
     except TypeError:
         return []
 
@@ -180,9 +257,14 @@ def parse_decay(decay: Any) -> tuple[int, float]:
     """Return a decay such as ``"exponential:0.002"`` as a number and its parameter."""
     if decay is None:
         return cpu.NO_DECAY, 0.0
-    name, _, text = arguments.text("decay", decay, "'exponential:0.002', 'linear:1800' or 'gaussian:600'").partition(":")
+    name, _, text = arguments.text(
+        "decay", decay, "'exponential:0.002', 'linear:1800' or 'gaussian:600'"
+    ).partition(":")
     try:
-        parameter = float(text) if name in DECAYS and "_" not in text else np.nan
+        if name in DECAYS and "_" not in text:
+            parameter = float(text)
+        else:
+            parameter = np.nan
     except ValueError:
         parameter = np.nan
     if not 0 < parameter < np.inf:
@@ -194,13 +276,20 @@ def parse_decay(decay: Any) -> tuple[int, float]:
 
 
 def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
-    """Return attributes of vertices as int64 or float64 arrays of shape (n_vertices,), by name; see ``check_options``."""
-    ids, columns, are_of_index = table_of_vertices("values", values) or _one_attribute(graph, values)
+    """Return attributes of vertices as int64 or float64 arrays of shape (n_vertices,), by name; see
+    ``check_options``.
+    """
+    ids, columns, are_of_index = table_of_vertices("values", values) or _one_attribute(
+        graph, values
+    )
     if not columns:
         raise InputError("values has no column besides vertex; give the attributes to add up")
     for name in columns:
         if not isinstance(name, str) or name in ("", SOURCE, CUTOFF):
-            raise InputError(f"values: {arguments.describe(name)} cannot be the name of an attribute; rename the column")
+            raise InputError(
+                f"values: {arguments.describe(name)} cannot be the name of "
+                "an attribute; rename the column"
+            )
     if ids is None:
         numbers = np.arange(graph.n_vertices)
     elif are_of_index:
@@ -214,7 +303,10 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
             f"values: vertex {format_ids(graph, twice[0])[0]} occurs {int((numbers == twice[0]).sum())} times; "
             "add up its rows first"
         )
-    per = "one per vertex, in the order of their ids" if ids is None else "one per row"
+    if ids is None:
+        per = "one per vertex, in the order of their ids"
+    else:
+        per = "one per row"
     if ids is None:
         partner = Partner("graph.ids", None, numbers, partial(find_vertices, graph))
     else:
@@ -224,14 +316,18 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
         where = f"values[{name!r}]"
         column = in_order(where, column, partner)
         array = arguments.size(where, arguments.as_array(where, column), numbers.size, per)
-        array = arguments.numbers(where, array, at=lambda row: f"vertex {format_ids(graph, numbers[row])[0]}")
+        array = arguments.numbers(
+            where, array, at=lambda row: f"vertex {format_ids(graph, numbers[row])[0]}"
+        )
         attributes[name] = np.zeros(graph.n_vertices, array.dtype)
         attributes[name][numbers] = array
     return attributes
 
 
 def _one_attribute(graph: Graph, values: Any) -> tuple[Any, dict[str, Any], bool]:
-    """Return one column of values as ``table_of_vertices`` does: with the ids of a Series whose index holds them."""
+    """Return one column of values as ``table_of_vertices`` does: with the ids of a Series whose
+    index holds them.
+    """
     index = get_index(values)
     holds_ids = has_labels(index) and bool((find_vertices(graph, index) >= 0).all())
     return (index if holds_ids else None), {VALUE: values}, holds_ids
@@ -250,17 +346,24 @@ def _refuse_overflow(name: str, values: np.ndarray, factor: int | float) -> None
     """Raise PrecisionError if the sum over some vertices, times the factor, could exceed its type."""
     if values.dtype.kind == "f" or isinstance(factor, float):
         with np.errstate(over="ignore"):
-            if not float(np.abs(values.astype(np.float64)).sum()) * max(factor, 1.0) < np.finfo(np.float64).max / 2:
-                raise PrecisionError(f"the sum of values[{name!r}] exceeds float64; scale the values down")
+            if (
+                not float(np.abs(values.astype(np.float64)).sum()) * max(factor, 1.0)
+                < np.finfo(np.float64).max / 2
+            ):
+                raise PrecisionError(
+                    f"the sum of values[{name!r}] exceeds float64; scale the values down"
+                )
         if values.dtype.kind == "f":
             return
         factor = 1  # the sum itself is exact, and is rounded once
     for signed in (values[values > 0], values[values < 0]):
-        total = (int((signed >> 32).sum()) << 32) + int((signed & (2**32 - 1)).sum())  # neither sum can overflow
+        # neither sum can overflow
+        total = (int((signed >> 32).sum()) << 32) + int((signed & (2**32 - 1)).sum())
         total *= max(factor, 1)
         if abs(total) > MAX_INTEGER:
             raise PrecisionError(
-                f"the sum of values[{name!r}] can reach {total}, beyond int64; scale the values down, or give floats"
+                f"the sum of values[{name!r}] can reach {total}, beyond int64; "
+                "scale the values down, or give floats"
             )
 
 
@@ -270,23 +373,38 @@ def find_bounds(cutoffs: Iterable[float], kind: np.dtype) -> np.ndarray:
     if kind.kind == "f":
         return np.minimum(bounds, np.finfo(kind).max)
     # The largest int32 stands for unreached vertices in kernels; no path has so many edges.
-    return np.minimum(bounds, kind.type(np.iinfo(kind).max - 1)) if kind == np.int32 else bounds
+    if kind == np.int32:
+        return np.minimum(bounds, kind.type(np.iinfo(kind).max - 1))
+    return bounds
 
 
 def sums_within(distance: Array, reduction: Reduction) -> dict[str, np.ndarray]:
-    """Add up the attributes of the vertices within each cutoff of each source, on the device of the distances.
+    """Add up the attributes of the vertices within each cutoff of each source, on the device of the
+    distances.
 
-    Distances, of shape (k, n_vertices), are hops (-1 where unreached) or weighted (inf, for integers 2**63 - 1). The sums of
-    each attribute are int64 or float64 of shape (k, n_cutoffs), NumPy.
+    Distances, of shape (k, n_vertices), are hops (-1 where unreached) or weighted (inf, for
+    integers 2**63 - 1). The sums of each attribute are int64 or float64 of shape (k, n_cutoffs),
+    NumPy.
     """
     bounds = find_bounds(reduction.cutoffs.tolist(), distance.dtype)
     integers, floats = reduction.ordered()
     if get_device(distance) == "cuda":
-        words = gpu.sums(distance, bounds, reduction.words(), len(integers), reduction.decay, reduction.parameter)
-        exact, rounded = words[:, : len(integers)], words[:, len(integers) :].view(np.float64)
+        words = gpu.sums(
+            distance, bounds, reduction.words(), len(integers), reduction.decay, reduction.parameter
+        )
+        exact = words[:, : len(integers)]
+        rounded = words[:, len(integers) :].view(np.float64)
     else:
-        args = _lowest(distance.dtype), bounds, *reduction.stacked, reduction.decay, reduction.parameter
-        exact, rounded = cpu.sums(distance, *args) if is_rows(distance) else distance.sums_within(*args)
+        args = (
+            _lowest(distance.dtype),
+            bounds,
+            *reduction.stacked,
+            reduction.decay,
+            reduction.parameter,
+        )
+        exact, rounded = (
+            cpu.sums(distance, *args) if is_rows(distance) else distance.sums_within(*args)
+        )
     sums = {name: exact[:, i] for i, name in enumerate(integers)}
     sums |= {name: rounded[:, i] for i, name in enumerate(floats)}
     return {name: np.ascontiguousarray(sums[name]) for name in reduction.values}
@@ -296,11 +414,15 @@ def _lowest(kind: np.dtype) -> Any:
     """The smallest distance of a reached vertex, in its own type."""
     if is_hops(kind):
         return kind.type(0)
-    return kind.type(-np.inf) if kind.kind == "f" else kind.type(np.iinfo(kind).min)
+    if kind.kind == "f":
+        return kind.type(-np.inf)
+    return kind.type(np.iinfo(kind).min)
 
 
 def make_records(asked: Asked, group: Traversals) -> SourceRecords:
-    """Return for each source and cutoff the sum of each attribute; counts of vertices sum one that is 1 everywhere."""
+    """Return for each source and cutoff the sum of each attribute; counts of vertices sum one that
+    is 1 everywhere.
+    """
     reduction = asked.options
     sums = sums_within(group.distance, reduction)
     if reduction.weights is not None:
@@ -313,21 +435,30 @@ def of_levels(asked: Asked, counts: Array) -> SourceRecords:
     """Return for each source and cutoff the number of vertices within as many hops."""
     xp = namespace(counts)
     totals = xp.cumsum(counts.astype(np.int64, copy=False), axis=1)
-    vertices = to_host(totals[:, xp.asarray(np.minimum(asked.options.cutoffs, counts.shape[1] - 1))])
+    vertices = to_host(
+        totals[:, xp.asarray(np.minimum(asked.options.cutoffs, counts.shape[1] - 1))]
+    )
     return _records(asked.options, {"vertices": vertices}, len(counts))
 
 
 def _records(reduction: Reduction, sums: dict[str, np.ndarray], n_sources: int) -> SourceRecords:
-    values = {CUTOFF: np.tile(reduction.cutoffs, n_sources)} | {name: value.reshape(-1) for name, value in sums.items()}
+    values = {CUTOFF: np.tile(reduction.cutoffs, n_sources)} | {
+        name: value.reshape(-1) for name, value in sums.items()
+    }
     return SourceRecords(values, np.full(n_sources, reduction.cutoffs.size, np.int64))
 
 
 def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     """Return columns ``cutoff``, and one per attribute, of its type also where there is no source."""
     reduction = asked.options
-    names = reduction.values if asked.kind.names_columns else asked.kind.columns[2:]
+    if asked.kind.names_columns:
+        names = reduction.values
+    else:
+        names = asked.kind.columns[2:]
     columns = {CUTOFF: Column(values[CUTOFF].astype(reduction.cutoffs.dtype, copy=False))}
-    return columns | {name: Column(values[name].astype(reduction.get_dtype(name), copy=False)) for name in names}
+    return columns | {
+        name: Column(values[name].astype(reduction.get_dtype(name), copy=False)) for name in names
+    }
 
 
 def find_bands(distance: Array, cutoffs: np.ndarray) -> Array:

@@ -1,9 +1,10 @@
 """Sums of vertex attributes within cutoffs on a GPU, for several sources; see opportunities.cu.
 
-The same results as ``cpu.opportunities``. For k sources, n vertices, distances of b bytes, and a attributes with c cutoffs,
-there are 2 launches (1 up to 1,024 vertices, 3 from 2^20 on) for as many sources as ``SUMS_AT_ONCE`` allows. They read k n b
-bytes of distances, and k n a 8 bytes of attributes, which are shared by sources and mostly come from a cache. They write and
-read 8 a c bytes per source and reduction block.
+The same results as ``cpu.opportunities``. For k sources, n vertices, distances of b bytes, and a
+attributes with c cutoffs, there are 2 launches (1 up to 1,024 vertices, 3 from 2^20 on) for as many
+sources as ``SUMS_AT_ONCE`` allows. They read k n b bytes of distances, and k n a 8 bytes of
+attributes, which are shared by sources and mostly come from a cache. They write and read 8 a c
+bytes per source and reduction block.
 """
 
 from __future__ import annotations
@@ -31,12 +32,21 @@ _FOLD = _entry("opportunities_fold_warp")
 ENTRIES = (_REDUCE, _FOLD)
 
 
-def sums(distance: Array, bounds: np.ndarray, values: Array, n_integers: int, decay: int, parameter: float) -> np.ndarray:
-    """As ``kepler_traverse.kinds.opportunities.sums_within``, as words: integers, or the bits of floats.
+def sums(
+    distance: Array,
+    bounds: np.ndarray,
+    values: Array,
+    n_integers: int,
+    decay: int,
+    parameter: float,
+) -> np.ndarray:
+    """As ``kepler_traverse.kinds.opportunities.sums_within``, as words: integers, or the bits of
+    floats.
 
-    ``distance``: hops of 1, 2 or 4 bytes, or float32, float64 or int64 distances, of shape (k, n_vertices). ``bounds`` are
-    of the same type, ascending. ``values``: int64 of shape (n_attributes, n_vertices), of which ``n_integers`` attributes
-    are integers, then the bits of floats. The result has the shape (k, n_attributes, n_cutoffs).
+    ``distance``: hops of 1, 2 or 4 bytes, or float32, float64 or int64 distances, of shape (k,
+    n_vertices). ``bounds`` are of the same type, ascending. ``values``: int64 of shape
+    (n_attributes, n_vertices), of which ``n_integers`` attributes are integers, then the bits of
+    floats. The result has the shape (k, n_attributes, n_cutoffs).
     """
     k, n = distance.shape
     width = len(values) * bounds.size
@@ -49,7 +59,9 @@ def sums(distance: Array, bounds: np.ndarray, values: Array, n_integers: int, de
     return np.concatenate(parts).reshape(k, len(values), bounds.size)
 
 
-def _sums(distance: Array, keys: Array, values: Array, n_integers: int, decay: int, parameter: float) -> np.ndarray:
+def _sums(
+    distance: Array, keys: Array, values: Array, n_integers: int, decay: int, parameter: float
+) -> np.ndarray:
     (k, n), width = distance.shape, len(values) * keys.size
     size = _n_reduction_blocks(n)
     memory, pitch = flatten_distances(distance)
@@ -74,7 +86,8 @@ def _sums(distance: Array, keys: Array, values: Array, n_integers: int, decay: i
         items = k * width * _n_reduction_blocks(size)
         fold = kernel(*Request.reading(distance.dtype, _FOLD, DECAY=decay))
         launch(fold, items, (words, np.int64(size), np.int64(k * width), *counts, folded))
-        words, size = folded, _n_reduction_blocks(size)
+        words = folded
+        size = _n_reduction_blocks(size)
     return words.get()
 
 

@@ -1,4 +1,6 @@
-"""Distances of pairs: one row per row given. Searches are grouped by origin, and each may stop at its own destinations."""
+"""Distances of pairs: one row per row given. Searches are grouped by origin, and each may stop at
+its own destinations.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +36,18 @@ def pair_table(origins: np.ndarray, destinations: np.ndarray) -> PairTable:
 
 
 class Ends(NamedTuple):
-    """Two columns of ids in one order, and the index of their rows, of pandas; None if the rows have no labels."""
+    """Two columns of ids in one order, and the index of their rows, of pandas; None if the rows
+    have no labels.
+    """
 
     origins: Ids
     destinations: Ids
     index: Any = None
 
 
-def ends_of_columns(origins: Any, destinations: Any, names: tuple[str, str] = ("origins", "destinations")) -> Ends:
+def ends_of_columns(
+    origins: Any, destinations: Any, names: tuple[str, str] = ("origins", "destinations")
+) -> Ends:
     """Return two columns as ``Ends``.
 
     Raises InputError: a set has no order; or the columns have labels that differ.
@@ -52,8 +58,11 @@ def ends_of_columns(origins: Any, destinations: Any, names: tuple[str, str] = ("
     return Ends(*ends_in_order(names, (origins, destinations)))
 
 
-def ends_of_pairs(given: Any, name: str = "pairs", ends: tuple[str, str] = ("origins", "destinations")) -> Ends:
-    """Return the columns of pairs that one argument has: a tuple of two columns, rows of two, or a table that names them.
+def ends_of_pairs(
+    given: Any, name: str = "pairs", ends: tuple[str, str] = ("origins", "destinations")
+) -> Ends:
+    """Return the columns of pairs that one argument has: a tuple of two columns, rows of two, or a
+    table that names them.
 
     Raises InputError: it is none of these, or could be rows as well as columns.
     """
@@ -70,7 +79,8 @@ def ends_of_pairs(given: Any, name: str = "pairs", ends: tuple[str, str] = ("ori
     columns = arguments.columns(name, given)
     if columns is None:
         raise InputError(
-            f"{name} must be {form}, rows of ({one}), or a table with two such columns, not {arguments.describe(given)}"
+            f"{name} must be {form}, rows of ({one}), or a table with two such "
+            f"columns, not {arguments.describe(given)}"
         )
     index = index_of_rows(given)
     columns = columns_in_order(name, named_levels(get_index(given)) | columns)
@@ -78,20 +88,28 @@ def ends_of_pairs(given: Any, name: str = "pairs", ends: tuple[str, str] = ("ori
     chosen = end_pairs(list(named))
     if len(chosen) != 1:
         raise InputError(
-            f"it is not sure which columns hold the {name}; the table has {listed(list(named))}; give two columns, {form}"
+            f"it is not sure which columns hold the {name}; the table has "
+            f"{listed(list(named))}; give two columns, {form}"
         )
     return Ends(named[chosen[0][0]], named[chosen[0][1]], index)
 
 
 def numbers_of_pairs(
-    graph: Graph, origins: Ids, destinations: Ids, names: tuple[str, str] = ("origins", "destinations")
+    graph: Graph,
+    origins: Ids,
+    destinations: Ids,
+    names: tuple[str, str] = ("origins", "destinations"),
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the vertex numbers of the origins and of the destinations, which ``names`` calls by their arguments.
+    """Return the vertex numbers of the origins and of the destinations, which ``names`` calls by
+    their arguments.
 
-    Raises UnknownVertexError (a row holds no vertex of the graph; the message names the row and the id) or InputError (there
-    are not as many origins as destinations).
+    Raises UnknownVertexError (a row holds no vertex of the graph; the message names the row and the
+    id) or InputError (there are not as many origins as destinations).
     """
-    numbers = numbers_of_rows(graph, names[0], origins), numbers_of_rows(graph, names[1], destinations)
+    numbers = (
+        numbers_of_rows(graph, names[0], origins),
+        numbers_of_rows(graph, names[1], destinations),
+    )
     if numbers[0].size != numbers[1].size:
         raise InputError(
             f"{numbers[0].size} {names[0]} and {numbers[1].size} {names[1]}: a pair needs one of each, so give columns of "
@@ -101,19 +119,30 @@ def numbers_of_pairs(
 
 
 def numbers_of_rows(graph: Graph, name: str, given: Ids) -> np.ndarray:
-    """Return the vertex numbers of one column of ids; the error for an unknown vertex names its row."""
+    """Return the vertex numbers of one column of ids; the error for an unknown vertex names its
+    row.
+    """
     given = arguments.arrow(name, given)
-    missing = given.isna() if hasattr(given, "isna") else given.is_null() if hasattr(given, "is_null") else None
+    if hasattr(given, "isna"):
+        missing = given.isna()
+    elif hasattr(given, "is_null"):
+        missing = given.is_null()
+    else:
+        missing = None
     if missing is not None:
         is_missing = np.asarray(missing, bool)
         if is_missing.any():
-            raise UnknownVertexError(f"{name}, row {int(is_missing.argmax())}: it holds no id; drop such rows")
+            raise UnknownVertexError(
+                f"{name}, row {int(is_missing.argmax())}: it holds no id; drop such rows"
+            )
     ids = arguments.ids(name, given)
     role = name.removesuffix("s")
     try:
         return graph.to_numbers(ids, role)
     except UnknownVertexError:
-        row, end = 0, len(ids)  # the first row without a vertex is from ``row`` to ``end - 1``
+        # the first row without a vertex is from ``row`` to ``end - 1``
+        row = 0
+        end = len(ids)
         while end - row > 1:
             middle = (row + end) // 2
             try:
@@ -121,7 +150,8 @@ def numbers_of_rows(graph: Graph, name: str, given: Ids) -> np.ndarray:
                 row = middle
             except UnknownVertexError:
                 end = middle
-        if ids[row] is None or ids[row] != ids[row]:  # NaN, with which data frames mark what is missing
+        # NaN, with which data frames mark what is missing
+        if ids[row] is None or ids[row] != ids[row]:
             raise UnknownVertexError(f"{name}, row {row}: it holds no id; drop such rows") from None
         try:
             graph.to_numbers(ids[row : row + 1], role)
@@ -131,12 +161,17 @@ def numbers_of_rows(graph: Graph, name: str, given: Ids) -> np.ndarray:
 
 
 def frame_of_pairs(
-    name: str, plan: Any, table: PairTable, without: str, options: KindOptions = PLAIN, index: Any = None
+    name: str,
+    plan: Any,
+    table: PairTable,
+    without: str,
+    options: KindOptions = PLAIN,
+    index: Any = None,
 ) -> Any:
     """Search from all origins and return a frame in the order of the rows of the table.
 
-    ``name`` is that of a kind, of which the frame lacks the column ``without``. ``index`` is that of the rows, if the kind
-    has a record of each and they have labels.
+    ``name`` is that of a kind, of which the frame lacks the column ``without``. ``index`` is that
+    of the rows, if the kind has a record of each and they have labels.
     """
     graph = plan.graph
     of = {"graph": graph, "algorithm": plan.algorithm, "query": plan.query, "options": options}
@@ -145,7 +180,8 @@ def frame_of_pairs(
         groups = iter([plan.run(table.sources)])
     else:
         groups = plan.iter_groups(table.sources, table.lists)
-    parts, sources = [], [np.zeros(0, np.int64)]
+    parts = []
+    sources = [np.zeros(0, np.int64)]
     for group in groups:
         parts.append(records_of_group(making, group))
         sources.append(np.repeat(group.sources, parts[-1].sizes))
@@ -161,11 +197,20 @@ def frame_of_pairs(
 
 def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     """Return ``pair, target, distance, missing`` of the rows of each origin."""
-    table, distance = asked.select_pairs(group), group.distance
-    if distance.ndim > 1:  # from each origin to all vertices, or to the destinations of the only one
-        distance = table.lists.take(distance, None if asked.query.output == "all" else asked.query.targets)
+    table = asked.select_pairs(group)
+    distance = group.distance
+    # from each origin to all vertices, or to the destinations of the only one
+    if distance.ndim > 1:
+        distance = table.lists.take(
+            distance, None if asked.query.output == "all" else asked.query.targets
+        )
     distance, missing = asked.returned(distance)
-    values = {"pair": table.rows, "target": table.lists.vertices, "distance": distance, "missing": missing}
+    values = {
+        "pair": table.rows,
+        "target": table.lists.vertices,
+        "distance": distance,
+        "missing": missing,
+    }
     return SourceRecords(values, np.diff(table.lists.offsets))
 
 

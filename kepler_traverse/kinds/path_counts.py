@@ -1,10 +1,13 @@
-"""Certify counts of shortest paths and dependencies of one source (Brandes 2001), by given distances.
+"""Certify counts of shortest paths and dependencies of one source (Brandes 2001), by given
+distances.
 
-An edge (u, v) of weight w is on a shortest path if d(u) + w == d(v). Weights are above 0, so these edges have no cycle, and
-two recurrences have one solution: the paths to v are the sum of those to its predecessors u, and what u carries is the sum
-over its successors v of paths(u) / paths(v) * (1 + what v carries). Both are checked at each vertex, in NumPy and without
-the kernels: of the ratios paths(u) / paths(v) into a vertex the sum is 1. With distances that are certified, this proves the
-counts and what each vertex carries for this source, but for rounding. It does not prove the sum over all sources.
+An edge (u, v) of weight w is on a shortest path if d(u) + w == d(v). Weights are above 0, so these
+edges have no cycle, and two recurrences have one solution: the paths to v are the sum of those to
+its predecessors u, and what u carries is the sum over its successors v of paths(u) / paths(v) * (1
++ what v carries). Both are checked at each vertex, in NumPy and without the kernels: of the ratios
+paths(u) / paths(v) into a vertex the sum is 1. With distances that are certified, this proves the
+counts and what each vertex carries for this source, but for rounding. It does not prove the sum
+over all sources.
 """
 
 from __future__ import annotations
@@ -32,7 +35,8 @@ def require_path_counts(
     is_target: np.ndarray | None = None,
     exact: Exact | None = None,
 ) -> None:
-    """Check the counts of paths in a graph in host memory, and what each vertex carries; CertificateError if they are wrong.
+    """Check the counts of paths in a graph in host memory, and what each vertex carries;
+    CertificateError if they are wrong.
 
     Parameters
     ----------
@@ -48,7 +52,8 @@ def require_path_counts(
     carried : float64 array of shape (n_vertices,)
         0 at the source.
     is_target : uint8 array of shape (n_vertices,), or empty, optional
-        Where not 0, paths that end at the vertex count; by default all do. The source itself never does.
+        Where not 0, paths that end at the vertex count; by default all do. The source itself never
+        does.
     exact : Exact, optional
         Distances without rounding, which are checked, too; paths are then the shortest by these.
 
@@ -56,25 +61,43 @@ def require_path_counts(
     """
     kind = distance.dtype
     src = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
-    before, after = distance[src], distance[graph.targets]
+    before = distance[src]
+    after = distance[graph.targets]
     if exact is None:
-        weights = kind.type(1) if kind == np.int32 else graph.derived.sums_in(kind.name).weights
+        if kind == np.int32:
+            weights = kind.type(1)
+        else:
+            weights = graph.derived.sums_in(kind.name).weights
         with np.errstate(over="ignore"):
-            on_path = (before >= 0) & (before < after) & (after <= limit) & (before + weights == after)
+            on_path = (
+                (before >= 0) & (before < after) & (after <= limit) & (before + weights == after)
+            )
     else:
         within = np.flatnonzero((before >= 0) & (before <= limit) & (after >= 0) & (after <= limit))
         on_path = np.zeros(src.size, bool)
         on_path[within] = _are_tight(graph, source, src[within], within, exact)
-    src, dst = src[on_path], graph.targets[on_path].astype(np.int64)
+    src = src[on_path]
+    dst = graph.targets[on_path].astype(np.int64)
     share = np.ldexp(paths[src] / paths[dst], exponents[src] - exponents[dst])
     reached = np.flatnonzero((distance >= 0) & (distance <= limit))
     into = np.bincount(dst, share, graph.n_vertices)
     into[source] += np.ldexp(paths[source], exponents[source])
-    ends = np.ones(graph.n_vertices) if is_target is None or not is_target.size else is_target.astype(np.float64)
+    if is_target is None or not is_target.size:
+        ends = np.ones(graph.n_vertices)
+    else:
+        ends = is_target.astype(np.float64)
     out = np.bincount(src, share * (ends[dst] + carried[dst]), graph.n_vertices)
     out[source] = 0.0
-    for what, actual, expected in (("paths to", into, np.ones(graph.n_vertices)), ("load of", out, carried)):
-        wrong = reached[~(np.abs(actual[reached] - expected[reached]) <= _TOLERANCE * (1 + np.abs(expected[reached])))]
+    for what, actual, expected in (
+        ("paths to", into, np.ones(graph.n_vertices)),
+        ("load of", out, carried),
+    ):
+        wrong = reached[
+            ~(
+                np.abs(actual[reached] - expected[reached])
+                <= _TOLERANCE * (1 + np.abs(expected[reached]))
+            )
+        ]
         if wrong.size:
             names = format_ids(graph, wrong[0], source)
             raise CertificateError(
@@ -83,18 +106,27 @@ def require_path_counts(
             )
 
 
-def _are_tight(graph: Graph, source: int, src: np.ndarray, edges: np.ndarray, exact: Exact) -> np.ndarray:
+def _are_tight(
+    graph: Graph, source: int, src: np.ndarray, edges: np.ndarray, exact: Exact
+) -> np.ndarray:
     """Return whether edges make up the distance between their ends, by sums of Python's integers.
 
     Raises CertificateError: an exact distance is too long.
     """
-    words, weights = exact.words.astype(object), cast(np.ndarray, graph.weights)
+    words = exact.words.astype(object)
+    weights = cast(np.ndarray, graph.weights)
     distances = np.zeros(len(words), object)
     for i in range(words.shape[1]):
         distances += words[:, i] << (64 * i)
     fraction, exponent = np.frexp(weights[edges].astype(np.float64))
-    lengths = np.ldexp(fraction, 53).astype(np.int64).astype(object) << (exponent - 53 - exact.unit).astype(object)
-    sums, ends = distances[src] + lengths, distances[graph.targets[edges]]
+    lengths = np.ldexp(fraction, 53).astype(np.int64).astype(object) << (
+        exponent - 53 - exact.unit
+    ).astype(object)
+    sums = distances[src] + lengths
+    ends = distances[graph.targets[edges]]
     if distances[source] != 0 or (sums < ends).any():
-        raise CertificateError(f"an exact distance from source {format_ids(graph, source)[0]} is wrong: an edge shortens it")
+        raise CertificateError(
+            "an exact distance from source "
+            f"{format_ids(graph, source)[0]} is wrong: an edge shortens it"
+        )
     return np.asarray(sums == ends, bool)

@@ -1,4 +1,6 @@
-"""Shortest paths of pairs: walked back along the predecessors of one group of sources, so that no more are held at once."""
+"""Shortest paths of pairs: walked back along the predecessors of one group of sources, so that no
+more are held at once.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,16 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import Array, at_most, is_reached, is_rows, make_offsets, namespace, positions_in_groups, to_host
+from .._arrays import (
+    Array,
+    at_most,
+    is_reached,
+    is_rows,
+    make_offsets,
+    namespace,
+    positions_in_groups,
+    to_host,
+)
 from ..cpu import edge_rows as edge_rows_on_cpu
 from ..cpu import threads
 from ..cpu.path_walk import NO_EDGE, Walks, walk
@@ -29,24 +40,34 @@ _ALONG = "along "  # begins the names of the values of columns that the user nam
 
 
 class AlongPaths(Digested):
-    """What to sum along the paths of pairs: int64 or float64 arrays by name, with one value per row of the edge list."""
+    """What to sum along the paths of pairs: int64 or float64 arrays by name, with one value per row
+    of the edge list.
+    """
 
     def __init__(self, values: dict[str, np.ndarray]):
         self.values = values
 
     @property
     def digest(self) -> str:
-        return compute_digest([(name, str(value.dtype)) for name, value in self.values.items()], self.values.values())
+        return compute_digest(
+            [(name, str(value.dtype)) for name, value in self.values.items()], self.values.values()
+        )
 
 
-def find_routes(graph: Graph, traversals: Traversals, lists: TargetLists, limit: float | None) -> Routes:
-    """Return the paths to the targets of each source: as the search found them, along predecessors, or by distances."""
+def find_routes(
+    graph: Graph, traversals: Traversals, lists: TargetLists, limit: float | None
+) -> Routes:
+    """Return the paths to the targets of each source: as the search found them, along predecessors,
+    or by distances.
+    """
     distances: Any = traversals.distance
     if traversals.routes is not None:
         return traversals.routes
     if not is_rows(distances):
         sizes, vertices = (
-            distances if distances.predecessor is not None else distances.point_back(graph, traversals.sources)
+            distances
+            if distances.predecessor is not None
+            else distances.point_back(graph, traversals.sources)
         ).walk_back(lists)
         return Routes(sizes, namespace(graph.offsets).asarray(vertices))
     if traversals.predecessor is None:
@@ -55,20 +76,32 @@ def find_routes(graph: Graph, traversals: Traversals, lists: TargetLists, limit:
 
 
 def may_walk_by_distances(graph: Graph, algorithm: str) -> bool:
-    """Whether ``walk_by_distances`` can find paths: with negative weights, distances alone do not order the vertices."""
-    return graph.device == "cpu" and not (ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights)
-
-
-def walk_by_distances(graph: Graph, traversals: Traversals, lists: TargetLists, limit: float | None) -> Routes:
-    """Return the paths to the targets of each source, along the canonical predecessors that distances imply.
-
-    On the CPU, without negative weights. Only the predecessors of the vertices of the paths are computed.
+    """Whether ``walk_by_distances`` can find paths: with negative weights, distances alone do not
+    order the vertices.
     """
-    distance, n = traversals.distance, graph.n_vertices
+    return graph.device == "cpu" and not (
+        ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights
+    )
+
+
+def walk_by_distances(
+    graph: Graph, traversals: Traversals, lists: TargetLists, limit: float | None
+) -> Routes:
+    """Return the paths to the targets of each source, along the canonical predecessors that
+    distances imply.
+
+    On the CPU, without negative weights. Only the predecessors of the vertices of the paths are
+    computed.
+    """
+    distance = traversals.distance
+    n = graph.n_vertices
     is_weighted = ALGORITHMS[traversals.algorithm].is_weighted
     reverse = graph.reverse
     weights: Array = reverse.weights
-    weights = weights.astype(distance.dtype, copy=False) if is_weighted else None
+    if is_weighted:
+        weights = weights.astype(distance.dtype, copy=False)
+    else:
+        weights = None
     edges = (reverse.offsets, reverse.targets, weights, None)
     states: list[Any] = [None] * threads.max_threads()
     sizes = np.zeros(lists.vertices.size, np.int64)
@@ -77,24 +110,31 @@ def walk_by_distances(graph: Graph, traversals: Traversals, lists: TargetLists, 
     def walk_from(i: int, thread: int) -> None:
         if states[thread] is None:
             states[thread] = np.full(n, -1, np.int32), *np.empty((2, n), np.int64)
-        row, scratch = distance[i], states[thread]
+        row = distance[i]
+        scratch = states[thread]
         begin, end = lists.offsets[i : i + 2].tolist()
         targets = lists.vertices[begin:end]
         is_found = is_reached(row[targets])
         if limit is not None:
             is_found &= at_most(row[targets], limit)
-        source, walks = int(traversals.sources[i]), Walks(*edges, row, None, *scratch)
+        source = int(traversals.sources[i])
+        walks = Walks(*edges, row, None, *scratch)
         for j in np.flatnonzero(is_found).tolist():
             size = walk(source, int(targets[j]), walks)
             if size == NO_EDGE:
                 (name,) = format_ids(graph, targets[j])
-                raise PrecisionError(f"no path explains the distance of vertex {name}: {closed_cycle_error(distance.dtype)}")
+                raise PrecisionError(
+                    f"no path explains the distance of vertex {name}: "
+                    f"{closed_cycle_error(distance.dtype)}"
+                )
             of_sources[i].append(walks.path[:size][::-1].astype(graph.targets.dtype))
             sizes[begin + j] = size
 
     threads.for_each(walk_from, len(traversals))
     nothing = np.empty(0, graph.targets.dtype)
-    return Routes(sizes, np.concatenate([path for paths in of_sources for path in paths] or [nothing]))
+    return Routes(
+        sizes, np.concatenate([path for paths in of_sources for path in paths] or [nothing])
+    )
 
 
 def walk_back(traversals: Traversals, lists: TargetLists, limit: float | None) -> Routes:
@@ -112,14 +152,17 @@ def walk_back(traversals: Traversals, lists: TargetLists, limit: float | None) -
         is_found &= at_most(distance[rows, at], limit)
     sizes = xp.zeros(at.size, np.int64)
     path = xp.flatnonzero(is_found)
-    rows, at = rows[path], at[path]
+    rows = rows[path]
+    at = at[path]
     steps = []
     while path.size:
         steps.append((path, at))
         sizes[path] += 1
         before = predecessor[rows, at].astype(np.int64)
         onward = before != at
-        path, rows, at = path[onward], rows[onward], before[onward]
+        path = path[onward]
+        rows = rows[onward]
+        at = before[onward]
     ends = xp.cumsum(sizes)
     vertices = xp.empty(int(ends[-1]) if ends.size else 0, predecessor.dtype)
     for step, (path, at) in enumerate(steps):
@@ -128,7 +171,8 @@ def walk_back(traversals: Traversals, lists: TargetLists, limit: float | None) -
 
 
 def rows_of_edges(graph: Graph, routes: Routes) -> tuple[np.ndarray, np.ndarray]:
-    """Return the row of the edge list of each step, and a mask of the vertices that begin a path and have no edge.
+    """Return the row of the edge list of each step, and a mask of the vertices that begin a path
+    and have no edge.
 
     Raises InputError: the graph does not know its rows.
     """
@@ -139,7 +183,8 @@ def rows_of_edges(graph: Graph, routes: Routes) -> tuple[np.ndarray, np.ndarray]
     steps = np.flatnonzero(~begins)
     xp = namespace(routes.vertices)
     backend: EdgeRowsBackend = edge_rows_on_gpu if graph.device == "cuda" else edge_rows_on_cpu
-    src, dst = routes.vertices[xp.asarray(steps - 1)], routes.vertices[xp.asarray(steps)]
+    src = routes.vertices[xp.asarray(steps - 1)]
+    dst = routes.vertices[xp.asarray(steps)]
     edges = backend.find_edges(graph.offsets, graph.targets, src, dst, np.dtype(np.int64))
     rows = np.zeros(begins.size, np.int64)
     rows[steps] = to_host(edge_rows[edges])
@@ -147,13 +192,16 @@ def rows_of_edges(graph: Graph, routes: Routes) -> tuple[np.ndarray, np.ndarray]
 
 
 def sums_along(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the sum of the values of each path up to each of its vertices, added in the order of the path.
+    """Return the sum of the values of each path up to each of its vertices, added in the order of
+    the path.
 
     Paths have one value per vertex, 0 at the first, and ``sizes`` vertices.
     """
     total = values.copy()
-    starts, longest = np.cumsum(sizes) - sizes, int(sizes.max(initial=0))
-    order = np.argsort(-sizes, kind="stable")  # paths that are long enough for a position come first
+    starts = np.cumsum(sizes) - sizes
+    longest = int(sizes.max(initial=0))
+    # paths that are long enough for a position come first
+    order = np.argsort(-sizes, kind="stable")
     counts = np.searchsorted(-sizes[order], -np.arange(longest), side="left")
     for position in range(1, longest):
         places = starts[order[: counts[position]]] + position
@@ -162,9 +210,11 @@ def sums_along(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def columns_along(graph: Graph, along: Any) -> dict[str, np.ndarray]:
-    """Return the columns to sum, by name, as int64 or float64 arrays with one value per row of the edge list.
+    """Return the columns to sum, by name, as int64 or float64 arrays with one value per row of the
+    edge list.
 
-    Raises InputError: ``along`` is no table of numbers, or has not one row per row of the edge list.
+    Raises InputError: ``along`` is no table of numbers, or has not one row per row of the edge
+    list.
     """
     named = arguments.columns("along", along)
     if named is None:
@@ -173,18 +223,24 @@ def columns_along(graph: Graph, along: Any) -> dict[str, np.ndarray]:
             "edge list, such as edges[['metres', 'toll']]"
         )
     require_edge_labels("along", along, graph.report.row_labels)
-    columns, per = {}, "one per row of the edge list that the graph was built from"
+    columns = {}
+    per = "one per row of the edge list that the graph was built from"
     for name, column in named.items():
         where = f"along[{name!r}]"
         require_edge_labels(where, column, graph.report.row_labels)
         values = arguments.size(where, arguments.as_array(where, column), graph.report.rows, per)
-        columns[str(name)] = arguments.numbers(where, values, how="cannot be summed; fill such values")
+        columns[str(name)] = arguments.numbers(
+            where, values, how="cannot be summed; fill such values"
+        )
     return columns
 
 
 def make_records(asked: Asked, group: Traversals) -> SourceRecords:
-    """Return ``pair, position, vertex`` of the paths of each origin, their edges, and the sums along them."""
-    table, graph = asked.select_pairs(group), asked.graph
+    """Return ``pair, position, vertex`` of the paths of each origin, their edges, and the sums
+    along them.
+    """
+    table = asked.select_pairs(group)
+    graph = asked.graph
     routes = find_routes(graph, group, table.lists, asked.query.limit)
     values: dict[str, Array] = {"pair": np.repeat(table.rows, routes.sizes)}
     values |= {"position": positions_in_groups(routes.sizes), "vertex": routes.vertices}
@@ -198,35 +254,50 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
 
 def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     """Return columns ``pair, position, vertex[, edge]`` and the sums along the paths."""
-    numbers = {name: values[name].astype(np.int64, copy=False) for name in ("pair", "position", "vertex")}
+    numbers = {
+        name: values[name].astype(np.int64, copy=False) for name in ("pair", "position", "vertex")
+    }
     columns = {"pair": Column(numbers["pair"]), "position": Column(numbers["position"])}
     columns["vertex"] = Column.of_vertices(asked.graph, numbers["vertex"])
     if asked.options.edges:
-        columns["edge"] = Column(values["edge"].astype(np.int64, copy=False), values["begins"].astype(bool, copy=False))
+        columns["edge"] = Column(
+            values["edge"].astype(np.int64, copy=False), values["begins"].astype(bool, copy=False)
+        )
     for name, column in asked.options.values.items():
         columns[name] = Column(values[_ALONG + name].astype(column.dtype, copy=False))
     return columns
 
 
-def summed_along(name: str, values: np.ndarray, rows: np.ndarray, begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+def summed_along(
+    name: str, values: np.ndarray, rows: np.ndarray, begins: np.ndarray, sizes: np.ndarray
+) -> np.ndarray:
     """Return the sum of a column of the edge list up to each vertex of some paths.
 
-    ``rows`` and ``begins`` are results of ``rows_of_edges``, and ``sizes`` the numbers of vertices of the paths.
-    Raises PrecisionError: a sum of integers may exceed int64, or one of floats float64.
+    ``rows`` and ``begins`` are results of ``rows_of_edges``, and ``sizes`` the numbers of vertices
+    of the paths. Raises PrecisionError: a sum of integers may exceed int64, or one of floats
+    float64.
     """
-    steps = np.where(begins, values.dtype.type(0), values[rows] if values.size else values.dtype.type(0))
+    steps = np.where(
+        begins, values.dtype.type(0), values[rows] if values.size else values.dtype.type(0)
+    )
     if steps.dtype.kind == "i" and steps.size:
         largest = max(int(steps.max()), -int(steps.min()))
         if largest * int(sizes.max()) >= _INT64_END:
-            raise PrecisionError(f"along[{name!r}]: the sum over a path may exceed int64; give the column as floats")
+            raise PrecisionError(
+                f"along[{name!r}]: the sum over a path may exceed int64; give the column as floats"
+            )
     with np.errstate(over="ignore"):
         sums = sums_along(steps, sizes)
     if steps.dtype.kind == "f" and not np.isfinite(sums).all():
-        raise PrecisionError(f"along[{name!r}]: the sum over a path exceeds float64; scale the column down")
+        raise PrecisionError(
+            f"along[{name!r}]: the sum over a path exceeds float64; scale the column down"
+        )
     return sums
 
 
 def rows(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
     """Return the number of vertices of the paths of an origin, estimated, and at most."""
     rows, most = question.pairs.rows_per_source
-    return rows * min(n_vertices, _VERTICES_PER_PATH), most * min(n_vertices, 16 * _VERTICES_PER_PATH)
+    return rows * min(n_vertices, _VERTICES_PER_PATH), most * min(
+        n_vertices, 16 * _VERTICES_PER_PATH
+    )

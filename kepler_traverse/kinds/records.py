@@ -1,7 +1,9 @@
-"""Records of the result kinds: made from the traversals of a group, joined, and turned into columns.
+"""Records of the result kinds: made from the traversals of a group, joined, and turned into
+columns.
 
-The library and the job share all of it: a kind makes arrays with one value per record (``SourceRecords``), and columns from
-such arrays, in any order of the records. Statistics of a part file read the level counts while a kind reads them.
+The library and the job share all of it: a kind makes arrays with one value per record
+(``SourceRecords``), and columns from such arrays, in any order of the records. Statistics of a part
+file read the level counts while a kind reads them.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ from ..search.query import Digested, PairTable, Query
 from ..search.results import Traversals
 from .result_kinds import PLAIN, KindOptions, ResultKind
 
-Values = Mapping[str, Any]  # arrays of shape (n_records,) by name, on the host or on the graph's device
+# arrays of shape (n_records,) by name, on the host or on the graph's device
+Values = Mapping[str, Any]
 LevelFold = Callable[[Array, np.ndarray], None]  # gets what ``iter_level_counts`` yields
 
 
@@ -59,7 +62,9 @@ class Asked:
         return ALGORITHMS[self.algorithm].counts_hops
 
     def returned(self, distance: Array) -> tuple[Array, Array]:
-        """Return distances in the type of a result, and a mask of those that are missing: without a path, or too far."""
+        """Return distances in the type of a result, and a mask of those that are missing: without a
+        path, or too far.
+        """
         missing = ~is_reached(distance)
         if self.query.limit is not None:
             missing |= ~at_most(distance, self.query.limit)
@@ -68,9 +73,12 @@ class Asked:
         return as_returned_distance(self.graph, distance, missing), missing
 
     def columns_at_targets(self, values: Values) -> dict[str, Column]:
-        """Return columns ``target, distance`` of the vertex numbers of targets and of what ``returned`` returns."""
+        """Return columns ``target, distance`` of the vertex numbers of targets and of what
+        ``returned`` returns.
+        """
         kind = ALGORITHMS[self.algorithm].result_dtype(self.graph)
-        distance, missing = values["distance"].astype(kind, copy=False), values["missing"].astype(bool, copy=False)
+        distance = values["distance"].astype(kind, copy=False)
+        missing = values["missing"].astype(bool, copy=False)
         target = Column.of_vertices(self.graph, values["target"].astype(np.int64, copy=False))
         return {"target": target, "distance": Column(distance, missing)}
 
@@ -90,14 +98,18 @@ class SourceRecords(NamedTuple):
         """Return the values of some records, given by their positions."""
         if not self.sizes.size:
             return self.values
-        return {name: value[namespace(value).asarray(records)] for name, value in self.values.items()}
+        return {
+            name: value[namespace(value).asarray(records)] for name, value in self.values.items()
+        }
 
 
-def records_of_group(asked: Asked, group: Traversals, fold: LevelFold | None = None) -> SourceRecords:
+def records_of_group(
+    asked: Asked, group: Traversals, fold: LevelFold | None = None
+) -> SourceRecords:
     """Return the records of a group.
 
-    ``fold`` is called with the level counts of some sources and their stored edges, while these are in memory, if the kind
-    reads level counts.
+    ``fold`` is called with the level counts of some sources and their stored edges, while these are
+    in memory, if the kind reads level counts.
     """
     kind = asked.kind
     if kind.of_levels is not None and asked.counts_hops:
@@ -113,7 +125,9 @@ def records_of_group(asked: Asked, group: Traversals, fold: LevelFold | None = N
 
 
 def joined(groups: list[SourceRecords]) -> SourceRecords:
-    """Concatenate the records of any number of groups; without a group there is an empty array of any name."""
+    """Concatenate the records of any number of groups; without a group there is an empty array of
+    any name.
+    """
     if len(groups) == 1:
         return groups[0]
     if not groups:
@@ -124,7 +138,9 @@ def joined(groups: list[SourceRecords]) -> SourceRecords:
 
 
 def columns_of_records(asked: Asked, source: np.ndarray, values: Values) -> dict[str, Column]:
-    """Return the columns of records, with the source, of which each record has a vertex number, where the kind has it."""
+    """Return the columns of records, with the source, of which each record has a vertex number,
+    where the kind has it.
+    """
     assert asked.kind.make_columns is not None
     made = asked.kind.make_columns(asked, values)
     place = asked.kind.columns.index("source")
@@ -134,7 +150,9 @@ def columns_of_records(asked: Asked, source: np.ndarray, values: Values) -> dict
     return columns | {name: made[name] for name in names[place:]}
 
 
-def iter_level_counts(graph: Graph, traversals: Traversals, limit: float | None) -> Iterable[tuple[Array, np.ndarray]]:
+def iter_level_counts(
+    graph: Graph, traversals: Traversals, limit: float | None
+) -> Iterable[tuple[Array, np.ndarray]]:
     """Return level counts and the number of stored edges, for some sources at a time.
 
     Edges are 0 if the plan returned only counts, which do not identify the vertices.
@@ -145,5 +163,7 @@ def iter_level_counts(graph: Graph, traversals: Traversals, limit: float | None)
 
 
 def last_levels(counts: Array) -> np.ndarray:
-    """Return the last level of each source that is not empty, from counts of vertices at 0, 1, 2, ... hops."""
+    """Return the last level of each source that is not empty, from counts of vertices at 0, 1, 2,
+    ... hops.
+    """
     return counts.shape[1] - 1 - np.argmax(to_host(counts[:, ::-1] > 0), axis=1)

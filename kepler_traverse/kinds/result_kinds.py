@@ -1,10 +1,11 @@
 """Registry of the result kinds of searches from several sources, for the library and the job.
 
-To add a kind, list it in ``KINDS`` of a new module beside this one, or of a plug-in (``plugins``); or, so that ``--help``
-of the job imports nothing for it, add an entry here and its functions beside. A kind says what a search must compute, which
-functions make the records, how many a source has, and how they lie in files; the defaults are those of kinds whose records
-belong to one source each. ``bfs_many``, ``sssp_many`` and the job support it without another change. This module imports no
-other module. Functions import what they need when they are called.
+To add a kind, list it in ``KINDS`` of a new module beside this one, or of a plug-in (``plugins``);
+or, so that ``--help`` of the job imports nothing for it, add an entry here and its functions
+beside. A kind says what a search must compute, which functions make the records, how many a source
+has, and how they lie in files; the defaults are those of kinds whose records belong to one source
+each. ``bfs_many``, ``sssp_many`` and the job support it without another change. This module imports
+no other module. Functions import what they need when they are called.
 """
 
 from __future__ import annotations
@@ -24,28 +25,32 @@ GROUP = "group"  # the column of the groups that sources or targets are in
 class KindOptions:
     """Options of a result kind: a field each, with a default, and with ``help`` in its metadata.
 
-    A field is a keyword argument of ``bfs_many`` and ``sssp_many`` unless its metadata has ``library=False``, and a flag and
-    a key of the settings file of the job, whose type it has, unless it has ``job=False``. The metadata may have what
-    ``pipelines.cli.options.setting`` takes, ``setting``, which is the key if that is another (with ``job=False``, that of a
-    setting of all kinds), and ``column``, which is the role of a column of its ``table`` that the job reads in place of a
-    flag. ``__post_init__`` or ``checked`` raises InputError for a wrong value. ``limit``, if it is not None, is the limit of
-    the searches.
+    A field is a keyword argument of ``bfs_many`` and ``sssp_many`` unless its metadata has
+    ``library=False``, and a flag and a key of the settings file of the job, whose type it has,
+    unless it has ``job=False``. The metadata may have what ``pipelines.cli.options.setting`` takes,
+    ``setting``, which is the key if that is another (with ``job=False``, that of a setting of all
+    kinds), and ``column``, which is the role of a column of its ``table`` that the job reads in
+    place of a flag. ``__post_init__`` or ``checked`` raises InputError for a wrong value.
+    ``limit``, if it is not None, is the limit of the searches.
     """
 
-    # The module of this package whose ``check_options(options, kind, graph, algorithm, numbers)`` returns the checked ones.
+    # The module of this package whose ``check_options(options, kind, graph, algorithm, numbers)``
+    # returns the checked ones.
     checked_by: ClassVar[str] = ""
-    # Where a kind has no such option: how vertices without a path are shown, the order of the rows of a part file, and the
-    # columns that the user names.
+    # Where a kind has no such option: how vertices without a path are shown, the order of the rows
+    # of a part file, and the columns that the user names.
     unreached: ClassVar[Any] = "omit"
     sort: ClassVar[Any] = "source"
     values: ClassVar[Any] = MappingProxyType({})
-    is_recorded_whole: ClassVar[bool] = False  # by one digest of all options, ``reduction``, and not each by its name
+    # by one digest of all options, ``reduction``, and not each by its name
+    is_recorded_whole: ClassVar[bool] = False
 
     def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:
         """Return the options for a graph; see ``Asked.options``.
 
-        ``sources`` and ``targets`` are vertex numbers, in the order of options with a value for each, and ``pairs`` is a
-        ``PairTable``. Without sources, options with a value for each are as the job has read them.
+        ``sources`` and ``targets`` are vertex numbers, in the order of options with a value for
+        each, and ``pairs`` is a ``PairTable``. Without sources, options with a value for each are
+        as the job has read them.
         """
         if not self.checked_by:
             return self
@@ -61,17 +66,27 @@ class KindOptions:
         return 1
 
     def bytes_on_gpu(self, n_sources: int, n_vertices: int) -> int:  # noqa: ARG002
-        """Return the bytes that the records of a group of sources need on a GPU while they are computed."""
+        """Return the bytes that the records of a group of sources need on a GPU while they are
+        computed.
+        """
         return 0
 
     def of_query(self, targets: Any) -> dict[str, Any]:  # noqa: ARG002
-        """Return further fields of the ``Query`` of the searches, for targets that are given by their vertex numbers."""
+        """Return further fields of the ``Query`` of the searches, for targets that are given by
+        their vertex numbers.
+        """
         return {}
 
     @property
     def recorded(self) -> dict[str, Any]:
-        """What identifies the options in a manifest: by name those that are not the default, tables by their digests."""
-        given = {each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name) != each.default}
+        """What identifies the options in a manifest: by name those that are not the default, tables
+        by their digests.
+        """
+        given = {
+            each.name: getattr(self, each.name)
+            for each in fields(self)
+            if getattr(self, each.name) != each.default
+        }
         return {name: getattr(value, "digest", value) for name, value in given.items()}
 
 
@@ -121,7 +136,10 @@ class NearestOptions(KindOptions):
         metadata={
             "table": "sources",
             "column": "group",
-            "help": "the nearest of each group are written, such as the nearest school and the nearest hospital",
+            "help": (
+                "the nearest of each group are written, such as the nearest "
+                "school and the nearest hospital"
+            ),
         },
     )
 
@@ -134,7 +152,10 @@ class NearestOptions(KindOptions):
 class NearestTargetsOptions(NearestOptions):
     """Options of ``nearest_targets``."""
 
-    groups: Any = field(default=None, metadata={"table": "targets", "column": "group", "help": "the same of targets"})
+    groups: Any = field(
+        default=None,
+        metadata={"table": "targets", "column": "group", "help": "the same of targets"},
+    )
 
     def of_query(self, targets: Any) -> dict[str, Any]:
         return _call("k_nearest", "query_of_targets", self, targets)
@@ -152,7 +173,8 @@ class PathOptions(KindOptions):
             "to the vertex",
         },
     )
-    edges: bool = field(default=True, metadata={"job": False})  # whether records have the rows of their edges
+    # whether records have the rows of their edges
+    edges: bool = field(default=True, metadata={"job": False})
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -162,13 +184,18 @@ class PathOptions(KindOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class CutoffOptions(KindOptions):
-    """Options of kinds whose searches end at the largest of several distances; ``checked`` returns a ``Reduction``."""
+    """Options of kinds whose searches end at the largest of several distances; ``checked`` returns
+    a ``Reduction``.
+    """
 
     checked_by = "opportunities"
     is_recorded_whole = True
     cutoffs: list[int | float] | None = field(
         default=None,
-        metadata={"help": "distances in ascending order; the largest ends each search", "example": (600, 1200)},
+        metadata={
+            "help": "distances in ascending order; the largest ends each search",
+            "example": (600, 1200),
+        },
     )
 
 
@@ -193,14 +220,21 @@ class IsochroneOptions(CutoffOptions):
 _SOURCE_WEIGHTS = {
     "table": "sources",
     "column": "source_weight",
-    "help": "a number by which its sums or volumes are multiplied, of a column that may be called weight",
+    "help": (
+        "a number by which its sums or volumes are multiplied, of a "
+        "column that may be called weight"
+    ),
 }
 _TARGET_WEIGHTS = {
     "table": "targets",
     "column": "target_weight",
     "help": "a number by which volumes are multiplied, of a column that may be called weight",
 }
-_VOLUMES = {"table": "pairs", "column": "volume", "help": "what goes from the origin to the destination (default: 1)"}
+_VOLUMES = {
+    "table": "pairs",
+    "column": "volume",
+    "help": "what goes from the origin to the destination (default: 1)",
+}
 _THROUGH = {
     "kind": "file",
     "example": "bridges.csv",
@@ -260,7 +294,10 @@ class BetweennessOptions(KindOptions):
     checked_by = "betweenness"
     is_recorded_whole = True
     of: Cells = field(default=None, metadata=_OF)
-    endpoints: bool = field(default=False, metadata={"help": "count a path also at the vertices where it begins and ends"})
+    endpoints: bool = field(
+        default=False,
+        metadata={"help": "count a path also at the vertices where it begins and ends"},
+    )
     normalized: bool = field(default=True, metadata={"help": "divide by the number of pairs"})
     samples: int | None = field(
         default=None,
@@ -280,7 +317,11 @@ class BetweennessOptions(KindOptions):
         },
     )
     delta: float | None = field(
-        default=None, metadata={"help": "probability that the bound of an estimate fails (default: 0.1)", "example": 0.01}
+        default=None,
+        metadata={
+            "help": "probability that the bound of an estimate fails (default: 0.1)",
+            "example": 0.01,
+        },
     )
     seed: int | None = field(default=None, metadata={"job": False, "setting": "seed"})
     geometry: Geometry = field(default=None, metadata=_GEOMETRY)
@@ -301,7 +342,10 @@ class RowSize(NamedTuple):
 
 
 def _per_vertex(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
-    rows = n_vertices if question.targets is None else len(question.targets)
+    if question.targets is None:
+        rows = n_vertices
+    else:
+        rows = len(question.targets)
     return rows, rows
 
 
@@ -310,7 +354,10 @@ def _per_source(question: Any, n_vertices: int, depth: int) -> tuple[int, int]: 
 
 
 def _per_vertex_and_rank(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
-    return n_vertices * question.options.rows_per_source, n_vertices * question.options.rows_per_source
+    return (
+        n_vertices * question.options.rows_per_source,
+        n_vertices * question.options.rows_per_source,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -318,67 +365,87 @@ class ResultKind:
     """One kind of result, by the name that ``result=`` and ``--result`` take."""
 
     name: str
-    means: str  # what a record is, as the manifest and every part file say; empty if no file holds the kind
+    # what a record is, as the manifest and every part file say; empty if no file holds the kind
+    means: str
     columns: tuple[str, ...]  # of a frame and of a part file
-    # ``rows(question, n_vertices, depth)`` returns the number of records of a source, estimated and at most.
+    # ``rows(question, n_vertices, depth)`` returns the number of records of a source, estimated and
+    # at most.
     rows: Callable[[Any, int, int], tuple[int, int]] = _per_source
     order: tuple[str, ...] = ("source",)  # columns by which the records of a part file ascend
-    # What the rows of a source are in part files: records that are made of a group of sources; a row per vertex that it
-    # reaches, of which the column of vertices is the same for most sources; or one row with a list of its distances to all
-    # vertices, in the order of _vertices.pq, in an Arrow file.
+    # What the rows of a source are in part files: records that are made of a group of sources; a
+    # row per vertex that it reaches, of which the column of vertices is the same for most sources;
+    # or one row with a list of its distances to all vertices, in the order of _vertices.pq, in an
+    # Arrow file.
     written_as: Literal["records", "vertices", "lists"] = "records"
-    # The given table that a finished run writes with the records: that of sources, the same if columns of it are kept, or
-    # that of pairs.
+    # The given table that a finished run writes with the records: that of sources, the same if
+    # columns of it are kept, or that of pairs.
     adds_to: Literal["sources", "kept columns", "pairs", ""] = "sources"
-    one_search: bool = False  # whether one search serves all sources, so that no record is the result of a single source
+    # whether one search serves all sources, so that no record is the result of a single source
+    one_search: bool = False
     algorithms: tuple[str, ...] = ("bfs", "sssp")
-    has_predecessors: bool = False  # whether a record has a predecessor, so that searches must compute predecessors
-    # The least output that a plan needs of each search; see ``Query.output``. "counts" is for hops only.
+    # whether a record has a predecessor, so that searches must compute predecessors
+    has_predecessors: bool = False
+    # The least output that a plan needs of each search; see ``Query.output``. "counts" is for hops
+    # only.
     keeps: Literal["all", "targets", "counts", "paths"] = "all"
-    counts_rows: bool = False  # whether the histogram of a part file is of the records, and not of all that is searched
+    # whether the histogram of a part file is of the records, and not of all that is searched
+    counts_rows: bool = False
     # ``make_records(asked, traversals)`` returns the ``SourceRecords`` of one group.
     make_records: Callable[..., Any] | None = None
-    # ``of_levels(asked, counts)`` returns those of the sources whose level counts it gets, in place of ``make_records``
-    # where distances are hops.
+    # ``of_levels(asked, counts)`` returns those of the sources whose level counts it gets, in place
+    # of ``make_records`` where distances are hops.
     of_levels: Callable[..., Any] | None = None
-    # ``make_loads(asked)`` returns the ``kinds.loads.Loads`` to which groups are added, in place of ``make_records``: a
-    # result of the whole graph, in which no record belongs to one source.
+    # ``make_loads(asked)`` returns the ``kinds.loads.Loads`` to which groups are added, in place of
+    # ``make_records``: a result of the whole graph, in which no record belongs to one source.
     make_loads: Callable[..., Any] | None = None
-    # ``make_columns(asked, values)`` returns the columns besides ``source`` of any records, in any order.
+    # ``make_columns(asked, values)`` returns the columns besides ``source`` of any records, in any
+    # order.
     make_columns: Callable[..., dict[str, Any]] | None = None
-    # ``make_frame(asked, groups, places, frames)`` returns a frame from distances that are arrays of rows, in place of
-    # ``make_records`` and ``make_columns``.
+    # ``make_frame(asked, groups, places, frames)`` returns a frame from distances that are arrays
+    # of rows, in place of ``make_records`` and ``make_columns``.
     make_frame: Callable[..., Any] | None = None
-    # ``array_of(asked, groups, places)`` returns the array that ``bfs_many`` and ``sssp_many`` return in place of a frame.
+    # ``array_of(asked, groups, places)`` returns the array that ``bfs_many`` and ``sssp_many``
+    # return in place of a frame.
     array_of: Callable[..., Any] | None = None
-    on_gpu: tuple[str, ...] = ("cuda.distance_stats",)  # modules whose kernels make the records and statistics on a GPU
-    # Options of the public functions and of the job that not all kinds take, and this one does, such as "targets" and
-    # "direction" ("in"); see ``rules``.
+    # modules whose kernels make the records and statistics on a GPU
+    on_gpu: tuple[str, ...] = ("cuda.distance_stats",)
+    # Options of the public functions and of the job that not all kinds take, and this one does,
+    # such as "targets" and "direction" ("in"); see ``rules``.
     options: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()  # those of them without which there is no result
-    # The options that the kind has beside those. ``asked.options`` is an instance, or what its ``checked`` returns.
+    # The options that the kind has beside those. ``asked.options`` is an instance, or what its
+    # ``checked`` returns.
     options_class: type[KindOptions] = KindOptions
-    names_columns: bool = False  # whether the user names further columns: those of ``asked.options.values``
+    # whether the user names further columns: those of ``asked.options.values``
+    names_columns: bool = False
     takes_sources: bool = True  # whether it is about sources, and not about the whole graph
-    load: str = "volume"  # the column of what an edge or a vertex carries, of kinds with ``make_loads``
+    # the column of what an edge or a vertex carries, of kinds with ``make_loads``
+    load: str = "volume"
     cells: Literal["edges", "vertices"] = "edges"  # what carries it by default
-    # ``scaled(options, cells, n_cells, n_vertices, directed)`` returns what the sums of some cells over all sources of a job
-    # are multiplied by, and what else is said of the result, by name.
+    # ``scaled(options, cells, n_cells, n_vertices, directed)`` returns what the sums of some cells
+    # over all sources of a job are multiplied by, and what else is said of the result, by name.
     scaled: Callable[..., tuple[Any, dict[str, Any]]] | None = None
-    # The forms of distances, besides an array of rows, that its records are made from; see ``Query.forms``.
+    # The forms of distances, besides an array of rows, that its records are made from; see
+    # ``Query.forms``.
     reads: tuple[str, ...] = ()
 
     def fits(self, names: Sequence[str]) -> bool:
         """Whether a part file may have columns of these names, in this order."""
-        given, own = tuple(names), self.columns
+        given = tuple(names)
+        own = self.columns
         if len(set(given)) < len(given):
             return False
         if self.names_columns:
-            return given[: len(own)] == own and (len(given) > len(own) or "values" not in self.needs)
-        if self.is_distances and given == (own[0], own[2], own[1], *own[3:]):  # the order of cugraph.sssp
+            return given[: len(own)] == own and (
+                len(given) > len(own) or "values" not in self.needs
+            )
+        # the order of cugraph.sssp
+        if self.is_distances and given == (own[0], own[2], own[1], *own[3:]):
             return True
         place = int(not self.one_search)  # of the groups
-        return given == own or ("groups" in self.all_options and given == (*own[:place], GROUP, *own[place:]))
+        return given == own or (
+            "groups" in self.all_options and given == (*own[:place], GROUP, *own[place:])
+        )
 
     @cached_property
     def all_options(self) -> tuple[str, ...]:
@@ -388,11 +455,15 @@ class ResultKind:
     @cached_property
     def options_of_job(self) -> tuple[str, ...]:
         """Those of them that the job takes, too."""
-        return self.options + tuple(each.name for each in fields(self.options_class) if each.metadata.get("job", True))
+        return self.options + tuple(
+            each.name for each in fields(self.options_class) if each.metadata.get("job", True)
+        )
 
     def is_one_per_source(self, options: Any) -> bool:
         """Whether a frame has one row per source, in the order of the sources."""
-        return self.rows is _per_source and self.order == ("source",) and options.rows_per_source == 1
+        return (
+            self.rows is _per_source and self.order == ("source",) and options.rows_per_source == 1
+        )
 
     @property
     def needs_pairs(self) -> bool:
@@ -423,9 +494,14 @@ class ResultKind:
         """Return the bytes of the sums and of the scratch of each thread, and of the certificate."""
         if not self.adds_up:
             return 0
-        n_pairs = question.pairs.rows.size if question.options.of == "pairs" else 0
-        # Of a ``Tree`` and of the walks; the sums of edges, of what carries the loads, and of edges on all paths.
-        per_vertex, certificates = 80, 2 + (getattr(question.options, "through", None) is not None)
+        if question.options.of == "pairs":
+            n_pairs = question.pairs.rows.size
+        else:
+            n_pairs = 0
+        # Of a ``Tree`` and of the walks; the sums of edges, of what carries the loads, and of edges
+        # on all paths.
+        per_vertex = 80
+        certificates = 2 + (getattr(question.options, "through", None) is not None)
         each = 16 * max(graph.n_edges, graph.n_vertices, n_pairs) + per_vertex * graph.n_vertices
         return (threads + certificates) * each
 
@@ -436,49 +512,73 @@ class ResultKind:
 
     @property
     def suffix(self) -> str:
-        """The ending of the names of part files: a matrix is written as Arrow files, which readers map into memory."""
+        """The ending of the names of part files: a matrix is written as Arrow files, which readers
+        map into memory.
+        """
         return "arrow" if self.written_as == "lists" else "parquet"
 
     @property
     def has_all_vertices(self) -> bool:
-        """Whether the records of a source are those of all vertices that it reaches, made from its array of distances."""
+        """Whether the records of a source are those of all vertices that it reaches, made from its
+        array of distances.
+        """
         return self.written_as != "records"
 
     def likely_kernels(self, hops: bool, weights: Any) -> list[Any]:
-        """Return requests for the kernels that make the records and statistics, to compile them ahead."""
-        names = self.on_gpu[:1] if hops and self.of_levels is not None else self.on_gpu
+        """Return requests for the kernels that make the records and statistics, to compile them
+        ahead.
+        """
+        if hops and self.of_levels is not None:
+            names = self.on_gpu[:1]
+        else:
+            names = self.on_gpu
         modules = [import_module(f"..{name}", __package__) for name in names]
         return [request for module in modules for request in module.likely_kernels(hops, weights)]
 
     def bytes_on_gpu(self, question: Any, n_sources: int, n_vertices: int) -> int:
-        """Return the bytes that a group of sources needs on a GPU for its records and its statistics, beside the plan."""
+        """Return the bytes that a group of sources needs on a GPU for its records and its
+        statistics, beside the plan.
+        """
         if not self.on_gpu:
             return 0
         statistics = import_module("..cuda.distance_stats", __package__)
         own = question.options.bytes_on_gpu(n_sources, n_vertices)
         return own + statistics.bytes_needed(question.algorithm == "bfs", n_sources, n_vertices)
 
-    def size(self, question: Any, n_vertices: int, depth: int = 0, visited: int | None = None) -> RowSize:
-        """Return the number of rows per source and the columns of a row, for memory and the sizes of part files.
+    def size(
+        self, question: Any, n_vertices: int, depth: int = 0, visited: int | None = None
+    ) -> RowSize:
+        """Return the number of rows per source and the columns of a row, for memory and the sizes
+        of part files.
 
-        ``n_vertices`` is that of the graph, and ``depth`` and ``visited`` vertices are those of one search, if known.
+        ``n_vertices`` is that of the graph, and ``depth`` and ``visited`` vertices are those of one
+        search, if known.
         """
         rows, most = self.rows(question, n_vertices, depth)
         if self.written_as == "vertices" and visited is not None:
             rows = min(rows, visited)
         ids = sum(name in ("source", "vertex", "target", "predecessor") for name in self.columns)
         distances = sum(name in ("distance", "eccentricity") for name in self.columns)
-        numbers = len(self.columns) - ids - distances + len(question.options.values if self.names_columns else ())
+        numbers = (
+            len(self.columns)
+            - ids
+            - distances
+            + len(question.options.values if self.names_columns else ())
+        )
         return RowSize(rows, most, 0 if self.written_as == "lists" else ids, distances, numbers)
 
     @property
     def is_distances(self) -> bool:
-        """Whether the records of a source are its distances, which a certificate checks without another traversal."""
+        """Whether the records of a source are its distances, which a certificate checks without
+        another traversal.
+        """
         return self.written_as == "vertices" and "distance" in self.columns
 
     def keeps_for(self, counts_hops: bool, has_targets: bool) -> str:
         """Return the output that a plan needs of each search; see ``Query.output``."""
-        if (self.keeps == "counts" and not counts_hops) or (self.keeps == "targets" and not has_targets):
+        if (self.keeps == "counts" and not counts_hops) or (
+            self.keeps == "targets" and not has_targets
+        ):
             return "all"
         return self.keeps
 
@@ -488,7 +588,9 @@ def _call(module: str, function: str, *args: Any, **named: Any) -> Any:
 
 
 def _made_by(module: str, *functions: str, **others: str) -> dict[str, Any]:
-    """Return functions of a module of this package as fields of a kind; the module is imported when one is called."""
+    """Return functions of a module of this package as fields of a kind; the module is imported when
+    one is called.
+    """
     return {name: partial(_call, module, name) for name in functions} | {
         field: partial(_call, module, name) for field, name in others.items()
     }
@@ -496,7 +598,9 @@ def _made_by(module: str, *functions: str, **others: str) -> dict[str, Any]:
 
 # A record per vertex that a source reaches.
 _OF_VERTICES: dict[str, Any] = {
-    **_made_by("distances", "make_frame", make_records="make_records", make_columns="columns_of_records"),
+    **_made_by(
+        "distances", "make_frame", make_records="make_records", make_columns="columns_of_records"
+    ),
     "rows": _per_vertex,
     "order": ("source", "vertex"),
     "written_as": "vertices",
@@ -510,8 +614,14 @@ OF_ONE_SEARCH: dict[str, Any] = {
     "one_search": True,
     "on_gpu": (),
 }
-CELL_COLUMNS = ("cell", "low", "high", "exponent")  # of a part: what each cell carries, in units of a power of two
-_OF_CELLS: dict[str, Any] = {"columns": CELL_COLUMNS, "order": ("cell",), "adds_to": "", "reads": ("sparse",)}
+# of a part: what each cell carries, in units of a power of two
+CELL_COLUMNS = ("cell", "low", "high", "exponent")
+_OF_CELLS: dict[str, Any] = {
+    "columns": CELL_COLUMNS,
+    "order": ("cell",),
+    "adds_to": "",
+    "reads": ("sparse",),
+}
 _KINDS = (
     ResultKind(
         name="distances",
@@ -525,7 +635,10 @@ _KINDS = (
     ResultKind(
         name="predecessors",
         reads=("sparse",),
-        means="a row for each vertex that a source reaches: its distance from that source, and the vertex before it",
+        means=(
+            "a row for each vertex that a source reaches: its distance from "
+            "that source, and the vertex before it"
+        ),
         columns=("source", "vertex", "distance", "predecessor"),
         options=("targets",),
         options_class=UnreachedOptions,
@@ -534,7 +647,9 @@ _KINDS = (
     ),
     ResultKind(
         name="matrix",
-        means="a record for each source: its distances to all vertices, in the order of _vertices.pq",
+        means=(
+            "a record for each source: its distances to all vertices, in the order of _vertices.pq"
+        ),
         columns=("source", "distance"),
         rows=_per_vertex,
         written_as="lists",
@@ -588,7 +703,10 @@ _KINDS = (
     ),
     ResultKind(
         name="nearest",
-        means="one search from all sources together: a row for each vertex, with the nearest of the sources",
+        means=(
+            "one search from all sources together: a row for each vertex, "
+            "with the nearest of the sources"
+        ),
         columns=("vertex", "source", "distance"),
         **OF_ONE_SEARCH,
     ),
@@ -641,7 +759,10 @@ _KINDS = (
     ResultKind(
         name="isochrones",
         reads=("sparse",),
-        means="a row for each source and vertex within the largest cutoff: the smallest cutoff that holds it",
+        means=(
+            "a row for each source and vertex within the largest cutoff: "
+            "the smallest cutoff that holds it"
+        ),
         columns=("source", "vertex", "band"),
         options_class=IsochroneOptions,
         needs=("cutoffs",),
@@ -706,7 +827,11 @@ RESULT_KINDS = {kind.name: kind for kind in _KINDS}
 
 def modules_with_kinds(folder: Path) -> tuple[str, ...]:
     """Return the names of the modules of this package in a folder that list kinds, as plug-ins do."""
-    return tuple(f"{__package__}.{file.stem}" for file in sorted(folder.glob("*.py")) if b"\nKINDS = " in file.read_bytes())
+    return tuple(
+        f"{__package__}.{file.stem}"
+        for file in sorted(folder.glob("*.py"))
+        if b"\nKINDS = " in file.read_bytes()
+    )
 
 
 OWN_MODULES = modules_with_kinds(Path(__file__).parent)

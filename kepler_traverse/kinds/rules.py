@@ -1,7 +1,8 @@
-"""Which options belong to which result kind: one table for keyword arguments, for flags and for the manifest of a run.
+"""Which options belong to which result kind: one table for keyword arguments, for flags and for the
+manifest of a run.
 
-``option_text`` writes the options in messages as the caller gives them. A new option of a kind is a name in
-``ResultKind.options``. It has an entry here only if its error differs.
+``option_text`` writes the options in messages as the caller gives them. A new option of a kind is a
+name in ``ResultKind.options``. It has an entry here only if its error differs.
 """
 
 from __future__ import annotations
@@ -23,8 +24,16 @@ RULES: tuple[tuple[tuple[str, ...], Callable[[ResultKind], bool] | None, str], .
         attrgetter("takes_sources"),
         "{kind} is about distances between all vertices; leave {option} out",
     ),
-    (("strategy",), attrgetter("takes_sources"), "{kind} chooses its searches itself; leave {option} out"),
-    (("limit",), lambda kind: not kind.takes_cutoffs, "{kind} searches up to the largest of {cutoffs}; leave {option} out"),
+    (
+        ("strategy",),
+        attrgetter("takes_sources"),
+        "{kind} chooses its searches itself; leave {option} out",
+    ),
+    (
+        ("limit",),
+        lambda kind: not kind.takes_cutoffs,
+        "{kind} searches up to the largest of {cutoffs}; leave {option} out",
+    ),
     (
         ("limits",),
         attrgetter("takes_limits"),
@@ -35,7 +44,11 @@ RULES: tuple[tuple[tuple[str, ...], Callable[[ResultKind], bool] | None, str], .
         lambda kind: not kind.one_search,
         "{kind} is one search from all sources together; leave {option} out",
     ),
-    (("stream",), lambda kind: not kind.adds_up, "{kind} is added up over all sources; leave {option} out"),
+    (
+        ("stream",),
+        lambda kind: not kind.adds_up,
+        "{kind} is added up over all sources; leave {option} out",
+    ),
     (("keep_columns",), lambda kind: kind.adds_to in ("sources", "kept columns"), _IS_FOR),
     (("direction",), None, f"{_IS_FOR}, or reverse the edges"),
     (("groups",), None, f"{_IS_FOR}, or give {{k}} with {{result}} nearest"),
@@ -55,9 +68,13 @@ class _Written(dict[str, str]):
         return option_text(name)
 
 
-def kinds_that_take(option: str, kinds: Mapping[str, ResultKind], takes: Callable[[ResultKind], bool] | None = None) -> str:
+def kinds_that_take(
+    option: str, kinds: Mapping[str, ResultKind], takes: Callable[[ResultKind], bool] | None = None
+) -> str:
     """Return the names of the kinds that take an option, as a text."""
-    *others, last = [k.name for k in kinds.values() if (option in k.all_options if takes is None else takes(k))]
+    *others, last = [
+        k.name for k in kinds.values() if (option in k.all_options if takes is None else takes(k))
+    ]
     return f"{', '.join(others)} or {last}" if others else last
 
 
@@ -66,16 +83,22 @@ def takes(kind: ResultKind, option: str, kinds: Mapping[str, ResultKind]) -> boo
     rules = [rule for names, rule, _ in RULES if option in names]
     if not rules and not any(option in each.options_of_job for each in kinds.values()):
         return True
-    return all(option in kind.options_of_job if rule is None else rule(kind) for rule in rules or [None])
+    return all(
+        option in kind.options_of_job if rule is None else rule(kind) for rule in rules or [None]
+    )
 
 
 def errors(
-    kind: ResultKind, algorithm: str, given: Mapping[str, str | None], kinds: Mapping[str, ResultKind] = RESULT_KINDS
+    kind: ResultKind,
+    algorithm: str,
+    given: Mapping[str, str | None],
+    kinds: Mapping[str, ResultKind] = RESULT_KINDS,
 ) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with a question: an option that the kind does not take, or ``""``, and the error.
+    """Yield what is wrong with a question: an option that the kind does not take, or ``""``, and
+    the error.
 
-    ``given``: for each option how the error writes it; None if it is not given. Others are not checked. ``kinds``: those
-    that the error may name.
+    ``given``: for each option how the error writes it; None if it is not given. Others are not
+    checked. ``kinds``: those that the error may name.
     """
     named = option_text("result", kind.name)
     if algorithm not in kind.algorithms:
@@ -83,15 +106,22 @@ def errors(
     for option, written in given.items():
         if option in kind.needs and written is None:
             yield "", f"{named} needs {option_text(option)}, {NEEDED[option]}"
-        for _, takes, text in [rule for rule in RULES if option in rule[0]] or [((), None, _IS_FOR)]:
+        for _, takes, text in [rule for rule in RULES if option in rule[0]] or [
+            ((), None, _IS_FOR)
+        ]:
             if written is None or (option in kind.all_options if takes is None else takes(kind)):
                 continue
             able = kinds_that_take(option, kinds, takes)
-            yield option, text.format_map(_Written(option=written, name=kind.name, kind=named, able=able))
+            yield (
+                option,
+                text.format_map(_Written(option=written, name=kind.name, kind=named, able=able)),
+            )
 
 
 def meant(result: str, k: Any, has_targets: bool) -> tuple[str, Any]:
-    """Return the kind that a result, ``k`` and targets mean, and its ``k``: there are three kinds of nearest vertices."""
+    """Return the kind that a result, ``k`` and targets mean, and its ``k``: there are three kinds
+    of nearest vertices.
+    """
     if result not in ("nearest", "k_nearest") or (k is None and not has_targets):
         return result, k
     if not has_targets:

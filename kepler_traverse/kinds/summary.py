@@ -16,27 +16,40 @@ def of_levels(asked: Asked, counts: Array) -> SourceRecords:  # noqa: ARG001
     """Return ``reached, farthest, total, harmonic`` of hops."""
     summary = summary_of_levels(counts)
     return SourceRecords(
-        dict(zip(("reached", "farthest", "total", "harmonic"), summary.T, strict=True)), np.ones(len(summary), np.int64)
+        dict(zip(("reached", "farthest", "total", "harmonic"), summary.T, strict=True)),
+        np.ones(len(summary), np.int64),
     )
 
 
 def make_records(asked: Asked, group: Traversals) -> SourceRecords:
-    """Return ``reached, farthest, total, harmonic`` of weighted distances; sums of integers are exact.
+    """Return ``reached, farthest, total, harmonic`` of weighted distances; sums of integers are
+    exact.
 
     Raises PrecisionError: a sum of integer distances exceeds int64.
     """
-    graph, limit = asked.graph, asked.query.limit
+    graph = asked.graph
+    limit = asked.query.limit
     stats = group.stats(graph.offsets, limit)
-    total = exact_totals(group.distance, limit, stats) if graph.integer_weights else stats.total
-    values = {"reached": stats.reached, "farthest": stats.farthest, "total": total, "harmonic": stats.harmonic}
+    if graph.integer_weights:
+        total = exact_totals(group.distance, limit, stats)
+    else:
+        total = stats.total
+    values = {
+        "reached": stats.reached,
+        "farthest": stats.farthest,
+        "total": total,
+        "harmonic": stats.harmonic,
+    }
     return SourceRecords(values, np.ones(len(group), np.int64))
 
 
 def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     """Return columns ``reached, eccentricity, sum, mean, closeness, harmonic``, on the host."""
-    reached, total = values["reached"], values["total"]
+    reached = values["reached"]
+    total = values["total"]
     others = reached - 1
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # what float64 does not hold is infinite
+    # what float64 does not hold is infinite
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         mean = np.where(others > 0, total / others, 0.0)
         fraction = others / max(asked.graph.n_vertices - 1, 1)
         closeness = np.where(total > 0, others / total * fraction, 0.0)
@@ -44,7 +57,9 @@ def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     return {
         "reached": Column(reached.astype(np.int64)),
         "eccentricity": Column(values["farthest"].astype(kind)),
-        "sum": Column(total.astype(np.int64) if kind.kind == "i" else total.astype(np.float64, copy=False)),
+        "sum": Column(
+            total.astype(np.int64) if kind.kind == "i" else total.astype(np.float64, copy=False)
+        ),
         "mean": Column(mean),
         "closeness": Column(closeness),
         "harmonic": Column(values["harmonic"]),

@@ -13,7 +13,9 @@ from .records import Asked, SourceRecords, Values
 
 
 def make_records(asked: Asked, group: Traversals) -> SourceRecords:
-    """Return ``target, distance, missing`` of each source and distinct target, which are in the requested order."""
+    """Return ``target, distance, missing`` of each source and distinct target, which are in the
+    requested order.
+    """
     assert asked.targets is not None
     order = asked.targets[np.sort(np.unique(asked.targets, return_index=True)[1])]
     distance = group.distance
@@ -21,17 +23,23 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     if is_rows(distance):
         distance = distance[:, xp.asarray(places_of_targets(asked, order))].ravel()
     else:
-        distance = distance.at_each(np.repeat(np.arange(len(group)), order.size), np.tile(order, len(group)))
+        distance = distance.at_each(
+            np.repeat(np.arange(len(group)), order.size), np.tile(order, len(group))
+        )
     values, missing = asked.returned(distance)
     target = xp.tile(xp.asarray(order), len(group))
-    return SourceRecords({"target": target, "distance": values, "missing": missing}, np.full(len(group), order.size))
+    return SourceRecords(
+        {"target": target, "distance": values, "missing": missing}, np.full(len(group), order.size)
+    )
 
 
 def places_of_targets(asked: Asked, order: np.ndarray) -> np.ndarray:
     """Return the columns of distances that hold those of some targets."""
     known: Any = asked.query.targets
     # Without a certificate a plan may output only the distances of the targets, ascending.
-    return order if asked.query.output == "all" else np.searchsorted(known, order)
+    if asked.query.output == "all":
+        return order
+    return np.searchsorted(known, order)
 
 
 def make_columns(asked: Asked, values: Values) -> dict[str, Column]:

@@ -1,4 +1,6 @@
-"""Results about vertices with coordinates as pictures (matplotlib) and as maps of a notebook (lonboard)."""
+"""Results about vertices with coordinates as pictures (matplotlib) and as maps of a notebook
+(lonboard).
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,12 @@ from ..errors import InputError, listed
 from ..formats.geoparquet import GEOMETRY, Coordinates, find_rows, make_lines, make_shapes, on_map
 from ..graph import Graph
 
-_FIRST = ("band", "closeness", "source", "distance")  # what is drawn of a frame, unless the caller names a column
+# what is drawn of a frame, unless the caller names a column
+_FIRST = ("band", "closeness", "source", "distance")
 _FEW = 10  # groups that colours and a legend can distinguish
 _GREY = "#c8ccd2"
-_WKB = {"ARROW:extension:name": "geoarrow.wkb", "ARROW:extension:metadata": '{"crs": "OGC:CRS84"}'}  # as lonboard reads it
+# as lonboard reads it
+_WKB = {"ARROW:extension:name": "geoarrow.wkb", "ARROW:extension:metadata": '{"crs": "OGC:CRS84"}'}
 
 
 def plot(
@@ -30,25 +34,27 @@ def plot(
     y: str = "y",
     ax: Any = None,
 ) -> Any:
-    """Draw a result with matplotlib: isochrones, nearest sources, distances, closeness, paths, loads of edges.
+    """Draw a result with matplotlib: isochrones, nearest sources, distances, closeness, paths,
+    loads of edges.
 
     Parameters
     ----------
     frame : pandas.DataFrame, cudf.DataFrame or pyarrow.Table
-        With a column ``vertex``, each vertex once; or a frame of ``paths``; or with a row per source, such as that of
-        ``result="summary"``; or with a row per edge, such as that of ``result="flows"``: edges are drawn as wide as their
-        values.
+        With a column ``vertex``, each vertex once; or a frame of ``paths``; or with a row per
+        source, such as that of ``result="summary"``; or with a row per edge, such as that of
+        ``result="flows"``: edges are drawn as wide as their values.
     vertices : table
-        With the columns ``vertex``, and those of the coordinates; or with an index of ids in place of ``vertex``. It may
-        have more vertices than the frame.
+        With the columns ``vertex``, and those of the coordinates; or with an index of ids in place
+        of ``vertex``. It may have more vertices than the frame.
     graph : Graph, optional
-        Its edges are drawn, in the colour of the vertex at the end that has the larger value; of groups, edges inside one.
-        Otherwise the vertices are drawn as points.
+        Its edges are drawn, in the colour of the vertex at the end that has the larger value; of
+        groups, edges inside one. Otherwise the vertices are drawn as points.
     column : str, optional
-        What the colours show. Default: the first that the frame has of ``band``, ``closeness``, ``source`` (if there are
-        several) and ``distance``, or else its last column.
+        What the colours show. Default: the first that the frame has of ``band``, ``closeness``,
+        ``source`` (if there are several) and ``distance``, or else its last column.
     x, y : str
-        Columns of the coordinates. Where all are longitudes and latitudes, the picture keeps the proportions of the place.
+        Columns of the coordinates. Where all are longitudes and latitudes, the picture keeps the
+        proportions of the place.
     ax : matplotlib.axes.Axes, optional
         To draw on; default: those of a new figure.
 
@@ -59,7 +65,8 @@ def plot(
     Raises
     ------
     InputError
-        matplotlib is missing; a column is missing; a vertex occurs twice in the frame or in ``vertices``.
+        matplotlib is missing; a column is missing; a vertex occurs twice in the frame or in
+        ``vertices``.
     UnknownVertexError
         A vertex of the frame is not in ``vertices``.
 
@@ -71,15 +78,23 @@ def plot(
     >>> bands = sssp_many(graph, [here.station], result="isochrones", cutoffs=[300, 600])  # doctest: +SKIP
     >>> plot(bands, here.junctions, graph=graph).figure.savefig("isochrones.png")  # doctest: +SKIP
     """
-    pyplot = _module("matplotlib.pyplot", "pictures need matplotlib; install it by: pip install 'kepler-traverse[plot]'")
+    pyplot = _module(
+        "matplotlib.pyplot",
+        "pictures need matplotlib; install it by: pip install 'kepler-traverse[plot]'",
+    )
     from matplotlib.collections import LineCollection
 
     table, places = _table(frame, vertices, x, y)
-    streets = None if graph is None else _streets(graph, places)
+    if graph is None:
+        streets = None
+    else:
+        streets = _streets(graph, places)
     if ax is None:
         ax = pyplot.figure(figsize=(8, 8), layout="constrained").add_subplot()
     if streets is not None:
-        ax.add_collection(LineCollection(list(streets.lines), colors=_GREY, linewidths=0.6, zorder=1))
+        ax.add_collection(
+            LineCollection(list(streets.lines), colors=_GREY, linewidths=0.6, zorder=1)
+        )
     if "position" in table.column_names:
         _draw_paths(ax, table, places)
     elif _is_of_edges(table):
@@ -94,8 +109,11 @@ def plot(
     return ax
 
 
-def explore(frame: Any, vertices: Any, *, column: str | None = None, x: str = "x", y: str = "y") -> Any:
-    """Show a result on a map of a notebook, with lonboard: vertices as points, and frames of ``paths`` as lines.
+def explore(
+    frame: Any, vertices: Any, *, column: str | None = None, x: str = "x", y: str = "y"
+) -> Any:
+    """Show a result on a map of a notebook, with lonboard: vertices as points, and frames of
+    ``paths`` as lines.
 
     Parameters
     ----------
@@ -112,8 +130,13 @@ def explore(frame: Any, vertices: Any, *, column: str | None = None, x: str = "x
         As of ``plot``; lonboard is missing.
     """
     if _is_of_edges(frame):
-        raise InputError("explore() shows vertices and paths, and frame has a row per edge; draw it by plot()")
-    lonboard = _module("lonboard", "explore() needs lonboard; install it by: pip install lonboard 'kepler-traverse[plot]'")
+        raise InputError(
+            "explore() shows vertices and paths, and frame has a row per edge; draw it by plot()"
+        )
+    lonboard = _module(
+        "lonboard",
+        "explore() needs lonboard; install it by: pip install lonboard 'kepler-traverse[plot]'",
+    )
     table, places = _table(frame, vertices, x, y)
     if "position" in table.column_names:
         table, _ = make_lines(table, places)
@@ -123,7 +146,8 @@ def explore(frame: Any, vertices: Any, *, column: str | None = None, x: str = "x
     else:
         colours = _Colours.of(table[_column(table, column)])
         table, _ = make_shapes(table, places)
-        options, layer = {"get_fill_color": colours.bytes(), "radius_min_pixels": 3}, lonboard.ScatterplotLayer
+        options = {"get_fill_color": colours.bytes(), "radius_min_pixels": 3}
+        layer = lonboard.ScatterplotLayer
     geometry = pa.field(GEOMETRY, pa.binary(), metadata=_WKB)
     fields = [geometry if field.name == GEOMETRY else field for field in table.schema]
     return lonboard.Map(layer(table=table.cast(pa.schema(fields)), **options))
@@ -150,10 +174,15 @@ class _Colours(NamedTuple):
 
     @classmethod
     def of(cls, column: Any, name: str = "") -> _Colours:
-        colormaps = _module("matplotlib", "pictures need matplotlib: pip install 'kepler-traverse[plot]'").colormaps
+        colormaps = _module(
+            "matplotlib", "pictures need matplotlib: pip install 'kepler-traverse[plot]'"
+        ).colormaps
         from matplotlib.colors import Normalize
 
-        column = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+        if hasattr(column, "combine_chunks"):
+            column = column.combine_chunks()
+        else:
+            column = column
         is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
         groups = pc.unique(column).sort()
         is_band = name == "band"
@@ -163,13 +192,20 @@ class _Colours(NamedTuple):
             norm = Normalize(*((finite.min(), finite.max()) if finite.size else (0, 1)))
             cmap = colormaps["viridis"]
             return cls(values, cmap(norm(values)), [], np.empty((0, 4)), norm, cmap)
-        places = pc.index_in(column, value_set=groups).to_numpy(zero_copy_only=False).astype(np.int64)
+        places = (
+            pc.index_in(column, value_set=groups).to_numpy(zero_copy_only=False).astype(np.int64)
+        )
         if is_band:
             palette = colormaps["viridis"](np.linspace(0.0, 0.9, len(groups)))
         else:
             palette = np.array(colormaps["tab10" if len(groups) <= _FEW else "tab20"].colors)
-            palette = np.column_stack([palette, np.ones(len(palette))])[np.arange(len(groups)) % len(palette)]
-        names = [f"up to {each}" if is_band else str(each) for each in groups.to_pylist()] if len(groups) <= _FEW else []
+            palette = np.column_stack([palette, np.ones(len(palette))])[
+                np.arange(len(groups)) % len(palette)
+            ]
+        if len(groups) <= _FEW:
+            names = [f"up to {each}" if is_band else str(each) for each in groups.to_pylist()]
+        else:
+            names = []
         return cls(places.astype(np.float64), palette[places], names, palette)
 
     def bytes(self) -> np.ndarray:
@@ -186,24 +222,37 @@ def _module(name: str, advice: str) -> Any:
 
 
 def _table(frame: Any, vertices: Any, x: str, y: str) -> tuple[Any, Coordinates]:
-    """Return the frame and the coordinates. Without edges it has a column ``vertex``; of a row per source, the sources."""
+    """Return the frame and the coordinates. Without edges it has a column ``vertex``; of a row per
+    source, the sources.
+    """
     if _is_of_edges(frame):
         return on_map(frame, vertices, x, y, needed=("src", "dst"))
     if "vertex" not in getattr(frame, "columns", ()) and "source" in getattr(frame, "columns", ()):
         frame = frame.rename(columns={"source": "vertex"})
-    elif isinstance(frame, pa.Table) and "vertex" not in frame.column_names and "source" in frame.column_names:
-        frame = frame.rename_columns(["vertex" if name == "source" else name for name in frame.column_names])
+    elif (
+        isinstance(frame, pa.Table)
+        and "vertex" not in frame.column_names
+        and "source" in frame.column_names
+    ):
+        frame = frame.rename_columns(
+            ["vertex" if name == "source" else name for name in frame.column_names]
+        )
     table, places = on_map(frame, vertices, x, y)
     places.of(table["vertex"])  # also where streets are drawn, an unknown vertex is an error
     if "position" not in table.column_names and len(pc.unique(table["vertex"])) < table.num_rows:
         name = _apart(table)
-        advice = f"draw those of one {name}: frame[frame[{name!r}] == ...]" if name else "give each vertex once"
+        if name:
+            advice = f"draw those of one {name}: frame[frame[{name!r}] == ...]"
+        else:
+            advice = "give each vertex once"
         raise InputError(f"frame has a vertex twice; {advice}")
     return table, places
 
 
 def _apart(table: Any) -> str:
-    """Return the name of the column by which the rows of one vertex differ: of the k nearest, of cutoffs or of sources."""
+    """Return the name of the column by which the rows of one vertex differ: of the k nearest, of
+    cutoffs or of sources.
+    """
     for name in ("rank", "cutoff", "source", "target"):
         if name in table.column_names:
             pairs = table.select(["vertex", name]).group_by(["vertex", name]).aggregate([])
@@ -213,7 +262,10 @@ def _apart(table: Any) -> str:
 
 
 def _is_of_edges(frame: Any) -> bool:
-    names = frame.column_names if isinstance(frame, pa.Table) else getattr(frame, "columns", ())
+    if isinstance(frame, pa.Table):
+        names = frame.column_names
+    else:
+        names = getattr(frame, "columns", ())
     return {"src", "dst"} <= set(names) and "vertex" not in names
 
 
@@ -228,7 +280,9 @@ def _column(table: Any, column: str | None) -> str:
     if not names:
         raise InputError("frame has no column but 'vertex': no colours can be chosen")
     several = "source" in names and len(pc.unique(table["source"])) > 1
-    return next((name for name in _FIRST if name in names and (name != "source" or several)), names[-1])
+    return next(
+        (name for name in _FIRST if name in names and (name != "source" or several)), names[-1]
+    )
 
 
 def _streets(graph: Graph, places: Coordinates) -> _Streets:
@@ -242,15 +296,24 @@ def _streets(graph: Graph, places: Coordinates) -> _Streets:
     ids = pa.array(graph.ids_at(np.arange(graph.n_vertices)))
     known = places.has(ids)[src] & places.has(ids)[dst]
     if known.size and not known.any():
-        raise InputError("vertices has the coordinates of no edge of the graph; it needs the ids of the graph's vertices")
-    src, dst = src[kept][known[kept]], dst[kept][known[kept]]
-    begin, end = ids.take(pa.array(src)), ids.take(pa.array(dst))
+        raise InputError(
+            "vertices has the coordinates of no edge of the graph; it "
+            "needs the ids of the graph's vertices"
+        )
+    src = src[kept][known[kept]]
+    dst = dst[kept][known[kept]]
+    begin = ids.take(pa.array(src))
+    end = ids.take(pa.array(dst))
     lines = np.stack([places.points(begin), places.points(end)], axis=1)
     return _Streets(begin, end, lines)
 
 
-def _draw_values(ax: Any, table: Any, places: Coordinates, streets: _Streets | None, column: str) -> None:
-    """Draw streets, or vertices without a graph, in the colours of a column, and a legend or a colour bar."""
+def _draw_values(
+    ax: Any, table: Any, places: Coordinates, streets: _Streets | None, column: str
+) -> None:
+    """Draw streets, or vertices without a graph, in the colours of a column, and a legend or a
+    colour bar.
+    """
     from matplotlib.cm import ScalarMappable
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
@@ -263,13 +326,17 @@ def _draw_values(ax: Any, table: Any, places: Coordinates, streets: _Streets | N
         both = pc.and_(ends[0].is_valid(), ends[1].is_valid()).to_numpy(zero_copy_only=False)
         one, other = (end.filter(pa.array(both)).to_numpy() for end in ends)
         farther = np.where(colours.values[one] >= colours.values[other], one, other)
-        lines, chosen = streets.lines[both], colours.rgba[farther]
+        lines = streets.lines[both]
+        chosen = colours.rgba[farther]
         if colours.norm is None and column != "band":
             same = colours.values[one] == colours.values[other]
-            lines, chosen = lines[same], chosen[same]
+            lines = lines[same]
+            chosen = chosen[same]
         ax.add_collection(LineCollection(lines, colors=chosen, linewidths=1.6, zorder=2))
     if colours.norm is not None:
-        ax.figure.colorbar(ScalarMappable(colours.norm, colours.cmap), ax=ax, label=column, shrink=0.6)
+        ax.figure.colorbar(
+            ScalarMappable(colours.norm, colours.cmap), ax=ax, label=column, shrink=0.6
+        )
     elif colours.names:
         handles = [
             Line2D([], [], color=colour, lw=3, label=name)
@@ -280,7 +347,9 @@ def _draw_values(ax: Any, table: Any, places: Coordinates, streets: _Streets | N
         sources = pc.unique(table["source"])
         sources = sources.filter(pa.array(places.has(sources)))
         if 0 < len(sources) <= 5 * _FEW:
-            ax.scatter(*places.of(sources), s=50, c="white", edgecolors="black", linewidths=1.5, zorder=4)
+            ax.scatter(
+                *places.of(sources), s=50, c="white", edgecolors="black", linewidths=1.5, zorder=4
+            )
 
 
 def _draw_edges(ax: Any, table: Any, places: Coordinates, column: str) -> None:
@@ -291,10 +360,16 @@ def _draw_edges(ax: Any, table: Any, places: Coordinates, column: str) -> None:
     table = table.sort_by(column)
     colours = _Colours.of(table[column])
     if colours.norm is None:
-        raise InputError(f"the column {column!r} of frame has no numbers, which widths of edges could show")
+        raise InputError(
+            f"the column {column!r} of frame has no numbers, which widths of edges could show"
+        )
     lines = np.stack([places.points(table[end]) for end in ("src", "dst")], axis=1)
     widths = 0.3 + 5 * np.clip(colours.values / (colours.values.max(initial=0) or 1), 0, 1)
-    ax.add_collection(LineCollection(list(lines), colors=colours.rgba, linewidths=widths, capstyle="round", zorder=2))
+    ax.add_collection(
+        LineCollection(
+            list(lines), colors=colours.rgba, linewidths=widths, capstyle="round", zorder=2
+        )
+    )
     ax.figure.colorbar(ScalarMappable(colours.norm, colours.cmap), ax=ax, label=column, shrink=0.6)
 
 
@@ -307,6 +382,8 @@ def _draw_paths(ax: Any, table: Any, places: Coordinates) -> None:
     names = lines[label].to_pylist()
     for name, points in zip(names, np.split(at, cuts[:-1]), strict=True):
         ax.plot(*points.T, linewidth=3, solid_capstyle="round", label=f"{label} {name}", zorder=3)
-        ax.scatter(*points[[0, -1]].T, s=50, c="white", edgecolors="black", linewidths=1.5, zorder=4)
+        ax.scatter(
+            *points[[0, -1]].T, s=50, c="white", edgecolors="black", linewidths=1.5, zorder=4
+        )
     if 0 < len(names) <= _FEW:
         ax.legend(loc="lower left", frameon=False)

@@ -1,4 +1,6 @@
-"""Shared implementation of the public functions of both algorithms. Each algorithm has a ``Registry``."""
+"""Shared implementation of the public functions of both algorithms. Each algorithm has a
+``Registry``.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +35,14 @@ from .planning import FEW_PATHS, MultiSourcePlan, named_strategies
 from .stream import ResultStream
 from .together import KNearestSearch, NearestSearch, SearchTogether, frame_of_all, from_targets
 
-ArrayResult = Literal["matrix", "reachable"]  # kinds of results that are arrays; all others are frames
+# kinds of results that are arrays; all others are frames
+ArrayResult = Literal["matrix", "reachable"]
 
 
 class ManyOptions(TypedDict, total=False):
-    """Options of ``bfs_many`` and ``sssp_many`` on which the type of what they return does not depend."""
+    """Options of ``bfs_many`` and ``sssp_many`` on which the type of what they return does not
+    depend.
+    """
 
     strategy: str
     targets: Ids | None
@@ -54,8 +59,12 @@ class ManyOptions(TypedDict, total=False):
     source_weights: Sequence[float] | None
 
 
-def check_options(kind: ResultKind, graph: Graph, algorithm: str, given: Mapping[str, Any], **numbers: Any) -> Any:
-    """Return the checked options of a kind, from those that are not None; see ``KindOptions.checked``."""
+def check_options(
+    kind: ResultKind, graph: Graph, algorithm: str, given: Mapping[str, Any], **numbers: Any
+) -> Any:
+    """Return the checked options of a kind, from those that are not None; see
+    ``KindOptions.checked``.
+    """
     own = kind.options_class(**{name: value for name, value in given.items() if value is not None})
     return own.checked(kind, graph, algorithm, **numbers)
 
@@ -67,15 +76,20 @@ class Registry:
     algorithm: Algorithm
     single_source: tuple[Strategy, ...]  # the library's own, as the following
     multi_source: tuple[MultiSourceStrategy, ...]
-    searches: tuple[Strategy, ...]  # strategies for BFS from one source, by which a plan surveys the shape of a graph
+    # strategies for BFS from one source, by which a plan surveys the shape of a graph
+    searches: tuple[Strategy, ...]
 
     def with_plugins(self) -> tuple[tuple[Strategy, ...], tuple[MultiSourceStrategy, ...]]:
         """Return the strategies for one source and for many, those of plug-ins included."""
         name = self.algorithm.name
         return with_plugins(self.single_source, name), with_plugins(self.multi_source, name)
 
-    def listed_for(self, strategy: str, device: str) -> tuple[tuple[Strategy, ...], tuple[MultiSourceStrategy, ...]]:
-        """Return the strategies among which a name is looked up: plug-ins are imported only for a name that is not known."""
+    def listed_for(
+        self, strategy: str, device: str
+    ) -> tuple[tuple[Strategy, ...], tuple[MultiSourceStrategy, ...]]:
+        """Return the strategies among which a name is looked up: plug-ins are imported only for a
+        name that is not known.
+        """
         own = self.single_source, self.multi_source
         is_own = (
             not isinstance(strategy, str)
@@ -87,7 +101,9 @@ class Registry:
     def plan(self, graph: Graph, *, strategy: str, **asked: Any) -> Plan:
         """Plan searches from one source each; see ``plan_bfs`` and ``plan_sssp``."""
         query = make_query(graph, self.algorithm.name, **asked)
-        return Plan(graph, self.algorithm.name, self.listed_for(strategy, graph.device)[0], strategy, query)
+        return Plan(
+            graph, self.algorithm.name, self.listed_for(strategy, graph.device)[0], strategy, query
+        )
 
     def plan_multi_source(
         self,
@@ -102,12 +118,17 @@ class Registry:
     ) -> MultiSourcePlan:
         """Plan searches from several sources; see ``plan_bfs_many`` and ``plan_sssp_many``.
 
-        ``asked`` are fields of ``Query``, in place of those that follow from the result, with targets as ids.
+        ``asked`` are fields of ``Query``, in place of those that follow from the result, with
+        targets as ids.
         """
         name = self.algorithm.name
         find_kind(result)
-        asked = {"limit": None} | {field: value for field, value in asked.items() if value is not None}
-        asked["output"] = asked.get("output") or outputs.outputs_needed_by(result, name, asked.get("targets"))
+        asked = {"limit": None} | {
+            field: value for field, value in asked.items() if value is not None
+        }
+        asked["output"] = asked.get("output") or outputs.outputs_needed_by(
+            result, name, asked.get("targets")
+        )
         kind = RESULT_KINDS[result]
         # A sample is of sources that have targets of their own.
         is_per_source = kind.needs_pairs or asked.get("sample") is not None
@@ -117,15 +138,30 @@ class Registry:
             query = replace(query, output="all")  # no strategy of this device finds paths
         single, many = self.listed_for(strategy, graph.device)
         if query.nearest is not None:
-            of_each = "auto" if strategy == "from_targets" else strategy
-            options: dict[str, Any] = {"result": "distances", "strategy": of_each, "limit": query.limit, "memory": memory}
-            many = (*many, from_targets(graph, name, partial(self.plan_multi_source, **options), query.nearest))
-            # Sums that are rounded may differ by the side that they begin at, so that these always begin at one: at the
-            # targets, unless weights are negative.
+            if strategy == "from_targets":
+                of_each = "auto"
+            else:
+                of_each = strategy
+            options: dict[str, Any] = {
+                "result": "distances",
+                "strategy": of_each,
+                "limit": query.limit,
+                "memory": memory,
+            }
+            many = (
+                *many,
+                from_targets(
+                    graph, name, partial(self.plan_multi_source, **options), query.nearest
+                ),
+            )
+            # Sums that are rounded may differ by the side that they begin at, so that these always
+            # begin at one: at the targets, unless weights are negative.
             is_exact = has_exact_sums(graph, self.algorithm.counts_hops, query.limit)
             if not is_exact and not graph.has_negative_weights:
                 strategy = "from_targets"
-        return MultiSourcePlan(graph, name, many, single, strategy, query, n_sources, memory, shape, self.searches)
+        return MultiSourcePlan(
+            graph, name, many, single, strategy, query, n_sources, memory, shape, self.searches
+        )
 
     def plan_together(
         self,
@@ -138,37 +174,64 @@ class Registry:
         plan_for: Callable[..., MultiSourcePlan],
         may_take_one: bool = True,
     ) -> SearchTogether:
-        """Plan the search for the nearest source of each vertex, or for the k nearest; see ``KNearestSearch``."""
-        query = make_query(graph, self.algorithm.name, predecessors=k is None, limit=limit, knobs=knobs)
+        """Plan the search for the nearest source of each vertex, or for the k nearest; see
+        ``KNearestSearch``.
+        """
+        query = make_query(
+            graph, self.algorithm.name, predecessors=k is None, limit=limit, knobs=knobs
+        )
         single, many = self.listed_for(strategy, graph.device)
         if k is None:
             return NearestSearch(graph, self.algorithm.name, single, strategy, query, n_sources)
-        for each in named_strategies(graph, self.algorithm.name, many, single, strategy, 2, query)[1]:
+        for each in named_strategies(graph, self.algorithm.name, many, single, strategy, 2, query)[
+            1
+        ]:
             each.knobs_from(query.knobs)  # raises the errors of a plan, also where none is made
-        return KNearestSearch(graph, self.algorithm.name, limit, k, n_sources, plan_for, may_take_one)
+        return KNearestSearch(
+            graph, self.algorithm.name, limit, k, n_sources, plan_for, may_take_one
+        )
 
     def search_many(self, graph: Graph, sources: Any, question: outputs.Question) -> Any:
-        """Search from several sources and return a result of a kind; see ``bfs_many`` and ``sssp_many``."""
+        """Search from several sources and return a result of a kind; see ``bfs_many`` and
+        ``sssp_many``.
+        """
         name = self.algorithm.name
         find_kind(question.result)
         question = question.by_its_kind()
-        result, direction, stream, k = question.result, question.direction, question.stream, question.of_kind.get("k")
+        result, direction, stream, k = (
+            question.result,
+            question.direction,
+            question.stream,
+            question.of_kind.get("k"),
+        )
         index = get_index(sources)
-        graph, numbers, targets, question = outputs.check_arguments(graph, sources, question, self.algorithm)
+        graph, numbers, targets, question = outputs.check_arguments(
+            graph, sources, question, self.algorithm
+        )
         kind = RESULT_KINDS[result]
-        ends = None if targets is None else graph.to_numbers(targets, "target")
+        if targets is None:
+            ends = None
+        else:
+            ends = graph.to_numbers(targets, "target")
         options = check_options(kind, graph, name, question.of_kind, sources=numbers, targets=ends)
         sample = getattr(options, "sources", None)
         numbers = numbers if sample is None else sample
         bound: Any = question.limit if options.limit is None else options.limit
         limits = outputs.limits_per_source(graph, self.algorithm, result, bound, sources, numbers)
         bound = bound if limits is None else limits.largest
-        members = getattr(options, "groups", None) if kind.one_search else None
-        # A stream searches each of its sources, since it does not keep the results of earlier groups.
+        if kind.one_search:
+            members = getattr(options, "groups", None)
+        else:
+            members = None
+        # A stream searches each of its sources, since it does not keep the results of earlier
+        # groups.
         if members is not None:
             n_searches = sum(own.size for own in members.members)
         else:
-            n_searches = numbers.size if stream or isinstance(sources, str) else np.unique(numbers).size
+            if stream or isinstance(sources, str):
+                n_searches = numbers.size
+            else:
+                n_searches = np.unique(numbers).size
         meter = make_meter(question.progress, n_searches, graph.device)
         plan = partial(
             self.plan_multi_source,
@@ -189,15 +252,24 @@ class Registry:
         try:
             meter.begin()
             if kind.one_search:
-                together = self.plan_together(graph, k, question.strategy, bound, question.knobs, numbers.size, plan)
+                together = self.plan_together(
+                    graph, k, question.strategy, bound, question.knobs, numbers.size, plan
+                )
                 return frame_of_all(together, numbers, members, meter)
             searches = plan()
             if stream:
-                frame_kind = frames.arrow_tables() if stream == outputs.ARROW else frames.frames_on(graph.device)
+                if stream == outputs.ARROW:
+                    frame_kind = frames.arrow_tables()
+                else:
+                    frame_kind = frames.frames_on(graph.device)
                 form = outputs.ResultForm(searches, kind, ends, frame_kind, options)
-                groups = ResultStream(form, numbers, meter, lambda error: outputs.cycle_in_direction(error, direction))
+                groups = ResultStream(
+                    form, numbers, meter, lambda error: outputs.cycle_in_direction(error, direction)
+                )
                 is_handed_on = True
-                return frames.arrow_reader(form.make_empty().schema, groups) if stream == outputs.ARROW else groups
+                if stream == outputs.ARROW:
+                    return frames.arrow_reader(form.make_empty().schema, groups)
+                return groups
             frame = outputs.compute_result(searches, numbers, result, ends, meter, options)
             if has_labels(index) and kind.is_one_per_source(options):
                 frame.index = index
@@ -228,18 +300,30 @@ class Registry:
     ) -> Any:
         """Search for the distances or the flows of pairs; see ``bfs_pairs`` and ``sssp_pairs``."""
         arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
-        taken = [each.name for each in RESULT_KINDS.values() if "pairs" in each.options and not each.has_predecessors]
+        taken = [
+            each.name
+            for each in RESULT_KINDS.values()
+            if "pairs" in each.options and not each.has_predecessors
+        ]
         kind = RESULT_KINDS[arguments.choice("result", result, taken)]
         outputs.refuse_unknown(of_kind)
         given = {name: None if value is None else name for name, value in of_kind.items()}
         rules.check(kind, self.algorithm.name, {"pairs": "pairs", **given})
-        ends = pairs.ends_of_pairs(origins) if destinations is None else pairs.ends_of_columns(origins, destinations)
+        if destinations is None:
+            ends = pairs.ends_of_pairs(origins)
+        else:
+            ends = pairs.ends_of_columns(origins, destinations)
         table = pairs.pair_table(*pairs.numbers_of_pairs(graph, ends.origins, ends.destinations))
         if of_kind.get("volumes") is not None:
-            of_kind["volumes"] = in_order("volumes", of_kind["volumes"], Partner("the pairs", ends.index))
-        # A plan for one source has its targets from the beginning, so that every strategy for one source can stop at them.
-        # Few are looked up in a hierarchy, if there is one.
-        is_few = graph.derived.known_hierarchy(self.algorithm.metric) is not None and table.rows.size <= FEW_PATHS
+            of_kind["volumes"] = in_order(
+                "volumes", of_kind["volumes"], Partner("the pairs", ends.index)
+            )
+        # A plan for one source has its targets from the beginning, so that every strategy for one
+        # source can stop at them. Few are looked up in a hierarchy, if there is one.
+        is_few = (
+            graph.derived.known_hierarchy(self.algorithm.metric) is not None
+            and table.rows.size <= FEW_PATHS
+        )
         is_one = table.sources.size == 1 and not is_few and not kind.adds_up
         plan = self.plan_multi_source(
             graph,
@@ -247,7 +331,9 @@ class Registry:
             result="targets" if is_one else kind.name,
             strategy=strategy,
             limit=limit,
-            targets=graph.ids_at(namespace(graph.offsets).asarray(table.lists.union())) if is_one else None,
+            targets=graph.ids_at(namespace(graph.offsets).asarray(table.lists.union()))
+            if is_one
+            else None,
             knobs=knobs,
             memory=memory,
             targets_per_source=table.rows.size / max(table.sources.size, 1),
@@ -257,10 +343,17 @@ class Registry:
         if kind.make_loads is not None:
             options = check_options(kind, graph, self.algorithm.name, of_kind, pairs=table)
             asked = Asked(
-                kind=kind, graph=graph, algorithm=self.algorithm.name, query=plan.query, options=options, pairs=table
+                kind=kind,
+                graph=graph,
+                algorithm=self.algorithm.name,
+                query=plan.query,
+                options=options,
+                pairs=table,
             )
             groups = plan.iter_groups(table.sources, table.lists)
-            loads = outputs.loads_frame(kind.make_loads(asked), groups, frames.frames_on(graph.device))
+            loads = outputs.loads_frame(
+                kind.make_loads(asked), groups, frames.frames_on(graph.device)
+            )
             if ends.index is not None and "pair" in loads.columns:
                 loads.index = ends.index.take(to_host(loads["pair"].values))
             return loads

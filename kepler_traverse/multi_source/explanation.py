@@ -6,28 +6,43 @@ from typing import Any
 
 from ..runtime.display import in_units, limit_text, seconds_text, text_table
 
-_CHOSEN, _OTHER = "*", " "
+_CHOSEN = "*"
+_OTHER = " "
 
 
 def explain_plan(plan: Any) -> str:
-    """Return lines that state the strategy, the reason, the alternatives, and the memory of one group."""
-    shape, n_sources = plan.shape, plan.n_sources
+    """Return lines that state the strategy, the reason, the alternatives, and the memory of one
+    group.
+    """
+    shape = plan.shape
+    n_sources = plan.n_sources
     ranked = plan.ranked(n_sources)
     graph_bytes = in_units(plan.graph.nbytes)
     lines = [
         f"{plan.algorithm} from {n_sources:,} source{'s' if n_sources > 1 else ''}{limit_text(plan.query.limit)}, "
         f"on {plan.graph!r}",
         f"strategy: {plan.strategy.name}: {plan.strategy.rationale}",
-        f"memory: {in_units(plan.nbytes)} per group of {plan.group:,}, in addition to the graph ({graph_bytes})",
+        (
+            f"memory: {in_units(plan.nbytes)} per group of {plan.group:,}, in "
+            f"addition to the graph ({graph_bytes})"
+        ),
         f"why: {_reason(plan, len(ranked))}",
     ]
     if shape.depth:
-        lines.append(f"survey: {shape.depth:,} levels; a search reaches {shape.reach:.0%} of the vertices")
-    estimate = None if plan.is_named else plan.estimate_hierarchy()
+        lines.append(
+            f"survey: {shape.depth:,} levels; a search reaches {shape.reach:.0%} of the vertices"
+        )
+    if plan.is_named:
+        estimate = None
+    else:
+        estimate = plan.estimate_hierarchy()
     if estimate is not None:
         lines.append(f"hierarchy: {estimate}")
     if plan.algorithm == "sssp":
-        lines.append(f"sums: {plan.sums.dtype}" + (", wider where these could round" if plan.sums.may_widen else ""))
+        lines.append(
+            f"sums: {plan.sums.dtype}"
+            + (", wider where these could round" if plan.sums.may_widen else "")
+        )
     lines.append("")
     rows = [
         (
@@ -51,5 +66,8 @@ def _reason(plan: Any, n_candidates: int) -> str:
         return "one source has no group to share a search with"
     if n_candidates == 1:
         return "no other strategy fits"
-    changed = " and by the measured time of earlier groups" if plan.history else ""
+    if plan.history:
+        changed = " and by the measured time of earlier groups"
+    else:
+        changed = ""
     return f"the fastest of {n_candidates} that fit, by estimate{changed}"

@@ -1,8 +1,8 @@
 """Results of traversals from many sources, in the forms of ``RESULT_KINDS``.
 
-``bfs_many`` and ``sssp_many`` take the name of a form as ``result=``. Results are assembled group by group, so that memory
-holds the result and the distances of one group. Frames of cuDF, of strings and with unreached vertices are in memory twice
-while they are concatenated.
+``bfs_many`` and ``sssp_many`` take the name of a form as ``result=``. Results are assembled group
+by group, so that memory holds the result and the distances of one group. Frames of cuDF, of strings
+and with unreached vertices are in memory twice while they are concatenated.
 """
 
 from __future__ import annotations
@@ -53,12 +53,15 @@ def outputs_needed_by(result: str, algorithm: str, targets: Ids | None) -> str:
     """
     kind = RESULT_KINDS[arguments.choice("result", result, tuple(RESULT_KINDS))]
     rules.check(kind, algorithm, {"targets": None if targets is None else option_text("targets")})
-    return kind.keeps_for(ALGORITHMS[algorithm].counts_hops, targets is not None or kind.needs_pairs)
+    return kind.keeps_for(
+        ALGORITHMS[algorithm].counts_hops, targets is not None or kind.needs_pairs
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is asked of ``bfs_many`` and ``sssp_many``, whose arguments these are, as they are given.
+    """What is asked of ``bfs_many`` and ``sssp_many``, whose arguments these are, as they are
+    given.
 
     Attributes
     ----------
@@ -81,9 +84,13 @@ class Question:
     of_kind: Mapping[str, Any]
 
     def by_its_kind(self) -> Question:
-        """Return the question with ``unreached`` as the option of a kind, and the kind that ``result="nearest"`` means."""
+        """Return the question with ``unreached`` as the option of a kind, and the kind that
+        ``result="nearest"`` means.
+        """
         if arguments.choice("unreached", self.unreached, UNREACHED_CHOICES) != "omit":
-            return replace(self, unreached="omit", of_kind={**self.of_kind, "unreached": self.unreached}).by_its_kind()
+            return replace(
+                self, unreached="omit", of_kind={**self.of_kind, "unreached": self.unreached}
+            ).by_its_kind()
         if not isinstance(self.result, str):
             return self
         result, k = rules.meant(self.result, self.of_kind.get("k"), self.targets is not None)
@@ -95,50 +102,81 @@ def check_arguments(
 ) -> tuple[Graph, np.ndarray, Any, Question]:
     """Check the arguments of ``bfs_many`` and ``sssp_many``.
 
-    Return the graph to search; the vertex numbers of the sources, int64 of shape (k,), in the given order; the list of
-    the targets, or None; and the question with its values in the order of the sources and targets.
+    Return the graph to search; the vertex numbers of the sources, int64 of shape (k,), in the given
+    order; the list of the targets, or None; and the question with its values in the order of the
+    sources and targets.
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
-    result, direction, stream, options = question.result, question.direction, question.stream, question.of_kind
+    result = question.result
+    direction = question.direction
+    stream = question.stream
+    options = question.of_kind
     kind = RESULT_KINDS[arguments.choice("result", result, tuple(RESULT_KINDS))]
     if kind.needs_pairs:
-        raise InputError(f"result={result!r} needs a table of pairs; take bfs_pairs, sssp_pairs or paths(graph, pairs)")
+        raise InputError(
+            f"result={result!r} needs a table of pairs; take bfs_pairs, "
+            "sssp_pairs or paths(graph, pairs)"
+        )
     if question.memory is not None:
         arguments.whole("memory", question.memory)
     if not arguments.is_flag(stream) and not (isinstance(stream, str) and stream == ARROW):
-        raise InputError(f"stream must be True, False or {ARROW!r}, not {arguments.describe(stream)}")
+        raise InputError(
+            f"stream must be True, False or {ARROW!r}, not {arguments.describe(stream)}"
+        )
     refuse_unknown(options)
     for table, vertices in (("sources", sources), ("targets", question.targets)):
         for name in options_per(question, table) if isinstance(vertices, (set, frozenset)) else ():
             raise InputError(f"{table} must be a list, in the order of {name}; a set has no order")
-    given = {name: None if value is None else name for name, value in {**options, "targets": question.targets}.items()}
+    given = {
+        name: None if value is None else name
+        for name, value in {**options, "targets": question.targets}.items()
+    }
     given["limit"] = None if question.limit is None else algorithm.limit_name
-    given["direction"] = "direction='in'" if arguments.choice("direction", direction, DIRECTIONS) == "in" else None
+    given["direction"] = (
+        "direction='in'" if arguments.choice("direction", direction, DIRECTIONS) == "in" else None
+    )
     given["stream"] = "stream" if stream else None
     rules.check(kind, algorithm.name, given)
     if isinstance(stream, str) and kind.array_of is not None:
         raise InputError(
-            f"result={kind.name!r} is an array, which has no record batches; take stream=True, or result='distances'"
+            f"result={kind.name!r} is an array, which has no record batches; "
+            "take stream=True, or result='distances'"
         )
     indexes = {"sources": get_index(sources), "targets": get_index(question.targets)}
     numbers = source_numbers(graph, given_sources(sources))
-    targets = None if question.targets is None else arguments.ids("targets", question.targets)
-    partners = {"sources": Partner("sources", indexes["sources"], numbers, partial(find_vertices, graph))}
+    if question.targets is None:
+        targets = None
+    else:
+        targets = arguments.ids("targets", question.targets)
+    partners = {
+        "sources": Partner("sources", indexes["sources"], numbers, partial(find_vertices, graph))
+    }
     if targets is not None and options_per(question, "targets"):
         ends = graph.to_numbers(targets, "target")
-        partners["targets"] = Partner("targets", indexes["targets"], ends, partial(find_vertices, graph))
-    return graph_in_direction(graph, direction), numbers, targets, with_values_in_order(partners, question, algorithm)
+        partners["targets"] = Partner(
+            "targets", indexes["targets"], ends, partial(find_vertices, graph)
+        )
+    return (
+        graph_in_direction(graph, direction),
+        numbers,
+        targets,
+        with_values_in_order(partners, question, algorithm),
+    )
 
 
 def options_per(question: Question, table: str) -> list[str]:
     """Return the options of a question that have a value per source or target, as ``table`` says."""
     options = fields(RESULT_KINDS[question.result].options_class)
     return [
-        each.name for each in options if each.metadata.get("table") == table and question.of_kind.get(each.name) is not None
+        each.name
+        for each in options
+        if each.metadata.get("table") == table and question.of_kind.get(each.name) is not None
     ]
 
 
-def with_values_in_order(partners: Mapping[str, Partner], question: Question, algorithm: Algorithm) -> Question:
+def with_values_in_order(
+    partners: Mapping[str, Partner], question: Question, algorithm: Algorithm
+) -> Question:
     """Return a question whose values per source and per target are in the order of these."""
     of_kind = dict(question.of_kind)
     for table, partner in partners.items():
@@ -151,23 +189,30 @@ def with_values_in_order(partners: Mapping[str, Partner], question: Question, al
 def refuse_unknown(options: Iterable[str]) -> None:
     """Raise TypeError for an option that no result has."""
     every = [each for kind in RESULT_KINDS.values() for each in fields(kind.options_class)]
-    for name in sorted({*options} - {each.name for each in every if each.metadata.get("library", True)}):
+    for name in sorted(
+        {*options} - {each.name for each in every if each.metadata.get("library", True)}
+    ):
         raise TypeError(f"unexpected keyword argument {name!r}; no result has such an option")
 
 
 def given_sources(sources: Any) -> Any:
-    """Return the argument ``sources`` as ids: a list, an integer array or ``"all"``; a set, which has no order, as a set."""
+    """Return the argument ``sources`` as ids: a list, an integer array or ``"all"``; a set, which
+    has no order, as a set.
+    """
     if isinstance(sources, str) and sources == ALL:
         return sources
     if arguments.is_one_id(sources):
         return arguments.ids("sources", [sources])
-    return sources if isinstance(sources, (set, frozenset)) else arguments.ids("sources", sources)
+    if isinstance(sources, (set, frozenset)):
+        return sources
+    return arguments.ids("sources", sources)
 
 
 def source_numbers(graph: Graph, sources: Any) -> np.ndarray:
     """Return the vertex numbers of ``given_sources``.
 
-    Raises InputError (``"all"`` could mean a vertex of this name) or UnknownVertexError (some ids are not vertices).
+    Raises InputError (``"all"`` could mean a vertex of this name) or UnknownVertexError (some ids
+    are not vertices).
     """
     if isinstance(sources, str):
         if graph.has_string_ids and has_vertex(graph, ALL):
@@ -189,19 +234,25 @@ def graph_in_direction(graph: Graph, direction: str) -> Graph:
 
 
 def cycle_in_direction(error: NegativeCycleError, direction: str) -> NegativeCycleError:
-    """Return an error of a search in the reverse (``direction="in"``), with the cycle in the direction of the edges."""
-    return error if direction == "out" else NegativeCycleError(error.cycle[::-1], error.weight)
+    """Return an error of a search in the reverse (``direction="in"``), with the cycle in the
+    direction of the edges.
+    """
+    if direction == "out":
+        return error
+    return NegativeCycleError(error.cycle[::-1], error.weight)
 
 
 def limits_per_source(
     graph: Graph, algorithm: Algorithm, result: str, limit: Any, sources: Any, numbers: np.ndarray
 ) -> SourceValues | None:
-    """Return the limits of the sources, whose vertex numbers are ``numbers``; None if all have the same.
+    """Return the limits of the sources, whose vertex numbers are ``numbers``; None if all have the
+    same.
 
-    Raises InputError: there is not one limit per source, or a limit has a wrong value; a source is given twice with
-    different limits; or the result has no searches of their own.
+    Raises InputError: there is not one limit per source, or a limit has a wrong value; a source is
+    given twice with different limits; or the result has no searches of their own.
     """
-    name, kind = algorithm.limit_name, RESULT_KINDS[result]
+    name = algorithm.limit_name
+    kind = RESULT_KINDS[result]
     limits = arguments.limits(name, limit, numbers.size)
     if limits is None:
         return None
@@ -211,13 +262,18 @@ def limits_per_source(
     if algorithm.counts_hops:
         values = np.array([algorithm.largest_limit(each) for each in limits], np.int64)
     else:
-        values = as_distances(limits, np.dtype(np.int64) if graph.returns_integers else np.dtype(np.float64))
+        values = as_distances(
+            limits, np.dtype(np.int64) if graph.returns_integers else np.dtype(np.float64)
+        )
         if graph.returns_integers:
             values[[admits_all(graph, each) for each in limits]] = MAX_INTEGER
 
     def twice(row: int, _: int) -> InputError:
         vertex = graph.ids_at(namespace(graph.offsets).asarray(numbers[row : row + 1])).tolist()[0]
-        return InputError(f"source {arguments.describe(vertex)} is given twice with different limits; call once for each")
+        return InputError(
+            f"source {arguments.describe(vertex)} is given twice with "
+            "different limits; call once for each"
+        )
 
     return SourceValues.of_rows(numbers, values, twice)
 
@@ -230,10 +286,14 @@ def compute_result(
     meter: Meter | None = None,
     options: KindOptions = PLAIN,
 ) -> Any:
-    """Run a plan for many sources, given by their vertex numbers, and return the result of that name."""
+    """Run a plan for many sources, given by their vertex numbers, and return the result of that
+    name.
+    """
     form = ResultForm(plan, RESULT_KINDS[result], targets, frames_on(plan.graph.device), options)
-    if (numbers[1:] > numbers[:-1]).all():  # as those of all vertices, where sorting takes as long as short searches
-        distinct, places = numbers, np.arange(numbers.size)
+    # as those of all vertices, where sorting takes as long as short searches
+    if (numbers[1:] > numbers[:-1]).all():
+        distinct = numbers
+        places = np.arange(numbers.size)
     else:
         distinct, places = np.unique(numbers, return_inverse=True)
     groups = plan.iter_groups(distinct)
@@ -248,7 +308,9 @@ def compute_result(
 
 
 class ResultForm:
-    """Makes results of one kind, with checked options, from the groups of a plan. Targets are vertex numbers."""
+    """Makes results of one kind, with checked options, from the groups of a plan. Targets are
+    vertex numbers.
+    """
 
     def __init__(
         self,
@@ -259,7 +321,9 @@ class ResultForm:
         options: KindOptions,
     ) -> None:
         graph = plan.graph
-        self.plan, self.kind, self._frames = plan, kind, frames
+        self.plan = plan
+        self.kind = kind
+        self._frames = frames
         self._asked = Asked(
             kind=kind,
             graph=graph,
@@ -270,11 +334,13 @@ class ResultForm:
         )
 
     def make(self, groups: Iterable[Traversals], distinct: np.ndarray, places: np.ndarray) -> Any:
-        """Return a result from the groups of ``distinct`` sources, int64 vertex numbers, in this order.
+        """Return a result from the groups of ``distinct`` sources, int64 vertex numbers, in this
+        order.
 
         ``places`` has the place of each source of the result in ``distinct``.
         """
-        kind, asked = self.kind, self._asked
+        kind = self.kind
+        asked = self._asked
         if kind.make_loads is not None:
             return loads_frame(kind.make_loads(asked), groups, self._frames)
         if kind.array_of is not None:
@@ -288,7 +354,9 @@ class ResultForm:
             frame = self._frames.make(_columns_of_sources(asked, groups, places, distinct[places]))
         # A certificate of a frame has one limit for all sources, and none can be made of bands.
         is_limited = first is None or self.plan.query.limits is not None or not kind.is_distances
-        return frame if is_limited else attach_query(frame, self.plan)
+        if is_limited:
+            return frame
+        return attach_query(frame, self.plan)
 
     def make_group(self, group: Traversals) -> Any:
         """Return the result of one group, in memory of its own."""
@@ -304,10 +372,14 @@ def loads_frame(loads: Loads, groups: Iterable[Traversals], frames: FrameKind) -
     """Add the loads of all groups up and return a frame, whose ``attrs`` say what has no path."""
     for group in groups:
         loads.add(group)
-    frame, lost = frames.make(columns_on_device(loads.columns(), loads.asked.graph)), loads.lost()
+    frame = frames.make(columns_on_device(loads.columns(), loads.asked.graph))
+    lost = loads.lost()
     if lost["pairs"]:
         LOG.warning(
-            "%s without a path: a %s of %s is on no edge", several(lost["pairs"], "pair"), loads.value, lost[loads.value]
+            "%s without a path: a %s of %s is on no edge",
+            several(lost["pairs"], "pair"),
+            loads.value,
+            lost[loads.value],
         )
     if hasattr(frame, "attrs"):
         frame.attrs |= loads.facts()
@@ -317,10 +389,15 @@ def loads_frame(loads: Loads, groups: Iterable[Traversals], frames: FrameKind) -
 def _columns_of_sources(
     asked: Asked, groups: Iterable[Traversals], places: np.ndarray, numbers: np.ndarray
 ) -> dict[str, Column]:
-    """Return the columns of records that belong to one source each, in the order of the sources, on the graph's device."""
+    """Return the columns of records that belong to one source each, in the order of the sources, on
+    the graph's device.
+    """
     records = joined([records_of_group(asked, group) for group in groups])
-    sizes, values = records.sizes[places], records.values
+    sizes = records.sizes[places]
+    values = records.values
     if not np.array_equal(places, np.arange(records.sizes.size)):
         starts = (np.cumsum(records.sizes) - records.sizes)[places]
         values = records.take(np.repeat(starts, sizes) + positions_in_groups(sizes))
-    return columns_on_device(columns_of_records(asked, np.repeat(numbers, sizes), values), asked.graph)
+    return columns_on_device(
+        columns_of_records(asked, np.repeat(numbers, sizes), values), asked.graph
+    )

@@ -1,4 +1,6 @@
-"""Plans for many sources: choose the cheapest strategy, the group size and the memory that they need."""
+"""Plans for many sources: choose the cheapest strategy, the group size and the memory that they
+need.
+"""
 
 from __future__ import annotations
 
@@ -47,16 +49,23 @@ from .explanation import explain_plan
 ONE_AT_A_TIME = "one_at_a_time"
 FEW_PATHS = 256  # targets of one source up to which paths are looked up in a hierarchy
 MAX_LOOP_GROUP = 16  # maximum group size of a strategy that runs its sources one after the other
-_LOOKUPS = 1 << 10  # distances, or paths, that a group looks up in a hierarchy, whose memory does not grow with the group
+# distances, or paths, that a group looks up in a hierarchy, whose memory does not grow with the
+# group
+_LOOKUPS = 1 << 10
 _SHARE = 0.8  # fraction of the free memory that a plan may take
-_MANY_ON_GPU = 4096  # sources; for fewer on a GPU no hierarchy pays, and the estimate would calibrate the CPU
-_FEW_EDGES, _MANY_EDGES = 1 << 16, 1 << 23  # that the survey of searches which end early may always, and never walk
+# sources; for fewer on a GPU no hierarchy pays, and the estimate would calibrate the CPU
+_MANY_ON_GPU = 4096
+# that the survey of searches which end early may always, and never walk
+_FEW_EDGES = 1 << 16
+_MANY_EDGES = 1 << 23
 _SURVEY_SHARE = 0.02  # share of the edge visits of whole searches that this survey may make
 _MAX_SOURCES = 1 << 62  # a larger number would not fit into an int64
 
 
 class Candidate(NamedTuple):
-    """A strategy that a plan may choose: its group size, its bytes in addition to the graph, and its estimated seconds."""
+    """A strategy that a plan may choose: its group size, its bytes in addition to the graph, and
+    its estimated seconds.
+    """
 
     name: str
     group: int
@@ -79,7 +88,8 @@ class MultiSourcePlan:
     group : int
         Number of sources that are searched together.
     nbytes : int
-        Bytes that a run takes in addition to the graph, for one thread, including the results of one group.
+        Bytes that a run takes in addition to the graph, for one thread, including the results of
+        one group.
     depth : int
         Levels of the deepest search that the survey made or extrapolated; 0 if it made none.
     why : str
@@ -87,7 +97,8 @@ class MultiSourcePlan:
     history : list of Measured
         Measured and estimated time of each group, if there was a choice of strategies.
     shape : Shape
-        Properties of the graph that the choice used. A second plan of the same graph that receives it skips the survey.
+        Properties of the graph that the choice used. A second plan of the same graph that receives
+        it skips the survey.
     n_sources : int
         Number of sources that the choice was made for.
     is_named : bool
@@ -109,37 +120,58 @@ class MultiSourcePlan:
         shape: Shape | None = None,
         searches: Sequence[Strategy] | None = None,
     ):
-        self.graph, self.algorithm = graph, algorithm
+        self.graph = graph
+        self.algorithm = algorithm
         n_sources = min(arguments.whole("n_sources", n_sources), _MAX_SOURCES)
-        memory = None if memory is None else arguments.whole("memory", memory)
-        loop, usable = named_strategies(graph, algorithm, strategies, single_source, name, n_sources, query)
+        if memory is None:
+            memory = None
+        else:
+            memory = arguments.whole("memory", memory)
+        loop, usable = named_strategies(
+            graph, algorithm, strategies, single_source, name, n_sources, query
+        )
         if graph.device == "cuda":  # while the survey runs and its own kernels are compiled
             start_compiling(
                 request
                 for strategy in usable
                 if strategy.kernels is not None
-                for request in strategy.kernels(graph, query, strategy.group_size(max(n_sources, 1)))
+                for request in strategy.kernels(
+                    graph, query, strategy.group_size(max(n_sources, 1))
+                )
             )
         if shape is not None and (
-            not isinstance(shape, Shape) or (shape.n_vertices, shape.n_edges) != (graph.n_vertices, graph.n_edges)
+            not isinstance(shape, Shape)
+            or (shape.n_vertices, shape.n_edges) != (graph.n_vertices, graph.n_edges)
         ):
             raise InputError("shape must be that of an earlier plan of the same graph (plan.shape)")
         whole = None
         if self._ends_early(usable, query):
             most = min(max(_FEW_EDGES, int(_SURVEY_SHARE * n_sources * graph.n_edges)), _MANY_EDGES)
-            known = outline(graph) if shape is None or shape.is_short else shape
+            if shape is None or shape.is_short:
+                known = outline(graph)
+            else:
+                known = shape
             short = short_search.sampled(graph, known, query, algorithm == "bfs", most)
             if query.nearest is not None and short.is_short:
                 further = replace(query, targets=None, nearest=None)
                 no_limit = query.limit is None
-                whole = known if no_limit else short_search.sampled(graph, known, further, algorithm == "bfs", most)
+                if no_limit:
+                    whole = known
+                else:
+                    whole = short_search.sampled(graph, known, further, algorithm == "bfs", most)
             shape = short if short.is_short else shape
         if shape is None:
             # Without a choice, and without a depth to find out, the survey would be wasted.
             needs_survey = len(usable) > 1 or (algorithm == "bfs" and usable != [loop])
-            shape = survey(graph, algorithm, searches or single_source, n_sources) if needs_survey else outline(graph)
+            if needs_survey:
+                shape = survey(graph, algorithm, searches or single_source, n_sources)
+            else:
+                shape = outline(graph)
         self.shape = shape = shape._replace(keep=query.output, per_source=query.targets_per_source)
-        self._whole = shape if whole is None else whole._replace(keep=query.output, per_source=query.targets_per_source)
+        if whole is None:
+            self._whole = shape
+        else:
+            self._whole = whole._replace(keep=query.output, per_source=query.targets_per_source)
         why = [repr(graph)]
         if shape.depth:
             why.append(f"{shape.depth} levels")
@@ -148,16 +180,24 @@ class MultiSourcePlan:
         elif shape.reach < 1:
             why.append(f"a search reaches {shape.reach:.0%}")
         self.depth = shape.depth
-        self._strategies, self._memory, self._asked = strategies, memory, query
-        self.n_sources, self.is_named = max(n_sources, 1), name != "auto"
+        self._strategies = strategies
+        self._memory = memory
+        self._asked = query
+        self.n_sources = max(n_sources, 1)
+        self.is_named = name != "auto"
         self._owner = threading.current_thread()
         self._lock = threading.Lock()
         self.sums = Sums(graph, algorithm, query.limit)
-        here = [] if self.is_named or n_sources <= 1 else _defaults(graph, strategies)
+        if self.is_named or n_sources <= 1:
+            here = []
+        else:
+            here = _defaults(graph, strategies)
         reasons = {each.name: each.unsupported_reason(graph) for each in here}
         self.left_out = {each: reason for each, reason in reasons.items() if reason is not None}
-        self._candidates: dict[str, tuple[MultiSourceStrategy, int, int]] = {}  # with group sizes and bytes
-        self._groups_in_wider: dict[str, dict[np.dtype, int]] = {}  # group sizes by the wider types that sums may need
+        # with group sizes and bytes
+        self._candidates: dict[str, tuple[MultiSourceStrategy, int, int]] = {}
+        # group sizes by the wider types that sums may need
+        self._groups_in_wider: dict[str, dict[np.dtype, int]] = {}
         errors = []
         for each in usable:
             try:
@@ -176,9 +216,13 @@ class MultiSourcePlan:
         if len(self._candidates) > 1:
             ranked = self.ranked(self.n_sources)
             first = ranked[0].name
-            why.append("estimated: " + ", ".join(f"{each.name} {each.seconds:.3g} s" for each in ranked))
+            why.append(
+                "estimated: " + ", ".join(f"{each.name} {each.seconds:.3g} s" for each in ranked)
+            )
         self._use_candidate(first)
-        why.append(f"{self.strategy.name}, {self.group} sources at once, {self.nbytes / 2**20:,.0f} MiB")
+        why.append(
+            f"{self.strategy.name}, {self.group} sources at once, {self.nbytes / 2**20:,.0f} MiB"
+        )
         if query.output == "paths" and self.strategy.finds_paths:
             why.append(f"paths are looked up, {query.targets_per_source:.3g} per source")
         if name == "auto":
@@ -186,7 +230,10 @@ class MultiSourcePlan:
             if estimate is not None:
                 why.append(str(estimate))
         if algorithm == "sssp":
-            why.append(f"sums in {self.sums.dtype}" + (", wider where these could round" if self.sums.may_widen else ""))
+            why.append(
+                f"sums in {self.sums.dtype}"
+                + (", wider where these could round" if self.sums.may_widen else "")
+            )
         self._why = "; ".join(why)
         LOG.info("%s from %d sources: %s", algorithm, n_sources, self._why)
 
@@ -195,22 +242,26 @@ class MultiSourcePlan:
         if self.graph.has_negative_weights or not self.graph.n_edges:
             return False
         weights: Any = self.graph.weights
-        if self.algorithm == "sssp" and weights.dtype.kind == "i":  # searches that touch only what they reach add floats
+        # searches that touch only what they reach add floats
+        if self.algorithm == "sssp" and weights.dtype.kind == "i":
             return False
         knows_end = query.limit is not None or query.targets is not None or query.sample is not None
         return knows_end and any(each.name == "short_search" for each in strategies)
 
     @property
     def why(self) -> str:
-        """Explain the choice and list the measurements made since, in one line; ``explain`` has more."""
+        """Explain the choice and list the measurements made since, in one line; ``explain`` has
+        more.
+        """
         measured = self.measurements()
         return self._why + ("; measured: " + ", ".join(measured) if measured else "")
 
     def explain(self) -> str:
-        """Return a text that states the strategy, why it was chosen, the alternatives, and the memory of a group.
+        """Return a text that states the strategy, why it was chosen, the alternatives, and the
+        memory of a group.
 
-        For each alternative it lists the estimated seconds of all sources, the sources per group, and the memory of a group
-        in addition to the graph.
+        For each alternative it lists the estimated seconds of all sources, the sources per group,
+        and the memory of a group in addition to the graph.
 
         Examples
         --------
@@ -222,13 +273,17 @@ class MultiSourcePlan:
         return explain_plan(self)
 
     def measurements(self) -> list[str]:
-        """Describe the measured and estimated time of each strategy that ran; empty if there was no choice."""
+        """Describe the measured and estimated time of each strategy that ran; empty if there was no
+        choice.
+        """
         measured = []
         for name in dict.fromkeys(each.strategy for each in self.history):
             own = [each for each in self.history if each.strategy == name]
-            taken, estimated = sum(each.seconds for each in own), sum(each.estimated for each in own)
+            taken = sum(each.seconds for each in own)
+            estimated = sum(each.estimated for each in own)
             measured.append(
-                f"{name} {sum(each.sources for each in own):,} sources in {taken:.3g} s (estimated {estimated:.3g} s)"
+                f"{name} {sum(each.sources for each in own):,} sources in "
+                f"{taken:.3g} s (estimated {estimated:.3g} s)"
             )
         return measured
 
@@ -253,16 +308,24 @@ class MultiSourcePlan:
         return sorted(candidates, key=lambda each: each.seconds)
 
     def estimate_hierarchy(self) -> Estimate | None:
-        """Estimate what a hierarchy would take and save; None if the graph has one already, or is not likely to have one.
+        """Estimate what a hierarchy would take and save; None if the graph has one already, or is
+        not likely to have one.
 
-        Networks with hubs, and weights that are no integers, are taken as not likely. With few sources on a GPU there is no
-        estimate either.
+        Networks with hubs, and weights that are no integers, are taken as not likely. With few
+        sources on a GPU there is no estimate either.
         """
-        graph, shape = self.graph, self.shape
-        sweeps = [each for each in self._strategies if "hierarchy" in each.needs and each.device == graph.device]
+        graph = self.graph
+        shape = self.shape
+        sweeps = [
+            each
+            for each in self._strategies
+            if "hierarchy" in each.needs and each.device == graph.device
+        ]
         if not sweeps or graph.derived.known_hierarchy(sweeps[0].metric) is not None:
             return None
-        if sweeps[0].metric == "weights" and (not graph.integer_weights or graph.has_negative_weights):
+        if sweeps[0].metric == "weights" and (
+            not graph.integer_weights or graph.has_negative_weights
+        ):
             return None
         if not shape.is_lattice_like or graph.targets.dtype.itemsize > 4:
             return None
@@ -271,26 +334,46 @@ class MultiSourcePlan:
         many = max(self.n_sources, 1000)
         search = self.ranked(many)[0].seconds / many
         group = sweeps[0].group_size(many)
-        sweep = _estimate_seconds(graph.device, self.algorithm, sweeps[0], shape, group, many) / many
+        sweep = (
+            _estimate_seconds(graph.device, self.algorithm, sweeps[0], shape, group, many) / many
+        )
         host = get_machine("cpu")  # it builds the hierarchy
-        build = build_seconds(graph.n_vertices, graph.n_edges, graph.directed, host.cores, host.step)
+        build = build_seconds(
+            graph.n_vertices, graph.n_edges, graph.directed, host.cores, host.step
+        )
         return Estimate(build, sweep, search, sweeps[0].metric)
 
     def _estimate(self, name: str, n_sources: int) -> float:
         """Estimated seconds of a candidate for ``n_sources`` sources."""
         strategy, group, _ = self._candidates[name]
-        return _estimate_seconds(self.graph.device, self.algorithm, strategy, self._make_shape(strategy), group, n_sources)
+        return _estimate_seconds(
+            self.graph.device,
+            self.algorithm,
+            strategy,
+            self._make_shape(strategy),
+            group,
+            n_sources,
+        )
 
     def _make_shape(self, strategy: MultiSourceStrategy) -> Shape:
-        """Return the shape with the reach of a strategy's searches, which may not end at the nearest targets."""
-        return self.shape if strategy.ends_at_nearest else self._whole
-
-    def _add_candidate(self, strategy: MultiSourceStrategy, query: Query, memory: int | None) -> None:
-        """Add a strategy with its largest group, in the planned type of sums and in each that they may need later.
-
-        So a plan keeps to its memory if a type widens. Raises CapacityError: a type of float has too little memory.
+        """Return the shape with the reach of a strategy's searches, which may not end at the
+        nearest targets.
         """
-        shape, name = self._make_shape(strategy), strategy.name
+        if strategy.ends_at_nearest:
+            return self.shape
+        return self._whole
+
+    def _add_candidate(
+        self, strategy: MultiSourceStrategy, query: Query, memory: int | None
+    ) -> None:
+        """Add a strategy with its largest group, in the planned type of sums and in each that they
+        may need later.
+
+        So a plan keeps to its memory if a type widens. Raises CapacityError: a type of float has
+        too little memory.
+        """
+        shape = self._make_shape(strategy)
+        name = strategy.name
         group, nbytes = _largest_group(strategy, shape, query, self.n_sources, memory)
         self._groups_in_wider[name] = {}
         for kind in self.sums.wider_types if self.algorithm == "sssp" else ():
@@ -298,7 +381,9 @@ class MultiSourcePlan:
             # The weights are there once more, in the wider type, and so are those of the reverse.
             weights = kind.itemsize * self.graph.n_edges * (1 + self.graph.directed)
             try:
-                size, needed = _largest_group(own, shape._replace(weight=kind.itemsize), query, group, memory, weights)
+                size, needed = _largest_group(
+                    own, shape._replace(weight=kind.itemsize), query, group, memory, weights
+                )
                 nbytes = max(nbytes, needed)
             except CapacityError:
                 if kind.kind == "f":
@@ -310,18 +395,22 @@ class MultiSourcePlan:
     def _use_candidate(self, name: str) -> None:
         """Allocate and compile a candidate. Results of the previous one become invalid.
 
-        A search is a chain of calls: ``SerializedSearch`` admits one thread at a time, ``WideningSearch`` repeats the search
-        in a wider type where sums could round, and ``_prepared`` searches from fewer sources if that type needs it, and
-        calls the strategy with targets per source if it takes them. ``iter_groups`` cuts the results at ``Query.limits``.
+        A search is a chain of calls: ``SerializedSearch`` admits one thread at a time,
+        ``WideningSearch`` repeats the search in a wider type where sums could round, and
+        ``_prepared`` searches from fewer sources if that type needs it, and calls the strategy with
+        targets per source if it takes them. ``iter_groups`` cuts the results at ``Query.limits``.
         """
         self._search: Any = None  # frees the previous candidate's memory before this one allocates
         self.strategy, self.group, self.nbytes = strategy, group, _ = self._candidates[name]
         self.query = query = replace(self._asked, knobs=strategy.knobs_from(self._asked.knobs))
         prepare = partial(self._prepared, strategy, group, query)
-        self._search = SerializedSearch(lambda: WideningSearch(Sums(self.graph, self.algorithm, query.limit), prepare))
+        self._search = SerializedSearch(
+            lambda: WideningSearch(Sums(self.graph, self.algorithm, query.limit), prepare)
+        )
 
     def run(self, source_vertices: Any, lists: TargetLists | None = None) -> Traversals:
-        """Traverse from up to ``group`` vertices, identified by their numbers 0..n-1, in that order.
+        """Traverse from up to ``group`` vertices, identified by their numbers 0..n-1, in that
+        order.
 
         ``graph.to_numbers`` translates ids to vertex numbers.
 
@@ -340,34 +429,52 @@ class MultiSourcePlan:
         PrecisionError
             A distance is too large for the graph's float type.
         """
-        numbers = arguments.vertex_numbers(source_vertices, self.graph.n_vertices).astype(np.int64, copy=False)
+        numbers = arguments.vertex_numbers(source_vertices, self.graph.n_vertices).astype(
+            np.int64, copy=False
+        )
         _check_lists(lists)
         with self._lock:
             self._allocate()
-            search, strategy, group = self._search, self.strategy, self.group
+            search = self._search
+            strategy = self.strategy
+            group = self.group
         if numbers.size > group:
-            raise InputError(f"{numbers.size} sources at once, and this plan takes {group}; use iter_groups()")
+            raise InputError(
+                f"{numbers.size} sources at once, and this plan takes {group}; use iter_groups()"
+            )
         result = self._run(search, strategy, numbers, lists)
         parts = [result]
         done = len(result)
         while done < numbers.size:  # a type that is wider than planned may have smaller groups
             parts[-1] = parts[-1].copy()
-            left = None if lists is None else lists.part(done, numbers.size)
+            if lists is None:
+                left = None
+            else:
+                left = lists.part(done, numbers.size)
             result = self._run(search, strategy, numbers[done:], left)
-            if ALGORITHMS[self.algorithm].is_weighted and result.distance.dtype != parts[-1].distance.dtype:
+            if (
+                ALGORITHMS[self.algorithm].is_weighted
+                and result.distance.dtype != parts[-1].distance.dtype
+            ):
                 return self.run(numbers, lists)  # all in the type that is wider still
             parts.append(result)
             done += len(result)
         return join_traversals(parts)
 
-    def iter_groups(self, source_vertices: Any, lists: TargetLists | None = None) -> Iterator[Traversals]:
+    def iter_groups(
+        self, source_vertices: Any, lists: TargetLists | None = None
+    ) -> Iterator[Traversals]:
         """Traverse from any number of vertices, identified by their numbers 0..n-1, in groups.
 
-        Each result is valid until the next one is requested. Any threads may read the iterator; see ``adopt``.
+        Each result is valid until the next one is requested. Any threads may read the iterator; see
+        ``adopt``.
 
-        If groups take longer than estimated, another strategy may process the remaining sources. Results are the same.
+        If groups take longer than estimated, another strategy may process the remaining sources.
+        Results are the same.
         """
-        numbers = arguments.vertex_numbers(source_vertices, self.graph.n_vertices).astype(np.int64, copy=False)
+        numbers = arguments.vertex_numbers(source_vertices, self.graph.n_vertices).astype(
+            np.int64, copy=False
+        )
         _check_lists(lists)
         return SharedItems("the iterator of groups", self._groups(numbers, lists))
 
@@ -379,7 +486,9 @@ class MultiSourcePlan:
                 self._search.adopt()
 
     def release(self) -> None:
-        """Release the plan's memory. Results of earlier searches become invalid; the next search allocates again."""
+        """Release the plan's memory. Results of earlier searches become invalid; the next search
+        allocates again.
+        """
         with self._lock:
             self._search = None
 
@@ -393,19 +502,33 @@ class MultiSourcePlan:
         while begin < numbers.size:
             search, strategy, size = self._next_search(numbers.size - begin)
             end = min(begin + size, numbers.size)
-            group = self._run(search, strategy, numbers[begin:end], None if lists is None else lists.part(begin, end))
+            group = self._run(
+                search,
+                strategy,
+                numbers[begin:end],
+                None if lists is None else lists.part(begin, end),
+            )
             limits = self._asked.limits
             begin += len(group)
             yield group if limits is None else group.within(limits.of(group.sources))
             del group  # before the next one is made
 
-    def _run(self, search: Any, strategy: MultiSourceStrategy, numbers: np.ndarray, lists: TargetLists | None) -> Traversals:
-        """Traverse from a group, or from the first of its sources if all are too many for the type of sums that they need.
+    def _run(
+        self,
+        search: Any,
+        strategy: MultiSourceStrategy,
+        numbers: np.ndarray,
+        lists: TargetLists | None,
+    ) -> Traversals:
+        """Traverse from a group, or from the first of its sources if all are too many for the type
+        of sums that they need.
 
         Record its time if the owner thread runs it and there was a choice of strategies.
         """
-        with self._lock:  # the lock of the search would not do: another thread may still run the previous strategy
-            began, started = self._clock(), time.perf_counter()
+        # the lock of the search would not do: another thread may still run the previous strategy
+        with self._lock:
+            began = self._clock()
+            started = time.perf_counter()
             outcome = search(numbers if lists is None else SourcesWithTargets(numbers, lists))
             done = len(outcome.limits)
             numbers = numbers[:done]
@@ -417,17 +540,30 @@ class MultiSourcePlan:
                     cuda.cp.cuda.get_current_stream().synchronize()
                 self._choice.note(strategy.name, numbers.size, self._clock() - began)
         name = strategy_that_ran(strategy, self._strategies, outcome).name
-        LOG.debug("%s: searched from %d sources in %.3g s", name, numbers.size, time.perf_counter() - started)
+        LOG.debug(
+            "%s: searched from %d sources in %.3g s",
+            name,
+            numbers.size,
+            time.perf_counter() - started,
+        )
         is_at_targets = self.query.output == "targets" or outcome.routes is not None
-        offsets = None if lists is None or not is_at_targets else lists.offsets
+        if lists is None or not is_at_targets:
+            offsets = None
+        else:
+            offsets = lists.offsets
         return Traversals(
-            algorithm=self.algorithm, sources=numbers, strategy=name, offsets=offsets, **traversal_fields(outcome)
+            algorithm=self.algorithm,
+            sources=numbers,
+            strategy=name,
+            offsets=offsets,
+            **traversal_fields(outcome),
         )
 
     def _next_search(self, left: int) -> tuple[Any, MultiSourceStrategy, int]:
         """Return the search, the strategy and the number of sources of the next group.
 
-        Only the owner thread may change the strategy: a change frees memory that holds the owner's results.
+        Only the owner thread may change the strategy: a change frees memory that holds the owner's
+        results.
         """
         with self._lock:
             self._allocate()
@@ -440,13 +576,19 @@ class MultiSourcePlan:
                         self._use_candidate(name)
                 except MemoryError:
                     del self._candidates[name]
-                    self._choice.keep({name: group for name, (_, group, _) in self._candidates.items()})
+                    self._choice.keep(
+                        {name: group for name, (_, group, _) in self._candidates.items()}
+                    )
                     self._use_candidate(before)
                     size = self.group
             return self._search, self.strategy, size
 
-    def _prepared(self, strategy: MultiSourceStrategy, planned: int, query: Query, sums: Sums) -> MultiSourceSearch:
-        """Allocate a search for one type of sums. In a wider type than planned it may take the first sources only."""
+    def _prepared(
+        self, strategy: MultiSourceStrategy, planned: int, query: Query, sums: Sums
+    ) -> MultiSourceSearch:
+        """Allocate a search for one type of sums. In a wider type than planned it may take the
+        first sources only.
+        """
         group = planned
         if self.algorithm == "sssp" and sums.dtype != self.sums.dtype:
             group = self._groups_in_wider[strategy.name][sums.dtype]
@@ -461,13 +603,19 @@ class MultiSourcePlan:
             return search
 
         def of_the_first(argument: Any) -> MultiSourceOutcome:
-            return search(argument.part(0, group) if isinstance(argument, SourcesWithTargets) else argument[:group])
+            return search(
+                argument.part(0, group)
+                if isinstance(argument, SourcesWithTargets)
+                else argument[:group]
+            )
 
         return of_the_first
 
 
 def _searchable(strategy: MultiSourceStrategy, query: Query) -> Query:
-    """Return the query for a strategy: one that takes no targets per source outputs the distances of all vertices."""
+    """Return the query for a strategy: one that takes no targets per source outputs the distances
+    of all vertices.
+    """
     if query.output == "paths" and not strategy.finds_paths:
         query = replace(query, output="all")
     if not query.has_target_lists or strategy.takes_target_lists:
@@ -475,11 +623,14 @@ def _searchable(strategy: MultiSourceStrategy, query: Query) -> Query:
     return replace(query, has_target_lists=False, output="all")
 
 
-def _with_target_lists(search: Any, strategy: MultiSourceStrategy, query: Query) -> MultiSourceSearch:
+def _with_target_lists(
+    search: Any, strategy: MultiSourceStrategy, query: Query
+) -> MultiSourceSearch:
     """Return a search that takes ``SourcesWithTargets``.
 
-    A strategy that takes no targets per source returns the distances of all vertices. Whether float sums are exact is seen
-    from all of them, so that only hops and integers are reduced to the targets here.
+    A strategy that takes no targets per source returns the distances of all vertices. Whether float
+    sums are exact is seen from all of them, so that only hops and integers are reduced to the
+    targets here.
     """
     if strategy.takes_target_lists:
         return lambda argument: search(*argument)
@@ -502,7 +653,8 @@ def named_strategies(
     n_sources: int,
     query: Query,
 ) -> tuple[MultiSourceStrategy, list[MultiSourceStrategy]]:
-    """Return the strategy that searches from one source after another, and those that a plan may choose among.
+    """Return the strategy that searches from one source after another, and those that a plan may
+    choose among.
 
     These are the named one, or with ``"auto"`` all defaults that can run.
     """
@@ -511,10 +663,14 @@ def named_strategies(
     loop = one_at_a_time(pick(single_source, name if is_single else "auto", graph), algorithm)
     if name != "auto":
         return loop, [pick([*strategies, loop], name, graph)]
-    fitting = [each for each in _defaults(graph, strategies) if each.unsupported_reason(graph) is None]
+    fitting = [
+        each for each in _defaults(graph, strategies) if each.unsupported_reason(graph) is None
+    ]
     if n_sources <= 1:  # without a survey, which would take longer than it could save
         if query.nearest is not None:
-            return loop, [each for each in fitting if each.name == "short_search" and each.device == "cpu"] or [loop]
+            return loop, [
+                each for each in fitting if each.name == "short_search" and each.device == "cpu"
+            ] or [loop]
         is_few = query.has_target_lists and query.targets_per_source <= FEW_PATHS
         return loop, [each for each in fitting if each.finds_paths and is_few] or [loop]
     return loop, [*fitting, loop]
@@ -526,25 +682,44 @@ def _defaults(graph: Graph, strategies: Sequence[MultiSourceStrategy]) -> list[M
 
 
 def _estimate_seconds(
-    device: str, algorithm: str, strategy: MultiSourceStrategy, shape: Shape, group: int, n_sources: int
+    device: str,
+    algorithm: str,
+    strategy: MultiSourceStrategy,
+    shape: Shape,
+    group: int,
+    n_sources: int,
 ) -> float:
     """Estimated seconds of a strategy for ``n_sources`` sources."""
     group = min(group, strategy.group_size(max(n_sources, 1)))
     if shape.keep == "paths" and not strategy.finds_paths:
         shape = shape._replace(keep="all")
-    return load_costs(device).seconds(algorithm, strategy, shape, n_sources, group, get_machine(device))
+    return load_costs(device).seconds(
+        algorithm, strategy, shape, n_sources, group, get_machine(device)
+    )
 
 
 def _largest_group(
-    strategy: MultiSourceStrategy, shape: Shape, query: Query, n_sources: int, memory: int | None, beside: int = 0
+    strategy: MultiSourceStrategy,
+    shape: Shape,
+    query: Query,
+    n_sources: int,
+    memory: int | None,
+    beside: int = 0,
 ) -> tuple[int, int]:
-    """Return the size of the largest group that fits, and its bytes, with those that are ``beside`` its own.
+    """Return the size of the largest group that fits, and its bytes, with those that are ``beside``
+    its own.
 
-    Raises CapacityError: not even the smallest group fits. The message states the bytes needed and the bytes free.
+    Raises CapacityError: not even the smallest group fits. The message states the bytes needed and
+    the bytes free.
     """
     device = strategy.device
-    most = int(available_memory(device) * _SHARE) if memory is None else memory
-    sizes = {strategy.group_size(n_sources >> halvings) for halvings in range(n_sources.bit_length())}
+    if memory is None:
+        most = int(available_memory(device) * _SHARE)
+    else:
+        most = memory
+    sizes = {
+        strategy.group_size(n_sources >> halvings) for halvings in range(n_sources.bit_length())
+    }
     if "hierarchy" in strategy.needs and strategy.finds_paths and looks_up(query, shape.n_vertices):
         sizes = {max(sizes | {min(n_sources, int(_LOOKUPS / max(query.targets_per_source, 1)))})}
     for group in sorted(sizes, reverse=True):
@@ -559,13 +734,19 @@ def _largest_group(
 
 
 def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
-    """Return a multi-source strategy that runs a single-source strategy once per source. It has the same name."""
+    """Return a multi-source strategy that runs a single-source strategy once per source. It has the
+    same name.
+    """
 
     def plan(graph: Graph, query: Query, _group: int) -> MultiSourceSearch:
-        one = Plan(graph, algorithm, [single], single.name, replace(query, output="all"), may_widen=False)
+        one = Plan(
+            graph, algorithm, [single], single.name, replace(query, output="all"), may_widen=False
+        )
 
         def outputs(sources: np.ndarray) -> Iterator[Traversal]:
-            """Yield the requested output of each search, in arrays that stay valid after the next one."""
+            """Yield the requested output of each search, in arrays that stay valid after the next
+            one.
+            """
             for source in sources:
                 result = one.run_unguarded(int(source))
                 if query.output == "all":
@@ -573,14 +754,22 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
                 else:
                     xp = namespace(result.distance)
                     at_targets = query.output == "targets"
-                    kept = result.distance[xp.asarray(query.targets) if at_targets else result.reached]
-                    yield replace(result, distance=kept if at_targets else xp.bincount(kept), predecessor=None)
+                    kept = result.distance[
+                        xp.asarray(query.targets) if at_targets else result.reached
+                    ]
+                    yield replace(
+                        result, distance=kept if at_targets else xp.bincount(kept), predecessor=None
+                    )
 
         return lambda sources: _stack_traversals(list(outputs(sources)), graph, algorithm, query)
 
     def memory(shape: Shape, query: Query, group: int) -> int:
         width = shape.weight if algorithm == "sssp" else 4
-        n_arrays = 2 * group if query.output == "all" else 0  # twice: a copy per traversal, and then the stacked arrays
+        # twice: a copy per traversal, and then the stacked arrays
+        if query.output == "all":
+            n_arrays = 2 * group
+        else:
+            n_arrays = 0
         state = single.memory(shape.n_vertices, shape.n_edges, query.predecessors)
         return state + n_arrays * shape.n_vertices * (width + shape.index * query.predecessors)
 
@@ -614,11 +803,14 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
     )
 
 
-def _stack_traversals(traversals: list[Traversal], graph: Graph, algorithm: str, query: Query) -> MultiSourceOutcome:
+def _stack_traversals(
+    traversals: list[Traversal], graph: Graph, algorithm: str, query: Query
+) -> MultiSourceOutcome:
     if not traversals:
         return _no_traversal(graph, algorithm, query)
     xp = namespace(graph.offsets)
-    limits, rounds = [t.limit for t in traversals], [t.rounds for t in traversals]
+    limits = [t.limit for t in traversals]
+    rounds = [t.rounds for t in traversals]
     if query.output == "counts":
         counts = np.zeros((len(traversals), max(t.distance.size for t in traversals)), np.int64)
         for row, traversal in zip(counts, traversals, strict=True):
@@ -626,14 +818,21 @@ def _stack_traversals(traversals: list[Traversal], graph: Graph, algorithm: str,
         return MultiSourceOutcome(None, None, limits, rounds, counts)
     distance = xp.stack([t.distance for t in traversals])
     if algorithm == "bfs":
-        distance = distance.astype(hops_dtype(int(distance.max()) if distance.size else 0), copy=False)
-    predecessor = xp.stack([t.predecessor for t in traversals]) if query.predecessors and query.output == "all" else None
+        distance = distance.astype(
+            hops_dtype(int(distance.max()) if distance.size else 0), copy=False
+        )
+    if query.predecessors and query.output == "all":
+        predecessor = xp.stack([t.predecessor for t in traversals])
+    else:
+        predecessor = None
     return MultiSourceOutcome(distance, predecessor, limits, rounds)
 
 
 def _check_lists(lists: Any) -> None:
     if lists is not None:
-        arguments.instance("lists", lists, TargetLists, "bfs_pairs and sssp_pairs take pairs as they are")
+        arguments.instance(
+            "lists", lists, TargetLists, "bfs_pairs and sssp_pairs take pairs as they are"
+        )
 
 
 def _no_traversal(graph: Graph, algorithm: str, query: Query) -> MultiSourceOutcome:
@@ -645,5 +844,8 @@ def _no_traversal(graph: Graph, algorithm: str, query: Query) -> MultiSourceOutc
         n_columns = query.targets.size
     dtype = ALGORITHMS[algorithm].narrowest_dtype(graph)
     distance = namespace(graph.offsets).zeros((0, n_columns), dtype)
-    predecessor = distance.astype(graph.targets.dtype) if query.predecessors and query.output == "all" else None
+    if query.predecessors and query.output == "all":
+        predecessor = distance.astype(graph.targets.dtype)
+    else:
+        predecessor = None
     return MultiSourceOutcome(distance, predecessor, [], [])

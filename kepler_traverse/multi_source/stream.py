@@ -1,4 +1,6 @@
-"""Results of many sources as a stream: one result per group of sources, each made when it is requested."""
+"""Results of many sources as a stream: one result per group of sources, each made when it is
+requested.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,17 @@ from .outputs import ResultForm
 
 
 class ResultStream(SharedIterator):
-    """An iterator of results, each of a group of sources; ``bfs_many`` and ``sssp_many`` return it with ``stream=True``.
+    """An iterator of results, each of a group of sources; ``bfs_many`` and ``sssp_many`` return it
+    with ``stream=True``.
 
-    The groups are consecutive: joined, they are the result without ``stream``, in the order of the given sources. Memory
-    holds the plan of one group, and the results that the caller keeps. Any number of threads may read a stream. Each result
-    goes to one of them, and the others wait meanwhile.
+    The groups are consecutive: joined, they are the result without ``stream``, in the order of the
+    given sources. Memory holds the plan of one group, and the results that the caller keeps. Any
+    number of threads may read a stream. Each result goes to one of them, and the others wait
+    meanwhile.
 
-    ``close`` releases the plan's memory. The end of the stream, an error and the end of a ``with`` block do the same. After
-    an error, Ctrl-C included, every further ``next`` raises InputError, so that no reader takes this for the end.
+    ``close`` releases the plan's memory. The end of the stream, an error and the end of a ``with``
+    block do the same. After an error, Ctrl-C included, every further ``next`` raises InputError, so
+    that no reader takes this for the end.
 
     Attributes
     ----------
@@ -39,9 +44,11 @@ class ResultStream(SharedIterator):
         cycle_error: Callable[[NegativeCycleError], NegativeCycleError],
     ) -> None:
         super().__init__("the stream")
-        self.n_sources, self.n_done = int(numbers.size), 0
+        self.n_sources = int(numbers.size)
+        self.n_done = 0
         self._device = form.plan.graph.device
-        self._meter, self._cycle_error = meter, cycle_error
+        self._meter = meter
+        self._cycle_error = cycle_error
         self._form: ResultForm | None = form
         self._groups: Any = form.plan.iter_groups(numbers)
 
@@ -90,7 +97,8 @@ class ResultStream(SharedIterator):
     def close(self) -> None:
         """End the stream and release its memory; a closed stream has no further results."""
         with self._reading:  # not while another thread makes a result
-            form, self._form = self._form, None
+            form = self._form
+            self._form = None
             if form is not None:
                 self._groups = None
                 form.plan.release()

@@ -1,4 +1,6 @@
-"""Results of all sources together: objects that search, certify and make the columns, for the library and the job."""
+"""Results of all sources together: objects that search, certify and make the columns, for the
+library and the job.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +42,10 @@ from .planning import MultiSourcePlan
 
 _ARRAYS_OF_MERGE = 8  # of 8 bytes per vertex, while one source is merged
 
-Clock = Callable[[str], AbstractContextManager[Any]]  # times the block of a phase: "traverse" or "certify"
-Groups = Sequence[tuple[Any, np.ndarray]]  # labels with the ascending vertex numbers of their sources
+# times the block of a phase: "traverse" or "certify"
+Clock = Callable[[str], AbstractContextManager[Any]]
+# labels with the ascending vertex numbers of their sources
+Groups = Sequence[tuple[Any, np.ndarray]]
 
 
 def _untimed(_phase: str) -> AbstractContextManager[None]:
@@ -65,46 +69,82 @@ PLAIN = RunOptions()
 
 
 class SearchTogether:
-    """A search from all sources together, or of the whole graph, ready to run; attributes are as in ``MultiSourcePlan``.
+    """A search from all sources together, or of the whole graph, ready to run; attributes are as in
+    ``MultiSourcePlan``.
 
-    ``group`` is the number of all sources; ``strategy`` may be any object with a ``name``, a ``device`` and a ``rationale``.
+    ``group`` is the number of all sources; ``strategy`` may be any object with a ``name``, a
+    ``device`` and a ``rationale``.
     """
 
     depth = 0
 
-    def __init__(self, graph: Graph, algorithm: str, group: int, strategy: Any, query: Query, nbytes: int, why: str):
-        self.graph, self.algorithm, self.group, self.strategy = graph, algorithm, group, strategy
-        self.query, self.nbytes, self.why = query, nbytes, why
+    def __init__(
+        self,
+        graph: Graph,
+        algorithm: str,
+        group: int,
+        strategy: Any,
+        query: Query,
+        nbytes: int,
+        why: str,
+    ):
+        self.graph = graph
+        self.algorithm = algorithm
+        self.group = group
+        self.strategy = strategy
+        self.query = query
+        self.nbytes = nbytes
+        self.why = why
         LOG.info("%s from %d sources together: %s", algorithm, group, why)
 
-    def find(self, numbers: np.ndarray, options: RunOptions = PLAIN) -> tuple[dict[str, Column], int]:
+    def find(
+        self, numbers: np.ndarray, options: RunOptions = PLAIN
+    ) -> tuple[dict[str, Column], int]:
         """Search from distinct sources and return the columns and the rounds.
 
-        Raises NegativeCycleError (a negative cycle is reachable from one of the sources, SSSP only) or CertificateError (a
-        distance is wrong).
+        Raises NegativeCycleError (a negative cycle is reachable from one of the sources, SSSP only)
+        or CertificateError (a distance is wrong).
         """
         raise NotImplementedError
 
 
 class NearestSearch(SearchTogether):
-    """One search for the nearest source of each vertex, by one of the strategies for one source, or ``"auto"``."""
+    """One search for the nearest source of each vertex, by one of the strategies for one source, or
+    ``"auto"``.
+    """
 
     def __init__(
-        self, graph: Graph, algorithm: str, strategies: Sequence[Strategy], strategy: str, query: Query, n_sources: int
+        self,
+        graph: Graph,
+        algorithm: str,
+        strategies: Sequence[Strategy],
+        strategy: str,
+        query: Query,
+        n_sources: int,
     ):
         if not n_sources:
             raise InputError("result='nearest' needs at least one source")
-        self._strategies, chosen = strategies, pick(strategies, strategy, graph)
+        self._strategies = strategies
+        chosen = pick(strategies, strategy, graph)
         owners = 3 * 8 * graph.n_vertices
-        nbytes = graph.nbytes + chosen.memory(graph.n_vertices + 1, graph.n_edges + n_sources, True) + owners
+        nbytes = (
+            graph.nbytes
+            + chosen.memory(graph.n_vertices + 1, graph.n_edges + n_sources, True)
+            + owners
+        )
         why = f"{graph!r}; {chosen.name}, one search from all {n_sources} sources together"
         query = replace(query, knobs=chosen.knobs_from(query.knobs))
         super().__init__(graph, algorithm, n_sources, chosen, query, nbytes, why)
 
-    def find(self, numbers: np.ndarray, options: RunOptions = PLAIN) -> tuple[dict[str, Column], int]:
-        name, numbers = self.strategy.name, np.sort(numbers)
+    def find(
+        self, numbers: np.ndarray, options: RunOptions = PLAIN
+    ) -> tuple[dict[str, Column], int]:
+        name = self.strategy.name
+        numbers = np.sort(numbers)
         with options.clock("traverse"):
-            rooted, result = nearest_source_search(self.graph, numbers, self.algorithm, self._strategies, name, self.query)
+            rooted, result = nearest_source_search(
+                self.graph, numbers, self.algorithm, self._strategies, name, self.query
+            )
         with options.clock("certify"):
             if options.certified:
                 certify(rooted, result).require()
@@ -124,10 +164,12 @@ _LABELS = "k_labels", "one search from all sources, with up to k labels per vert
 
 
 class KNearestSearch(SearchTogether):
-    """One search from all sources, or searches from each source whose groups are merged, for the k nearest of each vertex.
+    """One search from all sources, or searches from each source whose groups are merged, for the k
+    nearest of each vertex.
 
-    ``plan_for(n_sources=n, forms=forms)`` returns a ``MultiSourcePlan`` of distances. It is called unless one search is
-    enough, and may be made as ``may_take_one`` says. Raises InputError: there is no source.
+    ``plan_for(n_sources=n, forms=forms)`` returns a ``MultiSourcePlan`` of distances. It is called
+    unless one search is enough, and may be made as ``may_take_one`` says. Raises InputError: there
+    is no source.
     """
 
     def __init__(
@@ -148,37 +190,55 @@ class KNearestSearch(SearchTogether):
         about = f"the {self._k} nearest of {n_sources} sources"
         known = ALGORITHMS[algorithm]
         if may_take_one and takes_one_search(graph, known.counts_hops, min(self._k, n_sources)):
-            query, strategy = make_query(graph, algorithm, predecessors=False, limit=limit), OnlyWay(graph.device, *_LABELS)
+            query = make_query(graph, algorithm, predecessors=False, limit=limit)
+            strategy = OnlyWay(graph.device, *_LABELS)
             why = f"{graph!r}; {strategy.rationale}; {about}"
             super().__init__(graph, algorithm, n_sources, strategy, query, 3 * labels, why)
             return
         plan = self.searches = plan_for(n_sources=n_sources, forms=("sparse",))
         why = f"{plan.why}; {about}"
-        super().__init__(graph, algorithm, n_sources, plan.strategy, plan.query, plan.nbytes + labels, why)
+        super().__init__(
+            graph, algorithm, n_sources, plan.strategy, plan.query, plan.nbytes + labels, why
+        )
         self.depth = plan.depth
 
-    def find(self, numbers: np.ndarray, options: RunOptions = PLAIN) -> tuple[dict[str, Column], int]:
+    def find(
+        self, numbers: np.ndarray, options: RunOptions = PLAIN
+    ) -> tuple[dict[str, Column], int]:
         groups = options.groups
-        parts = [np.sort(numbers)] if groups is None else [own for _, own in groups]
+        if groups is None:
+            parts = [np.sort(numbers)]
+        else:
+            parts = [own for _, own in groups]
         try:
             of_parts = [self.make_rows(own, options) for own in parts]
         except BaseException:  # a kept error keeps this frame, and with it the plan's memory
             if self.searches is not None:
                 self.searches.release()
             raise
-        xp, rounds = namespace(self.graph.offsets), max(each for _, each in of_parts)
+        xp = namespace(self.graph.offsets)
+        rounds = max(each for _, each in of_parts)
         every = [rows for rows, _ in of_parts]
-        rows = every[0] if len(every) == 1 else tuple(map(xp.concatenate, zip(*every, strict=True)))
+        if len(every) == 1:
+            rows = every[0]
+        else:
+            rows = tuple(map(xp.concatenate, zip(*every, strict=True)))
         columns = columns_of_rows(self.graph, rows)
         if groups is None:
             return columns, rounds
         places = np.repeat(np.arange(len(groups)), [each[0].size for each in every])
         return {GROUP: labels_at([label for label, _ in groups], places), **columns}, rounds
 
-    def make_rows(self, ascending: np.ndarray, options: RunOptions) -> tuple[tuple[Array, Array, Array, Array], int]:
+    def make_rows(
+        self, ascending: np.ndarray, options: RunOptions
+    ) -> tuple[tuple[Array, Array, Array, Array], int]:
         """Return the rows of the k nearest of some sources, and the rounds of the longest search."""
-        graph, algorithm, limit, k = self.graph, self.algorithm, self.query.limit, min(self._k, ascending.size)
-        clock, certified = options.clock, options.certified
+        graph = self.graph
+        algorithm = self.algorithm
+        limit = self.query.limit
+        k = min(self._k, ascending.size)
+        clock = options.clock
+        certified = options.certified
         if self.searches is None:
             with clock("traverse"):
                 distance, owner = search_labels(graph, algorithm, ascending, k, limit)
@@ -188,7 +248,8 @@ class KNearestSearch(SearchTogether):
             options.advance(ascending.size)
             return rows_of_labels(graph, algorithm, ascending, distance, owner), 1
         self.searches.adopt()
-        groups, rounds = self.searches.iter_groups(ascending), 0
+        groups = self.searches.iter_groups(ascending)
+        rounds = 0
 
         def certified_groups() -> Iterator[Traversals]:
             nonlocal rounds
@@ -204,37 +265,64 @@ class KNearestSearch(SearchTogether):
                 yield group
                 options.advance(len(group))
 
-        distance, owner = merge_groups(certified_groups(), graph.n_vertices, k, limit, namespace(graph.offsets))
+        distance, owner = merge_groups(
+            certified_groups(), graph.n_vertices, k, limit, namespace(graph.offsets)
+        )
         return rows_of_labels(graph, algorithm, ascending, distance, owner), rounds
 
 
-def frame_of_all(search: SearchTogether, numbers: np.ndarray, members: SourceGroups | None, meter: Meter) -> Any:
-    """Run a search from all sources, given by their vertex numbers and their groups, and return a frame."""
-    groups = None if members is None else list(zip(members.labels, members.members, strict=True))
+def frame_of_all(
+    search: SearchTogether, numbers: np.ndarray, members: SourceGroups | None, meter: Meter
+) -> Any:
+    """Run a search from all sources, given by their vertex numbers and their groups, and return a
+    frame.
+    """
+    if members is None:
+        groups = None
+    else:
+        groups = list(zip(members.labels, members.members, strict=True))
     with meter.running():
         columns, _ = search.find(np.unique(numbers), RunOptions(groups=groups, meter=meter))
     return frame_from(columns_on_device(columns, search.graph), search.graph.device)
 
 
 class SearchFromTargets:
-    """Finds the nearest targets of all vertices by searches over the reversed edges, made once for all sources.
+    """Finds the nearest targets of all vertices by searches over the reversed edges, made once for
+    all sources.
 
-    ``plan_for(graph, n_sources=n, forms=forms)`` returns a plan of distances, for searches from each target.
+    ``plan_for(graph, n_sources=n, forms=forms)`` returns a plan of distances, for searches from
+    each target.
     """
 
     def __init__(
-        self, graph: Graph, algorithm: str, plan_for: Callable[..., MultiSourcePlan], nearest: Nearest, query: Query
+        self,
+        graph: Graph,
+        algorithm: str,
+        plan_for: Callable[..., MultiSourcePlan],
+        nearest: Nearest,
+        query: Query,
     ):
-        self._graph, self._algorithm, self._plan_for = graph, algorithm, plan_for
-        self._nearest, self._query = nearest, query
+        self._graph = graph
+        self._algorithm = algorithm
+        self._plan_for = plan_for
+        self._nearest = nearest
+        self._query = query
 
     @cached_property
     def _labels(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where the targets of each vertex begin, the targets by vertex and number, and their distances."""
-        n, limit, k = self._graph.n_vertices, self._query.limit, self._nearest.k
-        back, options, labels = graph_in_direction(self._graph, "in"), RunOptions(certified=self._is_certified), []
+        """Where the targets of each vertex begin, the targets by vertex and number, and their
+        distances.
+        """
+        n = self._graph.n_vertices
+        limit = self._query.limit
+        k = self._nearest.k
+        back = graph_in_direction(self._graph, "in")
+        options = RunOptions(certified=self._is_certified)
+        labels = []
         for own in self._nearest.members:
-            search = KNearestSearch(back, self._algorithm, limit, k, own.size, partial(self._plan_for, back))
+            search = KNearestSearch(
+                back, self._algorithm, limit, k, own.size, partial(self._plan_for, back)
+            )
             vertex, _, target, distance = search.make_rows(own, options)[0]
             labels.append([to_host(each) for each in (vertex, target, distance)])
         vertex, target, distance = (np.concatenate(each) for each in zip(*labels, strict=True))
@@ -249,9 +337,16 @@ class SearchFromTargets:
         offsets, targets, distance = self._labels
         sizes = offsets[sources + 1] - offsets[sources]
         entries = np.repeat(offsets[sources], sizes) + positions_in_groups(sizes)
-        of = self._graph.n_vertices, self._graph if self._graph.device == "cuda" else None, None, self._is_certified
+        of = (
+            self._graph.n_vertices,
+            self._graph if self._graph.device == "cuda" else None,
+            None,
+            self._is_certified,
+        )
         rows = SparseDistances(make_offsets(sizes), targets[entries], distance[entries], *of)
-        return MultiSourceOutcome(rows, None, [self._query.limit] * sources.size, [1] * sources.size)
+        return MultiSourceOutcome(
+            rows, None, [self._query.limit] * sources.size, [1] * sources.size
+        )
 
 
 def from_targets(
@@ -259,9 +354,11 @@ def from_targets(
 ) -> MultiSourceStrategy:
     """Return the strategy of ``SearchFromTargets``, whose parameters these are.
 
-    It takes no negative weights: from the targets it would meet negative cycles that no source reaches, and miss others.
+    It takes no negative weights: from the targets it would meet negative cycles that no source
+    reaches, and miss others.
     """
-    k, n = nearest.k, graph.n_vertices
+    k = nearest.k
+    n = graph.n_vertices
     is_weighted = ALGORITHMS[algorithm].is_weighted
 
     def terms(shape: Shape, n_sources: int, _group: int, _machine: Any) -> dict[str, float]:
@@ -276,8 +373,12 @@ def from_targets(
         default=True,
         needs=frozenset({"non_negative"}) if is_weighted else frozenset(),
         sums="any",
-        plan=lambda _graph, query, _group: SearchFromTargets(graph, algorithm, plan_for, nearest, query),
-        memory=lambda _shape, _query, _group: 24 * n * (2 * k + _ARRAYS_OF_MERGE) * len(nearest.members),
+        plan=lambda _graph, query, _group: SearchFromTargets(
+            graph, algorithm, plan_for, nearest, query
+        ),
+        memory=lambda _shape, _query, _group: (
+            24 * n * (2 * k + _ARRAYS_OF_MERGE) * len(nearest.members)
+        ),
         group_size=lambda n_sources: n_sources,
         terms=terms,
     )

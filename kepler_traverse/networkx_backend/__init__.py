@@ -1,7 +1,9 @@
-"""A backend of NetworkX: its functions of shortest paths and breadth-first search, answered by this library.
+"""A backend of NetworkX: its functions of shortest paths and breadth-first search, answered by this
+library.
 
-NetworkX finds it by the entry point ``networkx.backends``. ``backend`` has one attribute per function of NetworkX that is
-served, and what NetworkX's protocol asks for: ``can_run``, ``should_run``, ``convert_from_nx``, ``convert_to_nx``.
+NetworkX finds it by the entry point ``networkx.backends``. ``backend`` has one attribute per
+function of NetworkX that is served, and what NetworkX's protocol asks for: ``can_run``,
+``should_run``, ``convert_from_nx``, ``convert_to_nx``.
 """
 
 from __future__ import annotations
@@ -23,12 +25,23 @@ from .single_source import Paths
 
 __all__ = ["KeplerGraph", "Paths", "backend", "convert_from_nx", "convert_to_nx"]
 
-_OWN = vars(all_sources) | vars(loads) | vars(single_source) | vars(traversal) | single_source.FROM_TABLE
+_OWN = (
+    vars(all_sources)
+    | vars(loads)
+    | vars(single_source)
+    | vars(traversal)
+    | single_source.FROM_TABLE
+)
 
 
 def _with_parameters(name: str, own: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function with the parameters of NetworkX's function; ``own`` takes their values in this order."""
-    theirs = nx.load_centrality if name == "newman_betweenness_centrality" else getattr(nx, name)
+    """Return a function with the parameters of NetworkX's function; ``own`` takes their values in
+    this order.
+    """
+    if name == "newman_betweenness_centrality":
+        theirs = nx.load_centrality
+    else:
+        theirs = getattr(nx, name)
     signature = inspect.signature(theirs.orig_func)
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -36,7 +49,8 @@ def _with_parameters(name: str, own: Callable[..., Any]) -> Callable[..., Any]:
         bound.apply_defaults()
         try:
             return own(*bound.args)
-        except (PrecisionError, CapacityError) as error:  # NetworkX answers what this library refuses
+        except (PrecisionError, CapacityError) as error:
+            # NetworkX answers what this library refuses
             raise NotImplementedError(str(error)) from error
 
     function.__signature__ = signature  # type: ignore[attr-defined]

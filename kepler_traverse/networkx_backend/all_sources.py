@@ -1,7 +1,8 @@
-"""NetworkX's functions of the distances between all nodes, by the searches of ``bfs_many`` and ``sssp_many``.
+"""NetworkX's functions of the distances between all nodes, by the searches of ``bfs_many`` and
+``sssp_many``.
 
-Parameters are NetworkX's, by position. ``refusals`` leaves calls with precomputed results (``e``, ``sp``) and those that
-change the graph (``attr``) to NetworkX.
+Parameters are NetworkX's, by position. ``refusals`` leaves calls with precomputed results (``e``,
+``sp``) and those that change the graph (``attr``) to NetworkX.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from .single_source import search_dijkstra, search_levels
 
 Weight = Hashable | None
 
-# Sources times edges from which a GPU, where there is one, searches: below, a CPU takes less time than starting the GPU.
+# Sources times edges from which a GPU, where there is one, searches: below, a CPU takes less time
+# than starting the GPU.
 _EDGES_FOR_GPU = 1 << 30
 
 
@@ -39,14 +41,22 @@ class _Summary(NamedTuple):
 def searched_where_fast(graph: KeplerGraph, weight: Weight, n_sources: int) -> Graph:
     """The graph to search, on a GPU if that takes less time."""
     searched = graph.searched(weight)
-    return searched.to("cuda") if n_sources * searched.n_edges >= _EDGES_FOR_GPU and cuda.available() else searched
+    if n_sources * searched.n_edges >= _EDGES_FOR_GPU and cuda.available():
+        return searched.to("cuda")
+    return searched
 
 
-def _summary(graph: KeplerGraph, sources: np.ndarray, weight: Weight, direction: str = "out") -> _Summary:
+def _summary(
+    graph: KeplerGraph, sources: np.ndarray, weight: Weight, direction: str = "out"
+) -> _Summary:
     searched = searched_where_fast(graph, weight, sources.size)
     search = bfs_many if weight is None else sssp_many
-    table = search(searched, sources, result="summary", direction=direction, stream="arrow").read_all()
-    return _Summary(*(table[name].to_pylist() for name in ("reached", "eccentricity", "sum", "harmonic")))
+    table = search(
+        searched, sources, result="summary", direction=direction, stream="arrow"
+    ).read_all()
+    return _Summary(
+        *(table[name].to_pylist() for name in ("reached", "eccentricity", "sum", "harmonic"))
+    )
 
 
 def _all(graph: KeplerGraph) -> np.ndarray:
@@ -57,16 +67,25 @@ def _is_strongly_connected(graph: KeplerGraph) -> bool:
     """Whether each node reaches every other one. The graph has nodes."""
     directions = (graph.outgoing, graph.incoming) if graph.directed else (graph.outgoing,)
     first = np.zeros(1, np.int64)
-    return all(kernels.bfs(*edges, first, np.iinfo(np.int32).max)[0].size == len(graph) for edges in directions)
+    return all(
+        kernels.bfs(*edges, first, np.iinfo(np.int32).max)[0].size == len(graph)
+        for edges in directions
+    )
 
 
 def closeness_centrality(G: KeplerGraph, u: Any, distance: Weight, wf_improved: bool) -> Any:
     """Closeness by the distances to a node."""
     n = len(G)
     if u is not None:
-        missing = f"Source {u} is not in G" if distance is None else f"Node {u} not found in graph"
+        if distance is None:
+            missing = f"Source {u} is not in G"
+        else:
+            missing = f"Node {u} not found in graph"
         vertex = G.to_number(u, lambda: nx.NodeNotFound(missing))
-        by = search_levels(G, vertex, None, True) if distance is None else search_dijkstra(G, vertex, None, distance, True)
+        if distance is None:
+            by = search_levels(G, vertex, None, True)
+        else:
+            by = search_dijkstra(G, vertex, None, distance, True)
         lengths = by.distances()
         return _closeness(len(lengths), sum(lengths.values()), n, wf_improved)
     summary = _summary(G, _all(G), distance, "in")
@@ -80,7 +99,9 @@ def _closeness(reached: int, total: float, n: int, wf_improved: bool) -> float:
     if total <= 0 or n <= 1:
         return 0.0
     closeness = (reached - 1.0) / total
-    return closeness * ((reached - 1.0) / (n - 1)) if wf_improved else closeness
+    if wf_improved:
+        return closeness * ((reached - 1.0) / (n - 1))
+    return closeness
 
 
 def harmonic_centrality(G: KeplerGraph, nbunch: Any, distance: Weight, _: None) -> dict[Any, Any]:
@@ -105,18 +126,25 @@ def eccentricity(G: KeplerGraph, v: Any, _: None, weight: Weight) -> Any:
 
 
 def _extreme(name: str) -> Callable[..., Any]:
-    """Return the function of an extreme eccentricity, or of its nodes, with searches from a few nodes on most graphs."""
+    """Return the function of an extreme eccentricity, or of its nodes, with searches from a few
+    nodes on most graphs.
+    """
 
     def function(G: KeplerGraph, _: None, usebounds: bool, weight: Weight) -> Any:
         if name == "center" and not usebounds:
             _refuse_no_tree(G, weight)
         if not len(G):
-            return (max if name in ("diameter", "periphery") else min)([])  # raises what NetworkX raises
+            # raises what NetworkX raises
+            return (max if name in ("diameter", "periphery") else min)([])
         if not _is_strongly_connected(G):  # before all sources are searched in vain
             raise _infinite_path(G)
-        made = extremes(G.searched(weight), algorithm="bfs" if weight is None else "sssp", want=(name,))
+        made = extremes(
+            G.searched(weight), algorithm="bfs" if weight is None else "sssp", want=(name,)
+        )
         extreme = getattr(made, name)
-        return G.names(extreme) if name in ("center", "periphery") else extreme or 0
+        if name in ("center", "periphery"):
+            return G.names(extreme)
+        return extreme or 0
 
     return function
 
@@ -131,7 +159,9 @@ def _refuse_no_tree(graph: KeplerGraph, weight: Weight) -> None:
 
 
 def _infinite_path(graph: KeplerGraph) -> Exception:
-    kind, connected = ("digraph", "strongly connected") if graph.directed else ("graph", "connected")
+    kind, connected = (
+        ("digraph", "strongly connected") if graph.directed else ("graph", "connected")
+    )
     return nx.NetworkXError(f"Found infinite path length because the {kind} is not {connected}")
 
 
@@ -141,7 +171,10 @@ def barycenter(G: KeplerGraph, weight: Weight, *_: None) -> list[Any]:
     if not len(G):
         return []
     if not _is_strongly_connected(G):
-        raise nx.NetworkXNoPath(f"Input graph {G} is disconnected, so every induced subgraph has infinite barycentricity.")
+        raise nx.NetworkXNoPath(
+            f"Input graph {G} is disconnected, so every induced "
+            "subgraph has infinite barycentricity."
+        )
     totals = _summary(G, _all(G), weight).total
     smallest = min(totals)
     return [node for node, total in zip(G.nodes, totals, strict=True) if total == smallest]
@@ -151,11 +184,15 @@ def average_shortest_path_length(G: KeplerGraph, weight: Weight, method: str | N
     """Mean distance of all ordered pairs."""
     n = len(G)
     if n == 0:
-        raise nx.NetworkXPointlessConcept("the null graph has no paths, thus there is no average shortest path length")
+        raise nx.NetworkXPointlessConcept(
+            "the null graph has no paths, thus there is no average shortest path length"
+        )
     if n == 1:
         return 0
     if not _is_strongly_connected(G):
-        raise nx.NetworkXError("Graph is not strongly connected." if G.directed else "Graph is not connected.")
+        raise nx.NetworkXError(
+            "Graph is not strongly connected." if G.directed else "Graph is not connected."
+        )
     total = sum(_summary(G, _all(G), None if method == "unweighted" else weight).total)
     return total / (n * (n - 1))
 
@@ -166,7 +203,11 @@ def wiener_index(G: KeplerGraph, weight: Weight) -> Any:
         raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
     if not _is_strongly_connected(G):
         return float("inf")
-    total = sum(_summary(G, _all(G), weight).total) if len(G) > 1 else 0  # the integer, also where weights are floats
+    # the integer, also where weights are floats
+    if len(G) > 1:
+        total = sum(_summary(G, _all(G), weight).total)
+    else:
+        total = 0
     return total if G.directed else total / 2
 
 

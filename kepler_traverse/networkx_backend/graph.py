@@ -1,4 +1,6 @@
-"""The graph that NetworkX's graphs are converted to: arrays in the order of NetworkX's dictionaries."""
+"""The graph that NetworkX's graphs are converted to: arrays in the order of NetworkX's
+dictionaries.
+"""
 
 from __future__ import annotations
 
@@ -32,15 +34,18 @@ def is_view(graph: Any) -> bool:
 
 
 def may_be_uneven(graph: Any) -> bool:
-    """Whether the edges of an undirected graph of NetworkX may differ by direction: those of a view are computed."""
+    """Whether the edges of an undirected graph of NetworkX may differ by direction: those of a view
+    are computed.
+    """
     return is_view(graph) or type(graph._adj) is not dict
 
 
 class KeplerGraph:
     """A graph of NetworkX as arrays. NetworkX dispatches calls with such a graph to this backend.
 
-    It is a snapshot: a later change of the graph of NetworkX does not change it. Parallel edges are one edge with the
-    smallest weight of each attribute. Attributes of nodes and of the graph are not kept.
+    It is a snapshot: a later change of the graph of NetworkX does not change it. Parallel edges are
+    one edge with the smallest weight of each attribute. Attributes of nodes and of the graph are
+    not kept.
 
     Parameters
     ----------
@@ -57,16 +62,25 @@ class KeplerGraph:
     __networkx_backend__ = "kepler"
 
     def __init__(self, graph: Any, edge_attrs: Mapping[Hashable, Any] | None = None):
-        self.directed, self.multigraph = bool(graph.is_directed()), bool(graph.is_multigraph())
+        self.directed = bool(graph.is_directed())
+        self.multigraph = bool(graph.is_multigraph())
         self.nodes: list[Any] = list(graph._adj)
         self._adj = dict(zip(self.nodes, range(len(self.nodes)), strict=True))
-        self.numbered = all(type(node) is int for node in self.nodes) and self.nodes == list(range(len(self.nodes)))
+        self.numbered = all(type(node) is int for node in self.nodes) and self.nodes == list(
+            range(len(self.nodes))
+        )
         self.outgoing = self._adjacency(graph._adj)
-        self.incoming = self._adjacency(graph._pred) if self.directed else self.outgoing
+        if self.directed:
+            self.incoming = self._adjacency(graph._pred)
+        else:
+            self.incoming = self.outgoing
         self._weights: dict[Hashable, tuple[Weights, Weights]] = {}
         for name, default in (edge_attrs or {}).items():
             outgoing = read_weights(graph._adj, name, default, self.multigraph)
-            incoming = read_weights(graph._pred, name, default, self.multigraph) if self.directed else outgoing
+            if self.directed:
+                incoming = read_weights(graph._pred, name, default, self.multigraph)
+            else:
+                incoming = outgoing
             if outgoing.problem:
                 raise NotImplementedError(outgoing.problem)
             self._weights[name] = (outgoing, incoming)
@@ -77,7 +91,8 @@ class KeplerGraph:
     def _adjacency(self, adjacency: Mapping[Any, Mapping[Any, Any]]) -> Adjacency:
         n = len(self.nodes)
         neighbors: list[Any] = list(adjacency.values())
-        if any(type(each) is not dict for each in neighbors):  # a view, whose len may count what it hides
+        # a view, whose len may count what it hides
+        if any(type(each) is not dict for each in neighbors):
             neighbors = list(map(list, neighbors))
         offsets = np.zeros(n + 1, np.int64)
         np.cumsum(np.fromiter(map(len, neighbors), np.int64, n), out=offsets[1:])
@@ -116,7 +131,9 @@ class KeplerGraph:
         return int((targets.size + loops) // 2)
 
     def nbunch_iter(self, nbunch: Any = None) -> Iterator[Any]:
-        """Iterate over the nodes of ``nbunch`` that are in the graph, as ``networkx.Graph.nbunch_iter``."""
+        """Iterate over the nodes of ``nbunch`` that are in the graph, as
+        ``networkx.Graph.nbunch_iter``.
+        """
         return nx.Graph.nbunch_iter(self, nbunch)
 
     def __str__(self) -> str:
@@ -131,11 +148,15 @@ class KeplerGraph:
         return name in self._weights
 
     def weights(self, name: Hashable | None, incoming: bool = False) -> Weights:
-        """Weights of an attribute in the order of ``outgoing`` or ``incoming``; 1 without an attribute."""
+        """Weights of an attribute in the order of ``outgoing`` or ``incoming``; 1 without an
+        attribute.
+        """
         if name is None:
             return self._unit_weights
         if name not in self._weights:
-            raise NotImplementedError(f"the graph was converted without edge attribute {name!r}; give it as edge_attrs")
+            raise NotImplementedError(
+                f"the graph was converted without edge attribute {name!r}; give it as edge_attrs"
+            )
         return self._weights[name][incoming]
 
     @cached_property
@@ -153,13 +174,16 @@ class KeplerGraph:
     def names(self, vertices: np.ndarray) -> list[Any]:
         """Nodes of vertex numbers."""
         numbers = vertices.tolist()
-        return numbers if self.numbered else list(map(self.nodes.__getitem__, numbers))
+        if self.numbered:
+            return numbers
+        return list(map(self.nodes.__getitem__, numbers))
 
     def is_even(self, weight: Hashable | None) -> bool:
-        """Whether an edge of an undirected graph is there, and has the same weight, in both directions.
+        """Whether an edge of an undirected graph is there, and has the same weight, in both
+        directions.
 
-        A view of a directed graph may say otherwise, and so may a view with a filter of edges. NetworkX then searches each
-        direction as it is.
+        A view of a directed graph may say otherwise, and so may a view with a filter of edges.
+        NetworkX then searches each direction as it is.
         """
         if not self._may_be_uneven:
             return True
@@ -171,8 +195,10 @@ class KeplerGraph:
         offsets, targets = self.outgoing
         src = np.repeat(np.arange(len(self)), np.diff(offsets))
         dst = targets.astype(np.int64)
-        there, back = src * len(self) + dst, dst * len(self) + src
-        by_there, by_back = np.argsort(there), np.argsort(back)
+        there = src * len(self) + dst
+        back = dst * len(self) + src
+        by_there = np.argsort(there)
+        by_back = np.argsort(back)
         if not np.array_equal(there[by_there], back[by_back]):
             return False
         weights = self.weights(weight)
@@ -180,28 +206,37 @@ class KeplerGraph:
         return all(np.array_equal(column[by_there], column[by_back]) for column in columns)
 
     def searched(self, weight: Hashable | None) -> Graph:
-        """The graph that ``bfs_many`` and ``sssp_many`` search, with vertex numbers as ids. It is kept.
+        """The graph that ``bfs_many`` and ``sssp_many`` search, with vertex numbers as ids. It is
+        kept.
 
-        Raises NotImplementedError: the graph is undirected, and its directions differ (``is_even``).
+        Raises NotImplementedError: the graph is undirected, and its directions differ
+        (``is_even``).
         """
         if not self.is_even(weight):
             raise NotImplementedError(UNEVEN)
         if weight not in self._searched:
             offsets, targets = self.outgoing
             src = np.repeat(np.arange(len(self), dtype=targets.dtype), np.diff(offsets))
-            values = None if weight is None else self.weights(weight).values
+            if weight is None:
+                values = None
+            else:
+                values = self.weights(weight).values
             if not self.directed:
                 once = src <= targets
-                src, targets, values = src[once], targets[once], None if values is None else values[once]
+                src = src[once]
+                targets = targets[once]
+                values = None if values is None else values[once]
             ids = np.arange(len(self), dtype=np.int64)
-            self._searched[weight] = graph_from_numbers(src, targets, values, ids=ids, directed=self.directed)
+            self._searched[weight] = graph_from_numbers(
+                src, targets, values, ids=ids, directed=self.directed
+            )
         return self._searched[weight]
 
 
 def convert_from_nx(
     graph: Any,
     edge_attrs: Mapping[Hashable, Any] | None = None,
-    node_attrs: Mapping[Hashable, Any] | None = None,  # noqa: ARG001  # no function here reads them
+    node_attrs: Mapping[Hashable, Any] | None = None,  # no function here reads them  # noqa: ARG001
     preserve_edge_attrs: bool = False,
     preserve_node_attrs: bool = False,  # noqa: ARG001
     preserve_graph_attrs: bool = False,  # noqa: ARG001
@@ -210,13 +245,16 @@ def convert_from_nx(
 ) -> Any:
     """Convert a graph of NetworkX; NetworkX calls this and keeps the result in the graph's cache.
 
-    A KeplerGraph is returned as it is. ``edge_attrs`` maps attributes to defaults. ``preserve_edge_attrs`` is refused: types
-    of all attributes are not known to be numbers. The other arguments are a part of NetworkX's protocol, and ignored.
+    A KeplerGraph is returned as it is. ``edge_attrs`` maps attributes to defaults.
+    ``preserve_edge_attrs`` is refused: types of all attributes are not known to be numbers. The
+    other arguments are a part of NetworkX's protocol, and ignored.
     """
     if isinstance(graph, KeplerGraph):
         return graph
     if preserve_edge_attrs:
-        raise NotImplementedError("all edge attributes cannot be kept; name those that are weights as edge_attrs")
+        raise NotImplementedError(
+            "all edge attributes cannot be kept; name those that are weights as edge_attrs"
+        )
     return KeplerGraph(graph, edge_attrs)
 
 
@@ -247,7 +285,11 @@ def convert_to_nx(result: Any, name: str | None = None) -> Any:  # noqa: ARG001
     return made
 
 
-def find_vertices(graph: KeplerGraph, nodes: Iterable[Any], error: Callable[[Any], Exception]) -> np.ndarray:
-    """Vertex numbers of several nodes; ``error`` makes what is raised for a node that is not in the graph."""
+def find_vertices(
+    graph: KeplerGraph, nodes: Iterable[Any], error: Callable[[Any], Exception]
+) -> np.ndarray:
+    """Vertex numbers of several nodes; ``error`` makes what is raised for a node that is not in the
+    graph.
+    """
     numbers = [graph.to_number(node, partial(error, node)) for node in nodes]
     return np.array(numbers, np.int64)

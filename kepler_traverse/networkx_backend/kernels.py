@@ -1,8 +1,10 @@
-"""Searches that visit edges in the order of NetworkX's dictionaries, so that ties are broken as NetworkX breaks them.
+"""Searches that visit edges in the order of NetworkX's dictionaries, so that ties are broken as
+NetworkX breaks them.
 
-The strategies of this library give canonical predecessors, which do not depend on the order of edges. NetworkX returns the
-path that its loop finds first, and dictionaries in the order of discovery. Only the same order of visits gives the same.
-Every kernel runs on one thread and releases the GIL.
+The strategies of this library give canonical predecessors, which do not depend on the order of
+edges. NetworkX returns the path that its loop finds first, and dictionaries in the order of
+discovery. Only the same order of visits gives the same. Every kernel runs on one thread and
+releases the GIL.
 """
 
 from __future__ import annotations
@@ -12,20 +14,26 @@ import numpy as np
 from ..cpu.compiled import njit
 
 NONE = -1  # no vertex, no edge
-UNSEEN, QUEUED, SETTLED = 0, 1, 2
-DONE, CONTRADICTION, NEGATIVE_CYCLE, NO_PATH = 0, 1, 2, 3
+UNSEEN = 0
+QUEUED = 1
+SETTLED = 2
+DONE = 0
+CONTRADICTION = 1
+NEGATIVE_CYCLE = 2
+NO_PATH = 3
 
 
 @njit(cache=True, nogil=True)
 def bfs(offsets, targets, sources, max_level):
     """Search from all sources together.
 
-    Return the vertices that are reached, in the order of their discovery, and arrays of shape (n_vertices,) of parents and
-    levels, -1 where unreached; the parent of a source is -1.
+    Return the vertices that are reached, in the order of their discovery, and arrays of shape
+    (n_vertices,) of parents and levels, -1 where unreached; the parent of a source is -1.
     """
     n = offsets.size - 1
     order = np.empty(n, targets.dtype)
-    parent, level = np.full(n, NONE, targets.dtype), np.full(n, NONE, np.int32)
+    parent = np.full(n, NONE, targets.dtype)
+    level = np.full(n, NONE, np.int32)
     n_reached = 0
     for source in sources:
         if level[source] == NONE:
@@ -52,8 +60,8 @@ def bfs(offsets, targets, sources, max_level):
 def bfs_predecessors(offsets, targets, order, level):
     """All predecessors on shortest paths, by vertex in the given order.
 
-    Return the begin of the list of each vertex of ``order``, and the end of the last, as int64; and the predecessors, in the
-    order in which the search meets them.
+    Return the begin of the list of each vertex of ``order``, and the end of the last, as int64; and
+    the predecessors, in the order in which the search meets them.
     """
     n = offsets.size - 1
     place = np.full(n, NONE, np.int64)
@@ -82,7 +90,8 @@ def bfs_predecessors(offsets, targets, order, level):
 def components(offsets, targets):
     """The vertices of an undirected graph by component, and where each component begins in them."""
     n = offsets.size - 1
-    order, seen = np.empty(n, targets.dtype), np.zeros(n, np.uint8)
+    order = np.empty(n, targets.dtype)
+    seen = np.zeros(n, np.uint8)
     starts = np.zeros(n + 1, np.int64)
     n_seen = begin = n_components = 0
     for root in range(n):
@@ -110,25 +119,36 @@ def components(offsets, targets):
 def bidirectional_bfs(offsets, targets, offsets_in, targets_in, source, target):
     """Search from both ends, the smaller frontier first.
 
-    Return a vertex on a shortest path, -1 if there is none, and two arrays of shape (n_vertices,): by the first, parents,
-    the path leads from there to the source, by the second, children, to the target.
+    Return a vertex on a shortest path, -1 if there is none, and two arrays of shape (n_vertices,):
+    by the first, parents, the path leads from there to the source, by the second, children, to the
+    target.
     """
     n = offsets.size - 1
-    parent, seen = np.full((2, n), NONE, targets.dtype), np.zeros((2, n), np.uint8)
-    order, begins, ends = np.empty((2, n), targets.dtype), np.zeros(2, np.int64), np.ones(2, np.int64)
+    parent = np.full((2, n), NONE, targets.dtype)
+    seen = np.zeros((2, n), np.uint8)
+    order = np.empty((2, n), targets.dtype)
+    begins = np.zeros(2, np.int64)
+    ends = np.ones(2, np.int64)
     for side, end in enumerate((source, target)):
-        order[side, 0], seen[side, end] = end, 1
+        order[side, 0] = end
+        seen[side, end] = 1
     meeting = source if source == target else NONE
     while meeting == NONE and begins[0] < ends[0] and begins[1] < ends[1]:
-        side = 0 if ends[0] - begins[0] <= ends[1] - begins[1] else 1
+        if ends[0] - begins[0] <= ends[1] - begins[1]:
+            side = 0
+        else:
+            side = 1
         level_end = ends[side]
         for i in range(begins[side], level_end):
             v = order[side, i]
-            begin, end = (offsets[v], offsets[v + 1]) if side == 0 else (offsets_in[v], offsets_in[v + 1])
+            begin, end = (
+                (offsets[v], offsets[v + 1]) if side == 0 else (offsets_in[v], offsets_in[v + 1])
+            )
             for at in range(begin, end):
                 u = targets[at] if side == 0 else targets_in[at]
                 if not seen[side, u]:
-                    parent[side, u], seen[side, u] = v, 1
+                    parent[side, u] = v
+                    seen[side, u] = 1
                     order[side, ends[side]] = u
                     ends[side] += 1
                 if seen[1 - side, u]:
@@ -160,7 +180,8 @@ def _rise(heap, place, distance, stamp, i):
 @njit(cache=True, nogil=True)
 def _pop(heap, place, distance, stamp, size):
     """Remove the first vertex of a heap of ``size`` vertices and return it."""
-    top, v = heap[0], heap[size - 1]
+    top = heap[0]
+    v = heap[size - 1]
     size -= 1
     i = 0
     while True:
@@ -181,32 +202,42 @@ def _pop(heap, place, distance, stamp, size):
 
 @njit(cache=True, nogil=True)
 def dijkstra(offsets, targets, weights, floats, sources, limit, target, all_predecessors):
-    """Dijkstra's algorithm from all sources together, up to a target, -1 for none; distances above the limit are dropped.
+    """Dijkstra's algorithm from all sources together, up to a target, -1 for none; distances above
+    the limit are dropped.
 
-    Weights are int64 or float64. ``floats`` is a uint8 array of shape (n_edges,) that says which weights are floats to
-    Python, where integers and floats are mixed, or empty.
+    Weights are int64 or float64. ``floats`` is a uint8 array of shape (n_edges,) that says which
+    weights are floats to Python, where integers and floats are mixed, or empty.
 
-    Return the status, DONE or CONTRADICTION, which means a negative weight; the settled vertices; distances and parents of
-    shape (n_vertices,); which distances are floats, or empty like ``floats``; the vertices in the order of their discovery;
-    and, by those, starts and predecessors as from ``bfs_predecessors``, empty unless ``all_predecessors``.
+    Return the status, DONE or CONTRADICTION, which means a negative weight; the settled vertices;
+    distances and parents of shape (n_vertices,); which distances are floats, or empty like
+    ``floats``; the vertices in the order of their discovery; and, by those, starts and predecessors
+    as from ``bfs_predecessors``, empty unless ``all_predecessors``.
     """
     n = offsets.size - 1
-    distance, stamp = np.zeros(n, weights.dtype), np.zeros(n, np.int64)
-    state, is_float = np.zeros(n, np.uint8), np.zeros(n if floats.size else 0, np.uint8)
-    parent, order, discovered = np.full(n, NONE, targets.dtype), np.empty(n, targets.dtype), np.empty(n, targets.dtype)
-    heap, place = np.empty(n, targets.dtype), np.empty(n, targets.dtype)
-    # A vertex is settled once, so each edge is in at most one list of predecessors: ``following`` links its elements.
+    distance = np.zeros(n, weights.dtype)
+    stamp = np.zeros(n, np.int64)
+    state = np.zeros(n, np.uint8)
+    is_float = np.zeros(n if floats.size else 0, np.uint8)
+    parent = np.full(n, NONE, targets.dtype)
+    order = np.empty(n, targets.dtype)
+    discovered = np.empty(n, targets.dtype)
+    heap = np.empty(n, targets.dtype)
+    place = np.empty(n, targets.dtype)
+    # A vertex is settled once, so each edge is in at most one list of predecessors: ``following``
+    # links its elements.
     first = np.full(n if all_predecessors else 0, NONE, np.int64)
     last = np.full(n if all_predecessors else 0, NONE, np.int64)
     following = np.full(targets.size if all_predecessors else 0, NONE, np.int64)
     origin = np.empty(targets.size if all_predecessors else 0, targets.dtype)
-    starts, predecessors = np.zeros(1, np.int64), np.empty(0, targets.dtype)
+    starts = np.zeros(1, np.int64)
+    predecessors = np.empty(0, targets.dtype)
     n_settled = n_discovered = 0
     size = clock = np.int64(0)
     for source in sources:
         clock += 1
         if state[source] == UNSEEN:
-            state[source], stamp[source] = QUEUED, clock
+            state[source] = QUEUED
+            stamp[source] = clock
             heap[size] = source
             _rise(heap, place, distance, stamp, size)
             size += 1
@@ -227,12 +258,22 @@ def dijkstra(offsets, targets, weights, floats, sources, limit, target, all_pred
                 continue
             if state[u] == SETTLED:
                 if candidate < distance[u]:
-                    return CONTRADICTION, order[:0], distance, parent, is_float, discovered[:0], starts, predecessors
+                    return (
+                        CONTRADICTION,
+                        order[:0],
+                        distance,
+                        parent,
+                        is_float,
+                        discovered[:0],
+                        starts,
+                        predecessors,
+                    )
                 improves = False
             else:
                 improves = state[u] == UNSEEN or candidate < distance[u]
             if improves:
-                distance[u], parent[u] = candidate, v
+                distance[u] = candidate
+                parent[u] = v
                 clock += 1
                 stamp[u] = clock
                 if floats.size:
@@ -262,14 +303,16 @@ def dijkstra(offsets, targets, weights, floats, sources, limit, target, all_pred
 def _flatten(vertices, first, following, origin):
     starts = np.zeros(vertices.size + 1, np.int64)
     for i in range(vertices.size):
-        count, at = 0, first[vertices[i]]
+        count = 0
+        at = first[vertices[i]]
         while at != NONE:
             count += 1
             at = following[at]
         starts[i + 1] = starts[i] + count
     flat = np.empty(starts[-1], origin.dtype)
     for i in range(vertices.size):
-        to, at = starts[i], first[vertices[i]]
+        to = starts[i]
+        at = first[vertices[i]]
         while at != NONE:
             flat[to] = origin[at]
             to += 1
@@ -278,25 +321,33 @@ def _flatten(vertices, first, following, origin):
 
 
 @njit(cache=True, nogil=True)
-def bidirectional_dijkstra(offsets, targets, weights, floats, offsets_in, targets_in, weights_in, floats_in, source, target):
+def bidirectional_dijkstra(
+    offsets, targets, weights, floats, offsets_in, targets_in, weights_in, floats_in, source, target
+):
     """Dijkstra's algorithm from both ends, one settled vertex from each in turn.
 
-    Return the status, DONE, CONTRADICTION or NO_PATH; the length, in the type of the weights, and whether it is a float to
-    Python, where integers and floats are mixed; and a vertex, parents and children as ``bidirectional_bfs`` does.
+    Return the status, DONE, CONTRADICTION or NO_PATH; the length, in the type of the weights, and
+    whether it is a float to Python, where integers and floats are mixed; and a vertex, parents and
+    children as ``bidirectional_bfs`` does.
     """
     n = offsets.size - 1
-    distance, stamp = np.zeros((2, n), weights.dtype), np.zeros((2, n), np.int64)
-    state, is_float = np.zeros((2, n), np.uint8), np.zeros((2, n if floats.size else 0), np.uint8)
-    parent, heap, place = (
-        np.full((2, n), NONE, targets.dtype),
-        np.empty((2, n), targets.dtype),
-        np.empty((2, n), targets.dtype),
-    )
+    distance = np.zeros((2, n), weights.dtype)
+    stamp = np.zeros((2, n), np.int64)
+    state = np.zeros((2, n), np.uint8)
+    is_float = np.zeros((2, n if floats.size else 0), np.uint8)
+    parent = np.full((2, n), NONE, targets.dtype)
+    heap = np.empty((2, n), targets.dtype)
+    place = np.empty((2, n), targets.dtype)
     sizes = np.ones(2, np.int64)
     for side, end in enumerate((source, target)):
-        heap[side, 0], place[side, end], state[side, end] = end, 0, QUEUED
-    length, length_is_float, meeting = distance[0, 0], False, NONE
-    clock, side = np.int64(0), 1
+        heap[side, 0] = end
+        place[side, end] = 0
+        state[side, end] = QUEUED
+    length = distance[0, 0]
+    length_is_float = False
+    meeting = NONE
+    clock = np.int64(0)
+    side = 1
     while sizes[0] and sizes[1]:
         side = 1 - side
         v = _pop(heap[side], place[side], distance[side], stamp[side], sizes[side])
@@ -304,7 +355,9 @@ def bidirectional_dijkstra(offsets, targets, weights, floats, offsets_in, target
         state[side, v] = SETTLED
         if state[1 - side, v] == SETTLED:
             return DONE, length, length_is_float, meeting, parent[0], parent[1]
-        begin, end = (offsets[v], offsets[v + 1]) if side == 0 else (offsets_in[v], offsets_in[v + 1])
+        begin, end = (
+            (offsets[v], offsets[v + 1]) if side == 0 else (offsets_in[v], offsets_in[v + 1])
+        )
         for at in range(begin, end):
             u = targets[at] if side == 0 else targets_in[at]
             candidate = distance[side, v] + (weights[at] if side == 0 else weights_in[at])
@@ -312,21 +365,27 @@ def bidirectional_dijkstra(offsets, targets, weights, floats, offsets_in, target
                 if candidate < distance[side, u]:
                     return CONTRADICTION, length, False, NONE, parent[0], parent[1]
             elif state[side, u] == UNSEEN or candidate < distance[side, u]:
-                distance[side, u], parent[side, u] = candidate, v
+                distance[side, u] = candidate
+                parent[side, u] = v
                 clock += 1
                 stamp[side, u] = clock
                 if floats.size:
-                    is_float[side, u] = is_float[side, v] | (floats[at] if side == 0 else floats_in[at])
+                    is_float[side, u] = is_float[side, v] | (
+                        floats[at] if side == 0 else floats_in[at]
+                    )
                 if state[side, u] == UNSEEN:
                     state[side, u] = QUEUED
                     heap[side, sizes[side]] = u
                     place[side, u] = sizes[side]
                     sizes[side] += 1
-                _rise(heap[side], place[side], distance[side], stamp[side], np.int64(place[side, u]))
+                _rise(
+                    heap[side], place[side], distance[side], stamp[side], np.int64(place[side, u])
+                )
                 if state[1 - side, u] != UNSEEN:
                     whole = candidate + distance[1 - side, u]
                     if meeting == NONE or length > whole:
-                        length, meeting = whole, u
+                        length = whole
+                        meeting = u
                         length_is_float = floats.size > 0 and (is_float[0, u] | is_float[1, u]) != 0
     return NO_PATH, length, False, NONE, parent[0], parent[1]
 
@@ -335,30 +394,44 @@ def bidirectional_dijkstra(offsets, targets, weights, floats, offsets_in, target
 def bellman_ford(offsets, targets, weights, floats, source, heuristic):
     """The Bellman-Ford algorithm with a queue of vertices.
 
-    Parameters are those of ``dijkstra``. With ``heuristic`` a negative cycle is looked for at each improvement.
+    Parameters are those of ``dijkstra``. With ``heuristic`` a negative cycle is looked for at each
+    improvement.
 
-    Return the status, DONE or NEGATIVE_CYCLE; distances, and which are floats, as ``dijkstra`` does; the vertices that are
-    reached, in the order of their discovery; and by those starts and predecessors.
+    Return the status, DONE or NEGATIVE_CYCLE; distances, and which are floats, as ``dijkstra``
+    does; the vertices that are reached, in the order of their discovery; and by those starts and
+    predecessors.
     """
     n = offsets.size - 1
-    distance, is_float = np.zeros(n, weights.dtype), np.zeros(n if floats.size else 0, np.uint8)
-    reached, queued, times_queued = np.zeros(n, np.uint8), np.zeros(n, np.uint8), np.zeros(n, np.int64)
+    distance = np.zeros(n, weights.dtype)
+    is_float = np.zeros(n if floats.size else 0, np.uint8)
+    reached = np.zeros(n, np.uint8)
+    queued = np.zeros(n, np.uint8)
+    times_queued = np.zeros(n, np.int64)
     parent = np.full(n, NONE, targets.dtype)
-    recent_src, recent_dst = np.full(n, NONE, targets.dtype), np.full(n, NONE, targets.dtype)
-    discovered, n_discovered = np.empty(n, targets.dtype), 1
+    recent_src = np.full(n, NONE, targets.dtype)
+    recent_dst = np.full(n, NONE, targets.dtype)
+    discovered = np.empty(n, targets.dtype)
+    n_discovered = 1
     # A vertex may be queued again, so these lists have no bound: the memory of all elements grows.
-    first, last = np.full(n, NONE, np.int64), np.full(n, NONE, np.int64)
-    following, origin = np.full(n + 1, NONE, np.int64), np.empty(n + 1, targets.dtype)
+    first = np.full(n, NONE, np.int64)
+    last = np.full(n, NONE, np.int64)
+    following = np.full(n + 1, NONE, np.int64)
+    origin = np.empty(n + 1, targets.dtype)
     n_elements = 0
     queue = np.empty(n + 1, targets.dtype)  # circular: no vertex is in it twice
-    head, tail = 0, 1
-    queue[0], queued[source], reached[source], discovered[0] = source, 1, 1, source
+    head = 0
+    tail = 1
+    queue[0] = source
+    queued[source] = 1
+    reached[source] = 1
+    discovered[0] = source
     status = DONE
     while head != tail and status == DONE:
         u = queue[head]
         head = (head + 1) % queue.size
         queued[u] = 0
-        waits, at = False, first[u]
+        waits = False
+        at = first[u]
         while at != NONE and not waits:
             waits = queued[origin[at]] != 0
             at = following[at]
@@ -367,7 +440,10 @@ def bellman_ford(offsets, targets, weights, floats, source, heuristic):
         for edge in range(offsets[u], offsets[u + 1]):
             v = targets[edge]
             candidate = distance[u] + weights[edge]
-            improves = candidate < distance[v] if reached[v] else candidate != np.inf
+            if reached[v]:
+                improves = candidate < distance[v]
+            else:
+                improves = candidate != np.inf
             if not improves and not (reached[v] and candidate == distance[v]):
                 continue
             if improves:
@@ -378,7 +454,8 @@ def bellman_ford(offsets, targets, weights, floats, source, heuristic):
                     if parent[v] == u:
                         recent_src[v], recent_dst[v] = recent_src[u], recent_dst[u]
                     else:
-                        recent_src[v], recent_dst[v] = u, v
+                        recent_src[v] = u
+                        recent_dst[v] = v
                 if not queued[v]:
                     queue[tail] = v
                     tail = (tail + 1) % queue.size
@@ -393,13 +470,16 @@ def bellman_ford(offsets, targets, weights, floats, source, heuristic):
                     n_discovered += 1
                 if floats.size:
                     is_float[v] = is_float[u] | floats[edge]
-                distance[v], parent[v] = candidate, u
+                distance[v] = candidate
+                parent[v] = u
             if n_elements == origin.size:
                 more = np.full(2 * n_elements, NONE, np.int64)
                 more_origin = np.empty(2 * n_elements, targets.dtype)
-                for i in range(n_elements):  # the assignment of a slice would take seconds to compile, for its error message
+                # the assignment of a slice would take seconds to compile, for its error message
+                for i in range(n_elements):
                     more[i], more_origin[i] = following[i], origin[i]
-                following, origin = more, more_origin
+                following = more
+                origin = more_origin
             origin[n_elements] = u
             if improves or first[v] == NONE:
                 first[v] = n_elements
@@ -422,11 +502,13 @@ def claim(order, parent, owner):
 
 @njit(cache=True, nogil=True)
 def add_subset_loads(offsets, sources, lengths, distance, order, is_target, loads):
-    """Add what each edge carries for one source by the rule of NetworkX's ``edge_betweenness_centrality_subset``.
+    """Add what each edge carries for one source by the rule of NetworkX's
+    ``edge_betweenness_centrality_subset``.
 
-    ``offsets``, ``sources`` and ``lengths`` are the edges that lead to each vertex; lengths are above 0, in the type of the
-    distances. ``order`` has the vertices that are reached, by ascending distance. ``loads``, float64 of shape (n_edges,), is
-    added to. Return False, with nothing added, if a vertex has too many paths.
+    ``offsets``, ``sources`` and ``lengths`` are the edges that lead to each vertex; lengths are
+    above 0, in the type of the distances. ``order`` has the vertices that are reached, by ascending
+    distance. ``loads``, float64 of shape (n_edges,), is added to. Return False, with nothing added,
+    if a vertex has too many paths.
     """
     paths, carried = np.zeros((2, distance.size))
     paths[order[0]] = 1.0
@@ -445,7 +527,10 @@ def add_subset_loads(offsets, sources, lengths, distance, order, is_target, load
         for at in range(offsets[v], offsets[v + 1]):
             u = sources[at]
             if 0 <= distance[u] < distance[v] and distance[u] + lengths[at] == distance[v]:
-                share = paths[u] / paths[v] * (1.0 + carried[v]) if is_target[v] else carried[v] / own
+                if is_target[v]:
+                    share = paths[u] / paths[v] * (1.0 + carried[v])
+                else:
+                    share = carried[v] / own
                 loads[at] += share
                 carried[u] += share
     return True

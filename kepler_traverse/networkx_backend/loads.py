@@ -1,9 +1,10 @@
 """NetworkX's betweenness and load of nodes and edges, by ``result="betweenness"``.
 
-``refusals`` leaves to NetworkX what has another meaning there, or none here: weights of 0 or less, sources that are given
-twice, edges of multigraphs, and ``load_centrality`` by weights, where NetworkX leaves out predecessors after the source.
-``edge_betweenness_centrality_subset`` has a kernel of its own: in NetworkX a node that is no target shares evenly among its
-predecessors, and not by their paths.
+``refusals`` leaves to NetworkX what has another meaning there, or none here: weights of 0 or less,
+sources that are given twice, edges of multigraphs, and ``load_centrality`` by weights, where
+NetworkX leaves out predecessors after the source. ``edge_betweenness_centrality_subset`` has a
+kernel of its own: in NetworkX a node that is no target shares evenly among its predecessors, and
+not by their paths.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ def betweenness_centrality(
     G: KeplerGraph, k: int | None, normalized: bool, weight: Weight, endpoints: bool, seed: Any
 ) -> dict[Any, float]:
     """Share of shortest paths through each node."""
-    sample = None if k is None or k == len(G) else _sample(G, k, seed, endpoints)
+    if k is None or k == len(G):
+        sample = None
+    else:
+        sample = _sample(G, k, seed, endpoints)
     return _of_nodes(G, weight, sample, None, normalized, endpoints)
 
 
@@ -49,7 +53,8 @@ def edge_betweenness_centrality(
     table = _sums(G, weight, sample, None, of="edges")
     if table is None:
         return _by_edge(G, np.zeros(0, np.int64), np.zeros(0))
-    keys, scale = table["src"].to_numpy() * len(G) + table["dst"].to_numpy(), _scales(G, "edges", normalized, False, sample)
+    keys = table["src"].to_numpy() * len(G) + table["dst"].to_numpy()
+    scale = _scales(G, "edges", normalized, False, sample)
     order = np.argsort(keys)
     return _by_edge(G, keys[order], table["betweenness"].to_numpy()[order] * scale)
 
@@ -57,12 +62,18 @@ def edge_betweenness_centrality(
 def edge_betweenness_centrality_subset(
     G: KeplerGraph, sources: Any, targets: Any, normalized: bool, weight: Weight
 ) -> dict[Any, float]:
-    """Share of the shortest paths from some nodes to some others over each edge, as NetworkX divides them."""
-    n, graph = len(G), G.searched(weight)
+    """Share of the shortest paths from some nodes to some others over each edge, as NetworkX
+    divides them.
+    """
+    n = len(G)
+    graph = G.searched(weight)
     starts = np.array([G._adj[node] for node in sources], np.int64)
-    is_target, loads = np.zeros(n, np.bool_), np.zeros(graph.n_edges)
+    is_target = np.zeros(n, np.bool_)
+    loads = np.zeros(graph.n_edges)
     is_target[[G._adj[node] for node in set(targets) if node in G]] = True
-    plan = (plan_bfs_many if weight is None else plan_sssp_many)(graph, n_sources=max(starts.size, 1))
+    plan = (plan_bfs_many if weight is None else plan_sssp_many)(
+        graph, n_sources=max(starts.size, 1)
+    )
     for group in plan.iter_groups(starts):
         rows = to_host(group.as_rows().distance)
         lengths = np.ones(graph.n_edges, rows.dtype)
@@ -73,26 +84,41 @@ def edge_betweenness_centrality_subset(
             order = order[np.argsort(distance[order], kind="stable")]
             edges = graph.reverse.offsets, graph.reverse.targets, lengths
             if not kernels.add_subset_loads(*edges, distance, order, is_target, loads):
-                raise PrecisionError("a node has 2**1000 shortest paths or more, which this function does not count")
-    ends = graph.reverse.targets.astype(np.int64), np.repeat(np.arange(n), np.diff(graph.reverse.offsets))
+                raise PrecisionError(
+                    "a node has 2**1000 shortest paths or more, which this function does not count"
+                )
+    ends = (
+        graph.reverse.targets.astype(np.int64),
+        np.repeat(np.arange(n), np.diff(graph.reverse.offsets)),
+    )
     src, dst = ends if G.directed else (np.minimum(*ends), np.maximum(*ends))
     keys, own = np.unique(src * n + dst, return_inverse=True)
-    return _by_edge(G, keys, np.bincount(own, loads, keys.size) * _scales(G, "edges", normalized, False))
+    return _by_edge(
+        G, keys, np.bincount(own, loads, keys.size) * _scales(G, "edges", normalized, False)
+    )
 
 
-def newman_betweenness_centrality(G: KeplerGraph, v: Any, cutoff: Any, normalized: bool, _: None) -> Any:
-    """NetworkX's ``load_centrality``: each predecessor carries an equal share of what a node carries (Newman 2001)."""
+def newman_betweenness_centrality(
+    G: KeplerGraph, v: Any, cutoff: Any, normalized: bool, _: None
+) -> Any:
+    """NetworkX's ``load_centrality``: each predecessor carries an equal share of what a node
+    carries (Newman 2001).
+    """
     n = len(G)
     if not n:
         return {} if v is None else 0.0
-    graph, kind = searched_where_fast(G, None, 0), RESULT_KINDS["betweenness"]
+    graph = searched_where_fast(G, None, 0)
+    kind = RESULT_KINDS["betweenness"]
     plan = plan_bfs_many(graph, n_sources=n, result="betweenness", max_depth=cutoff or None)
     options = BetweennessOptions().checked(kind, graph, "bfs")
     asked = Asked(kind=kind, graph=graph, algorithm="bfs", query=plan.query, options=options)
     loads = Betweenness(asked, is_even=True)
     for group in plan.iter_groups(np.arange(n)):
         loads.add(group)
-    scale = 1.0 / ((n - 1) * (n - 2)) if normalized and n > 2 else 1.0
+    if normalized and n > 2:
+        scale = 1.0 / ((n - 1) * (n - 2))
+    else:
+        scale = 1.0
     by_node = dict(zip(G.nodes, (loads.sums.floats(np.arange(n)) * scale).tolist(), strict=True))
     return by_node if v is None else by_node.get(v, 0.0)
 
@@ -100,55 +126,93 @@ def newman_betweenness_centrality(G: KeplerGraph, v: Any, cutoff: Any, normalize
 def _sample(graph: KeplerGraph, k: int, seed: Any, counts_ends: bool) -> list[Any]:
     nodes: list[Any] = nx.utils.create_py_random_state(seed).sample(graph.nodes, k)
     if not nodes and len(graph) > 2 - counts_ends:
-        raise ZeroDivisionError("division by zero")  # as NetworkX, which divides by the size of the sample
+        # as NetworkX, which divides by the size of the sample
+        raise ZeroDivisionError("division by zero")
     return nodes
 
 
-def _sums(graph: KeplerGraph, weight: Weight, sources: Iterable[Any] | None, targets: Any, **options: Any) -> Any:
+def _sums(
+    graph: KeplerGraph, weight: Weight, sources: Iterable[Any] | None, targets: Any, **options: Any
+) -> Any:
     """The table of sums over ordered pairs; None if there is no pair."""
-    starts = np.arange(len(graph)) if sources is None else np.array([graph._adj[node] for node in sources], np.int64)
-    ends = None if targets is None else [graph._adj[node] for node in set(targets) if node in graph]
+    if sources is None:
+        starts = np.arange(len(graph))
+    else:
+        starts = np.array([graph._adj[node] for node in sources], np.int64)
+    if targets is None:
+        ends = None
+    else:
+        ends = [graph._adj[node] for node in set(targets) if node in graph]
     if not starts.size or (ends is not None and not ends):
         return None
     search = bfs_many if weight is None else sssp_many
     searched = searched_where_fast(graph, weight, starts.size)
-    table = search(searched, starts, result="betweenness", targets=ends, normalized=False, **options)
-    table = table.to_pandas() if hasattr(table, "to_pandas") else table
+    table = search(
+        searched, starts, result="betweenness", targets=ends, normalized=False, **options
+    )
+    if hasattr(table, "to_pandas"):
+        table = table.to_pandas()
+    else:
+        table = table
     return table.assign(betweenness=table["betweenness"] * (1 if graph.directed else 2))
 
 
 def _of_nodes(
-    graph: KeplerGraph, weight: Weight, sources: Iterable[Any] | None, targets: Any, normalized: bool, endpoints: bool
+    graph: KeplerGraph,
+    weight: Weight,
+    sources: Iterable[Any] | None,
+    targets: Any,
+    normalized: bool,
+    endpoints: bool,
 ) -> dict[Any, float]:
     """Betweenness by node; with sources but no targets, the sources are a sample."""
     table = _sums(graph, weight, sources, targets, endpoints=endpoints)
     if table is None:
         return dict.fromkeys(graph.nodes, 0.0)
-    scales = _scales(graph, "vertices", normalized, endpoints, None if targets is not None else sources)
+    scales = _scales(
+        graph, "vertices", normalized, endpoints, None if targets is not None else sources
+    )
     return dict(zip(graph.nodes, (table["betweenness"].to_numpy() * scales).tolist(), strict=True))
 
 
 def _scales(
-    graph: KeplerGraph, of: str, normalized: bool, endpoints: bool, sample: Iterable[Any] | None = None
+    graph: KeplerGraph,
+    of: str,
+    normalized: bool,
+    endpoints: bool,
+    sample: Iterable[Any] | None = None,
 ) -> np.ndarray | float:
     """What sums over ordered pairs are multiplied by, per node or for all edges."""
     options = BetweennessOptions(of=of, normalized=normalized, endpoints=endpoints)  # type: ignore[arg-type]
-    chosen = None if sample is None else Sample(np.array([graph._adj[node] for node in sample]), 0, 0.0, 0.0)
-    scales: np.ndarray | float = find_scales(options, chosen, len(graph), graph.directed, np.arange(len(graph)))
+    if sample is None:
+        chosen = None
+    else:
+        chosen = Sample(np.array([graph._adj[node] for node in sample]), 0, 0.0, 0.0)
+    scales: np.ndarray | float = find_scales(
+        options, chosen, len(graph), graph.directed, np.arange(len(graph))
+    )
     return scales
 
 
 def _by_edge(graph: KeplerGraph, keys: np.ndarray, sums: np.ndarray) -> dict[Any, float]:
-    """Sums by edge, in the order of NetworkX's ``G.edges``; an edge from a node to itself carries nothing.
+    """Sums by edge, in the order of NetworkX's ``G.edges``; an edge from a node to itself carries
+    nothing.
 
     Keys are ``src * n + dst`` in ascending order, and ``src < dst`` if the graph is undirected.
     """
     offsets, dst = graph.outgoing
     src = np.repeat(np.arange(len(graph)), np.diff(offsets))
-    listed = np.ones(src.size, bool) if graph.directed else src <= dst
-    src, dst = src[listed], dst[listed].astype(np.int64)
-    own, loads = src * len(graph) + dst, np.zeros(src.size)
+    if graph.directed:
+        listed = np.ones(src.size, bool)
+    else:
+        listed = src <= dst
+    src = src[listed]
+    dst = dst[listed].astype(np.int64)
+    own = src * len(graph) + dst
+    loads = np.zeros(src.size)
     at = np.searchsorted(keys, own)
     is_there = np.isin(own, keys)
     loads[is_there] = sums[at[is_there]]
-    return dict(zip(zip(graph.names(src), graph.names(dst), strict=True), loads.tolist(), strict=True))
+    return dict(
+        zip(zip(graph.names(src), graph.names(dst), strict=True), loads.tolist(), strict=True)
+    )

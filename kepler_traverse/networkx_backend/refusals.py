@@ -1,4 +1,6 @@
-"""Which calls this backend answers. NetworkX answers the others itself, and logs the reasons given here."""
+"""Which calls this backend answers. NetworkX answers the others itself, and logs the reasons given
+here.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,9 @@ import numpy as np
 from .graph import UNEVEN, KeplerGraph, is_view, may_be_uneven
 from .weights import Weights, read_weights
 
-# Converting a lattice and searching it took no longer than NetworkX's search alone from these numbers of nodes and edges on:
-# 10,000 for paths from one source, 120,000 for distances from one, 400 for closeness and for all pairs (2 cores).
+# Converting a lattice and searching it took no longer than NetworkX's search alone from these
+# numbers of nodes and edges on: 10,000 for paths from one source, 120,000 for distances from one,
+# 400 for closeness and for all pairs (2 cores).
 MIN_SIZE_FOR_ONE_SEARCH = 20_000
 MIN_SIZE_FOR_ALL_SOURCES = 400
 
@@ -32,12 +35,14 @@ _ALL_SOURCES = _LOADS | frozenset({
     "global_efficiency", "harmonic_centrality", "periphery", "radius", "wiener_index",
 })  # fmt: skip
 _OF_BOTH_DIRECTIONS = _ALL_SOURCES | {"connected_components", "number_connected_components"}
-# Their integers would be floats if a path has one: which path a search takes decides, and a summary does not name it.
+# Their integers would be floats if a path has one: which path a search takes decides, and a summary
+# does not name it.
 _NEEDS_ONE_KIND = frozenset({"diameter", "eccentricity", "radius", "wiener_index"})
 _MANY_SOURCES = frozenset({
     "multi_source_dijkstra", "multi_source_dijkstra_path", "multi_source_dijkstra_path_length", "voronoi_cells",
 })  # fmt: skip
-_HANDED_OVER = {  # arguments by which a function uses other results than distances, and their harmless values
+# arguments by which a function uses other results than distances, and their harmless values
+_HANDED_OVER = {
     "attr": (None,),
     "e": (None,),
     "sort_neighbors": (None,),
@@ -46,11 +51,15 @@ _HANDED_OVER = {  # arguments by which a function uses other results than distan
     "usebounds": (False, None),
 }
 _METHODS = (None, "unweighted", "dijkstra", "bellman-ford")
-_MEMORY = "kepler_traverse"  # key of NetworkX's cache of a graph, which NetworkX empties when the graph changes
+# key of NetworkX's cache of a graph, which NetworkX empties when the graph changes
+_MEMORY = "kepler_traverse"
 
 
 def can_run(
-    functions: dict[str, Callable[..., Any]], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    functions: dict[str, Callable[..., Any]],
+    name: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
 ) -> bool | str:
     """Return True, or why the backend cannot answer a call as NetworkX does.
 
@@ -63,7 +72,9 @@ def can_run(
     bound.apply_defaults()
     given = bound.arguments
     for argument, harmless in _HANDED_OVER.items():
-        if argument in given and not (name in _MANY_SOURCES | _SUBSETS | {"bfs_layers"} and argument == "sources"):
+        if argument in given and not (
+            name in _MANY_SOURCES | _SUBSETS | {"bfs_layers"} and argument == "sources"
+        ):
             value = given[argument]
             if not any(value is each for each in harmless):
                 return f"{argument} is given"
@@ -76,25 +87,39 @@ def can_run(
     if "method" in given and given["method"] not in methods:
         return f"method {given['method']!r} is not served"
     graph = given["G"]
-    if not isinstance(graph, KeplerGraph) and is_view(graph) and graph.__networkx_cache__ is not None:
+    if (
+        not isinstance(graph, KeplerGraph)
+        and is_view(graph)
+        and graph.__networkx_cache__ is not None
+    ):
         # NetworkX empties the cache of a graph that changes, but not those of its views.
         graph.__networkx_cache__ = None
-    is_known_for_trees = name in ("center", "barycenter") and given["weight"] is None and not graph.is_directed()
+    is_known_for_trees = (
+        name in ("center", "barycenter") and given["weight"] is None and not graph.is_directed()
+    )
     if is_known_for_trees and graph.number_of_edges() == len(graph) - 1:
         return "the graph may be a tree, for which NetworkX takes linear time"
-    weight = given.get("distance") if name in ("closeness_centrality", "harmonic_centrality") else given.get("weight")
+    if name in ("closeness_centrality", "harmonic_centrality"):
+        weight = given.get("distance")
+    else:
+        weight = given.get("weight")
     if name in _LOADS:
         problem = _load_problem(graph, name, given)
         if problem:
             return problem
     if given.get("method") == "unweighted":
         weight = None
-    problem = "" if weight is None else _weight_problem(graph, name, weight)
+    if weight is None:
+        problem = ""
+    else:
+        problem = _weight_problem(graph, name, weight)
     return problem or _direction_problem(graph, name, weight) or True
 
 
 def _direction_problem(graph: Any, name: str, weight: Any) -> str:
-    """Refuse undirected views whose directions differ where each edge is searched as one edge of both directions."""
+    """Refuse undirected views whose directions differ where each edge is searched as one edge of
+    both directions.
+    """
     if name not in _OF_BOTH_DIRECTIONS or graph.is_directed():
         return ""
     if not isinstance(graph, KeplerGraph):
@@ -106,9 +131,13 @@ def _direction_problem(graph: Any, name: str, weight: Any) -> str:
 
 def _limit_problem(argument: str, value: Any) -> str:
     if value is None or type(value) in (int, bool):
-        return "" if value is None or abs(value) < 2**53 else f"{argument} is beyond 2^53"
+        if value is None or abs(value) < 2**53:
+            return ""
+        return f"{argument} is beyond 2^53"
     if type(value) is float:
-        return f"{argument} is not a number" if math.isnan(value) else ""
+        if math.isnan(value):
+            return f"{argument} is not a number"
+        return ""
     return f"{argument} is of type {type(value).__name__}"
 
 
@@ -127,7 +156,8 @@ def _load_problem(graph: Any, name: str, given: dict[str, Any]) -> str:
         return "nodes do not compare, and NetworkX sorts those at equal distances"
     if name in _SUBSETS:
         try:
-            sources, _ = list(given["sources"]), set(given["targets"])
+            sources = list(given["sources"])
+            _ = set(given["targets"])
             if len(set(sources)) < len(sources) or not all(node in graph for node in sources):
                 return "a source is given twice, or is not in the graph"
         except TypeError:
@@ -170,14 +200,20 @@ def _weight_problem(graph: Any, name: str, weight: Any) -> str:
 
 
 def _counting_problem(graph: Any, weights: Weights) -> str:
-    """Refuse weights with which NetworkX's numbers of shortest paths depend on the order of its search."""
-    least, heaviest = weights.values.min(), weights.values.max()
+    """Refuse weights with which NetworkX's numbers of shortest paths depend on the order of its
+    search.
+    """
+    least = weights.values.min()
+    heaviest = weights.values.max()
     if not least > 0:
         edge = _describe_edge(graph, int(weights.values.argmin()))
         return f"{edge} has the weight {least}, and paths are counted where all weights are above 0"
     if weights.kind != "int" and least < np.spacing(heaviest * len(graph)):
         edge = _describe_edge(graph, int(weights.values.argmin()))
-        return f"{edge} has the weight {least}, which is too small beside {heaviest} for sums of floats"
+        return (
+            f"{edge} has the weight {least}, which is too small "
+            f"beside {heaviest} for sums of floats"
+        )
     return ""
 
 
@@ -203,7 +239,10 @@ def _edge_at(graph: Any, position: int) -> tuple[Any, Any]:
 def _checked_weights(graph: Any, weight: Any) -> Weights:
     if isinstance(graph, KeplerGraph):
         return graph.weights(weight)
-    cache = getattr(graph, "__networkx_cache__", None) if nx.config.cache_converted_graphs else None
+    if nx.config.cache_converted_graphs:
+        cache = getattr(graph, "__networkx_cache__", None)
+    else:
+        cache = None
     if cache is None:
         return read_weights(graph._adj, weight, 1, graph.is_multigraph())
     known = cache.setdefault(_MEMORY, {})
@@ -213,17 +252,27 @@ def _checked_weights(graph: Any, weight: Any) -> Weights:
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
-    """Return True, or why NetworkX itself is faster: the graph is small, and converting it takes longer than the search."""
+    """Return True, or why NetworkX itself is faster: the graph is small, and converting it takes
+    longer than the search.
+    """
     graph = args[0] if args else kwargs["G"]
     cache = getattr(graph, "__networkx_cache__", None) or {}
     converted = (graph, *cache.get("backends", {}).get("kepler", {}).values())
     if any(isinstance(each, KeplerGraph) for each in converted):
         return True
-    ends = [args[at] if len(args) > at else kwargs.get(end) for at, end in ((1, "source"), (2, "target"))]
-    if name in _ONE_PAIR or (name.startswith(("dijkstra_path", "shortest_path")) and all(end is not None for end in ends)):
+    ends = [
+        args[at] if len(args) > at else kwargs.get(end)
+        for at, end in ((1, "source"), (2, "target"))
+    ]
+    if name in _ONE_PAIR or (
+        name.startswith(("dijkstra_path", "shortest_path")) and all(end is not None for end in ends)
+    ):
         return "one pair is searched faster than the graph is converted"
     size = len(graph) + graph.number_of_edges()
-    least = MIN_SIZE_FOR_ALL_SOURCES if name in _ALL_SOURCES or name.startswith("all_pairs") else MIN_SIZE_FOR_ONE_SEARCH
+    if name in _ALL_SOURCES or name.startswith("all_pairs"):
+        least = MIN_SIZE_FOR_ALL_SOURCES
+    else:
+        least = MIN_SIZE_FOR_ONE_SEARCH
     if size < least:
         return f"the graph has {size} nodes and edges, and the conversion pays from {least} on"
     return True

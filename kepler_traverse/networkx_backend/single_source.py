@@ -1,6 +1,8 @@
-"""NetworkX's functions that search from one source, from all pairs, or from several sources together.
+"""NetworkX's functions that search from one source, from all pairs, or from several sources
+together.
 
-They take the parameters of NetworkX's functions by position; names and defaults are added where the backend lists them.
+They take the parameters of NetworkX's functions by position; names and defaults are added where the
+backend lists them.
 """
 
 from __future__ import annotations
@@ -29,15 +31,25 @@ _SEARCHES_PER_THREAD = 16
 
 
 class Paths(Mapping[Any, list[Any]]):
-    """A path for each node that a search reached, computed when it is read: a dictionary of lists would hold every path.
+    """A path for each node that a search reached, computed when it is read: a dictionary of lists
+    would hold every path.
 
-    It is equal to NetworkX's dictionary of lists; ``dict`` makes one. It iterates over the array ``order`` of the vertices
-    that are reached. ``walk(vertex)`` returns the vertex numbers of the path from the source to one of them; with
-    ``reverse`` every path is from its end to the source.
+    It is equal to NetworkX's dictionary of lists; ``dict`` makes one. It iterates over the array
+    ``order`` of the vertices that are reached. ``walk(vertex)`` returns the vertex numbers of the
+    path from the source to one of them; with ``reverse`` every path is from its end to the source.
     """
 
-    def __init__(self, graph: KeplerGraph, order: np.ndarray, walk: Callable[[int], list[int]], reverse: bool = False):
-        self._graph, self._order, self._walk, self._reverse = graph, order, walk, reverse
+    def __init__(
+        self,
+        graph: KeplerGraph,
+        order: np.ndarray,
+        walk: Callable[[int], list[int]],
+        reverse: bool = False,
+    ):
+        self._graph = graph
+        self._order = order
+        self._walk = walk
+        self._reverse = reverse
         self._reached = np.zeros(len(graph), bool)
         self._reached[order] = True
 
@@ -48,7 +60,9 @@ class Paths(Mapping[Any, list[Any]]):
         path = self._walk(vertex)
         if self._reverse:
             path.reverse()
-        return path if self._graph.numbered else list(map(self._graph.nodes.__getitem__, path))
+        if self._graph.numbered:
+            return path
+        return list(map(self._graph.nodes.__getitem__, path))
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._graph.names(self._order))
@@ -65,7 +79,8 @@ def walk_to_parents(parent: np.ndarray) -> Callable[[int], list[int]]:
     parents: list[int] = []
 
     def walk(vertex: int) -> list[int]:
-        if not parents:  # a list is read faster than an array, and its making takes as long as many paths
+        # a list is read faster than an array, and its making takes as long as many paths
+        if not parents:
             parents.extend(parent.tolist())
         path = [vertex]
         while (vertex := parents[vertex]) != NONE:
@@ -78,7 +93,9 @@ def walk_to_parents(parent: np.ndarray) -> Callable[[int], list[int]]:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """A search of a graph: the vertices that it reached in their order, and arrays of distances and parents by vertex."""
+    """A search of a graph: the vertices that it reached in their order, and arrays of distances and
+    parents by vertex.
+    """
 
     graph: KeplerGraph
     sources: np.ndarray
@@ -88,7 +105,9 @@ class Search:
     parent: np.ndarray
 
     def distances(self) -> dict[Any, Any]:
-        """NetworkX's dictionary of distances. The distance of a source is the integer 0, also among floats."""
+        """NetworkX's dictionary of distances. The distance of a source is the integer 0, also among
+        floats.
+        """
         lengths = to_numbers(self.distance, self.floats, self.order)
         by_node = dict(zip(self.graph.names(self.order), lengths, strict=True))
         if self.distance.dtype.kind == "f" and not self.floats.size:
@@ -102,23 +121,29 @@ class Search:
 
 @dataclass(frozen=True, eq=False)
 class BellmanFord(Search):
-    """A search whose vertices have lists of parents: those of ``order[i]`` begin at ``starts[i]`` in ``parent``."""
+    """A search whose vertices have lists of parents: those of ``order[i]`` begin at ``starts[i]``
+    in ``parent``.
+    """
 
     starts: np.ndarray
 
     def paths(self, reverse: bool = False) -> Paths:
-        source, n = int(self.sources[0]), len(self.graph)
+        source = int(self.sources[0])
+        n = len(self.graph)
         place = np.full(n, NONE, np.int64)
         place[self.order] = np.arange(self.order.size)
         starts, parents, places = self.starts.tolist(), self.parent.tolist(), place.tolist()
 
         def walk(vertex: int) -> list[int]:
-            path, last = [vertex], vertex
+            path = [vertex]
+            last = vertex
             while last != source and len(path) <= n:
                 last = parents[starts[places[last]]]
                 path.append(last)
             if len(path) > n:  # a cycle of weight 0: NetworkX leaves it by another predecessor
-                lists = {v: parents[starts[i] : starts[i + 1]] for i, v in enumerate(self.order.tolist())}
+                lists = {
+                    v: parents[starts[i] : starts[i + 1]] for i, v in enumerate(self.order.tolist())
+                }
                 return next(_build_paths_from_predecessors({source}, vertex, lists))
             path.reverse()
             return path
@@ -141,9 +166,12 @@ def _both(search: Search) -> tuple[dict[Any, Any], Paths]:
     return search.distances(), search.paths()
 
 
-def search_levels(graph: KeplerGraph, source: int, cutoff: float | None = None, incoming: bool = False) -> Search:
+def search_levels(
+    graph: KeplerGraph, source: int, cutoff: float | None = None, incoming: bool = False
+) -> Search:
     """Breadth-first search from a vertex."""
-    edges, sources = graph.incoming if incoming else graph.outgoing, np.array([source], np.int64)
+    edges = graph.incoming if incoming else graph.outgoing
+    sources = np.array([source], np.int64)
     order, parent, level = kernels.bfs(*edges, sources, max_level(cutoff))
     return Search(graph, sources, order, level, np.zeros(0, np.uint8), parent)
 
@@ -157,7 +185,8 @@ def search_weighted(
     incoming: bool = False,
 ) -> Search:
     """Dijkstra's algorithm from all sources together."""
-    edges, weights = graph.incoming if incoming else graph.outgoing, graph.weights(weight, incoming)
+    edges = graph.incoming if incoming else graph.outgoing
+    weights = graph.weights(weight, incoming)
     limit = find_limit(cutoff, weights.values.dtype)
     status, order, distance, parent, floats, *_ = kernels.dijkstra(
         *edges, weights.values, weights.floats, sources, limit, target, False
@@ -167,7 +196,11 @@ def search_weighted(
 
 
 def search_dijkstra(
-    graph: KeplerGraph, source: int, cutoff: float | None = None, weight: Weight = "weight", incoming: bool = False
+    graph: KeplerGraph,
+    source: int,
+    cutoff: float | None = None,
+    weight: Weight = "weight",
+    incoming: bool = False,
 ) -> Search:
     """Dijkstra's algorithm from a vertex."""
     return search_weighted(graph, np.array([source]), weight, cutoff, incoming=incoming)
@@ -177,7 +210,8 @@ def search_bellman_ford(
     graph: KeplerGraph, source: int, weight: Weight, heuristic: bool = True, incoming: bool = False
 ) -> BellmanFord:
     """The Bellman-Ford algorithm from a vertex."""
-    edges, weights = graph.incoming if incoming else graph.outgoing, graph.weights(weight, incoming)
+    edges = graph.incoming if incoming else graph.outgoing
+    weights = graph.weights(weight, incoming)
     status, distance, floats, discovered, starts, parents = kernels.bellman_ford(
         *edges, weights.values, weights.floats, source, heuristic
     )
@@ -205,7 +239,10 @@ def _check(status: int) -> None:
 def _from_each(graph: KeplerGraph, search: Callable[[int], Search]) -> Iterator[tuple[Any, Search]]:
     """Yield each node and the result of ``search(vertex)``. Threads search a few sources ahead."""
     n = len(graph)
-    size = min(threads.count() * _SEARCHES_PER_THREAD, max(_GROUP_BYTES // (32 * max(n, 1)), threads.count()))
+    size = min(
+        threads.count() * _SEARCHES_PER_THREAD,
+        max(_GROUP_BYTES // (32 * max(n, 1)), threads.count()),
+    )
     for begin in range(0, n, size):
         ahead: list[Any] = [None] * min(size, n - begin)
 
@@ -231,34 +268,55 @@ def bidirectional_shortest_path(G: KeplerGraph, source: Any, target: Any) -> lis
     return _joined(G, int(meeting), parents, children)
 
 
-def _joined(graph: KeplerGraph, meeting: int, parents: np.ndarray, children: np.ndarray) -> list[Any]:
-    before, after = walk_to_parents(parents)(meeting), walk_to_parents(children)(meeting)
+def _joined(
+    graph: KeplerGraph, meeting: int, parents: np.ndarray, children: np.ndarray
+) -> list[Any]:
+    before = walk_to_parents(parents)(meeting)
+    after = walk_to_parents(children)(meeting)
     return [graph.nodes[vertex] for vertex in before + after[-2::-1]]
 
 
 def predecessor(
-    G: KeplerGraph, source: Any, target: Any = None, cutoff: float | None = None, return_seen: bool | None = None
+    G: KeplerGraph,
+    source: Any,
+    target: Any = None,
+    cutoff: float | None = None,
+    return_seen: bool | None = None,
 ) -> Any:
     """All predecessors on paths of fewest hops."""
     vertex = G.to_number(source, _missing(f"Source {source} not in G"))
     # NetworkX reads a cutoff after each level, and 0 as none.
     search = search_levels(G, vertex, max(cutoff, 1) if cutoff else None)
-    lists = _lists(G, search.order, *kernels.bfs_predecessors(*G.outgoing, search.order, search.distance))
+    lists = _lists(
+        G, search.order, *kernels.bfs_predecessors(*G.outgoing, search.order, search.distance)
+    )
     if target is not None:
         own = lists.get(target, [])
-        return (own, search.distances().get(target, -1)) if return_seen else own
-    return (lists, search.distances()) if return_seen else lists
+        if return_seen:
+            return (own, search.distances().get(target, -1))
+        return own
+    if return_seen:
+        return (lists, search.distances())
+    return lists
 
 
-def _lists(graph: KeplerGraph, vertices: np.ndarray, starts: np.ndarray, flat: np.ndarray) -> dict[Any, list[Any]]:
-    names, bounds = graph.names(flat), starts.tolist()
-    return {node: names[begin:end] for node, begin, end in zip(graph.names(vertices), bounds[:-1], bounds[1:], strict=True)}
+def _lists(
+    graph: KeplerGraph, vertices: np.ndarray, starts: np.ndarray, flat: np.ndarray
+) -> dict[Any, list[Any]]:
+    names = graph.names(flat)
+    bounds = starts.tolist()
+    return {
+        node: names[begin:end]
+        for node, begin, end in zip(graph.names(vertices), bounds[:-1], bounds[1:], strict=True)
+    }
 
 
 def _find_sources(graph: KeplerGraph, sources: Any) -> np.ndarray:
     if not sources:
         raise ValueError("sources must not be empty")
-    return find_vertices(graph, sources, lambda node: nx.NodeNotFound(f"Node {node} not found in graph"))
+    return find_vertices(
+        graph, sources, lambda node: nx.NodeNotFound(f"Node {node} not found in graph")
+    )
 
 
 def _from_nearest(graph: KeplerGraph, sources: Any, cutoff: float | None, weight: Weight) -> Search:
@@ -301,7 +359,8 @@ def dijkstra_predecessor_and_distance(
 ) -> tuple[dict[Any, list[Any]], dict[Any, Any]]:
     """All predecessors on shortest paths, and distances."""
     vertex = G.to_number(source, _missing(f"Node {source} is not found in the graph"))
-    weights, sources = G.weights(weight), np.array([vertex])
+    weights = G.weights(weight)
+    sources = np.array([vertex])
     limit = find_limit(cutoff, weights.values.dtype)
     status, order, distance, parent, floats, discovered, starts, flat = kernels.dijkstra(
         *G.outgoing, weights.values, weights.floats, sources, limit, NONE, True
@@ -311,7 +370,9 @@ def dijkstra_predecessor_and_distance(
     return _lists(G, discovered, starts, flat), search.distances()
 
 
-def bidirectional_dijkstra(G: KeplerGraph, source: Any, target: Any, weight: Weight) -> tuple[Any, list[Any]]:
+def bidirectional_dijkstra(
+    G: KeplerGraph, source: Any, target: Any, weight: Weight
+) -> tuple[Any, list[Any]]:
     """The distance of a target and a shortest path."""
     begin = G.to_number(source, _missing(f"Source {source} is not in G"))
     end = G.to_number(target, _missing(f"Target {target} is not in G"))
@@ -319,26 +380,39 @@ def bidirectional_dijkstra(G: KeplerGraph, source: Any, target: Any, weight: Wei
         return 0, [source]
     both = [
         (*edges, w.values, w.floats)
-        for edges, w in zip((G.outgoing, G.incoming), (G.weights(weight), G.weights(weight, incoming=True)), strict=True)
+        for edges, w in zip(
+            (G.outgoing, G.incoming),
+            (G.weights(weight), G.weights(weight, incoming=True)),
+            strict=True,
+        )
     ]
-    status, length, is_float, meeting, parents, children = kernels.bidirectional_dijkstra(*both[0], *both[1], begin, end)
+    status, length, is_float, meeting, parents, children = kernels.bidirectional_dijkstra(
+        *both[0], *both[1], begin, end
+    )
     if status == kernels.CONTRADICTION:
         raise ValueError("Contradictory paths found: negative weights?")
     if status == kernels.NO_PATH:
         raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
     is_integer = G.weights(weight).kind == "mixed" and not is_float
-    return int(length) if is_integer else np.asarray(length).item(), _joined(G, int(meeting), parents, children)
+    return int(length) if is_integer else np.asarray(length).item(), _joined(
+        G, int(meeting), parents, children
+    )
 
 
 def voronoi_cells(G: KeplerGraph, center_nodes: Any, weight: Weight) -> dict[Any, set[Any]]:
     """The nodes nearest to each center."""
-    search, owner = _from_nearest(G, center_nodes, None, weight), np.full(len(G), NONE, np.int64)
+    search = _from_nearest(G, center_nodes, None, weight)
+    owner = np.full(len(G), NONE, np.int64)
     owner[search.sources] = search.sources
     kernels.claim(search.order, search.parent, owner)
     cells: dict[Any, set[Any]] = {}
     by_owner = search.order[np.argsort(owner[search.order], kind="stable")]
     begins = np.flatnonzero(np.diff(owner[by_owner], prepend=NONE))
-    members = {int(owner[group[0]]): set(G.names(group)) for group in np.split(by_owner, begins[1:]) if group.size}
+    members = {
+        int(owner[group[0]]): set(G.names(group))
+        for group in np.split(by_owner, begins[1:])
+        if group.size
+    }
     for vertex in search.sources.tolist():
         cells[G.nodes[vertex]] = members[vertex]
     unreachable = np.flatnonzero(owner == NONE)
@@ -361,7 +435,9 @@ def bellman_ford_predecessor_and_distance(
     return _lists(G, search.order, search.starts, search.parent), search.distances()
 
 
-def single_source_bellman_ford(G: KeplerGraph, source: Any, target: Any, weight: Weight) -> tuple[Any, Any]:
+def single_source_bellman_ford(
+    G: KeplerGraph, source: Any, target: Any, weight: Weight
+) -> tuple[Any, Any]:
     """Distances and paths from a source, or those of one target; weights may be negative."""
     if source == target:
         G.to_number(source, _missing(f"Node {source} is not found in the graph"))
@@ -396,11 +472,18 @@ def has_path(G: KeplerGraph, source: Any, target: Any) -> bool:
     return True
 
 
-# By method: how to search from a vertex, and the functions of a path and of a distance between two nodes.
+# By method: how to search from a vertex, and the functions of a path and of a distance between two
+# nodes.
 _SEARCHES: dict[str, Callable[..., Search]] = {
-    "unweighted": lambda graph, vertex, _, incoming: search_levels(graph, vertex, incoming=incoming),
-    "dijkstra": lambda graph, vertex, weight, incoming: search_dijkstra(graph, vertex, None, weight, incoming),
-    "bellman-ford": lambda graph, vertex, weight, incoming: search_bellman_ford(graph, vertex, weight, incoming=incoming),
+    "unweighted": lambda graph, vertex, _, incoming: search_levels(
+        graph, vertex, incoming=incoming
+    ),
+    "dijkstra": lambda graph, vertex, weight, incoming: search_dijkstra(
+        graph, vertex, None, weight, incoming
+    ),
+    "bellman-ford": lambda graph, vertex, weight, incoming: search_bellman_ford(
+        graph, vertex, weight, incoming=incoming
+    ),
 }
 _BETWEEN_TWO: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "unweighted": (
@@ -412,7 +495,9 @@ _BETWEEN_TWO: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 }
 
 
-def _shortest(is_length: bool, graph: KeplerGraph, source: Any, target: Any, weight: Weight, method: str) -> Any:
+def _shortest(
+    is_length: bool, graph: KeplerGraph, source: Any, target: Any, weight: Weight, method: str
+) -> Any:
     """Paths, or distances, between nodes, from one, to one, or between all."""
     if method not in ("dijkstra", "bellman-ford"):
         raise ValueError(f"method not supported: {method}")
@@ -426,16 +511,26 @@ def _shortest(is_length: bool, graph: KeplerGraph, source: Any, target: Any, wei
         return _SEARCHES[method](graph, vertex, weight, incoming)
 
     def result(search: Search) -> Any:
-        return search.distances() if is_length else search.paths(incoming)
+        if is_length:
+            return search.distances()
+        return search.paths(incoming)
 
     if not ends:
         return ((node, result(each)) for node, each in _from_each(graph, search))
-    missing = f"Source {ends[0]} is not in G" if is_length and weight is None else f"Source {ends[0]} not in G"
-    missing = f"Node {ends[0]} not found in graph" if method == "dijkstra" else missing
+    if is_length and weight is None:
+        missing = f"Source {ends[0]} is not in G"
+    else:
+        missing = f"Source {ends[0]} not in G"
+    if method == "dijkstra":
+        missing = f"Node {ends[0]} not found in graph"
+    else:
+        missing = missing
     return result(search(graph.to_number(ends[0], _missing(missing))))
 
 
-def _predecessors_by(graph: KeplerGraph, source: Any, weight: Weight, method: str) -> dict[Any, list[Any]]:
+def _predecessors_by(
+    graph: KeplerGraph, source: Any, weight: Weight, method: str
+) -> dict[Any, list[Any]]:
     if weight is None:
         return predecessor(graph, source)
     if method == "dijkstra":
@@ -445,9 +540,13 @@ def _predecessors_by(graph: KeplerGraph, source: Any, weight: Weight, method: st
     raise ValueError(f"method not supported: {method}")
 
 
-def all_shortest_paths(G: KeplerGraph, source: Any, target: Any, weight: Weight, method: str) -> Iterator[list[Any]]:
+def all_shortest_paths(
+    G: KeplerGraph, source: Any, target: Any, weight: Weight, method: str
+) -> Iterator[list[Any]]:
     """All shortest paths between two nodes."""
-    return _build_paths_from_predecessors({source}, target, _predecessors_by(G, source, weight, method))
+    return _build_paths_from_predecessors(
+        {source}, target, _predecessors_by(G, source, weight, method)
+    )
 
 
 def single_source_all_shortest_paths(
@@ -470,7 +569,9 @@ def all_pairs_all_shortest_paths(
 # Functions that differ in how they search and in what they return of a search
 
 
-def _from_one(search: Callable[..., Search], result: Callable[[Search], Any], missing: str) -> Callable[..., Any]:
+def _from_one(
+    search: Callable[..., Search], result: Callable[[Search], Any], missing: str
+) -> Callable[..., Any]:
     """Return the answer of a function of one node; ``missing`` is said of a node that is not there."""
     return lambda graph, node, *options: result(
         search(graph, graph.to_number(node, _missing(missing.format(node))), *options)
@@ -481,21 +582,34 @@ def _from_all(search: Callable[..., Search], result: Callable[[Search], Any]) ->
     """Return the answer of a function of all nodes, an iterator of nodes and results."""
 
     def answer(graph: KeplerGraph, *options: Any) -> Iterator[tuple[Any, Any]]:
-        return ((node, result(each)) for node, each in _from_each(graph, lambda vertex: search(graph, vertex, *options)))
+        return (
+            (node, result(each))
+            for node, each in _from_each(graph, lambda vertex: search(graph, vertex, *options))
+        )
 
     return answer
 
 
-_distances, _paths, _reversed = methodcaller("distances"), methodcaller("paths"), methodcaller("paths", reverse=True)
+_distances = methodcaller("distances")
+_paths = methodcaller("paths")
+_reversed = methodcaller("paths", reverse=True)
 _search_back = partial(search_levels, incoming=True)
 FROM_TABLE: dict[str, Callable[..., Any]] = {
-    "single_source_shortest_path_length": _from_one(search_levels, _distances, "Source {} is not in G"),
+    "single_source_shortest_path_length": _from_one(
+        search_levels, _distances, "Source {} is not in G"
+    ),
     "single_source_shortest_path": _from_one(search_levels, _paths, "Source {} not in G"),
-    "single_target_shortest_path_length": _from_one(_search_back, _distances, "Target {} is not in G"),
+    "single_target_shortest_path_length": _from_one(
+        _search_back, _distances, "Target {} is not in G"
+    ),
     "single_target_shortest_path": _from_one(_search_back, _reversed, "Target {} not in G"),
-    "single_source_dijkstra_path_length": _from_one(search_dijkstra, _distances, "Node {} not found in graph"),
+    "single_source_dijkstra_path_length": _from_one(
+        search_dijkstra, _distances, "Node {} not found in graph"
+    ),
     "single_source_dijkstra_path": _from_one(search_dijkstra, _paths, "Node {} not found in graph"),
-    "single_source_bellman_ford_path_length": _from_one(search_bellman_ford, _distances, "Source {} not in G"),
+    "single_source_bellman_ford_path_length": _from_one(
+        search_bellman_ford, _distances, "Source {} not in G"
+    ),
     "single_source_bellman_ford_path": _from_one(search_bellman_ford, _paths, "Source {} not in G"),
     "all_pairs_shortest_path_length": _from_all(search_levels, _distances),
     "all_pairs_shortest_path": _from_all(search_levels, _paths),
@@ -507,7 +621,9 @@ FROM_TABLE: dict[str, Callable[..., Any]] = {
     "multi_source_dijkstra_path_length": lambda *asked: _from_nearest(*asked).distances(),
     "multi_source_dijkstra_path": lambda *asked: _from_nearest(*asked).paths(),
     "single_source_dijkstra": lambda G, source, *more: multi_source_dijkstra(G, [source], *more),
-    "dijkstra_path": lambda G, source, target, weight: multi_source_dijkstra(G, [source], target, None, weight)[1],
+    "dijkstra_path": lambda G, source, target, weight: multi_source_dijkstra(
+        G, [source], target, None, weight
+    )[1],
     "bellman_ford_path": lambda *pair: single_source_bellman_ford(*pair)[1],
     "shortest_path": partial(_shortest, False),
     "shortest_path_length": partial(_shortest, True),

@@ -14,21 +14,29 @@ from .graph import KeplerGraph, find_vertices
 from .single_source import max_level
 
 
-def _edges(graph: KeplerGraph, source: Any, incoming: bool, depth_limit: float | None) -> tuple[list[Any], list[Any]]:
+def _edges(
+    graph: KeplerGraph, source: Any, incoming: bool, depth_limit: float | None
+) -> tuple[list[Any], list[Any]]:
     """Parents and children of the tree of a search, in the order of discovery."""
     kind = "digraph" if graph.directed else "graph"
-    vertex = graph.to_number(source, lambda: nx.NetworkXError(f"The node {source} is not in the {kind}."))
+    vertex = graph.to_number(
+        source, lambda: nx.NetworkXError(f"The node {source} is not in the {kind}.")
+    )
     edges = graph.incoming if incoming else graph.outgoing
     order, parent, _ = kernels.bfs(*edges, np.array([vertex]), max_level(depth_limit))
     return graph.names(parent[order[1:]]), graph.names(order[1:])
 
 
-def bfs_edges(G: KeplerGraph, source: Any, reverse: bool, depth_limit: float | None, _: None) -> Iterator[tuple[Any, Any]]:
+def bfs_edges(
+    G: KeplerGraph, source: Any, reverse: bool, depth_limit: float | None, _: None
+) -> Iterator[tuple[Any, Any]]:
     """Edges of the tree of a search."""
     yield from zip(*_edges(G, source, reverse, depth_limit), strict=True)
 
 
-def bfs_tree(G: KeplerGraph, source: Any, reverse: bool, depth_limit: float | None, _: None) -> nx.DiGraph:
+def bfs_tree(
+    G: KeplerGraph, source: Any, reverse: bool, depth_limit: float | None, _: None
+) -> nx.DiGraph:
     """The tree of a search, as a graph of NetworkX."""
     tree = nx.DiGraph()
     tree.add_node(source)
@@ -36,13 +44,17 @@ def bfs_tree(G: KeplerGraph, source: Any, reverse: bool, depth_limit: float | No
     return tree
 
 
-def bfs_predecessors(G: KeplerGraph, source: Any, depth_limit: float | None, _: None) -> Iterator[tuple[Any, Any]]:
+def bfs_predecessors(
+    G: KeplerGraph, source: Any, depth_limit: float | None, _: None
+) -> Iterator[tuple[Any, Any]]:
     """Each node that is reached and its parent."""
     parents, children = _edges(G, source, False, depth_limit)
     yield from zip(children, parents, strict=True)
 
 
-def bfs_successors(G: KeplerGraph, source: Any, depth_limit: float | None, _: None) -> Iterator[tuple[Any, list[Any]]]:
+def bfs_successors(
+    G: KeplerGraph, source: Any, depth_limit: float | None, _: None
+) -> Iterator[tuple[Any, list[Any]]]:
     """Each node with children, and its children."""
     pairs = zip(*_edges(G, source, False, depth_limit), strict=True)
     has_children = False
@@ -56,7 +68,9 @@ def bfs_successors(G: KeplerGraph, source: Any, depth_limit: float | None, _: No
 def bfs_layers(G: KeplerGraph, sources: Any) -> Iterator[list[Any]]:
     """Nodes by their number of hops from the nearest source."""
     first = [sources] if sources in G else list(set(sources))
-    vertices = find_vertices(G, first, lambda node: nx.NetworkXError(f"The node {node} is not in the graph."))
+    vertices = find_vertices(
+        G, first, lambda node: nx.NetworkXError(f"The node {node} is not in the graph.")
+    )
     order, _, level = kernels.bfs(*G.outgoing, vertices, max_level(None))
     begins = np.flatnonzero(np.diff(level[order], prepend=-1))
     for layer in np.split(order, begins[1:]):
@@ -66,7 +80,9 @@ def bfs_layers(G: KeplerGraph, sources: Any) -> Iterator[list[Any]]:
 
 def descendants_at_distance(G: KeplerGraph, source: Any, distance: float) -> set[Any]:
     """Nodes at a number of hops."""
-    vertex = G.to_number(source, lambda: nx.NetworkXError(f"The node {source} is not in the graph."))
+    vertex = G.to_number(
+        source, lambda: nx.NetworkXError(f"The node {source} is not in the graph.")
+    )
     order, _, level = kernels.bfs(*G.outgoing, np.array([vertex]), max_level(distance))
     return set(G.names(order[level[order] == distance]))
 

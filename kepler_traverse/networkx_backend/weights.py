@@ -22,7 +22,8 @@ class Weights:
     """The weights of all edges of one attribute."""
 
     values: np.ndarray  # int64 or float64 array of shape (n_edges,)
-    # uint8 array of shape (n_edges,), or empty: which weights are floats, where integers and floats are mixed.
+    # uint8 array of shape (n_edges,), or empty: which weights are floats, where integers and floats
+    # are mixed.
     floats: np.ndarray
     kind: str  # {"int", "float", "mixed"}
     has_negative: bool
@@ -30,20 +31,30 @@ class Weights:
 
 
 def to_numbers(values: np.ndarray, floats: np.ndarray, at: np.ndarray) -> list[Any]:
-    """Values at some positions as Python's integers and floats; ``floats`` says which are floats, if they are mixed."""
+    """Values at some positions as Python's integers and floats; ``floats`` says which are floats,
+    if they are mixed.
+    """
     listed: list[Any] = values[at].tolist()
     if not floats.size:
         return listed
-    return [value if flag else int(value) for value, flag in zip(listed, floats[at].tolist(), strict=True)]
+    return [
+        value if flag else int(value)
+        for value, flag in zip(listed, floats[at].tolist(), strict=True)
+    ]
 
 
-def read_weights(adjacency: Mapping[Any, Any], name: Hashable, default: Any, is_multigraph: bool) -> Weights:
+def read_weights(
+    adjacency: Mapping[Any, Any], name: Hashable, default: Any, is_multigraph: bool
+) -> Weights:
     """Weights of the edges of NetworkX's adjacency, in its order; the smallest of parallel edges.
 
-    The result has a ``problem`` if a weight is no finite integer or float, or if sums of integers could exceed int64.
+    The result has a ``problem`` if a weight is no finite integer or float, or if sums of integers
+    could exceed int64.
     """
     if is_multigraph:
-        listed = [min_weight(data, name, default) for nbrs in adjacency.values() for data in nbrs.values()]
+        listed = [
+            min_weight(data, name, default) for nbrs in adjacency.values() for data in nbrs.values()
+        ]
     else:
         listed = [data.get(name, default) for nbrs in adjacency.values() for data in nbrs.values()]
     kinds = set(map(type, listed))
@@ -59,7 +70,9 @@ def read_weights(adjacency: Mapping[Any, Any], name: Hashable, default: Any, is_
 
 
 def min_weight(data: Mapping[Any, Mapping[Any, Any]], name: Hashable, default: Any) -> Any:
-    """The smallest weight of parallel edges, the first of equal ones; a value that is no number if there is one."""
+    """The smallest weight of parallel edges, the first of equal ones; a value that is no number if
+    there is one.
+    """
     values = [attributes.get(name, default) for attributes in data.values()]
     if len(values) == 1:
         return values[0]
@@ -74,24 +87,42 @@ def min_weight(data: Mapping[Any, Mapping[Any, Any]], name: Hashable, default: A
 def _as_arrays(listed: list[Any], kinds: set[type], name: Hashable, n_nodes: int) -> Weights:
     flags = _NO_FLAGS
     if kinds <= _INTEGERS:
-        kind, values = "int", np.array(listed, np.int64)
+        kind = "int"
+        values = np.array(listed, np.int64)
     else:
-        kind, values = "float", np.array(listed, np.float64)
+        kind = "float"
+        values = np.array(listed, np.float64)
         if not np.isfinite(values).all():
-            return _refused(f"edge attribute {name!r} has a weight that is infinite or not a number")
+            return _refused(
+                f"edge attribute {name!r} has a weight that is infinite or not a number"
+            )
         if kinds & _INTEGERS:
-            kind, flags = "mixed", np.array([type(value) in _FLOATS for value in listed], np.uint8)
-    heaviest = max(abs(values.min().item()), abs(values.max().item())) if values.size else 0
-    longest = (n_nodes + 1) ** 2  # a Bellman-Ford search may try walks of n^2 edges before it reports a cycle
+            kind = "mixed"
+            flags = np.array([type(value) in _FLOATS for value in listed], np.uint8)
+    if values.size:
+        heaviest = max(abs(values.min().item()), abs(values.max().item()))
+    else:
+        heaviest = 0
+    # a Bellman-Ford search may try walks of n^2 edges before it reports a cycle
+    longest = (n_nodes + 1) ** 2
     if kind == "int" and heaviest * longest >= _MAX_SUM:
         return _refused(f"sums of the integers of edge attribute {name!r} may exceed int64")
     if kind != "int" and heaviest * float(longest) >= np.finfo(np.float64).max:
-        return _refused(f"sums of edge attribute {name!r} may exceed float64, where NetworkX has infinite distances")
+        return _refused(
+            f"sums of edge attribute {name!r} may exceed float64, where "
+            "NetworkX has infinite distances"
+        )
     integers = (abs(int(value)) for value in listed if type(value) in _INTEGERS)
     if kind == "mixed" and max(integers, default=0) * longest >= FLOAT64_EXACT:
-        return _refused(f"edge attribute {name!r} mixes floats with integers whose sums float64 may round")
-    return Weights(values=values, floats=flags, kind=kind, has_negative=bool((values < 0).any()), problem="")
+        return _refused(
+            f"edge attribute {name!r} mixes floats with integers whose sums float64 may round"
+        )
+    return Weights(
+        values=values, floats=flags, kind=kind, has_negative=bool((values < 0).any()), problem=""
+    )
 
 
 def _refused(problem: str) -> Weights:
-    return Weights(values=np.zeros(0), floats=_NO_FLAGS, kind="", has_negative=False, problem=problem)
+    return Weights(
+        values=np.zeros(0), floats=_NO_FLAGS, kind="", has_negative=False, problem=problem
+    )

@@ -1,4 +1,5 @@
-"""pandana's ``Network`` on this library, for programs that are written for pandana. Replace the import::
+"""pandana's ``Network`` on this library, for programs that are written for pandana. Replace the
+import::
 
 from kepler_traverse.pandana import Network  # was: from pandana import Network
 """

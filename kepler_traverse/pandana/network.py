@@ -25,18 +25,39 @@ UNCONNECTED = 4294967.295  # the length that pandana returns where there is no p
 _SHARES = {"min": 0.0, "25pct": 0.25, "median": 0.5, "75pct": 0.75, "max": 1.0}
 _AGGREGATIONS = ("sum", "mean", *_SHARES, "std", "count")
 _DECAYS = ("exp", "linear", "flat")
-_ALIASES = {"ave": "mean", "avg": "mean", "average": "mean", "stddev": "std", "med": "median", "exponential": "exp"}
-_LISTS, _ONE_NODE = ("nodes_a", "nodes_b"), ("node_a", "node_b")  # arguments of nodes
-_MANY_ORIGINS = 300  # searches from which on building a hierarchy of a road network takes less time; see docs/hierarchies.md
+_ALIASES = {
+    "ave": "mean",
+    "avg": "mean",
+    "average": "mean",
+    "stddev": "std",
+    "med": "median",
+    "exponential": "exp",
+}
+# arguments of nodes
+_LISTS = ("nodes_a", "nodes_b")
+_ONE_NODE = ("node_a", "node_b")
+# searches from which on building a hierarchy of a road network takes less time; see
+# docs/hierarchies.md
+_MANY_ORIGINS = 300
 
 
 class _Impedance:
-    """A graph over the positions of the nodes, weighted by an impedance, of which 1 has ``per_one`` units.
+    """A graph over the positions of the nodes, weighted by an impedance, of which 1 has ``per_one``
+    units.
 
-    Impedances with at most three decimals are integers of a unit, so that sums are exact and hierarchies possible.
+    Impedances with at most three decimals are integers of a unit, so that sums are exact and
+    hierarchies possible.
     """
 
-    def __init__(self, name: str, src: np.ndarray, dst: np.ndarray, impedance: Any, n_nodes: int, directed: bool):
+    def __init__(
+        self,
+        name: str,
+        src: np.ndarray,
+        dst: np.ndarray,
+        impedance: Any,
+        n_nodes: int,
+        directed: bool,
+    ):
         weights = np.asarray(impedance)
         if weights.dtype.kind not in "iuf":
             raise InputError(f"edge_weights[{name!r}] must be numbers, not {weights.dtype}")
@@ -45,12 +66,16 @@ class _Impedance:
         wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
         if wrong.size:
             value = weights[wrong[0]]
-            raise InputError(f"edge_weights[{name!r}], row {wrong[0]} is {value}: impedances are finite and 0 or more")
+            raise InputError(
+                f"edge_weights[{name!r}], row {wrong[0]} is {value}: "
+                "impedances are finite and 0 or more"
+            )
         self.per_one = 1
         for per_one in (1, 1000) if weights.dtype.kind == "f" else ():
             units = np.rint(weights * per_one)
             if np.array_equal(units / per_one, weights) and units.max(initial=0) < FLOAT64_EXACT:
-                weights, self.per_one = units.astype(np.int64), per_one
+                weights = units.astype(np.int64)
+                self.per_one = per_one
                 break
         kind = index_dtype(n_nodes)
         self.graph: Graph = graph_from_numbers(
@@ -61,14 +86,18 @@ class _Impedance:
     def limit(self, name: str, distance: Any) -> int | float:
         """Return a distance in units. The decimals of a float are those that Python shows."""
         number = arguments.limit(name, distance)
-        return number if self.per_one == 1 or number == math.inf else math.floor(Decimal(repr(number)) * self.per_one)
+        if self.per_one == 1 or number == math.inf:
+            return number
+        return math.floor(Decimal(repr(number)) * self.per_one)
 
     def lengths(self, distance: pd.Series) -> np.ndarray:
         """Return a column of distances as impedances; NaN where there is none."""
         return distance.to_numpy(np.float64, na_value=np.nan) / self.per_one
 
     def searched_from(self, origins: np.ndarray) -> Graph:
-        """Return the graph, with a hierarchy if searches from as many origins, and from those before, pay for one."""
+        """Return the graph, with a hierarchy if searches from as many origins, and from those
+        before, pay for one.
+        """
         self._origins += np.unique(origins).size
         if self._origins >= _MANY_ORIGINS:
             try:
@@ -79,12 +108,14 @@ class _Impedance:
 
 
 class Network:
-    """A network of nodes with coordinates, and of edges with one impedance or more, as ``pandana.Network``.
+    """A network of nodes with coordinates, and of edges with one impedance or more, as
+    ``pandana.Network``.
 
     Parameters
     ----------
     node_x, node_y : pandas.Series
-        Coordinates. Their index has the ids of the nodes: integers, strings or other values, each once.
+        Coordinates. Their index has the ids of the nodes: integers, strings or other values, each
+        once.
     edge_from, edge_to : pandas.Series
         Ids of the ends of the edges.
     edge_weights : pandas.DataFrame
@@ -110,19 +141,32 @@ class Network:
     [30.0, 30.0, 30.0]
     """
 
-    def __init__(self, node_x: Any, node_y: Any, edge_from: Any, edge_to: Any, edge_weights: Any, twoway: bool = True):
+    def __init__(
+        self,
+        node_x: Any,
+        node_y: Any,
+        edge_from: Any,
+        edge_to: Any,
+        edge_weights: Any,
+        twoway: bool = True,
+    ):
         self.nodes_df = pd.DataFrame({"x": node_x, "y": node_y})
         try:
             self.edges_df = pd.DataFrame({"from": edge_from, "to": edge_to}).join(edge_weights)
-        except (ValueError, TypeError, NotImplementedError) as error:  # of pandas, about indexes of several levels
+        except (ValueError, TypeError, NotImplementedError) as error:
+            # of pandas, about indexes of several levels
             raise InputError(
-                f"edge_from, edge_to and edge_weights have no common index ({one_line(error)}); take them from one table"
+                "edge_from, edge_to and edge_weights have no common index "
+                f"({one_line(error)}); take them from one table"
             ) from None
         self.impedance_names = list(edge_weights.columns)
         self._twoway = arguments.flag("twoway", twoway)
         twice = self.node_ids[self.node_ids.duplicated()]
         if twice.size:
-            raise InputError(f"node {_shown(twice[0])} occurs twice in the index of node_x; give each node one row")
+            raise InputError(
+                f"node {_shown(twice[0])} occurs twice in the index of "
+                "node_x; give each node one row"
+            )
         if not len(self.edges_df) == len(edge_from) == len(edge_to) == len(edge_weights):
             raise InputError(
                 f"edge_from, edge_to and edge_weights have {len(edge_from)}, {len(edge_to)} and {len(edge_weights)} rows, "
@@ -131,7 +175,9 @@ class Network:
         src = self._find_numbers("edge_from", self.edges_df["from"])
         dst = self._find_numbers("edge_to", self.edges_df["to"])
         self._impedances = {
-            name: _Impedance(name, src, dst, self.edges_df[name], self.node_ids.size, not self._twoway)
+            name: _Impedance(
+                name, src, dst, self.edges_df[name], self.node_ids.size, not self._twoway
+            )
             for name in self.impedance_names
         }
         self._variables: dict[str, tuple[np.ndarray, np.ndarray]] = {}
@@ -139,16 +185,25 @@ class Network:
 
     @classmethod
     def from_hdf5(cls, filename: Any, migrate_legacy: bool = False) -> Network:
-        """Read a network that ``save_hdf5`` or pandana has written. It needs PyTables; ``migrate_legacy`` is refused."""
+        """Read a network that ``save_hdf5`` or pandana has written. It needs PyTables;
+        ``migrate_legacy`` is refused.
+        """
         if migrate_legacy:
-            raise InputError("migrate_legacy is not here: pandana.loaders.pandash5.migrate_legacy_hdf converts the file")
+            raise InputError(
+                "migrate_legacy is not here: "
+                "pandana.loaders.pandash5.migrate_legacy_hdf converts the file"
+            )
         with _store(filename, "r") as store:
-            nodes, edges, names = store["nodes"], store["edges"], store["impedance_names"].tolist()
+            nodes = store["nodes"]
+            edges = store["edges"]
+            names = store["impedance_names"].tolist()
             twoway = bool(store["two_way"].iloc[0])
         return cls(nodes["x"], nodes["y"], edges["from"], edges["to"], edges[names], twoway=twoway)
 
     def save_hdf5(self, filename: Any, rm_nodes: Any = None) -> None:
-        """Write nodes, edges and impedances, without the nodes ``rm_nodes`` and their edges. It needs PyTables."""
+        """Write nodes, edges and impedances, without the nodes ``rm_nodes`` and their edges. It
+        needs PyTables.
+        """
         removed = [] if rm_nodes is None else list(rm_nodes)
         edges = self.edges_df
         with _store(filename, "w") as store:
@@ -178,7 +233,9 @@ class Network:
         return [name.encode() for name in _DECAYS]
 
     def precompute(self, distance: float) -> None:
-        """Check the distance and do nothing else: searches end at the distance of each call, which needs no preparation."""
+        """Check the distance and do nothing else: searches end at the distance of each call, which
+        needs no preparation.
+        """
         arguments.limit("distance", distance)
 
     def set(self, node_ids: Any, variable: Any = None, name: str = "tmp") -> None:
@@ -202,11 +259,19 @@ class Network:
         is_there = (numbers >= 0) & ~np.isnan(values)
         if not is_there.all():
             missing = int((~is_there).sum())
-            warnings.warn(f"{missing} rows of {name!r} have no value or no node of the network; left out", stacklevel=2)
+            warnings.warn(
+                f"{missing} rows of {name!r} have no value or no node of the network; left out",
+                stacklevel=2,
+            )
         self._variables[name] = numbers[is_there], values[is_there]
 
     def aggregate(
-        self, distance: float, type: str = "sum", decay: str = "linear", imp_name: str | None = None, name: str = "tmp"
+        self,
+        distance: float,
+        type: str = "sum",
+        decay: str = "linear",
+        imp_name: str | None = None,
+        name: str = "tmp",
     ) -> pd.Series:
         """Aggregate the values of a variable within a distance of each node.
 
@@ -215,10 +280,12 @@ class Network:
         distance : float
             Inclusive.
         type : str
-            One of ``aggregations`` or pandana's other names of them, in any case. Where there is no value, quantiles
-            (``min`` and ``max``, too) are -1 and others 0. A quantile is a value, not a mean of two.
+            One of ``aggregations`` or pandana's other names of them, in any case. Where there is no
+            value, quantiles (``min`` and ``max``, too) are -1 and others 0. A quantile is a value,
+            not a mean of two.
         decay : {"linear", "exp", "flat"}
-            What values of sums and means are multiplied by, at a distance d: 1 - d / distance, exp(-d / distance), or 1.
+            What values of sums and means are multiplied by, at a distance d: 1 - d / distance,
+            exp(-d / distance), or 1.
         imp_name : str, optional
             Default: the only impedance.
         name : str
@@ -237,13 +304,17 @@ class Network:
         impedance = self._impedance(imp_name)
         limit = impedance.limit("distance", distance)
         if kind in _SHARES:
-            return self._series(self._quantiles(impedance.graph, limit, nodes, values, _SHARES[kind]))
+            return self._series(
+                self._quantiles(impedance.graph, limit, nodes, values, _SHARES[kind])
+            )
         if kind == "std":  # of differences from the mean of all, so that few digits cancel
             with np.errstate(over="ignore", invalid="ignore"):
                 values = values - (values.mean() if values.size else 0.0)
 
         def sums(decay: str = "flat", **of_rows: Any) -> list[np.ndarray]:
-            at_nodes = {each: self._sums_at_nodes(name, nodes, rows) for each, rows in of_rows.items()}
+            at_nodes = {
+                each: self._sums_at_nodes(name, nodes, rows) for each, rows in of_rows.items()
+            }
             try:
                 frame = sssp_many(
                     impedance.graph,
@@ -254,7 +325,9 @@ class Network:
                     decay=self._decay(decay, float(distance) * impedance.per_one),
                 )
             except PrecisionError:
-                raise PrecisionError(f"variable {name!r}: sums of its values exceed float64; scale them down") from None
+                raise PrecisionError(
+                    f"variable {name!r}: sums of its values exceed float64; scale them down"
+                ) from None
             return [frame[each].to_numpy() for each in of_rows]
 
         if kind in ("sum", "count"):
@@ -272,14 +345,23 @@ class Network:
             return self._series(total / count)
         return self._series(np.sqrt(np.maximum(squares / count - (total / count) ** 2, 0.0)))
 
-    def low_connectivity_nodes(self, impedance: float, count: int, imp_name: str | None = None) -> np.ndarray:
-        """Return the ids of nodes from which fewer than ``count`` nodes, themselves included, are within a distance."""
+    def low_connectivity_nodes(
+        self, impedance: float, count: int, imp_name: str | None = None
+    ) -> np.ndarray:
+        """Return the ids of nodes from which fewer than ``count`` nodes, themselves included, are
+        within a distance.
+        """
         by = self._impedance(imp_name)
-        frame = sssp_many(by.graph, "all", result="within", cutoffs=[by.limit("impedance", impedance)])
+        frame = sssp_many(
+            by.graph, "all", result="within", cutoffs=[by.limit("impedance", impedance)]
+        )
         return self.node_ids[frame["vertices"].to_numpy() < count].to_numpy()
 
-    def get_node_ids(self, x_col: Any, y_col: Any, mapping_distance: float | None = None) -> pd.Series:
-        """Return the id of the node nearest to each location, by Euclidean distance; of equally near nodes the first.
+    def get_node_ids(
+        self, x_col: Any, y_col: Any, mapping_distance: float | None = None
+    ) -> pd.Series:
+        """Return the id of the node nearest to each location, by Euclidean distance; of equally
+        near nodes the first.
 
         Parameters
         ----------
@@ -291,19 +373,26 @@ class Network:
         places = pd.DataFrame({"x": x_col, "y": y_col})
         points = [self.nodes_df[each].to_numpy(np.float64) for each in ("x", "y")]
         locations = [places[each].to_numpy(np.float64, na_value=np.nan) for each in ("x", "y")]
-        for name, axis in zip(("node_x", "node_y", "x_col", "y_col"), [*points, *locations], strict=True):
+        for name, axis in zip(
+            ("node_x", "node_y", "x_col", "y_col"), [*points, *locations], strict=True
+        ):
             if not np.isfinite(axis).all():
-                raise InputError(f"{name} holds {axis[~np.isfinite(axis)][0]}; give finite coordinates")
+                raise InputError(
+                    f"{name} holds {axis[~np.isfinite(axis)][0]}; give finite coordinates"
+                )
         if not points[0].size:
             raise InputError("the network has no nodes")
         numbers, distances = nearest_points(*points, *locations)
         ids = pd.Series(self.node_ids[numbers], index=places.index, name="node_id")
-        return ids if mapping_distance is None else ids[distances <= arguments.limit("mapping_distance", mapping_distance)]
+        if mapping_distance is None:
+            return ids
+        return ids[distances <= arguments.limit("mapping_distance", mapping_distance)]
 
     def init_pois(self, *_: Any, **__: Any) -> None:
         """Refuse: pandana has deprecated it."""
         raise InputError(
-            "init_pois() is deprecated by pandana and is not here; leave it out, and give set_pois() x_col and y_col"
+            "init_pois() is deprecated by pandana and is not here; leave it "
+            "out, and give set_pois() x_col and y_col"
         )
 
     def set_pois(
@@ -320,7 +409,9 @@ class Network:
         ``maxdist`` and ``maxitems`` are not used: ``nearest_pois`` takes any distance and number.
         """
         if x_col is None or y_col is None:
-            raise InputError("x_col and y_col must be given by name: set_pois(category, x_col=..., y_col=...)")
+            raise InputError(
+                "x_col and y_col must be given by name: set_pois(category, x_col=..., y_col=...)"
+            )
         nodes = self.get_node_ids(x_col, y_col, mapping_distance)
         self._pois[category] = nodes.index, self.node_ids.get_indexer(pd.Index(nodes))
 
@@ -333,7 +424,8 @@ class Network:
         imp_name: str | None = None,
         include_poi_ids: bool = False,
     ) -> pd.DataFrame:
-        """Return the distances from each node to the nearest points of interest, and on request their labels.
+        """Return the distances from each node to the nearest points of interest, and on request
+        their labels.
 
         Parameters
         ----------
@@ -347,21 +439,30 @@ class Network:
             What stands where there are fewer points. Default: ``distance``.
         imp_name : str, optional
         include_poi_ids : bool
-            Add columns ``poi1``, ``poi2``, ...: labels of the index of ``x_col``, missing where there are fewer points. Of
-            points at equal distances those of earlier nodes come first, and of one node the earlier ones.
+            Add columns ``poi1``, ``poi2``, ...: labels of the index of ``x_col``, missing where
+            there are fewer points. Of points at equal distances those of earlier nodes come first,
+            and of one node the earlier ones.
         """
         if category not in self._pois:
-            raise InputError(f"category {category!r} is not known; give its points to set_pois() first")
+            raise InputError(
+                f"category {category!r} is not known; give its points to set_pois() first"
+            )
         k = arguments.whole("num_pois", num_pois, least=1)
         impedance = self._impedance(imp_name)
         limit = impedance.limit("distance", distance)
         labels, nodes = self._pois[category]
-        lengths = np.full((self.node_ids.size, k), float(distance if max_distance is None else max_distance))
+        lengths = np.full(
+            (self.node_ids.size, k), float(distance if max_distance is None else max_distance)
+        )
         pois = np.full(lengths.shape, -1)
         if nodes.size:
             by_node = np.argsort(nodes, kind="stable")
-            targets, first, counts = np.unique(nodes[by_node], return_index=True, return_counts=True)
-            frame = sssp_many(impedance.graph, "all", result="nearest", k=k, targets=targets, cutoff=limit)
+            targets, first, counts = np.unique(
+                nodes[by_node], return_index=True, return_counts=True
+            )
+            frame = sssp_many(
+                impedance.graph, "all", result="nearest", k=k, targets=targets, cutoff=limit
+            )
             place = np.searchsorted(targets, frame["target"].to_numpy())
             rows = _rows(first[place], counts[place])
             source = np.repeat(frame["source"].to_numpy(), counts[place])
@@ -375,23 +476,36 @@ class Network:
             result[f"poi{i + 1}"] = pd.Series(labels).reindex(pois[:, i]).array
         return result
 
-    def nodes_in_range(self, nodes: Any, radius: float, imp_name: str | None = None) -> pd.DataFrame:
-        """Return ``source``, ``destination`` and the distance, named as the impedance, of all nodes within a radius."""
+    def nodes_in_range(
+        self, nodes: Any, radius: float, imp_name: str | None = None
+    ) -> pd.DataFrame:
+        """Return ``source``, ``destination`` and the distance, named as the impedance, of all nodes
+        within a radius.
+        """
         impedance = self._impedance(imp_name)
         sources = pd.unique(self._find_numbers("nodes", nodes))
         frame = sssp_many(impedance.graph, sources, cutoff=impedance.limit("radius", radius))
-        ends = {new: self.node_ids[frame[old].to_numpy()] for new, old in (("source", "source"), ("destination", "vertex"))}
+        ends = {
+            new: self.node_ids[frame[old].to_numpy()]
+            for new, old in (("source", "source"), ("destination", "vertex"))
+        }
         return pd.DataFrame(ends | {self._name(imp_name): impedance.lengths(frame["distance"])})
 
     def shortest_path(self, node_a: Any, node_b: Any, imp_name: str | None = None) -> np.ndarray:
         """Return the ids of the nodes of a shortest path, empty if there is none."""
         return self._paths(self._pairs([node_a], [node_b], _ONE_NODE), imp_name)[0]
 
-    def shortest_paths(self, nodes_a: Any, nodes_b: Any, imp_name: str | None = None) -> list[np.ndarray]:
-        """Return a shortest path from each node of ``nodes_a`` to the one of ``nodes_b`` in the same row."""
+    def shortest_paths(
+        self, nodes_a: Any, nodes_b: Any, imp_name: str | None = None
+    ) -> list[np.ndarray]:
+        """Return a shortest path from each node of ``nodes_a`` to the one of ``nodes_b`` in the
+        same row.
+        """
         return self._paths(self._pairs(nodes_a, nodes_b), imp_name)
 
-    def _paths(self, pairs: tuple[np.ndarray, np.ndarray], imp_name: str | None) -> list[np.ndarray]:
+    def _paths(
+        self, pairs: tuple[np.ndarray, np.ndarray], imp_name: str | None
+    ) -> list[np.ndarray]:
         frame = paths(self._impedance(imp_name).searched_from(pairs[0]), pairs)
         nodes = self.node_ids.to_numpy()[frame["vertex"].to_numpy()]
         ends = np.searchsorted(frame["pair"].to_numpy(), np.arange(pairs[0].size + 1))
@@ -401,8 +515,11 @@ class Network:
         """Return the length of a shortest path; see ``shortest_path_lengths``."""
         return self._lengths(self._pairs([node_a], [node_b], _ONE_NODE), imp_name)[0]
 
-    def shortest_path_lengths(self, nodes_a: Any, nodes_b: Any, imp_name: str | None = None) -> list[float]:
-        """Return the length of a shortest path from each node of ``nodes_a`` to the one of ``nodes_b`` in the same row.
+    def shortest_path_lengths(
+        self, nodes_a: Any, nodes_b: Any, imp_name: str | None = None
+    ) -> list[float]:
+        """Return the length of a shortest path from each node of ``nodes_a`` to the one of
+        ``nodes_b`` in the same row.
 
         Warns
         -----
@@ -413,10 +530,15 @@ class Network:
 
     def _lengths(self, pairs: tuple[np.ndarray, np.ndarray], imp_name: str | None) -> list[float]:
         impedance = self._impedance(imp_name)
-        lengths = impedance.lengths(sssp_pairs(impedance.searched_from(pairs[0]), *pairs)["distance"])
+        lengths = impedance.lengths(
+            sssp_pairs(impedance.searched_from(pairs[0]), *pairs)["distance"]
+        )
         missing = np.isnan(lengths)
         if missing.any():
-            warnings.warn(f"{int(missing.sum())} pairs have no path; their length is {UNCONNECTED}", stacklevel=3)
+            warnings.warn(
+                f"{int(missing.sum())} pairs have no path; their length is {UNCONNECTED}",
+                stacklevel=3,
+            )
         return np.where(missing, UNCONNECTED, lengths).tolist()
 
     def plot(
@@ -428,7 +550,8 @@ class Network:
         plot_kwargs: dict[str, Any] | None = None,
         cbar_kwargs: dict[str, Any] | None = None,
     ) -> tuple[Any, Any]:
-        """Draw the streets in the colors of a value per node by ``kepler_traverse.maps``; return figure and axes.
+        """Draw the streets in the colors of a value per node by ``kepler_traverse.maps``; return
+        figure and axes.
 
         Parameters
         ----------
@@ -445,13 +568,20 @@ class Network:
 
         if plot_type != "scatter" or plot_kwargs or cbar_kwargs:
             raise InputError(
-                "plot() draws streets; for plot_type, plot_kwargs and cbar_kwargs call matplotlib with nodes_df"
+                "plot() draws streets; for plot_type, plot_kwargs and "
+                "cbar_kwargs call matplotlib with nodes_df"
             )
         import matplotlib.pyplot as pyplot
 
         figure, axes = pyplot.subplots(**(fig_kwargs or {"figsize": (10, 8)}))
         numbers = self._find_numbers("data", data.index)
-        nodes = pd.DataFrame({"vertex": np.arange(self.node_ids.size), "x": self.nodes_df["x"], "y": self.nodes_df["y"]})
+        nodes = pd.DataFrame(
+            {
+                "vertex": np.arange(self.node_ids.size),
+                "x": self.nodes_df["x"],
+                "y": self.nodes_df["y"],
+            }
+        )
         frame = pd.DataFrame({"vertex": numbers, "value": data.to_numpy()})
         graph = next(iter(self._impedances.values())).graph
         plot(frame, nodes.reset_index(drop=True), graph=graph, column="value", ax=axes)
@@ -468,37 +598,59 @@ class Network:
         try:
             numbers = _positions(self.node_ids, ids)
         except TypeError:  # of pandas, about a list in a column
-            raise UnknownVertexError(f"{name} holds values that are no ids of nodes: they cannot be hashed") from None
+            raise UnknownVertexError(
+                f"{name} holds values that are no ids of nodes: they cannot be hashed"
+            ) from None
         missing = np.flatnonzero(numbers < 0)
         if missing.size:
-            where = name if name in _ONE_NODE else f"{name}, row {missing[0]}"
-            raise UnknownVertexError(f"{where}: {_shown(ids[missing[0]])} is no node of the network")
+            if name in _ONE_NODE:
+                where = name
+            else:
+                where = f"{name}, row {missing[0]}"
+            raise UnknownVertexError(
+                f"{where}: {_shown(ids[missing[0]])} is no node of the network"
+            )
         return numbers
 
-    def _pairs(self, nodes_a: Any, nodes_b: Any, names: tuple[str, str] = _LISTS) -> tuple[np.ndarray, np.ndarray]:
-        nodes_a, nodes_b = (nodes if hasattr(nodes, "__len__") else list(nodes) for nodes in (nodes_a, nodes_b))
+    def _pairs(
+        self, nodes_a: Any, nodes_b: Any, names: tuple[str, str] = _LISTS
+    ) -> tuple[np.ndarray, np.ndarray]:
+        nodes_a, nodes_b = (
+            nodes if hasattr(nodes, "__len__") else list(nodes) for nodes in (nodes_a, nodes_b)
+        )
         if len(nodes_a) != len(nodes_b):
-            raise InputError(f"{len(nodes_a)} origins and {len(nodes_b)} destinations: give as many of both")
+            raise InputError(
+                f"{len(nodes_a)} origins and {len(nodes_b)} destinations: give as many of both"
+            )
         return self._find_numbers(names[0], nodes_a), self._find_numbers(names[1], nodes_b)
 
     def _name(self, imp_name: str | None) -> str:
         """Return the name of an impedance; there must be one only if none is named."""
-        name = self.impedance_names[0] if imp_name is None and len(self.impedance_names) == 1 else imp_name
+        if imp_name is None and len(self.impedance_names) == 1:
+            name = self.impedance_names[0]
+        else:
+            name = imp_name
         if name is None or name not in self.impedance_names:
-            raise InputError(f"imp_name must be one of {self.impedance_names}, not {arguments.describe(imp_name)}")
+            raise InputError(
+                f"imp_name must be one of {self.impedance_names}, not "
+                f"{arguments.describe(imp_name)}"
+            )
         return name
 
     def _impedance(self, imp_name: str | None) -> _Impedance:
         return self._impedances[self._name(imp_name)]
 
     def _sums_at_nodes(self, name: str, nodes: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
-        """Return the sum of a variable's values, or of their squares, at each node, or the number of rows there."""
+        """Return the sum of a variable's values, or of their squares, at each node, or the number
+        of rows there.
+        """
         sums = np.bincount(nodes, rows, self.node_ids.size)
         wrong = np.flatnonzero(~np.isfinite(sums))
         if wrong.size:
             node = _shown(self.node_ids[wrong[0]])
             raise InputError(
-                f"variable {name!r}, node {node}: {sums[wrong[0]]} cannot be added up; give smaller, finite values"
+                f"variable {name!r}, node {node}: {sums[wrong[0]]} cannot be "
+                "added up; give smaller, finite values"
             )
         return sums
 
@@ -509,10 +661,16 @@ class Network:
             return None
         if not 0 < distance < math.inf:
             raise InputError(f"decay={name!r} needs a finite distance above 0; take decay='flat'")
-        return f"linear:{distance!r}" if name == "linear" else f"exponential:{1 / distance!r}"
+        if name == "linear":
+            return f"linear:{distance!r}"
+        return f"exponential:{1 / distance!r}"
 
-    def _quantiles(self, graph: Graph, limit: float, nodes: np.ndarray, values: np.ndarray, share: float) -> np.ndarray:
-        """Return of n values within a limit of each node the one at ``int(n * share)`` in ascending order; -1 of none."""
+    def _quantiles(
+        self, graph: Graph, limit: float, nodes: np.ndarray, values: np.ndarray, share: float
+    ) -> np.ndarray:
+        """Return of n values within a limit of each node the one at ``int(n * share)`` in ascending
+        order; -1 of none.
+        """
         result = np.full(self.node_ids.size, -1.0)
         if not nodes.size:
             return result
@@ -526,18 +684,22 @@ class Network:
                 source = np.repeat(frame["source"].to_numpy(), counts[place])
                 own = own[np.lexsort((own, source))]
                 sources, begins, sizes = np.unique(source, return_index=True, return_counts=True)
-                result[sources] = own[begins + np.minimum((sizes * share).astype(np.int64), sizes - 1)]
+                result[sources] = own[
+                    begins + np.minimum((sizes * share).astype(np.int64), sizes - 1)
+                ]
         return result
 
 
 def _positions(known: pd.Index, ids: pd.Index) -> np.ndarray:
     """Return the positions of ids among known ones, -1 where there is none.
 
-    pandas compares integers with floats as floats, which are equal for many large integers: such are compared one by one.
+    pandas compares integers with floats as floats, which are equal for many large integers: such
+    are compared one by one.
     """
     kinds = [getattr(index.dtype, "kind", "O") for index in (known, ids)]
     if "f" in kinds and kinds[0] != kinds[1]:
-        known, ids = known.astype(object), ids.astype(object)
+        known = known.astype(object)
+        ids = ids.astype(object)
         places = {each: i for i, each in enumerate(known)}
         return np.array([places.get(each, -1) for each in ids], np.int64)
     return known.get_indexer(ids)

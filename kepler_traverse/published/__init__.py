@@ -1,4 +1,5 @@
-"""The systems that the papers compare, one strategy each, for study and measurement; ``auto`` chooses none of them.
+"""The systems that the papers compare, one strategy each, for study and measurement; ``auto``
+chooses none of them.
 
 They come to the library as those of any plug-in do; see ``kepler_traverse.plugins``.
 """
@@ -16,5 +17,7 @@ _BFS = (bfs_4k, topology_driven, hierarchical_queues, expand_contract, hybrid_an
 _SSSP = (h_bf, bellman_ford_gpu, threshold_methods, sssp_on_cpu)
 
 BFS = tuple(replace(strategy, published=True) for module in _BFS for strategy in module.STRATEGIES)
-SSSP = tuple(replace(strategy, published=True) for module in _SSSP for strategy in module.STRATEGIES)
+SSSP = tuple(
+    replace(strategy, published=True) for module in _SSSP for strategy in module.STRATEGIES
+)
 STRATEGIES = {"bfs": BFS, "sssp": SSSP}

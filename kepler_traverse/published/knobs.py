@@ -14,7 +14,9 @@ ENDLESS = 2**62  # up to which a number without an upper bound goes: sums with i
 
 
 class Knobs:
-    """Options of the strategy ``of``. InputError names a knob of which the value is wrong or out of range."""
+    """Options of the strategy ``of``. InputError names a knob of which the value is wrong or out of
+    range.
+    """
 
     of: ClassVar[str]
 
@@ -37,14 +39,23 @@ def whole(default: int, least: int, most: int = ENDLESS) -> Any:
 
 def number(default: float, expected: str = "a number, 0 or more", most: float = math.inf) -> Any:
     """Return a field that takes finite numbers from 0 on."""
-    return _knob(default, expected, lambda value: _is_number(value) and math.isfinite(value) and 0 <= value <= most)
+    return _knob(
+        default,
+        expected,
+        lambda value: _is_number(value) and math.isfinite(value) and 0 <= value <= most,
+    )
 
 
 def one_of(*values: Any, default: Any = None) -> Any:
-    """Return a field that takes these values, all of one type; the default is the first one, if it is not given."""
+    """Return a field that takes these values, all of one type; the default is the first one, if it
+    is not given.
+    """
     default = values[0] if default is None else default
     *others, last = map(repr, values)
-    expected = f"{', '.join(others)} or {last}" if len(values) < 4 else f"one of {values}"
+    if len(values) < 4:
+        expected = f"{', '.join(others)} or {last}"
+    else:
+        expected = f"one of {values}"
     return _knob(default, expected, lambda value: type(value) is type(default) and value in values)
 
 

@@ -1,4 +1,6 @@
-"""What searches share at run time: progress, interrupts, one search at a time, text for people, sealed files, the log."""
+"""What searches share at run time: progress, interrupts, one search at a time, text for people,
+sealed files, the log.
+"""
 
 import logging
 

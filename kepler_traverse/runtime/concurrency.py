@@ -1,4 +1,6 @@
-"""One plan or one stream for several threads: searches run one at a time, and no thread gets the result of another."""
+"""One plan or one stream for several threads: searches run one at a time, and no thread gets the
+result of another.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +14,25 @@ from ..errors import InputError, NegativeCycleError
 class SharedIterator(Iterator[Any]):
     """An iterator that any threads may read, each item by one of them.
 
-    A subclass has ``_make_next``, which returns the next item, or raises StopIteration at the end. If it raises another
-    error, items are missing from then on. So every further ``next`` is an error, in whatever thread.
+    A subclass has ``_make_next``, which returns the next item, or raises StopIteration at the end.
+    If it raises another error, items are missing from then on. So every further ``next`` is an
+    error, in whatever thread.
     """
 
     def __init__(self, name: str) -> None:
-        self._name, self._failure = name, ""
-        self._reading, self._is_read = threading.RLock(), False
+        self._name = name
+        self._failure = ""
+        self._reading = threading.RLock()
+        self._is_read = False
 
     def __next__(self) -> Any:
         with self._reading:
             if self._failure:
                 raise InputError(f"{self._name} has ended early, by {self._failure}; make it anew")
             if self._is_read:
-                raise InputError(f"{self._name} is read within its own progress function; read it outside")
+                raise InputError(
+                    f"{self._name} is read within its own progress function; read it outside"
+                )
             self._is_read = True
             try:
                 return self._make_next()
@@ -55,13 +62,14 @@ class SharedItems(SharedIterator):
 class SerializedSearch:
     """A planned search that any thread may call.
 
-    A search writes its result into arrays that belong to its plan. The owner is the thread that made the plan. It gets these
-    arrays without a copy, and they are valid until its next search. Every other thread gets copies. Once the owner has
-    received a result, the other threads share a second set of arrays, which is allocated on first use.
+    A search writes its result into arrays that belong to its plan. The owner is the thread that
+    made the plan. It gets these arrays without a copy, and they are valid until its next search.
+    Every other thread gets copies. Once the owner has received a result, the other threads share a
+    second set of arrays, which is allocated on first use.
 
-    A search that fails or is interrupted, as by Ctrl-C, may leave its arrays in a state that no search expects. The next
-    call then prepares anew: ``prepare`` compiles, allocates and returns ``search(argument)``, which returns an ``Outcome``
-    or a ``MultiSourceOutcome``.
+    A search that fails or is interrupted, as by Ctrl-C, may leave its arrays in a state that no
+    search expects. The next call then prepares anew: ``prepare`` compiles, allocates and returns
+    ``search(argument)``, which returns an ``Outcome`` or a ``MultiSourceOutcome``.
     """
 
     def __init__(self, prepare: Callable[[], Callable[..., Any]]) -> None:
@@ -78,7 +86,9 @@ class SerializedSearch:
                 self._owner_has_result = True
                 return self._search("_owned", argument)
             outcome = self._search("_others" if self._owner_has_result else "_owned", argument)
-            arrays = {name: value for name, value in outcome._asdict().items() if hasattr(value, "dtype")}
+            arrays = {
+                name: value for name, value in outcome._asdict().items() if hasattr(value, "dtype")
+            }
             return outcome._replace(**{name: array.copy() for name, array in arrays.items()})
 
     def adopt(self) -> None:
@@ -87,11 +97,15 @@ class SerializedSearch:
             self._owner = threading.current_thread()
 
     def unguarded(self, argument: Any) -> Any:
-        """Search without the lock and without copies: for a caller that already holds the lock of an enclosing plan."""
+        """Search without the lock and without copies: for a caller that already holds the lock of
+        an enclosing plan.
+        """
         return self._search("_owned", argument)
 
     def _search(self, name: str, argument: Any) -> Any:
-        """Search in a set of arrays, which is not used again if the search does not end as it should."""
+        """Search in a set of arrays, which is not used again if the search does not end as it
+        should.
+        """
         search: Callable[..., Any] = getattr(self, name) or self._prepare()
         setattr(self, name, None)
         try:

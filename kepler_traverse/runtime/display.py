@@ -21,11 +21,15 @@ def in_units(size: float) -> str:
         if size < 1024 or unit == "GiB":
             break
         size /= 1024
-    return f"{size:.0f} {unit}" if unit == "bytes" or size >= 100 else f"{size:.1f} {unit}"
+    if unit == "bytes" or size >= 100:
+        return f"{size:.0f} {unit}"
+    return f"{size:.1f} {unit}"
 
 
 def html_table(title: str, rows: Iterable[tuple[str, object]]) -> str:
-    """Return a small table of names and values, without a style of its own; title, names and values are escaped."""
+    """Return a small table of names and values, without a style of its own; title, names and values
+    are escaped.
+    """
     cells = "".join(
         f"<tr><th style='text-align: left'>{html.escape(name)}</th>"
         f"<td style='text-align: left'>{html.escape(printable(str(value)))}</td></tr>"
@@ -35,7 +39,9 @@ def html_table(title: str, rows: Iterable[tuple[str, object]]) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text in which everything not printable is escaped as by ``repr``, so that it cannot change what is shown."""
+    """Return a text in which everything not printable is escaped as by ``repr``, so that it cannot
+    change what is shown.
+    """
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
@@ -43,26 +49,40 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
     """Return the lines of a table, each column as wide as its widest cell."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (header, *rows)
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (header, *rows)
     ]
 
 
 def shown_ids(ids: Any) -> str:
     """Return the first ids of a graph as text."""
     first = ids[:_MAX_IDS]
-    first = first.to_pylist() if hasattr(first, "to_pylist") else first.tolist()
+    if hasattr(first, "to_pylist"):
+        first = first.to_pylist()
+    else:
+        first = first.tolist()
     texts = [text if len(text := str(i)) <= _MAX_TEXT else text[:_MAX_TEXT] + "..." for i in first]
     return ", ".join(texts) + (", ..." if len(ids) > _MAX_IDS else "")
 
 
 def graph_rows(graph: Any) -> list[tuple[str, object]]:
-    """Return what a graph is, as names and values. Nothing is computed that takes a pass over the edges."""
+    """Return what a graph is, as names and values. Nothing is computed that takes a pass over the
+    edges.
+    """
     report = graph.report
-    stored = f"{graph.n_edges:,}" + ("" if graph.directed else " stored, each edge in both directions")
-    weights = "none" if graph.weights is None else f"{graph.weights.dtype}, {in_units(graph.weights.nbytes)}"
+    stored = f"{graph.n_edges:,}" + (
+        "" if graph.directed else " stored, each edge in both directions"
+    )
+    if graph.weights is None:
+        weights = "none"
+    else:
+        weights = f"{graph.weights.dtype}, {in_units(graph.weights.nbytes)}"
     if graph.returns_integers:
         weights = f"integers as {weights}"
-    kind = "strings" if graph.has_string_ids else str(graph.ids.dtype)
+    if graph.has_string_ids:
+        kind = "strings"
+    else:
+        kind = str(graph.ids.dtype)
     rows: list[tuple[str, object]] = [
         ("vertices", f"{graph.n_vertices:,}"),
         ("edges", stored),
@@ -71,19 +91,32 @@ def graph_rows(graph: Any) -> list[tuple[str, object]]:
         ("ids", f"{kind}: {shown_ids(graph.ids)}"),
         ("memory", f"{in_units(graph.nbytes + graph.ids.nbytes)} on {graph.device}"),
     ]
-    columns = [name for name in (report.src_column, report.dst_column, report.weight_column) if name]
+    columns = [
+        name for name in (report.src_column, report.dst_column, report.weight_column) if name
+    ]
     dropped = [
         f"{count:,} {what}"
-        for count, what in ((report.self_loops, "self-loops"), (report.parallel_edges, "parallel edges"))
+        for count, what in (
+            (report.self_loops, "self-loops"),
+            (report.parallel_edges, "parallel edges"),
+        )
         if count
     ]
-    return rows + [(name, ", ".join(values)) for name, values in (("columns", columns), ("dropped", dropped)) if values]
+    return rows + [
+        (name, ", ".join(values))
+        for name, values in (("columns", columns), ("dropped", dropped))
+        if values
+    ]
 
 
 def seconds_text(seconds: float) -> str:
     """Return estimated seconds as text; without constants of the cost model they are not known."""
-    return f"{seconds:.3g} s" if seconds < float("inf") else "not known"
+    if seconds < float("inf"):
+        return f"{seconds:.3g} s"
+    return "not known"
 
 
 def limit_text(limit: float | None) -> str:
-    return "" if limit is None else f", up to distance {arguments.describe(limit)}"
+    if limit is None:
+        return ""
+    return f", up to distance {arguments.describe(limit)}"

@@ -8,7 +8,8 @@ import os
 import stat
 from pathlib import Path
 
-# Errors of file systems without such locks: Lustre without ``-o flock``, NFS without its lock service, some of FUSE.
+# Errors of file systems without such locks: Lustre without ``-o flock``, NFS without its lock
+# service, some of FUSE.
 _UNSUPPORTED = {errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL}
 
 
@@ -21,7 +22,9 @@ def open_lock(path: Path) -> int:
 
     OSError if the path is not a regular file. Links are not followed.
     """
-    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+    descriptor = os.open(
+        path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644
+    )
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))
@@ -29,7 +32,8 @@ def open_lock(path: Path) -> int:
 
 
 def take_lock(descriptor: int, wait: bool = False) -> bool:
-    """Take a lock; return False if another process holds it. With ``wait``, wait until the lock is free.
+    """Take a lock; return False if another process holds it. With ``wait``, wait until the lock is
+    free.
 
     NoLocksError if the file system has none.
     """

@@ -10,8 +10,9 @@ from .. import cuda
 def forget_interrupted(interrupt: BaseException, device: str) -> None:
     """Release the arrays of an interrupted call.
 
-    Python shells and notebooks keep the last exception, and with it the local variables of every function that it has left.
-    Without this they would keep the arrays of the call until the next error.
+    Python shells and notebooks keep the last exception, and with it the local variables of every
+    function that it has left. Without this they would keep the arrays of the call until the next
+    error.
     """
     traceback.clear_frames(interrupt.__traceback__)  # except those of functions that still run
     if device == "cuda":

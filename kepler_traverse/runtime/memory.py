@@ -9,7 +9,9 @@ from ..errors import CapacityError, one_line
 
 
 def available_memory(device: str) -> int:
-    """Bytes that can be allocated on a device; of a host no more than the process may still have (``ulimit -v``)."""
+    """Bytes that can be allocated on a device; of a host no more than the process may still have
+    (``ulimit -v``).
+    """
     if device == "cuda":
         return cuda.cp.cuda.runtime.memGetInfo()[0] + cuda.cp.get_default_memory_pool().free_bytes()
     import psutil
@@ -26,7 +28,9 @@ def _left_of_limit() -> int:
     import psutil
 
     most = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return sys.maxsize if most == resource.RLIM_INFINITY else max(0, most - psutil.Process().memory_info().vms)
+    if most == resource.RLIM_INFINITY:
+        return sys.maxsize
+    return max(0, most - psutil.Process().memory_info().vms)
 
 
 def require_memory(nbytes: int, device: str, what: str, advice: str) -> None:
@@ -41,7 +45,8 @@ def out_of_memory(error: MemoryError) -> CapacityError:
     """Return the error of a call that an allocation has ended."""
     said = one_line(error) or "an allocation failed"
     return CapacityError(
-        f"the memory does not do for this call: {said}; take stream=True, fewer sources, or a smaller result (summary)"
+        f"the memory does not do for this call: {said}; take stream=True, "
+        "fewer sources, or a smaller result (summary)"
     )
 
 

@@ -1,7 +1,8 @@
-"""Objects of S3, Google Cloud Storage and Azure, by obstore (extra ``cloud``): requests, and copies on this host.
+"""Objects of S3, Google Cloud Storage and Azure, by obstore (extra ``cloud``): requests, and copies
+on this host.
 
-Credentials, regions and endpoints are those that the environment has for other programs, such as ``AWS_ACCESS_KEY_ID`` and
-``AWS_ENDPOINT_URL``.
+Credentials, regions and endpoints are those that the environment has for other programs, such as
+``AWS_ACCESS_KEY_ID`` and ``AWS_ENDPOINT_URL``.
 """
 
 from __future__ import annotations
@@ -28,11 +29,16 @@ from .regular_files import replacing, require_private
 
 URL = re.compile(r"(s3a?|gs|az|abfss?)://")
 AT_ONCE = 16  # requests
-# After errors of the server, throttling and lost connections, a request is sent again, for so many seconds.
-_PATIENCE, _FIRST_PAUSE, _MAX_PAUSE = 120.0, 0.1, 15.0
+# After errors of the server, throttling and lost connections, a request is sent again, for so many
+# seconds.
+_PATIENCE = 120.0
+_FIRST_PAUSE = 0.1
+_MAX_PAUSE = 15.0
 _TIMEOUT = timedelta(seconds=180)  # of one request, with its body
-_PLAIN = ("AWS_ALLOW_HTTP", "GOOGLE_ALLOW_HTTP", "AZURE_ALLOW_HTTP")  # obstore reads them where no option is given here
-# Of the environment, by the first letter of an address: the variable that allows http, and those that name a server.
+# obstore reads them where no option is given here
+_PLAIN = ("AWS_ALLOW_HTTP", "GOOGLE_ALLOW_HTTP", "AZURE_ALLOW_HTTP")
+# Of the environment, by the first letter of an address: the variable that allows http, and those
+# that name a server.
 _SERVERS = {
     "s": ("AWS_ALLOW_HTTP", ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")),
     "g": ("GOOGLE_ALLOW_HTTP", ("GOOGLE_BASE_URL",)),
@@ -41,9 +47,14 @@ _SERVERS = {
 _SERVER = re.compile(r"(https?)://[^\s/?#]+(/\S*)?")
 # Another attempt would end alike: the request is refused, or cannot even be made.
 _REFUSED = re.compile(r"status code: 4(?!08|29)\d\d|HTTP error: builder error|HTTP error: builder$")
-_SAID_AFTER, _SAID_EVERY, _LOOKED_EVERY = 1.5, 10.0, 0.25  # seconds of a wait
-_QUERY = re.compile(r"\?\S*|AWS4-HMAC-SHA256.*")  # of an address, or of a request, in a message: a signature
-_CREDENTIAL = re.compile(r"(AWS|GOOGLE|AZURE)_\w*(KEY|SECRET|TOKEN|PASSWORD)")  # names of the environment
+# seconds of a wait
+_SAID_AFTER = 1.5
+_SAID_EVERY = 10.0
+_LOOKED_EVERY = 0.25
+# of an address, or of a request, in a message: a signature
+_QUERY = re.compile(r"\?\S*|AWS4-HMAC-SHA256.*")
+# names of the environment
+_CREDENTIAL = re.compile(r"(AWS|GOOGLE|AZURE)_\w*(KEY|SECRET|TOKEN|PASSWORD)")
 _PAGE = 1000  # objects of one answer to a request that lists them
 _ENDING = re.compile(r"(\.[A-Za-z0-9_]{1,15}){0,2}$")
 T = TypeVar("T")
@@ -64,7 +75,9 @@ class Traffic:
             self.received += received
 
     def take(self) -> dict[str, int]:
-        """Return what was counted since the last time, requests as ``get`` and so on, without zeros."""
+        """Return what was counted since the last time, requests as ``get`` and so on, without
+        zeros.
+        """
         with self._lock:
             taken = {**self.requests, "sent": self.sent, "received": self.received}
             self.requests.clear()
@@ -80,15 +93,19 @@ class _Waits:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._begun: dict[object, tuple[float, str]] = {}  # when, and for what, of the requests that wait now
+        # when, and for what, of the requests that wait now
+        self._begun: dict[object, tuple[float, str]] = {}
         self._tell: Callable[[str], None] | None = None
 
     def tell_by(self, tell: Callable[[str], None]) -> None:
         """Tell by a function from now on; without one nothing is told."""
         with self._lock:
-            is_first, self._tell = self._tell is None, tell
+            is_first = self._tell is None
+            self._tell = tell
         if is_first:
-            threading.Thread(target=self._watch, args=(tell,), name="kepler-store-waits", daemon=True).start()
+            threading.Thread(
+                target=self._watch, args=(tell,), name="kepler-store-waits", daemon=True
+            ).start()
 
     @contextlib.contextmanager
     def one(self, kind: str) -> Iterator[Callable[[str], None]]:
@@ -137,8 +154,8 @@ class StoredObject(NamedTuple):
 def open_store(url: str) -> Any:
     """Return obstore's store of the objects below a URL; its requests are made by ``send``.
 
-    Raises InputError (obstore is not installed, or the address holds more than a bucket and a path) or OSError (the
-    environment has no valid configuration for it).
+    Raises InputError (obstore is not installed, or the address holds more than a bucket and a path)
+    or OSError (the environment has no valid configuration for it).
     """
     _obstore(url)
     from obstore.store import from_url
@@ -161,7 +178,10 @@ def _refuse_server(url: str, is_plain: bool) -> None:
         match = _SERVER.fullmatch(server)
         if match is None:
             shown = without_secrets(server)[:100]
-            raise InputError(f"{url}: {name} is {shown!r}, which is no address of a server, such as https://host:9000")
+            raise InputError(
+                f"{url}: {name} is {shown!r}, which is no address of a "
+                "server, such as https://host:9000"
+            )
         if match[1] == "http" and not is_plain:
             raise InputError(
                 f"{url}: {name} is an address of plain http, to which nothing is sent unasked; set {allow}=true if the "
@@ -175,25 +195,31 @@ def _refuse_server(url: str, is_plain: bool) -> None:
 def _obstore(url: str) -> Any:
     """Return the package, for a URL. Raises as ``open_store``."""
     if has_secrets(url):
+        begin = URL.match(url)
         raise InputError(
-            f"{URL.match(url)[0]}...: the address holds more than a bucket and a path; give credentials by the environment"  # type: ignore[index]
+            f"{begin[0] if begin else url[:10]}...: the address holds more than a bucket and a path; "
+            "give credentials by the environment"
         )
     try:
         import obstore
     except ModuleNotFoundError:
         raise InputError(
-            f"{url}: this address needs obstore, which is not installed: pip install 'kepler-traverse[cloud]'"
+            f"{url}: this address needs obstore, which is not installed: "
+            "pip install 'kepler-traverse[cloud]'"
         ) from None
     return obstore
 
 
 def send(kind: str, call: Callable[[], T], traffic: Traffic = TRAFFIC, **nbytes: int) -> T:
-    """Return ``call()``, which makes a request and reads the answer; make it again after faults that may pass.
+    """Return ``call()``, which makes a request and reads the answer; make it again after faults
+    that may pass.
 
-    ``kind`` is of ``Traffic.requests``. ``nbytes``: bytes that each attempt sends or receives, see ``Traffic.add``. Raises
-    FileNotFoundError, FileExistsError, PermissionError or OSError, with the words of the store.
+    ``kind`` is of ``Traffic.requests``. ``nbytes``: bytes that each attempt sends or receives, see
+    ``Traffic.add``. Raises FileNotFoundError, FileExistsError, PermissionError or OSError, with the
+    words of the store.
     """
-    until, pause = time.monotonic() + _PATIENCE, _FIRST_PAUSE
+    until = time.monotonic() + _PATIENCE
+    pause = _FIRST_PAUSE
     with WAITS.one(kind) as note:
         while True:
             traffic.add(kind, **nbytes)
@@ -221,7 +247,10 @@ def errors_of_store() -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        missing = "no such object" if "NoSuchBucket" not in str(error) else _format_error(error)
+        if "NoSuchBucket" not in str(error):
+            missing = "no such object"
+        else:
+            missing = _format_error(error)
         raise FileNotFoundError(errno.ENOENT, missing) from None
     except exceptions.AlreadyExistsError:
         raise FileExistsError(errno.EEXIST, "there is such an object") from None
@@ -230,27 +259,40 @@ def errors_of_store() -> Iterator[None]:
     except exceptions.PreconditionError as error:
         raise OSError(errno.ESTALE, _format_error(error)) from None
     except exceptions.GenericError as error:
-        raise OSError(errno.EINVAL if _REFUSED.search(str(error)) else errno.EIO, _format_error(error)) from None
+        raise OSError(
+            errno.EINVAL if _REFUSED.search(str(error)) else errno.EIO, _format_error(error)
+        ) from None
     except (exceptions.BaseError, ValueError) as error:
         raise OSError(errno.EINVAL, _format_error(error)) from None
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # of Rust, for a configuration of which no request can be made
+        # of Rust, for a configuration of which no request can be made
+        if type(error).__name__ != "PanicException":
             raise
         raise OSError(errno.EINVAL, _format_error(error)) from None
 
 
 def _format_error(error: BaseException) -> str:
-    """Return what the store has said: its code and message alone, since the rest of its answer may repeat credentials."""
+    """Return what the store has said: its code and message alone, since the rest of its answer may
+    repeat credentials.
+    """
     text, _, answer = " ".join(str(error).partition("\n\nDebug source")[0].split()).partition("<")
-    said = [match[1] for match in (re.search(f"<{tag}>([^<]*)", answer) for tag in ("Code", "Message")) if match]
+    said = [
+        match[1]
+        for match in (re.search(f"<{tag}>([^<]*)", answer) for tag in ("Code", "Message"))
+        if match
+    ]
     text = " ".join([_QUERY.sub("", each).strip() for each in (text, *said)])
     for name, value in os.environ.items():
-        text = text.replace(value, "...") if value and _CREDENTIAL.match(name) else text
+        if value and _CREDENTIAL.match(name):
+            text = text.replace(value, "...")
+        else:
+            text = text
     return text[:400]
 
 
 def listed(store: Any, url: str, folder: str = "", after: str = "") -> Iterator[StoredObject]:
-    """Yield the objects below a URL, of which ``store`` is, or in a folder there, in the order of their names.
+    """Yield the objects below a URL, of which ``store`` is, or in a folder there, in the order of
+    their names.
 
     With ``after``, only those whose names in the folder sort after it. Raises OSError.
     """
@@ -262,7 +304,9 @@ def listed(store: Any, url: str, folder: str = "", after: str = "") -> Iterator[
     def page() -> Any:
         nonlocal pages
         try:
-            pages = pages or iter(obstore.list(store, folder or None, offset=last, chunk_size=_PAGE))
+            pages = pages or iter(
+                obstore.list(store, folder or None, offset=last, chunk_size=_PAGE)
+            )
             return next(pages, [])
         except BaseException:
             pages = None  # the next attempt begins behind what is known
@@ -301,13 +345,17 @@ def local_copies(objects: list[StoredObject]) -> list[Path]:
 
 
 def local_path(path: str | os.PathLike[str]) -> str:
-    """Return a path as it is, and for a URL that of a copy on this host, which is made once for each version of an object.
+    """Return a path as it is, and for a URL that of a copy on this host, which is made once for
+    each version of an object.
 
     Raises as ``open_store`` and ``send``; and OSError: no copy can be made.
     """
     text = os.fspath(path)
     if not URL.match(text):
-        return os.path.abspath(text) if ":" in text else text  # pyarrow takes a path like ab:p for an address
+        # pyarrow takes a path like ab:p for an address
+        if ":" in text:
+            return os.path.abspath(text)
+        return text
     there = find_object(text)
     if there is None:
         raise FileNotFoundError(errno.ENOENT, "no such object", text)
@@ -315,12 +363,15 @@ def local_path(path: str | os.PathLike[str]) -> str:
 
 
 def cache_folder(name: str) -> Path:
-    """Return a folder of this host for copies of objects, which is made if it does not exist; no other user can write to it.
+    """Return a folder of this host for copies of objects, which is made if it does not exist; no
+    other user can write to it.
 
-    It is in ``KEPLER_CACHE_DIR``, by default ``kepler_traverse`` in ``XDG_CACHE_HOME`` or ``~/.cache``. Raises InputError:
-    it cannot be made, or others can write to it.
+    It is in ``KEPLER_CACHE_DIR``, by default ``kepler_traverse`` in ``XDG_CACHE_HOME`` or
+    ``~/.cache``. Raises InputError: it cannot be made, or others can write to it.
     """
-    default = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "kepler_traverse"
+    default = (
+        Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "kepler_traverse"
+    )
     folder = Path(os.environ.get("KEPLER_CACHE_DIR") or default).absolute()
     try:
         for each in (folder, folder / name):
@@ -328,7 +379,8 @@ def cache_folder(name: str) -> Path:
             require_private(each.resolve())
     except OSError as error:
         raise InputError(
-            f"{folder}: the folder for copies of objects cannot be made: {error.strerror}; name one by KEPLER_CACHE_DIR"
+            f"{folder}: the folder for copies of objects cannot be made: "
+            f"{error.strerror}; name one by KEPLER_CACHE_DIR"
         ) from None
     return folder / name
 
@@ -357,13 +409,18 @@ def alone(lock: Path) -> Iterator[None]:
 
 
 def fetch(store: Any, name: str, path: Path, version: StoredObject | None = None) -> None:
-    """Copy an object, of a certain version if one is given, to a file, which is there as a whole or not at all.
+    """Copy an object, of a certain version if one is given, to a file, which is there as a whole or
+    not at all.
 
     Raises as ``send``; and OSError: the object is another version.
     """
     import obstore
 
-    options: Any = {"if_match": version.e_tag} if version is not None and version.e_tag.startswith('"') else None
+    options: Any = (
+        {"if_match": version.e_tag}
+        if version is not None and version.e_tag.startswith('"')
+        else None
+    )
 
     def read() -> int:
         answer = obstore.get(store, name, options=options)

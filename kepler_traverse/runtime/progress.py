@@ -1,4 +1,6 @@
-"""Progress of a call that searches from many sources: sources done, their total, and sources per second."""
+"""Progress of a call that searches from many sources: sources done, their total, and sources per
+second.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,16 @@ _LINE_EVERY = 10.0  # seconds between two lines if the output is not a terminal
 class Meter:
     """Counts the sources of one call and reports them.
 
-    The rate is that of this call's own work. It excludes the time of compiling, and the time that a caller takes between two
-    groups of a stream. ``report(done, total, rate)`` may be None; an exception that it raises ends the call, and
-    StopIteration as RuntimeError, as if a generator had raised it.
+    The rate is that of this call's own work. It excludes the time of compiling, and the time that a
+    caller takes between two groups of a stream. ``report(done, total, rate)`` may be None; an
+    exception that it raises ends the call, and StopIteration as RuntimeError, as if a generator had
+    raised it.
     """
 
     def __init__(self, report: Report | None, total: int, device: str = "cpu") -> None:
-        self._report, self._total, self._device = report, total, device
+        self._report = report
+        self._total = total
+        self._device = device
         self._done = 0
         self._seconds = self._since = 0.0
         if report is not None:
@@ -34,7 +39,9 @@ class Meter:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Count the time of the block as work, without the part of it in which this thread compiled."""
+        """Count the time of the block as work, without the part of it in which this thread
+        compiled.
+        """
         if self._report is None:
             yield
             return
@@ -56,13 +63,16 @@ class Meter:
         if self._device == "cuda":  # the host may be far ahead of the searches
             cuda.cp.cuda.get_current_stream().synchronize()
         now = _clock()
-        self._seconds, self._since = self._seconds + now - self._since, now
+        self._seconds = self._seconds + now - self._since
+        self._since = now
         self._done += n_sources
         self._tell(self._done / self._seconds if self._seconds > 0 else 0.0)
         self._since = _clock()
 
     def _tell(self, rate: float) -> None:
-        """Call the function with what is done. Its StopIteration would end a loop over results, as if these were all."""
+        """Call the function with what is done. Its StopIteration would end a loop over results, as
+        if these were all.
+        """
         assert self._report is not None
         try:
             self._report(self._done, self._total, rate)
@@ -70,7 +80,9 @@ class Meter:
             raise RuntimeError("the function progress= has raised StopIteration") from error
 
     def over(self, groups: Iterator[Any]) -> Iterator[Any]:
-        """Yield groups of results, and report each one when it has been used; called within ``running``."""
+        """Yield groups of results, and report each one when it has been used; called within
+        ``running``.
+        """
         for group in groups:
             yield group
             self.advance(len(group))
@@ -87,12 +99,15 @@ def _clock() -> float:
 
 
 def make_meter(progress: Any, total: int, device: str) -> Meter:
-    """Return the meter for ``progress`` of a public function: True, False, None or callable, else InputError."""
+    """Return the meter for ``progress`` of a public function: True, False, None or callable, else
+    InputError.
+    """
     if callable(progress):
         return Meter(progress, total, device)
     if progress is not None and not arguments.is_flag(progress):
         raise InputError(
-            f"progress must be True, False or a function of done, total and rate, not {arguments.describe(progress)}"
+            "progress must be True, False or a function of done, total and "
+            f"rate, not {arguments.describe(progress)}"
         )
     return Meter(_display() if progress else None, total, device)
 
@@ -136,7 +151,9 @@ class _Lines:
             return
         self._last = time.monotonic()
         if sys.stderr is not None:  # as under pythonw and some servers
-            sys.stderr.write(f"{done:,} of {total:,} sources {_left(done, total, rate)}".rstrip() + "\n")
+            sys.stderr.write(
+                f"{done:,} of {total:,} sources {_left(done, total, rate)}".rstrip() + "\n"
+            )
 
 
 def _left(done: int, total: int, rate: float) -> str:
@@ -147,7 +164,9 @@ def _left(done: int, total: int, rate: float) -> str:
     seconds = round((total - done) / rate)
     minutes, seconds = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{speed} per second" + (f", {hours}:{minutes:02}:{seconds:02} left" if done < total else "")
+    return f"{speed} per second" + (
+        f", {hours}:{minutes:02}:{seconds:02} left" if done < total else ""
+    )
 
 
 def _display() -> _Bar | _Lines:

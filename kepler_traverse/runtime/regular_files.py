@@ -1,8 +1,9 @@
-"""Files that are read: regular files, of a bounded size where they are read back, and JSON that means one thing.
+"""Files that are read: regular files, of a bounded size where they are read back, and JSON that
+means one thing.
 
-A reader waits forever at a FIFO, and a device such as /dev/zero has no end. Another user who can write to a folder can put
-one of these in place of a file, or a link to another file, or JSON that Python's reader accepts although it is malformed: a
-key twice, NaN, lists nested a thousand deep.
+A reader waits forever at a FIFO, and a device such as /dev/zero has no end. Another user who can
+write to a folder can put one of these in place of a file, or a link to another file, or JSON that
+Python's reader accepts although it is malformed: a key twice, NaN, lists nested a thousand deep.
 """
 
 from __future__ import annotations
@@ -41,15 +42,19 @@ def irregular(path: str | os.PathLike[str], follow: bool = False) -> str:
 
 
 def open_regular(path: str | os.PathLike[str], follow: bool = False) -> BinaryIO:
-    """Open a regular file for reading; never waits. OSError if it cannot be opened, or is no regular file.
+    """Open a regular file for reading; never waits. OSError if it cannot be opened, or is no
+    regular file.
 
-    ``follow`` says whether a link in the file's own place is followed: one that a user has named is, one in a folder of ours
-    is not.
+    ``follow`` says whether a link in the file's own place is followed: one that a user has named
+    is, one in a folder of ours is not.
     """
     what = irregular(path, follow)
     if not what:
         # Without waiting, and without following: it may have been exchanged meanwhile.
-        no_link = 0 if follow else os.O_NOFOLLOW
+        if follow:
+            no_link = 0
+        else:
+            no_link = os.O_NOFOLLOW
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | no_link | os.O_CLOEXEC)
         what = _KINDS.get(stat.S_IFMT(os.fstat(descriptor).st_mode), "")
         if not what:
@@ -59,16 +64,24 @@ def open_regular(path: str | os.PathLike[str], follow: bool = False) -> BinaryIO
 
 
 def read_regular(path: str | os.PathLike[str], max_bytes: int) -> bytes:
-    """Read a whole regular file; OSError if it cannot be read, is none, or is larger than ``max_bytes``."""
+    """Read a whole regular file; OSError if it cannot be read, is none, or is larger than
+    ``max_bytes``.
+    """
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > max_bytes:
-            raise OSError(errno.EFBIG, f"it has {size:,} bytes, and {max_bytes:,} are the most that is read", str(path))
+            raise OSError(
+                errno.EFBIG,
+                f"it has {size:,} bytes, and {max_bytes:,} are the most that is read",
+                str(path),
+            )
         return file.read(size)  # a reader allocates what it is asked for
 
 
 def refuse_irregular(path: Path) -> None:
-    """Raise ValueError for what is no regular file, before it is opened: opening a FIFO would block."""
+    """Raise ValueError for what is no regular file, before it is opened: opening a FIFO would
+    block.
+    """
     what = irregular(path)
     if what:
         raise ValueError(f"{path.name} is {what}")
@@ -76,7 +89,9 @@ def refuse_irregular(path: Path) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield where the block writes a file that then takes the place of another, whole or, after an error, not at all."""
+    """Yield where the block writes a file that then takes the place of another, whole or, after an
+    error, not at all.
+    """
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         yield partial
@@ -87,7 +102,9 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def partial_folder(folder: Path) -> Iterator[Path]:
-    """Yield a new folder beside another, for the block to fill and rename; what is left of it after an error is removed."""
+    """Yield a new folder beside another, for the block to fill and rename; what is left of it after
+    an error is removed.
+    """
     partial = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(mode=0o755)
@@ -99,7 +116,9 @@ def partial_folder(folder: Path) -> Iterator[Path]:
 
 
 def deny_others(folder: Path) -> None:
-    """Let no other user write to a folder and what is in it, whatever the umask; see ``require_private``."""
+    """Let no other user write to a folder and what is in it, whatever the umask; see
+    ``require_private``.
+    """
     for path in (folder, *folder.rglob("*")):
         path.chmod(path.stat().st_mode & ~OTHERS_WRITE)
 
@@ -107,7 +126,9 @@ def deny_others(folder: Path) -> None:
 def size_and_digest(path: Path) -> tuple[int, str]:
     """Return the bytes and the SHA-256 of a regular file; raises OSError as ``open_regular``."""
     with open_regular(path) as file:
-        return os.fstat(file.fileno()).st_size, hashlib.file_digest(cast(Any, file), "sha256").hexdigest()
+        return os.fstat(file.fileno()).st_size, hashlib.file_digest(
+            cast(Any, file), "sha256"
+        ).hexdigest()
 
 
 def compute_digests(folder: Path, names: Sequence[str]) -> dict[str, str]:
@@ -119,7 +140,10 @@ def compute_digests(folder: Path, names: Sequence[str]) -> dict[str, str]:
 def differing_file(folder: Path, digests: dict[str, str]) -> str:
     """Describe the first file that is not the one of its SHA-256; ``""`` if all are."""
     actual = compute_digests(folder, list(digests))
-    return next((f"{name} differs from its checksum" for name in digests if actual[name] != digests[name]), "")
+    return next(
+        (f"{name} differs from its checksum" for name in digests if actual[name] != digests[name]),
+        "",
+    )
 
 
 def sealed(facts: dict[str, Any]) -> bytes:
@@ -129,7 +153,8 @@ def sealed(facts: dict[str, Any]) -> bytes:
 
 
 def read_sealed(path: str | os.PathLike[str], max_bytes: int) -> tuple[Any, bool]:
-    """Read JSON of a regular file; return it, without its checksum, and whether it is what ``sealed`` made, to the byte.
+    """Read JSON of a regular file; return it, without its checksum, and whether it is what
+    ``sealed`` made, to the byte.
 
     OSError and ValueError as of ``read_regular`` and ``read_json``.
     """
@@ -144,18 +169,23 @@ def read_sealed(path: str | os.PathLike[str], max_bytes: int) -> tuple[Any, bool
 def read_json(data: bytes) -> object:
     """Read JSON.
 
-    ValueError if it is no JSON in UTF-8, has a key twice in one object, a number that is none (NaN, infinity, more digits
-    than Python converts), or lists and objects more than ``MAX_DEPTH`` deep.
+    ValueError if it is no JSON in UTF-8, has a key twice in one object, a number that is none (NaN,
+    infinity, more digits than Python converts), or lists and objects more than ``MAX_DEPTH`` deep.
     """
     try:
         value = json.loads(
-            data.decode("utf-8"), object_pairs_hook=_once_each, parse_constant=_no_number, parse_float=_finite
+            data.decode("utf-8"),
+            object_pairs_hook=_once_each,
+            parse_constant=_no_number,
+            parse_float=_finite,
         )
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
     level = [value]
     for _ in range(MAX_DEPTH + 1):
-        level = [inner for outer in level for inner in _contents(outer) if isinstance(inner, list | dict)]
+        level = [
+            inner for outer in level for inner in _contents(outer) if isinstance(inner, list | dict)
+        ]
         if not level:
             return value
     raise ValueError(_TOO_DEEP)
@@ -165,7 +195,11 @@ _TOO_DEEP = f"lists and objects are more than {MAX_DEPTH} deep"
 
 
 def _contents(value: Any) -> Any:
-    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if isinstance(value, dict):
+        return value.values()
+    if isinstance(value, list):
+        return value
+    return ()
 
 
 def _once_each(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -189,7 +223,8 @@ def _finite(text: str) -> float:
 
 
 def require_private(path: Path) -> None:
-    """Refuse a folder or file that other users could have written: they could have written its fingerprint, too.
+    """Refuse a folder or file that other users could have written: they could have written its
+    fingerprint, too.
 
     InputError if the path is a link, belongs to another user, or its mode lets others write.
     """
@@ -198,8 +233,15 @@ def require_private(path: Path) -> None:
     except OSError as error:
         raise InputError(f"{path}: it cannot be looked at: {error.strerror}") from None
     if stat.S_ISLNK(facts.st_mode):
-        raise InputError(f"{path}: it is a symbolic link, which may lead to a graph of another user; name the folder itself")
+        raise InputError(
+            f"{path}: it is a symbolic link, which may lead to a graph of "
+            "another user; name the folder itself"
+        )
     if facts.st_uid not in (0, os.geteuid()):
-        raise InputError(f"{path}: it belongs to another user, who chooses the graph; take a folder of your own")
+        raise InputError(
+            f"{path}: it belongs to another user, who chooses the graph; take a folder of your own"
+        )
     if facts.st_mode & OTHERS_WRITE:
-        raise InputError(f"{path}: others can write to it, and so choose the graph; chmod go-w it, if nobody has")
+        raise InputError(
+            f"{path}: others can write to it, and so choose the graph; chmod go-w it, if nobody has"
+        )

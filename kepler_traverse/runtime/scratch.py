@@ -1,4 +1,5 @@
-"""Arrays in files: the system writes them to the disk and takes them out of memory where that is short.
+"""Arrays in files: the system writes them to the disk and takes them out of memory where that is
+short.
 
 The files have no names, so nothing of them is left when the process ends, however it ends.
 """
@@ -24,7 +25,8 @@ from .display import in_units
 from .file_locks import open_lock, take_lock
 
 _PROBE = 2**20
-_PREFIX, _LOCK = "kepler-", "_lock"
+_PREFIX = "kepler-"
+_LOCK = "_lock"
 _held: dict[str, int] = {}  # folders of this process, and the descriptors of their locks
 READ_AT_A_TIME = 2**25  # bytes of the rows that are read at a time, and of temporary arrays
 
@@ -49,7 +51,8 @@ def _place() -> str:
 
 
 def make_folder() -> str:
-    """Make a folder in the place for temporary files, for ``delete_folder`` to delete; raises OSError.
+    """Make a folder in the place for temporary files, for ``delete_folder`` to delete; raises
+    OSError.
 
     A process that is killed deletes nothing, so the next one does: each holds a lock in its folder.
     """
@@ -76,7 +79,11 @@ def _sweep(place: Path) -> None:
     for folder in place.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             facts = folder.lstat()
-            if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid() or not (folder / _LOCK).is_file():
+            if (
+                not stat.S_ISDIR(facts.st_mode)
+                or facts.st_uid != os.geteuid()
+                or not (folder / _LOCK).is_file()
+            ):
                 continue
             lock = open_lock(folder / _LOCK)
             try:
@@ -88,9 +95,11 @@ def _sweep(place: Path) -> None:
 
 @contextmanager
 def temporary_folder(n_bytes: int = _PROBE) -> Iterator[str]:
-    """Yield a new folder in the place for temporary files, which is deleted at the end of the block.
+    """Yield a new folder in the place for temporary files, which is deleted at the end of the
+    block.
 
-    Raises OutputError, which names the place: a folder cannot be made there, or there is no room for so many bytes.
+    Raises OutputError, which names the place: a folder cannot be made there, or there is no room
+    for so many bytes.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -108,13 +117,17 @@ def temporary_folder(n_bytes: int = _PROBE) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Scratch:
-    """A folder on a disk for arrays that need not fit into memory, and the bytes of memory that work on them may take."""
+    """A folder on a disk for arrays that need not fit into memory, and the bytes of memory that
+    work on them may take.
+    """
 
     folder: str | os.PathLike[str]
     memory: int
 
     def empty(self, size: int, dtype: Any) -> np.ndarray:
-        """Return an array in a file, as ``numpy.empty`` returns one in memory; OutputError if the disk is full."""
+        """Return an array in a file, as ``numpy.empty`` returns one in memory; OutputError if the
+        disk is full.
+        """
         nbytes = size * np.dtype(dtype).itemsize
         if not nbytes:
             return np.empty(0, dtype)
@@ -124,7 +137,9 @@ class Scratch:
             return np.frombuffer(mmap.mmap(file.fileno(), nbytes), dtype)
 
     def require(self, nbytes: int, what: str) -> None:
-        """Raise CapacityError if something that must be in memory exceeds the limit, beside what is read at a time."""
+        """Raise CapacityError if something that must be in memory exceeds the limit, beside what is
+        read at a time.
+        """
         needed = nbytes + READ_AT_A_TIME
         if needed > self.memory:
             raise CapacityError(

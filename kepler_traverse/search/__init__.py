@@ -1,1 +1,3 @@
-"""A search: what is asked (``query``), strategies, planning, exact sums, results, and frames of results."""
+"""A search: what is asked (``query``), strategies, planning, exact sums, results, and frames of
+results.
+"""

@@ -1,9 +1,11 @@
-"""Statistics of distances from many sources: vertices reached, extremes, sums, edges; histograms; counts per level.
+"""Statistics of distances from many sources: vertices reached, extremes, sums, edges; histograms;
+counts per level.
 
-Sums are equal bit for bit on every device and for any number of sources at once, because only the number of vertices decides
-the order of additions. The vertices in ascending order, with 0.0 for those that are not reached, are divided into
-reduction blocks of ``PIECE`` values. A reduction block is folded by halves: value i and value i + half of it are added. The
-sums of the blocks are folded in the same way until one is left. Sums over levels fold the levels up to the last one of each
+Sums are equal bit for bit on every device and for any number of sources at once, because only the
+number of vertices decides the order of additions. The vertices in ascending order, with 0.0 for
+those that are not reached, are divided into reduction blocks of ``PIECE`` values. A reduction block
+is folded by halves: value i and value i + half of it are added. The sums of the blocks are folded
+in the same way until one is left. Sums over levels fold the levels up to the last one of each
 source.
 """
 
@@ -35,10 +37,12 @@ class DistanceStats(NamedTuple):
     """Arrays of shape (k,), NumPy, with one number per source."""
 
     reached: np.ndarray  # vertices within the limit
-    # lowest, farthest: their smallest and largest distance; inf and -inf (for integers 2**63 - 1 and 0) if there is none
+    # lowest, farthest: their smallest and largest distance; inf and -inf (for integers 2**63 - 1
+    # and 0) if there is none
     lowest: np.ndarray
     farthest: np.ndarray
-    # total, harmonic: the sum of their distances, and the sum of the reciprocals of positive distances
+    # total, harmonic: the sum of their distances, and the sum of the reciprocals of positive
+    # distances
     total: np.ndarray
     harmonic: np.ndarray
     edges: np.ndarray  # stored edges of all vertices that have a distance, also beyond the limit
@@ -47,9 +51,9 @@ class DistanceStats(NamedTuple):
 def summary_of_distances(distance: Array, offsets: Array, limit: float | None) -> DistanceStats:
     """Compute statistics of distances on their device, up to a limit; each distance is read once.
 
-    Distances are float32, float64 or int64 of shape (k, n_vertices), or interleaved or sparse; inf where unreached, for
-    integers 2**63 - 1. Sums and reciprocals are those of the integers rounded to float64. ``offsets`` are those of the
-    graph.
+    Distances are float32, float64 or int64 of shape (k, n_vertices), or interleaved or sparse; inf
+    where unreached, for integers 2**63 - 1. Sums and reciprocals are those of the integers rounded
+    to float64. ``offsets`` are those of the graph.
     """
     if not is_rows(distance):
         return DistanceStats(*distance.stats(offsets, limit))
@@ -73,20 +77,26 @@ def as_floats(distance: Array) -> Array:
 
 
 def exact_totals(distance: Array, limit: float | None, stats: DistanceStats) -> np.ndarray:
-    """Return exact sums of integer distances, int64 of shape (k,), NumPy, from what ``summary_of_distances`` took and
-    returned.
+    """Return exact sums of integer distances, int64 of shape (k,), NumPy, from what
+    ``summary_of_distances`` took and returned.
 
     Raises PrecisionError: a sum exceeds int64.
     """
-    extremes = zip(stats.reached.tolist(), stats.lowest.tolist(), stats.farthest.tolist(), strict=True)
+    extremes = zip(
+        stats.reached.tolist(), stats.lowest.tolist(), stats.farthest.tolist(), strict=True
+    )
     bounds = [n * max(abs(int(low)), abs(int(high))) if n else 0 for n, low, high in extremes]
-    totals = [int(total) if bound < FLOAT64_EXACT else None for total, bound in zip(stats.total, bounds, strict=True)]
+    totals = [
+        int(total) if bound < FLOAT64_EXACT else None
+        for total, bound in zip(stats.total, bounds, strict=True)
+    ]
     for i, total in enumerate(totals):
         if total is None:
             totals[i] = exact = _sum_of_integers(distance[i], limit)
             if abs(exact) > MAX_INTEGER:
                 raise PrecisionError(
-                    "the sum of a source's distances exceeds 2^63 - 1, the largest int64; scale the weights down"
+                    "the sum of a source's distances exceeds 2^63 - 1, the "
+                    "largest int64; scale the weights down"
                 )
     return np.array(totals, np.int64)
 
@@ -94,18 +104,22 @@ def exact_totals(distance: Array, limit: float | None, stats: DistanceStats) -> 
 def _sum_of_integers(distance: Array, limit: float | None) -> int:
     counts = is_reached(distance) & (True if limit is None else at_most(distance, limit))
     values = distance[counts].astype(np.int64)
-    high, low = values >> 31, values & (2**31 - 1)  # neither sum can overflow
+    # neither sum can overflow
+    high = values >> 31
+    low = values & (2**31 - 1)
     return (int(high.sum()) << 31) + int(low.sum())
 
 
 def count_bins(
     distance: Array, limit: float | None, bins_per_unit: np.ndarray, before: np.ndarray, n_bins: int
 ) -> np.ndarray:
-    """Count the distances in each of up to ``n_bins`` bins, int64 of shape (k, n_bins); each distance is read once.
+    """Count the distances in each of up to ``n_bins`` bins, int64 of shape (k, n_bins); each
+    distance is read once.
 
-    Distances and limit are those of ``summary_of_distances``. ``bins_per_unit``, float64, are powers of two; 0 puts every
-    distance into one bin. ``before``, int64, are the bins that lie before the first one; every distance is in one of the
-    next ``n_bins``. Both are NumPy arrays of shape (k,).
+    Distances and limit are those of ``summary_of_distances``. ``bins_per_unit``, float64, are
+    powers of two; 0 puts every distance into one bin. ``before``, int64, are the bins that lie
+    before the first one; every distance is in one of the next ``n_bins``. Both are NumPy arrays of
+    shape (k,).
     """
     if not is_rows(distance):
         return np.asarray(distance.bins(limit, bins_per_unit, before, n_bins))
@@ -113,38 +127,48 @@ def count_bins(
     return _choose_backend(floats).bins(floats, bound, bins_per_unit, before, n_bins)
 
 
-def count_levels(distance: Array, offsets: Array, limit: float | None) -> Iterator[tuple[Array, np.ndarray]]:
+def count_levels(
+    distance: Array, offsets: Array, limit: float | None
+) -> Iterator[tuple[Array, np.ndarray]]:
     """Count the vertices at 0, 1, 2, ... hops from each source.
 
-    Distances are int8, int16 or int32 of shape (k, n_vertices), -1 where unreached; each source reaches at least one vertex.
-    Yield for the next sources, as many as fit into bounded memory, the counts, int64 of shape (n_sources, levels) on the
-    device of the distances, and the ``edges`` of ``DistanceStats``. No level is beyond the limit.
+    Distances are int8, int16 or int32 of shape (k, n_vertices), -1 where unreached; each source
+    reaches at least one vertex. Yield for the next sources, as many as fit into bounded memory, the
+    counts, int64 of shape (n_sources, levels) on the device of the distances, and the ``edges`` of
+    ``DistanceStats``. No level is beyond the limit.
     """
-    return (
-        _choose_backend(distance).levels(distance, offsets, limit) if is_rows(distance) else distance.levels(offsets, limit)
-    )
+    if is_rows(distance):
+        return _choose_backend(distance).levels(distance, offsets, limit)
+    return distance.levels(offsets, limit)
 
 
 def summary_of_levels(counts: Array) -> np.ndarray:
-    """Compute statistics from the number of vertices at 0, 1, 2, ... hops, on the device of the counts.
+    """Compute statistics from the number of vertices at 0, 1, 2, ... hops, on the device of the
+    counts.
 
-    The sum of reciprocals is folded by halves: value i and value i + half of the levels are added; with an odd number of
-    levels the middle value remains. Empty levels after the last level of a source change nothing.
+    The sum of reciprocals is folded by halves: value i and value i + half of the levels are added;
+    with an odd number of levels the middle value remains. Empty levels after the last level of a
+    source change nothing.
 
-    Counts are int32 or int64 of shape (k, levels), and each source has at least one vertex. Return a float64 array of shape
-    (k, 4), NumPy: vertices, largest hop count, sum of hops, and sum of the reciprocals of positive hops.
+    Counts are int32 or int64 of shape (k, levels), and each source has at least one vertex. Return
+    a float64 array of shape (k, 4), NumPy: vertices, largest hop count, sum of hops, and sum of the
+    reciprocals of positive hops.
     """
     return _choose_backend(counts).summary_of_levels(counts)
 
 
 def _choose_backend(distance: Array) -> Any:
-    return statistics_on_gpu if get_device(distance) == "cuda" else cpu
+    if get_device(distance) == "cuda":
+        return statistics_on_gpu
+    return cpu
 
 
 def _floats_and_bound(distance: Array, limit: float | None) -> tuple[Array, Any]:
-    """Return weighted distances as floats, and the largest that is within the limit; inf where unreached.
+    """Return weighted distances as floats, and the largest that is within the limit; inf where
+    unreached.
 
-    Integers are compared with the limit before they are rounded; one beyond it becomes a finite float beyond the bound.
+    Integers are compared with the limit before they are rounded; one beyond it becomes a finite
+    float beyond the bound.
     """
     floats = as_floats(distance)
     largest = np.finfo(floats.dtype).max

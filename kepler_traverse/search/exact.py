@@ -1,17 +1,23 @@
-"""Exact sums of integer weights: the type that represents every relevant sum, and when a search needs a wider type.
+"""Exact sums of integer weights: the type that represents every relevant sum, and when a search
+needs a wider type.
 
-A search with integer weights runs in float32, and in float64 or int64 only where float32 could round. Let L be the integer
-above which the type may round: 2^24 for float32, 2^53 for float64. If all finite distances of a result are smaller than L
-in absolute value, then all are exact, although larger sums may have been rounded on the way:
+A search with integer weights runs in float32, and in float64 or int64 only where float32 could
+round. Let L be the integer above which the type may round: 2^24 for float32, 2^53 for float64. If
+all finite distances of a result are smaller than L in absolute value, then all are exact, although
+larger sums may have been rounded on the way:
 
-- The result is a fixed point: ``fl(d[u] + w) >= d[v]`` for every edge, and equal for the edge that set ``d[v]`` last.
-- Rounding is monotonic and keeps L, so a sum of absolute value L or more is never rounded to a smaller one.
-- So the sum over an edge that set ``d[v]`` was exact where ``abs(d[v]) < L``. And no edge allows a shorter distance: its sum
-  either was exact, or is L or more.
-- The edge that set ``d[v]`` last comes from a vertex whose distance was final before. So these edges form a tree from the
-  source, the distances are exact lengths of paths in it, and no edge shortens one.
+- The result is a fixed point: ``fl(d[u] + w) >= d[v]`` for every edge, and equal for the edge that
+  set ``d[v]`` last.
+- Rounding is monotonic and keeps L, so a sum of absolute value L or more is never rounded to a
+  smaller one.
+- So the sum over an edge that set ``d[v]`` was exact where ``abs(d[v]) < L``. And no edge allows a
+  shorter distance: its sum either was exact, or is L or more.
+- The edge that set ``d[v]`` last comes from a vertex whose distance was final before. So these
+  edges form a tree from the source, the distances are exact lengths of paths in it, and no edge
+  shortens one.
 
-If a bound on all path lengths is smaller than L, no check is needed. Otherwise one pass over the distances decides.
+If a bound on all path lengths is smaller than L, no check is needed. Otherwise one pass over the
+distances decides.
 """
 
 from __future__ import annotations
@@ -41,27 +47,41 @@ from ..graph import Graph
 from .algorithms import ALGORITHMS
 from .query import Query, SourceValues
 
-_AT_ONCE = 1 << 16  # weights whose sums are found to be exact or rounded, before others are looked at
+# weights whose sums are found to be exact or rounded, before others are looked at
+_AT_ONCE = 1 << 16
 
 
 def describe_distances(graph: Graph, algorithm: str) -> dict[str, str]:
     """Describe, for display, the type of a search's distances and the guarantee for their sums."""
     if ALGORITHMS[algorithm].counts_hops:
         return {"type": "int32", "sums": "hops"}
-    exact = "exact integers" if graph.returns_integers else "exact integers, or an error" if graph.integer_weights else ""
-    return {"type": str(graph.distance_dtype), "sums": exact or "least sum over all paths, rounded from left to right"}
+    if graph.returns_integers:
+        exact = "exact integers"
+    elif graph.integer_weights:
+        exact = "exact integers, or an error"
+    else:
+        exact = ""
+    return {
+        "type": str(graph.distance_dtype),
+        "sums": exact or "least sum over all paths, rounded from left to right",
+    }
 
 
 def has_exact_sums(graph: Graph, counts_hops: bool, limit: float | None) -> bool:
-    """Return whether no sum that a search up to a limit makes is rounded, so that a path is as long from either end.
+    """Return whether no sum that a search up to a limit makes is rounded, so that a path is as long
+    from either end.
 
-    Sums of floats are exact below 2^24 or 2^53 times a power of two of which all weights are multiples.
+    Sums of floats are exact below 2^24 or 2^53 times a power of two of which all weights are
+    multiples.
     """
     if counts_hops:
         return True
     if graph.has_negative_weights:
         return False
-    longest = graph.derived.max_sum if limit is None else min(graph.derived.max_sum, limit)
+    if limit is None:
+        longest = graph.derived.max_sum
+    else:
+        longest = min(graph.derived.max_sum, limit)
     longest += graph.derived.heaviest
     if graph.returns_integers:
         return bool(longest < MAX_INTEGER)
@@ -69,7 +89,9 @@ def has_exact_sums(graph: Graph, counts_hops: bool, limit: float | None) -> bool
     if not math.isfinite(longest):
         return False
     unit = math.ldexp(1.0, math.frexp(longest)[1] - EXACT_BELOW[weights.dtype].bit_length() + 1)
-    parts = (weights[at : at + _AT_ONCE].astype(np.float64) for at in range(0, weights.size, _AT_ONCE))
+    parts = (
+        weights[at : at + _AT_ONCE].astype(np.float64) for at in range(0, weights.size, _AT_ONCE)
+    )
     return unit == 0 or all(bool((part % unit == 0).all()) for part in parts)
 
 
@@ -83,15 +105,24 @@ def admits_all(graph: Graph, limit: float) -> bool:
 
 
 class Sums:
-    """The type that the sums of a plan are computed in, and the graph to search in, with weights of that type.
+    """The type that the sums of a plan are computed in, and the graph to search in, with weights of
+    that type.
 
     Distances beyond the limit are not part of the result.
     """
 
     def __init__(self, graph: Graph, algorithm: str, limit: float | None = None) -> None:
         self.graph = graph
-        self._limit = None if graph.has_negative_weights else limit  # with negative weights no search is pruned
-        self._is_exact = ALGORITHMS[algorithm].is_weighted and graph.weights is not None and graph.integer_weights
+        # with negative weights no search is pruned
+        if graph.has_negative_weights:
+            self._limit = None
+        else:
+            self._limit = limit
+        self._is_exact = (
+            ALGORITHMS[algorithm].is_weighted
+            and graph.weights is not None
+            and graph.integer_weights
+        )
         self._decide()
 
     def _decide(self) -> None:
@@ -102,7 +133,9 @@ class Sums:
     def _longest(self) -> float:
         """No distance of a result is larger."""
         longest = self.graph.derived.max_sum
-        return longest if self._limit is None else min(longest, self._limit)
+        if self._limit is None:
+            return longest
+        return min(longest, self._limit)
 
     @property
     def wider_types(self) -> list[np.dtype]:
@@ -110,8 +143,11 @@ class Sums:
         if not self.may_widen or self.graph.float_distances:
             return []
         kinds = list(EXACT_BELOW)
-        first, longest = kinds.index(self.dtype), self._longest
-        return [kind for narrower, kind in pairwise(kinds[first:]) if longest >= EXACT_BELOW[narrower]]
+        first = kinds.index(self.dtype)
+        longest = self._longest
+        return [
+            kind for narrower, kind in pairwise(kinds[first:]) if longest >= EXACT_BELOW[narrower]
+        ]
 
     @property
     def dtype(self) -> np.dtype:
@@ -124,12 +160,16 @@ class Sums:
         return self._may_round and self.dtype.kind == "f"
 
     def round_limits(self, query: Query) -> Query:
-        """Return the query of a search with sums of this type, whose limits are rounded as the sums are.
+        """Return the query of a search with sums of this type, whose limits are rounded as the sums
+        are.
 
-        So a sum within a limit stays within it, and a distance that the type may not hold shows that a wider one is needed.
-        Limits below all such distances stay as they are.
+        So a sum within a limit stays within it, and a distance that the type may not hold shows
+        that a wider one is needed. Limits below all such distances stay as they are.
         """
-        first = EXACT_BELOW.get(self.dtype) if self._is_exact and self.dtype.kind == "f" else None
+        if self._is_exact and self.dtype.kind == "f":
+            first = EXACT_BELOW.get(self.dtype)
+        else:
+            first = None
         if first is None or query.limit is None or query.limit < first:
             return query
         limits = query.limits
@@ -137,12 +177,21 @@ class Sums:
             limit = self.dtype.type(query.limit).item()
             if limits is not None:
                 nearest = limits.values.astype(self.dtype).astype(np.float64)
-                limits = SourceValues(limits.numbers, np.where(limits.values < first, limits.values, nearest))
+                limits = SourceValues(
+                    limits.numbers, np.where(limits.values < first, limits.values, nearest)
+                )
         return replace(query, limit=limit, limits=limits)
 
     def hold(self, distance: Array | None, below: float | None = None) -> bool:
-        """Return whether distances of a search, of shape (n,) or (k, n), are exact; all are ``below`` this bound, if any."""
-        if not self.may_widen or distance is None or not distance.size or distance.dtype.kind == "i":
+        """Return whether distances of a search, of shape (n,) or (k, n), are exact; all are
+        ``below`` this bound, if any.
+        """
+        if (
+            not self.may_widen
+            or distance is None
+            or not distance.size
+            or distance.dtype.kind == "i"
+        ):
             return True
         bound = EXACT_BELOW[self.dtype]
         if below is not None and below <= bound and not self.graph.has_negative_weights:
@@ -150,7 +199,9 @@ class Sums:
         return not any_beyond(distance, bound)
 
     def widen(self) -> None:
-        """Change to the next wider type; PrecisionError if the caller has chosen the type of distances."""
+        """Change to the next wider type; PrecisionError if the caller has chosen the type of
+        distances.
+        """
         if self.graph.float_distances:
             raise PrecisionError(
                 f"a distance is {EXACT_BELOW[self.dtype]:,} or more, where {self.dtype} does not hold every integer; "
@@ -164,12 +215,13 @@ class Sums:
 class WideningSearch:
     """A planned search that repeats itself in a wider type if its sums could have been rounded.
 
-    ``prepare(sums)`` compiles and allocates for the current type. It returns ``search(argument)``, which returns an
-    ``Outcome`` or a ``MultiSourceOutcome``.
+    ``prepare(sums)`` compiles and allocates for the current type. It returns ``search(argument)``,
+    which returns an ``Outcome`` or a ``MultiSourceOutcome``.
     """
 
     def __init__(self, sums: Sums, prepare: Callable[[Sums], Any]) -> None:
-        self._sums, self._prepare = sums, prepare
+        self._sums = sums
+        self._prepare = prepare
         self._search: Any = prepare(sums)
 
     def __call__(self, argument: Any) -> Any:
@@ -189,12 +241,15 @@ class WideningSearch:
 
 
 def any_beyond(distance: Array, bound: int) -> bool:
-    """Return whether a finite distance, of shape (n,) or (k, n), has an absolute value of ``bound`` or more."""
+    """Return whether a finite distance, of shape (n,) or (k, n), has an absolute value of ``bound``
+    or more.
+    """
     if not is_rows(distance):
         return bool(distance.any_beyond(bound))
     if get_device(distance) == "cuda":
         return exact_on_gpu.any_beyond(distance, bound)
-    rows, kind = distance.reshape(-1, distance.shape[-1]), distance.dtype.type
+    rows = distance.reshape(-1, distance.shape[-1])
+    kind = distance.dtype.type
     return any(_any_beyond(row, kind(bound), kind(np.inf)) for row in rows)
 
 
@@ -207,7 +262,9 @@ def _any_beyond(distance: np.ndarray, bound: Any, infinite: Any) -> bool:
 
 
 def to_integers(distance: Array) -> Array:
-    """Return weighted distances that represent integers as int64, with ``2**63 - 1`` where unreached."""
+    """Return weighted distances that represent integers as int64, with ``2**63 - 1`` where
+    unreached.
+    """
     if distance.dtype.kind == "i":
         return distance
     xp = namespace(distance)
@@ -216,7 +273,9 @@ def to_integers(distance: Array) -> Array:
 
 
 def common_type(one: np.dtype, other: np.dtype) -> np.dtype:
-    """Return the type that holds the distances of two groups: int64 where one has sums that floats do not hold."""
+    """Return the type that holds the distances of two groups: int64 where one has sums that floats
+    do not hold.
+    """
     if one.kind == other.kind:
         return np.promote_types(one, other)
     return one if one == np.int64 else other
@@ -232,19 +291,27 @@ def convert_distances(distance: Array, dtype: np.dtype) -> Array:
 
 
 def concatenate_numbers(parts: Sequence[Array]) -> Array:
-    """Concatenate what several groups have computed; if some is int64 and some float, all of it is of integers."""
-    xp, kinds = namespace(parts[0]), {part.dtype for part in parts}
+    """Concatenate what several groups have computed; if some is int64 and some float, all of it is
+    of integers.
+    """
+    xp = namespace(parts[0])
+    kinds = {part.dtype for part in parts}
     if np.dtype(np.int64) in kinds and any(kind.kind == "f" for kind in kinds):
         parts = [part.astype(np.int64, copy=False) for part in parts]
     return xp.concatenate(parts)
 
 
 def narrow_distances(graph: Graph, distance: Array) -> Array:
-    """Undo ``to_integers``: return distances in the narrowest type of the graph's searches that represents all of them."""
+    """Undo ``to_integers``: return distances in the narrowest type of the graph's searches that
+    represents all of them.
+    """
     xp = namespace(distance)
     reached = is_reached(distance)
     finite = xp.where(reached, distance, 0)
-    largest = max(int(finite.max()), -int(finite.min())) if distance.size else 0
+    if distance.size:
+        largest = max(int(finite.max()), -int(finite.min()))
+    else:
+        largest = 0
     weights: Array = graph.weights
     kinds = list(EXACT_BELOW)
     for dtype in kinds[kinds.index(weights.dtype) :]:

@@ -1,4 +1,6 @@
-"""Results as data frames: pandas on the CPU, cuDF on a GPU, pyarrow for files. Vertex numbers are converted to ids here."""
+"""Results as data frames: pandas on the CPU, cuDF on a GPU, pyarrow for files. Vertex numbers are
+converted to ids here.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import arguments, cuda
-from .._arrays import EXACT_BELOW, NO_PREDECESSOR, Array, at_most, is_hops, is_reached, namespace, to_host, unreached_value
+from .._arrays import (
+    EXACT_BELOW,
+    NO_PREDECESSOR,
+    Array,
+    at_most,
+    is_hops,
+    is_reached,
+    namespace,
+    to_host,
+    unreached_value,
+)
 from .._uninterrupted import load
 from ..cpu import edge_rows as edge_rows_on_cpu
 from ..cuda import edge_rows as edge_rows_on_gpu
@@ -27,22 +39,31 @@ UNREACHED_CHOICES = ("omit", "null", "cugraph")
 
 
 class Column:
-    """One column of a frame to be returned: values (an array or pyarrow strings) and a mask of nulls.
+    """One column of a frame to be returned: values (an array or pyarrow strings) and a mask of
+    nulls.
 
     ``numbers`` are the vertex numbers whose ids the values are, where a checksum needs them.
     """
 
-    def __init__(self, values: Any, is_null: Array | None = None, numbers: np.ndarray | None = None) -> None:
-        self.values, self.is_null, self.numbers = values, is_null, numbers
+    def __init__(
+        self, values: Any, is_null: Array | None = None, numbers: np.ndarray | None = None
+    ) -> None:
+        self.values = values
+        self.is_null = is_null
+        self.numbers = numbers
 
     @classmethod
     def of_vertices(cls, graph: Graph, numbers: np.ndarray) -> Column:
-        """Return the ids of vertices, given by their numbers on either device, as a column on the graph's device."""
+        """Return the ids of vertices, given by their numbers on either device, as a column on the
+        graph's device.
+        """
         return cls(graph.ids_at(namespace(graph.offsets).asarray(numbers)), numbers=numbers)
 
 
 def labels_at(labels: list[Any], places: np.ndarray) -> Column:
-    """Return a column of labels, integers or strings, in host memory, from the place of each in the list."""
+    """Return a column of labels, integers or strings, in host memory, from the place of each in the
+    list.
+    """
     pyarrow = load("pyarrow")
     taken = pyarrow.array(labels).take(pyarrow.array(places))
     return Column(taken if pyarrow.types.is_string(taken.type) else taken.to_numpy())
@@ -58,7 +79,8 @@ class FrameKind(NamedTuple):
 def frames_on(device: str) -> FrameKind:
     """Return the kind of the data frames of a device."""
     return FrameKind(
-        lambda columns: frame_from(columns, device), lambda frames: _library(device).concat(frames, ignore_index=True)
+        lambda columns: frame_from(columns, device),
+        lambda frames: _library(device).concat(frames, ignore_index=True),
     )
 
 
@@ -71,40 +93,63 @@ def frame_of_one(plan: Any, source: VertexId, unreached: str) -> Any:
     """Run a plan from one source and return its frame."""
     check_unreached(unreached, plan.graph)
     result = plan(source)
-    return attach_query(frame_from(make_columns(plan.graph, result, plan.query, unreached), plan.graph.device), plan)
+    return attach_query(
+        frame_from(make_columns(plan.graph, result, plan.query, unreached), plan.graph.device), plan
+    )
 
 
 def attach_query(frame: Frame, plan: Any) -> Any:
     """Record in a frame what it holds, for ``certify``. Most pandas operations preserve ``attrs``."""
     if hasattr(frame, "attrs"):
         query = plan.query
-        frame.attrs[_QUERY] = {"algorithm": plan.algorithm, "limit": query.limit, "targets": query.targets is not None}
+        frame.attrs[_QUERY] = {
+            "algorithm": plan.algorithm,
+            "limit": query.limit,
+            "targets": query.targets is not None,
+        }
     return frame
 
 
 class Selection:
     """The vertices whose records a result holds, of one source or of several that have the same.
 
-    ``mask``: which of all vertices, or of all targets, they are. ``number``: vertex numbers, ascending, of shape (size,);
-    None for all vertices.
+    ``mask``: which of all vertices, or of all targets, they are. ``number``: vertex numbers,
+    ascending, of shape (size,); None for all vertices.
     """
 
-    def __init__(self, graph: Graph, mask: Array, number: Array | None, size: int, empty: Callable[..., np.ndarray]) -> None:
-        self.mask, self.number, self.size, self._graph, self._empty = mask, number, size, graph, empty
+    def __init__(
+        self,
+        graph: Graph,
+        mask: Array,
+        number: Array | None,
+        size: int,
+        empty: Callable[..., np.ndarray],
+    ) -> None:
+        self.mask = mask
+        self.number = number
+        self.size = size
+        self._graph = graph
+        self._empty = empty
         self.is_shared = False  # whether several sources have it
 
     @cached_property
     def ids(self) -> Any:
         """The ids of the vertices, which no caller may change."""
-        return self._graph.ids if self.number is None else self._graph.ids_at(self.number)
+        if self.number is None:
+            return self._graph.ids
+        return self._graph.ids_at(self.number)
 
     @cached_property
     def numbers(self) -> Array:
         """Their vertex numbers, also where these are all."""
-        return namespace(self.mask).arange(self.size) if self.number is None else self.number
+        if self.number is None:
+            return namespace(self.mask).arange(self.size)
+        return self.number
 
     def taken(self, values: Array) -> Array:
-        """Return the values of these vertices from an array over all vertices, or that array itself if these are all."""
+        """Return the values of these vertices from an array over all vertices, or that array itself
+        if these are all.
+        """
         if self.number is None:
             return values
         if namespace(values) is not np:
@@ -120,11 +165,13 @@ def select(
     last: Selection | None = None,
     empty: Callable[..., np.ndarray] | None = None,
 ) -> Selection:
-    """Return the vertices that a search has reached within a limit, or those of the targets that it has.
+    """Return the vertices that a search has reached within a limit, or those of the targets that it
+    has.
 
-    ``distance`` has shape (n_vertices,); ``targets`` are vertex numbers, ascending. ``last``, in host memory, is the
-    selection of another source, which is returned if both are equal. ``empty(size, dtype)`` returns memory of the host for
-    masks and values; with it ``number`` may be None.
+    ``distance`` has shape (n_vertices,); ``targets`` are vertex numbers, ascending. ``last``, in
+    host memory, is the selection of another source, which is returned if both are equal.
+    ``empty(size, dtype)`` returns memory of the host for masks and values; with it ``number`` may
+    be None.
     """
     xp = namespace(distance)
     if xp is np:
@@ -140,12 +187,19 @@ def select(
     known: Any = targets
     if xp is np:
         size = int(np.count_nonzero(mask))
-        if last is not None and last.size == size and (size == mask.size or np.array_equal(last.mask, mask)):
+        if (
+            last is not None
+            and last.size == size
+            and (size == mask.size or np.array_equal(last.mask, mask))
+        ):
             last.is_shared = True
             return last
         if size == mask.size and (known is not None or empty is not None):
             return Selection(graph, mask, known, size, empty or np.empty)
-    number = xp.flatnonzero(mask) if known is None else known[mask]
+    if known is None:
+        number = xp.flatnonzero(mask)
+    else:
+        number = known[mask]
     return Selection(graph, mask, number, number.size, empty or np.empty)
 
 
@@ -157,14 +211,19 @@ def make_columns(
     selection: Selection | None = None,
     names: Collection[str] = ("vertex", "distance", "predecessor"),
 ) -> dict[str, Column]:
-    """Return the records of one traversal as columns ``vertex, distance[, predecessor]``, ordered by vertex.
+    """Return the records of one traversal as columns ``vertex, distance[, predecessor]``, ordered
+    by vertex.
 
-    With ``unreached="cugraph"``, types and order of the columns are those of cuGraph's functions. ``selection``: the
-    vertices, if they are known; columns may then share memory with it and with the traversal. ``names``: the columns that
-    are needed.
+    With ``unreached="cugraph"``, types and order of the columns are those of cuGraph's functions.
+    ``selection``: the vertices, if they are known; columns may then share memory with it and with
+    the traversal. ``names``: the columns that are needed.
     """
     if unreached != "omit":
-        return {name: column for name, column in _columns_of_all(graph, result, query, unreached).items() if name in names}
+        return {
+            name: column
+            for name, column in _columns_of_all(graph, result, query, unreached).items()
+            if name in names
+        }
     chosen = selection or select(graph, result.distance, query.limit, query.targets)
     columns = {"vertex": Column(chosen.ids, numbers=chosen.numbers)}
     if "distance" in names:
@@ -174,21 +233,31 @@ def make_columns(
     return columns
 
 
-def _columns_of_all(graph: Graph, result: Traversal, query: Query, unreached: str) -> dict[str, Column]:
+def _columns_of_all(
+    graph: Graph, result: Traversal, query: Query, unreached: str
+) -> dict[str, Column]:
     """Return the columns of all vertices or targets, also of those that are not reached."""
     xp = namespace(result.distance)
     reached = result.reached
     if query.limit is not None:
         reached &= at_most(result.distance, query.limit)
-    vertex = xp.arange(graph.n_vertices) if query.targets is None else xp.asarray(query.targets)
+    if query.targets is None:
+        vertex = xp.arange(graph.n_vertices)
+    else:
+        vertex = xp.asarray(query.targets)
     here = reached[vertex]
     columns = {"vertex": Column.of_vertices(graph, vertex)}
     if unreached == "cugraph":
-        columns["distance"] = Column(cugraph_distances(graph, result.distance[vertex], here, is_hops(result.distance.dtype)))
+        columns["distance"] = Column(
+            cugraph_distances(graph, result.distance[vertex], here, is_hops(result.distance.dtype))
+        )
         if not is_hops(result.distance.dtype):
-            columns["vertex"] = columns.pop("vertex")  # cugraph.sssp has the distance first, cugraph.bfs the vertex
+            # cugraph.sssp has the distance first, cugraph.bfs the vertex
+            columns["vertex"] = columns.pop("vertex")
     else:
-        columns["distance"] = Column(as_returned_distance(graph, result.distance[vertex], ~here), ~here)
+        columns["distance"] = Column(
+            as_returned_distance(graph, result.distance[vertex], ~here), ~here
+        )
     if result.predecessor is not None:
         known = xp.where(here, result.predecessor[vertex], 0)
         if unreached == "cugraph":
@@ -201,7 +270,8 @@ def _columns_of_all(graph: Graph, result: Traversal, query: Query, unreached: st
 
 
 def as_returned_distance(graph: Graph, distance: Array, missing: Array | None = None) -> Array:
-    """Return distances in the type of the result: those of integer weights are integers, in whatever type they were summed.
+    """Return distances in the type of the result: those of integer weights are integers, in
+    whatever type they were summed.
 
     ``missing`` is True for vertices that were not reached; None means that all were.
     """
@@ -215,8 +285,8 @@ def as_returned_distance(graph: Graph, distance: Array, missing: Array | None = 
 def cugraph_distance_dtype(graph: Graph, hops: bool) -> np.dtype:
     """Return the type that distances of a graph have in cuGraph.
 
-    Hops have the type of the ids there. Distances have the type of the weights; integer weights of 32 bits become float32,
-    and wider ones float64.
+    Hops have the type of the ids there. Distances have the type of the weights; integer weights of
+    32 bits become float32, and wider ones float64.
     """
     if hops:
         ids: Any = graph.ids
@@ -229,7 +299,8 @@ def cugraph_distance_dtype(graph: Graph, hops: bool) -> np.dtype:
 
 def cugraph_distances(graph: Graph, distance: Array, reached: Array, hops: bool) -> Array:
     """Return distances in cuGraph's type, with its largest value where a vertex was not reached."""
-    xp, kind = namespace(distance), cugraph_distance_dtype(graph, hops)
+    xp = namespace(distance)
+    kind = cugraph_distance_dtype(graph, hops)
     largest = (np.iinfo if kind.kind == "i" else np.finfo)(kind).max
     distance = xp.where(reached, distance, distance.dtype.type(0))
     if not hops and graph.returns_integers and distance.size:
@@ -250,7 +321,9 @@ def arrow_table(columns: dict[str, Column]) -> Any:
 
 
 def arrow_reader(schema: Any, tables: Iterator[Any]) -> Any:
-    """Return a ``pyarrow.RecordBatchReader`` over pyarrow tables, each of which is made when it is needed."""
+    """Return a ``pyarrow.RecordBatchReader`` over pyarrow tables, each of which is made when it is
+    needed.
+    """
     pyarrow = load("pyarrow")
     return pyarrow.RecordBatchReader.from_batches(schema, _Batches(tables))
 
@@ -266,11 +339,14 @@ class _Batches(SharedIterator):
     def _make_next(self) -> Any:
         while not self._pending:
             self._pending = next(self._tables).to_batches()
-        return self._pending.pop(0)  # so that nothing here holds a batch while the next table is made
+        # so that nothing here holds a batch while the next table is made
+        return self._pending.pop(0)
 
 
 def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None, edges: bool = False) -> Any:
-    """Return the paths of the frame of a traversal to all targets at once; see ``api.path_frames.paths``."""
+    """Return the paths of the frame of a traversal to all targets at once; see
+    ``api.path_frames.paths``.
+    """
     check_frame("frame", frame)
     if arguments.flag("edges", edges):
         if graph is None:
@@ -289,59 +365,89 @@ def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None, edges: bool
     # Row number of each row's predecessor, by a join on (source, vertex).
     numbered = rows[keys].assign(row=xp.arange(len(rows)))
     back = rows.assign(at=xp.arange(len(rows))).merge(
-        numbered.rename(columns={"vertex": "predecessor"}), on=[k.replace("vertex", "predecessor") for k in keys]
+        numbered.rename(columns={"vertex": "predecessor"}),
+        on=[k.replace("vertex", "predecessor") for k in keys],
     )
     previous = xp.full(len(rows), -1, np.int64)
     previous[xp.asarray(back["at"])] = xp.asarray(back["row"])
-    requested = library.DataFrame({"vertex": _found_targets(rows["vertex"], targets, graph, library)})
+    requested = library.DataFrame(
+        {"vertex": _found_targets(rows["vertex"], targets, graph, library)}
+    )
     ends = xp.sort(xp.asarray(numbered.merge(requested, on="vertex")["row"]))
-    walks, owners = [ends], [xp.arange(ends.size)]
-    at, owner = ends, owners[0]
+    walks = [ends]
+    owners = [xp.arange(ends.size)]
+    at = ends
+    owner = owners[0]
     while at.size:
         if len(walks) > len(rows) + 1:
-            raise InputError("the predecessors of this frame run in a circle; it was not made by this library")
+            raise InputError(
+                "the predecessors of this frame run in a circle; it was not made by this library"
+            )
         before = previous[at]
         if bool((before < 0).any()):
-            raise InputError("a path leads through a vertex that is not in the frame; traverse without targets=")
+            raise InputError(
+                "a path leads through a vertex that is not in the frame; traverse without targets="
+            )
         onward = before != at
-        at, owner = before[onward], owner[onward]
+        at = before[onward]
+        owner = owner[onward]
         walks.append(at)
         owners.append(owner)
     step = xp.concatenate([xp.full(o.size, i) for i, o in enumerate(owners)])
-    owner, walk = xp.concatenate(owners), xp.concatenate(walks)
+    owner = xp.concatenate(owners)
+    walk = xp.concatenate(walks)
     order = xp.lexsort(xp.stack([-step, owner]))
-    owner, walk, step = owner[order], walk[order], step[order]
-    length = step[xp.searchsorted(owner, xp.arange(ends.size))]  # the first entry of each walk took the most steps
-    columns = {"source": rows["source"].take(ends[owner]).reset_index(drop=True)} if many else {}
+    owner = owner[order]
+    walk = walk[order]
+    step = step[order]
+    # the first entry of each walk took the most steps
+    length = step[xp.searchsorted(owner, xp.arange(ends.size))]
+    if many:
+        columns = {"source": rows["source"].take(ends[owner]).reset_index(drop=True)}
+    else:
+        columns = {}
     columns["target"] = rows["vertex"].take(ends[owner]).reset_index(drop=True)
     columns["position"] = library.Series(length[owner] - step)
     columns["vertex"] = rows["vertex"].take(walk).reset_index(drop=True)
     if edges:
         known: Any = graph
-        begins = owner != xp.concatenate([xp.full(1, -1), owner[:-1]]) if owner.size else xp.zeros(0, bool)
+        if owner.size:
+            begins = owner != xp.concatenate([xp.full(1, -1), owner[:-1]])
+        else:
+            begins = xp.zeros(0, bool)
         device = "cuda" if cudf_frame else "cpu"
-        columns["edge"] = _series(Column(_rows_of_steps(known, rows["vertex"], walk, begins), begins), device)
+        columns["edge"] = _series(
+            Column(_rows_of_steps(known, rows["vertex"], walk, begins), begins), device
+        )
     return library.DataFrame(columns)
 
 
 def _rows_of_steps(graph: Graph, vertices: Any, walk: Array, begins: Array) -> Array:
-    """Return the row of the edge of each step of some walks, which are positions in a series of ids; 0 where a walk begins.
+    """Return the row of the edge of each step of some walks, which are positions in a series of
+    ids; 0 where a walk begins.
 
     ``walk`` and ``begins``, bool, have shape (steps,).
     """
     xp = namespace(begins)
-    ids = vertices.to_arrow().to_pylist() if hasattr(vertices, "to_arrow") else vertices
+    if hasattr(vertices, "to_arrow"):
+        ids = vertices.to_arrow().to_pylist()
+    else:
+        ids = vertices
     numbers = graph.to_numbers(ids, "vertex").astype(graph.targets.dtype)[to_host(walk)]
     steps = np.flatnonzero(~to_host(begins))
     on_gpu = graph.device == "cuda"
     backend: EdgeRowsBackend = edge_rows_on_gpu if on_gpu else edge_rows_on_cpu
     move = cuda.cp.asarray if on_gpu else np.asarray
-    src, dst = move(numbers[steps - 1]), move(numbers[steps])
+    src = move(numbers[steps - 1])
+    dst = move(numbers[steps])
     edges = to_host(backend.find_edges(graph.offsets, graph.targets, src, dst, np.dtype(np.int64)))
     if (edges < 0).any():
         step = int(steps[int((edges < 0).argmax())])
         u, v = (graph.ids_at([int(number)])[0] for number in numbers[step - 1 : step + 1])
-        raise InputError(f"the frame has a step from {u} to {v}, which is no edge of the graph; give the graph of the frame")
+        raise InputError(
+            f"the frame has a step from {u} to {v}, which is no edge of "
+            "the graph; give the graph of the frame"
+        )
     edge_rows: Any = graph.edge_rows
     rows = np.zeros(numbers.size, np.int64)
     rows[steps] = to_host(edge_rows[move(edges)])
@@ -349,33 +455,43 @@ def _rows_of_steps(graph: Graph, vertices: Any, walk: Array, begins: Array) -> A
 
 
 def check_frame(name: str, frame: Frame) -> None:
-    """Raise InputError unless a frame has the columns of a result with predecessors, all ids of one kind."""
+    """Raise InputError unless a frame has the columns of a result with predecessors, all ids of one
+    kind.
+    """
     if not hasattr(frame, "columns") or not hasattr(frame, "merge"):
         raise InputError(
             f"{name} must be a data frame that bfs, sssp or a function for many sources returned, not "
             f"{arguments.describe(frame)}"
         )
-    missing = [column for column in ("distance", "predecessor", "vertex") if column not in frame.columns]
+    missing = [
+        column for column in ("distance", "predecessor", "vertex") if column not in frame.columns
+    ]
     if missing:
         raise InputError(
             f"the {name} has no column {missing[0]!r}: traverse with predecessors=True, and from many sources with "
             "result='predecessors'"
         )
     kinds = {
-        column: _kind_of_ids(frame[column]) for column in ("source", "vertex", "predecessor") if column in frame.columns
+        column: _kind_of_ids(frame[column])
+        for column in ("source", "vertex", "predecessor")
+        if column in frame.columns
     }
     if len(set(kinds.values())) > 1 or "" in kinds.values():
         types = ", ".join(f"{column} is {frame[column].dtype}" for column in kinds)
         raise InputError(f"the {name} must hold ids of one type, integers or strings: {types}")
     if getattr(frame["distance"].dtype, "kind", "") not in ("i", "u", "f"):
-        raise InputError(f"the {name} must hold numbers as distances, not {frame['distance'].dtype}")
+        raise InputError(
+            f"the {name} must hold numbers as distances, not {frame['distance'].dtype}"
+        )
 
 
 def _has_cugraph_marks(frame: Frame) -> bool:
     """Whether a frame marks missing predecessors by -1, as ``unreached="cugraph"`` does."""
     if _kind_of_ids(frame["predecessor"]) != "integers":
         return False
-    has_mark, is_vertex = (bool((frame[name] == NO_PREDECESSOR).any()) for name in ("predecessor", "vertex"))
+    has_mark, is_vertex = (
+        bool((frame[name] == NO_PREDECESSOR).any()) for name in ("predecessor", "vertex")
+    )
     return has_mark and not is_vertex
 
 
@@ -384,31 +500,48 @@ def _kind_of_ids(column: Any) -> str:
     kind = getattr(column.dtype, "kind", "")
     if kind in ("i", "u"):
         return "integers"
-    return "strings" if kind == "O" or str(column.dtype) in ("str", "string") else ""
+    if kind == "O" or str(column.dtype) in ("str", "string"):
+        return "strings"
+    return ""
 
 
 def _found_targets(vertex: Any, targets: Ids, graph: Graph | None, library: Any) -> Any:
     """Return the distinct targets that occur in a frame's column of vertices."""
     requested = arguments.ids("targets", targets)
-    requested = requested.tolist() if isinstance(requested, np.ndarray) else requested
+    if isinstance(requested, np.ndarray):
+        requested = requested.tolist()
+    else:
+        requested = requested
     kind, expected = _kind_of_ids(vertex), int if _kind_of_ids(vertex) == "integers" else str
     for target in requested:
         if not isinstance(target, expected) or isinstance(target, bool):
             raise UnknownVertexError(
-                f"target {arguments.describe(target)} is not a vertex: the ids of this frame are {kind}"
+                f"target {arguments.describe(target)} is not a vertex: "
+                f"the ids of this frame are {kind}"
             )
     if graph is not None:
         arguments.instance("graph", graph, Graph, "it is the one that was traversed")
         graph.to_numbers(requested, "target")
     requested = list(dict.fromkeys(requested))
-    limits = np.iinfo(str(vertex.dtype).lower()) if expected is int else None
-    possible = [t for t in requested if (limits.min <= t <= limits.max if limits else arguments.is_encodable(t))]
+    if expected is int:
+        limits = np.iinfo(str(vertex.dtype).lower())
+    else:
+        limits = None
+    possible = [
+        t
+        for t in requested
+        if (limits.min <= t <= limits.max if limits else arguments.is_encodable(t))
+    ]
     series = library.Series(possible, dtype=vertex.dtype)
     present = series[series.isin(vertex)]
     if graph is None and len(present) < len(requested):
-        known = set(present.to_arrow().to_pylist() if hasattr(present, "to_arrow") else present.tolist())
+        known = set(
+            present.to_arrow().to_pylist() if hasattr(present, "to_arrow") else present.tolist()
+        )
         missing = [target for target in requested if target not in known]
-        shown = ", ".join(map(arguments.describe, missing[:10])) + (", ..." if len(missing) > 10 else "")
+        shown = ", ".join(map(arguments.describe, missing[:10])) + (
+            ", ..." if len(missing) > 10 else ""
+        )
         raise UnknownVertexError(
             f"{len(missing)} target{'s are' if len(missing) > 1 else ' is'} in no row of the frame: {shown}. No path leads "
             "there, or there is no such vertex: leave them out, or give graph= to have no rows for targets without a path"
@@ -423,24 +556,34 @@ def get_query(frame: Frame) -> dict[str, Any]:
 
 
 def holds_hops(graph: Graph, frame: Frame) -> bool:
-    """Whether distances of a frame are hops, by its record. Without one: integers, except int64 on integer weights."""
-    algorithm, kind = get_query(frame).get("algorithm"), frame["distance"].dtype
+    """Whether distances of a frame are hops, by its record. Without one: integers, except int64 on
+    integer weights.
+    """
+    algorithm = get_query(frame).get("algorithm")
+    kind = frame["distance"].dtype
     if kind.kind not in "iu" or algorithm is not None:
         return kind.kind in "iu" and algorithm == BFS.name
     return kind.itemsize < 8 or not (graph.weights is not None and graph.returns_integers)
 
 
 def to_traversals(graph: Graph, frame: Frame, limit: float | None = None) -> Any:
-    """Turn a frame of ``bfs`` or ``sssp`` (or of their ``_many``) back into a traversal of each source, in its order.
+    """Turn a frame of ``bfs`` or ``sssp`` (or of their ``_many``) back into a traversal of each
+    source, in its order.
 
-    Raises InputError: the frame is no result of a traversal: a vertex occurs twice or is not in the graph, or there is no
-    source.
+    Raises InputError: the frame is no result of a traversal: a vertex occurs twice or is not in the
+    graph, or there is no source.
     """
     pandas = load("pandas")
     hops = holds_hops(graph, frame)
-    table = frame.to_arrow().to_pandas() if hasattr(frame, "to_arrow") else frame
+    if hasattr(frame, "to_arrow"):
+        table = frame.to_arrow().to_pandas()
+    else:
+        table = frame
     table = table[table["distance"].notna()]
-    groups = [(None, table)] if "source" not in table.columns else table.groupby("source", sort=False)
+    if "source" not in table.columns:
+        groups = [(None, table)]
+    else:
+        groups = table.groupby("source", sort=False)
     for source, rows in groups:
         try:
             vertex = graph.to_numbers(rows["vertex"], "vertex")
@@ -457,13 +600,17 @@ def to_traversals(graph: Graph, frame: Frame, limit: float | None = None) -> Any
         if source is None:
             roots = vertex[predecessor == vertex]
             if roots.size != 1:
-                raise InputError(f"the frame has {roots.size} vertices that are their own predecessor, a source is one")
+                raise InputError(
+                    f"the frame has {roots.size} vertices that are their own "
+                    "predecessor, a source is one"
+                )
             number = int(roots[0])
         else:
             number = int(graph.to_numbers([source])[0])
         all_distances = np.full(graph.n_vertices, unreached_value(distance.dtype), distance.dtype)
         all_predecessors = np.full(graph.n_vertices, NO_PREDECESSOR, np.int64)
-        all_distances[vertex], all_predecessors[vertex] = distance, predecessor
+        all_distances[vertex] = distance
+        all_predecessors[vertex] = predecessor
         if all_distances.dtype == np.int64:
             all_distances = narrow_distances(graph, all_distances)
         xp = namespace(graph.offsets)
@@ -479,13 +626,18 @@ def to_traversals(graph: Graph, frame: Frame, limit: float | None = None) -> Any
 
 
 def _as_weights(graph: Graph, distance: np.ndarray) -> np.ndarray:
-    """Weighted distances in the type of the graph's weights: a file may have made float64 of float32."""
+    """Weighted distances in the type of the graph's weights: a file may have made float64 of
+    float32.
+    """
     if graph.weights is None:
         raise InputError("the frame holds weighted distances, and the graph has no weights")
     with np.errstate(over="ignore"):
         exact = distance.astype(graph.weights.dtype)
     if not np.array_equal(exact, distance, equal_nan=True):
-        raise InputError(f"the frame's distances are {distance.dtype}, and no sums of {graph.weights.dtype} weights")
+        raise InputError(
+            f"the frame's distances are {distance.dtype}, and no sums "
+            f"of {graph.weights.dtype} weights"
+        )
     return exact
 
 
@@ -503,8 +655,12 @@ def check_unreached(unreached: str, graph: Graph) -> None:
         how = option_text("unreached", "cugraph")
         raise InputError(f"{how} marks a missing predecessor by -1, which needs signed integer ids")
     if has_vertex(graph, NO_PREDECESSOR):
-        how, other = option_text("unreached", "cugraph"), option_text("unreached", "null")
-        raise InputError(f"{how} marks a missing predecessor by -1, which is a vertex of this graph; take {other}")
+        how = option_text("unreached", "cugraph")
+        other = option_text("unreached", "null")
+        raise InputError(
+            f"{how} marks a missing predecessor by -1, which is a "
+            f"vertex of this graph; take {other}"
+        )
 
 
 def _library(device: str) -> Any:
@@ -516,18 +672,28 @@ def columns_on_device(columns: dict[str, Column], graph: Graph) -> dict[str, Col
     xp = namespace(graph.offsets)
 
     def moved(values: Any) -> Any:
-        return xp.asarray(values) if hasattr(values, "dtype") else values
+        if hasattr(values, "dtype"):
+            return xp.asarray(values)
+        return values
 
-    return {name: Column(moved(column.values), moved(column.is_null)) for name, column in columns.items()}
+    return {
+        name: Column(moved(column.values), moved(column.is_null))
+        for name, column in columns.items()
+    }
 
 
 def frame_from(columns: dict[str, Column], device: str) -> Any:
     """Return columns as a frame of the device's library."""
     if device == "cuda":
-        return _library(device).DataFrame({name: _series(column, device) for name, column in columns.items()})
-    # Nothing else holds the arrays, so that a copy would only take time. A series in place of an array would be copied.
+        return _library(device).DataFrame(
+            {name: _series(column, device) for name, column in columns.items()}
+        )
+    # Nothing else holds the arrays, so that a copy would only take time. A series in place of an
+    # array would be copied.
     values = {
-        name: column.values if column.is_null is None and hasattr(column.values, "dtype") else _series(column, device)
+        name: column.values
+        if column.is_null is None and hasattr(column.values, "dtype")
+        else _series(column, device)
         for name, column in columns.items()
     }
     return _library(device).DataFrame(values, copy=False)
@@ -539,20 +705,28 @@ def _series(column: Column, device: str) -> Any:
         if not hasattr(column.values, "dtype"):
             return library.Series.from_arrow(arrow_array(column))
         series = library.Series(column.values)
-        return series if column.is_null is None else series.mask(library.Series(column.is_null))
+        if column.is_null is None:
+            return series
+        return series.mask(library.Series(column.is_null))
     if not hasattr(column.values, "dtype"):
         return library.Series(arrow_array(column).to_pandas())
     if column.is_null is None:
         return library.Series(column.values)
-    nullable = library.array(column.values, dtype=str(column.values.dtype).capitalize().replace("Ui", "UI"))
+    nullable = library.array(
+        column.values, dtype=str(column.values.dtype).capitalize().replace("Ui", "UI")
+    )
     nullable[column.is_null] = library.NA
     return library.Series(nullable)
 
 
 def arrow_array(column: Column) -> Any:
     """Return a column as a pyarrow array in host memory."""
-    pyarrow, compute = load("pyarrow"), load("pyarrow.compute")
-    is_null = None if column.is_null is None else to_host(column.is_null)
+    pyarrow = load("pyarrow")
+    compute = load("pyarrow.compute")
+    if column.is_null is None:
+        is_null = None
+    else:
+        is_null = to_host(column.is_null)
     if hasattr(column.values, "dtype"):
         return pyarrow.array(to_host(column.values), mask=is_null)
     if is_null is None:

@@ -1,4 +1,6 @@
-"""A plan: a search that is checked, compiled and allocated once, and then runs from any number of sources."""
+"""A plan: a search that is checked, compiled and allocated once, and then runs from any number of
+sources.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,9 @@ from .strategy import Strategy, StrategyT, pick, strategy_for_sums
 class Plan:
     """A traversal that is ready to run; made by ``plan_bfs`` and ``plan_sssp``.
 
-    Any thread may run it. Traversals of one plan run one at a time. In the thread that made the plan, the arrays of a
-    result are valid until its next traversal. Other threads get copies and use a second set of the plan's arrays.
+    Any thread may run it. Traversals of one plan run one at a time. In the thread that made the
+    plan, the arrays of a result are valid until its next traversal. Other threads get copies and
+    use a second set of the plan's arrays.
 
     Attributes
     ----------
@@ -37,15 +40,23 @@ class Plan:
         The strategy that runs.
     query : Query
     sums : Sums
-        The type in which the first search sums distances. With integer weights a plan changes to a wider type once a
-        result needs it.
+        The type in which the first search sums distances. With integer weights a plan changes to a
+        wider type once a result needs it.
     """
 
     def __init__(
-        self, graph: Graph, algorithm: str, strategies: Sequence[Strategy], name: str, query: Query, may_widen: bool = True
+        self,
+        graph: Graph,
+        algorithm: str,
+        strategies: Sequence[Strategy],
+        name: str,
+        query: Query,
+        may_widen: bool = True,
     ) -> None:
-        self.graph, self.algorithm = graph, algorithm
-        self.strategy, self._is_named = pick(strategies, name, graph), name != "auto"
+        self.graph = graph
+        self.algorithm = algorithm
+        self.strategy = pick(strategies, name, graph)
+        self._is_named = name != "auto"
         self.query = query = replace(query, knobs=self.strategy.knobs_from(query.knobs))
         self.sums = Sums(graph, algorithm, query.limit)
         LOG.debug("%s from one source: %s on %r", algorithm, self.strategy.name, graph)
@@ -53,10 +64,14 @@ class Plan:
 
         def prepare(sums: Sums) -> Any:
             running = strategy_for_sums(self.strategy, strategies, sums, algorithm)
-            return running.plan(sums.graph, sums.round_limits(query) if running.sums == "float" else query)
+            return running.plan(
+                sums.graph, sums.round_limits(query) if running.sums == "float" else query
+            )
 
         def search() -> Any:
-            return WideningSearch(Sums(graph, algorithm, query.limit), prepare) if may_widen else prepare(self.sums)
+            if may_widen:
+                return WideningSearch(Sums(graph, algorithm, query.limit), prepare)
+            return prepare(self.sums)
 
         self._search = SerializedSearch(search)
 
@@ -89,11 +104,14 @@ class Plan:
         return self.run_number(number)
 
     def run_unguarded(self, number: int) -> Traversal:
-        """Run like ``run`` but without a lock and checks: for one caller at a time that has checked the number."""
+        """Run like ``run`` but without a lock and checks: for one caller at a time that has checked
+        the number.
+        """
         return self._traversal(self._search.unguarded, number)
 
     def explain(self) -> str:
-        """Return a text that states the strategy, why it was chosen, the alternatives, and the memory of a search.
+        """Return a text that states the strategy, why it was chosen, the alternatives, and the
+        memory of a search.
 
         Examples
         --------
@@ -101,25 +119,47 @@ class Plan:
         >>> print(plan_bfs(graph_from_edges(np.array([0, 1]), np.array([1, 2]))).explain().splitlines()[0])
         bfs from one source, on <Graph: 3 vertices, 2 stored edges, directed, unweighted, cpu>
         """
-        others = [each for each in self._strategies if each.device == self.graph.device and each.name != self.strategy.name]
-        fitting = [each.name for each in others if each.unsupported_reason(self.graph) is None and not each.published]
-        refused = [(each.name, each.unsupported_reason(self.graph)) for each in others if each.default]
-        why = "strategy= names it" if self._is_named else "the first of the defaults that fits the graph"
+        others = [
+            each
+            for each in self._strategies
+            if each.device == self.graph.device and each.name != self.strategy.name
+        ]
+        fitting = [
+            each.name
+            for each in others
+            if each.unsupported_reason(self.graph) is None and not each.published
+        ]
+        refused = [
+            (each.name, each.unsupported_reason(self.graph)) for each in others if each.default
+        ]
+        if self._is_named:
+            why = "strategy= names it"
+        else:
+            why = "the first of the defaults that fits the graph"
         lines = [
             f"{self.algorithm} from one source{limit_text(self.query.limit)}, on {self.graph!r}",
             f"strategy: {self.strategy.name}: {self.strategy.rationale}",
-            f"memory: {in_units(self.nbytes)} in addition to the graph ({in_units(self.graph.nbytes)})",
+            (
+                f"memory: {in_units(self.nbytes)} in addition to the graph "
+                f"({in_units(self.graph.nbytes)})"
+            ),
             f"why: {why}",
         ]
         if ALGORITHMS[self.algorithm].is_weighted:
-            lines.append(f"sums: {self.sums.dtype}" + (", wider where these could round" if self.sums.may_widen else ""))
+            lines.append(
+                f"sums: {self.sums.dtype}"
+                + (", wider where these could round" if self.sums.may_widen else "")
+            )
         if fitting:
             lines.append("alternatives, for which there are no estimates: " + ", ".join(fitting))
         lines += [f"left out: {name}: {reason}" for name, reason in refused if reason is not None]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"<Plan: {self.algorithm}, {self.strategy.name}, {in_units(self.nbytes)}, on {self.graph!r}>"
+        return (
+            f"<Plan: {self.algorithm}, {self.strategy.name}, "
+            f"{in_units(self.nbytes)}, on {self.graph!r}>"
+        )
 
     def adopt(self) -> None:
         """Make the calling thread the owner, whose results are not copied.
@@ -136,30 +176,51 @@ class Plan:
             raise NegativeCycleError(ids.tolist(), error.weight) from None
         self._refuse_negative_loops(outcome.distance)
         strategy = strategy_that_ran(self.strategy, self._strategies, outcome)
-        return Traversal(algorithm=self.algorithm, source=number, strategy=strategy.name, **traversal_fields(outcome))
+        return Traversal(
+            algorithm=self.algorithm,
+            source=number,
+            strategy=strategy.name,
+            **traversal_fields(outcome),
+        )
 
     def _refuse_negative_loops(self, distance: Array) -> None:
-        """Raise NegativeCycleError for a vertex that was reached and has a self-loop of negative weight."""
-        loops = self.graph.negative_loops if ALGORITHMS[self.algorithm].is_weighted else None
+        """Raise NegativeCycleError for a vertex that was reached and has a self-loop of negative
+        weight.
+        """
+        if ALGORITHMS[self.algorithm].is_weighted:
+            loops = self.graph.negative_loops
+        else:
+            loops = None
         if not loops:
             return
         vertices = np.array(list(loops))
-        reached = np.flatnonzero(to_host(is_reached(distance[namespace(distance).asarray(vertices)])))
+        reached = np.flatnonzero(
+            to_host(is_reached(distance[namespace(distance).asarray(vertices)]))
+        )
         if reached.size:
             vertex = int(vertices[reached[0]])
             raise NegativeCycleError(self.graph.ids_at(np.array([vertex])).tolist(), loops[vertex])
 
     @property
     def nbytes(self) -> int:
-        """Bytes of results and scratch that the plan holds in addition to the graph, for one thread."""
-        return self.strategy.memory(self.graph.n_vertices, self.graph.n_edges, self.query.predecessors)
+        """Bytes of results and scratch that the plan holds in addition to the graph, for one
+        thread.
+        """
+        return self.strategy.memory(
+            self.graph.n_vertices, self.graph.n_edges, self.query.predecessors
+        )
 
 
-def strategy_that_ran(strategy: StrategyT, strategies: Sequence[StrategyT], outcome: Any) -> StrategyT:
+def strategy_that_ran(
+    strategy: StrategyT, strategies: Sequence[StrategyT], outcome: Any
+) -> StrategyT:
     """Return the strategy that computed an outcome: the chosen one, or the one for int64 distances."""
     if outcome.distance is None or outcome.distance.dtype != np.int64:
         return strategy
-    return next((each for each in strategies if each.sums == "int64" and each.device == strategy.device), strategy)
+    return next(
+        (each for each in strategies if each.sums == "int64" and each.device == strategy.device),
+        strategy,
+    )
 
 
 def traversal_fields(outcome: Any) -> dict[str, Any]:
@@ -170,16 +231,29 @@ def traversal_fields(outcome: Any) -> dict[str, Any]:
 
 
 def make_query(
-    graph: Graph, algorithm: str, *, predecessors: bool, limit: float | None, targets: Ids | None = None, **others: Any
+    graph: Graph,
+    algorithm: str,
+    *,
+    predecessors: bool,
+    limit: float | None,
+    targets: Ids | None = None,
+    **others: Any,
 ) -> Query:
-    """Return the query of options as users give them; ``others`` are fields of ``Query`` that need no check."""
+    """Return the query of options as users give them; ``others`` are fields of ``Query`` that need
+    no check.
+    """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
-    predecessors, known = arguments.flag("predecessors", predecessors), ALGORITHMS[algorithm]
+    predecessors = arguments.flag("predecessors", predecessors)
+    known = ALGORITHMS[algorithm]
     if limit is not None:
         limit = arguments.limit(known.limit_name, limit)
         if known.counts_hops:
             limit = int(known.largest_limit(limit))
         elif admits_all(graph, limit):
-            limit = None  # so that a distance too large for its type is an error, as it is without a limit
-    numbers = None if targets is None else np.unique(graph.to_numbers(targets, "target"))
+            # so that a distance too large for its type is an error, as it is without a limit
+            limit = None
+    if targets is None:
+        numbers = None
+    else:
+        numbers = np.unique(graph.to_numbers(targets, "target"))
     return Query(predecessors=predecessors, limit=limit, targets=numbers, **others)

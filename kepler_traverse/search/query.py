@@ -20,7 +20,9 @@ _SAMPLE = 64
 
 
 class Nearest(NamedTuple):
-    """How many of the nearest targets are wanted of each group, where one list of targets is that of all sources."""
+    """How many of the nearest targets are wanted of each group, where one list of targets is that
+    of all sources.
+    """
 
     k: int
     members: list[np.ndarray]  # int64 arrays: the distinct vertex numbers of each group, ascending
@@ -31,7 +33,8 @@ class TargetLists(NamedTuple):
     """Targets of several sources, a list of its own for each source."""
 
     offsets: np.ndarray  # int64 array of shape (k + 1,): where the list of each source begins
-    vertices: np.ndarray  # int64 array of vertex numbers: the lists, one after the other. A list may hold a vertex twice.
+    # int64 array of vertex numbers: the lists, one after the other. A list may hold a vertex twice.
+    vertices: np.ndarray
 
     def part(self, begin: int, end: int) -> TargetLists:
         """Return the lists of the sources ``begin`` to ``end - 1``."""
@@ -47,15 +50,20 @@ class TargetLists(NamedTuple):
         return np.unique(self.vertices)
 
     def take(self, distance: Array, columns: np.ndarray | None = None) -> Array:
-        """Return the distances at the targets, of shape (n_targets,), from those of each source to all ``columns``.
+        """Return the distances at the targets, of shape (n_targets,), from those of each source to
+        all ``columns``.
 
-        ``columns`` are the vertex numbers of the columns, ascending; None means that all vertices have one.
+        ``columns`` are the vertex numbers of the columns, ascending; None means that all vertices
+        have one.
         """
         rows = np.repeat(np.arange(self.offsets.size - 1), np.diff(self.offsets))
         if not is_rows(distance):
             return distance.at_each(rows, self.vertices)
         xp = namespace(distance)
-        places = self.vertices if columns is None else np.searchsorted(columns, self.vertices)
+        if columns is None:
+            places = self.vertices
+        else:
+            places = np.searchsorted(columns, self.vertices)
         return distance[xp.asarray(rows), xp.asarray(places)]
 
 
@@ -74,8 +82,11 @@ class SourcesWithTargets(NamedTuple):
 class PairTable:
     """Rows of origin and destination, grouped by origin."""
 
-    sources: np.ndarray  # int64 array of vertex numbers: the distinct origins, in the order of their first rows
-    lists: TargetLists  # the destinations of each origin, in the order of their rows; one that is given twice is there twice
+    # int64 array of vertex numbers: the distinct origins, in the order of their first rows
+    sources: np.ndarray
+    # the destinations of each origin, in the order of their rows; one that is given twice is there
+    # twice
+    lists: TargetLists
     rows: np.ndarray  # int64 array of shape (n_rows,): the row of each destination in ``lists``
 
     @cached_property
@@ -85,13 +96,17 @@ class PairTable:
     @property
     def rows_per_source(self) -> tuple[int, int]:
         """The mean number of rows of an origin, rounded up, and the largest."""
-        return -(-self.rows.size // max(self.sources.size, 1)), int(np.diff(self.lists.offsets).max(initial=0))
+        return -(-self.rows.size // max(self.sources.size, 1)), int(
+            np.diff(self.lists.offsets).max(initial=0)
+        )
 
     @property
     def digest(self) -> str:
         """SHA-256 of the vertex numbers of all rows."""
         arrays = self.sources, self.lists.offsets, self.lists.vertices, self.rows
-        return hashlib.sha256(b"".join(np.ascontiguousarray(array, "<i8").tobytes() for array in arrays)).hexdigest()
+        return hashlib.sha256(
+            b"".join(np.ascontiguousarray(array, "<i8").tobytes() for array in arrays)
+        ).hexdigest()
 
     def of(self, sources: np.ndarray) -> PairTable:
         """Return the part of some origins, given as vertex numbers, in their order."""
@@ -133,13 +148,17 @@ class SourceValues(Digested):
     """
 
     def __init__(self, numbers: np.ndarray, values: np.ndarray):
-        self.numbers, self.values = numbers, values
+        self.numbers = numbers
+        self.values = values
 
     @classmethod
-    def of_rows(cls, numbers: np.ndarray, values: np.ndarray, twice: Callable[[int, int], InputError]) -> SourceValues:
+    def of_rows(
+        cls, numbers: np.ndarray, values: np.ndarray, twice: Callable[[int, int], InputError]
+    ) -> SourceValues:
         """Return the values of sources in any order; a source that occurs twice must have one.
 
-        ``twice(row, first)`` returns the error for a row whose value is not that of the first row of its source.
+        ``twice(row, first)`` returns the error for a row whose value is not that of the first row
+        of its source.
         """
         distinct, first, place = np.unique(numbers, return_index=True, return_inverse=True)
         differing = np.flatnonzero(values != values[first][place])
@@ -150,7 +169,9 @@ class SourceValues(Digested):
     @property
     def largest(self) -> Any:
         """The largest value; None without a source."""
-        return self.values.max().item() if self.values.size else None
+        if self.values.size:
+            return self.values.max().item()
+        return None
 
     def of(self, sources: Any) -> list[Any]:
         """Return the values of some sources, given by their vertex numbers."""
@@ -167,30 +188,38 @@ class Query:
 
     predecessors: bool = True
     limit: float | None = None  # largest distance of interest (inclusive)
-    # Those of the sources, where they differ; ``limit`` is the largest. A plan cuts its results at them, and a search may
-    # end there.
+    # Those of the sources, where they differ; ``limit`` is the largest. A plan cuts its results at
+    # them, and a search may end there.
     limits: SourceValues | None = None
-    # int64 array of vertex numbers (NumPy, ascending, distinct) or None: the traversal may stop once these are settled.
+    # int64 array of vertex numbers (NumPy, ascending, distinct) or None: the traversal may stop
+    # once these are settled.
     targets: Array | None = None
-    # Whether each source has targets of its own, which come with each run as ``TargetLists``. With ``output="targets"`` the
-    # distances at the targets of all sources are then one array of shape ``(n_targets,)``.
+    # Whether each source has targets of its own, which come with each run as ``TargetLists``. With
+    # ``output="targets"`` the distances at the targets of all sources are then one array of shape
+    # ``(n_targets,)``.
     has_target_lists: bool = False
-    # Options of the strategy, an instance of its ``Strategy.knobs``. With None the strategy chooses them.
+    # Options of the strategy, an instance of its ``Strategy.knobs``. With None the strategy chooses
+    # them.
     knobs: object | None = None
-    # Tuning parameters of one strategy in place of the measured defaults, an instance of its class in ``bfs.tuning`` or
-    # ``sssp.tuning``.
+    # Tuning parameters of one strategy in place of the measured defaults, an instance of its class
+    # in ``bfs.tuning`` or ``sssp.tuning``.
     tuning: Any = None
-    # {"all", "targets", "counts", "paths"}: output of a traversal from many sources: distances of all vertices, distances of
-    # the targets, or only the number of vertices at each hop count. ``"paths"``: the paths to the targets of each source,
-    # and the distances at these; a strategy that finds no paths returns distances and predecessors of all vertices instead.
+    # {"all", "targets", "counts", "paths"}: output of a traversal from many sources: distances of
+    # all vertices, distances of the targets, or only the number of vertices at each hop count.
+    # ``"paths"``: the paths to the targets of each source, and the distances at these; a strategy
+    # that finds no paths returns distances and predecessors of all vertices instead.
     output: str = "all"
-    # In which forms besides an array of rows the caller takes distances from many sources: ``"interleaved"``
-    # (``cuda.interleaved.InterleavedDistances``) and ``"sparse"`` (``search.sparse.SparseDistances``).
+    # In which forms besides an array of rows the caller takes distances from many sources:
+    # ``"interleaved"`` (``cuda.interleaved.InterleavedDistances``) and ``"sparse"``
+    # (``search.sparse.SparseDistances``).
     forms: tuple[str, ...] = ()
-    targets_per_source: float = 1.0  # mean number of targets that each source has of its own, by which the time is estimated
-    # Some sources with their targets, by which a plan estimates how far searches go before these are settled.
+    # mean number of targets that each source has of its own, by which the time is estimated
+    targets_per_source: float = 1.0
+    # Some sources with their targets, by which a plan estimates how far searches go before these
+    # are settled.
     sample: SourcesWithTargets | None = None
-    # A search may stop once the nearest of the targets are settled, and those that are as far as the last of them.
+    # A search may stop once the nearest of the targets are settled, and those that are as far as
+    # the last of them.
     nearest: Nearest | None = None
 
     @property
@@ -199,9 +228,13 @@ class Query:
         return self.limit is not None or self.targets is not None or self.has_target_lists
 
     def get_tuning(self, kind: type[TuningClass]) -> TuningClass:
-        """Return the tuning of a strategy, or its defaults if the query has none; TypeError if it has that of another."""
+        """Return the tuning of a strategy, or its defaults if the query has none; TypeError if it
+        has that of another.
+        """
         if self.tuning is None:
             return kind()
         if not isinstance(self.tuning, kind):
-            raise TypeError(f"tuning must be of type {kind.__name__}, not {type(self.tuning).__name__}")
+            raise TypeError(
+                f"tuning must be of type {kind.__name__}, not {type(self.tuning).__name__}"
+            )
         return self.tuning

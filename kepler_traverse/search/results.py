@@ -33,7 +33,10 @@ class _Shown:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {', '.join(f'{name} {value}' for name, value in self._rows())}>"
+        return (
+            f"<{type(self).__name__}: "
+            f"{', '.join(f'{name} {value}' for name, value in self._rows())}>"
+        )
 
     def _repr_html_(self) -> str:
         return html_table(type(self).__name__, self._rows())
@@ -43,7 +46,8 @@ class _Shown:
 class Traversal(_Shown):
     """Distances, and optionally predecessors, from one source.
 
-    The arrays belong to the plan that made them and are valid until its next traversal. ``copy`` makes them independent.
+    The arrays belong to the plan that made them and are valid until its next traversal. ``copy``
+    makes them independent.
 
     Attributes
     ----------
@@ -51,14 +55,16 @@ class Traversal(_Shown):
     source : int
         Vertex number.
     distance : array of shape (n_vertices,)
-        BFS: int32 hops, ``-1`` where unreached. SSSP: float32 or float64, ``inf`` where unreached. Sums of integer weights
-        are exact: where float64 could round one, all distances are int64, and ``2**63 - 1`` where unreached.
+        BFS: int32 hops, ``-1`` where unreached. SSSP: float32 or float64, ``inf`` where unreached.
+        Sums of integer weights are exact: where float64 could round one, all distances are int64,
+        and ``2**63 - 1`` where unreached.
     predecessor : array of shape (n_vertices,), of the targets' type, or None
-        Previous vertex on a shortest path. Among all candidates with a smaller (distance, zero-length hops) it is the
-        smallest, so it is equal on every device and in every run. The source is its own predecessor; ``-1`` where
-        unreached.
+        Previous vertex on a shortest path. Among all candidates with a smaller (distance,
+        zero-length hops) it is the smallest, so it is equal on every device and in every run. The
+        source is its own predecessor; ``-1`` where unreached.
     limit : int, float or None
-        Every vertex at distance ``limit`` or less is reached, all others are unreached. None means no limit.
+        Every vertex at distance ``limit`` or less is reached, all others are unreached. None means
+        no limit.
     strategy : str
         Name of the strategy that ran.
     rounds : int
@@ -92,7 +98,9 @@ class Traversal(_Shown):
         ]
 
     def cut(self, limit: float | None, targets: np.ndarray | None = None) -> Traversal:
-        """Return the traversal with vertices beyond a limit, and vertices that are no targets, marked as unreached."""
+        """Return the traversal with vertices beyond a limit, and vertices that are no targets,
+        marked as unreached.
+        """
         if limit is None and targets is None:
             return self
         xp = namespace(self.distance)
@@ -103,20 +111,28 @@ class Traversal(_Shown):
             wanted = xp.zeros(keep.size, bool)
             wanted[xp.asarray(targets)] = True
             keep &= wanted
-        return replace(self, distance=xp.where(keep, self.distance, unreached_value(self.distance.dtype)), predecessor=None)
+        return replace(
+            self,
+            distance=xp.where(keep, self.distance, unreached_value(self.distance.dtype)),
+            predecessor=None,
+        )
 
     def copy(self) -> Traversal:
         """Return a traversal with copies of the arrays."""
-        predecessor = None if self.predecessor is None else self.predecessor.copy()
+        if self.predecessor is None:
+            predecessor = None
+        else:
+            predecessor = self.predecessor.copy()
         return replace(self, distance=self.distance.copy(), predecessor=predecessor)
 
 
 class Routes(NamedTuple):
     """Paths from sources to the targets of their lists."""
 
-    sizes: np.ndarray  # int64 array of shape (n_targets,): vertices of each path; 0 where there is none
-    # integer array of vertex numbers, on the device of the search: the paths, one after the other, each from its source to
-    # its target.
+    # int64 array of shape (n_targets,): vertices of each path; 0 where there is none
+    sizes: np.ndarray
+    # integer array of vertex numbers, on the device of the search: the paths, one after the other,
+    # each from its source to its target.
     vertices: Array
 
     def part(self, begin: int, end: int) -> Routes:
@@ -138,9 +154,9 @@ class Traversals(_Shown):
     sources : int64 array of shape (k,), NumPy
         Vertex numbers.
     distance : array of shape (k, n_vertices)
-        BFS: hops in the narrowest of int8, int16 and int32 that holds them, ``-1`` where unreached. SSSP: as in
-        ``Traversal``. The shape is ``(k, n_targets)`` if only targets were requested, and ``(n_targets,)`` if each source
-        has targets of its own.
+        BFS: hops in the narrowest of int8, int16 and int32 that holds them, ``-1`` where unreached.
+        SSSP: as in ``Traversal``. The shape is ``(k, n_targets)`` if only targets were requested,
+        and ``(n_targets,)`` if each source has targets of its own.
     predecessor : array of shape (k, n_vertices), of the targets' type, or None
         As in ``Traversal``.
     limits : list of int, float or None
@@ -149,12 +165,14 @@ class Traversals(_Shown):
     rounds : list of int
         Levels or rounds of each source.
     counts : int32 or int64 array of shape (k, levels), or None
-        Number of vertices at 0, 1, 2, ... hops, if only these counts were requested. The array is on the graph's device
-        if the strategy counted there.
+        Number of vertices at 0, 1, 2, ... hops, if only these counts were requested. The array is
+        on the graph's device if the strategy counted there.
     offsets : int64 array of shape (k + 1,), NumPy, or None
-        Where the distances of each source begin, if only those at the targets of each source were requested.
+        Where the distances of each source begin, if only those at the targets of each source were
+        requested.
     routes : Routes or None
-        The paths to the targets of each source, if the strategy has found them in place of predecessors.
+        The paths to the targets of each source, if the strategy has found them in place of
+        predecessors.
     """
 
     algorithm: str
@@ -180,11 +198,15 @@ class Traversals(_Shown):
         return self.sources.size
 
     def __getitem__(self, i: int | slice) -> Traversal | Traversals:
-        """Return the traversal from the i-th source, with hops as int32 like those of a plan for one source; or a slice."""
+        """Return the traversal from the i-th source, with hops as int32 like those of a plan for
+        one source; or a slice.
+        """
         if isinstance(i, slice):
             names = ("sources", "distance", "predecessor", "limits", "rounds", "counts")
             fields = {name: getattr(self, name) for name in names}
-            selected: dict[str, Any] = {name: None if array is None else array[i] for name, array in fields.items()}
+            selected: dict[str, Any] = {
+                name: None if array is None else array[i] for name, array in fields.items()
+            }
             if self.offsets is not None:
                 begin, end, _ = i.indices(len(self))
                 offsets = self.offsets[begin : end + 1]
@@ -200,7 +222,9 @@ class Traversals(_Shown):
         return Traversal(
             algorithm=self.algorithm,
             source=int(self.sources[i]),
-            distance=distance.astype(np.int32, copy=False) if ALGORITHMS[self.algorithm].counts_hops else distance,
+            distance=distance.astype(np.int32, copy=False)
+            if ALGORITHMS[self.algorithm].counts_hops
+            else distance,
             predecessor=None if self.predecessor is None else self.predecessor[i],
             limit=self.limits[i],
             strategy=self.strategy,
@@ -213,35 +237,48 @@ class Traversals(_Shown):
     def copy(self) -> Traversals:
         """Return traversals with copies of the arrays."""
         arrays = {name: getattr(self, name) for name in ("distance", "predecessor", "counts")}
-        copies: dict[str, Any] = {name: array.copy() for name, array in arrays.items() if array is not None}
+        copies: dict[str, Any] = {
+            name: array.copy() for name, array in arrays.items() if array is not None
+        }
         return replace(self, **copies)
 
     def as_rows(self) -> Traversals:
-        """Return traversals whose distances and predecessors are arrays of rows, on the device of the graph."""
+        """Return traversals whose distances and predecessors are arrays of rows, on the device of
+        the graph.
+        """
         distances: Any = self.distance
         if is_rows(distances):
             return self
         if distances.form != "sparse":
             return replace(self, distance=distances.rows())
         predecessor = distances.predecessor_rows()
-        predecessor = None if predecessor is None else distances.move(predecessor)
+        if predecessor is None:
+            predecessor = None
+        else:
+            predecessor = distances.move(predecessor)
         return replace(self, distance=distances.move(distances.rows()), predecessor=predecessor)
 
     def within(self, limits: list[Any]) -> Traversals:
-        """Return traversals in arrays of their own, in which vertices beyond the limit of their source are unreached."""
+        """Return traversals in arrays of their own, in which vertices beyond the limit of their
+        source are unreached.
+        """
         if getattr(self.distance, "form", "") == "sparse":
             return replace(self, distance=cast(Any, self.distance).within(limits), limits=limits)
         rows = self.as_rows()
-        distance, predecessor = rows.distance, rows.predecessor
+        distance = rows.distance
+        predecessor = rows.predecessor
         xp = namespace(distance)
-        beyond = xp.stack([~at_most(row, limit) for row, limit in zip(distance, limits, strict=True)])
+        beyond = xp.stack(
+            [~at_most(row, limit) for row, limit in zip(distance, limits, strict=True)]
+        )
         distance = xp.where(beyond, unreached_value(distance.dtype), distance)
         if predecessor is not None:
             predecessor = xp.where(beyond, predecessor.dtype.type(NO_PREDECESSOR), predecessor)
         return replace(self, distance=distance, predecessor=predecessor, limits=limits)
 
     def stats(self, offsets: Array, limit: float | None, has_sums: bool = True) -> DistanceStats:
-        """Return ``summary_of_distances`` of weighted distances; for a result and its statistics they are computed once.
+        """Return ``summary_of_distances`` of weighted distances; for a result and its statistics
+        they are computed once.
 
         Sums that are not needed are 0 where they take longer than all else.
         """
@@ -268,11 +305,15 @@ def join_traversals(parts: Sequence[Traversals]) -> Traversals:
     elif first.distance is not None:
         joined["distance"] = distances[0].joined(distances[1:])
     if first.predecessor is not None:
-        joined["predecessor"] = namespace(first.predecessor).concatenate([part.predecessor for part in parts])
+        joined["predecessor"] = namespace(first.predecessor).concatenate(
+            [part.predecessor for part in parts]
+        )
     if first.counts is not None:
         joined["counts"] = _join_counts([part.counts for part in parts])
     if first.offsets is not None:
-        joined["offsets"] = make_offsets(np.concatenate([np.diff(cast(Any, part.offsets)) for part in parts]))
+        joined["offsets"] = make_offsets(
+            np.concatenate([np.diff(cast(Any, part.offsets)) for part in parts])
+        )
     if first.routes is not None:
         routes = [cast(Routes, part.routes) for part in parts]
         vertices = namespace(first.routes.vertices).concatenate([each.vertices for each in routes])
@@ -284,21 +325,31 @@ def join_traversals(parts: Sequence[Traversals]) -> Traversals:
 
 def _join_counts(parts: Sequence[Array]) -> Array:
     """Return numbers of vertices per level, of groups that may have different numbers of levels."""
-    xp, size = namespace(parts[0]), max(part.shape[1] for part in parts)
+    xp = namespace(parts[0])
+    size = max(part.shape[1] for part in parts)
     return xp.concatenate([xp.pad(part, ((0, 0), (0, size - part.shape[1]))) for part in parts])
 
 
 def _rows_of_arrays(distance: Array | None, predecessor: Array | None) -> list[tuple[str, object]]:
-    """Return the types of a result's arrays for display. Their contents are not read: they may be in GPU memory."""
-    shown = "none" if distance is None else f"{distance.dtype} of shape {distance.shape} on {get_device(distance)}"
-    return [("distance", shown), ("predecessor", "no" if predecessor is None else str(predecessor.dtype))]
+    """Return the types of a result's arrays for display. Their contents are not read: they may be
+    in GPU memory.
+    """
+    if distance is None:
+        shown = "none"
+    else:
+        shown = f"{distance.dtype} of shape {distance.shape} on {get_device(distance)}"
+    return [
+        ("distance", shown),
+        ("predecessor", "no" if predecessor is None else str(predecessor.dtype)),
+    ]
 
 
 def checksum(result: Traversal, integers: bool = False) -> int:
     """Return a 64-bit sum over (source, vertex, distance) of all reached vertices.
 
-    Equal results have equal sums on every device and in any order of the vertices. The checksums of several sources can be
-    added. The sum detects lost and exchanged results, but it does not protect against an adversary.
+    Equal results have equal sums on every device and in any order of the vertices. The checksums of
+    several sources can be added. The sum detects lost and exchanged results, but it does not
+    protect against an adversary.
 
     Parameters
     ----------

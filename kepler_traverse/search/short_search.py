@@ -1,8 +1,8 @@
 """Strategies for many sources whose searches touch only what they reach; one core per source.
 
-A queue (BFS) or buckets (delta-stepping) per core, and rows of the vertices reached in place of arrays over all vertices:
-for searches that end early, within a limit or at targets nearby. Weighted searches from sources near each other are made
-together.
+A queue (BFS) or buckets (delta-stepping) per core, and rows of the vertices reached in place of
+arrays over all vertices: for searches that end early, within a limit or at targets nearby. Weighted
+searches from sources near each other are made together.
 """
 
 from __future__ import annotations
@@ -34,31 +34,48 @@ from .strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, sources_pe
 
 SOURCES = 1 << 14  # of a group
 _ROWS_PER_CORE = 16  # sources of a group that are taken whatever memory their rows need
-_MAX_ROWS, _MAX_ROWS_OF_HOPS = 1 << 28, 1 << 26  # bytes of larger groups; hops gain less by these than the cache loses
+# bytes of larger groups; hops gain less by these than the cache loses
+_MAX_ROWS = 1 << 28
+_MAX_ROWS_OF_HOPS = 1 << 26
 _AT_ONCE = 512  # sources that a thread takes at a time
 _NO_END = np.iinfo(np.int64).max
 _TOO_LARGE = 1 << 62  # bytes
 _PER_LINE = 64  # bytes of a vertex that searches reach, besides its distances
 _CAPACITY = 1 << 10  # vertices that searches of a line reach, at first
-_WEIGHTS, _BUCKETS_PER_EDGE = 1 << 10, 2.0  # weights from which their mean is estimated, and buckets as wide as that
-SAMPLE, _FEW_SAMPLES, _SEED = 64, 3, 7  # sources whose reach is measured
+# weights from which their mean is estimated, and buckets as wide as that
+_WEIGHTS = 1 << 10
+_BUCKETS_PER_EDGE = 2.0
+# sources whose reach is measured
+SAMPLE = 64
+_FEW_SAMPLES = 3
+_SEED = 7
 _TIERS = len(on_gpu.IN_SHARED)  # that searches on a GPU may take which are not long
-_SOURCES_ON_GPU, _MAX_BYTES_ON_GPU = 1 << 19, 1 << 30  # as SOURCES and _MAX_ROWS
+# as SOURCES and _MAX_ROWS
+_SOURCES_ON_GPU = 1 << 19
+_MAX_BYTES_ON_GPU = 1 << 30
 
-# ``search(sources, lists, limits)`` returns rows, distances at the targets, and up to where each search is complete.
-Search = Callable[[np.ndarray, TargetLists | None, np.ndarray], tuple[SparseDistances, Any, np.ndarray]]
+# ``search(sources, lists, limits)`` returns rows, distances at the targets, and up to where each
+# search is complete.
+Search = Callable[
+    [np.ndarray, TargetLists | None, np.ndarray], tuple[SparseDistances, Any, np.ndarray]
+]
 
 
-group_size, group_size_on_gpu = partial(min, SOURCES), partial(min, _SOURCES_ON_GPU)  # sources per group
+# sources per group
+group_size = partial(min, SOURCES)
+group_size_on_gpu = partial(min, _SOURCES_ON_GPU)
 
 
 def memory(shape: Shape, query: Query, group: int) -> int:
     """Bytes of a run: marks of each vertex per core, and what the searches of a group reach."""
-    width, reached = shape.weight or 4, shape.n_vertices * shape.reach
+    width = shape.weight or 4
+    reached = shape.n_vertices * shape.reach
     marks = 9 * threads.count() * shape.n_vertices
     if shape.weight:
         line = 1 << len(cpu.LINE)
-        marks += int(threads.count() * 2 * min(line * reached, shape.n_vertices) * (line * width + 64))
+        marks += int(
+            threads.count() * 2 * min(line * reached, shape.n_vertices) * (line * width + 64)
+        )
     if query.output == "targets":
         return marks
     row = (shape.index * (1 + query.predecessors) + width) * reached
@@ -69,7 +86,9 @@ def memory(shape: Shape, query: Query, group: int) -> int:
         rows += group * shape.n_vertices * (width + shape.index * query.predecessors)
     # Larger groups save nothing per source, and those whose rows leave the cache take longer.
     is_small = group <= _ROWS_PER_CORE * threads.count()
-    return marks + rows if rows <= (_MAX_ROWS if shape.weight else _MAX_ROWS_OF_HOPS) or is_small else _TOO_LARGE
+    if rows <= (_MAX_ROWS if shape.weight else _MAX_ROWS_OF_HOPS) or is_small:
+        return marks + rows
+    return _TOO_LARGE
 
 
 def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, float]:
@@ -85,11 +104,17 @@ def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, 
 
 
 def terms_of_sums(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, float]:
-    """``terms`` where sources near each other are searched from together, as if these were spread evenly over a plane."""
+    """``terms`` where sources near each other are searched from together, as if these were spread
+    evenly over a plane.
+    """
     amounts = terms(shape, n_sources, group, machine)
-    reached, own = shape.n_vertices * shape.reach, shape.n_vertices / max(n_sources, 1)
+    reached = shape.n_vertices * shape.reach
+    own = shape.n_vertices / max(n_sources, 1)
     line = 1 << len(cpu.LINE if own <= cpu.LOOKS else cpu.ALONE)
-    together = (math.sqrt(reached) + math.sqrt(line * own)) ** 2 if line > 1 else reached
+    if line > 1:
+        together = (math.sqrt(reached) + math.sqrt(line * own)) ** 2
+    else:
+        together = reached
     return amounts | {
         "edge": amounts["edge"] * min(1.0, together / max(line * reached, 1.0)),
         "miss": amounts["vertex"] * machine.missing(together * (line * shape.weight + _PER_LINE)),
@@ -97,44 +122,66 @@ def terms_of_sums(shape: Shape, n_sources: int, group: int, machine: Any) -> dic
 
 
 def memory_on_gpu(shape: Shape, query: Query, group: int) -> int:
-    """Bytes of a run on a GPU: tables in global memory, and rows, which are put into the order of the sources."""
+    """Bytes of a run on a GPU: tables in global memory, and rows, which are put into the order of
+    the sources.
+    """
     width = shape.weight or 4
     rows = int(2.25 * group * shape.n_vertices * shape.reach * (shape.index + width))
     if query.output == "all" and "sparse" not in query.forms:
         rows += group * shape.n_vertices * (width + shape.index * query.predecessors)
-    return on_gpu.TABLES + rows if rows <= _MAX_BYTES_ON_GPU or group <= _ROWS_PER_CORE else _TOO_LARGE
+    if rows <= _MAX_BYTES_ON_GPU or group <= _ROWS_PER_CORE:
+        return on_gpu.TABLES + rows
+    return _TOO_LARGE
 
 
 def terms_on_gpu(shape: Shape, n_sources: int, group: int, _machine: Any) -> dict[str, float]:
-    """Amounts of the terms of the cost on a GPU: what the searches reach, and what the host computes of it."""
+    """Amounts of the terms of the cost on a GPU: what the searches reach, and what the host
+    computes of it.
+    """
     reached = shape.n_vertices * shape.reach
     most = 1 << on_gpu.IN_SHARED[-1].log_capacity
     few = most >> 3  # larger tables leave each multiprocessor with few searches at once
-    at_once = max(1.0, on_gpu.TABLES / (2 * max(reached, 1.0) * on_gpu.bytes_per_slot(shape.weight or 4, False)))
+    at_once = max(
+        1.0,
+        on_gpu.TABLES / (2 * max(reached, 1.0) * on_gpu.bytes_per_slot(shape.weight or 4, False)),
+    )
     return {
         "level": n_sources / group,
         "start": n_sources,
         "vertex": n_sources * reached,
         "spill": n_sources * reached * (reached > few),
-        # In tables of global memory a vertex is lowered more often the farther a search goes, and few searches run at once.
+        # In tables of global memory a vertex is lowered more often the farther a search goes, and
+        # few searches run at once.
         "again": n_sources * reached * max(0.0, math.log2(max(reached, 1.0) / most)),
         "chain": reached * (max(1.0, n_sources / at_once) if reached > most else 1.0),
     }
 
 
-def kernels(graph: Any, query: Query, group: int, counts_hops: bool) -> list[Any]:  # noqa: ARG001  (all take these)
+def kernels(graph: Any, query: Query, group: int, counts_hops: bool) -> list[Any]:  # noqa: ARG001
     """See ``MultiSourceStrategy.kernels``."""
     return on_gpu.likely_kernels(np.dtype(np.int32) if counts_hops else graph.weights.dtype)
 
 
 def strategies(
-    needs: frozenset[str] = frozenset(), overflow_error: Callable[[Any], Exception] | None = None, **fields: Any
+    needs: frozenset[str] = frozenset(),
+    overflow_error: Callable[[Any], Exception] | None = None,
+    **fields: Any,
 ) -> tuple[MultiSourceStrategy, ...]:
-    """Return the strategies of an algorithm, one per device; ``fields`` are those of both, the errors those of ``plan``."""
+    """Return the strategies of an algorithm, one per device; ``fields`` are those of both, the
+    errors those of ``plan``.
+    """
     counts_hops = "weights" not in needs
-    fields |= {"name": "short_search", "default": True, "takes_target_lists": True, "ends_at_nearest": True}
+    fields |= {
+        "name": "short_search",
+        "default": True,
+        "takes_target_lists": True,
+        "ends_at_nearest": True,
+    }
     fields["plan"] = lambda graph, query, _group: plan(graph, query, counts_hops, overflow_error)
-    fields["rationale"] = "a search touches only what it reaches: for those that end early, by a limit or at targets nearby"
+    fields["rationale"] = (
+        "a search touches only what it reaches: for those that end "
+        "early, by a limit or at targets nearby"
+    )
     return (
         MultiSourceStrategy(
             device="cpu",
@@ -164,16 +211,25 @@ def largest_distance(graph: Any, query: Query, counts_hops: bool) -> Any:
 
 
 class _Searches:
-    """The searches of an algorithm on a CPU. Each thread that searches calls with arrays of its own (``Marks``)."""
+    """The searches of an algorithm on a CPU. Each thread that searches calls with arrays of its own
+    (``Marks``).
+    """
 
     def __init__(self, graph: Any, counts_hops: bool):
-        self._graph, self._counts_hops, self._capacity = graph, counts_hops, _CAPACITY
+        self._graph = graph
+        self._counts_hops = counts_hops
+        self._capacity = _CAPACITY
         if not counts_hops:
             weights = graph.weights[:: max(1, graph.n_edges // _WEIGHTS)]
-            mean, kind = compute_mean(weights), graph.weights.dtype
-            self._per_unit = kind.type(_BUCKETS_PER_EDGE / mean if mean > _BUCKETS_PER_EDGE / np.finfo(kind).max else 1)
+            mean = compute_mean(weights)
+            kind = graph.weights.dtype
+            self._per_unit = kind.type(
+                _BUCKETS_PER_EDGE / mean if mean > _BUCKETS_PER_EDGE / np.finfo(kind).max else 1
+            )
 
-    def __call__(self, line: tuple[int, ...], marks: tuple[np.ndarray, ...], wanted: cpu.Wanted) -> tuple[Any, ...]:
+    def __call__(
+        self, line: tuple[int, ...], marks: tuple[np.ndarray, ...], wanted: cpu.Wanted
+    ) -> tuple[Any, ...]:
         """As ``cpu.search_sums``, without its last result."""
         graph, (place, mark, stamp) = self._graph, marks
         if self._counts_hops:
@@ -184,7 +240,8 @@ class _Searches:
 
 
 def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None) -> Any:
-    """Return ``traverse(sources, lists=None)``. Rows come to host memory, where everything is computed of them.
+    """Return ``traverse(sources, lists=None)``. Rows come to host memory, where everything is
+    computed of them.
 
     ``overflow_error(graph)`` returns the error for a distance beyond the type of the weights.
     """
@@ -193,7 +250,9 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
     limit, move = largest_distance(graph, query, counts_hops), namespace(graph.offsets).asarray
 
     def narrowest(rows: Any) -> Any:
-        return rows.astype(hops_dtype(int(rows.max(initial=0))), copy=False) if counts_hops else rows
+        if counts_hops:
+            return rows.astype(hops_dtype(int(rows.max(initial=0))), copy=False)
+        return rows
 
     def traverse(sources: Any, lists: TargetLists | None = None) -> MultiSourceOutcome:
         sources = np.array(sources, np.int64)  # one layout, for which the search is compiled once
@@ -207,7 +266,9 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
             host = graph.derived.on_host
             edges = host.offsets, host.targets, host.weights
             for i in np.flatnonzero(np.isinf(stops)).tolist():
-                if cpu.has_overflow(*edges, reached.vertices, *reached.offsets[i : i + 2], reached[i]):
+                if cpu.has_overflow(
+                    *edges, reached.vertices, *reached.offsets[i : i + 2], reached[i]
+                ):
                     raise overflow_error(graph)
         rounds = [1] * sources.size
         for i in np.flatnonzero(stops != bounds).tolist():
@@ -216,17 +277,26 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
             return MultiSourceOutcome(move(narrowest(at_targets)), None, ends, rounds)
         if query.output == "counts":
             if is_on_gpu:
-                counts = np.concatenate([counts for counts, _ in reached.levels(graph.offsets, None)])
+                counts = np.concatenate(
+                    [counts for counts, _ in reached.levels(graph.offsets, None)]
+                )
             else:  # rows hold them in place of distances
                 counts = np.zeros((len(reached), int(reached.sizes.max(initial=1))), np.int64)
-                counts[reached.rows_of_entries(), positions_in_groups(reached.sizes)] = reached.distance
+                counts[reached.rows_of_entries(), positions_in_groups(reached.sizes)] = (
+                    reached.distance
+                )
             return MultiSourceOutcome(None, None, ends, rounds, counts)
-        reached = reached.point_back(graph, sources) if query.predecessors else reached
+        if query.predecessors:
+            reached = reached.point_back(graph, sources)
+        else:
+            reached = reached
         if "sparse" in query.forms:
             return MultiSourceOutcome(reached, None, ends, rounds)
         predecessor = reached.predecessor_rows()
         rows = move(narrowest(reached.rows()))
-        return MultiSourceOutcome(rows, None if predecessor is None else move(predecessor), ends, rounds)
+        return MultiSourceOutcome(
+            rows, None if predecessor is None else move(predecessor), ends, rounds
+        )
 
     return traverse
 
@@ -234,27 +304,44 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
 def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
     n, kind = graph.n_vertices, largest_distance(graph, query, counts_hops).dtype
     marks, search = Marks(n), _Searches(graph, counts_hops)
-    keeps = {"targets": cpu.ROWS if _may_overflow(graph, query, counts_hops) else cpu.NOTHING, "counts": cpu.COUNTS}
+    keeps = {
+        "targets": cpu.ROWS if _may_overflow(graph, query, counts_hops) else cpu.NOTHING,
+        "counts": cpu.COUNTS,
+    }
     keep, goals = keeps.get(query.output, cpu.ROWS), make_goals(graph, query)
     if query.nearest is not None:
         keep = cpu.GOALS if query.output == "targets" else cpu.ROWS
 
-    def searched(sources: np.ndarray, lists: Any, limits: np.ndarray) -> tuple[SparseDistances, Any, np.ndarray]:
+    def searched(
+        sources: np.ndarray, lists: Any, limits: np.ndarray
+    ) -> tuple[SparseDistances, Any, np.ndarray]:
         k = sources.size
         values, list_of = _flatten_lists(query, lists, k)
-        answers = np.arange(k) * values.size if lists is None else lists.offsets[:-1]
+        if lists is None:
+            answers = np.arange(k) * values.size
+        else:
+            answers = lists.offsets[:-1]
         shape = (k, values.size) if lists is None else (values.size,)
         is_at_targets = query.output == "targets" and query.nearest is None
         at_targets = np.full(shape if is_at_targets else 0, unreached_value(kind), kind)
-        # One after the other, sources near each other find in the caches what the last one has loaded.
-        order, line = np.argsort(sources), cpu.ALONE
+        # One after the other, sources near each other find in the caches what the last one has
+        # loaded.
+        order = np.argsort(sources)
+        line = cpu.ALONE
         if not counts_hops:
             with marks.lent() as lent:
-                near, n_near = cpu.near_each_other(graph.offsets, graph.targets, sources[order], *lent[:2])
-            order, line = order[near], cpu.LINE if 2 * n_near > k else cpu.ALONE
-        at_once = max(1 << len(cpu.LINE), min(_AT_ONCE, k // (4 * threads.count()) >> len(cpu.LINE) << len(cpu.LINE)))
+                near, n_near = cpu.near_each_other(
+                    graph.offsets, graph.targets, sources[order], *lent[:2]
+                )
+            order = order[near]
+            line = cpu.LINE if 2 * n_near > k else cpu.ALONE
+        at_once = max(
+            1 << len(cpu.LINE),
+            min(_AT_ONCE, k // (4 * threads.count()) >> len(cpu.LINE) << len(cpu.LINE)),
+        )
         parts: list[Any] = [None] * -(-k // at_once)
-        sizes, stops = np.empty(k, np.int64), np.empty(k, kind)
+        sizes = np.empty(k, np.int64)
+        stops = np.empty(k, kind)
 
         def search_some(item: int, _thread: int) -> None:
             some = order[item * at_once : (item + 1) * at_once]
@@ -265,7 +352,8 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
 
         threads.for_each(search_some, len(parts))
         offsets = make_offsets(sizes)
-        vertices, distance = np.empty(offsets[-1], graph.targets.dtype), np.empty(offsets[-1], kind)
+        vertices = np.empty(offsets[-1], graph.targets.dtype)
+        distance = np.empty(offsets[-1], kind)
 
         def put_some(item: int, _thread: int) -> None:
             some = order[item * at_once : (item + 1) * at_once]
@@ -278,7 +366,9 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
     return searched
 
 
-def _flatten_lists(query: Query, lists: TargetLists | None, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _flatten_lists(
+    query: Query, lists: TargetLists | None, k: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return ``lists`` and ``list_of`` of ``cpu.search_sums``."""
     if lists is not None:
         return lists.vertices, np.stack([lists.offsets[:-1], lists.offsets[1:]], axis=1)
@@ -291,19 +381,25 @@ def make_goals(graph: Any, query: Query) -> cpu.Goals:
     """Return ``goals`` of ``cpu.search_sums``."""
     if query.nearest is None:
         return cpu.NO_GOALS
-    k, members = query.nearest.k, query.nearest.members
-    vertices, groups = np.concatenate(members), np.repeat(np.arange(len(members)), [own.size for own in members])
+    k = query.nearest.k
+    members = query.nearest.members
+    vertices = np.concatenate(members)
+    groups = np.repeat(np.arange(len(members)), [own.size for own in members])
     order = np.argsort(vertices, kind="stable")
     before = make_offsets(np.bincount(vertices, minlength=graph.n_vertices))
     needs = [min(k, own.size) for own in members]
-    return cpu.Goals(before.astype(np.int32), groups[order].astype(np.int32), np.array(needs, np.int32))
+    return cpu.Goals(
+        before.astype(np.int32), groups[order].astype(np.int32), np.array(needs, np.int32)
+    )
 
 
 def _may_overflow(graph: Any, query: Query, counts_hops: bool) -> bool:
     """Whether a distance may exceed the largest number of its type."""
     if counts_hops or query.limit is not None or not graph.n_edges:
         return False
-    return float(graph.derived.heaviest) * graph.n_vertices >= float(np.finfo(graph.weights.dtype).max)
+    return float(graph.derived.heaviest) * graph.n_vertices >= float(
+        np.finfo(graph.weights.dtype).max
+    )
 
 
 def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
@@ -311,7 +407,9 @@ def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
     marks = Marks(n)
     searches: Any = _searches_on_gpu(graph, query, counts_hops)
 
-    def searched(sources: np.ndarray, lists: Any, limits: np.ndarray) -> tuple[SparseDistances, Any, np.ndarray]:
+    def searched(
+        sources: np.ndarray, lists: Any, limits: np.ndarray
+    ) -> tuple[SparseDistances, Any, np.ndarray]:
         k = sources.size
         targets, list_of = _flatten_lists(query, lists, k)
         is_at_targets = query.output == "targets" and query.nearest is None
@@ -325,14 +423,20 @@ def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
         of = np.repeat(np.arange(k), targets.size if lists is None else np.diff(lists.offsets))
         in_host_memory = SparseDistances(reached.offsets, vertices, distance, n, marks=marks)
         at_targets = in_host_memory.at_each(of, np.tile(targets, k) if lists is None else targets)
-        return reached, at_targets if lists is not None else at_targets.reshape(k, targets.size), stops
+        return (
+            reached,
+            at_targets if lists is not None else at_targets.reshape(k, targets.size),
+            stops,
+        )
 
     return searched
 
 
 def _searches_on_gpu(graph: Any, query: Query, counts_hops: bool) -> on_gpu.ShortSearches:
     kind = largest_distance(graph, query, counts_hops).dtype
-    return on_gpu.ShortSearches(graph, None if counts_hops else graph.weights, kind, make_goals(graph, query))
+    return on_gpu.ShortSearches(
+        graph, None if counts_hops else graph.weights, kind, make_goals(graph, query)
+    )
 
 
 def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int) -> Shape:
@@ -340,25 +444,35 @@ def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int
 
     It stays as it is where these walk more than ``most`` edges, all together.
     """
-    n, limit = graph.n_vertices, largest_distance(graph, query, counts_hops)
-    sources, lists = np.unique(np.random.default_rng(_SEED).integers(0, n, SAMPLE)), None
+    n = graph.n_vertices
+    limit = largest_distance(graph, query, counts_hops)
+    sources = np.unique(np.random.default_rng(_SEED).integers(0, n, SAMPLE))
+    lists = None
     if query.sample is not None:
-        sources, lists = np.ascontiguousarray(query.sample[0]), query.sample[1]
+        sources = np.ascontiguousarray(query.sample[0])
+        lists = query.sample[1]
     k = sources.size
     values, list_of = _flatten_lists(query, lists, k)
     limits = np.full(k, limit)
     if graph.device == "cuda":
         short = None
         if query.limit is not None or values.size or query.nearest is not None:
-            short = _searches_on_gpu(graph, query, counts_hops).rows(sources, limits, values, list_of, _TIERS)
+            short = _searches_on_gpu(graph, query, counts_hops).rows(
+                sources, limits, values, list_of, _TIERS
+            )
         if short is None:
             return shape
         walked = int(graph.derived.degrees[namespace(graph.offsets).asarray(short.vertices)].sum())
         measured = _sampled(shape, short.sizes, walked)
-        # Other strategies take as many rounds as a search of what is reached, not as one of the graph.
-        n_vertices, n_edges = max(short.vertices.size // sources.size, 1), walked // sources.size
+        # Other strategies take as many rounds as a search of what is reached, not as one of the
+        # graph.
+        n_vertices = max(short.vertices.size // sources.size, 1)
+        n_edges = walked // sources.size
         rounds = measured._replace(n_vertices=n_vertices, n_edges=n_edges, depth=0).likely_depth
-        rounds = min(rounds, float(query.limit)) if counts_hops and query.limit is not None else rounds
+        if counts_hops and query.limit is not None:
+            rounds = min(rounds, float(query.limit))
+        else:
+            rounds = rounds
         return measured._replace(rounds=rounds, depth=int(rounds))
     of_lists = values, list_of, cpu.ROWS, np.empty(0, limit.dtype), np.zeros(k, np.int64)
     wanted = cpu.Wanted(sources, limits, *of_lists, most, make_goals(graph, query))
@@ -366,10 +480,16 @@ def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int
         sizes, _, _, _, walked = _Searches(graph, counts_hops)(cpu.ALONE, marks, wanted)
     if walked > most:  # few are enough where the other side is one search of the whole graph
         sizes = sizes[: max(np.count_nonzero(sizes) - 1, 0)]
-    is_enough = walked <= most if query.nearest is None else sizes.size >= _FEW_SAMPLES
-    return _sampled(shape, sizes, walked) if is_enough and sizes.size else shape
+    if query.nearest is None:
+        is_enough = walked <= most
+    else:
+        is_enough = sizes.size >= _FEW_SAMPLES
+    if is_enough and sizes.size:
+        return _sampled(shape, sizes, walked)
+    return shape
 
 
 def _sampled(shape: Shape, sizes: np.ndarray, walked: int) -> Shape:
-    reach, walked_share = float(sizes.mean()) / shape.n_vertices, walked / (sizes.size * max(shape.n_edges, 1))
+    reach = float(sizes.mean()) / shape.n_vertices
+    walked_share = walked / (sizes.size * max(shape.n_edges, 1))
     return shape._replace(reach=reach, walked=walked_share, is_short=True)

@@ -31,9 +31,11 @@ AT_ONCE = 256  # rows that a thread checks at a time
 
 
 class Marks:
-    """Arrays over all vertices, lent to one thread at a time, and used again: a place, a mark, and a stamp per vertex.
+    """Arrays over all vertices, lent to one thread at a time, and used again: a place, a mark, and
+    a stamp per vertex.
 
-    Places and marks are 0, and are cleared by who has set them. Stamps are those of ``cpu.short_search.search_hops``.
+    Places and marks are 0, and are cleared by who has set them. Stamps are those of
+    ``cpu.short_search.search_hops``.
     """
 
     def __init__(self, n_vertices: int):
@@ -60,21 +62,26 @@ class Marks:
 class SparseDistances:
     """Distances of shape (k, n_vertices), of which only those of reached vertices are held.
 
-    What is computed of them takes time in proportion to the vertices reached, and is equal bit for bit to what is computed
-    of an array of all distances.
+    What is computed of them takes time in proportion to the vertices reached, and is equal bit for
+    bit to what is computed of an array of all distances.
     """
 
     offsets: np.ndarray  # int64 array of shape (k + 1,): where the row of each source begins
-    vertices: np.ndarray  # integer array of shape (offsets[-1],): vertex numbers, row by row in ascending order
-    distance: np.ndarray  # of the same length: hops as int32, or weighted distances in the type of the sums
+    # integer array of shape (offsets[-1],): vertex numbers, row by row in ascending order
+    vertices: np.ndarray
+    # of the same length: hops as int32, or weighted distances in the type of the sums
+    distance: np.ndarray
     n_vertices: int  # of the graph
-    graph: Any = None  # if it is on a GPU: rows are in host memory, and so is what is computed of them
+    # if it is on a GPU: rows are in host memory, and so is what is computed of them
+    graph: Any = None
     marks: Any = None  # the ``Marks`` of the search, with which it is checked; by default others
     # Whether the search has checked them, because the rows lack vertices that a certificate needs.
     is_certified: bool = False
-    predecessor: np.ndarray | None = None  # vertex numbers, as in ``results.Traversal``; of the length of ``vertices``
+    # vertex numbers, as in ``results.Traversal``; of the length of ``vertices``
+    predecessor: np.ndarray | None = None
 
-    form, ndim = "sparse", 2
+    form = "sparse"
+    ndim = 2
 
     def __post_init__(self) -> None:
         self.marks = self.marks or Marks(self.n_vertices)
@@ -121,8 +128,15 @@ class SparseDistances:
         return self._with_entries(offsets - offsets[0], slice(int(offsets[0]), int(offsets[-1])))
 
     def _with_entries(self, offsets: np.ndarray, kept: Any) -> SparseDistances:
-        predecessor = None if self.predecessor is None else self.predecessor[kept]
-        entries = {"vertices": self.vertices[kept], "distance": self.distance[kept], "predecessor": predecessor}
+        if self.predecessor is None:
+            predecessor = None
+        else:
+            predecessor = self.predecessor[kept]
+        entries = {
+            "vertices": self.vertices[kept],
+            "distance": self.distance[kept],
+            "predecessor": predecessor,
+        }
         return replace(self, offsets=offsets, **entries)
 
     def rows(self) -> Array:
@@ -131,7 +145,9 @@ class SparseDistances:
 
     def move(self, values: np.ndarray) -> Array:
         """Return values in host memory on the device of the graph."""
-        return values if self.graph is None else namespace(self.graph.offsets).asarray(values)
+        if self.graph is None:
+            return values
+        return namespace(self.graph.offsets).asarray(values)
 
     def joined(self, others: Sequence[SparseDistances]) -> SparseDistances:
         """Return these rows, and then those of others, which have predecessors if these have them."""
@@ -141,11 +157,15 @@ class SparseDistances:
         if self.predecessor is not None:
             entries["predecessor"] = np.concatenate([part.predecessor for part in parts])
         offsets = make_offsets(np.concatenate([part.sizes for part in parts]))
-        return replace(self, offsets=offsets, is_certified=all(part.is_certified for part in parts), **entries)
+        return replace(
+            self, offsets=offsets, is_certified=all(part.is_certified for part in parts), **entries
+        )
 
     def predecessor_rows(self) -> Array | None:
         """Return the predecessors, if they are known, as ``Traversals`` has those of all vertices."""
-        return None if self.predecessor is None else self._spread(self.predecessor, NO_PREDECESSOR)
+        if self.predecessor is None:
+            return None
+        return self._spread(self.predecessor, NO_PREDECESSOR)
 
     def _spread(self, values: np.ndarray, elsewhere: Any) -> np.ndarray:
         rows = np.full(self.shape, elsewhere, values.dtype)
@@ -156,11 +176,16 @@ class SparseDistances:
         """Return the distance from one source to one vertex."""
         part = slice(self.offsets[i], self.offsets[i + 1])
         here = self.distance[part][self.vertices[part] == v]
-        return here[0] if here.size else unreached_value(self.dtype)
+        if here.size:
+            return here[0]
+        return unreached_value(self.dtype)
 
     def at_each(self, rows: np.ndarray, vertices: np.ndarray) -> Array:
-        """Return the distances from the sources at some positions to one vertex each, on the device of the graph."""
-        keys, wanted = self.rows_of_entries() * self.n_vertices + self.vertices, rows * self.n_vertices + vertices
+        """Return the distances from the sources at some positions to one vertex each, on the device
+        of the graph.
+        """
+        keys = self.rows_of_entries() * self.n_vertices + self.vertices
+        wanted = rows * self.n_vertices + vertices
         places = np.searchsorted(keys, wanted)
         distances = np.full(wanted.size, unreached_value(self.dtype), self.dtype)
         is_there = np.append(keys, -1)[places] == wanted
@@ -187,10 +212,17 @@ class SparseDistances:
     def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self.offsets, self.vertices, self.distance
 
-    def stats(self, offsets: np.ndarray, limit: float | None, has_sums: bool = True) -> tuple[np.ndarray, ...]:
-        """Return the columns of ``distance_stats.DistanceStats``, weighted distances in floats; sums may be 0."""
-        k, kind = len(self), self.dtype
-        counts, extremes, sums = np.empty((k, 2), np.int64), np.empty((k, 2), kind), np.zeros((2 * has_sums, k))
+    def stats(
+        self, offsets: np.ndarray, limit: float | None, has_sums: bool = True
+    ) -> tuple[np.ndarray, ...]:
+        """Return the columns of ``distance_stats.DistanceStats``, weighted distances in floats;
+        sums may be 0.
+        """
+        k = len(self)
+        kind = self.dtype
+        counts = np.empty((k, 2), np.int64)
+        extremes = np.empty((k, 2), kind)
+        sums = np.zeros((2 * has_sums, k))
         bound = min(as_distance(np.inf if limit is None else limit, kind), np.finfo(kind).max)
         results = counts, extremes, sums
         self._run(cpu.stats, self._rows, self._on_host(offsets), self.n_vertices, bound, results)
@@ -199,7 +231,13 @@ class SparseDistances:
         return counts[:, 0], lowest, farthest, total, harmonic, counts[:, 1]
 
     def sums_within(
-        self, lowest: Any, bounds: np.ndarray, integers: np.ndarray, floats: np.ndarray, decay: int, parameter: float
+        self,
+        lowest: Any,
+        bounds: np.ndarray,
+        integers: np.ndarray,
+        floats: np.ndarray,
+        decay: int,
+        parameter: float,
     ) -> tuple[np.ndarray, np.ndarray]:
         """As ``cpu.opportunities.sums``."""
         exact = np.zeros((len(self), len(integers), bounds.size), np.int64)
@@ -208,29 +246,39 @@ class SparseDistances:
         self._run(cpu.sums_within, self._rows, wanted, self.n_vertices, exact, rounded)
         return exact, rounded
 
-    def bins(self, limit: float | None, bins_per_unit: np.ndarray, before: np.ndarray, n_bins: int) -> np.ndarray:
+    def bins(
+        self, limit: float | None, bins_per_unit: np.ndarray, before: np.ndarray, n_bins: int
+    ) -> np.ndarray:
         """As ``kinds.distance_stats.count_bins``."""
         counts = np.zeros((len(self), n_bins), np.int64)
         bound = as_distance(np.inf if limit is None else limit, self.dtype)
         self._run(cpu.bins, self.offsets, self.distance, bound, bins_per_unit, before, counts)
         return counts
 
-    def levels(self, offsets: np.ndarray, limit: float | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def levels(
+        self, offsets: np.ndarray, limit: float | None
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """As ``kinds.distance_stats.count_levels``."""
         most = int(self.distance.max(initial=0))
         size = 1 + (most if limit is None else int(min(most, limit)))
-        step, offsets = max(1, LEVELS_AT_ONCE // size), self._on_host(offsets)
+        step = max(1, LEVELS_AT_ONCE // size)
+        offsets = self._on_host(offsets)
         for first in range(0, len(self), step):
             part = self[first : first + step]
-            counts, edges = np.zeros((len(part), size), np.int64), np.zeros(len(part), np.int64)
+            counts = np.zeros((len(part), size), np.int64)
+            edges = np.zeros(len(part), np.int64)
             part._run(cpu.levels, part._rows, offsets, size - 1, counts, edges)
             yield counts, edges
 
     def bitmap(self) -> np.ndarray:
-        """Return the vertices reached, uint8 of shape (k, ceil(n_vertices / 8)): v in bit v % 8 of byte v // 8."""
+        """Return the vertices reached, uint8 of shape (k, ceil(n_vertices / 8)): v in bit v % 8 of
+        byte v // 8.
+        """
         bits = np.zeros((len(self), -(-self.n_vertices // 8)), np.uint8)
         np.bitwise_or.at(
-            bits, (self.rows_of_entries(), self.vertices >> 3), np.uint8(1) << (self.vertices & 7).astype(np.uint8)
+            bits,
+            (self.rows_of_entries(), self.vertices >> 3),
+            np.uint8(1) << (self.vertices & 7).astype(np.uint8),
         )
         return bits
 
@@ -240,16 +288,28 @@ class SparseDistances:
 
     def checksums(self, sources: np.ndarray, integers: bool) -> np.ndarray:
         """Return ``search.results.checksum`` of each row, uint64."""
-        distance = self.distance.astype(np.int64) if integers and self.dtype.kind == "f" else self.distance
+        if integers and self.dtype.kind == "f":
+            distance = self.distance.astype(np.int64)
+        else:
+            distance = self.distance
         sums = np.empty(len(self), np.uint64)
-        self._run(cpu.checksums, self.offsets, self.vertices, distance.view(f"u{distance.itemsize}"), sources, sums)
+        self._run(
+            cpu.checksums,
+            self.offsets,
+            self.vertices,
+            distance.view(f"u{distance.itemsize}"),
+            sources,
+            sums,
+        )
         return sums
 
     def check(self, graph: Any, sources: np.ndarray, limits: Sequence[float | None]) -> np.ndarray:
-        """Check the rows by the rules of ``certificate``, over the vertices reached and the edges that leave them.
+        """Check the rows by the rules of ``certificate``, over the vertices reached and the edges
+        that leave them.
 
-        The graph has no negative weight, and weights of the type of weighted distances. ``limits`` has one per source, None
-        where there is none. Return what ``certificate.batch.check_distances`` returns.
+        The graph has no negative weight, and weights of the type of weighted distances. ``limits``
+        has one per source, None where there is none. Return what
+        ``certificate.batch.check_distances`` returns.
         """
         bounds_of_sources = as_distances(limits, self.dtype)
         sources = np.array(sources, np.int64)  # one layout, for which the check is compiled once
@@ -269,11 +329,13 @@ class SparseDistances:
         return every
 
     def point_back(self, graph: Any, sources: np.ndarray) -> SparseDistances:
-        """Return the rows with the predecessors that follow from distances in a graph without negative weights.
+        """Return the rows with the predecessors that follow from distances in a graph without
+        negative weights.
 
         Raises PrecisionError: a vertex has none.
         """
-        predecessor, sources = np.empty(self.size, self.vertices.dtype), np.array(sources, np.int64)
+        predecessor = np.empty(self.size, self.vertices.dtype)
+        sources = np.array(sources, np.int64)
         edges = self._copy_edges(graph)
 
         def point_some(place: np.ndarray, part: slice, bounds: np.ndarray) -> int:
@@ -285,24 +347,36 @@ class SparseDistances:
         return replace(self, predecessor=predecessor)
 
     def walk_back(self, lists: TargetLists) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sizes and the vertices of the paths to the targets of each source, as ``results.Routes`` has them."""
+        """Return the sizes and the vertices of the paths to the targets of each source, as
+        ``results.Routes`` has them.
+        """
         sizes = np.zeros(lists.vertices.size, np.int64)
 
         def walk_some(place: np.ndarray, part: slice, bounds: np.ndarray) -> np.ndarray:
             ends = lists.offsets[part.start : part.stop + 1]
-            return cpu.walk_back(bounds, self.vertices, self.predecessor, ends, lists.vertices, place, sizes)
+            return cpu.walk_back(
+                bounds, self.vertices, self.predecessor, ends, lists.vertices, place, sizes
+            )
 
         return sizes, np.concatenate([self.vertices[:0], *self._of_parts(walk_some)])
 
     def _copy_edges(self, graph: Any) -> tuple[np.ndarray, ...]:
-        """Return the edges of a graph in host memory, with weights in the type of the distances; without any for hops."""
+        """Return the edges of a graph in host memory, with weights in the type of the distances;
+        without any for hops.
+        """
         if not is_hops(self.dtype) and graph.weights.dtype != self.dtype:
             graph = graph.derived.sums_in(self.dtype.name)
         graph = graph.derived.on_host
-        return graph.offsets, graph.targets, np.empty(0, self.dtype) if is_hops(self.dtype) else graph.weights
+        return (
+            graph.offsets,
+            graph.targets,
+            np.empty(0, self.dtype) if is_hops(self.dtype) else graph.weights,
+        )
 
     def _of_parts(self, work: Callable[[np.ndarray, slice, np.ndarray], Any]) -> list[Any]:
-        """Return ``work(place, part, offsets)`` of each part of the rows, whose offsets these are; called in threads."""
+        """Return ``work(place, part, offsets)`` of each part of the rows, whose offsets these are;
+        called in threads.
+        """
         results: list[Any] = [None] * -(-len(self) // AT_ONCE)
 
         def call(item: int, _thread: int) -> None:
@@ -319,20 +393,30 @@ class SparseDistances:
 
     def _on_host(self, offsets: Any) -> Any:
         """Return the offsets of the graph in host memory."""
-        return offsets if self.graph is None else self.graph.derived.on_host.offsets
+        if self.graph is None:
+            return offsets
+        return self.graph.derived.on_host.offsets
 
     def _run(self, kernel: Any, *args: Any) -> None:
         threads.run(kernel, -(-len(self) // cpu.CHUNK), *args)
 
 
 def to_sparse(distance: Array, predecessor: Array | None = None) -> SparseDistances:
-    """Return distances and predecessors of shape (k, n_vertices) as those of the vertices reached; hops as int32."""
+    """Return distances and predecessors of shape (k, n_vertices) as those of the vertices reached;
+    hops as int32.
+    """
     rows = to_host(distance)
     reached = is_reached(rows)
     row, vertex = np.nonzero(reached)
-    values = rows[reached].astype(np.int32) if is_hops(rows.dtype) else rows[reached]
+    if is_hops(rows.dtype):
+        values = rows[reached].astype(np.int32)
+    else:
+        values = rows[reached]
     offsets = make_offsets(np.bincount(row, minlength=len(rows)))
-    before = None if predecessor is None else to_host(predecessor)[reached]
+    if predecessor is None:
+        before = None
+    else:
+        before = to_host(predecessor)[reached]
     return SparseDistances(offsets, vertex, values, rows.shape[1], predecessor=before)
 
 
@@ -341,4 +425,6 @@ def closed_cycle_error(kind: np.dtype) -> PrecisionError:
     cure = f"build the graph with {option_text('weight_type', 'float64')}"
     if kind == np.float64:
         cure = "give the weights as integers, in a smaller unit"
-    return PrecisionError(f"rounding in {kind} closed a cycle of equal distances that no path enters; {cure}")
+    return PrecisionError(
+        f"rounding in {kind} closed a cycle of equal distances that no path enters; {cure}"
+    )

@@ -1,7 +1,8 @@
-"""Strategies: registry entries with a name, a device and a function that makes a plan. Independent of the algorithm.
+"""Strategies: registry entries with a name, a device and a function that makes a plan. Independent
+of the algorithm.
 
-A strategy is planned once and run many times: ``Strategy.plan`` allocates, compiles and returns a ``Search``.
-``MultiSourceStrategy.plan`` returns a ``MultiSourceSearch``.
+A strategy is planned once and run many times: ``Strategy.plan`` allocates, compiles and returns a
+``Search``. ``MultiSourceStrategy.plan`` returns a ``MultiSourceSearch``.
 """
 
 from __future__ import annotations
@@ -38,9 +39,11 @@ class Outcome(NamedTuple):
 
 
 class MultiSourceOutcome(NamedTuple):
-    """Result of a strategy for several sources. The fields are those of ``Traversals``, except ``below``.
+    """Result of a strategy for several sources. The fields are those of ``Traversals``, except
+    ``below``.
 
-    Counts stay on the device that computed them. A caller that needs them in host memory copies them.
+    Counts stay on the device that computed them. A caller that needs them in host memory copies
+    them.
     """
 
     distance: Array | None
@@ -52,8 +55,8 @@ class MultiSourceOutcome(NamedTuple):
     routes: Any = None
 
 
-# Searches that are compiled and whose arrays are allocated, from a vertex number or from at most a group of them. The arrays
-# of an outcome are valid until the next call.
+# Searches that are compiled and whose arrays are allocated, from a vertex number or from at most a
+# group of them. The arrays of an outcome are valid until the next call.
 Search = Callable[[int], Outcome]
 MultiSourceSearch = Callable[[np.ndarray], MultiSourceOutcome]
 Prepare = Callable[[Graph, Query], Search]  # checks, compiles and allocates
@@ -61,7 +64,9 @@ PrepareMany = Callable[[Graph, Query, int], MultiSourceSearch]  # for groups of 
 
 
 class MultiSourceModule(Protocol):
-    """A module that implements a ``MultiSourceStrategy``; see the attributes of the same names there."""
+    """A module that implements a ``MultiSourceStrategy``; see the attributes of the same names
+    there.
+    """
 
     @property
     def plan(self) -> PrepareMany: ...
@@ -88,22 +93,25 @@ class BaseStrategy:
         Other accepted names: those of published systems that it represents.
     device : {"cpu", "cuda"}
     needs : frozenset of str
-        Requirements: a subset of ``"weights"``, ``"non_negative"``, ``"narrow"`` (32-bit vertex numbers) and
-        ``"hierarchy"`` (one that ``Graph.hierarchy`` has built or ``load_graph`` has found; of hops without
-        ``"weights"``).
+        Requirements: a subset of ``"weights"``, ``"non_negative"``, ``"narrow"`` (32-bit vertex
+        numbers) and ``"hierarchy"`` (one that ``Graph.hierarchy`` has built or ``load_graph`` has
+        found; of hops without ``"weights"``).
     default : bool
         Whether ``auto`` may choose it. For one source ``auto`` takes the first default that fits.
     paper, rationale : str
         Its publication, and the idea behind it.
     complexity : str
-        Work of one search in terms of V, E, the number D of levels or rounds, and the number S of sources.
+        Work of one search in terms of V, E, the number D of levels or rounds, and the number S of
+        sources.
     knobs : type, optional
-        Dataclass of its options, each with a default. Its constructor raises InputError for a value out of range.
+        Dataclass of its options, each with a default. Its constructor raises InputError for a value
+        out of range.
     published : bool
-        Whether it reproduces a published system, for study and measurement. ``auto`` chooses none of these.
+        Whether it reproduces a published system, for study and measurement. ``auto`` chooses none
+        of these.
     sums : {"float", "int64", "any"}
-        Type of the sums that it computes: that of the graph's weights, int64, or what its own searches choose. The int64
-        strategy replaces any other one where float64 could round.
+        Type of the sums that it computes: that of the graph's weights, int64, or what its own
+        searches choose. The int64 strategy replaces any other one where float64 could round.
     """
 
     name: str
@@ -124,33 +132,46 @@ class BaseStrategy:
 
     @property
     def metric(self) -> str:
-        """``"weights"`` or ``"hops"``: what distances are, and so which hierarchy it uses, if it uses one."""
+        """``"weights"`` or ``"hops"``: what distances are, and so which hierarchy it uses, if it
+        uses one.
+        """
         return "weights" if "weights" in self.needs else "hops"
 
     def unsupported_reason(self, graph: Graph) -> str | None:
         """Say why this strategy cannot run on the graph, or None if it can."""
         if "weights" in self.needs and graph.weights is None:
-            unused = f" (not used: {listed(list(graph.report.unused_columns))})" if graph.report.unused_columns else ""
-            return f"needs weights, and this graph has none; name the weight column when reading it{unused}"
+            if graph.report.unused_columns:
+                unused = f" (not used: {listed(list(graph.report.unused_columns))})"
+            else:
+                unused = ""
+            return (
+                "needs weights, and this graph has none; name the weight "
+                f"column when reading it{unused}"
+            )
         if "narrow" in self.needs and graph.targets.dtype.itemsize > 4:
             return "cannot take 2^31 vertices or more"
         if "non_negative" in self.needs and graph.has_negative_weights:
             return "cannot take negative weights"
         if "hierarchy" in self.needs and graph.derived.known_hierarchy(self.metric) is None:
             if self.metric == "hops":
-                return "needs a hierarchy of hops, and this graph has none; build one by graph.hierarchy(metric='hops')"
+                return (
+                    "needs a hierarchy of hops, and this graph has none; build one "
+                    "by graph.hierarchy(metric='hops')"
+                )
             return "needs a hierarchy, and this graph has none; build one by graph.hierarchy()"
         if self.sums == "int64" and not graph.integer_weights:
             return "needs integer weights"
         return None
 
     def knobs_from(self, given: Any) -> Any:
-        """Return options of this strategy from an instance of ``knobs`` or a mapping of names to values; None stays None.
+        """Return options of this strategy from an instance of ``knobs`` or a mapping of names to
+        values; None stays None.
 
         Raises
         ------
         StrategyError
-            The strategy has no options, has none of that name, or ``given`` belongs to another strategy.
+            The strategy has no options, has none of that name, or ``given`` belongs to another
+            strategy.
         """
         if given is None or (self.knobs is not None and isinstance(given, self.knobs)):
             return given
@@ -159,16 +180,20 @@ class BaseStrategy:
         names = [field.name for field in fields(self.knobs)]
         if not isinstance(given, Mapping):
             raise StrategyError(
-                f"strategy {self.name!r} takes knobs of type {self.knobs.__name__}, not {type(given).__name__}"
+                f"strategy {self.name!r} takes knobs of type "
+                f"{self.knobs.__name__}, not {type(given).__name__}"
             )
         unknown = [name for name in given if name not in names]
         if unknown:
             raise StrategyError(
-                f"strategy {self.name!r} has no knob {arguments.describe(unknown[0])}; it has {', '.join(names)}"
+                f"strategy {self.name!r} has no knob "
+                f"{arguments.describe(unknown[0])}; it has {', '.join(names)}"
             )
         for field in fields(self.knobs):
             if field.name in given:
-                _check_type(f"knob {field.name} of {self.name}", given[field.name], type(field.default))
+                _check_type(
+                    f"knob {field.name} of {self.name}", given[field.name], type(field.default)
+                )
         return self.knobs(**given)
 
 
@@ -179,10 +204,11 @@ class Strategy(BaseStrategy):
     Attributes
     ----------
     plan : callable
-        ``plan(graph, query)`` checks, compiles and allocates. It returns ``traverse(source_vertex)``, which returns the
-        ``Outcome`` of a vertex number.
+        ``plan(graph, query)`` checks, compiles and allocates. It returns
+        ``traverse(source_vertex)``, which returns the ``Outcome`` of a vertex number.
     memory : callable
-        ``memory(n_vertices, n_edges, predecessors)`` returns the bytes that it allocates in addition to the graph.
+        ``memory(n_vertices, n_edges, predecessors)`` returns the bytes that it allocates in
+        addition to the graph.
     """
 
     plan: Prepare
@@ -190,7 +216,9 @@ class Strategy(BaseStrategy):
 
 
 def _check_type(name: str, value: Any, kind: type) -> None:
-    """Raise InputError unless a value has the type of a knob's default. The dataclass of the knobs checks its range."""
+    """Raise InputError unless a value has the type of a knob's default. The dataclass of the knobs
+    checks its range.
+    """
     if kind is bool:
         if not isinstance(value, bool):
             raise InputError(f"{name} must be true or false, not {arguments.describe(value)}")
@@ -203,8 +231,10 @@ def _check_type(name: str, value: Any, kind: type) -> None:
 
 
 _PATH_DEGREE = 2.01  # largest degree of paths and cycles, with a margin for rounding
-# Largest mean degree (that of a triangulation) and skew of a lattice. Hubs of higher degree make paths short.
-_LATTICE_DEGREE, _LATTICE_SKEW = 6, 6
+# Largest mean degree (that of a triangulation) and skew of a lattice. Hubs of higher degree make
+# paths short.
+_LATTICE_DEGREE = 6
+_LATTICE_SKEW = 6
 
 
 class Shape(NamedTuple):
@@ -218,18 +248,22 @@ class Shape(NamedTuple):
     # index, weight: bytes per vertex number and per distance (0 without weights)
     index: int  # type: ignore[assignment]  # hides a method of tuples that nothing calls
     weight: int
-    # reach, walked: share of the vertices that a search from a random source reaches, and share of the edges that it visits.
-    # Both are means over the searches of the survey.
+    # reach, walked: share of the vertices that a search from a random source reaches, and share of
+    # the edges that it visits. Both are means over the searches of the survey.
     reach: float = 1.0
     walked: float = 1.0
     most: float = 1.0  # the largest share of the edges that a search of the survey visits
-    rounds: float = 0.0  # mean number of levels (BFS) or of rounds of near-far piles (SSSP) of a search, 0 without a search
+    # mean number of levels (BFS) or of rounds of near-far piles (SSSP) of a search, 0 without a
+    # search
+    rounds: float = 0.0
     skew: float = 1.0  # largest degree divided by the mean
     spread: float = 0.5  # standard deviation of the weights divided by their mean
     scatter: float = 1.0  # share of the edges whose two vertex numbers are far apart
-    keep: str = "all"  # {"all", "targets", "counts", "paths"}: the output of each search: ``Query.output``
+    # {"all", "targets", "counts", "paths"}: the output of each search: ``Query.output``
+    keep: str = "all"
     per_source: float = 1.0  # mean number of targets per source: ``Query.targets_per_source``
-    is_short: bool = False  # whether ``reach`` and ``walked`` are those of searches that end early, as the query asks
+    # whether ``reach`` and ``walked`` are those of searches that end early, as the query asks
+    is_short: bool = False
 
     @property
     def likely_depth(self) -> float:
@@ -238,7 +272,9 @@ class Shape(NamedTuple):
 
     @property
     def guessed_depth(self) -> float:
-        """Levels estimated from degrees: those of a path, of a lattice (few edges and no hubs), or else few."""
+        """Levels estimated from degrees: those of a path, of a lattice (few edges and no hubs), or
+        else few.
+        """
         degree = self.n_edges / max(self.n_vertices, 1)
         if degree * self.skew <= _PATH_DEGREE and not self.directed:
             return max(0.5 * self.n_vertices, 1.0)
@@ -246,22 +282,28 @@ class Shape(NamedTuple):
 
     @property
     def extra_rounds(self) -> float:
-        """Additional rounds of a lattice, because with uneven weights paths of more edges can be shorter."""
+        """Additional rounds of a lattice, because with uneven weights paths of more edges can be
+        shorter.
+        """
         is_path = self.guessed_depth > self._sides
-        return self._sides * self.spread if self.is_lattice_like and not is_path else 0.0
+        if self.is_lattice_like and not is_path:
+            return self._sides * self.spread
+        return 0.0
 
     @property
     def unevenness(self) -> float:
-        """How much longer one block needs per edge if few vertices have most edges, in fitted units."""
+        """How much longer one block needs per edge if few vertices have most edges, in fitted
+        units.
+        """
         return math.log2(max(self.skew, 1.0))
 
     @property
     def detours(self) -> float:
         """Estimate how often uneven weights make a search relax an edge again, in fitted units.
 
-        It grows with the number of levels, since each may improve a path. It grows with the number of edges in excess of
-        a tree, since a tree has one path per vertex only. Both exponents are fitted to searches of lattices, meshes and
-        road networks with uneven weights.
+        It grows with the number of levels, since each may improve a path. It grows with the number
+        of edges in excess of a tree, since a tree has one path per vertex only. Both exponents are
+        fitted to searches of lattices, meshes and road networks with uneven weights.
         """
         beyond_tree = min(max(self.n_edges / (2 * max(self.n_vertices, 1)) - 1, 0.0), 2.0)
         return self.spread * beyond_tree * self.likely_rounds**0.75 / (1 + self.unevenness / 2)
@@ -281,7 +323,9 @@ class Shape(NamedTuple):
         return self.rounds or self.likely_depth
 
     def frontier_share(self, n_sources: int) -> float:
-        """Estimated share of the vertices that are in the frontiers of several searches on one level."""
+        """Estimated share of the vertices that are in the frontiers of several searches on one
+        level.
+        """
         return min(1.0, n_sources * self.reach / max(self.likely_rounds, 1.0))
 
     def edge_share(self, n_sources: int) -> float:
@@ -301,15 +345,20 @@ def state_bytes(
     once: int = 0,
     beside: Memory | None = None,
 ) -> Memory:
-    """Return the ``memory`` of a strategy with so many bytes and vertex numbers per vertex, and per edge, and bytes once.
+    """Return the ``memory`` of a strategy with so many bytes and vertex numbers per vertex, and per
+    edge, and bytes once.
 
-    ``beside`` is that of the state that it extends, which has the predecessors; without it they are added here.
+    ``beside`` is that of the state that it extends, which has the predecessors; without it they are
+    added here.
     """
 
     def estimate_bytes(n_vertices: int, n_edges: int, predecessors: bool) -> int:
         index = index_dtype(n_vertices).itemsize
         own = n_vertices * (fixed + index * numbers) + n_edges * (edge_bytes + index * edge_numbers)
-        known = index * n_vertices * predecessors if beside is None else beside(n_vertices, n_edges, predecessors)
+        if beside is None:
+            known = index * n_vertices * predecessors
+        else:
+            known = beside(n_vertices, n_edges, predecessors)
         return once + math.ceil(own) + known
 
     return estimate_bytes
@@ -321,15 +370,17 @@ def per_core(n: int) -> Callable[[int], int]:
 
 
 def sources_per_worker(n_sources: int, at_once: int) -> float:
-    """Sources per worker if ``at_once`` workers take sources one at a time; at least 1, and it may be a fraction."""
+    """Sources per worker if ``at_once`` workers take sources one at a time; at least 1, and it may
+    be a fraction.
+    """
     return max(1.0, n_sources / at_once)
 
 
 def slowdown(per_processor: int, n_sources: int, processors: int) -> float:
     """Factor by which a block is slower when it shares its multiprocessor with other blocks.
 
-    Blocks mostly wait for loads, and one computes while another waits. In the measurements of docs/regret.md, four blocks
-    on a multiprocessor take twice as long as one.
+    Blocks mostly wait for loads, and one computes while another waits. In the measurements of
+    docs/regret.md, four blocks on a multiprocessor take twice as long as one.
     """
     return min(per_processor, -(-n_sources // processors)) ** 0.5
 
@@ -341,30 +392,33 @@ class MultiSourceStrategy(BaseStrategy):
     Attributes
     ----------
     plan : callable
-        ``plan(graph, query, group)`` returns ``traverse(source_vertices)``, which returns the ``MultiSourceOutcome`` of up
-        to ``group`` vertex numbers.
+        ``plan(graph, query, group)`` returns ``traverse(source_vertices)``, which returns the
+        ``MultiSourceOutcome`` of up to ``group`` vertex numbers.
     memory : callable
-        ``memory(shape, query, group)`` returns the bytes that it allocates in addition to the graph, including the
-        results of one group.
+        ``memory(shape, query, group)`` returns the bytes that it allocates in addition to the
+        graph, including the results of one group.
     group_size : callable
         ``group_size(n_sources)`` returns how many sources it searches together if memory allows.
     terms : callable
-        ``terms(shape, n_sources, group, machine)`` returns a dict with the amount of each term of its cost (see
-        ``costs``) for all sources, in groups of ``group``. ``auto`` takes the cheapest strategy that fits.
+        ``terms(shape, n_sources, group, machine)`` returns a dict with the amount of each term of
+        its cost (see ``costs``) for all sources, in groups of ``group``. ``auto`` takes the
+        cheapest strategy that fits.
     repeats : bool
         Whether it runs a strategy for one source once per source.
     takes_target_lists : bool
-        Whether its searches take ``query.TargetLists`` as a second argument. They may stop once the targets of a source are
-        settled; with ``Query.output="targets"`` their distances are of shape ``(n_targets,)``, in the order of the lists.
-        Other strategies search without stopping.
+        Whether its searches take ``query.TargetLists`` as a second argument. They may stop once the
+        targets of a source are settled; with ``Query.output="targets"`` their distances are of
+        shape ``(n_targets,)``, in the order of the lists. Other strategies search without stopping.
     ends_at_nearest : bool
         Whether its searches end at the targets that ``Query.nearest`` asks for.
     finds_paths : bool
         Whether it takes ``Query.output="paths"``. Other strategies then compute predecessors.
     reverses : bool
-        Whether it builds the reverse of a directed graph. If so, its ``memory`` and ``terms`` include the reverse.
+        Whether it builds the reverse of a directed graph. If so, its ``memory`` and ``terms``
+        include the reverse.
     kernels : callable, optional
-        ``kernels(graph, query, group)`` returns the kernels that a plan will need, which can be compiled before it is made.
+        ``kernels(graph, query, group)`` returns the kernels that a plan will need, which can be
+        compiled before it is made.
     """
 
     plan: PrepareMany
@@ -380,7 +434,9 @@ class MultiSourceStrategy(BaseStrategy):
 
     @classmethod
     def from_module(cls, module: MultiSourceModule, **fields: Any) -> MultiSourceStrategy:
-        """Return a strategy from the module that defines ``plan``, ``memory``, ``group_size``, ``terms`` and ``kernels``."""
+        """Return a strategy from the module that defines ``plan``, ``memory``, ``group_size``,
+        ``terms`` and ``kernels``.
+        """
         return cls(
             plan=module.plan,
             memory=module.memory,
@@ -391,25 +447,37 @@ class MultiSourceStrategy(BaseStrategy):
         )
 
 
-def strategy_for_sums(strategy: StrategyT, strategies: Sequence[StrategyT], sums: Sums, algorithm: str) -> StrategyT:
-    """Return the strategy that runs: the chosen one, or the int64 strategy of its device where sums are int64."""
-    return strategy if ALGORITHMS[algorithm].counts_hops else strategy_for_kind(strategy, strategies, sums.dtype)
+def strategy_for_sums(
+    strategy: StrategyT, strategies: Sequence[StrategyT], sums: Sums, algorithm: str
+) -> StrategyT:
+    """Return the strategy that runs: the chosen one, or the int64 strategy of its device where sums
+    are int64.
+    """
+    if ALGORITHMS[algorithm].counts_hops:
+        return strategy
+    return strategy_for_kind(strategy, strategies, sums.dtype)
 
 
-def strategy_for_kind(strategy: StrategyT, strategies: Sequence[StrategyT], kind: np.dtype) -> StrategyT:
+def strategy_for_kind(
+    strategy: StrategyT, strategies: Sequence[StrategyT], kind: np.dtype
+) -> StrategyT:
     """Return the strategy that runs where sums have a type: the chosen one for floats."""
     if kind.kind == "f":
         return strategy
-    return next(each for each in strategies if each.sums == "int64" and each.device == strategy.device)
+    return next(
+        each for each in strategies if each.sums == "int64" and each.device == strategy.device
+    )
 
 
 def pick(strategies: Sequence[StrategyT], name: str, graph: Graph) -> StrategyT:
-    """Return the strategy of that name for the graph's device, or for ``"auto"`` the first default that fits.
+    """Return the strategy of that name for the graph's device, or for ``"auto"`` the first default
+    that fits.
 
     Raises
     ------
     StrategyError
-        The device has no strategy of that name (the message lists those that fit), or it cannot run on this graph.
+        The device has no strategy of that name (the message lists those that fit), or it cannot run
+        on this graph.
     """
     name = arguments.text("strategy", name, "a name that strategies() lists", StrategyError)
     here = [each for each in strategies if each.device == graph.device]
@@ -427,4 +495,7 @@ def pick(strategies: Sequence[StrategyT], name: str, graph: Graph) -> StrategyT:
                     + (f"; these can: {', '.join(fitting)}" if fitting else "")
                 )
             return each
-    raise StrategyError(f"no strategy {name!r} on device {graph.device!r}; these fit: {', '.join(['auto', *fitting])}")
+    raise StrategyError(
+        f"no strategy {name!r} on device {graph.device!r}; these "
+        f"fit: {', '.join(['auto', *fitting])}"
+    )

@@ -21,7 +21,9 @@ from .registry import MULTI_SOURCE, STRATEGIES
 
 __all__ = ["plan_sssp", "plan_sssp_many", "sssp", "sssp_many", "sssp_pairs"]
 
-REGISTRY = Registry(algorithm=SSSP, single_source=STRATEGIES, multi_source=MULTI_SOURCE, searches=BFS_STRATEGIES)
+REGISTRY = Registry(
+    algorithm=SSSP, single_source=STRATEGIES, multi_source=MULTI_SOURCE, searches=BFS_STRATEGIES
+)
 
 
 def plan_sssp(
@@ -35,7 +37,8 @@ def plan_sssp(
 ) -> Plan:
     """Check, compile and allocate once. The plan then traverses from any number of sources.
 
-    Parameters are those of ``sssp``. The arrays of a result are valid until the next traversal of the plan.
+    Parameters are those of ``sssp``. The arrays of a result are valid until the next traversal of
+    the plan.
 
     Examples
     --------
@@ -45,7 +48,14 @@ def plan_sssp(
     >>> plan(0).distance
     array([0., 2., 5.], dtype=float32)
     """
-    return REGISTRY.plan(graph, strategy=strategy, predecessors=predecessors, limit=cutoff, targets=targets, knobs=knobs)
+    return REGISTRY.plan(
+        graph,
+        strategy=strategy,
+        predecessors=predecessors,
+        limit=cutoff,
+        targets=targets,
+        knobs=knobs,
+    )
 
 
 def sssp(
@@ -61,10 +71,11 @@ def sssp(
 ) -> Frame:
     """Return the shortest distance of every vertex from a source.
 
-    With integer weights distances are exact integers. With float weights a distance is the smallest sum over all paths. A
-    path is summed from the source, and every sum is rounded to the type of the weights. With non-negative weights these are
-    the distances of Dijkstra's algorithm in that type, bit for bit, on every device and in every run. With negative weights
-    ``auto`` chooses among the strategies that take them.
+    With integer weights distances are exact integers. With float weights a distance is the smallest
+    sum over all paths. A path is summed from the source, and every sum is rounded to the type of
+    the weights. With non-negative weights these are the distances of Dijkstra's algorithm in that
+    type, bit for bit, on every device and in every run. With negative weights ``auto`` chooses
+    among the strategies that take them.
 
     Parameters
     ----------
@@ -77,35 +88,38 @@ def sssp(
     predecessors : bool
         Also give for each vertex the previous one on a shortest path.
     cutoff : float, optional
-        Largest distance (inclusive; 0 keeps the source and the vertices at distance 0). It is compared with each distance as
-        the number that it is; distances of float32 weights are float32 numbers.
+        Largest distance (inclusive; 0 keeps the source and the vertices at distance 0). It is
+        compared with each distance as the number that it is; distances of float32 weights are
+        float32 numbers.
     targets : sequence of ids, optional
         Return these vertices only, and stop once all of them are settled.
     knobs : mapping or object, optional
         As in ``bfs``.
     unreached : {"omit", "null", "cugraph"}
-        As in ``bfs``. With ``"cugraph"`` the columns are those of ``cugraph.sssp``, ``distance, vertex[, predecessor]``, and
-        distances of integer weights are floats: float32 if the weights were given in at most 32 bits, else float64.
+        As in ``bfs``. With ``"cugraph"`` the columns are those of ``cugraph.sssp``, ``distance,
+        vertex[, predecessor]``, and distances of integer weights are floats: float32 if the weights
+        were given in at most 32 bits, else float64.
 
     Returns
     -------
     pandas.DataFrame or cudf.DataFrame
-        Columns ``vertex, distance[, predecessor]``, ordered by vertex. ``distance`` is int64 for integer weights, else it
-        has the type of the weights. The source's predecessor is itself.
+        Columns ``vertex, distance[, predecessor]``, ordered by vertex. ``distance`` is int64 for
+        integer weights, else it has the type of the weights. The source's predecessor is itself.
 
     Raises
     ------
     UnknownVertexError
         The source or a target is not in the graph.
     StrategyError
-        The device has no such strategy, or the strategy cannot take the weights of this graph or these knobs.
+        The device has no such strategy, or the strategy cannot take the weights of this graph or
+        these knobs.
     InputError
         ``cutoff`` is negative, or a knob is out of range.
     NegativeCycleError
         A negative cycle can be reached from the source; the error holds its vertices.
     PrecisionError
-        A distance is too large for the type of the weights, or for int64 if weights are integers; with
-        ``unreached="cugraph"``, for the float type that holds it exactly.
+        A distance is too large for the type of the weights, or for int64 if weights are integers;
+        with ``unreached="cugraph"``, for the float type that holds it exactly.
 
     Examples
     --------
@@ -116,7 +130,14 @@ def sssp(
     1       6         1            5
     2       7         3            6
     """
-    plan = plan_sssp(graph, strategy=strategy, predecessors=predecessors, cutoff=cutoff, targets=targets, knobs=knobs)
+    plan = plan_sssp(
+        graph,
+        strategy=strategy,
+        predecessors=predecessors,
+        cutoff=cutoff,
+        targets=targets,
+        knobs=knobs,
+    )
     return frame_of_one(plan, source, unreached)
 
 
@@ -132,9 +153,11 @@ def plan_sssp_many(
     memory: int | None = None,
     shape: Shape | None = None,
 ) -> MultiSourcePlan:
-    """Choose a strategy for many sources, check, compile and allocate. The plan then takes any number of sources.
+    """Choose a strategy for many sources, check, compile and allocate. The plan then takes any
+    number of sources.
 
-    Parameters are those of ``sssp_many``; ``n_sources`` and ``shape`` are those of ``plan_bfs_many``. So are the errors.
+    Parameters are those of ``sssp_many``; ``n_sources`` and ``shape`` are those of
+    ``plan_bfs_many``. So are the errors.
 
     Examples
     --------
@@ -163,7 +186,12 @@ class _Options(ManyOptions, total=False):
 
 @overload
 def sssp_many(
-    graph: Graph, sources: Sources, *, result: ArrayResult, stream: Literal[False] = False, **options: Unpack[_Options]
+    graph: Graph,
+    sources: Sources,
+    *,
+    result: ArrayResult,
+    stream: Literal[False] = False,
+    **options: Unpack[_Options],
 ) -> Matrix: ...
 @overload
 def sssp_many(
@@ -176,11 +204,21 @@ def sssp_many(
 ) -> Frame | RecordBatches: ...
 @overload
 def sssp_many(
-    graph: Graph, sources: Sources, *, result: str = "distances", stream: Literal[True], **options: Unpack[_Options]
+    graph: Graph,
+    sources: Sources,
+    *,
+    result: str = "distances",
+    stream: Literal[True],
+    **options: Unpack[_Options],
 ) -> ResultStream: ...
 @overload
 def sssp_many(
-    graph: Graph, sources: Sources, *, result: str, stream: bool | Literal["arrow"] = False, **options: Any
+    graph: Graph,
+    sources: Sources,
+    *,
+    result: str,
+    stream: bool | Literal["arrow"] = False,
+    **options: Any,
 ) -> Any: ...
 def sssp_many(
     graph: Graph,
@@ -204,10 +242,12 @@ def sssp_many(
     source_weights: Sequence[float] | None = None,
     **options: Any,
 ) -> Any:
-    """Return the shortest distances from each of several sources, or results that are computed from them.
+    """Return the shortest distances from each of several sources, or results that are computed from
+    them.
 
-    Like ``sssp`` per source: results are separate for each source, except with ``result="nearest"``. A source that is
-    given twice is searched once and returned twice. All sources are looked up before the first search.
+    Like ``sssp`` per source: results are separate for each source, except with
+    ``result="nearest"``. A source that is given twice is searched once and returned twice. All
+    sources are looked up before the first search.
 
     Parameters
     ----------
@@ -216,14 +256,16 @@ def sssp_many(
     sources : ids, one id, or "all"
         As in ``bfs_many``.
     result : str
-        As in ``bfs_many``, without ``"levels"``. A matrix is float32 or float64 with inf where there is no path. With
-        integer weights it has the narrower type that holds all of its distances exactly. Integer distances beyond 2^53 make
-        it int64, with 2^63 - 1 where there is no path. In a summary, sums of integer distances are exact. Other sums are
-        added in float64, in an order that only the number of vertices decides.
+        As in ``bfs_many``, without ``"levels"``. A matrix is float32 or float64 with inf where
+        there is no path. With integer weights it has the narrower type that holds all of its
+        distances exactly. Integer distances beyond 2^53 make it int64, with 2^63 - 1 where there is
+        no path. In a summary, sums of integer distances are exact. Other sums are added in float64,
+        in an order that only the number of vertices decides.
     strategy, direction, memory, progress, stream, cutoffs, values, decay, k, groups, source_weights
         As in ``bfs_many``.
     cutoff : float or sequence of float, optional
-        As in ``sssp``; or one per source. All searches then run to the largest, and results are cut at their own.
+        As in ``sssp``; or one per source. All searches then run to the largest, and results are cut
+        at their own.
     targets, knobs, unreached
         As in ``sssp``.
     **options
@@ -232,7 +274,8 @@ def sssp_many(
     Returns
     -------
     pandas.DataFrame or cudf.DataFrame or array
-        With ``stream`` an iterator of these, or a ``pyarrow.RecordBatchReader``, as in ``bfs_many``.
+        With ``stream`` an iterator of these, or a ``pyarrow.RecordBatchReader``, as in
+        ``bfs_many``.
 
     Raises
     ------
@@ -250,7 +293,13 @@ def sssp_many(
     0       0       2         5
     1       1       2         3
     """
-    of_kind = {"cutoffs": cutoffs, "values": values, "decay": decay, "source_weights": source_weights, **options}
+    of_kind = {
+        "cutoffs": cutoffs,
+        "values": values,
+        "decay": decay,
+        "source_weights": source_weights,
+        **options,
+    }
     question = Question(
         result=result,
         limit=cutoff,
@@ -281,8 +330,8 @@ def sssp_pairs(
 ) -> Frame:
     """Return the shortest distance of each pair of an origin and a destination.
 
-    Each distinct origin is searched once, in groups, and a search stops once the destinations of its own rows are settled.
-    Memory holds the result and the distances of one group.
+    Each distinct origin is searched once, in groups, and a search stops once the destinations of
+    its own rows are settled. Memory holds the result and the distances of one group.
 
     Parameters
     ----------
@@ -297,8 +346,8 @@ def sssp_pairs(
     Returns
     -------
     pandas.DataFrame or cudf.DataFrame
-        Columns ``source, target, distance``: one row per row given, in its order. ``distance`` is null where there is no
-        path, and otherwise equal to that of ``sssp``.
+        Columns ``source, target, distance``: one row per row given, in its order. ``distance`` is
+        null where there is no path, and otherwise equal to that of ``sssp``.
 
     Raises
     ------
@@ -318,5 +367,13 @@ def sssp_pairs(
     2       0       1         2
     """
     return REGISTRY.search_pairs(
-        graph, origins, destinations, strategy=strategy, limit=cutoff, knobs=knobs, memory=memory, result=result, **options
+        graph,
+        origins,
+        destinations,
+        strategy=strategy,
+        limit=cutoff,
+        knobs=knobs,
+        memory=memory,
+        result=result,
+        **options,
     )

@@ -1,8 +1,9 @@
 """SSSP on the CPU: relaxing a frontier, and computing predecessors from final distances.
 
-Distances are stored as integers whose order is that of the floats (``cpu.atomics``), so a relaxation is one atomic minimum.
-The sum d[u] + w is rounded once to the graph's type, and the rounded sum is monotonic in d[u]. So with non-negative weights
-the distances equal Dijkstra's bit for bit, in any order of relaxation and with any number of threads.
+Distances are stored as integers whose order is that of the floats (``cpu.atomics``), so a
+relaxation is one atomic minimum. The sum d[u] + w is rounded once to the graph's type, and the
+rounded sum is monotonic in d[u]. So with non-negative weights the distances equal Dijkstra's bit
+for bit, in any order of relaxation and with any number of threads.
 """
 
 from __future__ import annotations
@@ -45,17 +46,23 @@ class Run:
 
     def __init__(self, graph: Graph, query: Query):
         weights: Array = graph.weights
-        n, index, real = graph.n_vertices, graph.targets.dtype, weights.dtype
+        n = graph.n_vertices
+        index = graph.targets.dtype
+        real = weights.dtype
         self.graph = graph
         self.distance = np.empty(n, real)
         self.keys = self.distance.view(ordered_dtype(real))
         # With negative weights a path may lead through vertices beyond the limit: no pruning then.
-        limit = np.inf if query.limit is None or graph.has_negative_weights else query.limit
+        if query.limit is None or graph.has_negative_weights:
+            limit = np.inf
+        else:
+            limit = query.limit
         self.limit = as_distance(limit, real)
         self.may_overflow = self.limit == np.inf and may_overflow(graph)
         self.predecessor = np.empty(n, index) if query.predecessors else None
         self.queue, self.next_queue = np.empty((2, n), index)
-        self.queued_in = np.empty(n, np.int32)  # the round that last put a vertex on the queue, for one entry a round
+        # the round that last put a vertex on the queue, for one entry a round
+        self.queued_in = np.empty(n, np.int32)
         self.counters = np.zeros(1, np.int64)  # of the next queue
         self.parent = np.empty(n if graph.has_negative_weights else 0, index)
 
@@ -74,7 +81,15 @@ class Run:
         if self.may_overflow and count_overflows(graph, self.distance):
             raise overflow_error(graph)
         if self.predecessor is not None:  # the rounds are over, so the other arrays are free
-            _find_predecessors(graph, source, self.distance, self.predecessor, self.queued_in, self.queue, self.next_queue)
+            _find_predecessors(
+                graph,
+                source,
+                self.distance,
+                self.predecessor,
+                self.queued_in,
+                self.queue,
+                self.next_queue,
+            )
 
 
 def _shares(n_frontier: int) -> int:
@@ -85,7 +100,8 @@ def _chunks(graph) -> int:
     return -(-graph.n_vertices // _CHUNK)
 
 
-memory = state_bytes(8 + 4, numbers=3)  # at most: float64 distances and predecessor, a mark; two queues, parent
+# at most: float64 distances and predecessor, a mark; two queues, parent
+memory = state_bytes(8 + 4, numbers=3)
 
 
 def may_overflow(graph) -> bool:
@@ -97,25 +113,43 @@ def may_overflow(graph) -> bool:
 
 
 def count_overflows(graph, distance, run=threads.run) -> int:
-    """Count the edges that lead to a vertex which a search without a limit reached at no finite distance."""
+    """Count the edges that lead to a vertex which a search without a limit reached at no finite
+    distance.
+    """
     counters = np.zeros(1, np.int64)
-    run(_count_overflows, _chunks(graph), graph.offsets, graph.targets, graph.weights, distance, counters)
+    run(
+        _count_overflows,
+        _chunks(graph),
+        graph.offsets,
+        graph.targets,
+        graph.weights,
+        distance,
+        counters,
+    )
     return int(counters[0])
 
 
 def point_back(graph, sources, distance) -> np.ndarray:
-    """Return predecessors from the distances of several searches. Both arrays have shape (k, n_vertices)."""
-    predecessor, index = np.empty(distance.shape, graph.targets.dtype), graph.targets.dtype
-    layer, queues = np.empty(graph.n_vertices, np.int32), np.empty((2, graph.n_vertices), index)
+    """Return predecessors from the distances of several searches. Both arrays have shape (k,
+    n_vertices).
+    """
+    predecessor = np.empty(distance.shape, graph.targets.dtype)
+    index = graph.targets.dtype
+    layer = np.empty(graph.n_vertices, np.int32)
+    queues = np.empty((2, graph.n_vertices), index)
     for i, source in enumerate(np.asarray(sources).tolist()):
         _find_predecessors(graph, source, distance[i], predecessor[i], layer, *queues)
     return predecessor
 
 
 def _find_predecessors(graph, source: int, distance, predecessor, layer, queue, next_queue) -> None:
-    """Write the predecessors that follow from final distances; the last three arrays, over all vertices, are scratch."""
-    unreached, counters = unreached_value(distance.dtype), np.zeros(1, np.int64)
-    edges, reached = (graph.offsets, graph.targets, graph.weights, distance, unreached), is_reached(distance)
+    """Write the predecessors that follow from final distances; the last three arrays, over all
+    vertices, are scratch.
+    """
+    unreached = unreached_value(distance.dtype)
+    counters = np.zeros(1, np.int64)
+    edges = (graph.offsets, graph.targets, graph.weights, distance, unreached)
+    reached = is_reached(distance)
     predecessor.fill(NO_PREDECESSOR)
     predecessor[source] = source
     if graph.has_negative_weights:
@@ -141,8 +175,13 @@ def _find_predecessors(graph, source: int, distance, predecessor, layer, queue, 
 
 
 def overflow_error(graph) -> PrecisionError:
-    advice = "build the graph with weight_type='float64', or scale" if graph.weights.dtype.itemsize < 8 else "scale"
-    return PrecisionError(f"a distance exceeds the largest {graph.weights.dtype}; {advice} the weights down")
+    if graph.weights.dtype.itemsize < 8:
+        advice = "build the graph with weight_type='float64', or scale"
+    else:
+        advice = "scale"
+    return PrecisionError(
+        f"a distance exceeds the largest {graph.weights.dtype}; {advice} the weights down"
+    )
 
 
 def relax(run: Run, count: int) -> None:
@@ -150,8 +189,12 @@ def relax(run: Run, count: int) -> None:
     graph = run.graph
     run.counters[0] = 0
     state = (run.keys, run.limit, count, run.queued_in, run.next_queue, run.counters, run.parent)
-    frontier, n_shares = run.queue[: run.frontier_size], _shares(run.frontier_size)
-    call = threads.run_alone if run.frontier_size < SERIAL_FRONTIER else threads.run
+    frontier = run.queue[: run.frontier_size]
+    n_shares = _shares(run.frontier_size)
+    if run.frontier_size < SERIAL_FRONTIER:
+        call = threads.run_alone
+    else:
+        call = threads.run
     call(_relax, n_shares, graph.offsets, graph.targets, graph.weights, frontier, *state)
     run.queue, run.next_queue = run.next_queue, run.queue
     run.frontier_size = int(run.counters[0])
@@ -159,7 +202,19 @@ def relax(run: Run, count: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _relax(
-    next_share, n_shares, offsets, targets, weights, frontier, keys, limit, count, queued_in, queue, counters, parent
+    next_share,
+    n_shares,
+    offsets,
+    targets,
+    weights,
+    frontier,
+    keys,
+    limit,
+    count,
+    queued_in,
+    queue,
+    counters,
+    parent,
 ):
     share = atomic_add(next_share, 0, 1)
     while share < n_shares:
@@ -176,7 +231,8 @@ def _relax(
                 if atomic_min(keys, v, key) <= key:
                     continue
                 if parent.size:
-                    parent[v] = u  # may race with another improvement of v; only the search for cycles reads it
+                    # may race with another improvement of v; only the search for cycles reads it
+                    parent[v] = u
                 if atomic_exchange(queued_in, v, count) != count:
                     queue[atomic_add(counters, 0, 1)] = v
         share = atomic_add(next_share, 0, 1)
@@ -202,8 +258,12 @@ def _count_overflows(next_chunk, n_chunks, offsets, targets, weights, distance, 
 
 
 @njit(cache=True, nogil=True)
-def _point_to_nearer(next_chunk, n_chunks, offsets, targets, weights, distance, unreached, predecessor):
-    """Set predecessors to the smallest tight in-neighbor that is strictly nearer, so that they form no cycle."""
+def _point_to_nearer(
+    next_chunk, n_chunks, offsets, targets, weights, distance, unreached, predecessor
+):
+    """Set predecessors to the smallest tight in-neighbor that is strictly nearer, so that they form
+    no cycle.
+    """
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         end = (chunk + 1) * _CHUNK
@@ -230,8 +290,12 @@ def _list_resolved(distance, predecessor, layer, queue):
 
 
 @njit(cache=True, nogil=True)
-def _point_along_tight(next_share, n_shares, edges, frontier, depth, layer, predecessor, next_queue, counters):
-    """Make one level of a BFS over tight edges, for vertices whose tight in-edges have length zero or less."""
+def _point_along_tight(
+    next_share, n_shares, edges, frontier, depth, layer, predecessor, next_queue, counters
+):
+    """Make one level of a BFS over tight edges, for vertices whose tight in-edges have length zero
+    or less.
+    """
     offsets, targets, weights, distance, unreached = edges
     share = atomic_add(next_share, 0, 1)
     while share < n_shares:
@@ -242,7 +306,10 @@ def _point_along_tight(next_share, n_shares, edges, frontier, depth, layer, pred
                 v = targets[e]
                 if not (distance[v] < unreached and distance[u] + weights[e] == distance[v]):
                     continue
-                if layer[v] == _UNRESOLVED and compare_and_swap(layer, v, _UNRESOLVED, depth) == _UNRESOLVED:
+                if (
+                    layer[v] == _UNRESOLVED
+                    and compare_and_swap(layer, v, _UNRESOLVED, depth) == _UNRESOLVED
+                ):
                     next_queue[atomic_add(counters, 0, 1)] = v
                 if layer[v] == depth:
                     atomic_umin(predecessor, v, u)

@@ -1,4 +1,6 @@
-"""SSSP on a GPU: relaxing a frontier, and predecessors out of final distances. The twin of ``sssp.cpu``."""
+"""SSSP on a GPU: relaxing a frontier, and predecessors out of final distances. The twin of
+``sssp.cpu``.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ ENTRIES = (*_RELAX.values(), *_FINISH)
 class Run:
     """The state of a GPU traversal; ``entries`` are the kernels that its steps launch, by name.
 
-    ``distance`` and ``predecessor``: arrays for the results, where the caller has some to use for both.
+    ``distance`` and ``predecessor``: arrays for the results, where the caller has some to use for
+    both.
     """
 
     @property
@@ -43,21 +46,38 @@ class Run:
         """Counters of the strategy, if it has any and they were requested."""
         return None
 
-    def __init__(self, graph, query, entries=_RELAX, n_counters: int = 2, distance=None, predecessor=None):
-        n, index, real = graph.n_vertices, graph.targets.dtype, graph.weights.dtype
+    def __init__(
+        self, graph, query, entries=_RELAX, n_counters: int = 2, distance=None, predecessor=None
+    ):
+        n = graph.n_vertices
+        index = graph.targets.dtype
+        real = graph.weights.dtype
         self.graph, self.edges = graph, (graph.offsets, graph.targets, graph.weights)
         self.n_vertices = np.int64(n)
-        self.distance = cp.empty(n, real) if distance is None else distance
+        if distance is None:
+            self.distance = cp.empty(n, real)
+        else:
+            self.distance = distance
         self.keys = self.distance.view(f"i{real.itemsize}")
         # With negative weights a path may lead through vertices beyond the limit: no pruning then.
-        limit = np.inf if query.limit is None or graph.has_negative_weights else query.limit
+        if query.limit is None or graph.has_negative_weights:
+            limit = np.inf
+        else:
+            limit = query.limit
         self.limit = as_distance(limit, real)
         self.may_overflow = may_overflow(graph) and self.limit == np.inf
-        self.predecessor = cp.empty(n, index) if query.predecessors and predecessor is None else predecessor
+        if query.predecessors and predecessor is None:
+            self.predecessor = cp.empty(n, index)
+        else:
+            self.predecessor = predecessor
         self.frontier = Frontier(n, index, n_counters)
-        # During the rounds: the last one that queued a vertex. Afterwards: its layer in the search for predecessors.
+        # During the rounds: the last one that queued a vertex. Afterwards: its layer in the search
+        # for predecessors.
         self.queued_in = cp.empty(n, np.int32)
-        self.parent = cp.empty(n, index) if graph.has_negative_weights else None
+        if graph.has_negative_weights:
+            self.parent = cp.empty(n, index)
+        else:
+            self.parent = None
         self.relax = {name: kernel(entry, index, real) for name, entry in entries.items()}
         self.kernels = {entry: kernel(entry, index, real) for entry in _FINISH}
         # Launches that go from one queue of the frontier to the next, by kernel.
@@ -76,24 +96,35 @@ class Run:
         return self.frontier.size
 
     def arguments(self) -> Named:
-        """Return what kernels take, by name, and what stays the same while the two queues keep their order."""
+        """Return what kernels take, by name, and what stays the same while the two queues keep
+        their order.
+        """
         return named(self, self.graph, layer=self.queued_in, **self.frontier.arguments())
 
     def launch_frontier(self, step, **changed) -> None:
-        """Launch a kernel over the frontier; ``changed`` are NumPy scalars by name that differ between launches."""
+        """Launch a kernel over the frontier; ``changed`` are NumPy scalars by name that differ
+        between launches.
+        """
         if step not in self._packed:
             self._packed[step] = PackedLaunches(step)
-        size, key = self.frontier.size, self.frontier.queue.data.ptr
+        size = self.frontier.size
+        key = self.frontier.queue.data.ptr
         self._packed[step].launch(size, key, self.arguments, n_frontier=np.int64(size), **changed)
 
     def finish(self, source: int, n_open: int | None = None) -> None:
-        """Make results of what the search left; ``n_open`` reached vertices lack a predecessor, None: all do."""
+        """Make results of what the search left; ``n_open`` reached vertices lack a predecessor,
+        None: all do.
+        """
         n = self.n_vertices
         if self.parent is not None:
             launch(self.kernels[_DECODE], n, (n, self.keys))
         if self.may_overflow:
             self.frontier.clear_counters()
-            launch(self.kernels[_COUNT_OVERFLOWS], n, (*self.edges, n, self.distance, self.frontier.counters))
+            launch(
+                self.kernels[_COUNT_OVERFLOWS],
+                n,
+                (*self.edges, n, self.distance, self.frontier.counters),
+            )
             if self.frontier.read_counters()[0]:
                 raise overflow_error(self.graph)
         if self.predecessor is None or n_open == 0:
@@ -107,16 +138,21 @@ class Run:
         self.predecessor.fill(NO_PREDECESSOR)
         self.predecessor[source] = source
         if self.parent is None:
-            launch(self.kernels[_POINT_TO_NEARER], n, (*self.edges, n, self.distance, self.predecessor))
+            launch(
+                self.kernels[_POINT_TO_NEARER], n, (*self.edges, n, self.distance, self.predecessor)
+            )
 
     def _resolve_in_layers(self) -> None:
-        n, frontier = self.n_vertices, self.frontier
-        # With negative weights only the source is resolved so far: a nearer in-neighbor may lie behind the vertex.
+        n = self.n_vertices
+        frontier = self.frontier
+        # With negative weights only the source is resolved so far: a nearer in-neighbor may lie
+        # behind the vertex.
         frontier.clear_counters()
         resolved = self.arguments() | {"queue": frontier.next}
         launch(self.kernels[_LIST_RESOLVED], n, resolved)
         reached = frontier.advance()
-        n_resolved, depth = frontier.size, 0
+        n_resolved = frontier.size
+        depth = 0
         while frontier.size and n_resolved < reached:
             depth += 1
             self._point_along_tight(depth)
@@ -130,11 +166,13 @@ class Run:
         self.frontier.advance()
 
 
-memory = state_bytes(8 + 4, numbers=3)  # at most: float64 distances and predecessor, marks; two queues, parent
+# at most: float64 distances and predecessor, marks; two queues, parent
+memory = state_bytes(8 + 4, numbers=3)
 
 
 def finish_each(run: Run | None, sources, distance):
-    """Return predecessors of shape (k, n) from the distances of several searches; None without a run or an array for them.
+    """Return predecessors of shape (k, n) from the distances of several searches; None without a
+    run or an array for them.
 
     Raises
     ------
@@ -144,7 +182,10 @@ def finish_each(run: Run | None, sources, distance):
     if run is None:
         return None
     shape = sources.size, run.graph.n_vertices
-    predecessor = None if run.predecessor is None else cp.empty(shape, run.predecessor.dtype)
+    if run.predecessor is None:
+        predecessor = None
+    else:
+        predecessor = cp.empty(shape, run.predecessor.dtype)
     for i, source in enumerate(sources.tolist()):
         run.distance[...] = distance[i]
         run.finish(source)

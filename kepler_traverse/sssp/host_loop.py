@@ -1,4 +1,6 @@
-"""The round loop of Bellman-Ford, written once for every strategy that returns to the host between rounds."""
+"""The round loop of Bellman-Ford, written once for every strategy that returns to the host between
+rounds.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,14 @@ from .tuning import FIRST_CYCLE_SEARCH
 class RoundLoop:
     """The ``plan`` of a strategy: relax the frontier until no distance changes."""
 
-    new_run: Callable[[Graph, Query], RoundRun]  # ``new_run(graph, query)`` allocates the state of a search, a ``RoundRun``
+    # ``new_run(graph, query)`` allocates the state of a search, a ``RoundRun``
+    new_run: Callable[[Graph, Query], RoundRun]
     relax: Step
 
     def __call__(self, graph: Graph, query: Query) -> Search:
         """Allocate the state of a search and return the search."""
-        run, relax = self.new_run(graph, query), self.relax
+        run = self.new_run(graph, query)
+        relax = self.relax
 
         def traverse(source: int) -> Outcome:
             run.start(source)
@@ -37,8 +41,12 @@ class RoundLoop:
                         negative_cycles.search(graph, run.parent)
                         next_search *= 2
             run.finish(source)
-            # With negative weights a path may lead through vertices beyond the limit, so all of them were computed.
-            limit = None if graph.has_negative_weights else query.limit
+            # With negative weights a path may lead through vertices beyond the limit, so all of
+            # them were computed.
+            if graph.has_negative_weights:
+                limit = None
+            else:
+                limit = query.limit
             return Outcome(run.distance, run.predecessor, limit, count, run.counted)
 
         return traverse

@@ -1,8 +1,9 @@
-"""Shortest distances that reach 2^53 or more: sums in int64, on the host, for graphs on either device.
+"""Shortest distances that reach 2^53 or more: sums in int64, on the host, for graphs on either
+device.
 
-Float types hold every integer up to 2^53, and all strategies compute in them. Sums beyond that are rare, so one plain method
-serves them: Dijkstra's algorithm with a binary heap, one source per thread, and Bellman-Ford where a weight is negative.
-An unreached vertex has the distance 2^63 - 1.
+Float types hold every integer up to 2^53, and all strategies compute in them. Sums beyond that are
+rare, so one plain method serves them: Dijkstra's algorithm with a binary heap, one source per
+thread, and Bellman-Ford where a weight is negative. An unreached vertex has the distance 2^63 - 1.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from ..search.strategy import MultiSourceOutcome, Outcome, per_core
 from . import cpu_steps, negative_cycles
 from .tuning import FIRST_CYCLE_SEARCH
 
-_LOWEST = -(2**62)  # where falling distances stop: the sum with a weight above it stays within int64
+# where falling distances stop: the sum with a weight above it stays within int64
+_LOWEST = -(2**62)
 SOURCES_PER_THREAD = 8  # of a group, so that threads end at about the same time
 group_size = per_core(SOURCES_PER_THREAD)
 
@@ -31,14 +33,19 @@ def plan(graph, query):
 
     def traverse(source: int) -> Outcome:
         outcome = many(np.array([source], np.int64))
-        predecessor = None if outcome.predecessor is None else outcome.predecessor[0]
+        if outcome.predecessor is None:
+            predecessor = None
+        else:
+            predecessor = outcome.predecessor[0]
         return Outcome(outcome.distance[0], predecessor, outcome.limits[0], outcome.rounds[0])
 
     return traverse
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run at most: distances, predecessors, layers, two queues; a heap may hold an entry per edge."""
+    """Bytes of a run at most: distances, predecessors, layers, two queues; a heap may hold an entry
+    per edge.
+    """
     return n_vertices * (8 + 8 * predecessors + 24) + 16 * n_edges
 
 
@@ -48,7 +55,7 @@ def memory_of_multi_source(shape, query, group: int) -> int:
     return rows + threads.count() * memory(shape.n_vertices, shape.n_edges, query.predecessors)
 
 
-def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take these)
+def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
     """Return no terms: the strategy replaces others where needed, and its cost is never compared."""
     return {}
 
@@ -61,7 +68,9 @@ def plan_multi_source(graph, query, _group: int = 0):
         try:
             return search(sources)
         except NegativeCycleError as error:
-            raise NegativeCycleError(graph.ids_at(np.array(error.cycle)).tolist(), error.weight) from None
+            raise NegativeCycleError(
+                graph.ids_at(np.array(error.cycle)).tolist(), error.weight
+            ) from None
 
     return traverse
 
@@ -75,7 +84,11 @@ def _plan(graph, query):
     negative = graph.has_negative_weights
     if negative and graph.derived.max_sum >= -_LOWEST:
         raise overflow_error()
-    limit = None if negative else query.limit  # with negative weights a path may lead through vertices beyond the limit
+    # with negative weights a path may lead through vertices beyond the limit
+    if negative:
+        limit = None
+    else:
+        limit = query.limit
     bound = as_distance(np.inf if limit is None else limit, np.dtype(np.int64))
 
     def traverse(sources) -> MultiSourceOutcome:
@@ -97,7 +110,10 @@ def _plan(graph, query):
             threads.for_each(search_one, sources.size)
             if overflows.any() and limit is None:
                 raise overflow_error()
-        predecessor = cpu_steps.point_back(host, sources, distance) if query.predecessors else None
+        if query.predecessors:
+            predecessor = cpu_steps.point_back(host, sources, distance)
+        else:
+            predecessor = None
         if query.output == "targets":
             distance = distance[:, query.targets]
         move = cuda.cp.asarray if device == "cuda" else np.asarray
@@ -109,13 +125,16 @@ def _plan(graph, query):
 
 def overflow_error() -> PrecisionError:
     return PrecisionError(
-        "a sum of integer weights exceeds 2^63 - 1, the largest int64; scale the weights down, or give float weights"
+        "a sum of integer weights exceeds 2^63 - 1, the largest int64; scale "
+        "the weights down, or give float weights"
     )
 
 
 @njit(cache=True, nogil=True)
 def _dijkstra(offsets, targets, weights, source, limit, distance):
-    """Return how many vertices were settled, and whether a path longer than int64 holds is all that leads to one."""
+    """Return how many vertices were settled, and whether a path longer than int64 holds is all that
+    leads to one.
+    """
     distance[:] = MAX_INTEGER
     distance[source] = 0
     too_far = np.zeros(distance.size, np.bool_)
@@ -127,7 +146,8 @@ def _dijkstra(offsets, targets, weights, source, limit, distance):
             continue
         settled += 1
         for e in range(offsets[u], offsets[u + 1]):
-            v, w = targets[e], weights[e]
+            v = targets[e]
+            w = weights[e]
             if w >= MAX_INTEGER - d:
                 too_far[v] = True
                 continue
@@ -142,15 +162,28 @@ def _dijkstra(offsets, targets, weights, source, limit, distance):
 
 
 def _bellman_ford(graph, source: int, distance) -> int:
-    """Fill in the distances from a source and return the rounds; raise NegativeCycleError if there is such a cycle."""
+    """Fill in the distances from a source and return the rounds; raise NegativeCycleError if there
+    is such a cycle.
+    """
     n = graph.n_vertices
     distance.fill(MAX_INTEGER)
     distance[source] = 0
     parent = np.full(n, NO_PREDECESSOR, graph.targets.dtype)
     queued_in = np.full(n, -1, np.int64)
-    frontier, count, next_search = np.array([source], np.int64), 0, FIRST_CYCLE_SEARCH
+    frontier = np.array([source], np.int64)
+    count = 0
+    next_search = FIRST_CYCLE_SEARCH
     while frontier.size:
-        frontier = _relax(graph.offsets, graph.targets, graph.weights, frontier, count, distance, parent, queued_in)
+        frontier = _relax(
+            graph.offsets,
+            graph.targets,
+            graph.weights,
+            frontier,
+            count,
+            distance,
+            parent,
+            queued_in,
+        )
         count += 1
         if count >= next_search and frontier.size:
             negative_cycles.search(graph, parent)
@@ -164,14 +197,16 @@ def _bellman_ford(graph, source: int, distance) -> int:
 
 @njit(cache=True, nogil=True)
 def _relax(offsets, targets, weights, frontier, count, distance, parent, queued_in):
-    following, size = np.empty(distance.size, np.int64), 0
+    following = np.empty(distance.size, np.int64)
+    size = 0
     for i in range(frontier.size):
         u = frontier[i]
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
             through = max(distance[u] + weights[e], _LOWEST)
             if through < distance[v]:
-                distance[v], parent[v] = through, u
+                distance[v] = through
+                parent[v] = u
                 if queued_in[v] != count:
                     queued_in[v] = count
                     following[size] = v

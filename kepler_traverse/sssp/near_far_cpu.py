@@ -1,8 +1,10 @@
-"""Near-far on the CPU: settle what lies below a threshold before touching what lies above, all in compiled code.
+"""Near-far on the CPU: settle what lies below a threshold before touching what lies above, all in
+compiled code.
 
-Davidson, Baxter, Garland, Owens. Work-efficient parallel GPU methods for single-source shortest paths. IPDPS 2014, section
-3.3. Against a heap it spares sorting: a vertex is lowered at once, and again if a shorter path turns up before the threshold
-has passed it. One thread relaxes a small near pile without an atomic; all threads share a large one.
+Davidson, Baxter, Garland, Owens. Work-efficient parallel GPU methods for single-source shortest
+paths. IPDPS 2014, section 3.3. Against a heap it spares sorting: a vertex is lowered at once, and
+again if a shorter path turns up before the threshold has passed it. One thread relaxes a small near
+pile without an atomic; all threads share a large one.
 """
 
 from __future__ import annotations
@@ -19,12 +21,15 @@ from ..search.strategy import Outcome, state_bytes
 from . import cpu_steps
 from .tuning import EDGES_PER_PILE, SHARED_NEAR
 
-NEVER = np.iinfo(np.int64).max  # vertices from which on threads share a pile that one thread is to relax alone
+# vertices from which on threads share a pile that one thread is to relax alone
+NEVER = np.iinfo(np.int64).max
 _RELAXED = -1  # in place of the round that a vertex was queued in
 _SHARE = 128  # vertices of the near pile that a thread takes at a time
 _HELD = 1024  # vertices that a thread collects before it takes places for them
 _CONTINUE = -1  # in place of a source: go on with the search that was left
-_PADDED = 16  # numbers of an array that one thread writes to, so that no other thread's lies in the same line of the cache
+# numbers of an array that one thread writes to, so that no other thread's lies in the same line of
+# the cache
+_PADDED = 16
 _LOWERED, _FAR, _NEAR, _ROUNDS, _SWAPPED = range(5)  # in ``State.sizes``
 
 
@@ -35,18 +40,25 @@ class State(NamedTuple):
     queued_in: np.ndarray  # int32 array: the round that last put a vertex on a pile
     is_far: np.ndarray  # uint8 array
     distance: np.ndarray
-    sizes: np.ndarray  # int64 array: sizes of the piles, rounds begun, and which of two piles is the near one
-    bounds: np.ndarray  # array of the type of distances: the threshold, and up to where the result is complete
+    # int64 array: sizes of the piles, rounds begun, and which of two piles is the near one
+    sizes: np.ndarray
+    # array of the type of distances: the threshold, and up to where the result is complete
+    bounds: np.ndarray
 
 
 def plan(graph, query):
     """Return ``traverse(source)``."""
     run = cpu_steps.Run(graph, query)
-    n, kind = graph.n_vertices, graph.weights.dtype
-    piles, is_far = np.empty((3, n), graph.targets.dtype), np.empty(n, np.uint8)
+    n = graph.n_vertices
+    kind = graph.weights.dtype
+    piles = np.empty((3, n), graph.targets.dtype)
+    is_far = np.empty(n, np.uint8)
     run.queue, run.next_queue = piles[:2]  # which predecessors need only afterwards
     limit = as_distance(np.inf if query.limit is None else query.limit, kind)
-    targets = np.empty(0, np.int64) if query.targets is None else query.targets
+    if query.targets is None:
+        targets = np.empty(0, np.int64)
+    else:
+        targets = query.targets
     edges, width = (graph.offsets, graph.targets, graph.weights), pile_width(graph)
     sizes, bounds = new_state(kind)
 
@@ -55,7 +67,8 @@ def plan(graph, query):
         shared_from = SHARED_NEAR if threads.count() > 1 else NEVER
         search(*edges, source, limit, targets, width, shared_from, state)
         while sizes[_NEAR]:  # a pile that is worth the start of other threads
-            near, lowered = piles[sizes[_SWAPPED]], piles[1 - sizes[_SWAPPED]]
+            near = piles[sizes[_SWAPPED]]
+            lowered = piles[1 - sizes[_SWAPPED]]
             sizes[_LOWERED], n_shares = 0, -(-int(sizes[_NEAR]) // _SHARE)
             near = near[: sizes[_NEAR]]
             threads.run(_relax_shared, n_shares, *edges, near, limit, run.keys, lowered, state)
@@ -64,7 +77,12 @@ def plan(graph, query):
             search(*edges, _CONTINUE, limit, targets, width, shared_from, state)
         run.finish(source)
         stop = bounds[1]
-        return Outcome(run.distance, run.predecessor, query.limit if np.isinf(stop) else float(stop), count_rounds(sizes))
+        return Outcome(
+            run.distance,
+            run.predecessor,
+            query.limit if np.isinf(stop) else float(stop),
+            count_rounds(sizes),
+        )
 
     return traverse
 
@@ -79,20 +97,27 @@ def count_rounds(sizes) -> int:
     return int(sizes[_ROUNDS]) - 1
 
 
-memory = state_bytes(1, numbers=1, beside=cpu_steps.memory)  # at most: a third pile and a second mark
+# at most: a third pile and a second mark
+memory = state_bytes(1, numbers=1, beside=cpu_steps.memory)
 
 
 def pile_width(graph):
-    """Width of a pile: the mean weight divided by how many edges of a vertex it should hold on average."""
+    """Width of a pile: the mean weight divided by how many edges of a vertex it should hold on
+    average.
+    """
     mean = compute_mean(graph.weights)
-    return as_distance(EDGES_PER_PILE * mean * graph.n_vertices / max(graph.n_edges, 1), graph.weights.dtype)
+    return as_distance(
+        EDGES_PER_PILE * mean * graph.n_vertices / max(graph.n_edges, 1), graph.weights.dtype
+    )
 
 
 @njit(cache=True, nogil=True)
 def search(offsets, targets, weights, source, limit, target_vertices, width, shared_from, state):
-    """Search from a source, or continue, until all is done or the near pile has ``shared_from`` vertices or more.
+    """Search from a source, or continue, until all is done or the near pile has ``shared_from``
+    vertices or more.
 
-    The near pile of a finished search is empty; its result is complete up to ``bounds[1]``, infinity for everywhere.
+    The near pile of a finished search is empty; its result is complete up to ``bounds[1]``,
+    infinity for everywhere.
     """
     piles, queued_in, is_far, distance, sizes, bounds = state
     infinity = distance.dtype.type(np.inf)
@@ -104,22 +129,42 @@ def search(offsets, targets, weights, source, limit, target_vertices, width, sha
         distance[source] = 0
         piles[0, 0] = source
         queued_in[source] = 0
-        sizes[_FAR], sizes[_NEAR], sizes[_ROUNDS], sizes[_SWAPPED] = 0, 1, 1, 0
+        sizes[_FAR] = 0
+        sizes[_NEAR] = 1
+        sizes[_ROUNDS] = 1
+        sizes[_SWAPPED] = 0
         smallest = np.nextafter(distance[source], infinity)
-        bounds[0], bounds[1] = width if width > smallest else smallest, infinity
-    near, lowered, far = piles[sizes[_SWAPPED]], piles[1 - sizes[_SWAPPED]], piles[2]
-    threshold, n_near = bounds[0], sizes[_NEAR]
+        bounds[0] = width if width > smallest else smallest
+        bounds[1] = infinity
+    near = piles[sizes[_SWAPPED]]
+    lowered = piles[1 - sizes[_SWAPPED]]
+    far = piles[2]
+    threshold = bounds[0]
+    n_near = sizes[_NEAR]
     settled = 0  # targets before it have final distances
     while True:
         while n_near:
             if n_near >= shared_from:
-                bounds[0], sizes[_NEAR] = threshold, n_near
+                bounds[0] = threshold
+                sizes[_NEAR] = n_near
                 return
             sizes[_LOWERED] = 0
             pile = near[:n_near]
             count = sizes[_ROUNDS]
             _relax(
-                offsets, targets, weights, pile, limit, threshold, count, distance, queued_in, is_far, lowered, far, sizes
+                offsets,
+                targets,
+                weights,
+                pile,
+                limit,
+                threshold,
+                count,
+                distance,
+                queued_in,
+                is_far,
+                lowered,
+                far,
+                sizes,
             )
             near, lowered = lowered, near
             n_near = sizes[_LOWERED]
@@ -142,17 +187,39 @@ def search(offsets, targets, weights, source, limit, target_vertices, width, sha
         nearest = _drop_settled(far, distance, is_far, threshold, sizes)
         if sizes[_FAR] == 0:
             return
-        # Where the width vanishes beside the distance, the nearest vertices alone make the next pile: there is always
-        # progress, whatever the weights.
+        # Where the width vanishes beside the distance, the nearest vertices alone make the next
+        # pile: there is always progress, whatever the weights.
         smallest = np.nextafter(nearest, infinity)
-        threshold = nearest + width if nearest + width > smallest else smallest
-        n_near = _split(far, distance, is_far, queued_in, sizes[_ROUNDS] - 1, threshold, near, sizes)
+        if nearest + width > smallest:
+            threshold = nearest + width
+        else:
+            threshold = smallest
+        n_near = _split(
+            far, distance, is_far, queued_in, sizes[_ROUNDS] - 1, threshold, near, sizes
+        )
 
 
 @njit(inline="always")
-def _relax(offsets, targets, weights, near, limit, threshold, count, distance, queued_in, is_far, lowered, far, sizes):
-    """Relax the edges of the near pile; what falls below the threshold is lowered, all else goes onto the far pile."""
-    n_lowered, n_far = sizes[_LOWERED], sizes[_FAR]
+def _relax(
+    offsets,
+    targets,
+    weights,
+    near,
+    limit,
+    threshold,
+    count,
+    distance,
+    queued_in,
+    is_far,
+    lowered,
+    far,
+    sizes,
+):
+    """Relax the edges of the near pile; what falls below the threshold is lowered, all else goes
+    onto the far pile.
+    """
+    n_lowered = sizes[_LOWERED]
+    n_far = sizes[_FAR]
     for i in range(near.size):
         u = near[i]
         queued_in[u] = _RELAXED
@@ -164,7 +231,8 @@ def _relax(offsets, targets, weights, near, limit, threshold, count, distance, q
                 continue
             distance[v] = through
             if through < threshold or threshold == np.inf:
-                if queued_in[v] < count - 1:  # else it is in this pile and yet to come, or in the next one already
+                # else it is in this pile and yet to come, or in the next one already
+                if queued_in[v] < count - 1:
                     queued_in[v] = count
                     lowered[n_lowered] = v
                     n_lowered += 1
@@ -172,7 +240,8 @@ def _relax(offsets, targets, weights, near, limit, threshold, count, distance, q
                 is_far[v] = 1
                 far[n_far] = v
                 n_far += 1
-    sizes[_LOWERED], sizes[_FAR] = n_lowered, n_far
+    sizes[_LOWERED] = n_lowered
+    sizes[_FAR] = n_far
 
 
 @njit(inline="always")
@@ -194,7 +263,9 @@ def _drop_settled(far, distance, is_far, threshold, sizes):
 
 @njit(inline="always")
 def _split(far, distance, is_far, queued_in, count, threshold, near, sizes):
-    """Move what lies below the threshold from the far pile to the near one; return how much that is."""
+    """Move what lies below the threshold from the far pile to the near one; return how much that
+    is.
+    """
     n_near = kept = 0
     for i in range(sizes[_FAR]):
         v = far[i]
@@ -211,11 +282,18 @@ def _split(far, distance, is_far, queued_in, count, threshold, near, sizes):
 
 
 @njit(cache=True, nogil=True)
-def _relax_shared(next_share, n_shares, offsets, targets, weights, near, limit, keys, lowered, state):
-    """``_relax`` by several threads; distances are integers (``cpu.atomics``), so that an atomic minimum lowers one."""
+def _relax_shared(
+    next_share, n_shares, offsets, targets, weights, near, limit, keys, lowered, state
+):
+    """``_relax`` by several threads; distances are integers (``cpu.atomics``), so that an atomic
+    minimum lowers one.
+    """
     piles, queued_in, is_far, _, sizes, bounds = state
-    far, threshold, count = piles[2], bounds[0], sizes[_ROUNDS]
-    held, held_far = np.empty(_HELD, near.dtype), np.empty(_HELD, near.dtype)
+    far = piles[2]
+    threshold = bounds[0]
+    count = sizes[_ROUNDS]
+    held = np.empty(_HELD, near.dtype)
+    held_far = np.empty(_HELD, near.dtype)
     n_held = n_far = 0
     share = atomic_add(next_share, 0, 1)
     while share < n_shares:

@@ -1,4 +1,6 @@
-"""SSSP in one launch: near and far piles, split by thresholds that the device chooses itself. See near_far.cu."""
+"""SSSP in one launch: near and far piles, split by thresholds that the device chooses itself. See
+near_far.cu.
+"""
 
 from __future__ import annotations
 
@@ -59,11 +61,20 @@ def plan(graph, query) -> TracedSearch:
     of_search = struct_layout(_FILE, "Outcome")
     outcome = cp.zeros(of_search.itemsize // 8, np.int64)
     on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, outcome.size)
-    trace = cp.zeros(words(constants["TRACE"]), np.int64) if constants["TRACE"] else None
-    target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
+    if constants["TRACE"]:
+        trace = cp.zeros(words(constants["TRACE"]), np.int64)
+    else:
+        trace = None
+    if query.targets is None:
+        target_vertices = None
+    else:
+        target_vertices = cp.asarray(query.targets, np.int64)
     arrived = cp.zeros(1, np.uint32)
     is_short = _has_short_lists(graph)
-    edges_per_width = sssp_tuning.EDGES_PER_WIDTH if is_short else sssp_tuning.LONG_LISTS_EDGES_PER_WIDTH
+    if is_short:
+        edges_per_width = sssp_tuning.EDGES_PER_WIDTH
+    else:
+        edges_per_width = sssp_tuning.LONG_LISTS_EDGES_PER_WIDTH
     args = run.arguments() | {
         "width": first_width(graph, query.targets is not None, edges_per_width),
         **target_arguments(target_vertices),
@@ -77,7 +88,8 @@ def plan(graph, query) -> TracedSearch:
         "trace": trace,
     }
     search = prepare(run.relax["all"], blocks_at_once(run.relax["all"]), args)
-    packed, stamps = arrays["packed"], run.queued_in
+    packed = arrays["packed"]
+    stamps = run.queued_in
     first_step = -1  # negative: labels and stamps are not cleared
 
     def traverse(source: int) -> Outcome:
@@ -89,12 +101,15 @@ def plan(graph, query) -> TracedSearch:
             if packed is not None:
                 packed.fill(_NO_LABEL)
             first_step = 0
-        begun, first_step = first_step, -1  # if this call is interrupted, the next one clears
+        # if this call is interrupted, the next one clears
+        begun = first_step
+        first_step = -1
         arrived.data.memset_async(0, arrived.nbytes)
         search(source=graph.targets.dtype.type(source), first_step=np.int32(begun))
         outcome.get(out=on_host)
         result = on_host.view(of_search)[0]
-        last_step, n_open = int(result["last_step"]), int(result["n_open"])
+        last_step = int(result["last_step"])
+        n_open = int(result["n_open"])
         run.finish(source, n_open if constants["PREDECESSORS"] else None)
         if run.predecessor is None or (constants["PREDECESSORS"] and n_open == 0):
             first_step = last_step + 1  # otherwise the search for predecessors overwrote the stamps
@@ -112,7 +127,9 @@ def entry_for(graph, predecessors: bool, tuning: sssp_tuning.Tuning) -> Entry:
     inside = predecessors and tuning.predecessors_inside and is_narrow
     _, _, largest = degree_statistics(graph.offsets)
     has_long_lists = largest >= sssp_tuning.UNEVEN
-    block, min_blocks, unroll = sssp_tuning.WORKERS["long lists" if has_long_lists else "short lists"]
+    block, min_blocks, unroll = sssp_tuning.WORKERS[
+        "long lists" if has_long_lists else "short lists"
+    ]
     return _ENTRY.variant(
         block=block,
         MIN_BLOCKS=min_blocks,
@@ -128,7 +145,9 @@ def entry_for(graph, predecessors: bool, tuning: sssp_tuning.Tuning) -> Entry:
 
 def local_rounds_for(graph) -> int:
     """Rounds per block between two grid barriers."""
-    return sssp_tuning.ROAD_LOCAL_ROUNDS if _has_short_lists(graph) else sssp_tuning.LOCAL_ROUNDS
+    if _has_short_lists(graph):
+        return sssp_tuning.ROAD_LOCAL_ROUNDS
+    return sssp_tuning.LOCAL_ROUNDS
 
 
 def _has_short_lists(graph) -> bool:
@@ -137,9 +156,13 @@ def _has_short_lists(graph) -> bool:
 
 def _allocate(graph, query, entry: Entry) -> tuple[gpu_steps.Run, dict[str, Any]]:
     """The state of a run, and the kernel's arguments that it holds, by name."""
-    n, m, index = graph.n_vertices, graph.n_edges, graph.targets.dtype
+    n = graph.n_vertices
+    m = graph.n_edges
+    index = graph.targets.dtype
     constants = dict(entry.constants)
-    piles, packed, results = cp.empty(2 * n, index), None, {}
+    piles = cp.empty(2 * n, index)
+    packed = None
+    results = {}
     if constants["PREDECESSORS"]:
         packed = cp.empty(n, np.uint64)
         # The results share memory with the piles, which are not used any more in the last pass.
@@ -162,16 +185,18 @@ def _allocate(graph, query, entry: Entry) -> tuple[gpu_steps.Run, dict[str, Any]
 def first_width(graph, may_stop: bool = False, edges: float = sssp_tuning.EDGES_PER_WIDTH):
     """Distance between the first two thresholds.
 
-    With this width a vertex has on average ``edges`` edges that are shorter, if weights are distributed evenly. It is at
-    least the lightest weight: narrower piles would save no work. If all weights are equal, no vertex improves twice, so all
-    vertices are near, as in a BFS; unless the search may stop early, which it does between piles.
+    With this width a vertex has on average ``edges`` edges that are shorter, if weights are
+    distributed evenly. It is at least the lightest weight: narrower piles would save no work. If
+    all weights are equal, no vertex improves twice, so all vertices are near, as in a BFS; unless
+    the search may stop early, which it does between piles.
     """
     weights, real = graph.weights, graph.weights.dtype
     if not graph.n_edges:
         return real.type(0)
     with np.errstate(over="ignore"):  # with weights near the largest number, all vertices are near
         extents = [(float(part.min()), float(part.max())) for _, part in iter_slices(weights)]
-        lightest, heaviest = min(low for low, _ in extents), max(high for _, high in extents)
+        lightest = min(low for low, _ in extents)
+        heaviest = max(high for _, high in extents)
         if lightest == heaviest and not may_stop:
             return real.type(np.inf)
         mean = edge_weights.total(weights) / weights.size

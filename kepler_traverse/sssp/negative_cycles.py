@@ -1,8 +1,9 @@
 """Detect a negative cycle early, in the predecessors that Bellman-Ford writes.
 
-While a negative cycle is relaxed, its vertices become predecessors of each other. Predecessors written by racing threads can
-also form a cycle that is not negative, so the weights of every cycle found are summed exactly. A reported cycle is therefore
-negative. None is missed, because relaxation continues until a cycle is found, no distance changes, or V rounds have passed.
+While a negative cycle is relaxed, its vertices become predecessors of each other. Predecessors
+written by racing threads can also form a cycle that is not negative, so the weights of every cycle
+found are summed exactly. A reported cycle is therefore negative. None is missed, because relaxation
+continues until a cycle is found, no distance changes, or V rounds have passed.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ def search(graph, parent) -> None:
 
 
 def give_up(graph, parent) -> None:
-    """Raise the error of a search that still improves distances after V rounds: a negative cycle, or lack of precision."""
+    """Raise the error of a search that still improves distances after V rounds: a negative cycle,
+    or lack of precision.
+    """
     search(graph, parent)
     raise PrecisionError(
         f"distances still fall after {graph.n_vertices} rounds, though no cycle of exactly negative weight was found: "
@@ -45,9 +48,12 @@ def _weights_along(graph, cycle) -> list[float] | None:
     """Return the weights of the edges of a cycle, or None if one of the edges does not exist."""
     xp = namespace(graph.offsets)
     at = xp.asarray(cycle)
-    begin, end = to_host(graph.offsets[at]), to_host(graph.offsets[at + 1])
+    begin = to_host(graph.offsets[at])
+    end = to_host(graph.offsets[at + 1])
     owner = np.repeat(np.arange(cycle.size), end - begin)
-    edges = xp.asarray(np.concatenate([np.arange(*bounds) for bounds in zip(begin, end, strict=True)]))
+    edges = xp.asarray(
+        np.concatenate([np.arange(*bounds) for bounds in zip(begin, end, strict=True)])
+    )
     on_cycle = to_host(graph.targets[edges]) == np.roll(cycle, -1)[owner]
     if on_cycle.sum() != cycle.size:
         return None

@@ -8,7 +8,13 @@ from ..search import short_search
 from ..search.strategy import MultiSourceStrategy, Strategy
 from . import cpu_steps, gpu_steps, integer_sums, near_far_cpu, near_far_gpu
 from .host_loop import rounds
-from .multi_source import hierarchy_sweep, hierarchy_sweep_gpu, source_per_block, source_per_lane, source_per_thread
+from .multi_source import (
+    hierarchy_sweep,
+    hierarchy_sweep_gpu,
+    source_per_block,
+    source_per_lane,
+    source_per_thread,
+)
 
 STRATEGIES = (
     Strategy(
@@ -19,7 +25,9 @@ STRATEGIES = (
         needs=frozenset({"weights", "non_negative"}),
         paper="Davidson, Baxter, Garland, Owens 2014",
         rationale="settle near vertices before visiting far ones",
-        complexity="O(V E) at worst; an edge is relaxed again only while its source is in the near pile",
+        complexity=(
+            "O(V E) at worst; an edge is relaxed again only while its source is in the near pile"
+        ),
         default=True,
     ),
     Strategy(
@@ -39,9 +47,14 @@ STRATEGIES = (
         plan=near_far_gpu.plan,
         memory=near_far_gpu.memory,
         needs=frozenset({"weights", "non_negative"}),
-        paper="Davidson, Baxter, Garland, Owens 2014; a width that adapts: Wang, Fussell, Lin 2021 (ADDS)",
+        paper=(
+            "Davidson, Baxter, Garland, Owens 2014; a width that adapts: "
+            "Wang, Fussell, Lin 2021 (ADDS)"
+        ),
         rationale="nothing returns to the host between steps",
-        complexity="O(V E) at worst; an edge is relaxed again only while its source is in the near pile",
+        complexity=(
+            "O(V E) at worst; an edge is relaxed again only while its source is in the near pile"
+        ),
         default=True,
     ),
     Strategy(
@@ -95,8 +108,14 @@ MULTI_SOURCE = (
         aliases=("phast", "rphast"),
         device="cpu",
         needs=frozenset({"weights", "non_negative", "narrow", "hierarchy"}),
-        paper="Delling, Goldberg, Nowatzyk, Werneck 2011 (PHAST); Geisberger, Sanders, Schultes, Delling 2008",
-        rationale="short searches upward in a contraction hierarchy, then one sweep downward for 16 sources side by side",
+        paper=(
+            "Delling, Goldberg, Nowatzyk, Werneck 2011 (PHAST); "
+            "Geisberger, Sanders, Schultes, Delling 2008"
+        ),
+        rationale=(
+            "short searches upward in a contraction hierarchy, then one sweep "
+            "downward for 16 sources side by side"
+        ),
         complexity="O(S (V + shortcuts)), after the hierarchy is built",
     ),
     _of_many(
@@ -105,8 +124,14 @@ MULTI_SOURCE = (
         aliases=("phast", "rphast"),
         device="cuda",
         needs=frozenset({"weights", "non_negative", "narrow", "hierarchy"}),
-        paper="Delling, Goldberg, Nowatzyk, Werneck 2011 (PHAST); Geisberger, Sanders, Schultes, Delling 2008",
-        rationale="short searches upward in a contraction hierarchy, then one sweep downward for 1,024 sources side by side",
+        paper=(
+            "Delling, Goldberg, Nowatzyk, Werneck 2011 (PHAST); "
+            "Geisberger, Sanders, Schultes, Delling 2008"
+        ),
+        rationale=(
+            "short searches upward in a contraction hierarchy, then one sweep "
+            "downward for 1,024 sources side by side"
+        ),
         complexity="O(S (V + shortcuts)), after the hierarchy is built",
     ),
     _of_many(

@@ -1,4 +1,5 @@
-"""The settings of the main job, each listed once; flags, keys of ``conf/*.toml`` and checks are derived from this table.
+"""The settings of the main job, each listed once; flags, keys of ``conf/*.toml`` and checks are
+derived from this table.
 
 It imports no large packages, so that ``--help`` prints at once.
 """
@@ -36,7 +37,10 @@ class UsageError(Exception):
 
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,300}")
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?|inf|infinity|nan)",
+    re.IGNORECASE,
+)
 _VALUE_BELOW_ZERO = re.compile(r"-(\.?[0-9]|inf|nan)", re.IGNORECASE)
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)")
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
@@ -54,9 +58,12 @@ class Option:
     choices: tuple[str, ...] = ()
     least: float | None = None  # the smallest value allowed
     example: object = None  # a value shown in the settings file if there is no default
-    in_file: str = ""  # text for the settings file in place of ``help``; ``""`` if the text is the same
-    table: str = ""  # the setting that names the table whose columns are read, without which it is refused
-    idle: Callable[[Settings], str | None] | None = None  # says why it has no effect with the other settings, if so
+    # text for the settings file in place of ``help``; ``""`` if the text is the same
+    in_file: str = ""
+    # the setting that names the table whose columns are read, without which it is refused
+    table: str = ""
+    # says why it has no effect with the other settings, if so
+    idle: Callable[[Settings], str | None] | None = None
     reads: str = ""  # an argument of ``read_graph``: of "files", or also of "tables" in memory
     in_python: bool = True  # whether ``run_job`` takes it
 
@@ -68,7 +75,8 @@ class Option:
 def setting(default: object = None, **facts: Any) -> Any:
     """A field of ``Settings`` that has a flag; the parameters are attributes of ``Option``.
 
-    ``kind`` is needed if the type does not determine it: a text that is a folder, an integer that is a size.
+    ``kind`` is needed if the type does not determine it: a text that is a folder, an integer that
+    is a size.
     """
     return field(default=default, metadata=facts)
 
@@ -88,12 +96,16 @@ _running = functools.partial(setting, group="running")
 def _listed(what: str, text: str) -> list[str]:
     pieces = [piece.strip() for piece in text.split(",")]
     if not all(pieces):
-        raise argparse.ArgumentTypeError(f"{text!r} holds an empty {what}; give {what}s with one comma between two of them")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} holds an empty {what}; give {what}s with one comma between two of them"
+        )
     return pieces
 
 
 def _integer(text: str) -> int:
-    """Parse an integer as in a file of ids; Python's ``int`` would accept 1_0 as 10, and digits of any script."""
+    """Parse an integer as in a file of ids; Python's ``int`` would accept 1_0 as 10, and digits of
+    any script.
+    """
     if not _INTEGER.fullmatch(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
     return int(text)
@@ -114,9 +126,15 @@ def _or_auto(parse: Callable[[str], float], what: str, text: str) -> float | str
 
 def _size(text: str) -> int:
     match = _SIZE.fullmatch(text.strip(" "))
-    if match is None or match[2] not in _UNITS or not math.isfinite(float(match[1]) * _UNITS[match[2]]):
+    if (
+        match is None
+        or match[2] not in _UNITS
+        or not math.isfinite(float(match[1]) * _UNITS[match[2]])
+    ):
         units = ", ".join(unit for unit in _UNITS if unit)
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size; give bytes, or a number with one of {units}")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a size; give bytes, or a number with one of {units}"
+        )
     return int(float(match[1]) * _UNITS[match[2]])
 
 
@@ -134,7 +152,9 @@ def _ids_or_file(text: str) -> list[str] | str:
     if not os.path.exists(text) or os.path.isdir(text):
         return _listed("id", text)
     if all(_INTEGER.fullmatch(piece.strip()) for piece in text.split(",")):
-        raise argparse.ArgumentTypeError(f"{text!r} may be ids or the file of this name; for the file give ./{text}")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} may be ids or the file of this name; for the file give ./{text}"
+        )
     return text
 
 
@@ -145,7 +165,9 @@ def _columns(text: str) -> dict[str, str]:
         if not is_there or not name:
             raise argparse.ArgumentTypeError(f"{piece!r} is no ROLE=NAME, such as src=from_id")
         if role not in COLUMN_ROLES:
-            raise argparse.ArgumentTypeError(f"{role!r} is no role of a column; take {', '.join(COLUMN_ROLES)}")
+            raise argparse.ArgumentTypeError(
+                f"{role!r} is no role of a column; take {', '.join(COLUMN_ROLES)}"
+            )
         if role in names:
             raise argparse.ArgumentTypeError(f"the role {role!r} is given twice")
         names[role] = name
@@ -153,11 +175,20 @@ def _columns(text: str) -> dict[str, str]:
 
 
 def edge_columns(columns: Mapping[str, str] | None, alone: bool = False) -> dict[str, Any]:
-    """Return the columns of the edge list as arguments of ``read_graph``; if no other table is read, refuse others."""
+    """Return the columns of the edge list as arguments of ``read_graph``; if no other table is
+    read, refuse others.
+    """
     for role in columns or () if alone else ():
         if COLUMN_ROLES[role] != "edges":
-            raise UsageError(f"--columns {role}=NAME has no effect: this command reads the edge list alone; leave it out")
-    return {f"{role}_column": (columns or {}).get(role) for role, table in COLUMN_ROLES.items() if table == "edges"}
+            raise UsageError(
+                f"--columns {role}=NAME has no effect: this command reads "
+                "the edge list alone; leave it out"
+            )
+    return {
+        f"{role}_column": (columns or {}).get(role)
+        for role, table in COLUMN_ROLES.items()
+        if table == "edges"
+    }
 
 
 def read_options(settings: Settings) -> dict[str, Any]:
@@ -168,16 +199,26 @@ def read_options(settings: Settings) -> dict[str, Any]:
 
 
 def options_of_files(settings: Settings, **others: Any) -> ReadOptions:
-    """Return how the files of an edge list are read; ``others`` take the place of what the settings say."""
+    """Return how the files of an edge list are read; ``others`` take the place of what the settings
+    say.
+    """
     from kepler_traverse.formats import ReadOptions  # --help need not import it
 
     options = read_options(settings) | others
-    return ReadOptions(**{name: value for name, value in options.items() if name in ReadOptions.__dataclass_fields__})
+    return ReadOptions(
+        **{
+            name: value
+            for name, value in options.items()
+            if name in ReadOptions.__dataclass_fields__
+        }
+    )
 
 
 def _exact_number(text: str) -> int | float:
     """Return an integer as it is: floats lack some beyond 2^53."""
-    return _integer(text) if _INTEGER.fullmatch(text) else _number(text)
+    if _INTEGER.fullmatch(text):
+        return _integer(text)
+    return _number(text)
 
 
 def _numbers(text: str) -> list[int | float]:
@@ -185,7 +226,9 @@ def _numbers(text: str) -> list[int | float]:
 
 
 class Kind(NamedTuple):
-    """A kind of values: how the text of a flag is parsed, what stands for it in --help, and the type that tells the kind."""
+    """A kind of values: how the text of a flag is parsed, what stands for it in --help, and the
+    type that tells the kind.
+    """
 
     parse: Any  # a function; None for a switch, which has no text
     metavar: str = ""
@@ -201,8 +244,12 @@ KINDS = {
     "number": Kind(_number, "X", float),
     "exact_number": Kind(_exact_number, "X", int | float),
     "size": Kind(_size, "SIZE"),
-    "integer_or_auto": Kind(functools.partial(_or_auto, _integer, "a whole number"), "auto|N", int | Literal["auto"]),
-    "number_or_auto": Kind(functools.partial(_or_auto, _number, "a number"), "auto|X", float | Literal["auto"]),
+    "integer_or_auto": Kind(
+        functools.partial(_or_auto, _integer, "a whole number"), "auto|N", int | Literal["auto"]
+    ),
+    "number_or_auto": Kind(
+        functools.partial(_or_auto, _number, "a number"), "auto|X", float | Literal["auto"]
+    ),
     "ids": Kind(_ids_or_file, "ID,ID,...|FILE", list[int | str] | str),
     "columns": Kind(_columns, "ROLE=NAME,...", dict[str, str]),
     "names": Kind(functools.partial(_listed, "name"), "NAME,NAME,...", list[str]),
@@ -213,21 +260,30 @@ KINDS = {
 
 MG: typing.Final = "cugraph-mg"  # the engine, as --engine takes it
 NO_WEIGHTS = "bfs counts hops and takes no weights; --algorithm sssp does"
-_SCHEDULER = "a scheduler is named by --scheduler-address, --scheduler-file or SCHEDULER_FILE in the environment"
+_SCHEDULER = (
+    "a scheduler is named by --scheduler-address, --scheduler-file "
+    "or SCHEDULER_FILE in the environment"
+)
 
 
 def _idle_seed(settings: Settings) -> str | None:
     draws = settings.random_sources or settings.sampled
-    return None if draws else "it draws --random-sources, and the sources are given otherwise"
+    if draws:
+        return None
+    return "it draws --random-sources, and the sources are given otherwise"
 
 
 def _idle_partitions(settings: Settings) -> str | None:
     is_of_all = settings.kind.one_search or settings.kind.adds_up
-    return f"the rows of --result {settings.result} belong to no source alone" if is_of_all else None
+    if is_of_all:
+        return f"the rows of --result {settings.result} belong to no source alone"
+    return None
 
 
 def _idle_price(settings: Settings) -> str | None:
-    return None if is_url(settings.output) else "--output is in no object store"
+    if is_url(settings.output):
+        return None
+    return "--output is in no object store"
 
 
 def _idle_part_size(settings: Settings) -> str | None:
@@ -237,46 +293,65 @@ def _idle_part_size(settings: Settings) -> str | None:
         return f"one search computes all of --result {settings.result}, and one part has it"
     if settings.kind.adds_up:
         return f"parts of --result {settings.result} do not grow with their sources"
-    return f"--engine {MG} has as many sources per part as it searches from" if settings.engine == MG else None
+    if settings.engine == MG:
+        return f"--engine {MG} has as many sources per part as it searches from"
+    return None
 
 
 def _idle_build_memory(settings: Settings) -> str | None:
     if settings.graph_cache is None:
         return "without --graph-cache a graph is built in memory"
     flag = settings.built_in_memory_for
-    return None if flag is None else f"with {flag} a graph is built in memory"
+    if flag is None:
+        return None
+    return f"with {flag} a graph is built in memory"
 
 
 def _idle_gpu_memory(settings: Settings) -> str | None:
     if settings.device == "cpu":
         return "the run is on the CPU (--device cpu)"
-    return f"--engine {MG} allocates for itself" if settings.engine == MG else None
+    if settings.engine == MG:
+        return f"--engine {MG} allocates for itself"
+    return None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """The settings of one run, as ``settings.merge_settings`` checks them.
 
-    The metadata of a field says what its flag and its key in a settings file are: see ``setting``. The command line,
-    ``conf/batch_sources.toml`` and ``docs/settings.md`` are made of these fields.
+    The metadata of a field says what its flag and its key in a settings file are: see ``setting``.
+    The command line, ``conf/batch_sources.toml`` and ``docs/settings.md`` are made of these fields.
     """
 
     edges: list[str] = field(
-        metadata={"help": "files, folders, globs or URLs of the edge list", "example": ("edges.parquet",)}
+        metadata={
+            "help": "files, folders, globs or URLs of the edge list",
+            "example": ("edges.parquet",),
+        }
     )
     output: str | None = _output(
-        kind="folder", example="out", help="output folder, or its URL; must be new or empty (see --resume)"
+        kind="folder",
+        example="out",
+        help="output folder, or its URL; must be new or empty (see --resume)",
     )
-    algorithm: Literal["bfs", "sssp"] = _traversal("bfs", help="bfs counts hops, sssp sums edge weights")
+    algorithm: Literal["bfs", "sssp"] = _traversal(
+        "bfs", help="bfs counts hops, sssp sums edge weights"
+    )
     device: Literal["auto", "cpu", "cuda"] = _traversal(
-        "auto", help="auto uses a GPU if one is available; CUDA_VISIBLE_DEVICES in the environment says which of several"
+        "auto",
+        help=(
+            "auto uses a GPU if one is available; CUDA_VISIBLE_DEVICES in "
+            "the environment says which of several"
+        ),
     )
     engine: Literal["auto", "kepler", "cugraph-mg"] = _traversal(
         "auto",
         help="kepler: this library, with the whole graph on each GPU; cugraph-mg: cuGraph, with the graph partitioned over "
         "all GPUs, one source after another; auto: kepler, with an error that names cugraph-mg if the graph is too large",
     )
-    strategy: str = _traversal("auto", help="traversal strategy; an unknown name lists the valid ones")
+    strategy: str = _traversal(
+        "auto", help="traversal strategy; an unknown name lists the valid ones"
+    )
     max_depth: int | None = _traversal(least=0, example=5, help="bfs: maximum number of hops")
     cutoff: float | int | None = _traversal(
         least=0, example=1000.0, help="sssp: maximum distance; vertices farther away are left out"
@@ -303,7 +378,10 @@ class Settings:
     )
     targets: list[int | str] | str | None = _result(
         example=(7, 8),
-        help="ids of the targets, or a file of them, as for --sources; the result is of the ways to them alone",
+        help=(
+            "ids of the targets, or a file of them, as for --sources; the "
+            "result is of the ways to them alone"
+        ),
     )
     sources: list[int | str] | str | None = _sources(
         example=(3, 17, 99),
@@ -325,7 +403,9 @@ class Settings:
         "zone=North, as in Hive's layout, where readers find the column",
     )
     random_sources: int | None = _sources(
-        least=1, example=64, help="number of distinct random vertices with an outgoing edge, drawn with --seed"
+        least=1,
+        example=64,
+        help="number of distinct random vertices with an outgoing edge, drawn with --seed",
     )
     all_sources: bool = _sources(False, help="search from every vertex")
     pairs: str | None = _sources(
@@ -346,7 +426,8 @@ class Settings:
         in_file="false reads each row as an edge in both directions",
     )
     format: str = _of_files(
-        "auto", help="file format; auto derives it from the file's name; an unknown name lists the formats"
+        "auto",
+        help="file format; auto derives it from the file's name; an unknown name lists the formats",
     )
     columns: dict[str, str] | None = _edge_list(
         example={"src": "from_id", "dst": "to_id", "weight": "km"},
@@ -358,10 +439,15 @@ class Settings:
         "origin and destination (default: columns with known names). For some results further ones, which these tables may "
         "have under these names",
     )
-    header: Literal["auto", "yes", "no"] = _of_files("auto", help="whether a CSV file or SNAP text starts with column names")
+    header: Literal["auto", "yes", "no"] = _of_files(
+        "auto", help="whether a CSV file or SNAP text starts with column names"
+    )
     delimiter: str | None = _of_files(
         example=",",
-        help="column delimiter of a CSV file (default: comma, semicolon, tab or |, whichever splits all lines alike)",
+        help=(
+            "column delimiter of a CSV file (default: comma, semicolon, tab or "
+            "|, whichever splits all lines alike)"
+        ),
     )
     id_type: str = _of_files("auto", help="type of the vertex ids: auto, int64, string, ...")
     weight_type: Literal["auto", "float32", "float64"] = _of_tables(
@@ -401,16 +487,23 @@ class Settings:
     )
     workers: int | Literal["auto"] = _running(
         "auto",
-        idle=lambda given: f"{_SCHEDULER}, and the job takes all of its workers" if given.scheduler else None,
+        idle=lambda given: (
+            f"{_SCHEDULER}, and the job takes all of its workers" if given.scheduler else None
+        ),
         least=1,
-        help="number of workers; auto is one per GPU, or one per core if memory allows; the cores are divided evenly",
+        help=(
+            "number of workers; auto is one per GPU, or one per core if memory "
+            "allows; the cores are divided evenly"
+        ),
     )
     gpu_memory: int | None = _running(
         kind="size",
         idle=_idle_gpu_memory,
         least=1,
         example=40 * 2**30,
-        help="memory limit per GPU, such as 40GiB, for this library's engine (default: free memory)",
+        help=(
+            "memory limit per GPU, such as 40GiB, for this library's engine (default: free memory)"
+        ),
         in_file="memory limit per GPU in bytes, for this library's engine (default: free memory)",
     )
     scheduler_address: str | None = _running(
@@ -420,19 +513,30 @@ class Settings:
     scheduler_file: str | None = _running(
         kind="file",
         example="scheduler.json",
-        help="file of an existing Dask scheduler to run on; also read from the environment variable SCHEDULER_FILE",
+        help=(
+            "file of an existing Dask scheduler to run on; also read from the "
+            "environment variable SCHEDULER_FILE"
+        ),
     )
     tls_ca_file: str | None = _running(
-        kind="file", example="ca.pem", help="CA certificate (PEM) that signed the scheduler's certificate"
+        kind="file",
+        example="ca.pem",
+        help="CA certificate (PEM) that signed the scheduler's certificate",
     )
     tls_cert: str | None = _running(
-        kind="file", example="client.pem", help="this job's own certificate (PEM), for a scheduler with TLS"
+        kind="file",
+        example="client.pem",
+        help="this job's own certificate (PEM), for a scheduler with TLS",
     )
-    tls_key: str | None = _running(kind="file", example="client-key.pem", help="private key (PEM) of --tls-cert")
+    tls_key: str | None = _running(
+        kind="file", example="client-key.pem", help="private key (PEM) of --tls-cert"
+    )
     worker_timeout: float = _running(
         60.0,
         least=1,
-        idle=lambda given: f"--engine {MG} ends as soon as a worker is lost" if given.engine == MG else None,
+        idle=lambda given: (
+            f"--engine {MG} ends as soon as a worker is lost" if given.engine == MG else None
+        ),
         help="stop the run after this many seconds without any worker",
     )
     batch_deadline: float | Literal["auto"] = _running(
@@ -444,7 +548,10 @@ class Settings:
     graph_cache: str | None = _running(
         kind="folder",
         example="graphs",
-        help="folder in which built graphs are stored, or its URL; later runs of the same files skip reading and building",
+        help=(
+            "folder in which built graphs are stored, or its URL; later runs of "
+            "the same files skip reading and building"
+        ),
     )
     build_memory: int | None = _running(
         kind="size",
@@ -467,7 +574,11 @@ class Settings:
         help="address of the dashboard of the job's own scheduler; port 0 selects a free port",
     )
     certify: Literal["all", "sample", "none"] = _running(
-        "all", help="certify every result before it is written (all), the first one of each batch (sample), or none"
+        "all",
+        help=(
+            "certify every result before it is written (all), the first "
+            "one of each batch (sample), or none"
+        ),
     )
     shard: str | None = _running(
         example="0/8",
@@ -476,23 +587,44 @@ class Settings:
         "_COUNT. kepler-traverse finish completes the run",
     )
     notice: float = _running(
-        20.0, least=0, help="seconds that running batches have to finish after Ctrl-C or SIGTERM; the others are given back"
+        20.0,
+        least=0,
+        help=(
+            "seconds that running batches have to finish after Ctrl-C or "
+            "SIGTERM; the others are given back"
+        ),
     )
     price_requests: float | None = _running(
         least=0,
         idle=_idle_price,
         example=0.005,
-        help="price of 1,000 requests to the object store of --output; --plan and the summary say what the run costs",
+        help=(
+            "price of 1,000 requests to the object store of --output; --plan "
+            "and the summary say what the run costs"
+        ),
     )
-    price_gb: float | None = _running(least=0, idle=_idle_price, example=0.023, help="the same, of 10^9 bytes put there")
-    resume: bool = _running(False, help="finish an interrupted run in the output folder; only missing parts are computed")
+    price_gb: float | None = _running(
+        least=0, idle=_idle_price, example=0.023, help="the same, of 10^9 bytes put there"
+    )
+    resume: bool = _running(
+        False,
+        help="finish an interrupted run in the output folder; only missing parts are computed",
+    )
     report: bool = _output(
-        True, help="write _report.html into the output folder: settings, checks, times and failures of the run"
+        True,
+        help=(
+            "write _report.html into the output folder: settings, "
+            "checks, times and failures of the run"
+        ),
     )
     plan: bool = _program(False, help="print the plan of the run, and stop")
     json: bool = _program(False, help="print one JSON object on stdout and nothing else")
     verbose: bool = _program(
-        False, help="say how the strategy was chosen, and write what the library logs in this process to stderr"
+        False,
+        help=(
+            "say how the strategy was chosen, and write what the library "
+            "logs in this process to stderr"
+        ),
     )
     debug: bool = _program(False, help="show the traceback of an error and Dask's log")
     knobs: dict[str, bool | int | float | str] | None = field(
@@ -516,7 +648,11 @@ class Settings:
     @property
     def wants_workers(self) -> bool:
         """Whether batches run in worker processes, however little they are."""
-        own = (key for key in ("batch_deadline", "dashboard_address") if getattr(self, key) != getattr(Settings, key))
+        own = (
+            key
+            for key in ("batch_deadline", "dashboard_address")
+            if getattr(self, key) != getattr(Settings, key)
+        )
         return self.scheduler is not None or self.workers not in ("auto", 1) or any(own)
 
     @property
@@ -527,43 +663,64 @@ class Settings:
 
     @property
     def built_in_memory_for(self) -> str | None:
-        """The flag for which rows of the edge list are looked up or left out, None if there is none."""
-        keys = [key for key in ("where", "only_vertices", "columns.oneway") if self.value(key) is not None]
+        """The flag for which rows of the edge list are looked up or left out, None if there is
+        none.
+        """
+        keys = [
+            key
+            for key in ("where", "only_vertices", "columns.oneway")
+            if self.value(key) is not None
+        ]
         keys += ["result"] if self.kind.needs_edge_rows else []
         return flag_of_key(keys[0]) if keys else None
 
     @property
     def sources_file(self) -> str | None:
         """The file that ``sources`` names, None if they are ids."""
-        return self.sources if isinstance(self.sources, str) else None
+        if isinstance(self.sources, str):
+            return self.sources
+        return None
 
     @property
     def targets_file(self) -> str | None:
         """The file that ``targets`` names, None if they are ids."""
-        return self.targets if isinstance(self.targets, str) else None
+        if isinstance(self.targets, str):
+            return self.targets
+        return None
 
     def column(self, role: str) -> str | None:
         """The name of the column that has a role, a key of ``COLUMN_ROLES``."""
         return (self.columns or {}).get(role)
 
     def find_table(self, role: str) -> str:
-        """The setting that names the table with the column of a role; groups are of targets for kinds that take these."""
+        """The setting that names the table with the column of a role; groups are of targets for
+        kinds that take these.
+        """
         own = [each.metadata for each in fields(self.kind.options_class)]
-        return next((facts["table"] for facts in own if facts.get("column") == role), COLUMN_ROLES[role])
+        return next(
+            (facts["table"] for facts in own if facts.get("column") == role), COLUMN_ROLES[role]
+        )
 
     @property
     def groups_file(self) -> str | None:
         """The file whose table has groups."""
-        return self.targets_file if self.find_table("group") == "targets" else self.sources_file
+        if self.find_table("group") == "targets":
+            return self.targets_file
+        return self.sources_file
 
     def value(self, key: str) -> Any:
         """The value of a setting, or of a role as ``columns.ROLE``."""
         setting, _, role = key.partition(".")
-        return self.column(role) if role else getattr(self, setting)
+        if role:
+            return self.column(role)
+        return getattr(self, setting)
 
     def is_given(self, key: str) -> bool:
-        """Whether a setting asks for something, which a default does not, nor do these two values for any result."""
-        value, default = self.value(key), getattr(Settings, key, None)
+        """Whether a setting asks for something, which a default does not, nor do these two values
+        for any result.
+        """
+        value = self.value(key)
+        default = getattr(Settings, key, None)
         if value is None or value == default or value == {"workers": 1, "hierarchy": "no"}.get(key):
             return False
         return value is not False or default is True
@@ -577,7 +734,8 @@ def flag_of_key(key: str) -> str:
 
 def _with_options_of_kinds(settings: type[Settings]) -> type[Settings]:
     """Return the settings with a field for each option of the result kinds."""
-    added, known = {}, {each.name for each in fields(Option)}
+    added = {}
+    known = {each.name for each in fields(Option)}
     hints: Any = functools.cache(typing.get_type_hints)
     columns = settings.__dataclass_fields__["columns"]
     roles: dict[tuple[str, str, str], list[str]] = {}
@@ -586,11 +744,15 @@ def _with_options_of_kinds(settings: type[Settings]) -> type[Settings]:
             column, table, text = (each.metadata[name] for name in ("column", "table", "help"))
             roles.setdefault((column, table, text), []).append(kind.name)
             continue
-        key, able = SETTINGS.get(each.name, each.name), rules.kinds_that_take(each.name, OUTPUT_SCHEMAS)
+        key = SETTINGS.get(each.name, each.name)
+        able = rules.kinds_that_take(each.name, OUTPUT_SCHEMAS)
         facts = {name: value for name, value in each.metadata.items() if name in known}
         facts["help"] = f"for --result {able}: {facts['help']}"
         added[key] = (key, hints(kind.options_class)[each.name], _result(each.default, **facts))
-    texts = [f"{role} of --{table}, for {' or '.join(names)}: {text}" for (role, table, text), names in roles.items()]
+    texts = [
+        f"{role} of --{table}, for {' or '.join(names)}: {text}"
+        for (role, table, text), names in roles.items()
+    ]
     facts = {**columns.metadata, "help": "; ".join((columns.metadata["help"], *texts))}
     added["columns"] = ("columns", columns.type, field(default=None, metadata=facts))
     return make_dataclass("Settings", added.values(), bases=(settings,), frozen=True, kw_only=True)
@@ -604,14 +766,22 @@ _OF_KINDS = [
 ]
 # Settings whose names are not those of the arguments of the library.
 SETTINGS = {"limits": "columns.limit"}
-SETTINGS |= {each.name: each.metadata["setting"] for _, each in _OF_KINDS if "setting" in each.metadata}
-SETTINGS |= {each.name: f"columns.{each.metadata['column']}" for _, each in _OF_KINDS if "column" in each.metadata}
+SETTINGS |= {
+    each.name: each.metadata["setting"] for _, each in _OF_KINDS if "setting" in each.metadata
+}
+SETTINGS |= {
+    each.name: f"columns.{each.metadata['column']}"
+    for _, each in _OF_KINDS
+    if "column" in each.metadata
+}
 if not typing.TYPE_CHECKING:
     Settings = _with_options_of_kinds(Settings)
 
 
 def _options() -> Iterator[Option]:
-    """Yield the option of each field of ``Settings`` that has a flag; what its metadata lacks follows from its type."""
+    """Yield the option of each field of ``Settings`` that has a flag; what its metadata lacks
+    follows from its type.
+    """
     hints = typing.get_type_hints(Settings)
     kinds = {kind.hint: name for name, kind in KINDS.items()}
     for each in fields(Settings):
@@ -621,7 +791,10 @@ def _options() -> Iterator[Option]:
         members = [member for member in typing.get_args(hint) if member is not type(None)]
         if type(None) in typing.get_args(hint):
             hint = functools.reduce(operator.or_, members)
-        choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
+        if typing.get_origin(hint) is Literal:
+            choices = typing.get_args(hint)
+        else:
+            choices = ()
         facts: dict[str, Any] = {"kind": "choice" if choices else kinds.get(hint), **each.metadata}
         yield Option(key=each.name, default=each.default, choices=choices, **facts)
 
@@ -639,8 +812,14 @@ for _table, _roles in {
     "targets": ("target",),
     "pairs": ("origin", "destination"),
 }.items():
-    _of_kinds = [each.metadata.get("column", "") for _, each in _OF_KINDS if each.metadata.get("table") == _table]
-    COLUMN_ROLES |= {role: _table for role in (*_roles, *_of_kinds) if role and role not in COLUMN_ROLES}
+    _of_kinds = [
+        each.metadata.get("column", "")
+        for _, each in _OF_KINDS
+        if each.metadata.get("table") == _table
+    ]
+    COLUMN_ROLES |= {
+        role: _table for role in (*_roles, *_of_kinds) if role and role not in COLUMN_ROLES
+    }
 TLS = ("tls_ca_file", "tls_cert", "tls_key")  # all three or none
 EITHER = (
     ("scheduler_address", "scheduler_file", "name two schedulers"),
@@ -673,7 +852,9 @@ CONTRADICTIONS: tuple[tuple[Callable[[Settings], object], str], ...] = (
         "of the two out",
     ),
     (
-        lambda given: given.hierarchy == "yes" and given.algorithm == "bfs" and given.device == "cuda",
+        lambda given: (
+            given.hierarchy == "yes" and given.algorithm == "bfs" and given.device == "cuda"
+        ),
         "--hierarchy yes with bfs is for --device cpu; leave one of them out",
     ),
     (
@@ -681,7 +862,8 @@ CONTRADICTIONS: tuple[tuple[Callable[[Settings], object], str], ...] = (
         "--output is missing: name a folder for the results, or take --plan to see what would run",
     ),
 )
-# The settings that the engine cugraph-mg takes with some values only: these values, why, and what else may be done.
+# The settings that the engine cugraph-mg takes with some values only: these values, why, and what
+# else may be done.
 OF_MG: dict[str, tuple[tuple[Any, ...], str, str]] = {
     "device": (("auto", "cuda"), "it runs on GPUs", ""),
     "unreached": (("omit",), "it writes reached vertices only", ""),
@@ -695,8 +877,16 @@ OF_MG: dict[str, tuple[tuple[Any, ...], str, str]] = {
     "graph_cache": ((None,), "its graph is partitioned and is not cached", ""),
     "vertices": ((None,), "its vertices are those of the edges", ""),
     "only_vertices": ((None,), "its vertices are those of the edges", ""),
-    "where": ((None,), "it reads all rows, each as the graph is directed", ", or write the edges anew"),
-    "columns.oneway": ((None,), "it reads all rows, each as the graph is directed", ", or write the edges anew"),
+    "where": (
+        (None,),
+        "it reads all rows, each as the graph is directed",
+        ", or write the edges anew",
+    ),
+    "columns.oneway": (
+        (None,),
+        "it reads all rows, each as the graph is directed",
+        ", or write the edges anew",
+    ),
     "id_type": (("auto",), "it takes integer ids as they are stored", ", or cast the columns"),
     "format": (("auto", "parquet"), "it reads Parquet files", ", and convert the edge list"),
 }
@@ -717,14 +907,20 @@ class OnceParser(argparse.ArgumentParser):
     """An argument parser that raises UsageError and takes no flag twice."""
 
     def __init__(self, **keywords: Any) -> None:
-        super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **keywords)
+        super().__init__(
+            allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **keywords
+        )
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse; the error for an unknown option suggests similar ones."""
         given, unknown = self.parse_known_args(self._joined(args), namespace)
         if unknown:
             flags = [word for word in unknown if word.startswith("-") and word != "--"]
-            self.error(self._no_option(flags[0].partition("=")[0]) if flags else f"unexpected argument {unknown[0]!r}")
+            self.error(
+                self._no_option(flags[0].partition("=")[0])
+                if flags
+                else f"unexpected argument {unknown[0]!r}"
+            )
         return given
 
     def error(self, message: str) -> Any:
@@ -737,7 +933,9 @@ class OnceParser(argparse.ArgumentParser):
         show(*message.splitlines())
 
     def _joined(self, args: Any) -> list[str]:
-        """Join an option and its negative value (or list that begins with one), so that it is not parsed as an option."""
+        """Join an option and its negative value (or list that begins with one), so that it is not
+        parsed as an option.
+        """
         words = list(sys.argv[1:] if args is None else args)
         takers = {name for name, action in self._option_string_actions.items() if action.nargs != 0}
         joined: list[str] = []
@@ -754,12 +952,19 @@ class OnceParser(argparse.ArgumentParser):
         known = [known for known in self._option_string_actions if known.startswith("--")]
         bare = name.strip("-").replace("_", "-")
         near = [known for known in known if bare and known.startswith(f"--{bare}")]
-        near = near or [f"--{name}" for name in difflib.get_close_matches(bare, [name[2:] for name in known], 3, 0.7)]
-        return f"unknown option {name}" + (f"; did you mean {' or '.join(near[:4])}?" if near else "")
+        near = near or [
+            f"--{name}"
+            for name in difflib.get_close_matches(bare, [name[2:] for name in known], 3, 0.7)
+        ]
+        return f"unknown option {name}" + (
+            f"; did you mean {' or '.join(near[:4])}?" if near else ""
+        )
 
 
 class Once(argparse.Action):
-    """Store a value, or for a switch the meaning of its flag; raise an error if it was given before."""
+    """Store a value, or for a switch the meaning of its flag; raise an error if it was given
+    before.
+    """
 
     def __init__(self, option_strings: Any, dest: Any, const: Any = None, **keywords: Any) -> None:
         super().__init__(option_strings, dest, const=const, default=argparse.SUPPRESS, **keywords)
@@ -769,25 +974,42 @@ class Once(argparse.Action):
         if isinstance(before, dict) and not before.keys() & values.keys():
             values = before | values
         elif hasattr(namespace, self.dest):
-            parser.error(f"{option_string} is given twice, or against another flag for the same setting")
-        value = not option_string.startswith(("--no-", "--undirected")) if self.nargs == 0 else values
+            parser.error(
+                f"{option_string} is given twice, or against another flag for the same setting"
+            )
+        if self.nargs == 0:
+            value = not option_string.startswith(("--no-", "--undirected"))
+        else:
+            value = values
         setattr(namespace, self.dest, value)
 
 
 def make_metavar(option: Option) -> str:
     """Return the placeholder in ``--help`` for the value of a flag without choices."""
     return KINDS[option.kind].metavar or (
-        "CONDITION" if option.key == "where" else "ADDRESS" if option.key.endswith("_address") else "NAME"
+        "CONDITION"
+        if option.key == "where"
+        else "ADDRESS"
+        if option.key.endswith("_address")
+        else "NAME"
     )
 
 
 def add_option(group: Any, option: Option) -> None:
     """Add the flag of one setting to an argparse group."""
-    shown = "" if option.default in (None, False) or option.kind == "switch" else f" (default: {option.default})"
+    if option.default in (None, False) or option.kind == "switch":
+        shown = ""
+    else:
+        shown = f" (default: {option.default})"
     if option.kind == "switch":
-        off = "--undirected" if option.key == "directed" else "--no-" + option.flag[2:]
+        if option.key == "directed":
+            off = "--undirected"
+        else:
+            off = "--no-" + option.flag[2:]
         short = ["-v"] if option.key == "verbose" else []
-        group.add_argument(*short, option.flag, off, dest=option.key, action=Once, nargs=0, help=option.help)
+        group.add_argument(
+            *short, option.flag, off, dest=option.key, action=Once, nargs=0, help=option.help
+        )
         return
     group.add_argument(
         option.flag,
@@ -802,12 +1024,19 @@ def add_option(group: Any, option: Option) -> None:
 
 def _takes(kind: ResultKind, option: Option) -> bool:
     """Whether results of a kind may be asked for with an option, and with the table that it reads."""
-    tables = [each for each in OPTIONS if each.key == (option.table or {"seed": "random_sources"}.get(option.key))]
+    tables = [
+        each
+        for each in OPTIONS
+        if each.key == (option.table or {"seed": "random_sources"}.get(option.key))
+    ]
     if option.key == "result" or not all(_takes(kind, table) for table in tables):
         return False
     if kind.needs_pairs and option.key in SOURCE_CHOICES:
         return option.key == "pairs"
-    names = {key: name for name, key in SETTINGS.items()} | {"max_depth": "limit", "cutoff": "limit"}
+    names = {key: name for name, key in SETTINGS.items()} | {
+        "max_depth": "limit",
+        "cutoff": "limit",
+    }
     names |= dict.fromkeys(SOURCE_CHOICES, "sources") | {"pairs": "pairs"}
     return rules.takes(kind, names.get(option.key, option.key), OUTPUT_SCHEMAS)
 
@@ -818,19 +1047,34 @@ def parser(kind: str | None = None) -> OnceParser:
     result = OnceParser(
         prog=program,
         usage="%(prog)s EDGES... --output DIR "
-        + (f"--result {kind} [options]" if kind else "(--sources ... | --random-sources N | ...) [options]"),
-        description="Traverse a graph from many sources: an edge list on disk becomes Parquet files of distances.",
+        + (
+            f"--result {kind} [options]"
+            if kind
+            else "(--sources ... | --random-sources N | ...) [options]"
+        ),
+        description=(
+            "Traverse a graph from many sources: an edge list on disk "
+            "becomes Parquet files of distances."
+        ),
         epilog=_EXAMPLES.format(program=program),
     )
-    result.add_argument("edges", nargs="*", metavar="EDGES", help="files, folders, globs or URLs of the edge list")
+    result.add_argument(
+        "edges", nargs="*", metavar="EDGES", help="files, folders, globs or URLs of the edge list"
+    )
     groups: dict[str, argparse._ArgumentGroup] = {}
     for option in OPTIONS:
         if kind is not None and not _takes(OUTPUT_SCHEMAS[kind], option):
             continue
-        group = groups.get(option.group) or groups.setdefault(option.group, result.add_argument_group(option.group))
+        group = groups.get(option.group) or groups.setdefault(
+            option.group, result.add_argument_group(option.group)
+        )
         add_option(group, option)
     groups["running"].add_argument(
-        "--config", action=Once, type=Path, metavar="FILE", help="TOML file with settings; flags override it"
+        "--config",
+        action=Once,
+        type=Path,
+        metavar="FILE",
+        help="TOML file with settings; flags override it",
     )
     return result
 
@@ -841,19 +1085,25 @@ def flag_text(name: str, value: object = None) -> str:
     ``name`` is an argument of ``read_graph``.
     """
     if name == "weighted":  # the algorithm decides it
-        return "--algorithm bfs" if value is False else "--algorithm sssp"
+        if value is False:
+            return "--algorithm bfs"
+        return "--algorithm sssp"
     if name == "directed":
         return "--undirected" if value is False else "--directed"
     if name == "scratch":  # the files of a graph that is built are where graphs are kept
         name = "graph_cache"
     role = name.removesuffix("_column")
-    key, _, role = SETTINGS.get(name, f"columns.{role}" if role != name and role in COLUMN_ROLES else name).partition(".")
+    key, _, role = SETTINGS.get(
+        name, f"columns.{role}" if role != name and role in COLUMN_ROLES else name
+    ).partition(".")
     flag = "--" + key.replace("_", "-")
     if role:
         return f"{flag} {role}={'NAME' if value is None else shlex.quote(str(value))}"
     if name in ("vertices", "only_vertices") and value is None:
         return f"{flag} FILE"
-    return flag if value is None else f"{flag} {shlex.quote(str(value))}"
+    if value is None:
+        return flag
+    return f"{flag} {shlex.quote(str(value))}"
 
 
 def options_in(words: Sequence[str]) -> list[str]:

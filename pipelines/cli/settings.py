@@ -1,4 +1,6 @@
-"""Settings of the main job: defaults, overridden by a file of ``conf/``, overridden by flags; all checked here."""
+"""Settings of the main job: defaults, overridden by a file of ``conf/``, overridden by flags; all
+checked here.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ _ADDRESS = re.compile(r"([^\s:/]*:|\[[0-9a-fA-F:.]+\]:)?(?P<port>[0-9]{1,5})")
 _URL = re.compile(r"([a-z][a-z0-9+]*://)?([^\s:/]+|\[[0-9a-fA-F:.%]+\]):(?P<port>[0-9]{1,5})")
 _SHORT = reprlib.Repr()  # of values in messages
 _SHORT.maxother = _SHORT.maxstring = 60
-_SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxtuple = 2, 4, 4
+_SHORT.maxlevel = 2
+_SHORT.maxlist = 4
+_SHORT.maxtuple = 4
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _FILE_NAME = re.compile(r"[./]")  # an id may be the name of a file that has neither
 _ONE_SLASH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/(?!/)")
@@ -56,20 +60,33 @@ _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
 def _bounded(hint: Any, least: float | None) -> Any:
-    """Return the type of allowed values: numbers that are not too small; texts, lists and tables that are not empty."""
+    """Return the type of allowed values: numbers that are not too small; texts, lists and tables
+    that are not empty.
+    """
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return typing.Union[tuple(_bounded(member, least) for member in typing.get_args(hint))]  # noqa: UP007
     if hint in (int, float):
-        return hint if least is None else Annotated[hint, Field(ge=least)]
+        if least is None:
+            return hint
+        return Annotated[hint, Field(ge=least)]
     is_sized = hint is str or typing.get_origin(hint) in (list, dict)
-    return Annotated[hint, Field(min_length=1)] if is_sized else hint
+    if is_sized:
+        return Annotated[hint, Field(min_length=1)]
+    return hint
 
 
 def _checker() -> Any:
-    """Return the dataclass that checks values for ``Settings``: the same fields, with the ranges from their metadata."""
-    hints = typing.get_type_hints(Settings) | {"columns": dict[Literal[tuple(COLUMN_ROLES)], str] | None}  # type: ignore[misc]
+    """Return the dataclass that checks values for ``Settings``: the same fields, with the ranges
+    from their metadata.
+    """
+    hints = typing.get_type_hints(Settings)
+    hints["columns"] = dict[Literal[tuple(COLUMN_ROLES)], str] | None  # type: ignore[misc]
     checked = [
-        (each.name, _bounded(hints[each.name], each.metadata.get("least")), field(default=each.default))
+        (
+            each.name,
+            _bounded(hints[each.name], each.metadata.get("least")),
+            field(default=each.default),
+        )
         for each in fields(Settings)
     ]
     return dataclass(make_dataclass("Settings", checked, kw_only=True), config=_STRICT)
@@ -88,7 +105,8 @@ def _settings(values: dict[str, Any]) -> Settings:
 def read_file(path: Path) -> dict[str, Any]:
     """Read a settings file.
 
-    Raises UsageError: the file is missing or not TOML, or has a key that is no setting; the message lists the known keys.
+    Raises UsageError: the file is missing or not TOML, or has a key that is no setting; the message
+    lists the known keys.
     """
     try:
         with open_regular(path, follow=True) as file:
@@ -96,23 +114,30 @@ def read_file(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"{path}: the settings file cannot be read: {error.strerror}") from None
     except RecursionError:
-        raise UsageError(f"{path}: not a TOML file that can be read: its values are nested too deeply") from None
-    except ValueError as error:  # of tomllib, of text that is not UTF-8, or of a path with a null character
+        raise UsageError(
+            f"{path}: not a TOML file that can be read: its values are nested too deeply"
+        ) from None
+    except ValueError as error:
+        # of tomllib, of text that is not UTF-8, or of a path with a null character
         raise UsageError(f"{path}: not a TOML file: {error}") from None
     for key in values:
         if key not in KNOWN_KEYS:
             near = difflib.get_close_matches(key, KNOWN_KEYS, 1)
             meant = f"did you mean {near[0]!r}? " if near else ""
-            raise UsageError(f"{path}: unknown key {key!r}; {meant}The known keys are {', '.join(KNOWN_KEYS)}")
+            raise UsageError(
+                f"{path}: unknown key {key!r}; {meant}The known keys are {', '.join(KNOWN_KEYS)}"
+            )
     return values
 
 
 def merge_settings(
     flags: dict[str, Any], config: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> Settings:
-    """Merge defaults, a settings file and flags, which override it; raise UsageError if values are wrong or contradict.
+    """Merge defaults, a settings file and flags, which override it; raise UsageError if values are
+    wrong or contradict.
 
-    ``environment`` may name a scheduler file, and a shard. Raises InputError: a plug-in cannot be imported.
+    ``environment`` may name a scheduler file, and a shard. Raises InputError: a plug-in cannot be
+    imported.
     """
     refuse_broken_plugins()
     values = {} if config is None else read_file(config)
@@ -123,7 +148,10 @@ def merge_settings(
     if not any(key in values for key in SCHEDULER_CHOICES) and environment.get("SCHEDULER_FILE"):
         values["scheduler_file"] = environment["SCHEDULER_FILE"]
     if "edges" not in values:
-        raise UsageError("no edge list is given: name its files on the command line, or as 'edges' in a settings file")
+        raise UsageError(
+            "no edge list is given: name its files on the command line, "
+            "or as 'edges' in a settings file"
+        )
     try:
         settings = _settings(values)
     except ValidationError as error:
@@ -132,7 +160,9 @@ def merge_settings(
     settings = replace(settings, shard=None if shard is None else str(shard))
     if settings.pairs is not None and "result" not in values:
         settings = replace(settings, result="pairs")
-    result, k = rules.meant(settings.result, settings.value("nearest_k"), settings.targets is not None)
+    result, k = rules.meant(
+        settings.result, settings.value("nearest_k"), settings.targets is not None
+    )
     of: dict[str, Any] = {"nearest_k": k}
     settings = replace(settings, result=result, **of)
     if settings.sampled and not _source_choices(settings):
@@ -142,7 +172,10 @@ def merge_settings(
     settings = _with_columns_of_tables(settings)
     settings = _without_idle(settings, flags, config)
     _check_together(settings)
-    unsupported_reason = unfit_for_mg(settings) if settings.engine == MG else None
+    if settings.engine == MG:
+        unsupported_reason = unfit_for_mg(settings)
+    else:
+        unsupported_reason = None
     if unsupported_reason is not None:
         raise UsageError(f"--engine {MG}: {unsupported_reason}")
     if settings.knobs is not None:
@@ -151,7 +184,9 @@ def merge_settings(
 
 
 def checked_settings(values: dict[str, Any]) -> Settings:
-    """Check the settings in a manifest; raises ValueError. Those of other versions may lack keys, and have more."""
+    """Check the settings in a manifest; raises ValueError. Those of other versions may lack keys,
+    and have more.
+    """
     try:
         return _settings({key: value for key, value in values.items() if key in KNOWN_KEYS})
     except ValidationError as error:
@@ -162,11 +197,17 @@ def _sentence(error: ValidationError, flags: dict[str, Any], config: Path | None
     first = error.errors()[0]
     key = str(first["loc"][0])
     where = _named(key, flags, config)
-    shown = first["input"] if first["type"] != "missing" else None
+    if first["type"] != "missing":
+        shown = first["input"]
+    else:
+        shown = None
     if first["type"] == "string_unicode":
         encoding = sys.getfilesystemencoding()
         why = f"it holds bytes that are no text in {encoding}"
-        how = "rename it" if encoding == "utf-8" else "set LC_ALL=C.UTF-8, or PYTHONUTF8=1"
+        if encoding == "utf-8":
+            how = "rename it"
+        else:
+            how = "set LC_ALL=C.UTF-8, or PYTHONUTF8=1"
         return f"{where} cannot be {_SHORT.repr(shown)}: {why}; {how}"
     return f"{where} cannot be {_SHORT.repr(shown)}: {first['msg'][0].lower()}{first['msg'][1:]}"
 
@@ -177,14 +218,17 @@ def refuse_unreadable(name: str, path: str | Path) -> None:
         open_regular(Path(path), follow=True).close()
     except OSError as error:
         if os.path.isdir(path):
-            from kepler_traverse.formats.log_tables import refuse_log_table  # --help need not import it
+            # --help need not import it
+            from kepler_traverse.formats.log_tables import refuse_log_table
 
             refuse_log_table(path, f"rows of {name}")
         raise UsageError(f"{name} {path}: the file cannot be read: {error.strerror}") from None
 
 
 def refuse_secrets(name: str, *places: object) -> None:
-    """Raise UsageError for a URL that holds what may be a password or a signature: it would be written to manifests."""
+    """Raise UsageError for a URL that holds what may be a password or a signature: it would be
+    written to manifests.
+    """
     for place in places:
         if isinstance(place, str) and has_secrets(place):
             raise UsageError(
@@ -205,7 +249,8 @@ def refuse_half_addresses(name: str, *places: object) -> None:
 
 
 def refuse_address(name: str, folder: str, takes_stores: bool = False) -> None:
-    """Raise UsageError for a folder that is a URL: as a path, it would be created at an unexpected place.
+    """Raise UsageError for a folder that is a URL: as a path, it would be created at an unexpected
+    place.
 
     With ``takes_stores``, those of object stores are taken.
     """
@@ -232,18 +277,29 @@ def _named(key: str, flags: dict[str, Any], config: Path | None) -> str:
     """Return the name of a setting as the user gave it: a flag, or a key of the file."""
     if key == "edges":
         return "EDGES"
-    return flag_of_key(key) if key in flags or config is None else f"{config}: {key}"
+    if key in flags or config is None:
+        return flag_of_key(key)
+    return f"{config}: {key}"
 
 
 def _check_texts(settings: Settings, flags: dict[str, Any], config: Path | None) -> None:
     """Raise UsageError for a text that no file system or network accepts."""
     for key in KNOWN_KEYS:
         value = getattr(settings, key)
-        texts = value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else [value]
+        if isinstance(value, list):
+            texts = value
+        elif isinstance(value, dict):
+            texts = list(value.values())
+        else:
+            texts = [value]
         if any(isinstance(text, str) and ("\0" in text or not text) for text in texts):
-            raise UsageError(f"{_named(key, flags, config)} cannot be {value!r}: a text is empty or holds a null character")
+            raise UsageError(
+                f"{_named(key, flags, config)} cannot be {value!r}: a text "
+                "is empty or holds a null character"
+            )
         if key in _PLACES:
-            named, places = _named(key, flags, config), texts if key == "edges" else [value]
+            named = _named(key, flags, config)
+            places = texts if key == "edges" else [value]
             refuse_secrets(named, *places)
             refuse_half_addresses(named, *(places if key != "edges" else ()))
     for key, pattern, example in (
@@ -270,14 +326,23 @@ def _with_columns_of_tables(settings: Settings) -> Settings:
     )
     for table, role, path in tables:
         is_table = table == "pairs" or any(settings.find_table(each) == table for each in columns)
-        names = None if path is None else columns_of_file(path, table, is_table)
+        if path is None:
+            names = None
+        else:
+            names = columns_of_file(path, table, is_table)
         if path is None or names is None:
             continue
         if role not in columns and table != "pairs":
             with options_spelled(flag_text):
                 columns[role] = column_of_ids(path, names, table)
-        for option, (_, _, own) in ((option, key.partition(".")) for option, key in SETTINGS.items()):
-            name = own if own in names else own.removeprefix(f"{role}_")  # source_weight may be called weight
+        for option, (_, _, own) in (
+            (option, key.partition(".")) for option, key in SETTINGS.items()
+        ):
+            # source_weight may be called weight
+            if own in names:
+                name = own
+            else:
+                name = own.removeprefix(f"{role}_")
             is_there = own and name in names and settings.find_table(own) == table
             if is_there and rules.takes(settings.kind, option, OUTPUT_SCHEMAS):
                 columns.setdefault(own, name)
@@ -285,12 +350,21 @@ def _with_columns_of_tables(settings: Settings) -> Settings:
 
 
 def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Return settings that have a value but no effect in combination with the others, each with the reason."""
+    """Return settings that have a value but no effect in combination with the others, each with the
+    reason.
+    """
     for option in OPTIONS:
-        reason = None if option.idle is None else option.idle(settings)
+        if option.idle is None:
+            reason = None
+        else:
+            reason = option.idle(settings)
         if reason is not None:
             yield option.key, reason
-    files = {"edges": settings.edges, "sources": settings.sources_file, "targets": settings.targets_file}
+    files = {
+        "edges": settings.edges,
+        "sources": settings.sources_file,
+        "targets": settings.targets_file,
+    }
     for role in COLUMN_ROLES:
         if files.get(settings.find_table(role), settings.pairs) is None:
             where = f"the table of {flag_of_key(settings.find_table(role))}"
@@ -300,28 +374,41 @@ def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _without_idle(settings: Settings, flags: dict[str, Any], config: Path | None) -> Settings:
-    """Raise UsageError for a flag without effect. Report and drop a setting of a file, which may serve several runs.
+    """Raise UsageError for a flag without effect. Report and drop a setting of a file, which may
+    serve several runs.
 
     Raise UsageError, too, if the result needs an option that is not given.
     """
-    keys, messages = _keys_of_options(settings), []
-    written = {name: flag_text(key) if settings.is_given(key) else None for name, key in keys.items()}
+    keys = _keys_of_options(settings)
+    messages = []
+    written = {
+        name: flag_text(key) if settings.is_given(key) else None for name, key in keys.items()
+    }
     written |= {"direction": written["direction"] and "--direction in"}
     with options_spelled(flag_text):
         for name, error in rules.errors(settings.kind, settings.algorithm, written, OUTPUT_SCHEMAS):
             if not name:
                 raise UsageError(error)
-            messages.append((keys[name], error if keys[name].partition(".")[0] in flags else f"{config}: {error}"))
+            messages.append(
+                (
+                    keys[name],
+                    error if keys[name].partition(".")[0] in flags else f"{config}: {error}",
+                )
+            )
     for key, reason in idle_settings(settings):
         value = settings.value(key)
         if settings.is_given(key) or (key in flags and value is not False and value != "auto"):
-            messages.append((key, f"{_named(key, flags, config)} has no effect: {reason}; leave it out"))
+            messages.append(
+                (key, f"{_named(key, flags, config)} has no effect: {reason}; leave it out")
+            )
     for key, message in messages:
         setting, _, role = key.partition(".")
         if setting in flags:
             raise UsageError(message)
         say(f"note: {message.rpartition(';')[0]}")
-        left = {name: column for name, column in (settings.columns or {}).items() if name != role} or None
+        left = {
+            name: column for name, column in (settings.columns or {}).items() if name != role
+        } or None
         changed: dict[str, Any] = {setting: left if role else getattr(Settings, key)}
         settings = replace(settings, **changed)
     return settings
@@ -330,7 +417,9 @@ def _without_idle(settings: Settings, flags: dict[str, Any], config: Path | None
 def _keys_of_options(settings: Settings) -> dict[str, str]:
     """Return the settings for the options in ``kinds.rules``; of several the one that is given."""
     keys = {name: name for names, *_ in rules.RULES for name in names if name != "stream"}
-    keys |= {name: name for kind in OUTPUT_SCHEMAS.values() for name in kind.options_of_job} | SETTINGS
+    keys |= {
+        name: name for kind in OUTPUT_SCHEMAS.values() for name in kind.options_of_job
+    } | SETTINGS
     keys["limit"] = "max_depth" if settings.algorithm == "bfs" else "cutoff"
     for name, choices in (("sources", SOURCE_CHOICES), ("strategy", ("strategy", "knobs"))):
         keys[name] = next((key for key in choices if settings.is_given(key)), name)
@@ -356,18 +445,24 @@ def _check_together(settings: Settings) -> None:
         if option.kind == "folder" and path is not None:
             refuse_address(option.flag, path, takes_stores=option.key in ("output", "graph_cache"))
         is_file = option.kind == "file" or (option.kind == "ids" and isinstance(path, str))
-        if is_file and path is not None and os.path.exists(path):  # whatever reads it misses one that is not
+        # whatever reads it misses one that is not
+        if is_file and path is not None and os.path.exists(path):
             refuse_unreadable(option.flag, path)
     chosen = _source_choices(settings)
     named = ", ".join(map(flag_of_key, chosen or SOURCE_CHOICES))
     if settings.kind.takes_sources and len(chosen) != 1:
-        what = "no sources are given: take one of" if not chosen else "sources are given more than once, by"
+        if not chosen:
+            what = "no sources are given: take one of"
+        else:
+            what = "sources are given more than once, by"
         raise UsageError(f"{what} {named}" + ("; take one" if chosen else ""))
     for key in settings.sampled if not settings.all_sources else ():
         raise UsageError(f"{flag_of_key(key)} chooses among all vertices; leave {named} out")
     for one, other, why in EITHER:
         if settings.value(one) is not None and settings.value(other) is not None:
-            raise UsageError(f"{flag_of_key(one)} and {flag_of_key(other)} {why}; leave one of them out")
+            raise UsageError(
+                f"{flag_of_key(one)} and {flag_of_key(other)} {why}; leave one of them out"
+            )
     if settings.output is not None and settings.graph_cache is not None:
         cache, output = (
             path.rstrip("/") if URL.match(path) else os.path.abspath(path)
@@ -380,21 +475,36 @@ def _check_together(settings: Settings) -> None:
             )
     for option in OPTIONS:
         of_sources = option.table == "sources"
-        is_there = settings.column("source") if of_sources else option.table and getattr(settings, option.table)
+        if of_sources:
+            is_there = settings.column("source")
+        else:
+            is_there = option.table and getattr(settings, option.table)
         if option.table and settings.is_given(option.key) and is_there is None:
-            more = ", Parquet or CSV with a header" if of_sources else ""
-            raise UsageError(f"{option.flag} reads columns of {flag_of_key(option.table)}; give that table{more}")
+            if of_sources:
+                more = ", Parquet or CSV with a header"
+            else:
+                more = ""
+            raise UsageError(
+                f"{option.flag} reads columns of {flag_of_key(option.table)}; give that table{more}"
+            )
     for keys in (TLS, ("columns.origin", "columns.destination")):
         missing = [flag_of_key(key) for key in keys if settings.value(key) is None]
         if 0 < len(missing) < len(keys):
             raise UsageError(
-                f"{' and '.join(map(flag_of_key, keys))} go together; give {' and '.join(missing)}, too, or none of them"
+                f"{' and '.join(map(flag_of_key, keys))} go together; give "
+                f"{' and '.join(missing)}, too, or none of them"
             )
     if settings.tls_key is not None and not settings.scheduler:
-        raise UsageError("--tls-ca-file, --tls-cert and --tls-key are for a scheduler that runs already; name it, too")
-    if settings.tls_key is not None and not (settings.scheduler_address or "tls://").startswith("tls://"):
         raise UsageError(
-            f"--scheduler-address {settings.scheduler_address} is not encrypted; with TLS it is tls://HOST:PORT"
+            "--tls-ca-file, --tls-cert and --tls-key are for a scheduler "
+            "that runs already; name it, too"
+        )
+    if settings.tls_key is not None and not (settings.scheduler_address or "tls://").startswith(
+        "tls://"
+    ):
+        raise UsageError(
+            f"--scheduler-address {settings.scheduler_address} is not "
+            "encrypted; with TLS it is tls://HOST:PORT"
         )
     for key in TLS if settings.tls_key is not None else ():
         refuse_unreadable(flag_of_key(key), getattr(settings, key))
@@ -432,10 +542,14 @@ def _check_knobs(settings: Settings, config: Path | None) -> None:
     from kepler_traverse.sssp import REGISTRY as SSSP
 
     if settings.strategy == "auto":
-        raise UsageError(f"{config}: [knobs] are those of one strategy, and strategy is 'auto'; name the strategy")
+        raise UsageError(
+            f"{config}: [knobs] are those of one strategy, and "
+            "strategy is 'auto'; name the strategy"
+        )
     listed, _ = (BFS if settings.algorithm == "bfs" else SSSP).with_plugins()
     named = [each for each in listed if each.is_called(settings.strategy)]
-    # A name that is none, or not on the device, is refused with those that fit once the graph is there.
+    # A name that is none, or not on the device, is refused with those that fit once the graph is
+    # there.
     rows = [row for row in named if settings.device in ("auto", row.device)]
     for row in [row for row in rows if row.knobs is not None] or rows[:1]:
         try:

@@ -1,4 +1,6 @@
-"""Ctrl-C and SIGTERM end a job with a clean manifest, also when a library catches the exception that they raise."""
+"""Ctrl-C and SIGTERM end a job with a clean manifest, also when a library catches the exception
+that they raise.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,20 @@ _held = False
 
 
 def heeded() -> list[signal.Signals]:
-    """The signals that end this process; one that was ignored at its start, as SIGINT in the background, stays ignored."""
-    return [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
+    """The signals that end this process; one that was ignored at its start, as SIGINT in the
+    background, stays ignored.
+    """
+    return [
+        number
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if signal.getsignal(number) is not signal.SIG_IGN
+    ]
 
 
 def listen() -> None:
-    """Raise KeyboardInterrupt on both signals from now on, so that SIGTERM from a batch system acts like Ctrl-C."""
+    """Raise KeyboardInterrupt on both signals from now on, so that SIGTERM from a batch system acts
+    like Ctrl-C.
+    """
     for number in heeded():
         signal.signal(number, interrupt)
 
@@ -31,7 +41,8 @@ def listen() -> None:
 def run_heeding(program: Callable[[], int]) -> int:
     """Run a program that both signals end with 130, and return its exit code.
 
-    It has a few seconds to end by itself, as a request to an object store or a kernel may keep it from hearing the signal.
+    It has a few seconds to end by itself, as a request to an object store or a kernel may keep it
+    from hearing the signal.
     """
     for number in heeded():
         signal.signal(number, _end_soon)
@@ -75,6 +86,7 @@ def held() -> Iterator[None]:
 
 def interrupt(_number: Any, _frame: Any) -> None:
     global _requested
-    is_first, _requested = not _requested, True
+    is_first = not _requested
+    _requested = True
     if not (_held and is_first):
         raise KeyboardInterrupt

@@ -1,6 +1,7 @@
 """Report on stderr what a run does before its first batch, so that the terminal is not empty.
 
-A step that is over in half a second is not named. The module imports nothing large: the first step is to import the rest.
+A step that is over in half a second is not named. The module imports nothing large: the first step
+is to import the rest.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import time
 
 from .terminal import say
 
-# The steps of a run, in the order in which they begin: their names in a line of the terminal, and in the report.
+# The steps of a run, in the order in which they begin: their names in a line of the terminal, and
+# in the report.
 STEPS = {
     "read": ("reading", "reading the edge list"),
     "build": ("building", "building the graph"),
@@ -29,12 +31,16 @@ class _Steps:
     """The present step, and a thread that names it if it takes long."""
 
     def __init__(self) -> None:
-        self._name, self._since, self._is_named = "", 0.0, True
+        self._name = ""
+        self._since = 0.0
+        self._is_named = True
         self._said_compiling = self._has_ended = False
         threading.Thread(target=self._watch, name="kepler-steps", daemon=True).start()
 
     def begin(self, name: str) -> None:
-        self._since, self._name, self._is_named = time.monotonic(), name, False
+        self._since = time.monotonic()
+        self._name = name
+        self._is_named = False
 
     def end(self) -> None:
         self._is_named = self._has_ended = True

@@ -1,8 +1,9 @@
 """A small process that watches the one that computes, and takes over if that one dies.
 
-A run of little work has no worker processes. What a worker process would give, that another one takes its place, comes from
-here: the program forks before it imports anything large. The child does all the work. If the child is killed while it runs
-batches, or finds that it cannot go on, a second child resumes the run, this time with worker processes.
+A run of little work has no worker processes. What a worker process would give, that another one
+takes its place, comes from here: the program forks before it imports anything large. The child does
+all the work. If the child is killed while it runs batches, or finds that it cannot go on, a second
+child resumes the run, this time with worker processes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from .terminal import flush, say
 
 EXIT_UNUSABLE = 75  # of a child whose process cannot go on; never that of the program
 EXIT_KILLED = 1
-_HAS_FOLDER, _RUNS_BATCHES = b"f", b"b"  # what a child tells
+# what a child tells
+_HAS_FOLDER = b"f"
+_RUNS_BATCHES = b"b"
 _PR_SET_PDEATHSIG = 1
 _HURRY_SECONDS = 5.0  # time for a child after a second interrupt
 
@@ -30,12 +33,14 @@ _HURRY_SECONDS = 5.0  # time for a child after a second interrupt
 class Supervision:
     """What the process that computes knows of the one that watches it.
 
-    ``needs_workers``: batches must run in worker processes, because a process that ran them itself has died. ``channel``:
-    descriptor to write to as the run proceeds; -1 without a watching process.
+    ``needs_workers``: batches must run in worker processes, because a process that ran them itself
+    has died. ``channel``: descriptor to write to as the run proceeds; -1 without a watching
+    process.
     """
 
     def __init__(self, needs_workers: bool = False, channel: int = -1):
-        self.needs_workers, self._channel = needs_workers, channel
+        self.needs_workers = needs_workers
+        self._channel = channel
         self.has_folder = False  # whether the output folder has files of this run
 
     @property
@@ -44,12 +49,16 @@ class Supervision:
         return self._channel >= 0
 
     def begin_folder(self) -> None:
-        """Note that the output folder has files of this run: from now on ``--resume`` goes on with it."""
+        """Note that the output folder has files of this run: from now on ``--resume`` goes on with
+        it.
+        """
         self.has_folder = True
         self._tell(_HAS_FOLDER)
 
     def begin(self) -> None:
-        """Tell the watching process that this one runs batches itself: from now on it may be resumed."""
+        """Tell the watching process that this one runs batches itself: from now on it may be
+        resumed.
+        """
         self._tell(_RUNS_BATCHES)
 
     def _tell(self, what: bytes) -> None:
@@ -63,7 +72,8 @@ Main = Callable[[list[str], Supervision], int]
 
 
 def run(main: Main, argv: list[str]) -> int:
-    """Run ``main(argv, supervision)`` in a child of this process, and again with ``--resume`` if the child dies.
+    """Run ``main(argv, supervision)`` in a child of this process, and again with ``--resume`` if
+    the child dies.
 
     Return the exit code of the program.
     """
@@ -72,19 +82,30 @@ def run(main: Main, argv: list[str]) -> int:
         return main(argv, UNWATCHED)
     code, reported = _watch(main, argv, needs_workers=False)
     if code == EXIT_UNUSABLE or (_RUNS_BATCHES in reported and code < 0):
-        how = "it cannot go on" if code == EXIT_UNUSABLE else f"it was ended by {_signal_name(-code)}"
-        say(f"the process that ran the batches is gone: {how}; worker processes run the remaining ones")
+        if code == EXIT_UNUSABLE:
+            how = "it cannot go on"
+        else:
+            how = f"it was ended by {_signal_name(-code)}"
+        say(
+            f"the process that ran the batches is gone: {how}; worker "
+            "processes run the remaining ones"
+        )
         argv = to_resume(argv)
         code, reported = _watch(main, argv, needs_workers=True)
     if code < 0:
         has_begun = _HAS_FOLDER in reported or "--resume" in options_in(argv)
-        say(f"error: the job was ended by {_signal_name(-code)}; run it again{' with --resume' if has_begun else ''}")
+        say(
+            f"error: the job was ended by {_signal_name(-code)}; run it "
+            f"again{' with --resume' if has_begun else ''}"
+        )
         code = EXIT_KILLED
     return code
 
 
 def _watch(main: Main, argv: list[str], needs_workers: bool) -> tuple[int, bytes]:
-    """Run the program in a child; return its exit code, or minus the signal that ended it, and what it has reported."""
+    """Run the program in a child; return its exit code, or minus the signal that ended it, and what
+    it has reported.
+    """
     reads, writes = os.pipe()
     parent = os.getpid()
     flush()  # or the child would write what is buffered a second time
@@ -110,9 +131,11 @@ class _Child:
 
     @contextlib.contextmanager
     def signals_forwarded(self) -> Iterator[None]:
-        """Forward each request to end as one SIGINT; the child has a process group of its own and does not act on SIGTERM.
+        """Forward each request to end as one SIGINT; the child has a process group of its own and
+        does not act on SIGTERM.
 
-        Otherwise it would take Ctrl-C, or the SIGTERM that a batch system sends to all processes, for two requests.
+        Otherwise it would take Ctrl-C, or the SIGTERM that a batch system sends to all processes,
+        for two requests.
         """
         before = {number: signal.signal(number, self._forward) for number in signals.heeded()}
         try:
@@ -139,25 +162,35 @@ class _Child:
         _, status = os.waitpid(self.pid, 0)
         self.pid = 0
         code = os.waitstatus_to_exitcode(status)
-        return 128 + signal.SIGINT if code < 0 and self._requests else code
+        if code < 0 and self._requests:
+            return 128 + signal.SIGINT
+        return code
 
 
 def _be_child(main: Main, argv: list[str], supervision: Supervision, parent: int) -> NoReturn:
-    """Run the program and end this process at once: there is nothing left that the end of an interpreter would do."""
+    """Run the program and end this process at once: there is nothing left that the end of an
+    interpreter would do.
+    """
     code = 1
     try:
         with contextlib.suppress(OSError):
             os.setpgid(0, 0)
         # A terminal may be set to stop processes in the background that write to it (stty tostop).
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)
-        # If the watching process is killed, so is this one, and the lock of the output folder is free.
+        # If the watching process is killed, so is this one, and the lock of the output folder is
+        # free.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() == parent:
-            signal.signal(signal.SIGINT, signals.interrupt)  # which comes from the watching process alone
-            signal.signal(signal.SIGTERM, lambda *_: None)  # a handler, since workers would inherit that it is ignored
+            # which comes from the watching process alone
+            signal.signal(signal.SIGINT, signals.interrupt)
+            # a handler, since workers would inherit that it is ignored
+            signal.signal(signal.SIGTERM, lambda *_: None)
             code = main(argv, supervision)
     except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if isinstance(end.code, int):
+            code = end.code
+        else:
+            code = int(end.code is not None)
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
     finally:

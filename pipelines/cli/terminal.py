@@ -1,7 +1,9 @@
-"""All output to stdout and stderr: escaped, in the encoding of the stream, and without errors of its own.
+"""All output to stdout and stderr: escaped, in the encoding of the stream, and without errors of
+its own.
 
-Ids, paths and errors come from untrusted files. With raw control characters, a file could color, hide or forge what a
-terminal shows. Therefore everything that is not printable is written as by ``repr``.
+Ids, paths and errors come from untrusted files. With raw control characters, a file could color,
+hide or forge what a terminal shows. Therefore everything that is not printable is written as by
+``repr``.
 """
 
 from __future__ import annotations
@@ -15,28 +17,41 @@ from typing import Any
 
 
 def called_as(module: str) -> str:
-    """Return how a program of this package was called: a command of ``kepler-traverse``, or a module."""
+    """Return how a program of this package was called: a command of ``kepler-traverse``, or a
+    module.
+    """
     called = sys.argv[0].split(" ")
     if called[0] == "kepler-traverse" and len(called) == 2:
         of_run = module == "batch_sources"
-        return sys.argv[0] if of_run == (called[1] in ("run", "plan")) else f"kepler-traverse {'run' if of_run else module}"
+        if of_run == (called[1] in ("run", "plan")):
+            return sys.argv[0]
+        return f"kepler-traverse {'run' if of_run else module}"
     package = __name__.removesuffix(".cli.terminal")  # in an installation within the library
     return f"python -m {package}.{module}"
 
 
 def pasted(words: Sequence[str]) -> str:
     """Return a command line of one printable line, which a shell takes for these words again."""
-    return " ".join(shlex.quote(word) if word.isprintable() else _quoted_bytes(word) for word in words)
+    return " ".join(
+        shlex.quote(word) if word.isprintable() else _quoted_bytes(word) for word in words
+    )
 
 
 def _quoted_bytes(word: str) -> str:
-    """Return a word with line ends, or with bytes that are no text, as shells take it in ``$'...'``."""
-    shown = (chr(byte) if 32 <= byte < 127 and byte not in b"\\'" else f"\\x{byte:02x}" for byte in os.fsencode(word))
+    """Return a word with line ends, or with bytes that are no text, as shells take it in
+    ``$'...'``.
+    """
+    shown = (
+        chr(byte) if 32 <= byte < 127 and byte not in b"\\'" else f"\\x{byte:02x}"
+        for byte in os.fsencode(word)
+    )
     return f"$'{''.join(shown)}'"
 
 
 def printable(text: str) -> str:
-    """Return the text as one line, in which everything not printable, also line ends, is escaped as by ``repr``."""
+    """Return the text as one line, in which everything not printable, also line ends, is escaped as
+    by ``repr``.
+    """
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
@@ -49,14 +64,16 @@ def say(*lines: str) -> None:
 
 
 def show(*lines: str) -> None:
-    """Write lines to stdout. A reader that has closed the pipe, as in ``... | head -1``, is no error.
+    """Write lines to stdout. A reader that has closed the pipe, as in ``... | head -1``, is no
+    error.
 
     Raises OutputError: they cannot be written for another reason, such as a full disk.
     """
     try:
         _write(sys.stdout, lines)
     except OSError as error:
-        from kepler_traverse.errors import OutputError  # only here, because the scheduler imports nothing of the library
+        # only here, because the scheduler imports nothing of the library
+        from kepler_traverse.errors import OutputError
 
         raise OutputError(f"stdout cannot be written to: {error.strerror or error}") from None
 

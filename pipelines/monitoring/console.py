@@ -37,7 +37,16 @@ if TYPE_CHECKING:  # these modules import this one
     from ..run.memory_plan import Sizing
     from ..run.prepare import Prepared
 
-_SUMMARY = ("algorithm", "result", "device", "strategy", "workers", "sources", "duplicate_sources", "batches")
+_SUMMARY = (
+    "algorithm",
+    "result",
+    "device",
+    "strategy",
+    "workers",
+    "sources",
+    "duplicate_sources",
+    "batches",
+)
 _COLUMNS = ("src_column", "dst_column", "weight_column", "oneway_column", "unused_columns")
 _MAX_COLUMNS = 20  # column names listed in one line
 _LINE_EVERY = 10.0  # seconds between two lines of progress if the output is not a terminal
@@ -45,7 +54,9 @@ _MAX_WORKERS = 8  # maximum number of workers with a line each on a terminal
 
 
 def collect_facts(manifest: Manifest) -> dict[str, Any]:
-    """Return the constant facts of a run in plain values, for the terminal, the dashboard and the report."""
+    """Return the constant facts of a run in plain values, for the terminal, the dashboard and the
+    report.
+    """
     same = ("algorithm", "result", "means", "strategy", "device", "sources")
     return {
         **{key: dict(manifest)[key] for key in same},
@@ -57,8 +68,8 @@ def collect_facts(manifest: Manifest) -> dict[str, Any]:
 
 
 class Progress:
-    """Progress of a run and estimated remaining time: on a terminal, a few lines that are redrawn; elsewhere, a line from
-    time to time. The page of the dashboard gets the same.
+    """Progress of a run and estimated remaining time: on a terminal, a few lines that are redrawn;
+    elsewhere, a line from time to time. The page of the dashboard gets the same.
 
     ``facts``: the result of ``collect_facts``. ``news``: sends to the page, if there is one.
     """
@@ -73,7 +84,9 @@ class Progress:
 
     def __enter__(self) -> Progress:
         if self._console.is_terminal and not self._console.is_dumb_terminal:
-            self._live = Live(get_renderable=self._drawn, console=self._console, refresh_per_second=2)
+            self._live = Live(
+                get_renderable=self._drawn, console=self._console, refresh_per_second=2
+            )
             self._live.start()
         return self
 
@@ -96,7 +109,10 @@ class Progress:
 
     def failed(self, part: int, sources: list[Any], error: str) -> None:
         """Record that some sources of a batch failed."""
-        self._note("failed", {"part": part, "sources": sources[:MAX_LISTED], "n": len(sources), "error": error})
+        self._note(
+            "failed",
+            {"part": part, "sources": sources[:MAX_LISTED], "n": len(sources), "error": error},
+        )
         say(f"batch {part} failed: {error}")
 
     def retried(self, part: int, why: str) -> None:
@@ -129,16 +145,28 @@ class Progress:
         return ", ".join(words)
 
     def _drawn(self) -> Group:
-        """Return the lines on a terminal: a bar, the rates, the shares of the phases, and the workers if they are few."""
+        """Return the lines on a terminal: a bar, the rates, the shares of the phases, and the
+        workers if they are few.
+        """
         with self._lock:
             stats = self._stats
             bar = Table.grid(expand=True)  # a bar does not end its line
-            bar.add_row(ProgressBar(total=max(1, stats.total), completed=stats.done, complete_style="green"))
+            bar.add_row(
+                ProgressBar(total=max(1, stats.total), completed=stats.done, complete_style="green")
+            )
             lines: list[RenderableType] = [bar, Text(self._line(), style="bold")]
             took = sum(stats.whole.phases.values())
             if took:
-                shares = (f"{phase} {100 * value / took:.0f} %" for phase, value in stats.whole.phases.items())
-                lines.append(Text(f"{html_fragments.seconds(time.time() - stats.started)} so far; " + ", ".join(shares)))
+                shares = (
+                    f"{phase} {100 * value / took:.0f} %"
+                    for phase, value in stats.whole.phases.items()
+                )
+                lines.append(
+                    Text(
+                        f"{html_fragments.seconds(time.time() - stats.started)} so far; "
+                        + ", ".join(shares)
+                    )
+                )
             if 1 < len(stats.workers) <= _MAX_WORKERS:
                 lines.append(_workers_table(stats))
         return Group(*lines)
@@ -150,15 +178,23 @@ def _workers_table(stats: RunStats) -> Table:
         table.add_column(name, justify="left" if name == "worker" else "right", style="dim")
     for name, share in sorted(stats.workers.items()):
         busy = sum(share.phases.values())
-        rate = html_fragments.count(share.edges / busy) if busy and share.edges else ""
+        if busy and share.edges:
+            rate = html_fragments.count(share.edges / busy)
+        else:
+            rate = ""
         table.add_row(Text(printable(name)), f"{share.batches:,}", f"{share.sources:,}", rate)
     return table
 
 
 def show_plan(settings: Settings, prepared: Prepared) -> None:
     """Print the plan of the run."""
-    graph, plan, sizing = prepared.graph, prepared.plan, prepared.sizing
-    choice = None if prepared.choice is None else prepared.choice.record
+    graph = prepared.graph
+    plan = prepared.plan
+    sizing = prepared.sizing
+    if prepared.choice is None:
+        choice = None
+    else:
+        choice = prepared.choice.record
     notes = notes_on_edges(settings, graph.report.facts())
     if settings.json:
         facts = {
@@ -193,12 +229,25 @@ def show_plan(settings: Settings, prepared: Prepared) -> None:
         show(json.dumps(facts))
         return
     built = graph.report
-    chosen = "chosen for this graph" if settings.strategy == "auto" else "as asked for"
+    if settings.strategy == "auto":
+        chosen = "chosen for this graph"
+    else:
+        chosen = "as asked for"
     lines = [
-        ("graph", f"{several(graph.n_vertices, 'vertex')}, {several(graph.n_edges, 'stored edge')}, {_kind(graph)}"),
+        (
+            "graph",
+            (
+                f"{several(graph.n_vertices, 'vertex')}, "
+                f"{several(graph.n_edges, 'stored edge')}, {_kind(graph)}"
+            ),
+        ),
         ("degrees", f"at most {graph.derived.max_degree:,}"),
         ("built", f"{several(built.rows, 'row')}; dropped: {_dropped(built)}"),
-        *([("building", _building(settings, prepared))] if prepared.build_limit is not None else []),
+        *(
+            [("building", _building(settings, prepared))]
+            if prepared.build_limit is not None
+            else []
+        ),
         *([("where", built.where)] if built.where else []),
         ("columns", columns_text(built.facts(), settings.columns)),
         *(("note", note) for note in notes),
@@ -207,15 +256,28 @@ def show_plan(settings: Settings, prepared: Prepared) -> None:
         *([("direction", "in: distances to the sources")] if settings.direction == "in" else []),
         (
             "strategy",
-            f"{plan.strategy.name} for {plan.algorithm} on {plan.strategy.device}, {chosen}: {plan.strategy.rationale}",
+            (
+                f"{plan.strategy.name} for {plan.algorithm} on "
+                f"{plan.strategy.device}, {chosen}: {plan.strategy.rationale}"
+            ),
         ),
         ("why", plan.why),
         *([("choice", f"{sentence(choice)}; corrected during the run")] if choice else []),
         *_sources_and_batches(settings, prepared),
-        ("workers", f"{sizing.workers} with {sizing.threads} thread{'s' if sizing.threads > 1 else ''} each"),
+        (
+            "workers",
+            (
+                f"{sizing.workers} with {sizing.threads} "
+                f"thread{'s' if sizing.threads > 1 else ''} each"
+            ),
+        ),
         *((f"memory: {name}", in_units(size)) for name, size in sizing.memory.items()),
         ("output", f"at most {in_units(sizing.output_bytes)} before compression"),
-        *([("store", traffic_text(traffic_of_plan(settings, sizing)))] if _is_in_store(settings) else []),
+        *(
+            [("store", traffic_text(traffic_of_plan(settings, sizing)))]
+            if _is_in_store(settings)
+            else []
+        ),
     ]
     width = max(len(name) for name, _ in lines)
     show(*(f"{name:<{width}}  {text}" for name, text in lines))
@@ -224,7 +286,10 @@ def show_plan(settings: Settings, prepared: Prepared) -> None:
 def _building(settings: Settings, prepared: Prepared) -> str:
     if prepared.reused:
         return f"no more: {settings.graph_cache} has the graph"
-    how = "with edges in files" if prepared.graph.report.in_files else "in memory"
+    if prepared.graph.report.in_files:
+        how = "with edges in files"
+    else:
+        how = "in memory"
     return f"{how}, with a limit of {in_units(prepared.build_limit or 0)}"
 
 
@@ -233,32 +298,42 @@ def _is_in_store(settings: Settings) -> bool:
 
 
 def traffic_of_plan(settings: Settings, sizing: Sizing) -> dict[str, Any]:
-    """Return the least number of requests that put the output into its object store, its largest size, and their cost."""
+    """Return the least number of requests that put the output into its object store, its largest
+    size, and their cost.
+    """
     # The first manifest, a commit, the one that closes the log, the last manifest and the mark.
     return _with_cost(settings, {"requests": sizing.n_batches + 5, "sent": sizing.output_bytes})
 
 
 def traffic_of_run(settings: Settings, manifest: Manifest) -> dict[str, Any]:
-    """Return the requests of a run to object stores, their bytes and cost, as far as they are recorded."""
+    """Return the requests of a run to object stores, their bytes and cost, as far as they are
+    recorded.
+    """
     counted = dict(manifest.get("traffic", {}))
     stored = [(part["stored"], part["bytes"]) for part in manifest["parts"] if "stored" in part]
-    received, sent = counted.pop("received", 0), counted.pop("sent", 0)
+    received = counted.pop("received", 0)
+    sent = counted.pop("sent", 0)
     requests = sum(counted.values()) + sum(put["requests"] for put, _ in stored)
     sent += sum(put["requests"] * size for put, size in stored)
     seconds = round(sum(put["seconds"] for put, _ in stored), 3)
-    return _with_cost(settings, {"requests": requests, "sent": sent, "received": received, "seconds": seconds})
+    return _with_cost(
+        settings, {"requests": requests, "sent": sent, "received": received, "seconds": seconds}
+    )
 
 
 def _with_cost(settings: Settings, traffic: dict[str, Any]) -> dict[str, Any]:
     if settings.price_requests is None and settings.price_gb is None:
         return traffic
-    cost = traffic["requests"] / 1000 * (settings.price_requests or 0) + traffic["sent"] / 10**9 * (settings.price_gb or 0)
+    cost = traffic["requests"] / 1000 * (settings.price_requests or 0) + traffic["sent"] / 10**9 * (
+        settings.price_gb or 0
+    )
     return traffic | {"cost": round(cost, 6)}
 
 
 def traffic_text(traffic: dict[str, Any]) -> str:
     """Return the traffic of a plan, or of a run, in words."""
-    requests, sent = several(traffic["requests"], "request"), in_units(traffic["sent"])
+    requests = several(traffic["requests"], "request")
+    sent = in_units(traffic["sent"])
     text = f"at least {requests}, at most {sent} sent"
     if "received" in traffic:
         text = f"{requests}, {sent} sent, {in_units(traffic['received'])} received"
@@ -267,11 +342,14 @@ def traffic_text(traffic: dict[str, Any]) -> str:
 
 def _dropped(built: BuildReport) -> str:
     loops = f"{built.self_loops:,} self-loops, {built.parallel_edges:,} parallel edges"
-    return f"{built.filtered_rows:,} by filters, {loops}" if built.filtered_rows else loops
+    if built.filtered_rows:
+        return f"{built.filtered_rows:,} by filters, {loops}"
+    return loops
 
 
 def notes_on_edges(settings: Settings, built: Mapping[str, Any]) -> list[str]:
-    """Return what of the edge list may have been meant otherwise: columns that are not used, weights that mean "closed".
+    """Return what of the edge list may have been meant otherwise: columns that are not used,
+    weights that mean "closed".
 
     ``built``: the fields of a ``BuildReport``, as a manifest has them.
     """
@@ -287,41 +365,57 @@ def weights_not_used(settings: Settings, built: Mapping[str, Any]) -> list[str]:
         return []
     notes = []
     if settings.weight_type != "auto":
-        notes.append(f"bfs counts hops: --weight-type {settings.weight_type} is not used; --algorithm sssp adds up weights")
+        notes.append(
+            f"bfs counts hops: --weight-type {settings.weight_type} is not "
+            "used; --algorithm sssp adds up weights"
+        )
     known = [name for name in built.get("unused_numbers", []) if is_weight_name(name)]
     shown = known or built.get("unused_numbers", [])
     if shown:
         names = ", ".join(map(repr, shown[:5])) + (", ..." if len(shown) > 5 else "")
-        what = f"columns {names} are" if len(shown) > 1 else f"column {names} is"
+        if len(shown) > 1:
+            what = f"columns {names} are"
+        else:
+            what = f"column {names} is"
         flags = f"--algorithm sssp {flag_text('weight_column', shown[0])}"
         notes.append(f"bfs counts hops: {what} not used; {flags} adds up weights")
     return notes
 
 
 def columns_text(built: Mapping[str, Any], columns: Mapping[str, str] | None) -> str:
-    """Return which columns of the edge list are the ends and the weight of an edge, which are unused, and those of tables.
+    """Return which columns of the edge list are the ends and the weight of an edge, which are
+    unused, and those of tables.
 
-    ``built``: the fields of a ``BuildReport``, as a manifest has them. ``columns`` (dict of str to str or None): the
-    setting: columns by their roles.
+    ``built``: the fields of a ``BuildReport``, as a manifest has them. ``columns`` (dict of str to
+    str or None): the setting: columns by their roles.
     """
     if not built.get("src_column"):
         return "not known"  # a manifest of an earlier version lacks them
-    weight, unused = built.get("weight_column"), built.get("unused_columns", [])
+    weight = built.get("weight_column")
+    unused = built.get("unused_columns", [])
     text = f"{built['src_column']!r} to {built.get('dst_column', '')!r}"
     text += f", weight {weight!r}" if weight else ", no weight"
     text += f", directions {built['oneway_column']!r}" if built.get("oneway_column") else ""
     if unused:
         more = ", ..." if len(unused) > _MAX_COLUMNS else ""
         text += f"; not used: {', '.join(map(repr, unused[:_MAX_COLUMNS]))}{more}"
-    others = [f"{role} {name!r}" for role, name in (columns or {}).items() if COLUMN_ROLES[role] != "edges"]
+    others = [
+        f"{role} {name!r}"
+        for role, name in (columns or {}).items()
+        if COLUMN_ROLES[role] != "edges"
+    ]
     text += f"; of tables: {', '.join(others)}" if others else ""
     return text
 
 
-def show_summary(settings: Settings, manifest: Manifest, computed: int, kept: int, seconds: float) -> None:
+def show_summary(
+    settings: Settings, manifest: Manifest, computed: int, kept: int, seconds: float
+) -> None:
     """Print the summary of a run, which has computed some parts and kept others."""
-    failed, built = manifest["failed"], cast("dict[str, Any]", manifest["graph"].get("built", {}))
-    phases: Counter[str] = Counter()  # seconds, summed over all workers and over concurrent activities of a worker
+    failed = manifest["failed"]
+    built = cast("dict[str, Any]", manifest["graph"].get("built", {}))
+    # seconds, summed over all workers and over concurrent activities of a worker
+    phases: Counter[str] = Counter()
     for part in manifest["parts"]:
         phases.update(part.get("phases", {}))
     facts: dict[str, Any] = {
@@ -353,13 +447,19 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, kept: in
     if settings.json:
         show(json.dumps(facts))
         return
-    before = f" ({several(kept, 'batch')} computed before)" if kept else ""
+    if kept:
+        before = f" ({several(kept, 'batch')} computed before)"
+    else:
+        before = ""
     sources = f"{several(facts['sources'], 'source')}{_duplicates(facts['duplicate_sources'])}"
     if not settings.kind.takes_sources:
         sources = "the whole graph"
     lines = [
         f"{sources}, {several(facts['rows'], 'row')} in {seconds:.1f} s{before}",
-        f"results: {settings.output} ({several(len(manifest['parts']), 'part')}, {in_units(facts['bytes'])})",
+        (
+            f"results: {settings.output} "
+            f"({several(len(manifest['parts']), 'part')}, {in_units(facts['bytes'])})"
+        ),
         f"columns: {columns_text(built, settings.columns)}",
         *([f"store: {traffic_text(facts['store'])}"] if "store" in facts else []),
         *estimate_lines(facts),
@@ -370,11 +470,17 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, kept: in
     if settings.result != "distances" and (is_done or not settings.kind.adds_up):
         lines.append(explained(settings.result))
     if failed:
-        again = "see _manifest.json; --resume" if settings.shard is None else "the same command"
-        lines.append(f"failed: {len(failed)} of {facts['batches']} batches, {again} tries them again")
+        if settings.shard is None:
+            again = "see _manifest.json; --resume"
+        else:
+            again = "the same command"
+        lines.append(
+            f"failed: {len(failed)} of {facts['batches']} batches, {again} tries them again"
+        )
     elif settings.shard is not None:
         lines.append(
-            f"shard {settings.shard} is done; when all are: kepler-traverse finish {shlex.quote(str(settings.output))}"
+            f"shard {settings.shard} is done; when all are: kepler-traverse "
+            f"finish {shlex.quote(str(settings.output))}"
         )
     else:
         lines.append(f"digest: {facts['digest']}")
@@ -382,7 +488,10 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, kept: in
 
 
 def _kind(graph: Graph) -> str:
-    weights = "unweighted" if graph.weights is None else f"{graph.weights.dtype} weights"
+    if graph.weights is None:
+        weights = "unweighted"
+    else:
+        weights = f"{graph.weights.dtype} weights"
     if graph.weights is not None and graph.returns_integers:
         weights = "integer weights"
     return f"{'directed' if graph.directed else 'undirected'}, {weights}"
@@ -394,13 +503,26 @@ def _sources_and_batches(settings: Settings, prepared: Prepared) -> list[tuple[s
     return [
         ("sources", f"{prepared.n_sources:,}{_duplicates(prepared.duplicates)}"),
         *(("estimate", bound_text(each)) for each in estimate_of_plan(prepared).values()),
-        ("batches", f"{prepared.sizing.n_batches:,} of {prepared.sizing.batch_size:,} sources, one part file each"),
+        (
+            "batches",
+            (
+                f"{prepared.sizing.n_batches:,} of "
+                f"{prepared.sizing.batch_size:,} sources, one part file each"
+            ),
+        ),
     ]
 
 
 def read_estimate(manifest: Manifest) -> dict[str, Any]:
-    """Return ``estimate`` of a finished run that is one; see ``Facts`` of ``output.manifest_types``."""
-    return {name: fact for table in manifest["tables"] for name, fact in table.items() if name == "estimate"}
+    """Return ``estimate`` of a finished run that is one; see ``Facts`` of
+    ``output.manifest_types``.
+    """
+    return {
+        name: fact
+        for table in manifest["tables"]
+        for name, fact in table.items()
+        if name == "estimate"
+    }
 
 
 def estimate_of_plan(prepared: Prepared) -> dict[str, Any]:
@@ -410,15 +532,23 @@ def estimate_of_plan(prepared: Prepared) -> dict[str, Any]:
 
 
 def estimate_lines(facts: Mapping[str, Any]) -> list[str]:
-    """Return the line of a summary that says of how many sources the result is an estimate, and its bound."""
-    return [f"estimate: {bound_text(facts['estimate'])}"] if "estimate" in facts else []
+    """Return the line of a summary that says of how many sources the result is an estimate, and its
+    bound.
+    """
+    if "estimate" in facts:
+        return [f"estimate: {bound_text(facts['estimate'])}"]
+    return []
 
 
 def bound_text(estimate: Mapping[str, Any]) -> str:
-    """Return what bounds the error of an estimate, as ``Estimate`` of ``output.manifest_types`` has it."""
+    """Return what bounds the error of an estimate, as ``Estimate`` of ``output.manifest_types`` has
+    it.
+    """
     likely = f"with probability {1 - estimate['delta']:.4g} no normalized value is off by more than"
     return f"of {estimate['sources']:,} sources: {likely} {estimate['epsilon']:.4g}"
 
 
 def _duplicates(count: int) -> str:
-    return f" ({count:,} given more than once are computed once)" if count else ""
+    if count:
+        return f" ({count:,} given more than once are computed once)"
+    return ""

@@ -1,12 +1,15 @@
-"""Access control of the dashboard: other users of the machine and other pages in the same browser are refused.
+"""Access control of the dashboard: other users of the machine and other pages in the same browser
+are refused.
 
-A dashboard usually listens on 127.0.0.1, which every user of the machine and every page in a browser can reach. Addresses of
-the job's own dashboard therefore begin with a secret token. An existing cluster's have none. The same-origin policy of the
-browser excludes other pages, with two exceptions:
+A dashboard usually listens on 127.0.0.1, which every user of the machine and every page in a
+browser can reach. Addresses of the job's own dashboard therefore begin with a secret token. An
+existing cluster's have none. The same-origin policy of the browser excludes other pages, with two
+exceptions:
 
-- DNS rebinding: a name of the attacker can resolve to 127.0.0.1. Therefore the ``Host`` of a request must be an address, or
-  a name of this host.
-- Websockets are not subject to the policy. Therefore the ``Origin`` of a websocket must be the address that it connects to.
+- DNS rebinding: a name of the attacker can resolve to 127.0.0.1. Therefore the ``Host`` of a
+  request must be an address, or a name of this host.
+- Websockets are not subject to the policy. Therefore the ``Origin`` of a websocket must be the
+  address that it connects to.
 """
 
 from __future__ import annotations
@@ -20,7 +23,8 @@ from urllib.parse import urlsplit
 
 from tornado import web
 
-ORIGINS = "distributed.scheduler.dashboard.bokeh-application.allow_websocket_origin"  # Dask's setting
+# Dask's setting
+ORIGINS = "distributed.scheduler.dashboard.bokeh-application.allow_websocket_origin"
 
 
 def own_names() -> set[str]:
@@ -28,11 +32,13 @@ def own_names() -> set[str]:
     return {"localhost", socket.gethostname().lower(), socket.getfqdn().lower()}
 
 
-def is_allowed(host: str, origin: str | None, names: Collection[str], allowed: Collection[str]) -> bool:
+def is_allowed(
+    host: str, origin: str | None, names: Collection[str], allowed: Collection[str]
+) -> bool:
     """Return whether a request with these headers ``Host`` and ``Origin`` may be answered.
 
-    ``names`` are those of this host, and ``allowed`` are further hosts in Bokeh's notation: ``HOST:PORT``, where ``*``
-    matches anything.
+    ``names`` are those of this host, and ``allowed`` are further hosts in Bokeh's notation:
+    ``HOST:PORT``, where ``*`` matches anything.
     """
     from bokeh.server.util import check_allowlist
 
@@ -59,14 +65,28 @@ def _is_address_or(host: str, names: Collection[str]) -> bool:
         return False
 
 
-def refuse_others(application: web.Application, names: Collection[str], allowed: Collection[str]) -> None:
-    """Make a Tornado application answer 403 to requests that ``is_allowed`` refuses, websockets included."""
-    _guard(application, lambda request: is_allowed(request.host, request.headers.get("Origin"), names, allowed))
+def refuse_others(
+    application: web.Application, names: Collection[str], allowed: Collection[str]
+) -> None:
+    """Make a Tornado application answer 403 to requests that ``is_allowed`` refuses, websockets
+    included.
+    """
+    _guard(
+        application,
+        lambda request: is_allowed(request.host, request.headers.get("Origin"), names, allowed),
+    )
 
 
 def require_token(application: web.Application, token: str) -> None:
-    """Make a Tornado application answer 403 to requests whose path does not begin with a token, websockets included."""
-    _guard(application, lambda request: hmac.compare_digest(request.path[1:].partition("/")[0].encode(), token.encode()))
+    """Make a Tornado application answer 403 to requests whose path does not begin with a token,
+    websockets included.
+    """
+    _guard(
+        application,
+        lambda request: hmac.compare_digest(
+            request.path[1:].partition("/")[0].encode(), token.encode()
+        ),
+    )
 
 
 def _guard(application: web.Application, is_right: Callable[[Any], bool]) -> None:

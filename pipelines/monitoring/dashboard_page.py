@@ -1,4 +1,6 @@
-"""The page at /kepler: HTML that is made for each request, and that a browser asks for again each second."""
+"""The page at /kepler: HTML that is made for each request, and that a browser asks for again each
+second.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ _STATES = {
     "done": "done",
     "failed": "ended with failures",
     "interrupted": "interrupted",
-    "gone": "the job ended without a message; its output folder has the finished batches, and --resume continues",
+    "gone": (
+        "the job ended without a message; its output folder has the "
+        "finished batches, and --resume continues"
+    ),
 }
 
 
@@ -25,7 +30,8 @@ class Page(web.RequestHandler):
     """Answers with the run that is asked for by ``?run=NAME``, or with the newest one."""
 
     def initialize(self, plugin: Any, scheduler: Any) -> None:
-        self._plugin, self._scheduler = plugin, scheduler
+        self._plugin = plugin
+        self._scheduler = scheduler
 
     def get(self) -> None:
         template = html_fragments.environment().get_template("dashboard.html")
@@ -34,7 +40,10 @@ class Page(web.RequestHandler):
 
     def _facts(self, name: str, run: Any) -> dict[str, Any]:
         stats = run.stats
-        now = time.time() if run.state == "running" else run.news_at
+        if run.state == "running":
+            now = time.time()
+        else:
+            now = run.news_at
         rate, edges = stats.rates(now)
         numbers = [
             ("sources done", f"{stats.done:,}"),
@@ -42,7 +51,10 @@ class Page(web.RequestHandler):
             ("sources/s", html_fragments.count(rate)),
             ("edges/s", html_fragments.edges_rate(stats, edges)),
             ("time so far", html_fragments.seconds(now - stats.started)),
-            ("time left", html_fragments.seconds(stats.seconds_left(now)) if run.state == "running" else "-"),
+            (
+                "time left",
+                html_fragments.seconds(stats.seconds_left(now)) if run.state == "running" else "-",
+            ),
             ("failed sources", f"{stats.failed_sources:,}"),
             ("retries", f"{stats.retries:,}"),
         ]
@@ -62,28 +74,50 @@ class Page(web.RequestHandler):
         }
 
     def _workers(self, stats: Any) -> dict[str, Any]:
-        """Return workers with their progress and memory; if there are many, those with most sources, and how many more."""
-        present = {address.rpartition("//")[2]: state for address, state in self._scheduler.workers.items()}
+        """Return workers with their progress and memory; if there are many, those with most
+        sources, and how many more.
+        """
+        present = {
+            address.rpartition("//")[2]: state for address, state in self._scheduler.workers.items()
+        }
         shares = stats.shares(MAX_ROWS)
         names = [*shares, *(name for name in sorted(present) if name not in shares)][:MAX_ROWS]
-        rows = [(name, shares.get(name, Share()), *describe_worker(present.get(name), name)) for name in names]
-        return {"workers": rows, "more": 0 if OTHERS in names else len(set(present) | set(stats.workers)) - len(names)}
+        rows = [
+            (name, shares.get(name, Share()), *describe_worker(present.get(name), name))
+            for name in names
+        ]
+        return {
+            "workers": rows,
+            "more": 0 if OTHERS in names else len(set(present) | set(stats.workers)) - len(names),
+        }
 
 
 def describe_worker(worker: Any, name: str) -> tuple[str, str, str]:
-    """Return memory and utilization of a worker, or those of its GPU if it has one, and the address of its metrics."""
+    """Return memory and utilization of a worker, or those of its GPU if it has one, and the address
+    of its metrics.
+    """
     if worker is None:
         return "", "", "" if name == OTHERS else "gone"
     metrics, gpu = worker.metrics, worker.metrics.get("gpu")
     if gpu and gpu.get("memory-used") is not None:
         total = worker.extra.get("gpu", {}).get("memory-total")
-        memory = f"{gpu['memory-used'] / 2**30:.1f}" + (f" of {total / 2**30:.0f}" if total else "") + " GiB (GPU)"
-        use = f"{gpu['utilization']} % GPU" if gpu.get("utilization") is not None else ""
+        memory = (
+            f"{gpu['memory-used'] / 2**30:.1f}"
+            + (f" of {total / 2**30:.0f}" if total else "")
+            + " GiB (GPU)"
+        )
+        if gpu.get("utilization") is not None:
+            use = f"{gpu['utilization']} % GPU"
+        else:
+            use = ""
     else:
         memory = f"{metrics.get('memory', 0) / 2**30:.2f} GiB"
         use = f"{metrics.get('cpu', 0):.0f} % CPU"
     port = (worker.services or {}).get("dashboard")
     if port is None:
         return memory, use, ""
-    scheme = "https" if dask.config.get("distributed.scheduler.dashboard.tls.cert") else "http"
+    if dask.config.get("distributed.scheduler.dashboard.tls.cert"):
+        scheme = "https"
+    else:
+        scheme = "http"
     return memory, use, f"{scheme}://{worker.host}:{port}/metrics"

@@ -1,7 +1,9 @@
-"""The page of the run on the Dask dashboard, at /kepler: a scheduler plugin holds the statistics and answers browsers.
+"""The page of the run on the Dask dashboard, at /kepler: a scheduler plugin holds the statistics
+and answers browsers.
 
-The job sends finished batches as Dask events of one topic. Nothing else of the page runs in the job, and nothing on the
-workers. The plugin stays on the scheduler, so that the page remains after the run and serves the next one.
+The job sends finished batches as Dask events of one topic. Nothing else of the page runs in the
+job, and nothing on the workers. The plugin stays on the scheduler, so that the page remains after
+the run and serves the next one.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ _LAST_WORDS_SECONDS = 5  # maximum wait for the last message at the end of a run
 
 @dataclass
 class Run:
-    """The scheduler's state of one run; ``facts`` are the constant facts in the job's first message, ``drawn`` its plots."""
+    """The scheduler's state of one run; ``facts`` are the constant facts in the job's first
+    message, ``drawn`` its plots.
+    """
 
     facts: dict[str, Any]
     stats: RunStats
@@ -44,7 +48,8 @@ class Run:
 
     def take(self, news: dict[str, Any]) -> None:
         """Apply a message."""
-        self.news_at, self.state = time.time(), news["state"]
+        self.news_at = time.time()
+        self.state = news["state"]
         self.stats.take(news, self.news_at)
         self.stats.distances = news["distances"]
 
@@ -52,8 +57,8 @@ class Run:
 class KeplerPage(SchedulerPlugin):
     """Serves the page and holds the last runs of a scheduler, in bounded memory.
 
-    ``own``: whether the scheduler is this job's own. If so, access control also covers Dask's pages (see
-    ``dashboard_access``).
+    ``own``: whether the scheduler is this job's own. If so, access control also covers Dask's pages
+    (see ``dashboard_access``).
     """
 
     name = PLUGIN
@@ -68,7 +73,9 @@ class KeplerPage(SchedulerPlugin):
         from tornado import web
 
         applications = getattr(scheduler.http_application, "applications", ())
-        dashboards = [application for application in applications if hasattr(application, "app_paths")]
+        dashboards = [
+            application for application in applications if hasattr(application, "app_paths")
+        ]
         if not dashboards:
             raise RuntimeError(_NO_DASHBOARD)
         from distributed.dashboard.scheduler import template_variables
@@ -77,13 +84,17 @@ class KeplerPage(SchedulerPlugin):
         from .dashboard_page import Page
 
         path = f"{re.escape(dashboards[0].prefix)}/{PATH}"
-        application = web.Application([(path, Page, {"plugin": self, "scheduler": scheduler})], compress_response=True)
+        application = web.Application(
+            [(path, Page, {"plugin": self, "scheduler": scheduler})], compress_response=True
+        )
         names = await asyncio.to_thread(own_names)
-        allowed = [origin for origin in dask.config.get(ORIGINS, ()) if origin != "*"]  # Dask allows every origin by default
+        # Dask allows every origin by default
+        allowed = [origin for origin in dask.config.get(ORIGINS, ()) if origin != "*"]
         for each in (application, *([scheduler.http_application] if self._own else [])):
             refuse_others(each, names, allowed)
         scheduler.http_application.add_application(application)
-        pages = template_variables(scheduler)["pages"]  # entries of the navigation bar of Dask's pages
+        # entries of the navigation bar of Dask's pages
+        pages = template_variables(scheduler)["pages"]
         if PATH not in pages:
             pages.append(PATH)
 
@@ -116,13 +127,15 @@ class KeplerPage(SchedulerPlugin):
 class News:
     """Sends events to the page without making the job wait.
 
-    ``facts``: constant facts of the run in plain values; at least ``started, sources, kept``. ``say``: called once with a
-    message if the page can no longer be reached.
+    ``facts``: constant facts of the run in plain values; at least ``started, sources, kept``.
+    ``say``: called once with a message if the page can no longer be reached.
     """
 
     def __init__(self, client: Client, facts: dict[str, Any], say: Callable[..., None]) -> None:
-        self._client, self._say = client, say
-        self._run, self._facts = uuid.uuid4().hex[:12], facts | {"client": client.id}
+        self._client = client
+        self._say = say
+        self._run = uuid.uuid4().hex[:12]
+        self._facts = facts | {"client": client.id}
         self._lock = threading.Lock()
         self._waiting: dict[str, Any] | None = None
         self._state = "running"
@@ -131,8 +144,12 @@ class News:
         self._sent_at = 0.0
         self.add()
 
-    def add(self, what: str = "", item: dict[str, Any] | None = None, distances: Histogram | None = None) -> None:
-        """Send one item of ``batches``, ``failed`` or ``retried``, together with others if there are many."""
+    def add(
+        self, what: str = "", item: dict[str, Any] | None = None, distances: Histogram | None = None
+    ) -> None:
+        """Send one item of ``batches``, ``failed`` or ``retried``, together with others if there
+        are many.
+        """
         with self._lock:
             self._distances = distances or self._distances
             if self._waiting is None:
@@ -151,7 +168,10 @@ class News:
         try:
             self._client.sync(self._finish, callback_timeout=_LAST_WORDS_SECONDS)
         except TimeoutError:
-            self._say(f"the page at /{PATH} did not get the end of the run: the scheduler has not answered")
+            self._say(
+                f"the page at /{PATH} did not get the end of the run: "
+                "the scheduler has not answered"
+            )
 
     async def _finish(self) -> None:
         while self._sending or (self._waiting is not None and not self._broken):
@@ -167,8 +187,14 @@ class News:
                 while self._state == "running" and time.monotonic() < self._sent_at + _SEND_EVERY:
                     await asyncio.sleep(0.05)
                 with self._lock:
-                    items, self._waiting = self._waiting, None
-                news = {"run": self._run, "facts": self._facts, "state": self._state, "distances": self._distances}
+                    items = self._waiting
+                    self._waiting = None
+                news = {
+                    "run": self._run,
+                    "facts": self._facts,
+                    "state": self._state,
+                    "distances": self._distances,
+                }
                 await cast(Any, self._client.scheduler).log_event(topic=TOPIC, msg=news | items)
                 self._sent_at = time.monotonic()
         except (OSError, TimeoutError) as error:
@@ -181,17 +207,22 @@ class News:
 def open_page(client: Client, facts: dict[str, Any], say: Callable[..., None]) -> News | None:
     """Add the page to a scheduler's dashboard, unless it is already there, and say where both are.
 
-    ``client``, ``facts``, ``say``: as for ``News``. ``say`` is called with the reason if there can be no page: the scheduler
-    has no dashboard or no Bokeh, cannot import this module, or accepts no plugins. The run continues without the page.
+    ``client``, ``facts``, ``say``: as for ``News``. ``say`` is called with the reason if there can
+    be no page: the scheduler has no dashboard or no Bokeh, cannot import this module, or accepts no
+    plugins. The run continues without the page.
     """
     link = client.dashboard_link  # where a dashboard would be: Dask has it also where there is none
     try:
         client.register_plugin(KeplerPage(own=client.cluster is not None))
-    except Exception as error:  # any error of an external scheduler: the run does not depend on the page
+    except Exception as error:
+        # any error of an external scheduler: the run does not depend on the page
         if str(error) == _NO_DASHBOARD:
             say(f"no page of this run: {_NO_DASHBOARD}")
         else:
-            say(f"dashboard: {link}", f"no page at /{PATH} of the dashboard: {type(error).__name__}: {error}")
+            say(
+                f"dashboard: {link}",
+                f"no page at /{PATH} of the dashboard: {type(error).__name__}: {error}",
+            )
         return None
     say(f"dashboard: {link}", f"this run: {link.rpartition('/')[0]}/{PATH}")
     return News(client, facts, say)

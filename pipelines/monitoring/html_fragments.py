@@ -1,4 +1,6 @@
-"""HTML of the report and of the dashboard's page, by the templates beside this module, which escape what is inserted."""
+"""HTML of the report and of the dashboard's page, by the templates beside this module, which escape
+what is inserted.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,12 @@ if TYPE_CHECKING:
 
 
 def printed(value: Any) -> Any:
-    """Return a value as text; characters that are not printable, except line ends, are escaped as by ``repr``."""
-    return value if hasattr(value, "__html__") else "\n".join(map(printable, str(value).split("\n")))
+    """Return a value as text; characters that are not printable, except line ends, are escaped as
+    by ``repr``.
+    """
+    if hasattr(value, "__html__"):
+        return value
+    return "\n".join(map(printable, str(value).split("\n")))
 
 
 @functools.cache
@@ -45,22 +51,29 @@ def seconds(value: float | None) -> str:
         return f"{value:.3g} s"
     minutes, rest = divmod(round(value), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s"
 
 
 def count(value: float) -> str:
     """Return a rate or a large number as text, with about three digits."""
     for size, unit in ((1e9, " billion"), (1e6, " million")):
         if abs(value) >= size:
-            return f"{value / size:,.3g}{unit}" if value < 1000 * size else f"{value / size:,.0f}{unit}"
+            if value < 1000 * size:
+                return f"{value / size:,.3g}{unit}"
+            return f"{value / size:,.0f}{unit}"
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def title(run: Mapping[str, Any]) -> str:
     """Return the title of a run, from its ``algorithm``, ``sources`` and ``result``."""
-    n, result = run["sources"], run["result"]
+    n = run["sources"]
+    result = run["result"]
     said = f"{run['algorithm']} from {n:,} source" + ("" if n == 1 else "s")
-    return said if result == "distances" else f"{said}: {result}"
+    if result == "distances":
+        return said
+    return f"{said}: {result}"
 
 
 def edges_rate(stats: RunStats, rate: float) -> str:
@@ -72,5 +85,7 @@ def which(failure: Mapping[str, Any]) -> str:
     """Return the sources of a failure in the notation of ``--sources``."""
     shown = ", ".join(str(source) for source in failure["sources"])
     return shown + (
-        f" and {failure['n'] - len(failure['sources']):,} more" if failure["n"] > len(failure["sources"]) else ""
+        f" and {failure['n'] - len(failure['sources']):,} more"
+        if failure["n"] > len(failure["sources"])
+        else ""
     )

@@ -20,7 +20,8 @@ from .console import bound_text, columns_text, read_estimate
 from .run_plots import draw_plots
 from .run_stats import PHASES, RunStats, summarize_batch
 
-PAUSE = 60.0  # seconds without work after which the pause is removed from the time axis: the run was resumed
+# seconds without work after which the pause is removed from the time axis: the run was resumed
+PAUSE = 60.0
 _STATUS = {
     "done": ("good", "done: every result is there"),
     "failed": ("bad", "ended with failures"),
@@ -32,7 +33,8 @@ _STATUS = {
 def render_page(manifest: Manifest, resume_command: str) -> str:
     """Return the report as HTML.
 
-    ``manifest``: manifest of a run that has ended in any way. ``resume_command``: the command that finishes the run.
+    ``manifest``: manifest of a run that has ended in any way. ``resume_command``: the command that
+    finishes the run.
     """
     # Part files that an earlier run left without a manifest have no times.
     timed = [summarize_batch(part_number(part["file"]) or 0, part) for part in manifest["parts"]]
@@ -56,13 +58,18 @@ def render_page(manifest: Manifest, resume_command: str) -> str:
             times=_times(manifest, stats),
             pauses=pauses,
             plots=draw_plots(stats, manifest["algorithm"], batches),
-            settings=[(key, _shown(value)) for key, value in manifest["settings"].items() if value is not None],
+            settings=[
+                (key, _shown(value))
+                for key, value in manifest["settings"].items()
+                if value is not None
+            ],
         )
     )
 
 
 def closed_up(batches: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[float]]:
-    """Remove the pauses between a run and its resumption from the times of batches, which are ordered by their start.
+    """Remove the pauses between a run and its resumption from the times of batches, which are
+    ordered by their start.
 
     Returns the batches, and the seconds that were removed, each more than ``PAUSE``.
     """
@@ -79,9 +86,13 @@ def closed_up(batches: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list
 
 
 def _collect(manifest: Manifest, batches: list[dict[str, Any]]) -> RunStats:
-    timed, there = sum(batch["sources"] for batch in batches), sum(len(part["sources"]) for part in manifest["parts"])
+    timed = sum(batch["sources"] for batch in batches)
+    there = sum(len(part["sources"]) for part in manifest["parts"])
     stats = RunStats(batches[0]["started"] if batches else 0.0, manifest["sources"], there - timed)
-    failed = [{**each, "part": part_number(each["file"]), "n": len(each["sources"])} for each in manifest["failed"]]
+    failed = [
+        {**each, "part": part_number(each["file"]), "n": len(each["sources"])}
+        for each in manifest["failed"]
+    ]
     retried = [{**each, "part": part_number(each["file"])} for each in manifest["retried"]]
     stats.take({"batches": batches, "failed": failed, "retried": retried})
     for part in manifest["parts"]:
@@ -90,7 +101,8 @@ def _collect(manifest: Manifest, batches: list[dict[str, Any]]) -> RunStats:
 
 
 def _numbers(manifest: Manifest, stats: RunStats) -> list[tuple[str, str]]:
-    whole, took = stats.whole, max(stats.ended - stats.started, 1e-9)
+    whole = stats.whole
+    took = max(stats.ended - stats.started, 1e-9)
     parts = manifest["parts"]
     return [
         ("sources done", f"{stats.done:,} of {stats.total:,}"),
@@ -98,7 +110,10 @@ def _numbers(manifest: Manifest, stats: RunStats) -> list[tuple[str, str]]:
         ("written", in_units(sum(part["bytes"] for part in parts))),
         ("batches", f"{len(parts):,}"),
         ("sources/s", html_fragments.count(whole.sources / took) if whole.batches else "not known"),
-        ("edges/s", html_fragments.edges_rate(stats, whole.edges / took) if whole.batches else "not known"),
+        (
+            "edges/s",
+            html_fragments.edges_rate(stats, whole.edges / took) if whole.batches else "not known",
+        ),
         ("failed sources", f"{stats.failed_sources:,}"),
         ("retries", f"{stats.retries:,}"),
         *(
@@ -110,7 +125,9 @@ def _numbers(manifest: Manifest, stats: RunStats) -> list[tuple[str, str]]:
 
 
 def _errors(manifest: Manifest) -> list[dict[str, Any]]:
-    """Return the kinds of errors, the most frequent first, each with the number and the first of its sources."""
+    """Return the kinds of errors, the most frequent first, each with the number and the first of
+    its sources.
+    """
     by_error: dict[str, list[Failure]] = {}
     for failure in manifest["failed"]:
         by_error.setdefault(failure["error"], []).append(failure)
@@ -122,12 +139,25 @@ def _errors(manifest: Manifest) -> list[dict[str, Any]]:
 
 
 def _plan(manifest: Manifest) -> list[tuple[str, object]]:
-    graph, settings = manifest["graph"], manifest["settings"]
-    built, direction = graph.get("built", {}), "directed" if graph["directed"] else "undirected"
+    graph = manifest["graph"]
+    settings = manifest["settings"]
+    built = graph.get("built", {})
+    if graph["directed"]:
+        direction = "directed"
+    else:
+        direction = "undirected"
     same = manifest["duplicate_sources"]
     return [
-        ("edge list", ", ".join(settings["edges"]) if isinstance(settings["edges"], list | tuple) else settings["edges"]),
-        ("graph", f"{graph['vertices']:,} vertices, {graph['stored_edges']:,} stored edges, {direction}"),
+        (
+            "edge list",
+            ", ".join(settings["edges"])
+            if isinstance(settings["edges"], list | tuple)
+            else settings["edges"],
+        ),
+        (
+            "graph",
+            f"{graph['vertices']:,} vertices, {graph['stored_edges']:,} stored edges, {direction}",
+        ),
         ("graph fingerprint", graph["fingerprint"]),
         (
             "built from",
@@ -141,10 +171,17 @@ def _plan(manifest: Manifest) -> list[tuple[str, object]]:
         ("columns", columns_text(built, manifest["settings"].get("columns"))),
         ("result", explained(manifest["result"])),
         ("distances", ", ".join(manifest.get("distances", {}).values())),
-        *([("direction", "in: distances to the sources")] if manifest.get("direction") == "in" else []),
+        *(
+            [("direction", "in: distances to the sources")]
+            if manifest.get("direction") == "in"
+            else []
+        ),
         ("algorithm", f"{manifest['algorithm']} by {manifest['strategy']} on {manifest['device']}"),
         *([("choice of strategy", sentence(manifest["choice"]))] if manifest.get("choice") else []),
-        ("sources", f"{manifest['sources']:,}" + (f", and {same:,} given more than once" if same else "")),
+        (
+            "sources",
+            f"{manifest['sources']:,}" + (f", and {same:,} given more than once" if same else ""),
+        ),
         *((name, bound_text(estimate)) for name, estimate in read_estimate(manifest).items()),
         ("workers", f"{manifest['workers']:,}"),
         *((f"memory: {name}", in_units(size)) for name, size in manifest.get("memory", {}).items()),
@@ -152,24 +189,45 @@ def _plan(manifest: Manifest) -> list[tuple[str, object]]:
 
 
 def _proof(manifest: Manifest) -> dict[str, Any]:
-    """Return ``proof``, the outcome of the certificates with the digests, and ``proven``, the class of that outcome."""
-    parts, how = manifest["parts"], manifest["settings"]["certify"]
+    """Return ``proof``, the outcome of the certificates with the digests, and ``proven``, the class
+    of that outcome.
+    """
+    parts = manifest["parts"]
+    how = manifest["settings"]["certify"]
     done = sum(len(part["sources"]) for part in parts)
-    wrong = sum(len(failure["sources"]) for failure in manifest["failed"] if "CertificateError" in failure["error"])
+    wrong = sum(
+        len(failure["sources"])
+        for failure in manifest["failed"]
+        if "CertificateError" in failure["error"]
+    )
     form = OUTPUT_SCHEMAS[manifest["result"]]
     what, then = (
-        ("results", "they were written") if form.is_distances else ("traversals", f"{form.name} was computed from them")
+        ("results", "they were written")
+        if form.is_distances
+        else ("traversals", f"{form.name} was computed from them")
     )
     proven = {
         "all": f"all {done:,} {what} were certified over all vertices and edges before {then}",
-        "sample": f"{len(parts):,} of {done:,} {what}, the first of each batch, were certified before {then}",
+        "sample": (
+            f"{len(parts):,} of {done:,} {what}, the first of each "
+            f"batch, were certified before {then}"
+        ),
         "none": f"no {what[:-1]} was certified: the run had --certify none",
     }[how]
     if form.one_search and how != "none":
         how = "all"  # there is only one part file
-        then = "its rows were computed" if done else "any row was computed"
-        proven = f"the search from all sources together was certified over all vertices and edges before {then}"
-    rejected = f"{wrong:,} more were rejected and not written" if wrong else "none was rejected"
+        if done:
+            then = "its rows were computed"
+        else:
+            then = "any row was computed"
+        proven = (
+            "the search from all sources together was certified over "
+            f"all vertices and edges before {then}"
+        )
+    if wrong:
+        rejected = f"{wrong:,} more were rejected and not written"
+    else:
+        rejected = "none was rejected"
     rows = [
         ("certificates", f"{proven}; {rejected}"),
         ("digest", manifest["digest"] or "none: the run is not complete"),
@@ -179,15 +237,25 @@ def _proof(manifest: Manifest) -> dict[str, Any]:
 
 
 def _times(manifest: Manifest, stats: RunStats) -> list[tuple[str, str]]:
-    seconds, whole = manifest["seconds"], stats.whole
-    named = {key: text for key, (_, text) in STEPS.items()} | ({} if "build" in seconds else {"read": "reading the graph"})
+    seconds = manifest["seconds"]
+    whole = stats.whole
+    named = {key: text for key, (_, text) in STEPS.items()} | (
+        {} if "build" in seconds else {"read": "reading the graph"}
+    )
     rows = [(named.get(key, key), html_fragments.seconds(value)) for key, value in seconds.items()]
     busy = sum(whole.phases.values())
     for phase in PHASES:
-        share = f" ({100 * whole.phases[phase] / busy:.1f} %)" if busy else ""
-        rows.append((f"of the workers' time: {phase}", html_fragments.seconds(whole.phases[phase]) + share))
+        if busy:
+            share = f" ({100 * whole.phases[phase] / busy:.1f} %)"
+        else:
+            share = ""
+        rows.append(
+            (f"of the workers' time: {phase}", html_fragments.seconds(whole.phases[phase]) + share)
+        )
     return rows
 
 
 def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value)

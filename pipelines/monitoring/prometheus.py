@@ -1,7 +1,8 @@
 """Metrics of a worker's batches, for Dask and Prometheus.
 
-Dask's fine performance metrics get the seconds and counts of each phase; the dashboard shows them at
-/individual-fine-performance-metrics. Prometheus reads the same as counters from /metrics of each worker's HTTP server.
+Dask's fine performance metrics get the seconds and counts of each phase; the dashboard shows them
+at /individual-fine-performance-metrics. Prometheus reads the same as counters from /metrics of each
+worker's HTTP server.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ Note = Callable[[PartSummary | None, int, list[tuple[int, str]]], None]
 
 
 class _Counts:
-    """The metrics of this process, in the registry that Dask's workers serve; workers of one process share them."""
+    """The metrics of this process, in the registry that Dask's workers serve; workers of one
+    process share them.
+    """
 
     def __init__(self) -> None:
         from prometheus_client import Counter, Gauge
@@ -28,26 +31,37 @@ class _Counts:
         self.sources = Counter("kepler_sources", "Sources computed and written", one)
         self.edges = Counter("kepler_edges", "Stored edges of the vertices reached", one)
         self.bytes = Counter("kepler_bytes", "Bytes of the part files written", one)
-        self.seconds = Counter("kepler_phase_seconds", "Time by phase: " + ", ".join(PHASES), [*one, "phase"])
-        self.failures = Counter("kepler_failures", "Failed sources, and batches that raised, by error", [*one, "error"])
+        self.seconds = Counter(
+            "kepler_phase_seconds", "Time by phase: " + ", ".join(PHASES), [*one, "phase"]
+        )
+        self.failures = Counter(
+            "kepler_failures", "Failed sources, and batches that raised, by error", [*one, "error"]
+        )
         self.running = Gauge("kepler_batches_in_progress", "Batches in progress", one)
-        self.since = Gauge("kepler_batch_started_timestamp_seconds", "When the current batch began; 0 between batches", one)
+        self.since = Gauge(
+            "kepler_batch_started_timestamp_seconds",
+            "When the current batch began; 0 between batches",
+            one,
+        )
 
 
 @functools.cache
 def _counts() -> _Counts | None:
     try:
         return _Counts()
-    except ModuleNotFoundError:  # the image of an external worker may lack it; Dask's /metrics then reports that itself
+    except ModuleNotFoundError:
+        # the image of an external worker may lack it; Dask's /metrics then reports that itself
         return None
 
 
 @contextlib.contextmanager
 def watched(algorithm: str) -> Iterator[Note]:
-    """Count one batch that a task of Dask answers within the block. A batch that raises as a whole is one failure.
+    """Count one batch that a task of Dask answers within the block. A batch that raises as a whole
+    is one failure.
 
-    ``note(summary, n_sources, failed)``, which it yields, records the outcome: the summary of the part file, None without
-    one; the number of its sources; and ``(source, reason)`` of those that failed.
+    ``note(summary, n_sources, failed)``, which it yields, records the outcome: the summary of the
+    part file, None without one; the number of its sources; and ``(source, reason)`` of those that
+    failed.
     """
     if "distributed" not in sys.modules:  # no server of this process has metrics
         yield lambda *_: None

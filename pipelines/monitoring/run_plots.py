@@ -20,7 +20,9 @@ COLOURS = (
     "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#b8962e",
     "#b07aa1", "#d37295", "#9c755f", "#499894", "#8cb369", "#79706e",
 )  # fmt: skip
-PHASE_COLOURS = dict(zip(PHASES, ("#9a9a9a", "#b07aa1", "#4e79a7", "#59a14f", "#b8962e", "#f28e2b"), strict=True))
+PHASE_COLOURS = dict(
+    zip(PHASES, ("#9a9a9a", "#b07aa1", "#4e79a7", "#59a14f", "#b8962e", "#f28e2b"), strict=True)
+)
 MAX_ROWS = 32  # maximum number of workers with a row of their own
 MAX_BARS = 3000  # batches drawn apart; of more, neighbors become one bar
 _ROW = 18  # height of a row with a name
@@ -28,7 +30,11 @@ _ROW = 18  # height of a row with a name
 
 def time_unit(span: float) -> tuple[str, float]:
     """The unit in which a time axis of so many seconds is read easily, and the seconds of it."""
-    return ("hours", 3600.0) if span > 7200 else ("minutes", 60.0) if span > 300 else ("seconds", 1.0)
+    if span > 7200:
+        return ("hours", 3600.0)
+    if span > 300:
+        return ("minutes", 60.0)
+    return ("seconds", 1.0)
 
 
 def large_unit(most: float) -> tuple[str, float]:
@@ -40,7 +46,9 @@ def large_unit(most: float) -> tuple[str, float]:
 
 
 class Bar(NamedTuple):
-    """A rectangle in the units of the axes; ``tip`` is for the pointer, and ``label``, if not empty, for the legend."""
+    """A rectangle in the units of the axes; ``tip`` is for the pointer, and ``label``, if not
+    empty, for the legend.
+    """
 
     left: float
     right: float
@@ -68,7 +76,9 @@ class Bars(NamedTuple):
         legend = list(dict.fromkeys((bar.label, bar.colour) for bar in self.bars if bar.label))
         if self.rows:
             height = TOP + BOTTOM + _ROW * len(self.rows)
-            plane = Plane(self.title, self.x, self.y, 1140, height, left_margin(self.rows), legend=legend)
+            plane = Plane(
+                self.title, self.x, self.y, 1140, height, left_margin(self.rows), legend=legend
+            )
             plane.rows_axis(self.rows)
         else:
             plane = Plane(self.title, self.x, self.y, 560, legend=legend)
@@ -77,13 +87,20 @@ class Bars(NamedTuple):
         for bar in self.bars:
             if bar.left < bar.right:
                 # There may be thousands of bars: only those that the pointer can find have a text.
-                tip = bar.tip if plane.at_x(bar.right) - plane.at_x(bar.left) >= 1 else ""
+                if plane.at_x(bar.right) - plane.at_x(bar.left) >= 1:
+                    tip = bar.tip
+                else:
+                    tip = ""
                 plane.bar((bar.left, bar.right), (bar.bottom, bar.top), bar.colour, tip)
         return picture(plane)
 
 
-def draw_plots(stats: RunStats, algorithm: str, batches: Sequence[dict[str, Any]] = ()) -> dict[str, Markup]:
-    """Return the plots by their names: those of distances if these are known, and a timeline if there are batches."""
+def draw_plots(
+    stats: RunStats, algorithm: str, batches: Sequence[dict[str, Any]] = ()
+) -> dict[str, Markup]:
+    """Return the plots by their names: those of distances if these are known, and a timeline if
+    there are batches.
+    """
     plots = {what: make_rates(stats, what).drawn() for what in ("sources", "edges")}
     plots["phases"] = sum_phases(stats.shares(MAX_ROWS)).drawn()
     if batches:
@@ -103,27 +120,39 @@ def make_rates(stats: RunStats, what: str) -> Bars:
     bottom = np.zeros(begins.size)
     bars = []
     for i, (name, rate) in enumerate(rates.items()):
-        colour = COLOURS[-1] if name == OTHERS else COLOURS[i % (len(COLOURS) - 1)]
+        if name == OTHERS:
+            colour = COLOURS[-1]
+        else:
+            colour = COLOURS[i % (len(COLOURS) - 1)]
         for k in np.flatnonzero(rate):
-            left, right = begins[k] / second, (begins[k] + stats.width) / second
+            left = begins[k] / second
+            right = (begins[k] + stats.width) / second
             tip = f"{name}: {rate[k]:,.1f} {what}/s, from {left:.3g} to {right:.3g}"
-            bars.append(Bar(left, right, bottom[k] / size, (bottom[k] + rate[k]) / size, colour, tip, name))
+            bars.append(
+                Bar(left, right, bottom[k] / size, (bottom[k] + rate[k]) / size, colour, tip, name)
+            )
         bottom += rate
-    x, y = (0, begins.size * stats.width / second), (0, 1.05 * total.max() / size or 1)
-    title, labels = f"{what} per second, by worker", (f"{unit} from the start", f"{word}{what}/s")
+    x = (0, begins.size * stats.width / second)
+    y = (0, 1.05 * total.max() / size or 1)
+    title = f"{what} per second, by worker"
+    labels = (f"{unit} from the start", f"{word}{what}/s")
     return Bars(bars, title, *labels, x, y)
 
 
 def sum_phases(shares: dict[str, Share]) -> Bars:
     """Return the seconds of each worker by phase."""
-    named = {name: share for name, share in shares.items() if name != OTHERS}  # a bar of many would dwarf the rest
-    bars, longest = [], 0.0
+    # a bar of many would dwarf the rest
+    named = {name: share for name, share in shares.items() if name != OTHERS}
+    bars = []
+    longest = 0.0
     for i, (name, share) in enumerate(named.items()):
         left = 0.0
         for phase in PHASES:
             took = share.phases.get(phase, 0.0)
             tip = f"{name}: {phase} {took:,.2f} s"
-            bars.append(Bar(left, left + took, *_row(i, len(named)), PHASE_COLOURS[phase], tip, phase))
+            bars.append(
+                Bar(left, left + took, *_row(i, len(named)), PHASE_COLOURS[phase], tip, phase)
+            )
             left += took
         longest = max(longest, left)
     title = "seconds by phase" + (" of the busiest workers" if len(named) < len(shares) else "")
@@ -150,11 +179,21 @@ def make_histogram(distances: Histogram, algorithm: str) -> Bars:
     word, size = large_unit(counts.max())
     bars = []
     for first, last, count in zip(firsts, lasts, counts, strict=True):
-        which = f"{first:.10g}" if first == last else f"{first:.10g} to {last:.10g}"
+        if first == last:
+            which = f"{first:.10g}"
+        else:
+            which = f"{first:.10g} to {last:.10g}"
         tip = f"distance {which}: {count:,.0f} pairs"
         bars.append(Bar(first - 0.5 * hops, last + 0.5 * hops, 0, count / size, COLOURS[0], tip))
     ends = (firsts[0] - 0.5 * hops, lasts[-1] + 0.5 * hops), (0, 1.05 * counts.max() / size)
-    return Bars(bars, "distances", "hops" if hops else "distance", f"{word}pairs of source and vertex", *ends, hops=hops)
+    return Bars(
+        bars,
+        "distances",
+        "hops" if hops else "distance",
+        f"{word}pairs of source and vertex",
+        *ends,
+        hops=hops,
+    )
 
 
 def draw_reach(distances: Histogram, algorithm: str) -> Markup:
@@ -174,20 +213,37 @@ def draw_reach(distances: Histogram, algorithm: str) -> Markup:
 
 
 def make_timeline(stats: RunStats, batches: Sequence[dict[str, Any]]) -> Bars:
-    """Return when each worker was busy, and with what; ``batches`` are as ``run_stats.summarize_batch`` makes them."""
+    """Return when each worker was busy, and with what; ``batches`` are as
+    ``run_stats.summarize_batch`` makes them.
+    """
     names = stats.busiest(MAX_ROWS)
-    lanes = {name: name if name in names else names[-1] for name in {batch["worker"] for batch in batches}}
+    lanes = {
+        name: name if name in names else names[-1]
+        for name in {batch["worker"] for batch in batches}
+    }
     unit, second = time_unit(stats.ended - stats.started)
     bars = []
     for bar in _spans(batches, lanes):
-        begin, took = bar["started"] - stats.started, bar["ended"] - bar["started"]
+        begin = bar["started"] - stats.started
+        took = bar["ended"] - bar["started"]
         phases = {phase: bar["phases"].get(phase, 0.0) for phase in PHASES if phase != "load"}
-        scale = min(1.0, took / max(sum(phases.values()), 1e-9))  # what a bar of several lacks is the time between them
+        # what a bar of several lacks is the time between them
+        scale = min(1.0, took / max(sum(phases.values()), 1e-9))
         for phase, seconds in phases.items():
-            ends, row = (begin / second, (begin + seconds * scale) / second), _row(names.index(bar["lane"]), len(names))
-            bars.append(Bar(*ends, *row, PHASE_COLOURS[phase], f"{bar['shown']}: {phase} {seconds:.3f} s", phase))
+            ends = (begin / second, (begin + seconds * scale) / second)
+            row = _row(names.index(bar["lane"]), len(names))
+            bars.append(
+                Bar(
+                    *ends,
+                    *row,
+                    PHASE_COLOURS[phase],
+                    f"{bar['shown']}: {phase} {seconds:.3f} s",
+                    phase,
+                )
+            )
             begin += seconds * scale
-    x, y = (0, 1.01 * max((bar.right for bar in bars), default=0.0) or 1), (0, len(names) or 1)
+    x = (0, 1.01 * max((bar.right for bar in bars), default=0.0) or 1)
+    y = (0, len(names) or 1)
     return Bars(bars, "timeline of batches", f"{unit} from the start", "", x, y, tuple(names))
 
 
@@ -200,8 +256,20 @@ def _spans(batches: Sequence[dict[str, Any]], lanes: dict[str, str]) -> list[dic
     for lane, row in by_lane.items():
         for begin in range(0, len(row), together):
             some = row[begin : begin + together]
-            phases = {phase: sum(batch["phases"].get(phase, 0.0) for batch in some) for phase in PHASES}
-            shown = f"batch {some[0]['part']}" + (f" and {len(some) - 1} more" if len(some) > 1 else "")
+            phases = {
+                phase: sum(batch["phases"].get(phase, 0.0) for batch in some) for phase in PHASES
+            }
+            shown = f"batch {some[0]['part']}" + (
+                f" and {len(some) - 1} more" if len(some) > 1 else ""
+            )
             ended = max(batch["ended"] for batch in some)
-            bars.append({"lane": lane, "started": some[0]["started"], "ended": ended, "phases": phases, "shown": shown})
+            bars.append(
+                {
+                    "lane": lane,
+                    "started": some[0]["started"],
+                    "ended": ended,
+                    "phases": phases,
+                    "shown": shown,
+                }
+            )
     return bars

@@ -1,6 +1,8 @@
-"""Statistics of a run so far, by worker and by time, in bounded memory: for terminal, dashboard and report.
+"""Statistics of a run so far, by worker and by time, in bounded memory: for terminal, dashboard and
+report.
 
-Imports NumPy alone, because the scheduler, which does not import the library, holds these statistics, too.
+Imports NumPy alone, because the scheduler, which does not import the library, holds these
+statistics, too.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ _LATELY = 60.0  # seconds over which the current rate is averaged
 
 
 def summarize_batch(part: int, summary: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the times in the summary of a part file, small enough to be sent; None if an earlier run has written it."""
+    """Return the times in the summary of a part file, small enough to be sent; None if an earlier
+    run has written it.
+    """
     if "started" not in summary or "worker" not in summary:
         return None
     return {
@@ -68,12 +72,14 @@ def _by_number(name: str) -> list[Any]:
 class RunStats:
     """Sums statistics of batches as they finish.
 
-    ``started``: seconds since the epoch. ``total``: sources of the whole run. ``kept``: of these, the sources that an
-    earlier run computed.
+    ``started``: seconds since the epoch. ``total``: sources of the whole run. ``kept``: of these,
+    the sources that an earlier run computed.
     """
 
     def __init__(self, started: float, total: int, kept: int = 0):
-        self.started, self.total, self.kept = started, total, kept
+        self.started = started
+        self.total = total
+        self.kept = kept
         self.whole = Share()  # totals of all workers
         self.workers: dict[str, Share] = {}
         self.failed_sources = self.failures = self.retries = 0
@@ -84,7 +90,8 @@ class RunStats:
         self.ended = started
         self._bins: dict[str, np.ndarray] = {}  # by worker, a row for each of ``_IN_BINS``
         self.slowest: list[dict[str, Any]] = []  # the slowest batches, the slowest first
-        self.slowest_sources: list[tuple[float, str, int]] = []  # seconds, source and batch, at most one per batch
+        # seconds, source and batch, at most one per batch
+        self.slowest_sources: list[tuple[float, str, int]] = []
         self._arrivals: deque[tuple[float, int, int]] = deque()
 
     @property
@@ -104,20 +111,25 @@ class RunStats:
         self.whole.add(batch)
         self.workers.setdefault(name, Share()).add(batch)
         self._spread(name, batch)
-        insort(self.slowest, batch, key=lambda each: (each["started"] - each["ended"], each["part"]))
+        insort(
+            self.slowest, batch, key=lambda each: (each["started"] - each["ended"], each["part"])
+        )
         del self.slowest[MAX_LISTED:]
         if batch["slowest"] is not None:
             source, took = batch["slowest"]
-            insort(self.slowest_sources, (took, str(source), batch["part"]), key=lambda each: -each[0])
+            insort(
+                self.slowest_sources, (took, str(source), batch["part"]), key=lambda each: -each[0]
+            )
             del self.slowest_sources[MAX_LISTED:]
         self._arrivals.append((now, batch["sources"], batch["edges"]))
         self._forget(now)
 
     def take(self, news: Mapping[str, Any], now: float | None = None) -> None:
-        """Add lists of news, as far as they are there: ``batches`` as of ``add``; ``failed``; and ``retried``.
+        """Add lists of news, as far as they are there: ``batches`` as of ``add``; ``failed``; and
+        ``retried``.
 
-        A failure has ``part``, ``sources``, which are the first of those that failed, their number ``n``, and ``error``. A
-        retry has ``part`` and ``why``.
+        A failure has ``part``, ``sources``, which are the first of those that failed, their number
+        ``n``, and ``error``. A retry has ``part`` and ``why``.
         """
         for batch in news.get("batches", ()):
             self.add(batch, now)
@@ -129,15 +141,21 @@ class RunStats:
         self.retried.extend(news.get("retried", ()))
 
     def rates(self, now: float | None = None) -> tuple[float, float]:
-        """Return sources and edges per second over the last minute, or since a later start; 0 before any batch."""
+        """Return sources and edges per second over the last minute, or since a later start; 0
+        before any batch.
+        """
         now = time.time() if now is None else now
         self._forget(now)
         # A worker compiles once, before its first batch is done: the rest takes no such time.
-        compiled = max((share.phases.get("compile", 0.0) for share in self.workers.values()), default=0.0)
+        compiled = max(
+            (share.phases.get("compile", 0.0) for share in self.workers.values()), default=0.0
+        )
         seconds = min(_LATELY, now - self.started - compiled)
         if seconds <= 0 or not self._arrivals:
             return 0.0, 0.0
-        return sum(n for _, n, _ in self._arrivals) / seconds, sum(edges for _, _, edges in self._arrivals) / seconds
+        return sum(n for _, n, _ in self._arrivals) / seconds, sum(
+            edges for _, _, edges in self._arrivals
+        ) / seconds
 
     def seconds_left(self, now: float | None = None) -> float | None:
         """Return the estimated remaining time at the current rate; None if the rate is 0."""
@@ -145,16 +163,23 @@ class RunStats:
         return self.left / rate if rate else None
 
     def busiest(self, most: int = MAX_LISTED) -> list[str]:
-        """Return the workers with most sources, ordered by name; the others are summed as ``OTHERS`` at the end."""
-        named = sorted((name for name in self.workers if name != OTHERS), key=lambda name: -self.workers[name].sources)
+        """Return the workers with most sources, ordered by name; the others are summed as
+        ``OTHERS`` at the end.
+        """
+        named = sorted(
+            (name for name in self.workers if name != OTHERS),
+            key=lambda name: -self.workers[name].sources,
+        )
         if len(self.workers) <= most and OTHERS not in self.workers:
             return sorted(named, key=_by_number)
         return [*sorted(named[: most - 1], key=_by_number), OTHERS]
 
     def series(self, what: str, most: int = MAX_LISTED) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Return the seconds from the start at which each bin of ``width`` begins, and the rates per second by worker.
+        """Return the seconds from the start at which each bin of ``width`` begins, and the rates
+        per second by worker.
 
-        ``what`` is "sources" or "edges"; ``most`` is the maximum number of workers listed, and the others are summed.
+        ``what`` is "sources" or "edges"; ``most`` is the maximum number of workers listed, and the
+        others are summed.
         """
         n = max(1, int(np.ceil((self.ended - self.started) / self.width)))
         names = self.busiest(most)
@@ -176,7 +201,8 @@ class RunStats:
 
     def _spread(self, name: str, batch: dict[str, Any]) -> None:
         """Distribute the counts of a batch evenly over its duration."""
-        # Clocks of hosts differ. A batch that seems to begin before the run is treated as beginning with it.
+        # Clocks of hosts differ. A batch that seems to begin before the run is treated as beginning
+        # with it.
         begin = max(batch["started"], self.started)
         end = max(batch["ended"], begin + 1e-3)
         self.ended = max(self.ended, end)

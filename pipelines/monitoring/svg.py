@@ -1,7 +1,9 @@
-"""Plots as SVG: plain text, drawn in a few milliseconds, without a script; for the report and for pages of documentation.
+"""Plots as SVG: plain text, drawn in a few milliseconds, without a script; for the report and for
+pages of documentation.
 
-Colours of text and lines are those of the style sheet of the page, so the plots are light or dark as the reader has it. A
-file is light. The values of a bar are its ``<title>``, which browsers show where the pointer rests.
+Colours of text and lines are those of the style sheet of the page, so the plots are light or dark
+as the reader has it. A file is light. The values of a bar are its ``<title>``, which browsers show
+where the pointer rests.
 """
 
 from __future__ import annotations
@@ -17,7 +19,10 @@ from markupsafe import Markup, escape
 from .html_fragments import printed
 
 HEIGHT = 260
-TOP, BOTTOM, MARGIN = 34, 46, 12  # around the plane; ``MARGIN`` where there is no axis
+# around the plane; ``MARGIN`` where there is no axis
+TOP = 34
+BOTTOM = 46
+MARGIN = 12
 _LEFT = 62
 _LEGEND_ROW = 16
 _TICKS = 5
@@ -46,7 +51,9 @@ def make_log_ticks(low: float, high: float) -> list[float]:
     """Return 1, 2 and 5 times powers of ten within a range; powers alone if those are too many."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     fine = [m * 10.0**p for p in powers for m in (1, 2, 5) if low <= m * 10.0**p <= high]
-    return fine if len(fine) <= 2 * _TICKS else [t for t in fine if round(math.log10(t), 6).is_integer()]
+    if len(fine) <= 2 * _TICKS:
+        return fine
+    return [t for t in fine if round(math.log10(t), 6).is_integer()]
 
 
 def _text(value: object) -> Markup:
@@ -56,8 +63,9 @@ def _text(value: object) -> Markup:
 class Plane:
     """A plot under construction: a plane between margins, in pixels of an image ``width`` wide.
 
-    ``x`` and ``y``: the values at the left and the right, and at the bottom and the top. ``legend``, above the plane: names
-    with the colour, and the shape if it is no square, of what they stand for. ``log``: the axes that are logarithmic.
+    ``x`` and ``y``: the values at the left and the right, and at the bottom and the top.
+    ``legend``, above the plane: names with the colour, and the shape if it is no square, of what
+    they stand for. ``log``: the axes that are logarithmic.
     """
 
     def __init__(
@@ -73,10 +81,15 @@ class Plane:
         log: str = "",
     ):
         rows = _legend_rows(legend, width - left - MARGIN)
-        self.width, self.height = width, height + _LEGEND_ROW * len(rows)
-        self._x, self._y, self._log = x, y, log
-        self.left, self.top = left, TOP + _LEGEND_ROW * len(rows)
-        self.right, self.bottom = width - MARGIN, self.height - bottom
+        self.width = width
+        self.height = height + _LEGEND_ROW * len(rows)
+        self._x = x
+        self._y = y
+        self._log = log
+        self.left = left
+        self.top = TOP + _LEGEND_ROW * len(rows)
+        self.right = width - MARGIN
+        self.bottom = self.height - bottom
         self.parts: list[str] = []
         if title:
             self.text(left, 18, title, "title")
@@ -104,12 +117,17 @@ class Plane:
 
     def rule(self, x: float | None = None, y: float | None = None, kind: str = "grid") -> None:
         """Draw a line across the plane, at one value of an axis."""
-        place = f"M{self.left} {self.at_y(y):.1f}H{self.right}" if y is not None else ""
+        if y is not None:
+            place = f"M{self.left} {self.at_y(y):.1f}H{self.right}"
+        else:
+            place = ""
         place += f"M{self.at_x(x):.1f} {self.top}V{self.bottom}" if x is not None else ""
         self.parts.append(f'<path class="{kind}" d="{place}"/>')
 
     def x_axis(self, label: str, whole: bool = False) -> None:
-        for tick in make_log_ticks(*self._x) if "x" in self._log else make_ticks(*self._x, whole=whole):
+        for tick in (
+            make_log_ticks(*self._x) if "x" in self._log else make_ticks(*self._x, whole=whole)
+        ):
             self.rule(x=tick)
             self.text(self.at_x(tick), self.bottom + 16, f"{tick:,.10g}", "middle")
         self.x_label(label)
@@ -121,7 +139,12 @@ class Plane:
     def y_axis(self, label: str, percent: bool = False) -> None:
         for tick in make_log_ticks(*self._y) if "y" in self._log else make_ticks(*self._y):
             self.rule(y=tick)
-            self.text(self.left - 6, self.at_y(tick) + 4, f"{100 * tick:.0f} %" if percent else f"{tick:,.10g}", "end")
+            self.text(
+                self.left - 6,
+                self.at_y(tick) + 4,
+                f"{100 * tick:.0f} %" if percent else f"{tick:,.10g}",
+                "end",
+            )
         middle = (self.top + self.bottom) / 2
         self.text(14, middle, label, "middle", f' transform="rotate(-90 14 {middle:.0f})"')
 
@@ -130,19 +153,28 @@ class Plane:
         for i, name in enumerate(names):
             self.text(self.left - 6, self.at_y(len(names) - i - 0.5) + 4, name, "end")
 
-    def bar(self, x: tuple[float, float], y: tuple[float, float], colour: str, title: str = "") -> None:
-        left, right, low, high = self.at_x(x[0]), self.at_x(x[1]), self.at_y(y[0]), self.at_y(y[1])
+    def bar(
+        self, x: tuple[float, float], y: tuple[float, float], colour: str, title: str = ""
+    ) -> None:
+        left = self.at_x(x[0])
+        right = self.at_x(x[1])
+        low = self.at_y(y[0])
+        high = self.at_y(y[1])
         place = f'x="{left:.2f}" y="{high:.2f}" width="{max(right - left, 0.3):.2f}" height="{low - high:.2f}"'
         self._shape("rect", place, colour, title)
 
     def line(self, path: Iterable[tuple[float, float]], colour: str) -> None:
         corners = " ".join(f"{self.at_x(x):.1f},{self.at_y(y):.1f}" for x, y in path)
-        self.parts.append(f'<polyline points="{corners}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        self.parts.append(
+            f'<polyline points="{corners}" fill="none" stroke="{colour}" stroke-width="2"/>'
+        )
 
     def mark(self, x: float, y: float, colour: str, shape: str = "circle", title: str = "") -> None:
         self._mark(self.at_x(x), self.at_y(y), colour, shape, title)
 
-    def _mark(self, x: float, y: float, colour: str, shape: str = "square", title: str = "") -> None:
+    def _mark(
+        self, x: float, y: float, colour: str, shape: str = "square", title: str = ""
+    ) -> None:
         tag, place = {
             "circle": ("circle", f'cx="{x:.1f}" cy="{y:.1f}" r="4"'),
             "square": ("rect", f'x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8"'),
@@ -156,13 +188,18 @@ class Plane:
 
 
 def picture(*planes: Plane, file: bool = False) -> Markup:
-    """Return the element of an image of planes, one below the other; with ``file``, an image for itself."""
-    width, height, parts = planes[0].width, 0, []
+    """Return the element of an image of planes, one below the other; with ``file``, an image for
+    itself.
+    """
+    width = planes[0].width
+    height = 0
+    parts = []
     between = "\n" if file else ""
     for plane in planes:
         parts.append(f'<g transform="translate(0 {height})">{between.join(plane.parts)}</g>')
         height += plane.height
-    head, drawn = f'class="plot" viewBox="0 0 {width} {height}" role="img"', between.join(parts)
+    head = f'class="plot" viewBox="0 0 {width} {height}" role="img"'
+    drawn = between.join(parts)
     if not file:
         return Markup(f"<svg {head}>{drawn}</svg>")
     style = f'<style>\n{_light_style()}\n</style>\n<rect width="{width}" height="{height}" fill="#ffffff"/>'
@@ -174,7 +211,9 @@ def _light_style() -> str:
     """Return the rules for plots of the style sheet, with the colours of the light scheme in place."""
     css = Path(__file__).with_name("templates").joinpath("style.css").read_text(encoding="utf-8")
     light = dict(re.findall(r"--(\w+): (#\w+)", css.partition("@media")[0]))
-    rules = "\n".join(line for line in css.splitlines() if line.startswith((".plot text", ".plot .")))
+    rules = "\n".join(
+        line for line in css.splitlines() if line.startswith((".plot text", ".plot ."))
+    )
     return re.sub(r"var\(--(\w+)\)", lambda name: light[name[1]], rules)
 
 

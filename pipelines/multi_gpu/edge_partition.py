@@ -1,8 +1,9 @@
 """Operations of a worker on its partition of the edges, as functions of arrays.
 
-A partition has all edges that leave one range of vertices, so each edge is in exactly one partition. Arrays are NumPy's or
-CuPy's. Weights are never negative or subnormal here (``check_chunk`` refuses both). Therefore CuPy's kernels, which flush
-subnormal numbers to zero, compute the same sums as the traversal.
+A partition has all edges that leave one range of vertices, so each edge is in exactly one
+partition. Arrays are NumPy's or CuPy's. Weights are never negative or subnormal here
+(``check_chunk`` refuses both). Therefore CuPy's kernels, which flush subnormal numbers to zero,
+compute the same sums as the traversal.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ class Checked(NamedTuple):
     longer: int
     overflows: int
     at: int  # head of the first such edge, -1 without one
-    # Uint8 array: one bit per vertex: an edge of this partition, from a strictly nearer vertex, explains its distance.
+    # Uint8 array: one bit per vertex: an edge of this partition, from a strictly nearer vertex,
+    # explains its distance.
     founded: np.ndarray
 
 
@@ -58,11 +60,19 @@ def rows_in(frame: Any, columns: dict[str, str], files: str) -> Part:
     for role, name in columns.items():
         column = frame[name]
         # pandas counts NaN as missing; cuDF may not, and its nulls compare equal to themselves.
-        missing = max(int(column.isnull().sum()), int((column != column).sum()) if column.dtype.kind == "f" else 0)
+        missing = max(
+            int(column.isnull().sum()),
+            int((column != column).sum()) if column.dtype.kind == "f" else 0,
+        )
         if missing:
             values = "value is" if missing == 1 else "values are"
-            what = "edge has a weight" if role == "weight" else "edge has two ends"
-            raise EdgeListError(f"{files}: {role} column {name!r}: {missing} {values} missing or NaN; every {what}")
+            if role == "weight":
+                what = "edge has a weight"
+            else:
+                what = "edge has two ends"
+            raise EdgeListError(
+                f"{files}: {role} column {name!r}: {missing} {values} missing or NaN; every {what}"
+            )
         arrays[role] = column.values
     return Part(arrays["src"], arrays["dst"], arrays.get("weight"))
 
@@ -77,7 +87,8 @@ def check_chunk(rows: Part, weight_kind: np.dtype | None, files: str) -> Facts:
     loops = int((rows.src == rows.dst).sum())
     low = high = zeros = 0
     if rows.weight is not None:
-        weight = to_host(rows.weight)  # on the host, where comparisons and casts keep subnormal numbers
+        # on the host, where comparisons and casts keep subnormal numbers
+        weight = to_host(rows.weight)
         low, high = (weight.min().item(), weight.max().item()) if weight.size else (0, 0)
         if weight.dtype.kind in "iu":
             _refuse(weight[weight < 0], files, "negative")
@@ -98,31 +109,46 @@ def _look_at(weight: np.ndarray, kind: np.dtype, files: str) -> int:
 
 _WHY = {
     "infinite": "every weight must be finite: drop or correct the rows",
-    "negative": "cuGraph takes none below zero; --engine kepler does, on a machine that holds the graph (--device cpu?)",
+    "negative": (
+        "cuGraph takes none below zero; --engine kepler does, on a machine "
+        "that holds the graph (--device cpu?)"
+    ),
     "tiny": "numbers so small lose bits on a GPU; scale the weights up, or take --engine kepler",
 }
 
 
 def _refuse(bad: np.ndarray, files: str, what: str) -> None:
     if bad.size:
-        raise EdgeListError(f"{files}: weight {bad[0]:g} ({what}; {bad.size} such rows in one block): {_WHY[what]}")
+        raise EdgeListError(
+            f"{files}: weight {bad[0]:g} ({what}; {bad.size} such rows in one block): {_WHY[what]}"
+        )
 
 
-def numbered(rows: Part, ids: np.ndarray, weight_kind: np.dtype | None, index: np.dtype, both_ways: bool) -> Part:
-    """Convert ids to vertex numbers, without self-loops, and with each edge in both directions if requested."""
+def numbered(
+    rows: Part, ids: np.ndarray, weight_kind: np.dtype | None, index: np.dtype, both_ways: bool
+) -> Part:
+    """Convert ids to vertex numbers, without self-loops, and with each edge in both directions if
+    requested.
+    """
     xp = namespace(rows.src)
     ids = xp.asarray(ids)
-    src, dst = (xp.searchsorted(ids, end.astype(ids.dtype, copy=False)).astype(index) for end in rows[:2])
-    weight = (
-        None
-        if weight_kind is None or rows.weight is None
-        else rows.weight.astype(weight_kind, copy=False) + weight_kind.type(0)
+    src, dst = (
+        xp.searchsorted(ids, end.astype(ids.dtype, copy=False)).astype(index) for end in rows[:2]
     )
+    if weight_kind is None or rows.weight is None:
+        weight = None
+    else:
+        weight = rows.weight.astype(weight_kind, copy=False) + weight_kind.type(0)
     keep = src != dst
-    src, dst, weight = src[keep], dst[keep], None if weight is None else weight[keep]
+    src = src[keep]
+    dst = dst[keep]
+    weight = None if weight is None else weight[keep]
     if both_ways:
         src, dst = xp.concatenate([src, dst]), xp.concatenate([dst, src])
-        weight = None if weight is None else xp.concatenate([weight, weight])
+        if weight is None:
+            weight = None
+        else:
+            weight = xp.concatenate([weight, weight])
     return _each_once(src, dst, weight, ids.size)
 
 
@@ -143,7 +169,9 @@ def _each_once(src: Any, dst: Any, weight: Any, n_vertices: int) -> Part:
 
 
 def select_sample(part: Part, count: int) -> np.ndarray:
-    """Return about ``count`` edge starts at equal intervals; each represents the same number of edges."""
+    """Return about ``count`` edge starts at equal intervals; each represents the same number of
+    edges.
+    """
     step = max(1, part.src.size // count)
     return to_host(part.src[::step])
 
@@ -152,19 +180,27 @@ def cut(part: Part, bounds: np.ndarray) -> list[Part]:
     """Split at vertices: piece i has the edges that leave ``bounds[i]`` to below ``bounds[i + 1]``."""
     xp = namespace(part.src)
     at = to_host(xp.searchsorted(part.src, xp.asarray(bounds.astype(part.src.dtype)))).tolist()
-    return [Part(*(None if array is None else array[begin:end] for array in part)) for begin, end in pairwise(at)]
+    return [
+        Part(*(None if array is None else array[begin:end] for array in part))
+        for begin, end in pairwise(at)
+    ]
 
 
 def joined(pieces: Sequence[Part], n_vertices: int) -> Part:
     """Join pieces of one range of vertices."""
     xp = namespace(pieces[0].src)
-    arrays = [None if column[0] is None else xp.concatenate(column) for column in zip(*pieces, strict=True)]
+    arrays = [
+        None if column[0] is None else xp.concatenate(column)
+        for column in zip(*pieces, strict=True)
+    ]
     src, dst, weight = arrays
     return _each_once(src, dst, weight, n_vertices)
 
 
 def outline(part: Part, low: int, high: int, n_vertices: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return degrees of the vertices from ``low`` to below ``high``, and a bitmap of the vertices that edges lead to."""
+    """Return degrees of the vertices from ``low`` to below ``high``, and a bitmap of the vertices
+    that edges lead to.
+    """
     xp = namespace(part.src)
     degrees = xp.bincount((part.src - low).astype(np.int64), minlength=high - low)
     return to_host(degrees).astype(np.int64), _bits(part.dst, n_vertices)
@@ -188,14 +224,20 @@ def found_in(frame: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check(part: Part, distance: np.ndarray, limit: float | None) -> Checked:
-    """Check every edge against the distances from one source, in the arithmetic of the traversal, without a tolerance.
+    """Check every edge against the distances from one source, in the arithmetic of the traversal,
+    without a tolerance.
 
-    ``distance`` (array of shape (n_vertices,), NumPy): int32 hops with -1, or weighted distances with ``inf``, of all
-    vertices. ``limit``: limit up to which the distances should be complete.
+    ``distance`` (array of shape (n_vertices,), NumPy): int32 hops with -1, or weighted distances
+    with ``inf``, of all vertices. ``limit``: limit up to which the distances should be complete.
     """
     along, there, reached = _sums(part, distance)
-    claimed = reached if limit is None else reached & (along <= as_distance(limit, along.dtype))
-    longer = claimed & ((along < there) | (there == UNREACHED) if distance.dtype.kind == "i" else along < there)
+    if limit is None:
+        claimed = reached
+    else:
+        claimed = reached & (along <= as_distance(limit, along.dtype))
+    longer = claimed & (
+        (along < there) | (there == UNREACHED) if distance.dtype.kind == "i" else along < there
+    )
     xp = namespace(longer)
     overflows = claimed & (along == np.inf)
     wrong = xp.flatnonzero(longer | overflows)
@@ -209,7 +251,9 @@ def check(part: Part, distance: np.ndarray, limit: float | None) -> Checked:
 
 
 def spread(part: Part, distance: np.ndarray, founded: np.ndarray) -> np.ndarray:
-    """Return a bitmap of vertices that an edge of length zero explains, from a vertex that is founded itself."""
+    """Return a bitmap of vertices that an edge of length zero explains, from a vertex that is
+    founded itself.
+    """
     along, there, reached = _sums(part, distance)
     xp = namespace(part.src)
     level = reached & (along == there) & (_starts(part, distance) == there)
@@ -222,7 +266,9 @@ def _starts(part: Part, distance: np.ndarray) -> Any:
 
 
 def _sums(part: Part, distance: np.ndarray) -> Any:
-    """Return per edge the distance along it, the distance of its head, and whether its tail is reached."""
+    """Return per edge the distance along it, the distance of its head, and whether its tail is
+    reached.
+    """
     here = _starts(part, distance)
     there = namespace(part.src).asarray(distance)[part.dst]
     if distance.dtype.kind == "i":

@@ -1,9 +1,11 @@
-"""The engine ``cugraph-mg``: cuGraph's own multi-GPU BFS and SSSP, for a graph that no single GPU holds.
+"""The engine ``cugraph-mg``: cuGraph's own multi-GPU BFS and SSSP, for a graph that no single GPU
+holds.
 
-Each worker holds a partition of the edges, and all workers search together from one source after another. The driver writes
-rows, parts and the manifest with the same code as for the other engine. cuGraph's distances are the minimum over all paths
-of sums rounded in the type of the weights, as this library's are. They are certified edge by edge on the workers. So the
-output is bit-identical to that of the other engine, or the source is reported as failed.
+Each worker holds a partition of the edges, and all workers search together from one source after
+another. The driver writes rows, parts and the manifest with the same code as for the other engine.
+cuGraph's distances are the minimum over all paths of sums rounded in the type of the weights, as
+this library's are. They are certified edge by edge on the workers. So the output is bit-identical
+to that of the other engine, or the source is reported as failed.
 """
 
 from __future__ import annotations
@@ -49,28 +51,52 @@ class _Strategy:
 
     name: str = MG
     device: str = "cuda"
-    rationale: str = "cuGraph's multi-GPU search, with the graph partitioned over all workers, one source after another"
+    rationale: str = (
+        "cuGraph's multi-GPU search, with the graph partitioned over "
+        "all workers, one source after another"
+    )
 
 
 class _Plan:
     """A traversal on all workers; its attributes mean the same as in ``MultiSourcePlan``."""
 
-    strategy, group, depth = _Strategy(), 1, 0
+    strategy = _Strategy()
+    group = 1
+    depth = 0
 
     def __init__(self, together: Cugraph, graph: PartitionedGraph, request: Request):
-        self.algorithm, self.together, self._graph = request.algorithm, together, graph
-        targets = None if request.targets is None else np.unique(graph.to_numbers(request.targets, "target"))
+        self.algorithm = request.algorithm
+        self.together = together
+        self._graph = graph
+        if request.targets is None:
+            targets = None
+        else:
+            targets = np.unique(graph.to_numbers(request.targets, "target"))
         self.query = Query(predecessors=False, limit=request.limit, targets=targets)
-        wide = 8 if request.algorithm == "bfs" else 4 + require_weights(graph).itemsize
+        if request.algorithm == "bfs":
+            wide = 8
+        else:
+            wide = 4 + require_weights(graph).itemsize
         self.nbytes = (2 * wide + 4) * graph.n_vertices
         shown = f"{graph.n_vertices:,} vertices and {graph.n_edges:,} stored edges"
-        self.why = f"{shown} in parts on {together.n_workers} workers; every search runs on all of them"
+        self.why = (
+            f"{shown} in parts on {together.n_workers} workers; every search runs on all of them"
+        )
 
-    def run(self, numbers: Sequence[int] | np.ndarray, lists: TargetLists | None = None, /) -> Traversals:  # noqa: ARG002
+    def run(
+        self,
+        numbers: Sequence[int] | np.ndarray,
+        lists: TargetLists | None = None,  # noqa: ARG002
+        /,
+    ) -> Traversals:
         """Traverse from the one source of a group; see ``MultiSourcePlan.run``."""
-        source, limit = int(numbers[0]), self.query.limit
+        source = int(numbers[0])
+        limit = self.query.limit
         is_integer = self.algorithm == "sssp" and self._graph.integer_weights
-        kind = np.dtype(np.int32) if self.algorithm == "bfs" else require_weights(self._graph).dtype
+        if self.algorithm == "bfs":
+            kind = np.dtype(np.int32)
+        else:
+            kind = require_weights(self._graph).dtype
         unreached = kind.type(UNREACHED if self.algorithm == "bfs" else np.inf)
         distance = np.full(self._graph.n_vertices, unreached)
         distance[source] = 0
@@ -80,7 +106,9 @@ class _Plan:
         # cuGraph does not know vertices without edges.
         if self._graph.derived.degrees[source]:
             for vertices, theirs in self.together.search(self._graph, source, bound, kind):
-                distance[vertices] = np.where(theirs == sentinel(theirs.dtype), unreached, theirs.astype(kind, copy=False))
+                distance[vertices] = np.where(
+                    theirs == sentinel(theirs.dtype), unreached, theirs.astype(kind, copy=False)
+                )
         if bound is not None:
             distance[~at_most(distance, bound)] = unreached
         if is_integer and any_beyond(distance, EXACT_BELOW[kind]):
@@ -88,7 +116,10 @@ class _Plan:
                 f"a distance is {EXACT_BELOW[kind]:,} or more, where {kind} does not hold every integer; leave "
                 "--weight-type out, or take --engine kepler"
             )
-        rounds = int(distance.max()) if self.algorithm == "bfs" else 0
+        if self.algorithm == "bfs":
+            rounds = int(distance.max())
+        else:
+            rounds = 0
         return Traversals(
             algorithm=self.algorithm,
             sources=np.array([source]),
@@ -101,12 +132,16 @@ class _Plan:
 
 
 class _BatchTraverser(BatchTraverser):
-    """A ``BatchTraverser`` that certifies on the workers and continues only after errors of a single source."""
+    """A ``BatchTraverser`` that certifies on the workers and continues only after errors of a
+    single source.
+    """
 
     _plan: _Plan
     _graph: PartitionedGraph
 
-    def _try(self, group: Group, firsts: set[int], context: BatchContext) -> tuple[Traversals | None, float, str, bool]:
+    def _try(
+        self, group: Group, firsts: set[int], context: BatchContext
+    ) -> tuple[Traversals | None, float, str, bool]:
         try:
             return *self._traverse(group, firsts, context), "", False
         except (CertificateError, PrecisionError) as error:
@@ -116,7 +151,9 @@ class _BatchTraverser(BatchTraverser):
     def _certify(self, traversals: Traversals) -> None:
         for traversal in traversals:
             distance = np.ascontiguousarray(traversal.distance)
-            self._plan.together.certify(self._graph, traversal.source, distance, traversal.limit).require()
+            self._plan.together.certify(
+                self._graph, traversal.source, distance, traversal.limit
+            ).require()
 
 
 @contextlib.contextmanager
@@ -137,16 +174,23 @@ class MgEngine:
     _plan: _Plan
 
     def __init__(self, settings: Settings, together: Cugraph, start_seconds: float):
-        self._settings, self._together, self._start_seconds = settings, together, start_seconds
+        self._settings = settings
+        self._together = together
+        self._start_seconds = start_seconds
 
     def prepare(self, stored: Path | None) -> Prepared:  # noqa: ARG002
-        """Read and build the graph, look up sources and targets; as ``pipelines.run.prepare.prepare``."""
+        """Read and build the graph, look up sources and targets; as
+        ``pipelines.run.prepare.prepare``.
+        """
         settings = self._settings
         started = time.perf_counter()
         graph = self._together.build()
         seconds = time.perf_counter() - started
         numbers, duplicates = chosen_sources(graph, settings)
-        targets = None if settings.targets is None else read_targets(graph, settings, settings.targets)
+        if settings.targets is None:
+            targets = None
+        else:
+            targets = read_targets(graph, settings, settings.targets)
         request = Request.of(make_question(settings, targets=targets), settings)
         self._graph, self._plan = graph, _Plan(self._together, graph, request)
         prepared = Prepared(
@@ -164,13 +208,21 @@ class MgEngine:
         return prepared
 
     def size(self, prepared: Prepared, batch_size: int | Literal["auto"]) -> Sizing:
-        """Choose the batch size and sum the minimum memory per GPU; cuGraph does not report its own allocations."""
-        graph, load = self._graph, make_load(prepared)
+        """Choose the batch size and sum the minimum memory per GPU; cuGraph does not report its own
+        allocations.
+        """
+        graph = self._graph
+        load = make_load(prepared)
         edges = -(-(graph.nbytes + 8 * graph.n_edges) // self._together.n_workers)
         memory = {"edges": edges, "cuGraph's graph": edges, "traversal": load.state_bytes}
         memory["certificate"] = edges // 2 + 16 * graph.n_vertices if load.certified else 0
-        most = min(_SOURCES_PER_PART, sources_per_part(graph.n_vertices, load.rows_per_source, "cuda"))
-        size = min(load.n_sources, most) if batch_size == "auto" else batch_size
+        most = min(
+            _SOURCES_PER_PART, sources_per_part(graph.n_vertices, load.rows_per_source, "cuda")
+        )
+        if batch_size == "auto":
+            size = min(load.n_sources, most)
+        else:
+            size = batch_size
         return Sizing(
             workers=self._together.n_workers,
             threads=1,

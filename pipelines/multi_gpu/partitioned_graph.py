@@ -1,9 +1,10 @@
-"""A graph whose edges are partitioned over workers, and certificates of its distances: the driver's side of
-``edge_partition``.
+"""A graph whose edges are partitioned over workers, and certificates of its distances: the driver's
+side of ``edge_partition``.
 
-Rows become edges by the rules of ``kepler_traverse.graph.build``: self-loops are dropped, parallel edges keep the smallest
-weight, and an undirected edge is stored in both directions with the smaller weight of the two. cuGraph would average the
-two, and select any of several parallel edges. Therefore it gets the edges after these rules, as a directed graph.
+Rows become edges by the rules of ``kepler_traverse.graph.build``: self-loops are dropped, parallel
+edges keep the smallest weight, and an undirected edge is stored in both directions with the smaller
+weight of the two. cuGraph would average the two, and select any of several parallel edges.
+Therefore it gets the edges after these rules, as a directed graph.
 """
 
 from __future__ import annotations
@@ -23,15 +24,18 @@ from kepler_traverse.graph import BuildReport, Graph
 
 from . import edge_partition
 
-_PARTS_PER_WORKER = 4  # a part is sorted and checked as a whole: a worker needs memory for a quarter of its edges more
+# a part is sorted and checked as a whole: a worker needs memory for a quarter of its edges more
+_PARTS_PER_WORKER = 4
 _SAMPLED = 4096  # edge starts per chunk of the rows, by which parts of about equal size are chosen
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class PartitionedGraph(Graph):
-    """A graph with offsets and ids, whose edges are on workers: ``targets`` and ``weights`` are empty.
+    """A graph with offsets and ids, whose edges are on workers: ``targets`` and ``weights`` are
+    empty.
 
-    Functions that need only vertices and degrees accept it. Its fingerprint is that of the same graph as a whole.
+    Functions that need only vertices and degrees accept it. Its fingerprint is that of the same
+    graph as a whole.
     """
 
     edges: Edges
@@ -43,7 +47,10 @@ class PartitionedGraph(Graph):
     @property
     def nbytes(self) -> int:
         """Bytes of the CSR arrays on all workers."""
-        weight = 0 if self.weights is None else self.weights.itemsize
+        if self.weights is None:
+            weight = 0
+        else:
+            weight = self.weights.itemsize
         return self.offsets.nbytes + self.n_edges * (self.targets.itemsize + weight)
 
     def _pieces(self, name: str) -> Iterator[np.ndarray]:
@@ -68,33 +75,49 @@ class Edges:
     """
 
     def __init__(self, client: Client, rows: Sequence[Any], weighted: bool) -> None:
-        self._client, self._rows, self._weighted = client, rows, weighted
+        self._client = client
+        self._rows = rows
+        self._weighted = weighted
         self._workers = sorted(client.nthreads())
         self.parts: list[Any] = []
         self.heaviest: float | None = None
         self.index = np.dtype(np.int32)
 
-    def build(self, kinds: dict[str, np.dtype], directed: bool, weight_type: str, files: str) -> PartitionedGraph:
+    def build(
+        self, kinds: dict[str, np.dtype], directed: bool, weight_type: str, files: str
+    ) -> PartitionedGraph:
         """Check the rows, number the vertices, and distribute the edges to the workers.
 
-        ``kinds``: types of the columns ``src``, ``dst`` and ``weight``. ``files``: those that errors name.
+        ``kinds``: types of the columns ``src``, ``dst`` and ``weight``. ``files``: those that
+        errors name.
 
         Raises EdgeListError: invalid weights, or ids of both signs that no integer type holds.
         """
         integers = False
-        id_kind, kind = _id_kind(kinds, files), _float_kind(kinds.get("weight"), weight_type)
+        id_kind = _id_kind(kinds, files)
+        kind = _float_kind(kinds.get("weight"), weight_type)
         facts = self._ask(edge_partition.check_chunk, self._rows, kind, files)
         if self._weighted and kind is None:
             integers = True
         ids = functools.reduce(np.union1d, (f.ids.astype(id_kind, copy=False) for f in facts))
-        if ids.size * ids.size > np.iinfo(np.int64).max:  # edges are sorted by both ends in one integer
-            raise InputError(f"{ids.size} vertices are more than --engine cugraph-mg can number; split the graph")
+        # edges are sorted by both ends in one integer
+        if ids.size * ids.size > np.iinfo(np.int64).max:
+            raise InputError(
+                f"{ids.size} vertices are more than --engine cugraph-mg can number; split the graph"
+            )
         if integers:
-            kind = _integer_kind(min(f.low for f in facts), max(f.high for f in facts), ids.size, weight_type, files)
-        loops, n_rows = sum(f.self_loops for f in facts), sum(f.rows for f in facts)
+            kind = _integer_kind(
+                min(f.low for f in facts), max(f.high for f in facts), ids.size, weight_type, files
+            )
+        loops = sum(f.self_loops for f in facts)
+        n_rows = sum(f.rows for f in facts)
         stored_rows = (n_rows - loops) * (1 if directed else 2)
-        self.index = index_dtype(max(ids.size, stored_rows))  # cuGraph has one type for vertices and edges
-        self.heaviest = max(f.high for f in facts) if self._weighted else None
+        # cuGraph has one type for vertices and edges
+        self.index = index_dtype(max(ids.size, stored_rows))
+        if self._weighted:
+            self.heaviest = max(f.high for f in facts)
+        else:
+            self.heaviest = None
         bounds = self._distribute(ids, kind, both_ways=not directed)
         offsets, has_edge = self._outline(bounds, ids.size)
         graph = PartitionedGraph(
@@ -120,17 +143,25 @@ class Edges:
         return graph
 
     def _distribute(self, ids: np.ndarray, kind: np.dtype | None, both_ways: bool) -> np.ndarray:
-        """Sort the edges into partitions; returns the bounds of their vertex ranges, one more than there are partitions."""
-        client, index = self._client, self.index
+        """Sort the edges into partitions; returns the bounds of their vertex ranges, one more than
+        there are partitions.
+        """
+        client = self._client
+        index = self.index
         everywhere = client.scatter(ids, broadcast=True)
         shares = [
-            client.submit(edge_partition.numbered, rows, everywhere, kind, index, both_ways, pure=False)
+            client.submit(
+                edge_partition.numbered, rows, everywhere, kind, index, both_ways, pure=False
+            )
             for rows in self._rows
         ]
         self._rows = ()
         n_parts = _PARTS_PER_WORKER * len(self._workers)
         samples = np.sort(np.concatenate(self._ask(edge_partition.select_sample, shares, _SAMPLED)))
-        inner = samples[np.arange(1, n_parts) * samples.size // n_parts] if samples.size else np.zeros(n_parts - 1, index)
+        if samples.size:
+            inner = samples[np.arange(1, n_parts) * samples.size // n_parts]
+        else:
+            inner = np.zeros(n_parts - 1, index)
         bounds = np.concatenate([[0], inner, [ids.size]]).astype(np.int64)
         pieces = [client.submit(edge_partition.cut, share, bounds, pure=False) for share in shares]
         del shares
@@ -149,7 +180,9 @@ class Edges:
     def _outline(self, bounds: np.ndarray, n_vertices: int) -> tuple[np.ndarray, np.ndarray]:
         """Return offsets of the whole graph, and which vertices have an edge."""
         futures = [
-            self._client.submit(edge_partition.outline, part, int(low), int(high), n_vertices, pure=False)
+            self._client.submit(
+                edge_partition.outline, part, int(low), int(high), n_vertices, pure=False
+            )
             for part, low, high in zip(self.parts, bounds[:-1], bounds[1:], strict=True)
         ]
         offsets = np.zeros(n_vertices + 1, np.int64)
@@ -162,8 +195,12 @@ class Edges:
         return np.cumsum(offsets), has_edge
 
     def frames(self) -> list[Any]:
-        """Return futures of the partitions as cuDF frames ``src, dst[, weight]``, each on the worker of its partition."""
-        return [self._client.submit(edge_partition.make_frame, part, pure=False) for part in self.parts]
+        """Return futures of the partitions as cuDF frames ``src, dst[, weight]``, each on the
+        worker of its partition.
+        """
+        return [
+            self._client.submit(edge_partition.make_frame, part, pure=False) for part in self.parts
+        ]
 
     def column(self, name: str) -> Iterator[np.ndarray]:
         """Yield one column of all edges in order, one partition after another."""
@@ -171,11 +208,13 @@ class Edges:
             yield self._client.submit(edge_partition.host_column, part, name, pure=False).result()
 
     def certify(self, source: int, distance: np.ndarray, limit: float | None) -> Certificate:
-        """Certify distances from one source without predecessors; each worker checks the edges of its partitions.
+        """Certify distances from one source without predecessors; each worker checks the edges of
+        its partitions.
 
-        The rules are those of ``kepler_traverse.certificate.certify_many``. A distance is founded by an edge
-        that explains it and comes from a strictly nearer vertex. A distance that only edges of length zero explain is
-        founded through vertices that are founded already, in rounds, so that no cycle of such edges can explain itself.
+        The rules are those of ``kepler_traverse.certificate.certify_many``. A distance is founded
+        by an edge that explains it and comes from a strictly nearer vertex. A distance that only
+        edges of length zero explain is founded through vertices that are founded already, in
+        rounds, so that no cycle of such edges can explain itself.
 
         ``source`` is a vertex number, and ``distance`` a NumPy array of shape (n_vertices,).
 
@@ -188,22 +227,34 @@ class Edges:
         checks = self._ask(edge_partition.check, self.parts, everywhere, limit)
         if any(part.overflows for part in checks):
             raise PrecisionError(
-                f"a distance exceeds the largest {distance.dtype}; take --weight-type float64, or scale the weights down"
+                f"a distance exceeds the largest {distance.dtype}; take "
+                "--weight-type float64, or scale the weights down"
             )
         longer = [part for part in checks if part.longer]
         if longer:
             count = sum(part.longer for part in longer)
-            failures["C3"] = f"{count} edges allow a shorter distance, one of them to vertex number {longer[0].at}"
+            failures["C3"] = (
+                f"{count} edges allow a shorter distance, one of them to "
+                f"vertex number {longer[0].at}"
+            )
         bits = np.bitwise_or.reduce([part.founded for part in checks])
         lost = self._lost(source, distance, bits, everywhere)
         if lost.size:
-            failures["C4"] = f"{lost.size} distances are explained by no edge, or only by each other, one of them to "
+            failures["C4"] = (
+                f"{lost.size} distances are explained by no edge, or only "
+                "by each other, one of them to "
+            )
             failures["C4"] += f"vertex number {lost[0]}"
         return Certificate(failures)
 
-    def _lost(self, source: int, distance: np.ndarray, bits: np.ndarray, everywhere: Any) -> np.ndarray:
+    def _lost(
+        self, source: int, distance: np.ndarray, bits: np.ndarray, everywhere: Any
+    ) -> np.ndarray:
         """Return vertices with a distance that is not founded."""
-        reached = distance != -1 if distance.dtype.kind == "i" else np.isfinite(distance)
+        if distance.dtype.kind == "i":
+            reached = distance != -1
+        else:
+            reached = np.isfinite(distance)
         founded = np.unpackbits(bits)[: distance.size].astype(bool)
         founded[source] = True
         while True:
@@ -211,14 +262,18 @@ class Edges:
             if not lost.size or distance.dtype.kind == "i":
                 return lost
             packed = np.packbits(founded)
-            more = np.bitwise_or.reduce(self._ask(edge_partition.spread, self.parts, everywhere, packed))
+            more = np.bitwise_or.reduce(
+                self._ask(edge_partition.spread, self.parts, everywhere, packed)
+            )
             founded |= np.unpackbits(more)[: distance.size].astype(bool)
             if lost.size == np.count_nonzero(reached & ~founded):
                 return lost
 
     def _ask(self, question: Any, parts: Sequence[Any], *more: Any) -> list[Any]:
         """Run a function on all partitions, each on its worker."""
-        return self._client.gather([self._client.submit(question, part, *more, pure=False) for part in parts])
+        return self._client.gather(
+            [self._client.submit(question, part, *more, pure=False) for part in parts]
+        )
 
 
 def _item(pieces: list[Any], at: int) -> Any:
@@ -234,18 +289,25 @@ def _out_of_range(source: int, distance: np.ndarray, limit: float | None) -> dic
     if distance[source] != 0:
         return {"C1": f"the distance of the source to itself is {distance[source]}"}
     if distance.dtype.kind == "i":
-        bad = (distance < -1) | (distance > (np.iinfo(distance.dtype).max if limit is None else limit))
+        bad = (distance < -1) | (
+            distance > (np.iinfo(distance.dtype).max if limit is None else limit)
+        )
     else:
         most = as_distance(np.inf if limit is None else limit, distance.dtype)
         bad = np.signbit(distance) | np.isnan(distance) | ((distance > most) & (distance != np.inf))
     at = np.flatnonzero(bad)
-    return {"C2": f"{at.size} distances are out of range, the first is {distance[at[0]]}"} if at.size else {}
+    if at.size:
+        return {"C2": f"{at.size} distances are out of range, the first is {distance[at[0]]}"}
+    return {}
 
 
 def _id_kind(kinds: dict[str, np.dtype], files: str) -> np.dtype:
     kind = np.result_type(kinds["src"], kinds["dst"])
     if kind.kind not in "iu":
-        raise EdgeListError(f"{files}: ids are {kinds['src']} and {kinds['dst']}, which no integer type holds; cast them")
+        raise EdgeListError(
+            f"{files}: ids are {kinds['src']} and {kinds['dst']}, which "
+            "no integer type holds; cast them"
+        )
     return kind
 
 
@@ -253,14 +315,25 @@ def _float_kind(kind: np.dtype | None, weight_type: str) -> np.dtype | None:
     """Return the type of float weights; None without weights, or if their values decide it."""
     if kind is None or kind.kind != "f":
         return None
-    return np.result_type(kind, np.float32) if weight_type == "auto" else np.dtype(weight_type)
+    if weight_type == "auto":
+        return np.result_type(kind, np.float32)
+    return np.dtype(weight_type)
 
 
 def _integer_kind(low: int, high: int, n_vertices: int, weight_type: str, files: str) -> np.dtype:
-    """Return the narrowest float type that cannot round the sum of a path; float64 if none is known to suffice."""
+    """Return the narrowest float type that cannot round the sum of a path; float64 if none is known
+    to suffice.
+    """
     kind = float_that_holds(low, high)
     if kind is None:
-        raise EdgeListError(f"{files}: integer weight {high} is beyond 2^53, which no float holds; scale the weights down")
+        raise EdgeListError(
+            f"{files}: integer weight {high} is beyond 2^53, which no "
+            "float holds; scale the weights down"
+        )
     if weight_type != "auto":
         return max(kind, np.dtype(weight_type), key=lambda dtype: dtype.itemsize)
-    return np.dtype(np.float32 if high * max(n_vertices - 1, 1) < EXACT_BELOW[np.dtype(np.float32)] else np.float64)
+    return np.dtype(
+        np.float32
+        if high * max(n_vertices - 1, 1) < EXACT_BELOW[np.dtype(np.float32)]
+        else np.float64
+    )

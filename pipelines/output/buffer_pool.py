@@ -1,4 +1,6 @@
-"""A pool of host memory. Without it, the rows of each source would be new memory, which the system clears page by page."""
+"""A pool of host memory. Without it, the rows of each source would be new memory, which the system
+clears page by page.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ _LEAST = 2**10  # bytes
 
 
 class Buffers:
-    """Lends arrays. Their memory returns to the pool when the last reference to them ends. Threads may share it.
+    """Lends arrays. Their memory returns to the pool when the last reference to them ends. Threads
+    may share it.
 
     Until ``clear``, the pool holds as much memory as was lent at one time.
 
@@ -46,10 +49,13 @@ class Buffers:
 
 
 class _Loan:
-    """The owner of the memory of an array of NumPy or pyarrow; when its last array ends, the memory returns to the pool."""
+    """The owner of the memory of an array of NumPy or pyarrow; when its last array ends, the memory
+    returns to the pool.
+    """
 
     def __init__(self, owner: Buffers, memory: np.ndarray):
-        self._owner, self._memory = owner, memory
+        self._owner = owner
+        self._memory = memory
         self.__array_interface__ = memory.__array_interface__
 
     def __del__(self) -> None:
@@ -61,11 +67,14 @@ def _pageable(size: int) -> np.ndarray:
 
 
 def _pinned(size: int) -> np.ndarray:
-    """Allocate memory that a GPU writes to directly. A copy to other memory would use a core that builds rows."""
+    """Allocate memory that a GPU writes to directly. A copy to other memory would use a core that
+    builds rows.
+    """
     try:
         return np.frombuffer(cuda.cp.cuda.alloc_pinned_memory(size), np.uint8, size)
     except (MemoryError, cuda.cp.cuda.runtime.CUDARuntimeError):  # the system locks no more of it
         return _pageable(size)
 
 
-BUFFERS, FROM_GPU = Buffers(_pageable), Buffers(_pinned)
+BUFFERS = Buffers(_pageable)
+FROM_GPU = Buffers(_pinned)

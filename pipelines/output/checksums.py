@@ -1,6 +1,8 @@
-"""A checksum of the rows of each source. It does not depend on their order, their part files, the strategy or the device.
+"""A checksum of the rows of each source. It does not depend on their order, their part files, the
+strategy or the device.
 
-For rows of distances it is ``kepler_traverse.search.results.checksum``; for other rows, the same sum over their columns.
+For rows of distances it is ``kepler_traverse.search.results.checksum``; for other rows, the same
+sum over their columns.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ def to_bits(values: np.ndarray, missing: np.ndarray | None = None) -> np.ndarray
         bits = values.astype(np.int64).view(np.uint64)
     else:
         bits = values.view(f"u{values.dtype.itemsize}").astype(np.uint64)
-    return bits if missing is None else np.where(missing, np.uint64(MASK), bits)
+    if missing is None:
+        return bits
+    return np.where(missing, np.uint64(MASK), bits)
 
 
 def bits_of_texts(texts: pa.Array | pa.ChunkedArray) -> np.ndarray:
@@ -40,24 +44,38 @@ def bits_of_texts(texts: pa.Array | pa.ChunkedArray) -> np.ndarray:
         raise ValueError("a text is null")
     distinct = pc.unique(texts)
     hashed = [hashlib.sha256(text.encode()).digest()[:8] for text in distinct.to_pylist()]
-    return np.array([int.from_bytes(each) for each in hashed], np.uint64)[pc.index_in(texts, value_set=distinct).to_numpy()]
+    return np.array([int.from_bytes(each) for each in hashed], np.uint64)[
+        pc.index_in(texts, value_set=distinct).to_numpy()
+    ]
 
 
 def bits_of_columns(columns: Mapping[str, Column]) -> list[np.ndarray]:
-    """Return what a checksum covers: the columns without the source, and without predecessors, which depend on the rest."""
+    """Return what a checksum covers: the columns without the source, and without predecessors,
+    which depend on the rest.
+    """
     bits = []
-    for column in (column for name, column in columns.items() if name not in ("source", "predecessor")):
-        values = column.values if column.numbers is None else column.numbers
-        missing = None if column.is_null is None else to_host(column.is_null)
-        bits.append(to_bits(to_host(values), missing) if hasattr(values, "dtype") else bits_of_texts(values))
+    for column in (
+        column for name, column in columns.items() if name not in ("source", "predecessor")
+    ):
+        if column.numbers is None:
+            values = column.values
+        else:
+            values = column.numbers
+        if column.is_null is None:
+            missing = None
+        else:
+            missing = to_host(column.is_null)
+        bits.append(
+            to_bits(to_host(values), missing) if hasattr(values, "dtype") else bits_of_texts(values)
+        )
     return bits
 
 
 def sums_of_rows(source: Any, columns: Sequence[np.ndarray]) -> np.ndarray:
     """Return what each row adds to the checksum of its source.
 
-    ``source``: vertex number, one or that of each row. ``columns``: arrays of shape (rows,) of all columns but the source's,
-    as ``to_bits`` gives them; ids as vertex numbers.
+    ``source``: vertex number, one or that of each row. ``columns``: arrays of shape (rows,) of all
+    columns but the source's, as ``to_bits`` gives them; ids as vertex numbers.
     """
     first, *others = columns
     mixed = mix(first + ODD)
@@ -72,20 +90,29 @@ def checksum_of_rows(source: int, columns: Sequence[np.ndarray]) -> int:
 
 
 def checksum_of_cells(cell: np.ndarray, low: np.ndarray, high: np.ndarray) -> int:
-    """Return the checksum of loads. It is linear, so that parts have the same sum however the sources are divided."""
+    """Return the checksum of loads. It is linear, so that parts have the same sum however the
+    sources are divided.
+    """
     return int(linear_checksum(mix(cell.astype(np.uint64) + ODD), low.view(np.uint64), high))
 
 
-def checksums_by_source(sources: np.ndarray, source: np.ndarray, columns: Sequence[np.ndarray]) -> list[int]:
-    """Return the checksum of each of ``sources``, distinct vertex numbers, from rows in any order; see ``sums_of_rows``."""
+def checksums_by_source(
+    sources: np.ndarray, source: np.ndarray, columns: Sequence[np.ndarray]
+) -> list[int]:
+    """Return the checksum of each of ``sources``, distinct vertex numbers, from rows in any order;
+    see ``sums_of_rows``.
+    """
     order = np.argsort(sources)
     totals = np.zeros(sources.size, np.uint64)
     np.add.at(totals, order[np.searchsorted(sources[order], source)], sums_of_rows(source, columns))
     return totals.tolist()
 
 
-def checksums_in(tables: Iterable[pa.Table], graph: Graph, sources: np.ndarray, columns: Sequence[str]) -> list[int]:
-    """Return the checksum of each of ``sources``, distinct vertex numbers, from the rows of a file with these columns.
+def checksums_in(
+    tables: Iterable[pa.Table], graph: Graph, sources: np.ndarray, columns: Sequence[str]
+) -> list[int]:
+    """Return the checksum of each of ``sources``, distinct vertex numbers, from the rows of a file
+    with these columns.
 
     Raises ValueError: an id is not in the graph, or a row belongs to none of the sources.
     """
@@ -93,11 +120,17 @@ def checksums_in(tables: Iterable[pa.Table], graph: Graph, sources: np.ndarray, 
     places = {source: i for i, source in enumerate(sources.tolist())}
     for table in tables:
         if tuple(table.schema.names) == CELL_COLUMNS:
-            totals[0] = (totals[0] + checksum_of_cells(*(table[name].to_numpy() for name in CELL_COLUMNS[:3]))) % PRIME
+            totals[0] = (
+                totals[0]
+                + checksum_of_cells(*(table[name].to_numpy() for name in CELL_COLUMNS[:3]))
+            ) % PRIME
             continue
         # Rows about the whole graph belong to the one nominal source.
         has_source = "source" in table.schema.names
-        source = numbers_in(graph, table["source"]) if has_source else np.full(table.num_rows, sources[0])
+        if has_source:
+            source = numbers_in(graph, table["source"])
+        else:
+            source = np.full(table.num_rows, sources[0])
         if not np.isin(source, sources).all():
             raise ValueError("a row belongs to no source of its part")
         if is_matrix(table.schema):
@@ -118,7 +151,10 @@ def _bits_in(graph: Graph, name: str, column: pa.ChunkedArray) -> np.ndarray:
         return to_bits(numbers_in(graph, column))
     if pa.types.is_string(column.type):
         return bits_of_texts(column)
-    missing = column.is_null().to_numpy() if column.null_count else None
+    if column.null_count:
+        missing = column.is_null().to_numpy()
+    else:
+        missing = None
     return to_bits((column if missing is None else pc.fill_null(column, 0)).to_numpy(), missing)
 
 
@@ -127,7 +163,8 @@ def numbers_in(graph: Graph, column: pa.ChunkedArray) -> np.ndarray:
     if graph.has_string_ids:
         # A null among them is an error of to_numpy's integer type.
         return pc.index_in(column, value_set=graph.ids).to_numpy()
-    ids, wanted = to_host(graph.ids), column.to_numpy()
+    ids = to_host(graph.ids)
+    wanted = column.to_numpy()
     at = np.minimum(np.searchsorted(ids, wanted), ids.size - 1)
     if not np.array_equal(ids[at], wanted):
         raise ValueError("an id is not in the graph")

@@ -1,9 +1,11 @@
-"""The log of a run that is not finished: numbered commits, which are created once and never changed.
+"""The log of a run that is not finished: numbered commits, which are created once and never
+changed.
 
-A commit holds what its writer has done since its last one. Writers exclude each other by the numbers alone: of two that
-create the same one, the second takes the next. So any number of processes write to one run without a lock, a commit costs
-the same however many parts there are, and a reader sees it whole or not at all. The commit that closes the log says what the
-run has come to; what is behind it does not count.
+A commit holds what its writer has done since its last one. Writers exclude each other by the
+numbers alone: of two that create the same one, the second takes the next. So any number of
+processes write to one run without a lock, a commit costs the same however many parts there are, and
+a reader sees it whole or not at all. The commit that closes the log says what the run has come to;
+what is behind it does not count.
 """
 
 from __future__ import annotations
@@ -29,23 +31,27 @@ COMMITS = "_commits"
 MAX_COMMIT_BYTES = 2**31
 _BLOCK = 128  # commits
 _COMMIT = re.compile(r"(\d{8})\.json")
-_LOST = "lost-"  # begins the names of copies of commits that have lost parts, for those who read no others
+# begins the names of copies of commits that have lost parts, for those who read no others
+_LOST = "lost-"
 T = TypeVar("T")
 
 
 class CommitLog:
     """The log of the run in a store.
 
-    The process that creates the last commit of a block also writes the block: one commit that says what all of them say. So
-    a reader opens few files, and an entry is written twice, however many commits there are. A block that is missing, since
-    its writer was killed, is read as the commits that it is made of.
+    The process that creates the last commit of a block also writes the block: one commit that says
+    what all of them say. So a reader opens few files, and an entry is written twice, however many
+    commits there are. A block that is missing, since its writer was killed, is read as the commits
+    that it is made of.
 
-    ``shard`` keeps a short record of its parts beside the commits, which it replaces after each of its own. So the next
-    process of this shard reads no commit.
+    ``shard`` keeps a short record of its parts beside the commits, which it replaces after each of
+    its own. So the next process of this shard reads no commit.
     """
 
     def __init__(self, store: Store, shard: Shard | None = None):
-        self._store, self._writer, self.shard = store, uuid.uuid4().hex, shard
+        self._store = store
+        self._writer = uuid.uuid4().hex
+        self.shard = shard
         self._next: int | None = None  # the first number that may be free
         self.record: ShardRecord | None = None  # as ``find_record`` has found it
         self.is_closed = False  # as of the last reading
@@ -58,12 +64,15 @@ class CommitLog:
         """
         count = self._count()
         commits = list(self._commits(count))
-        self._next, self.is_closed = count, bool(commits) and "closed" in commits[-1]
+        self._next = count
+        self.is_closed = bool(commits) and "closed" in commits[-1]
         self.shards = {name for commit in commits for name in commit.get("shards", ())}
         return commits
 
     def append(self, added: dict[str, Any]) -> bool:
-        """Add a commit of some entries; return False, and add nothing, if the log is closed. Raises as ``read``."""
+        """Add a commit of some entries; return False, and add nothing, if the log is closed. Raises
+        as ``read``.
+        """
         data = _data({"writer": self._writer, "parts": [], "failed": [], "retried": [], **added})
         if "lost" in added:
             self._store.put_new(f"{COMMITS}/{_LOST}{uuid.uuid4().hex}.json", data)
@@ -81,7 +90,9 @@ class CommitLog:
         return True
 
     def find_record(self) -> None:
-        """Read the record of the shard, if there is one, without the parts that were ever lost. Raises OSError."""
+        """Read the record of the shard, if there is one, without the parts that were ever lost.
+        Raises OSError.
+        """
         if self.shard is None:
             return
         with contextlib.suppress(FileNotFoundError, ValueError):  # then the commits are read
@@ -89,28 +100,44 @@ class CommitLog:
             for name in self._store.names(COMMITS, after=_LOST):
                 if name.startswith(_LOST):
                     lost = self._get(f"{COMMITS}/{name}", Commit).get("lost", ())
-                    record["without"] += [part for part in map(part_number, lost) if part is not None]
+                    record["without"] += [
+                        part for part in map(part_number, lost) if part is not None
+                    ]
             self.record, self._next = record, record["next"]
 
     def put_record(self, done: set[int], choice: Any) -> None:
-        """Replace the record of the shard, if it keeps one; its commits have all parts of ``done``. Raises OSError."""
+        """Replace the record of the shard, if it keeps one; its commits have all parts of ``done``.
+        Raises OSError.
+        """
         if self.shard is None:
             return
         until = max(done, default=-1) + 1
         without = [part for part in self.shard.parts(until) if part not in done]
-        record: ShardRecord = {"until": until, "without": without, "next": self._next or 0, "choice": choice}
+        record: ShardRecord = {
+            "until": until,
+            "without": without,
+            "next": self._next or 0,
+            "choice": choice,
+        }
         with self._store.new_file(_record(self.shard)) as file:
             file.write(_data(record))
 
     def close(self, tables: list[TableEntry], traffic: dict[str, int]) -> bool:
-        """Close the log, with tables and requests of its writer; False if there are commits that were not read. OSError."""
+        """Close the log, with tables and requests of its writer; False if there are commits that
+        were not read. OSError.
+        """
         assert self._next is not None  # it was read
         closing = merged((), self._writer) | {"tables": tables, "traffic": traffic, "closed": True}
         return self._store.put_new(_name(self._next), _data(closing))
 
     def _count(self, known: int = 0) -> int:
-        """Return the number of commits, if it is not less, by that of the last: each was created after the one before."""
-        names = map(_COMMIT.fullmatch, self._store.names(COMMITS, after=f"{known - 1:08d}.json" if known else ""))
+        """Return the number of commits, if it is not less, by that of the last: each was created
+        after the one before.
+        """
+        names = map(
+            _COMMIT.fullmatch,
+            self._store.names(COMMITS, after=f"{known - 1:08d}.json" if known else ""),
+        )
         return max((int(name[1]) + 1 for name in names if name), default=known)
 
     def _commits(self, count: int) -> Iterator[Commit]:
@@ -176,7 +203,9 @@ def merged(commits: Iterable[Commit], writer: str) -> Commit:
 
 
 def with_commits(manifest: Manifest, commits: Iterable[Commit]) -> Manifest:
-    """Return the manifest of a run with what its commits add; the last entry of a part or of a failed source counts."""
+    """Return the manifest of a run with what its commits add; the last entry of a part or of a
+    failed source counts.
+    """
     kept = ("parts", "failed", "retried", "seconds", "tables", "traffic")
     known: Any = {key: value for key, value in manifest.items() if key in kept}
     added: Any = merged((known, *commits), "")
@@ -184,11 +213,20 @@ def with_commits(manifest: Manifest, commits: Iterable[Commit]) -> Manifest:
         added.pop(key, None)
     parts = {part["file"]: part for part in added["parts"]}
     # Of sources that no later attempt has computed, each once, with its last error.
-    last = {(each["file"], source): each["error"] for each in added["failed"] for source in each["sources"]}
+    last = {
+        (each["file"], source): each["error"]
+        for each in added["failed"]
+        for source in each["sources"]
+    }
     failed: dict[tuple[str, str], Failure] = {}
     for (file, source), error in last.items():
         if file not in parts or source not in parts[file]["sources"]:
-            failed.setdefault((file, error), {"file": file, "sources": [], "error": error})["sources"].append(source)
-    in_place = {"parts": [parts[name] for name in sorted(parts, key=in_order)], "failed": list(failed.values())}
+            failed.setdefault((file, error), {"file": file, "sources": [], "error": error})[
+                "sources"
+            ].append(source)
+    in_place = {
+        "parts": [parts[name] for name in sorted(parts, key=in_order)],
+        "failed": list(failed.values()),
+    }
     whole: Any = {**manifest, **added, **in_place}
     return whole

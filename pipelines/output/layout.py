@@ -1,4 +1,6 @@
-"""Which sources are in which part file: batches of one size, and with ``--partition-by`` of one value of a column each."""
+"""Which sources are in which part file: batches of one size, and with ``--partition-by`` of one
+value of a column each.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,12 @@ def in_order(name: str) -> tuple[int, str]:
 
 
 def partition_name(column: str, value: object) -> str:
-    """Return the name of the folder of the parts whose sources have a value in a column, as readers of Hive's layout do."""
-    return "=".join(_SPECIAL.sub(lambda match: f"%{ord(match[0]):02X}", str(each)) for each in (column, value))
+    """Return the name of the folder of the parts whose sources have a value in a column, as readers
+    of Hive's layout do.
+    """
+    return "=".join(
+        _SPECIAL.sub(lambda match: f"%{ord(match[0]):02X}", str(each)) for each in (column, value)
+    )
 
 
 @dataclass(frozen=True)
@@ -42,10 +48,12 @@ class Layout:
     """The parts of a run, and what they have in common."""
 
     result: str = "distances"  # name of the output schema, stored in each part with its description
-    batch_size: int = 1  # sources of a part that is not the last one, of its partition if there are any
+    # sources of a part that is not the last one, of its partition if there are any
+    batch_size: int = 1
     # The number of sources by the folder of their parts; without partitions that of all by "".
     partitions: Mapping[str, int] = field(default_factory=dict)
-    sort: str = "source"  # order of the rows of a part: that of the sources, or "distance", see ``part_file.by_distance``
+    # order of the rows of a part: that of the sources, or "distance", see ``part_file.by_distance``
+    sort: str = "source"
     run: str = ""  # fingerprint of the run, stored in each part
 
     @property
@@ -74,12 +82,18 @@ class Layout:
         """Yield for each part where its sources begin and end among those of the run."""
         begin = 0
         for count in self.partitions.values():
-            yield from ((begin + at, begin + min(at + self.batch_size, count)) for at in range(0, count, self.batch_size))
+            yield from (
+                (begin + at, begin + min(at + self.batch_size, count))
+                for at in range(0, count, self.batch_size)
+            )
             begin += count
 
     def folder(self, number: int) -> str:
         """Return the folder of a part, with a slash, or ``""``."""
-        name = self._folders[bisect_right(self._ends, number)] if len(self._folders) > 1 else "".join(self._folders)
+        if len(self._folders) > 1:
+            name = self._folders[bisect_right(self._ends, number)]
+        else:
+            name = "".join(self._folders)
         return f"{name}/" if name else ""
 
     def name(self, number: int) -> str:
@@ -87,9 +101,13 @@ class Layout:
         return self.folder(number) + part_name(number, self.result)
 
     def partition_values(self) -> tuple[str, list[str]]:
-        """Return the name of the column of the partitions and its values, as text; ``""`` and none without partitions."""
+        """Return the name of the column of the partitions and its values, as text; ``""`` and none
+        without partitions.
+        """
         pairs = [[unquote(each) for each in name.split("=", 1)] for name in self.partitions if name]
-        return (pairs[0][0], [value for _, value in pairs]) if pairs else ("", [])
+        if pairs:
+            return (pairs[0][0], [value for _, value in pairs])
+        return ("", [])
 
     def names(self) -> list[str]:
         """Return the names of all part files, in their order."""

@@ -1,4 +1,6 @@
-"""Tables of loads: ``_cells.pq``, what the cells of the parts are, and ``_loads.pq``, the sums of the parts."""
+"""Tables of loads: ``_cells.pq``, what the cells of the parts are, and ``_loads.pq``, the sums of
+the parts.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,14 @@ import pyarrow.parquet as pq
 
 from kepler_traverse.cpu.exact_sums import ExactSums
 from kepler_traverse.graph import Graph
-from kepler_traverse.kinds.loads import EXTRA, LOST, LOST_PAIRS, columns_of_cells, count_cells, values_at
+from kepler_traverse.kinds.loads import (
+    EXTRA,
+    LOST,
+    LOST_PAIRS,
+    columns_of_cells,
+    count_cells,
+    values_at,
+)
 from kepler_traverse.kinds.result_kinds import ResultKind
 from kepler_traverse.runtime.regular_files import open_regular
 from kepler_traverse.search.frames import arrow_table
@@ -23,18 +32,23 @@ from .manifest_types import Facts
 from .part_reader import open_part
 from .schemas import OUTPUT_SCHEMAS
 
-CELLS, LOADS = "_cells.pq", "_loads.pq"
-# Metadata of the loads, which the manifest has, too: what pairs without a path would carry, of how many sources an estimate
-# is made and what bounds its error, and the busiest rows.
+CELLS = "_cells.pq"
+LOADS = "_loads.pq"
+# Metadata of the loads, which the manifest has, too: what pairs without a path would carry, of how
+# many sources an estimate is made and what bounds its error, and the busiest rows.
 LOAD_FACTS = {name: f"kepler_traverse.{name}".encode() for name in ("lost", "estimate", "busiest")}
 _BUSIEST = 10
 OF_GRAPH = b"kepler_traverse.graph"  # metadata of the cells: what the scale of loads follows from
 
 
 def explained(result: str) -> str:
-    """Say for people what the files of a result have: of loads the merged table, and not the rows of the parts."""
+    """Say for people what the files of a result have: of loads the merged table, and not the rows
+    of the parts.
+    """
     kind = OUTPUT_SCHEMAS[result]
-    of_loads = f"{LOADS} has what each edge, vertex or pair carries, parts and {CELLS} how it is made up"
+    of_loads = (
+        f"{LOADS} has what each edge, vertex or pair carries, parts and {CELLS} how it is made up"
+    )
     return f"{result}: {of_loads if kind.adds_up else kind.means}"
 
 
@@ -46,7 +60,8 @@ def cells_table(graph: Graph, of: str, pairs: PairTable | None = None) -> pa.Tab
 
 
 def merged_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Iterable[pa.Table]:
-    """Return the sums of all parts: a row per cell that carries something. ``options`` are those of the kind.
+    """Return the sums of all parts: a row per cell that carries something. ``options`` are those of
+    the kind.
 
     Raises ValueError: a part has a cell that ``_cells.pq`` lacks, or another unit.
     """
@@ -60,13 +75,20 @@ def merged_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Itera
                 if cell.size == 0:
                     continue
                 sums = sums or ExactSums(len(cells) + EXTRA, int(exponent[0]))
-                if (exponent != sums.exponent).any() or cell.min() < 0 or cell.max() >= len(cells) + EXTRA:
-                    raise ValueError(f"{part.name} has cells or units that are not those of this run")
+                if (
+                    (exponent != sums.exponent).any()
+                    or cell.min() < 0
+                    or cell.max() >= len(cells) + EXTRA
+                ):
+                    raise ValueError(
+                        f"{part.name} has cells or units that are not those of this run"
+                    )
                 sums.add_at(cell, low.view(np.uint64), high)
     sums = sums or ExactSums(len(cells) + EXTRA)
     rows = sums.nonzero()
     rows = rows[rows < len(cells)]
-    values, facts = values_at(sums, rows, kind.load), {}
+    values = values_at(sums, rows, kind.load)
+    facts = {}
     if kind.scaled is None:
         lost = values_at(sums, np.array([len(cells) + LOST]), kind.load)[0].item()
         facts["lost"] = {"pairs": int(sums.low[len(cells) + LOST_PAIRS]), kind.load: lost}
@@ -75,8 +97,14 @@ def merged_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Itera
         scales, facts = kind.scaled(options, rows, len(cells), **of_graph)
         values = values * scales
     loads = cells.take(pa.array(rows)).append_column(kind.load, pa.array(values))
-    facts["busiest"] = loads.take(pa.array(np.argsort(-values, kind="stable")[:_BUSIEST])).to_pylist()
-    return [loads.replace_schema_metadata({LOAD_FACTS[name]: json.dumps(fact, default=str) for name, fact in facts.items()})]
+    facts["busiest"] = loads.take(
+        pa.array(np.argsort(-values, kind="stable")[:_BUSIEST])
+    ).to_pylist()
+    return [
+        loads.replace_schema_metadata(
+            {LOAD_FACTS[name]: json.dumps(fact, default=str) for name, fact in facts.items()}
+        )
+    ]
 
 
 def read_facts(schema: pa.Schema) -> Facts:

@@ -1,8 +1,10 @@
-"""The one definition of ``_manifest.json`` and of the footer of a part file, for type checkers and for ``checked``.
+"""The one definition of ``_manifest.json`` and of the footer of a part file, for type checkers and
+for ``checked``.
 
-Both come from a folder that others may have written to, so they are checked before anything in them is used. Unknown keys
-are ignored, because a later version may add some. Known keys have the types and ranges that this job writes, so that no
-number in them causes an unbounded allocation or loop. ``docs/manifest.schema.json`` is written from ``Manifest``.
+Both come from a folder that others may have written to, so they are checked before anything in them
+is used. Unknown keys are ignored, because a later version may add some. Known keys have the types
+and ranges that this job writes, so that no number in them causes an unbounded allocation or loop.
+``docs/manifest.schema.json`` is written from ``Manifest``.
 """
 
 # Annotations are evaluated here: as strings, they would not tell which keys may be missing.
@@ -12,7 +14,16 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import fields
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypeVar, get_args, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    TypeVar,
+    get_args,
+    get_type_hints,
+)
 
 from kepler_traverse.kinds import rules
 
@@ -31,19 +42,25 @@ MAX_BINS = 64  # per histogram: enough for a plot, and a summary stays below abo
 
 
 class Rule:
-    """A condition on a value: ranges as in pydantic's core schemas, or a function that raises ValueError or returns it.
+    """A condition on a value: ranges as in pydantic's core schemas, or a function that raises
+    ValueError or returns it.
 
     pydantic calls the method. It is not imported here, because workers start faster without it.
     """
 
     def __init__(self, check: Callable[[Any], Any] | None = None, **ranges: Any) -> None:
-        self._check, self._ranges = check, ranges
+        self._check = check
+        self._ranges = ranges
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         schema = handler(source)
         if self._check is None:
             return schema | self._ranges
-        return {"type": "function-after", "function": {"type": "no-info", "function": self._check}, "schema": schema}
+        return {
+            "type": "function-after",
+            "function": {"type": "no-info", "function": self._check},
+            "schema": schema,
+        }
 
 
 FORMAT = 2  # of manifests and footers; the next one begins where code of this one cannot read them
@@ -57,13 +74,17 @@ PartitionName = Annotated[str, Rule(pattern=f"^{PARTITION}$")]
 ShardName = Annotated[str, Rule(pattern=r"^[0-9]{1,7}/[0-9]{1,7}$")]
 Id = Annotated[int, Rule(ge=-(2**63), lt=2**64)] | str  # the user's id of a vertex
 Seconds = Annotated[float, Rule(ge=0, le=1e12)]
-Phases = Annotated[dict[Annotated[str, Rule(pattern="^[a-z_]{1,32}$")], Seconds], Rule(max_length=64)]
+Phases = Annotated[
+    dict[Annotated[str, Rule(pattern="^[a-z_]{1,32}$")], Seconds], Rule(max_length=64)
+]
 Algorithm = Literal["bfs", "sssp"]
 Status = Literal["running", "done", "failed", "interrupted"]
 
 
 def _check_bins(histogram: Any) -> Any:
-    """Refuse bins for which ``part_stats.merged``, which doubles their width until they fit, would not end."""
+    """Refuse bins for which ``part_stats.merged``, which doubles their width until they fit, would
+    not end.
+    """
     half, exponent = math.frexp(histogram["width"])
     if half != 0.5 or histogram["first"].bit_length() + exponent > 1025:
         raise ValueError("its bins are not those of distances")
@@ -71,7 +92,9 @@ def _check_bins(histogram: Any) -> Any:
 
 
 def _check_times(part: Any) -> Any:
-    """Refuse incomplete times: a part file of an earlier run has none, and the report needs all of them or none."""
+    """Refuse incomplete times: a part file of an earlier run has none, and the report needs all of
+    them or none.
+    """
     missing = {"started", "ended", "phases", "worker", "edges"} - set(part)
     if missing and {"started", "worker"} <= set(part):
         raise ValueError(f"{sorted(missing)[0]!r} is missing, though the time of the part is there")
@@ -90,15 +113,25 @@ NAMED_OPTIONS: dict[str, tuple[Any, Any]] = {
 def _check_question(identity: Any) -> Any:
     """Refuse combinations that ``settings`` refuses, because no run has them."""
     kind = OUTPUT_SCHEMAS[identity["result"]]
-    unset: dict[str, Any] = dict.fromkeys(("limit", "pairs", "targets", "limits")) | {"direction": "out"}
+    unset: dict[str, Any] = dict.fromkeys(("limit", "pairs", "targets", "limits")) | {
+        "direction": "out"
+    }
     unset |= {name: default for name, (_, default) in NAMED_OPTIONS.items()}
-    given = {option: None if identity.get(option) in (None, value) else option for option, value in unset.items()}
+    given = {
+        option: None if identity.get(option) in (None, value) else option
+        for option, value in unset.items()
+    }
     for _, error in rules.errors(kind, identity["algorithm"], given, OUTPUT_SCHEMAS):
         raise ValueError(error.partition(";")[0])
-    if given["limit"] and (given["limits"] or (identity["algorithm"] == "bfs" and isinstance(identity["limit"], float))):
+    if given["limit"] and (
+        given["limits"] or (identity["algorithm"] == "bfs" and isinstance(identity["limit"], float))
+    ):
         raise ValueError("a limit of hops is an integer, and no run has two limits")
     if ("reduction" in identity) != kind.options_class.is_recorded_whole:
-        raise ValueError(f"result {kind.name!r} goes {'without' if 'reduction' in identity else 'with'} options of its own")
+        raise ValueError(
+            f"result {kind.name!r} goes "
+            f"{'without' if 'reduction' in identity else 'with'} options of its own"
+        )
     return identity
 
 
@@ -107,7 +140,9 @@ class Histogram(TypedDict):
 
     width: Annotated[float, Rule(gt=0)]
     first: int
-    counts: Annotated[list[Annotated[int, Rule(ge=0, le=2**53)]], Rule(min_length=1, max_length=MAX_BINS)]
+    counts: Annotated[
+        list[Annotated[int, Rule(ge=0, le=2**53)]], Rule(min_length=1, max_length=MAX_BINS)
+    ]
 
 
 Distances = Annotated[Histogram, Rule(_check_bins)]
@@ -124,7 +159,9 @@ class PartCounts(TypedDict, total=False):
 
 
 class Stored(TypedDict):
-    """What it took to put a part into an object store, and the version of the object, ``""`` if the store has none."""
+    """What it took to put a part into an object store, and the version of the object, ``""`` if the
+    store has none.
+    """
 
     requests: Count
     seconds: Seconds
@@ -132,8 +169,8 @@ class Stored(TypedDict):
 
 
 class PartSummary(PartCounts):
-    """One part file: what ``part_file.write_part`` returns, and what its worker measured. A part file of an earlier run
-    has no times and counts."""
+    """One part file: what ``part_file.write_part`` returns, and what its worker measured. A part
+    file of an earlier run has no times and counts."""
 
     file: PartName
     rows: Count
@@ -155,7 +192,9 @@ class PartEntry(PartSummary):
 
 
 class Estimate(TypedDict):
-    """How many sources an estimate is made of, and which error it exceeds with which probability at most."""
+    """How many sources an estimate is made of, and which error it exceeds with which probability at
+    most.
+    """
 
     sources: Positive
     epsilon: Annotated[float, Rule(gt=0)]
@@ -166,9 +205,9 @@ class Estimate(TypedDict):
 class Facts(TypedDict, total=False):
     """What a table of loads says of itself.
 
-    ``lost``, of flows, has the number of the pairs without a path, and what they would have carried. ``estimate`` is of
-    betweenness from a sample of the vertices. ``busiest`` has the ten rows that carry most, the greatest load first, and of
-    equal loads the first row.
+    ``lost``, of flows, has the number of the pairs without a path, and what they would have
+    carried. ``estimate`` is of betweenness from a sample of the vertices. ``busiest`` has the ten
+    rows that carry most, the greatest load first, and of equal loads the first row.
     """
 
     lost: dict[str, Count | Annotated[float, Rule(ge=0)]]
@@ -184,11 +223,14 @@ class TableEntry(Facts):
     sha256: Hash
 
 
-Measured = tuple[str, int, float]  # strategy, sources and seconds of the groups by which strategies are compared
+# strategy, sources and seconds of the groups by which strategies are compared
+Measured = tuple[str, int, float]
 
 
 class BatchOutcome(TypedDict):
-    """The outcome of one batch: ``summary`` is None if no source was computed; ``failed`` has sources and reasons."""
+    """The outcome of one batch: ``summary`` is None if no source was computed; ``failed`` has
+    sources and reasons.
+    """
 
     part: int
     summary: PartSummary | None
@@ -296,7 +338,8 @@ class StrategyChoice(TypedDict):
     switches: list[Switch]
 
 
-# Requests to object stores by kind, and the bytes ``sent`` and ``received``, without those of the parts.
+# Requests to object stores by kind, and the bytes ``sent`` and ``received``, without those of the
+# parts.
 Traffic = dict[Literal["get", "head", "put", "list", "delete", "sent", "received"], Count]
 
 
@@ -334,9 +377,11 @@ class Manifest(TypedDict):
 
 
 class Commit(TypedDict):
-    """A commit of a run: what one of its processes has done since its last commit, and whether the run ends with it.
+    """A commit of a run: what one of its processes has done since its last commit, and whether the
+    run ends with it.
 
-    ``lost`` are parts of earlier commits that are not there any more. ``shards`` are those whose processes have committed.
+    ``lost`` are parts of earlier commits that are not there any more. ``shards`` are those whose
+    processes have committed.
     """
 
     writer: Annotated[str, Rule(pattern="^[0-9a-f]{32}$")]
@@ -353,8 +398,8 @@ class Commit(TypedDict):
 
 
 class ShardRecord(TypedDict):
-    """What a shard has recorded, in short: of its parts below ``until`` all but those in ``without``, in the commits below
-    ``next``.
+    """What a shard has recorded, in short: of its parts below ``until`` all but those in
+    ``without``, in the commits below ``next``.
     """
 
     until: Count
@@ -378,7 +423,9 @@ class Footer(TypedDict):
 
 @functools.cache
 def adapter(schema: Any) -> Any:
-    """Return pydantic's ``TypeAdapter`` for one of the types above, which converts no value to another type."""
+    """Return pydantic's ``TypeAdapter`` for one of the types above, which converts no value to
+    another type.
+    """
     from pydantic import TypeAdapter
 
     schema.__pydantic_config__ = {"strict": True, "allow_inf_nan": False}

@@ -1,7 +1,8 @@
-"""Part files of ``--result matrix``: Arrow files of one record per source, with a list of its distances to all vertices.
+"""Part files of ``--result matrix``: Arrow files of one record per source, with a list of its
+distances to all vertices.
 
-Readers map such a file into memory and take the distances without a copy and without decoding. Integers have the narrowest
-type of at least 2 bytes that holds those of the part.
+Readers map such a file into memory and take the distances without a copy and without decoding.
+Integers have the narrowest type of at least 2 bytes that holds those of the part.
 """
 
 from __future__ import annotations
@@ -22,23 +23,30 @@ from .schemas import ROWS_PER_PART
 from .store import HashedFile
 
 VERTICES = "_vertices.pq"
-UNREACHED_KEY = b"kepler_traverse.unreached"  # metadata of the schema: the distance of unreached vertices
+# metadata of the schema: the distance of unreached vertices
+UNREACHED_KEY = b"kepler_traverse.unreached"
 _LISTED = pa.types.is_fixed_size_list
 
 
 def unreached_in_file(counts_hops: bool, integers: bool, signed: bool) -> float:
-    """Return the distance of unreached vertices in a file: -1 for hops and for sums of integers, ``2**63 - 1`` for sums of
-    integers that may be negative, and ``inf`` for other weights.
+    """Return the distance of unreached vertices in a file: -1 for hops and for sums of integers,
+    ``2**63 - 1`` for sums of integers that may be negative, and ``inf`` for other weights.
     """
     if counts_hops:
         return UNREACHED
-    return float("inf") if not integers else MAX_INTEGER if signed else UNREACHED
+    if not integers:
+        return float("inf")
+    if signed:
+        return MAX_INTEGER
+    return UNREACHED
 
 
 def make_list(distance: np.ndarray, reached: np.ndarray, unreached: float) -> pa.FixedSizeListArray:
-    """Return the distances of one source as an array of one list, which may share the memory of hops.
+    """Return the distances of one source as an array of one list, which may share the memory of
+    hops.
 
-    ``distance`` and ``reached``, bool, have shape (n_vertices,). ``unreached``: see ``unreached_in_file``.
+    ``distance`` and ``reached``, bool, have shape (n_vertices,). ``unreached``: see
+    ``unreached_in_file``.
     """
     if unreached == np.inf:
         distance = distance.copy()  # the array may belong to a plan
@@ -46,13 +54,18 @@ def make_list(distance: np.ndarray, reached: np.ndarray, unreached: float) -> pa
         distance = distance.astype(_narrowest(int(distance.max())), copy=False)
     else:
         sums = np.where(reached, distance, 0).astype(np.int64)
-        largest = MAX_INTEGER if unreached == MAX_INTEGER else int(sums.max())
+        if unreached == MAX_INTEGER:
+            largest = MAX_INTEGER
+        else:
+            largest = int(sums.max())
         distance = np.where(reached, sums, np.int64(unreached)).astype(_narrowest(largest))
     return pa.FixedSizeListArray.from_arrays(pa.array(distance), distance.size)
 
 
 def _narrowest(largest: int) -> np.dtype:
-    return next(np.dtype(kind) for kind in (np.int16, np.int32, np.int64) if largest <= np.iinfo(kind).max)
+    return next(
+        np.dtype(kind) for kind in (np.int16, np.int32, np.int64) if largest <= np.iinfo(kind).max
+    )
 
 
 def unreached_of_schema(schema: pa.Schema) -> Any:
@@ -63,7 +76,9 @@ def unreached_of_schema(schema: pa.Schema) -> Any:
     stated = (schema.metadata or {}).get(UNREACHED_KEY, b"").decode()
     kind = np.dtype(schema.field("distance").type.value_type.to_pandas_dtype())
     try:
-        return kind.type(float(stated)) if kind.kind == "f" else kind.type(int(stated))
+        if kind.kind == "f":
+            return kind.type(float(stated))
+        return kind.type(int(stated))
     except (ValueError, OverflowError):
         raise ValueError(f"it states no distance of unreached vertices ({stated!r})") from None
 
@@ -75,7 +90,10 @@ def is_matrix(schema: pa.Schema) -> bool:
 
 def to_array(column: pa.ChunkedArray) -> np.ndarray:
     """Return lists as an array of shape (records, list size), without a copy if they are one chunk."""
-    chunk = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if column.num_chunks == 1:
+        chunk = column.chunk(0)
+    else:
+        chunk = column.combine_chunks()
     if chunk.null_count or chunk.values.null_count:
         raise ValueError("a distance is null")
     return chunk.flatten().to_numpy(zero_copy_only=False).reshape(len(chunk), chunk.type.list_size)
@@ -101,7 +119,8 @@ class MatrixWriter:
     """
 
     def __init__(self, path: Path, metadata: dict[Any, Any]):
-        self._path, self._metadata = path, metadata
+        self._path = path
+        self._metadata = metadata
         self._held: list[pa.Table] = []
         self._raw: Any = None
         self._file: Any = None
@@ -119,21 +138,34 @@ class MatrixWriter:
         """Write what is held, and metadata of the file; return the SHA-256 of the file."""
         self._flush()
         assert self._schema is not None
-        empty = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in self._schema], schema=self._schema)
+        empty = pa.RecordBatch.from_arrays(
+            [pa.array([], field.type) for field in self._schema], schema=self._schema
+        )
         self._writer.write_batch(empty, custom_metadata=metadata)
         self._end()
         return self._raw.digest.hexdigest()
 
     def _flush(self) -> None:
-        held, self._held = self._held, []
+        held = self._held
+        self._held = []
         if not held:
             return
-        schemas = [table.schema for table in held] + ([] if self._schema is None else [self._schema])
-        widest = max((s.field("distance").type for s in schemas), key=lambda kind: kind.value_type.bit_width)
+        schemas = [table.schema for table in held] + (
+            [] if self._schema is None else [self._schema]
+        )
+        widest = max(
+            (s.field("distance").type for s in schemas), key=lambda kind: kind.value_type.bit_width
+        )
         if self._schema is None or widest != self._schema.field("distance").type:
-            self._begin(pa.schema([held[0].schema.field("source"), pa.field("distance", widest)], self._metadata))
+            self._begin(
+                pa.schema(
+                    [held[0].schema.field("source"), pa.field("distance", widest)], self._metadata
+                )
+            )
         assert self._schema is not None
-        self._put(pa.concat_tables([widened(table, self._schema).cast(self._schema) for table in held]))
+        self._put(
+            pa.concat_tables([widened(table, self._schema).cast(self._schema) for table in held])
+        )
 
     def _put(self, table: pa.Table) -> None:
         (batch,) = table.combine_chunks().to_batches()
@@ -144,7 +176,8 @@ class MatrixWriter:
         before = None
         if self._writer is not None:
             self._end()
-            before = self._path.with_name(f"{self._path.stem}{uuid.uuid4().hex}.tmp")  # swept if this process dies
+            # swept if this process dies
+            before = self._path.with_name(f"{self._path.stem}{uuid.uuid4().hex}.tmp")
             os.replace(self._path, before)
         self._schema = schema
         self._raw = HashedFile(self._path, "xb")
@@ -154,7 +187,9 @@ class MatrixWriter:
             with pa.OSFile(str(before)) as source:
                 reader = pa.ipc.open_file(source)
                 for i in range(reader.num_record_batches):
-                    self._put(widened(pa.Table.from_batches([reader.get_batch(i)]), schema).cast(schema))
+                    self._put(
+                        widened(pa.Table.from_batches([reader.get_batch(i)]), schema).cast(schema)
+                    )
             before.unlink()
 
     def _end(self) -> None:

@@ -1,7 +1,7 @@
 """Write one batch of results as one Parquet file, atomically, and check such a file.
 
-The same batch gives the same bytes each time: the writer's options are fixed and nothing in the file depends on time,
-worker or device.
+The same batch gives the same bytes each time: the writer's options are fixed and nothing in the
+file depends on time, worker or device.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ from .store import HashedFile, Store
 _GATHERED = 2**20  # bytes that are buffered per write
 BY_DISTANCE = ("distance", "source", "vertex")
 FOOTER_KEY = b"kepler_traverse"
-RESULT_KEY, MEANS_KEY = b"kepler_traverse.result", b"kepler_traverse.means"  # metadata of the schema, which readers preserve
+# metadata of the schema, which readers preserve
+RESULT_KEY = b"kepler_traverse.result"
+MEANS_KEY = b"kepler_traverse.means"
 
 
 def part_exists(folder: Path, number: int) -> bool:
@@ -58,10 +60,12 @@ def write_part(
     answers: Iterable[Answer],
     is_wanted: Callable[[], bool] = lambda: True,
 ) -> PartSummary | None:
-    """Write one batch; return its summary, without times and counts, or None, and no file, if there are no results.
+    """Write one batch; return its summary, without times and counts, or None, and no file, if there
+    are no results.
 
-    Only about one row group of the rows is held at a time, unless they are sorted by distance. ``is_wanted`` is called just
-    before the store takes the file: a worker that hung must not replace a part that was reassigned.
+    Only about one row group of the rows is held at a time, unless they are sorted by distance.
+    ``is_wanted`` is called just before the store takes the file: a worker that hung must not
+    replace a part that was reassigned.
 
     Raises NotWantedError or OSError (the disk is full, or the folder is gone).
     """
@@ -69,9 +73,11 @@ def write_part(
     first = next(answers, None)
     if first is None:
         return None
-    form, answers = layout.kind, itertools.chain([first], answers)
+    form = layout.kind
+    answers = itertools.chain([first], answers)
     if layout.sort == "distance":
-        form, answers = replace(form, order=BY_DISTANCE, written_as="records"), _sorted(answers)
+        form = replace(form, order=BY_DISTANCE, written_as="records")
+        answers = _sorted(answers)
     name = layout.name(number)
     partial = store.path / f".part-{number:06d}.{uuid.uuid4().hex}.tmp"
     try:
@@ -84,8 +90,16 @@ def write_part(
     finally:
         partial.unlink(missing_ok=True)
     checksum = f"{sum(answered.checksums) & MASK:016x}"
-    part: PartSummary = {"file": name, "rows": answered.rows, "sha256": digest, "checksum": checksum, "bytes": size}
-    return part if stored is None else {**part, "stored": stored}
+    part: PartSummary = {
+        "file": name,
+        "rows": answered.rows,
+        "sha256": digest,
+        "checksum": checksum,
+        "bytes": size,
+    }
+    if stored is None:
+        return part
+    return {**part, "stored": stored}
 
 
 class Answer(NamedTuple):
@@ -110,7 +124,9 @@ class Answer(NamedTuple):
 
 
 def by_distance(table: pa.Table) -> pa.Table:
-    """Sort rows by distance, and equal ones by source and vertex; those without a distance come last."""
+    """Sort rows by distance, and equal ones by source and vertex; those without a distance come
+    last.
+    """
     return table.take(pc.sort_indices(table, [(name, "ascending") for name in BY_DISTANCE]))
 
 
@@ -119,14 +135,21 @@ def _sorted(answers: Iterable[Answer]) -> Iterator[Answer]:
     held = list(answers)
     table = by_distance(plain(pa.concat_tables([answer.table for answer in held])))
     sources = [source for answer in held for source in answer.sources]
-    yield Answer(sources, [table.num_rows], table, [checksum for answer in held for checksum in answer.checksums])
+    yield Answer(
+        sources,
+        [table.num_rows],
+        table,
+        [checksum for answer in held for checksum in answer.checksums],
+    )
 
 
 class _PartResults:
     """The results of the sources of a part, and what its footer says of those that were taken."""
 
     def __init__(self, number: int, layout: Layout, answers: Iterable[Answer]):
-        self._number, self._layout, self._answers = number, layout, answers
+        self._number = number
+        self._layout = layout
+        self._answers = answers
         self._sources: list[object] = []
         self.checksums: list[int] = []
         self.rows = 0
@@ -155,20 +178,32 @@ class _PartResults:
 def _write_rows(partial: Path, form: ResultKind, answers: _PartResults) -> str:
     """Write a Parquet file; return its SHA-256."""
     raw = HashedFile(partial, "xb")
-    # Buffered by pyarrow, so that writer threads take the interpreter lock only a few times per second.
-    with io.BufferedWriter(raw) as file, pa.output_stream(file, compression=None, buffer_size=_GATHERED) as stream:
+    # Buffered by pyarrow, so that writer threads take the interpreter lock only a few times per
+    # second.
+    with (
+        io.BufferedWriter(raw) as file,
+        pa.output_stream(file, compression=None, buffer_size=_GATHERED) as stream,
+    ):
         writer: RowGroupWriter | None = None
         held: list[pa.Table] = []
         n_held = 0
         for answer in answers:
-            table, ends, begin, after = answer.table, np.cumsum(answer.sizes), 0, 0
+            table = answer.table
+            ends = np.cumsum(answer.sizes)
+            begin = 0
+            after = 0
             if writer is None:
                 writer = _writer(stream, table.schema, form)
-            # Rows are encoded from the first source that fills a row group, whatever the number of sources in a table.
-            while (full := int(np.searchsorted(ends, begin + writer.rows_per_group - n_held))) < ends.size:
+            # Rows are encoded from the first source that fills a row group, whatever the number of
+            # sources in a table.
+            while (
+                full := int(np.searchsorted(ends, begin + writer.rows_per_group - n_held))
+            ) < ends.size:
                 held.append(table.slice(begin, ends[full] - begin))
                 _flush(writer, held)
-                begin, after, n_held = int(ends[full]), full + 1, 0
+                begin = int(ends[full])
+                after = full + 1
+                n_held = 0
             if after < ends.size:
                 held.append(table.slice(begin))
                 n_held += table.num_rows - begin
@@ -186,7 +221,11 @@ def _write_matrix(partial: Path, form: ResultKind, answers: _PartResults) -> str
         for answer in answers:
             table = answer.table
             if writer is None:
-                described = {RESULT_KEY: form.name, MEANS_KEY: form.means, **(table.schema.metadata or {})}
+                described = {
+                    RESULT_KEY: form.name,
+                    MEANS_KEY: form.means,
+                    **(table.schema.metadata or {}),
+                }
                 writer = MatrixWriter(partial, described)
             writer.write(table)
         assert writer is not None  # there is an answer
@@ -197,32 +236,51 @@ def _write_matrix(partial: Path, form: ResultKind, answers: _PartResults) -> str
 
 
 def plain(table: pa.Table) -> pa.Table:
-    """Return the table with the source column expanded, if it is a dictionary array that repeats each id."""
+    """Return the table with the source column expanded, if it is a dictionary array that repeats
+    each id.
+    """
     at = table.schema.get_field_index("source")
     if at < 0 or not pa.types.is_dictionary(table.schema.field(at).type):
         return table
-    chunks, kind = table.column(at).chunks, table.schema.field(at).type.value_type
+    chunks = table.column(at).chunks
+    kind = table.schema.field(at).type.value_type
     if not pa.types.is_integer(kind):
-        return table.set_column(at, "source", pa.chunked_array([chunk.dictionary_decode() for chunk in chunks], kind))
-    values, end = BUFFERS.empty(table.num_rows, kind.to_pandas_dtype()), 0
+        return table.set_column(
+            at, "source", pa.chunked_array([chunk.dictionary_decode() for chunk in chunks], kind)
+        )
+    values = BUFFERS.empty(table.num_rows, kind.to_pandas_dtype())
+    end = 0
     for chunk in chunks:
-        begin, end = end, end + len(chunk)
+        begin = end
+        end = end + len(chunk)
         if len(chunk.dictionary) == 1:
             values[begin:end] = chunk.dictionary[0].as_py()
         else:
-            np.take(chunk.dictionary.to_numpy(), chunk.indices.to_numpy(), out=values[begin:end], mode="clip")
+            np.take(
+                chunk.dictionary.to_numpy(),
+                chunk.indices.to_numpy(),
+                out=values[begin:end],
+                mode="clip",
+            )
     return table.set_column(at, "source", pa.array(values))
 
 
 def _writer(file: Any, schema: pa.Schema, form: ResultKind) -> RowGroupWriter:
-    kinds = {f.name: f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in schema}
+    kinds = {
+        f.name: f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in schema
+    }
     schema = pa.schema(kinds.items()).with_metadata({RESULT_KEY: form.name, MEANS_KEY: form.means})
-    # Sources and targets repeat, so they use a dictionary. Vertices ascend within a source, and hops of vertices with close
-    # numbers differ by little, so they use differences. For road networks this takes two thirds of the size of a dictionary,
-    # in half the time.
+    # Sources and targets repeat, so they use a dictionary. Vertices ascend within a source, and
+    # hops of vertices with close numbers differ by little, so they use differences. For road
+    # networks this takes two thirds of the size of a dictionary, in half the time.
     whole = [f.name for f in schema if pa.types.is_integer(f.type)]
     encoding = Encoding(
-        options={"version": "2.6", "compression": "zstd", "compression_level": 1, "write_page_checksum": True},
+        options={
+            "version": "2.6",
+            "compression": "zstd",
+            "compression_level": 1,
+            "write_page_checksum": True,
+        },
         dictionary=tuple(name for name in (GROUP, "source", "target") if name in schema.names),
         differences=tuple(name for name in ("vertex", "distance") if name in whole),
         repeated=("vertex",) if form.written_as == "vertices" else (),
@@ -244,18 +302,27 @@ def read_footer(file: PartReader) -> Footer:
         raise ValueError("it is no part of this job")
     footer = checked(read_json(metadata[FOOTER_KEY]), Footer)
     if len(footer["sources"]) != len(footer["checksums"]):
-        raise ValueError(f"it has {len(footer['sources'])} sources and {len(footer['checksums'])} checksums")
+        raise ValueError(
+            f"it has {len(footer['sources'])} sources and {len(footer['checksums'])} checksums"
+        )
     return footer
 
 
 def unfit_columns(schema: pa.Schema, form: ResultKind, graph: Graph) -> str:
-    """Describe how the columns of a file, or what it says of them, differ from an output schema; ``""`` if they agree."""
+    """Describe how the columns of a file, or what it says of them, differ from an output schema;
+    ``""`` if they agree.
+    """
     stated = schema.metadata or {}
     for key, value in ((RESULT_KEY, form.name), (MEANS_KEY, form.means)):
         if stated.get(key) != value.encode():
-            return f"its schema has {key.decode()} {stated.get(key, b'')[:60]!r}, not {value[:60]!r}"
+            return (
+                f"its schema has {key.decode()} {stated.get(key, b'')[:60]!r}, not {value[:60]!r}"
+            )
     if not form.fits(schema.names):
-        further = " and those of the attributes" if form.names_columns else ""
+        if form.names_columns:
+            further = " and those of the attributes"
+        else:
+            further = ""
         return f"its columns are {', '.join(schema.names)}, not {', '.join(form.columns)}{further}"
     ids: Any = graph.ids
     for field in schema:
@@ -265,7 +332,9 @@ def unfit_columns(schema: pa.Schema, form: ResultKind, graph: Graph) -> str:
                 return wrong
             continue
         if field.name not in ("source", "vertex", "target", "predecessor"):
-            right = pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind)
+            right = (
+                pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind)
+            )
             right |= field.name in (GROUP, "set") and pa.types.is_string(kind)
         elif graph.has_string_ids:
             right = pa.types.is_string(kind) or pa.types.is_large_string(kind)
@@ -286,8 +355,9 @@ def checked_part(
 ) -> PartSummary | None:
     """Return the summary of a part on disk if it is complete and correct, else None.
 
-    ``sources``: ids that the part must hold, in this order. ``known``: entry of the part in the manifest; without it all
-    checksums are recomputed from the rows. It is returned unchanged, so it must have been validated before.
+    ``sources``: ids that the part must hold, in this order. ``known``: entry of the part in the
+    manifest; without it all checksums are recomputed from the rows. It is returned unchanged, so it
+    must have been validated before.
 
     Raises OutputError: the file exists but cannot be read, or it is not a regular file.
     """
@@ -299,23 +369,38 @@ def checked_part(
         return None
     except OSError as error:
         raise OutputError(
-            f"{path}: this part cannot be read: {error.strerror}; mend that, or delete it, and run again with --resume"
+            f"{path}: this part cannot be read: {error.strerror}; mend that, "
+            "or delete it, and run again with --resume"
         ) from None
     if known is not None:
-        whole = known["sha256"] == digest and known["sources"] == sources  # some sources may have failed
+        # some sources may have failed
+        whole = known["sha256"] == digest and known["sources"] == sources
         return known if whole else None
     form = layout.kind
     try:
         with open_part(path) as file:
             footer = read_footer(file)
-            columns = [name for name in file.schema.names if name != "predecessor"]  # its pages have checksums of their own
-            same = (footer["run"], footer["part"], footer["result"]) == (layout.run, number, layout.result)
+            # its pages have checksums of their own
+            columns = [name for name in file.schema.names if name != "predecessor"]
+            same = (footer["run"], footer["part"], footer["result"]) == (
+                layout.run,
+                number,
+                layout.result,
+            )
             if not same or footer["sources"] != sources or unfit_columns(file.schema, form, graph):
                 return None
             checksums = checksums_in(file.tables(), graph, graph.to_numbers(sources), columns)
             rows = file.n_rows
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
         return None  # unreadable or not written by this job: it is computed again
-    if footer["rows"] != rows or footer["checksums"] != [f"{checksum:016x}" for checksum in checksums]:
+    if footer["rows"] != rows or footer["checksums"] != [
+        f"{checksum:016x}" for checksum in checksums
+    ]:
         return None
-    return {"file": name, "rows": rows, "sha256": digest, "checksum": f"{sum(checksums) & MASK:016x}", "bytes": size}
+    return {
+        "file": name,
+        "rows": rows,
+        "sha256": digest,
+        "checksum": f"{sum(checksums) & MASK:016x}",
+        "bytes": size,
+    }

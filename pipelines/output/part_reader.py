@@ -1,4 +1,6 @@
-"""One way to read part files, Parquet or Arrow: a group of rows at a time, so that a large part need not fit memory."""
+"""One way to read part files, Parquet or Arrow: a group of rows at a time, so that a large part
+need not fit memory.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ class PartReader:
         return table if columns is None else table.select(columns)
 
     def misleading(self, group: int, rows: pa.Table) -> str:
-        """Describe what the footer says of a group of rows that would mislead readers who skip; ``""`` if nothing does."""
+        """Describe what the footer says of a group of rows that would mislead readers who skip;
+        ``""`` if nothing does.
+        """
         if not isinstance(self._file, pq.ParquetFile):
             return ""
         facts = self._file.metadata.row_group(group)
@@ -44,11 +48,16 @@ class PartReader:
             column = facts.column(number)
             if getattr(column, "bloom_filter_offset", None) is not None:
                 return f"column {name!r} has a Bloom filter, which this job does not write"
-            wrong = _misleading_statistics(column.statistics, rows[name]) if column.is_stats_set else ""
+            if column.is_stats_set:
+                wrong = _misleading_statistics(column.statistics, rows[name])
+            else:
+                wrong = ""
             if wrong:
                 return f"column {name!r}: {wrong}"
         keys = [rows.column_names[each.column_index] for each in facts.sorting_columns]
-        if any(each.descending for each in facts.sorting_columns) or not _ascends(rows.select(keys)):
+        if any(each.descending for each in facts.sorting_columns) or not _ascends(
+            rows.select(keys)
+        ):
             return f"it is said to be sorted by {', '.join(keys)}"
         return ""
 
@@ -58,7 +67,9 @@ class PartReader:
 
 
 def _misleading_statistics(statistics: Any, column: pa.ChunkedArray) -> str:
-    """Describe how the statistics of a column of a row group differ from its values; ``""`` if they do not."""
+    """Describe how the statistics of a column of a row group differ from its values; ``""`` if they
+    do not.
+    """
     if statistics.has_null_count and statistics.null_count != column.null_count:
         return f"{statistics.null_count} nulls are stated, and it has {column.null_count}"
     if not statistics.has_min_max:
@@ -78,18 +89,21 @@ def _ascends(keys: pa.Table) -> bool:
     n_rows = keys.num_rows
     is_decided: Any = None  # where an earlier column decides
     for column in keys.columns:
-        before, after = column.slice(0, n_rows - 1), column.slice(1)
+        before = column.slice(0, n_rows - 1)
+        after = column.slice(1)
         if column.null_count:
             return False
-        falls = (
-            pc.and_(pc.greater(before, after), pc.invert(is_decided))
-            if is_decided is not None
-            else pc.greater(before, after)
-        )
+        if is_decided is not None:
+            falls = pc.and_(pc.greater(before, after), pc.invert(is_decided))
+        else:
+            falls = pc.greater(before, after)
         if pc.any(falls).as_py():
             return False
         rises = pc.less(before, after)
-        is_decided = pc.or_(rises, is_decided) if is_decided is not None else rises
+        if is_decided is not None:
+            is_decided = pc.or_(rises, is_decided)
+        else:
+            is_decided = rises
     return True
 
 

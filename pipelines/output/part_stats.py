@@ -1,7 +1,8 @@
 """Statistics of a part file: edges traversed, rounds, and a histogram of distances.
 
-Histograms of different sources, part files and workers are added, although the largest distance is not known beforehand.
-Therefore the width of a bin is a power of two: a coarse bin consists of whole finer bins. See ``merged``.
+Histograms of different sources, part files and workers are added, although the largest distance is
+not known beforehand. Therefore the width of a bin is a power of two: a coarse bin consists of whole
+finer bins. See ``merged``.
 """
 
 from __future__ import annotations
@@ -32,15 +33,24 @@ class PartStats:
     """Sums statistics of the traversals of one part file."""
 
     def __init__(self) -> None:
-        self.edges = 0  # stored ones of reached vertices; 0 if a result has no distances by which to tell them
+        # stored ones of reached vertices; 0 if a result has no distances by which to tell them
+        self.edges = 0
         self.rounds = 0  # maximum number of levels or rounds of one traversal
-        self.slowest: tuple[Id, float] | None = None  # the source that took longest, and its seconds of traversing
+        # the source that took longest, and its seconds of traversing
+        self.slowest: tuple[Id, float] | None = None
         self._histograms: list[Histogram] = []
 
     def add(
-        self, sources: Sequence[Any], seconds: float, edges: int, rounds: int, histograms: Sequence[Histogram | None]
+        self,
+        sources: Sequence[Any],
+        seconds: float,
+        edges: int,
+        rounds: int,
+        histograms: Sequence[Histogram | None],
     ) -> None:
-        """Add traversals of so many seconds each: ids of sources (none if one search has several), and their statistics."""
+        """Add traversals of so many seconds each: ids of sources (none if one search has several),
+        and their statistics.
+        """
         if sources and (self.slowest is None or seconds > self.slowest[1]):
             self.slowest = (sources[0], round(seconds, 6))
         self.edges += edges
@@ -53,18 +63,28 @@ class PartStats:
     def summary(self) -> PartCounts:
         """Return the sums; there is no histogram if nothing is written."""
         counts = merged(*self._histograms)
-        return {"edges": self.edges, "rounds": self.rounds, "slowest": self.slowest, "distances": counts}
+        return {
+            "edges": self.edges,
+            "rounds": self.rounds,
+            "slowest": self.slowest,
+            "distances": counts,
+        }
 
 
 class GroupStats:
-    """What ``PartStats.add`` takes of a group: the stored edges of each source, and histograms of the distances."""
+    """What ``PartStats.add`` takes of a group: the stored edges of each source, and histograms of
+    the distances.
+    """
 
     def __init__(self) -> None:
         self.edges: list[int] = []
-        self.histograms: list[Histogram | None] = []  # of some sources each; their sum is that of all
+        # of some sources each; their sum is that of all
+        self.histograms: list[Histogram | None] = []
 
     def add_levels(self, counts: Any, edges: np.ndarray) -> None:
-        """Add the next sources, given by their level counts and stored edges; the ``LevelFold`` of a part file."""
+        """Add the next sources, given by their level counts and stored edges; the ``LevelFold`` of
+        a part file.
+        """
         self.edges.extend(edges.tolist())
         self.histograms.append(histogram_of_levels(counts, last_levels(counts)))
 
@@ -84,20 +104,34 @@ class GroupStats:
         if is_whole and getattr(rows, "form", "") == "sparse":
             self.edges.append(rows.edges(graph.offsets))
             rows = rows.at(query.targets)
-            rows = rows if query.limit is None else rows.within([query.limit] * len(rows))
+            if query.limit is None:
+                rows = rows
+            else:
+                rows = rows.within([query.limit] * len(rows))
             self.histograms.append(histogram_of_rows(group.algorithm, rows.distance, rows.sizes))
             return
         for traversal in group:
             self.edges.append(count_edges(graph, traversal) if is_whole else 0)
-            self.histograms.append(make_histogram(traversal.cut(query.limit, query.targets if is_whole else None)))
+            self.histograms.append(
+                make_histogram(traversal.cut(query.limit, query.targets if is_whole else None))
+            )
 
-    def add_rows(self, graph: Graph, query: Query, group: Traversals, distance: Column, sizes: np.ndarray) -> None:
+    def add_rows(
+        self, graph: Graph, query: Query, group: Traversals, distance: Column, sizes: np.ndarray
+    ) -> None:
         """Add all sources of a group, by the distances of their rows."""
         if group.offsets is None and query.output == "all":
             is_array = is_rows(group.distance)
-            self.edges += [count_edges(graph, each) for each in group] if is_array else [group.distance.edges(graph.offsets)]
+            self.edges += (
+                [count_edges(graph, each) for each in group]
+                if is_array
+                else [group.distance.edges(graph.offsets)]
+            )
         values = to_host(distance.values)
-        there = np.ones(values.size, bool) if distance.is_null is None else ~to_host(distance.is_null)
+        if distance.is_null is None:
+            there = np.ones(values.size, bool)
+        else:
+            there = ~to_host(distance.is_null)
         sizes = np.bincount(np.repeat(np.arange(sizes.size), sizes)[there], minlength=sizes.size)
         self.histograms.append(histogram_of_rows(group.algorithm, values[there], sizes))
 
@@ -106,49 +140,70 @@ def count_edges(graph: Graph, traversal: Traversal) -> int:
     """Return the number of stored edges of the vertices that a traversal reaches."""
     if graph.device == "cpu":
         distance = traversal.distance
-        if traversal.algorithm == "bfs" and distance.size == graph.n_vertices and distance.min(initial=0) >= 0:
-            return int(graph.offsets[-1])  # all are reached; the offsets need more memory than the hops, and are not read
+        if (
+            traversal.algorithm == "bfs"
+            and distance.size == graph.n_vertices
+            and distance.min(initial=0) >= 0
+        ):
+            # all are reached; the offsets need more memory than the hops, and are not read
+            return int(graph.offsets[-1])
         return int(on_cpu.count_edges(graph.offsets, distance, unreached_value(distance.dtype)))
     return int(namespace(graph.offsets).where(traversal.reached, graph.derived.degrees, 0).sum())
 
 
 def histogram_of_levels(counts: Any, farthest: np.ndarray) -> Histogram:
-    """Return the sum of what ``make_histogram`` returns for the hops from each source, from vertices at 0, 1, 2, ... hops.
+    """Return the sum of what ``make_histogram`` returns for the hops from each source, from
+    vertices at 0, 1, 2, ... hops.
 
-    ``counts`` (array of shape (k, levels)): on either device; one row per source. One vertex, the source, is at 0 hops.
-    ``farthest`` (int64 array of shape (k,), NumPy): last level of each source that has a vertex.
+    ``counts`` (array of shape (k, levels)): on either device; one row per source. One vertex, the
+    source, is at 0 hops. ``farthest`` (int64 array of shape (k,), NumPy): last level of each source
+    that has a vertex.
     """
     last = int(farthest.max())
-    exponent = math.frexp(max(-(-last // (MAX_BINS - 1)) - 1, 0))[1]  # that of ``_width`` for 0 to ``last``, in integers
+    # that of ``_width`` for 0 to ``last``, in integers
+    exponent = math.frexp(max(-(-last // (MAX_BINS - 1)) - 1, 0))[1]
     total = to_host(counts[:, : last + 1].sum(axis=0, dtype=np.int64))
-    bins = np.bincount(np.arange(total.size) >> exponent, total).astype(np.int64) if exponent else total
+    if exponent:
+        bins = np.bincount(np.arange(total.size) >> exponent, total).astype(np.int64)
+    else:
+        bins = total
     return {"width": 2.0**exponent, "first": 0, "counts": bins.tolist()}
 
 
 def make_histogram(traversal: Traversal) -> Histogram | None:
     """Count the reached vertices by distance; None if there is none.
 
-    ``width`` is a power of two (at least 1 for hops). Bin i of ``counts``, of which there are at most ``MAX_BINS``, holds
-    distances from ``(first + i) * width`` to below ``(first + i + 1) * width``.
+    ``width`` is a power of two (at least 1 for hops). Bin i of ``counts``, of which there are at
+    most ``MAX_BINS``, holds distances from ``(first + i) * width`` to below ``(first + i + 1) *
+    width``.
     """
     hops = traversal.algorithm == "bfs"
-    distance = traversal.distance if hops else as_floats(traversal.distance)
+    if hops:
+        distance = traversal.distance
+    else:
+        distance = as_floats(traversal.distance)
     xp = namespace(distance)
     if not distance.size:
         return None
     if hops:  # unsigned, those of the unreached are the largest
-        low, high = distance.view(f"u{distance.itemsize}").min(), distance.max()
+        low = distance.view(f"u{distance.itemsize}").min()
+        high = distance.max()
     else:
-        low, high = distance.min(), xp.where(distance == np.inf, -np.inf, distance).max()
-    low, high = float(low), float(high)
+        low = distance.min()
+        high = xp.where(distance == np.inf, -np.inf, distance).max()
+    low = float(low)
+    high = float(high)
     if low > high:
         return None
     width = _width(low, high, 1.0 if hops else 0.0)
     first = math.floor(low / width)
-    n_bins, shift = math.floor(high / width) - first + 1, int(width).bit_length() - 1
+    n_bins = math.floor(high / width) - first + 1
+    shift = int(width).bit_length() - 1
     if not hops:
         # Multiplication is exact, because the width is a power of two.
-        counts = count_bins(distance[None], None, np.array([1.0 / width]), np.array([first]), n_bins)[0]
+        counts = count_bins(
+            distance[None], None, np.array([1.0 / width]), np.array([first]), n_bins
+        )[0]
     elif xp is np:
         counts = on_cpu.bins_of_hops(distance, shift, first, n_bins)
     else:
@@ -157,25 +212,32 @@ def make_histogram(traversal: Traversal) -> Histogram | None:
 
 
 def histogram_of_rows(algorithm: str, values: np.ndarray, sizes: np.ndarray) -> Histogram | None:
-    """Return the sum of what ``make_histogram`` returns for the distances of rows, so many per source."""
+    """Return the sum of what ``make_histogram`` returns for the distances of rows, so many per
+    source.
+    """
     if not values.size:
         return None
-    floats, begins = values.astype(np.float64), (np.cumsum(sizes) - sizes)[sizes > 0]
-    low, high = np.minimum.reduceat(floats, begins), np.maximum.reduceat(floats, begins)
+    floats = values.astype(np.float64)
+    begins = (np.cumsum(sizes) - sizes)[sizes > 0]
+    low = np.minimum.reduceat(floats, begins)
+    high = np.maximum.reduceat(floats, begins)
     width, first, n_bins = _scale_of_all(low, high, 1.0 if algorithm == "bfs" else 0.0)
     bins = (np.floor(floats / width) - first).astype(np.int64)
     return {"width": width, "first": first, "counts": np.bincount(bins, minlength=n_bins).tolist()}
 
 
 def histogram_of_group(distance: Any, limit: float | None, stats: Any) -> Histogram | None:
-    """Return the sum of what ``make_histogram`` returns for the weighted distances from each source, in one pass over all.
+    """Return the sum of what ``make_histogram`` returns for the weighted distances from each
+    source, in one pass over all.
 
-    ``distance`` has shape (k, n_vertices); ``stats`` are statistics of the same distances within the same limit.
+    ``distance`` has shape (k, n_vertices); ``stats`` are statistics of the same distances within
+    the same limit.
     """
     there = stats.reached > 0
     if not there.any():
         return None
-    low, high = stats.lowest[there].astype(np.float64), stats.farthest[there].astype(np.float64)
+    low = stats.lowest[there].astype(np.float64)
+    high = stats.farthest[there].astype(np.float64)
     width, first, n_bins = _scale_of_all(low, high, 0.0)
     k = stats.reached.size
     counts = count_bins(distance, limit, np.full(k, 1.0 / width), np.full(k, first), n_bins)
@@ -183,20 +245,29 @@ def histogram_of_group(distance: Any, limit: float | None, stats: Any) -> Histog
 
 
 def merged(*histograms: Histogram | None) -> Histogram | None:
-    """Add histograms, in bins as wide as the widest ones, or wider if ``MAX_BINS`` would be exceeded."""
+    """Add histograms, in bins as wide as the widest ones, or wider if ``MAX_BINS`` would be
+    exceeded.
+    """
     given = [histogram for histogram in histograms if histogram]
     if len(given) < 2:
         return given[0] if given else None
     width = max(histogram["width"] for histogram in given)
     while True:
-        # Per histogram: how many of its bins form one new bin; the new bin of its first bin, and how many of its bins would
-        # precede it there. The quotient of two powers of two may exceed 64 bits.
-        ratios = [1 << (math.frexp(width)[1] - math.frexp(histogram["width"])[1]) for histogram in given]
-        begins = [divmod(histogram["first"], ratio) for histogram, ratio in zip(given, ratios, strict=True)]
+        # Per histogram: how many of its bins form one new bin; the new bin of its first bin, and
+        # how many of its bins would precede it there. The quotient of two powers of two may exceed
+        # 64 bits.
+        ratios = [
+            1 << (math.frexp(width)[1] - math.frexp(histogram["width"])[1]) for histogram in given
+        ]
+        begins = [
+            divmod(histogram["first"], ratio)
+            for histogram, ratio in zip(given, ratios, strict=True)
+        ]
         sizes = [len(histogram["counts"]) for histogram in given]
         first = min(at for at, _ in begins)
         last = max(
-            at + (skipped + size - 1) // ratio for (at, skipped), size, ratio in zip(begins, sizes, ratios, strict=True)
+            at + (skipped + size - 1) // ratio
+            for (at, skipped), size, ratio in zip(begins, sizes, ratios, strict=True)
         )
         if last - first < MAX_BINS:
             break
@@ -212,14 +283,18 @@ def merged(*histograms: Histogram | None) -> Histogram | None:
 
 
 def _scale_of_all(low: np.ndarray, high: np.ndarray, least: float) -> tuple[float, int, int]:
-    """Return width, number of the first bin, and number of bins of the sum of histograms from ``low`` to ``high`` each."""
-    # The width of the sum is that of the widest: the same for each power of two that a share of the range is below.
+    """Return width, number of the first bin, and number of bins of the sum of histograms from
+    ``low`` to ``high`` each.
+    """
+    # The width of the sum is that of the widest: the same for each power of two that a share of the
+    # range is below.
     widest = int(np.argmax(high / (MAX_BINS - 1) - low / (MAX_BINS - 1)))
     width = _width(float(low[widest]), float(high[widest]), least)
     if (low == high).any():
         alone = float(np.abs(low[low == high]).max())
         width = max(width, _width(alone, alone, least))
-    lowest, highest = float(low.min()), float(high.max())
+    lowest = float(low.min())
+    highest = float(high.max())
     while math.floor(highest / width) - math.floor(lowest / width) >= MAX_BINS:
         width *= 2
     first = math.floor(lowest / width)
@@ -227,9 +302,13 @@ def _scale_of_all(low: np.ndarray, high: np.ndarray, least: float) -> tuple[floa
 
 
 def _width(low: float, high: float, least: float) -> float:
-    """Return the smallest power of two, at least ``least``, with which ``low`` to ``high`` fits into ``MAX_BINS`` bins."""
+    """Return the smallest power of two, at least ``least``, with which ``low`` to ``high`` fits
+    into ``MAX_BINS`` bins.
+    """
     if low == high:
-        return max(least, 1.0, math.ulp(low))  # so that the number of the bin is an integer of float64
-    # One bin less, because the range may begin within a bin. Divided first, because the difference may overflow.
+        # so that the number of the bin is an integer of float64
+        return max(least, 1.0, math.ulp(low))
+    # One bin less, because the range may begin within a bin. Divided first, because the difference
+    # may overflow.
     share = max(high / (MAX_BINS - 1) - low / (MAX_BINS - 1), sys.float_info.min)
     return max(least, 2.0 ** math.ceil(math.log2(share)))

@@ -1,8 +1,10 @@
-"""A Parquet file whose row groups are assembled from encoded columns: the pages of a repeated column are encoded once.
+"""A Parquet file whose row groups are assembled from encoded columns: the pages of a repeated
+column are encoded once.
 
-pyarrow encodes each column, as a file of one column in memory, and the schema and the metadata of the file. Here the columns
-are concatenated, and their positions are entered into the footer and the page index. Vertices repeat for all sources that
-reach the same ones, and the pages of the column of sources depend only on the number of rows per source.
+pyarrow encodes each column, as a file of one column in memory, and the schema and the metadata of
+the file. Here the columns are concatenated, and their positions are entered into the footer and the
+page index. Vertices repeat for all sources that reach the same ones, and the pages of the column of
+sources depend only on the number of rows per source.
 """
 
 from __future__ import annotations
@@ -27,16 +29,37 @@ _MAX_STATISTICS = 4096  # bytes of a largest or smallest value, as in pyarrow
 _MAX_DICTIONARY_BYTES = 2**19  # pyarrow encodes without a dictionary if it outgrows 2^20 bytes
 
 # Numbers of fields in parquet.thrift.
-_FILE_ROWS, _FILE_GROUPS = 3, 4
-_GROUP_COLUMNS, _GROUP_UNCOMPRESSED, _GROUP_ROWS, _GROUP_SORTING, _GROUP_OFFSET, _GROUP_COMPRESSED = 1, 2, 3, 4, 5, 6
-_SORTING_COLUMN, _SORTING_DESCENDING, _SORTING_NULLS_FIRST = 1, 2, 3
+_FILE_ROWS = 3
+_FILE_GROUPS = 4
+_GROUP_COLUMNS = 1
+_GROUP_UNCOMPRESSED = 2
+_GROUP_ROWS = 3
+_GROUP_SORTING = 4
+_GROUP_OFFSET = 5
+_GROUP_COMPRESSED = 6
+_SORTING_COLUMN = 1
+_SORTING_DESCENDING = 2
+_SORTING_NULLS_FIRST = 3
 _ENTRY_METADATA = 3
-_INDEXES = ((4, 5), (6, 7))  # offset and size of the offset index and of the column index, which has the values of pages
+# offset and size of the offset index and of the column index, which has the values of pages
+_INDEXES = ((4, 5), (6, 7))
 _PAGES = 1  # of the offset index
-_NULL_PAGES, _MINIMA, _MAXIMA, _BOUNDARY_ORDER, _NULL_COUNTS = 1, 2, 3, 4, 5
-_N_VALUES, _UNCOMPRESSED, _COMPRESSED, _DATA_PAGE, _DICTIONARY_PAGE = 5, 6, 7, 9, 11
-_STATISTICS, _ENCODING_STATS, _SIZE_STATISTICS = 12, 13, 16
-_PAGE_UNCOMPRESSED, _PAGE_COMPRESSED, _PAGE_CRC = 2, 3, 4
+_NULL_PAGES = 1
+_MINIMA = 2
+_MAXIMA = 3
+_BOUNDARY_ORDER = 4
+_NULL_COUNTS = 5
+_N_VALUES = 5
+_UNCOMPRESSED = 6
+_COMPRESSED = 7
+_DATA_PAGE = 9
+_DICTIONARY_PAGE = 11
+_STATISTICS = 12
+_ENCODING_STATS = 13
+_SIZE_STATISTICS = 16
+_PAGE_UNCOMPRESSED = 2
+_PAGE_COMPRESSED = 3
+_PAGE_CRC = 4
 _MAX_AND_MIN = (1, 2, 5, 6)  # in two versions
 
 _PLAIN = (pa.int32(), pa.int64())  # types that a page without encoding holds as memory does
@@ -48,7 +71,8 @@ class Recent:
     """Keeps the results of the last few different calls. Threads may share it."""
 
     def __init__(self, size: int):
-        self._size, self._lock = size, threading.Lock()
+        self._size = size
+        self._lock = threading.Lock()
         self._values: OrderedDict[Hashable, Any] = OrderedDict()
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
@@ -69,8 +93,10 @@ class Recent:
             self._values.clear()
 
 
-# The first holds arrays over all vertices, whose memory must not be used again while their address is a key.
-_REPEATED, _RUNS = Recent(2), Recent(16)
+# The first holds arrays over all vertices, whose memory must not be used again while their address
+# is a key.
+_REPEATED = Recent(2)
+_RUNS = Recent(16)
 
 
 def release_encoded_columns() -> None:
@@ -80,7 +106,9 @@ def release_encoded_columns() -> None:
 
 
 class Place(NamedTuple):
-    """Where a data page is: struct ``PageLocation``; the offset counts from the first page of the column."""
+    """Where a data page is: struct ``PageLocation``; the offset counts from the first page of the
+    column.
+    """
 
     offset: int
     size: int
@@ -101,8 +129,8 @@ class Encoding(NamedTuple):
     """How columns are encoded: options of ``pyarrow.parquet.ParquetWriter``, and names of columns."""
 
     options: dict[str, Any]  # options of all columns
-    # Columns with a dictionary, with encoded differences, and columns of which a row group often holds the same arrays as
-    # the one before.
+    # Columns with a dictionary, with encoded differences, and columns of which a row group often
+    # holds the same arrays as the one before.
     dictionary: tuple[str, ...] = ()
     differences: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
@@ -127,23 +155,33 @@ class Encoding(NamedTuple):
 class RowGroupWriter:
     """Writes a Parquet file, one row group per call of ``write``.
 
-    ``file``: only its ``write`` is called. ``schema``: of the file, with its metadata. ``rows_per_group``: the least number
-    of rows of a row group that is not the last.
+    ``file``: only its ``write`` is called. ``schema``: of the file, with its metadata.
+    ``rows_per_group``: the least number of rows of a row group that is not the last.
     """
 
     def __init__(self, file: Any, schema: pa.Schema, encoding: Encoding):
-        self._file, self._schema, self._encoding = file, schema, encoding
+        self._file = file
+        self._schema = schema
+        self._encoding = encoding
         kinds = [field.type for field in schema]
-        numbers = [kind.bit_width // 8 for kind in kinds if pa.types.is_integer(kind) or pa.types.is_floating(kind)]
-        self.rows_per_group = GROUP_BYTES // (sum(numbers) + _TEXT_BYTES * (len(kinds) - len(numbers)))
+        numbers = [
+            kind.bit_width // 8
+            for kind in kinds
+            if pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        ]
+        self.rows_per_group = GROUP_BYTES // (
+            sum(numbers) + _TEXT_BYTES * (len(kinds) - len(numbers))
+        )
         self._groups: list[Struct] = []
-        self._indexes: list[tuple[Struct, tuple[bytes, bytes]]] = []  # of each column of each group, with its entry
+        # of each column of each group, with its entry
+        self._indexes: list[tuple[Struct, tuple[bytes, bytes]]] = []
         self._rows = 0
         self._at = 0
         self._put(_MAGIC)
 
     def write(self, table: pa.Table) -> None:
-        """Write a table as one row group, or as several of equal size if it has more than twice the rows of one.
+        """Write a table as one row group, or as several of equal size if it has more than twice the
+        rows of one.
 
         A dictionary array stands for its values.
         """
@@ -153,7 +191,9 @@ class RowGroupWriter:
         for start in range(0, table.num_rows, size):
             piece = table.slice(start, size)
             self._add(
-                [encoded_column(piece[f.name], f, self._encoding) for f in self._schema], self._find_order(piece), len(piece)
+                [encoded_column(piece[f.name], f, self._encoding) for f in self._schema],
+                self._find_order(piece),
+                len(piece),
             )
 
     def _put(self, data: Any) -> None:
@@ -163,23 +203,33 @@ class RowGroupWriter:
     def _find_order(self, table: pa.Table) -> list[int]:
         """Return the positions of the columns by which the rows ascend."""
         names = [name for name in self._encoding.order if name in table.schema.names]
-        return [table.schema.get_field_index(name) for name in names] if names and _ascends(table[names[0]]) else []
+        if names and _ascends(table[names[0]]):
+            return [table.schema.get_field_index(name) for name in names]
+        return []
 
     def _add(self, chunks: list[ColumnChunk], order: list[int], rows: int) -> None:
-        begin, entries, uncompressed = self._at, [], 0
+        begin = self._at
+        entries = []
+        uncompressed = 0
         for chunk in chunks:
             metadata = dict(chunk.metadata)
             for field in (_DATA_PAGE, _DICTIONARY_PAGE):
                 if field in metadata:
                     metadata[field] = (I64, self._at + metadata[field][1])
             entries.append({**chunk.entry, _ENTRY_METADATA: (STRUCT, metadata)})
-            places = [{1: (I64, self._at + at), 2: (I32, size), 3: (I64, row)} for at, size, row in chunk.places]
+            places = [
+                {1: (I64, self._at + at), 2: (I32, size), 3: (I64, row)}
+                for at, size, row in chunk.places
+            ]
             offsets = encoded({_PAGES: (LIST, Items(STRUCT, places))})  # struct ``OffsetIndex``
             self._indexes.append((entries[-1], (offsets, chunk.values)))
             for page in chunk.pages:
                 self._put(page)
             uncompressed += metadata[_UNCOMPRESSED][1]
-        ascending: Struct = {_SORTING_DESCENDING: (FALSE, False), _SORTING_NULLS_FIRST: (FALSE, False)}
+        ascending: Struct = {
+            _SORTING_DESCENDING: (FALSE, False),
+            _SORTING_NULLS_FIRST: (FALSE, False),
+        }
         sorting = [{_SORTING_COLUMN: (I32, column), **ascending} for column in order]
         self._groups.append(
             {
@@ -211,18 +261,21 @@ class RowGroupWriter:
 
 
 def _ascends(column: pa.ChunkedArray) -> bool:
-    """Whether no value is null or less than the one before; of a dictionary array, whose runs are sources, or the same."""
+    """Whether no value is null or less than the one before; of a dictionary array, whose runs are
+    sources, or the same.
+    """
     is_before = pc.less_equal
     if pa.types.is_dictionary(column.type):
-        column, is_before = pa.chunked_array([_find_runs(chunk)[0] for chunk in column.chunks if len(chunk)]), pc.less
+        column = pa.chunked_array([_find_runs(chunk)[0] for chunk in column.chunks if len(chunk)])
+        is_before = pc.less
     return not column.null_count and pc.all(is_before(column[:-1], column[1:])).as_py() is not False
 
 
 def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding) -> ColumnChunk:
     """Encode a column of a row group.
 
-    ``column``: its chunks may be dictionary arrays that repeat each value, one after the other. ``field``: name and type of
-    the values.
+    ``column``: its chunks may be dictionary arrays that repeat each value, one after the other.
+    ``field``: name and type of the values.
     """
     if pa.types.is_dictionary(column.type):
         if field.name not in encoding.dictionary:
@@ -230,14 +283,20 @@ def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding)
         runs = [_find_runs(chunk) for chunk in column.chunks if len(chunk)]
         values = pa.concat_arrays([values for values, _ in runs])
         if values.nbytes <= _MAX_DICTIONARY_BYTES and len(values.unique()) == len(values):
-            return _encoded_runs(values, tuple(size for _, sizes in runs for size in sizes), field, encoding)
-        column = pa.chunked_array([chunk.dictionary_decode() for chunk in column.chunks], field.type)
+            return _encoded_runs(
+                values, tuple(size for _, sizes in runs for size in sizes), field, encoding
+            )
+        column = pa.chunked_array(
+            [chunk.dictionary_decode() for chunk in column.chunks], field.type
+        )
     options = encoding.of(field.name)
     if field.name not in encoding.repeated:
         return _encoded(column, field, options)
     # An array is kept with the pages of its slices, so that no other one gets its address.
     arrays = tuple(tuple(b.address if b else 0 for b in c.buffers()) for c in column.chunks)
-    _, slices = _REPEATED.get((field, encoding.key(field.name), frozenset(arrays)), lambda: (column, {}))
+    _, slices = _REPEATED.get(
+        (field, encoding.key(field.name), frozenset(arrays)), lambda: (column, {})
+    )
     at = tuple((*array, c.offset, len(c)) for array, c in zip(arrays, column.chunks, strict=True))
     if at not in slices:
         slices[at] = _encoded(column, field, options)
@@ -266,14 +325,22 @@ def _encoded(column: Any, field: pa.Field, options: dict[str, Any]) -> ColumnChu
         if name in metadata:
             metadata[name] = (I64, metadata[name][1] - len(_MAGIC))
     indexes = [(entry.pop(at, None), entry.pop(size, None)) for at, size in _INDEXES]
-    offsets, values = (data.slice(at[1], size[1]).to_pybytes() if at and size else b"" for at, size in indexes)
-    pages = [[value for _, value in page.values()] for page in Reader(offsets).struct()[_PAGES][1].values]
+    offsets, values = (
+        data.slice(at[1], size[1]).to_pybytes() if at and size else b"" for at, size in indexes
+    )
+    pages = [
+        [value for _, value in page.values()] for page in Reader(offsets).struct()[_PAGES][1].values
+    ]
     places = [Place(at - len(_MAGIC), size, row) for at, size, row in pages]
-    return ColumnChunk((data.slice(len(_MAGIC), metadata[_COMPRESSED][1]),), metadata, entry, values, places)
+    return ColumnChunk(
+        (data.slice(len(_MAGIC), metadata[_COMPRESSED][1]),), metadata, entry, values, places
+    )
 
 
 class _Runs(NamedTuple):
-    """Data pages of values that repeat, as a column chunk without its dictionary page; and a column of such values."""
+    """Data pages of values that repeat, as a column chunk without its dictionary page; and a column
+    of such values.
+    """
 
     pages: Any
     metadata: Struct
@@ -282,14 +349,20 @@ class _Runs(NamedTuple):
     example: ColumnChunk
 
 
-def _encoded_runs(values: pa.Array, sizes: tuple[int, ...], field: pa.Field, encoding: Encoding) -> ColumnChunk:
+def _encoded_runs(
+    values: pa.Array, sizes: tuple[int, ...], field: pa.Field, encoding: Encoding
+) -> ColumnChunk:
     """Encode a column that repeats each of several distinct values, by a dictionary.
 
-    Data pages hold positions in the dictionary, so those of other values with as many rows serve again.
+    Data pages hold positions in the dictionary, so those of other values with as many rows serve
+    again.
     """
 
     def make() -> _Runs:
-        return _Runs(*_data_pages(sizes, encoding.of(field.name, False)), _encoded(values, field, encoding.of(field.name)))
+        return _Runs(
+            *_data_pages(sizes, encoding.of(field.name, False)),
+            _encoded(values, field, encoding.of(field.name)),
+        )
 
     runs = _RUNS.get((field, encoding.key(field.name), sizes), make)
     if field.type in _PLAIN:
@@ -311,20 +384,38 @@ def _encoded_runs(values: pa.Array, sizes: tuple[int, ...], field: pa.Field, enc
     if field.type in _PLAIN and _SIZE_STATISTICS in runs.metadata:
         metadata[_SIZE_STATISTICS] = runs.metadata[_SIZE_STATISTICS]
     places = [place._replace(offset=len(page) + place.offset) for place in runs.places]
-    return ColumnChunk((page, runs.pages), metadata, runs.example.entry, _column_index(values, sizes, places), places)
+    return ColumnChunk(
+        (page, runs.pages),
+        metadata,
+        runs.example.entry,
+        _column_index(values, sizes, places),
+        places,
+    )
 
 
 def _column_index(values: pa.Array, sizes: tuple[int, ...], places: list[Place]) -> bytes:
-    """Return the struct ``ColumnIndex`` of a column that repeats each of several values; empty if one is too long."""
+    """Return the struct ``ColumnIndex`` of a column that repeats each of several values; empty if
+    one is too long.
+    """
     ends = np.cumsum(sizes)
     begins = [place.first_row for place in places]
-    first, last = np.searchsorted(ends, begins, "right"), np.searchsorted(ends, [*begins[1:], ends[-1]])
+    first = np.searchsorted(ends, begins, "right")
+    last = np.searchsorted(ends, [*begins[1:], ends[-1]])
     listed = values.to_pylist()
-    bounds = [(min(listed[a : b + 1]), max(listed[a : b + 1])) for a, b in zip(first, last, strict=True)]
+    bounds = [
+        (min(listed[a : b + 1]), max(listed[a : b + 1])) for a, b in zip(first, last, strict=True)
+    ]
     kind = values.type
-    width = max(kind.bit_width, 32) // 8 if pa.types.is_integer(kind) else 0  # narrower integers take 32 bits in a page
+    # narrower integers take 32 bits in a page
+    if pa.types.is_integer(kind):
+        width = max(kind.bit_width, 32) // 8
+    else:
+        width = 0
     signed = pa.types.is_signed_integer(kind)
-    coded = [[v.to_bytes(width, "little", signed=signed) if width else v.encode() for v in each] for each in bounds]
+    coded = [
+        [v.to_bytes(width, "little", signed=signed) if width else v.encode() for v in each]
+        for each in bounds
+    ]
     if any(len(value) > _MAX_STATISTICS for each in coded for value in each):
         return b""
     minima, maxima = zip(*coded, strict=True)
@@ -339,14 +430,19 @@ def _column_index(values: pa.Array, sizes: tuple[int, ...], places: list[Place])
     )
 
 
-def _write_dictionary(values: pa.Array, example: ColumnChunk, encoding: Encoding) -> tuple[bytes, int, Struct]:
-    """Return the dictionary page of integers, its size without compression, and the column's statistics.
+def _write_dictionary(
+    values: pa.Array, example: ColumnChunk, encoding: Encoding
+) -> tuple[bytes, int, Struct]:
+    """Return the dictionary page of integers, its size without compression, and the column's
+    statistics.
 
     pyarrow would take longer to open a file than to encode it, and would hold the interpreter lock.
     """
     numbers = values.to_numpy()
     plain = numbers.tobytes()
-    packed = pa.Codec(encoding.options["compression"], encoding.options["compression_level"]).compress(plain, asbytes=True)
+    packed = pa.Codec(
+        encoding.options["compression"], encoding.options["compression_level"]
+    ).compress(plain, asbytes=True)
     header = Reader(example.pages[0][: example.metadata[_DATA_PAGE][1]].to_pybytes()).struct()
     crc = zlib.crc32(packed)
     header[_PAGE_UNCOMPRESSED] = (I32, len(plain))
@@ -359,8 +455,11 @@ def _write_dictionary(values: pa.Array, example: ColumnChunk, encoding: Encoding
     return head + packed, len(head) + len(plain), {_STATISTICS: (STRUCT, statistics)}
 
 
-def _data_pages(sizes: tuple[int, ...], options: dict[str, Any]) -> tuple[Any, Struct, list[Place], int]:
-    """Return the data pages of positions that repeat so often each, as the first fields of ``_Runs``.
+def _data_pages(
+    sizes: tuple[int, ...], options: dict[str, Any]
+) -> tuple[Any, Struct, list[Place], int]:
+    """Return the data pages of positions that repeat so often each, as the first fields of
+    ``_Runs``.
 
     Without statistics of pages, which would hold values.
     """
@@ -369,7 +468,12 @@ def _data_pages(sizes: tuple[int, ...], options: dict[str, Any]) -> tuple[Any, S
     chunk = _encoded(positions, pa.field(name, pa.int32()), options)
     page, n_bytes = _dictionary_page(chunk)
     places = [place._replace(offset=place.offset - len(page)) for place in chunk.places]
-    return chunk.pages[0].slice(len(page)), chunk.metadata, places, chunk.metadata[_UNCOMPRESSED][1] - n_bytes
+    return (
+        chunk.pages[0].slice(len(page)),
+        chunk.metadata,
+        places,
+        chunk.metadata[_UNCOMPRESSED][1] - n_bytes,
+    )
 
 
 def _dictionary_page(chunk: ColumnChunk) -> tuple[Any, int]:

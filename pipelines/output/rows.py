@@ -1,7 +1,8 @@
-"""Generate the rows of each source from a group of traversals, in the requested output schema, with their checksums.
+"""Generate the rows of each source from a group of traversals, in the requested output schema, with
+their checksums.
 
-Rows of all reached vertices are generated in host memory, on whichever device the traversals ran. A GPU transfers a group at
-once, and the rows are computed by CPU cores that would be idle otherwise.
+Rows of all reached vertices are generated in host memory, on whichever device the traversals ran. A
+GPU transfers a group at once, and the rows are computed by CPU cores that would be idle otherwise.
 """
 
 from __future__ import annotations
@@ -15,7 +16,14 @@ import numpy as np
 import pyarrow as pa
 
 from kepler_traverse import cuda
-from kepler_traverse._arrays import flatten_distances, is_hops, is_reached, is_rows, namespace, to_host
+from kepler_traverse._arrays import (
+    flatten_distances,
+    is_hops,
+    is_reached,
+    is_rows,
+    namespace,
+    to_host,
+)
 from kepler_traverse.graph import BuildReport, Graph
 from kepler_traverse.kinds.distances import columns_of_source
 from kepler_traverse.kinds.loads import Loads
@@ -43,20 +51,25 @@ class Rows(NamedTuple):
 
 
 def is_made_on_host(question: Question, query: Query, graph: Graph) -> bool:
-    """Whether rows are generated in host memory from whole traversals; on a GPU rows of targets are selected there.
+    """Whether rows are generated in host memory from whole traversals; on a GPU rows of targets are
+    selected there.
 
     Rows of unreached vertices are made as frames are, on the device.
     """
     if question.options.unreached != "omit":
         return False
-    return OUTPUT_SCHEMAS[question.result].has_all_vertices and (query.targets is None or graph.device == "cpu")
+    return OUTPUT_SCHEMAS[question.result].has_all_vertices and (
+        query.targets is None or graph.device == "cpu"
+    )
 
 
 def on_host(traversals: Traversals) -> Traversals:
     """Copy traversals to host memory of their own, so that the plan can run again."""
     if not is_rows(traversals.distance):
         return traversals  # a search writes no array of an earlier one
-    return replace(traversals, distance=_moved(traversals.distance), predecessor=_moved(traversals.predecessor))
+    return replace(
+        traversals, distance=_moved(traversals.distance), predecessor=_moved(traversals.predecessor)
+    )
 
 
 def _moved(array: Any) -> Any:
@@ -78,7 +91,8 @@ def _moved(array: Any) -> Any:
 
 
 class HostRows:
-    """Makes the rows of a source from its distances in host memory, by the way in which a kind is written.
+    """Makes the rows of a source from its distances in host memory, by the way in which a kind is
+    written.
 
     ``graph`` may be on either device.
     """
@@ -90,16 +104,25 @@ class HostRows:
 
     @cached_property
     def graph(self) -> Graph:
-        """The graph in host memory; a copy from a GPU, which lacks the edges, is made at the first use."""
+        """The graph in host memory; a copy from a GPU, which lacks the edges, is made at the first
+        use.
+        """
         graph = self._graph
         if graph.device == "cpu":
             return graph
-        here: dict[str, Any] = {"offsets": to_host(graph.offsets), "targets": np.empty(0, graph.targets.dtype)}
+        here: dict[str, Any] = {
+            "offsets": to_host(graph.offsets),
+            "targets": np.empty(0, graph.targets.dtype),
+        }
         here |= {"weights": None, "edge_rows": None, "edges_of_rows": None}
         return replace(graph, ids=graph.ids if graph.has_string_ids else to_host(graph.ids), **here)
 
-    def make(self, asked: Asked, written: Traversal) -> tuple[pa.Table, dict[str, Column], int | None]:
-        """Return the rows, their columns without the source, and the stored edges of their vertices if these are known."""
+    def make(
+        self, asked: Asked, written: Traversal
+    ) -> tuple[pa.Table, dict[str, Column], int | None]:
+        """Return the rows, their columns without the source, and the stored edges of their vertices
+        if these are known.
+        """
         raise NotImplementedError
 
 
@@ -115,14 +138,18 @@ class ListRows(HostRows):
 
     def make(self, asked: Asked, written: Traversal) -> tuple[pa.Table, dict[str, Column], None]:  # noqa: ARG002
         distance = written.distance
-        unreached = unreached_in_file(is_hops(distance.dtype), self._graph.returns_integers, self._is_signed)
+        unreached = unreached_in_file(
+            is_hops(distance.dtype), self._graph.returns_integers, self._is_signed
+        )
         name = self.graph.ids_at(np.array([written.source]))
         columns = {"source": name, "distance": make_list(distance, is_reached(distance), unreached)}
         return pa.table(columns, metadata={UNREACHED_KEY: str(unreached)}), {}, None
 
 
 class VertexRows(HostRows):
-    """A row per vertex; columns are reused if a source reaches the same vertices as the one before, as most do."""
+    """A row per vertex; columns are reused if a source reaches the same vertices as the one before,
+    as most do.
+    """
 
     def __init__(self, graph: Graph):
         super().__init__(graph)
@@ -134,22 +161,38 @@ class VertexRows(HostRows):
         selection = select(self.graph, written.distance, last=last, empty=BUFFERS.empty)
         if selection is not last:
             edges = count_edges(self.graph, written)
-        self._last = selection, edges  # threads may overwrite each other here; each continues with its own ``selection``
+        # threads may overwrite each other here; each continues with its own ``selection``
+        self._last = selection, edges
         columns = columns_of_source(asked, written, selection)
         source = self._source_column(written.source, selection.size)
-        return pa.table({"source": source} | {name: arrow_array(each) for name, each in columns.items()}), columns, edges
+        return (
+            pa.table(
+                {"source": source} | {name: arrow_array(each) for name, each in columns.items()}
+            ),
+            columns,
+            edges,
+        )
 
     def _source_column(self, source: int, size: int) -> pa.DictionaryArray:
-        """Return a column that repeats a source's id, as a dictionary array; ``part_file.plain`` expands it."""
+        """Return a column that repeats a source's id, as a dictionary array; ``part_file.plain``
+        expands it.
+        """
         graph = self.graph
         if self._zeros is None or len(self._zeros) < size:
             self._zeros = pa.array(np.zeros(max(size, graph.n_vertices), np.int8))
         name = graph.ids_at(np.array([source]))
-        name = pa.array(name) if isinstance(name, np.ndarray) else name
+        if isinstance(name, np.ndarray):
+            name = pa.array(name)
+        else:
+            name = name
         return pa.DictionaryArray.from_arrays(self._zeros.slice(0, size), name, safe=False)
 
 
-HOST_ROWS: dict[str, type[HostRows]] = {"vertices": VertexRows, "lists": ListRows, "records": HostRows}
+HOST_ROWS: dict[str, type[HostRows]] = {
+    "vertices": VertexRows,
+    "lists": ListRows,
+    "records": HostRows,
+}
 
 
 def make_rows(
@@ -160,21 +203,28 @@ def make_rows(
     target_order: np.ndarray | None = None,
     host_rows: HostRows | None = None,
 ) -> Iterator[Rows]:
-    """Yield the rows of each source of a group, in order, for a question whose result has rows that belong to one each.
+    """Yield the rows of each source of a group, in order, for a question whose result has rows that
+    belong to one each.
 
-    ``traversals`` may be the result of ``on_host``, if ``is_made_on_host``. ``target_order``: vertex numbers of the targets,
-    in the order of the rows. ``host_rows``: one of the graph, used again from group to group.
+    ``traversals`` may be the result of ``on_host``, if ``is_made_on_host``. ``target_order``:
+    vertex numbers of the targets, in the order of the rows. ``host_rows``: one of the graph, used
+    again from group to group.
     """
     asked = make_asked(question, graph, query, target_order)
     if not (asked.kind.has_all_vertices and is_rows(traversals.distance)):
         return _of_records(asked, traversals)
     if not is_made_on_host(question, query, graph):
         return _of_vertices(asked, traversals)
-    here = traversals if namespace(traversals.distance) is np else on_host(traversals)
+    if namespace(traversals.distance) is np:
+        here = traversals
+    else:
+        here = on_host(traversals)
     return _of_all_reached(asked, host_rows or HOST_ROWS[asked.kind.written_as](graph), here)
 
 
-def make_asked(question: Question, graph: Graph, query: Query, target_order: np.ndarray | None = None) -> Asked:
+def make_asked(
+    question: Question, graph: Graph, query: Query, target_order: np.ndarray | None = None
+) -> Asked:
     """Return what a question asks of its kind of result."""
     return Asked(
         kind=OUTPUT_SCHEMAS[question.result],
@@ -191,15 +241,24 @@ def answer_of_loads(graph: Graph, loads: Loads, sources: np.ndarray) -> Answer:
     """Return the rows of all sources of a part together, which are in the name of the first one."""
     sums = loads.sums
     cells = sums.nonzero()
-    values = cells, sums.low[cells].view(np.int64), sums.high[cells], np.full(cells.size, sums.exponent)
+    values = (
+        cells,
+        sums.low[cells].view(np.int64),
+        sums.high[cells],
+        np.full(cells.size, sums.exponent),
+    )
     columns = {name: Column(value) for name, value in zip(CELL_COLUMNS, values, strict=True)}
     none = [0] * (sources.size - 1)
     total = checksum_of_cells(*values[:3])
-    return Answer(get_names(graph, sources), [cells.size, *none], arrow_table(columns), [total, *none])
+    return Answer(
+        get_names(graph, sources), [cells.size, *none], arrow_table(columns), [total, *none]
+    )
 
 
 def warm_up(question: Question, kind: np.dtype | str, integers: bool = False) -> None:
-    """Generate rows of a graph of one vertex, to load their code: the first Numba function takes a second."""
+    """Generate rows of a graph of one vertex, to load their code: the first Numba function takes a
+    second.
+    """
     is_weighted = question.algorithm == "sssp"
     graph = Graph(
         offsets=np.zeros(2, np.int64),
@@ -214,7 +273,9 @@ def warm_up(question: Question, kind: np.dtype | str, integers: bool = False) ->
         algorithm=question.algorithm,
         sources=np.zeros(1, np.int64),
         distance=np.zeros((1, 1), kind),
-        predecessor=np.zeros((1, 1), np.int32) if OUTPUT_SCHEMAS[question.result].has_predecessors else None,
+        predecessor=np.zeros((1, 1), np.int32)
+        if OUTPUT_SCHEMAS[question.result].has_predecessors
+        else None,
         limits=[None],
         strategy="",
         rounds=[0],
@@ -225,11 +286,14 @@ def warm_up(question: Question, kind: np.dtype | str, integers: bool = False) ->
 
 def _of_all_reached(asked: Asked, host_rows: HostRows, traversals: Traversals) -> Iterator[Rows]:
     """Yield the rows of each source, in host memory."""
-    query, asked = asked.query, replace(asked, graph=host_rows.graph)
+    query = asked.query
+    asked = replace(asked, graph=host_rows.graph)
     for i in range(len(traversals)):
         traversal = _of_one(traversals, i, host_rows.widens)
         written = traversal.cut(query.limit, query.targets)
-        table, columns, edges = host_rows.make(asked, replace(written, predecessor=traversal.predecessor))
+        table, columns, edges = host_rows.make(
+            asked, replace(written, predecessor=traversal.predecessor)
+        )
         if "distance" in asked.kind.columns:  # from the search's array, in one pass
             total = checksum(written, asked.graph.returns_integers)
         else:
@@ -241,23 +305,32 @@ def _of_all_reached(asked: Asked, host_rows: HostRows, traversals: Traversals) -
 
 
 def _of_vertices(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
-    """Yield a row per vertex or target, as frames have it; also of those without a path, if the question says so."""
-    graph, query = asked.graph, asked.query
+    """Yield a row per vertex or target, as frames have it; also of those without a path, if the
+    question says so.
+    """
+    graph = asked.graph
+    query = asked.query
     for traversal in traversals:
         columns = columns_of_source(asked, traversal)
         source = np.full(len(columns["vertex"].values), traversal.source)
-        counts = count_edges(graph, traversal), traversal.rounds, [make_histogram(traversal.cut(query.limit, query.targets))]
+        counts = (
+            count_edges(graph, traversal),
+            traversal.rounds,
+            [make_histogram(traversal.cut(query.limit, query.targets))],
+        )
         table = arrow_table({"source": Column.of_vertices(graph, source), **columns})
         total = checksum_of_rows(traversal.source, bits_of_columns(columns))
         yield Rows(Answer.of_one(get_id(graph, traversal.source), table, total), counts)
 
 
 def _of_one(traversals: Traversals, i: int, widens: bool) -> Traversal:
-    """Return the distances of one source in memory of their own, because rows outlive the plan's next run.
+    """Return the distances of one source in memory of their own, because rows outlive the plan's
+    next run.
 
     Hops are int32, or int16 if they fit and ``widens`` is false.
     """
-    bfs, rows = traversals.algorithm == "bfs", traversals.distance
+    bfs = traversals.algorithm == "bfs"
+    rows = traversals.distance
     hops = np.int32 if widens or rows.dtype.itemsize > 2 else np.int16
     distance = BUFFERS.empty(rows.shape[1], hops if bfs else rows.dtype)
     np.copyto(distance, rows[i])
@@ -273,11 +346,20 @@ def _of_one(traversals: Traversals, i: int, widens: bool) -> Traversal:
 
 
 def _of_records(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
-    """Yield records of a bounded number of sources at a time; statistics read what the records read."""
-    graph, query = asked.graph, asked.query
-    step = len(traversals) if asked.targets is None else max(1, ROWS_PER_GROUP // max(asked.targets.size, 1))
+    """Yield records of a bounded number of sources at a time; statistics read what the records
+    read.
+    """
+    graph = asked.graph
+    query = asked.query
+    if asked.targets is None:
+        step = len(traversals)
+    else:
+        step = max(1, ROWS_PER_GROUP // max(asked.targets.size, 1))
     for begin in range(0, len(traversals), step):
-        group = cast(Traversals, traversals[begin : begin + step]) if step < len(traversals) else traversals
+        if step < len(traversals):
+            group = cast(Traversals, traversals[begin : begin + step])
+        else:
+            group = traversals
         stats = GroupStats()
         records = records_of_group(asked, group, stats.add_levels)
         source = np.repeat(group.sources, records.sizes)
@@ -286,12 +368,17 @@ def _of_records(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
             stats.add_rows(graph, query, group, columns["distance"], records.sizes)
         elif not stats.edges:
             stats.add_group(graph, query, group)
-        table, ends = arrow_table(columns), np.cumsum(records.sizes)
-        if asked.kind.written_as == "vertices":  # as they are encoded where each source has a table of its own
-            names, places = arrow_array(Column.of_vertices(graph, group.sources)), np.arange(len(group), dtype=np.int32)
+        table = arrow_table(columns)
+        ends = np.cumsum(records.sizes)
+        # as they are encoded where each source has a table of its own
+        if asked.kind.written_as == "vertices":
+            names = arrow_array(Column.of_vertices(graph, group.sources))
+            places = np.arange(len(group), dtype=np.int32)
             repeated = pa.DictionaryArray.from_arrays(np.repeat(places, records.sizes), names)
             table = table.set_column(table.schema.get_field_index("source"), "source", repeated)
-        sums = np.append(np.uint64(0), np.cumsum(sums_of_rows(source, bits_of_columns(columns)), dtype=np.uint64))
+        sums = np.append(
+            np.uint64(0), np.cumsum(sums_of_rows(source, bits_of_columns(columns)), dtype=np.uint64)
+        )
         totals = sums[ends] - sums[ends - records.sizes]
         answer = Answer(get_names(graph, group.sources), records.sizes, table, totals.tolist())
         yield Rows(answer, (sum(stats.edges), max(map(int, group.rounds)), stats.histograms))

@@ -28,14 +28,27 @@ from ..question import digest_of_ids
 from .commits import COMMITS, CommitLog, with_commits
 from .layout import PARTITION, Layout, in_order, part_number
 from .load_tables import read_facts
-from .manifest_types import FORMAT, Facts, Identity, Manifest, PartEntry, Status, TableEntry, checked
+from .manifest_types import (
+    FORMAT,
+    Facts,
+    Identity,
+    Manifest,
+    PartEntry,
+    Status,
+    TableEntry,
+    checked,
+)
 from .schemas import OUTPUT_SCHEMAS
 from .store import Store
 
 if TYPE_CHECKING:
     from ..cli.shards import Shard
 
-MANIFEST, SUCCESS, LOCK, GRAPH, REPORT = "_manifest.json", "_SUCCESS", "_lock", "_graph", "_report.html"
+MANIFEST = "_manifest.json"
+SUCCESS = "_SUCCESS"
+LOCK = "_lock"
+GRAPH = "_graph"
+REPORT = "_report.html"
 _TABLE = re.compile(r"_(vertices|cells|loads|pairs|sources|points|hulls)\.pq")
 _WRITTEN = rf"_manifest\.json|_SUCCESS|_report\.html|{_TABLE.pattern}"
 _GRAPHS = r"_graph(-\d+)?(\.\d+\.tmp)?"
@@ -46,25 +59,30 @@ _FOLDERS = re.compile(rf"{COMMITS}|{_GRAPHS}|{_TABLES_OF_PARTS}|{PARTITION}")
 _OURS = re.compile(
     rf"{_WRITTEN}|_lock|{_FOLDERS.pattern}|({PARTITION}/)?part-\d{{6}}\.(parquet|arrow)|{_OF_WORKERS}|{_OF_DRIVERS}"
 )
-# What killed workers and runs have left; with the graphs, if the run is done; and what shards have left.
+# What killed workers and runs have left; with the graphs, if the run is done; and what shards have
+# left.
 LEFT = re.compile(rf"{_OF_WORKERS}|{_OF_DRIVERS}|_graph(-\d+)?\.\d+\.tmp")
 _LEFT_OF_DONE = re.compile(rf"{LEFT.pattern}|{_GRAPHS}")
 LEFT_BY_SHARDS = re.compile(rf"{_OF_WORKERS}|{_GRAPHS}")
 MAX_MANIFEST_BYTES = 2**31
 _MAX_MARK_BYTES = 2**10
 _LOCK_TRIES = 20
-# Seconds between two commits of a running job; --resume reads parts that none of them has. Many processes commit more
-# rarely, so that they seldom take the same number.
-_COMMIT_EVERY, _COMMIT_SECONDS_PER_SHARD = 2.0, 0.25
+# Seconds between two commits of a running job; --resume reads parts that none of them has. Many
+# processes commit more rarely, so that they seldom take the same number.
+_COMMIT_EVERY = 2.0
+_COMMIT_SECONDS_PER_SHARD = 0.25
 
 
 class ChangedFolderError(KeplerError):
-    """Another process has changed the folder meanwhile; what this one has computed is lost, and a next attempt goes on."""
+    """Another process has changed the folder meanwhile; what this one has computed is lost, and a
+    next attempt goes on.
+    """
 
 
 @contextlib.contextmanager
 def writing_to(folder: Path | Store) -> Iterator[None]:
-    """Raise OutputError in place of an OSError: a file of a run cannot be written, usually because the disk is full.
+    """Raise OutputError in place of an OSError: a file of a run cannot be written, usually because
+    the disk is full.
 
     Raises ChangedFolderError, too: another process has deleted what was just there.
     """
@@ -77,7 +95,11 @@ def writing_to(folder: Path | Store) -> Iterator[None]:
         ) from None
     except OSError as error:
         place = folder
-        if isinstance(folder, Store) and not folder.is_local and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+        if (
+            isinstance(folder, Store)
+            and not folder.is_local
+            and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+        ):
             place = folder.path  # where files are prepared: no store says such a thing
         raise OutputError(
             f"{place}: a file cannot be written there: {error.strerror or error}; existing part files are complete. "
@@ -86,64 +108,95 @@ def writing_to(folder: Path | Store) -> Iterator[None]:
 
 
 def compute_digest(fingerprint: str, parts: Sequence[PartEntry], result: str = "distances") -> str:
-    """Return one checksum of all results; it does not depend on batches, their order, workers or device."""
-    total = sum(int(part["checksum"], 16) for part in parts) % (PRIME if OUTPUT_SCHEMAS[result].adds_up else 2**64)
+    """Return one checksum of all results; it does not depend on batches, their order, workers or
+    device.
+    """
+    total = sum(int(part["checksum"], 16) for part in parts) % (
+        PRIME if OUTPUT_SCHEMAS[result].adds_up else 2**64
+    )
     return f"{fingerprint[:16]}-{total:016x}"
 
 
-def check_folder(store: Store, resume: bool, shared: bool = False, log: CommitLog | None = None) -> Manifest | None:
+def check_folder(
+    store: Store, resume: bool, shared: bool = False, log: CommitLog | None = None
+) -> Manifest | None:
     """Return the manifest of the run to resume, or None if there is none yet; creates nothing.
 
-    With ``shared`` the folder may also be new: whichever process comes first begins the run. Raises OutputError: the folder
-    holds files that this run must not modify.
+    With ``shared`` the folder may also be new: whichever process comes first begins the run. Raises
+    OutputError: the folder holds files that this run must not modify.
     """
     try:
         # Where all writers share a run that has begun, finish lists its parts, which may be many.
         is_known = shared and not store.is_local and store.has(MANIFEST)
-        names = [MANIFEST] if is_known else sorted(store.versions())
+        if is_known:
+            names = [MANIFEST]
+        else:
+            names = sorted(store.versions())
         refuse_others_files(store, names)
         if log is not None:
             log.find_record()
     except NotADirectoryError:
         raise OutputError(f"{store}: this is a file; --output takes a folder") from None
     except OSError as error:
-        raise OutputError(f"{store}: the output folder cannot be read: {error.strerror}; take another folder") from None
+        raise OutputError(
+            f"{store}: the output folder cannot be read: {error.strerror}; take another folder"
+        ) from None
     if not (resume or shared):
         if names:
             raise OutputError(f"{store}: {_STANDS_THERE[SUCCESS in names]}")
         return None
     if not names and not shared:
-        what = "is empty" if store.path.exists() and store.is_local else "does not exist"
+        if store.path.exists() and store.is_local:
+            what = "is empty"
+        else:
+            what = "does not exist"
         raise OutputError(
-            f"{store}: the folder {what}, so there is no run to resume; correct its name, or leave --resume out"
+            f"{store}: the folder {what}, so there is no run to resume; "
+            "correct its name, or leave --resume out"
         )
     if MANIFEST not in names:
         if any(part_number(name) is not None for name in names):
-            raise OutputError(f"{store}: the folder holds parts but no {MANIFEST}; take a new folder")
+            raise OutputError(
+                f"{store}: the folder holds parts but no {MANIFEST}; take a new folder"
+            )
         return None  # a run was stopped before it wrote anything
     try:
         return read_manifest(store, log)
     except ValueError as error:
         if isinstance(error, OutputError):
             raise
-        raise OutputError(f"{store}/{MANIFEST}: not a manifest of this job ({error}); take a new folder") from None
+        raise OutputError(
+            f"{store}/{MANIFEST}: not a manifest of this job ({error}); take a new folder"
+        ) from None
 
 
 _STANDS_THERE = {
-    True: "the folder holds a finished run; take a new folder, or --resume to check that nothing of that run is missing",
-    False: "the folder holds a run that is not finished; take a new folder, or --resume to finish that run",
+    True: (
+        "the folder holds a finished run; take a new folder, or --resume to "
+        "check that nothing of that run is missing"
+    ),
+    False: (
+        "the folder holds a run that is not finished; take a new "
+        "folder, or --resume to finish that run"
+    ),
 }
 
 
 def refuse_others_files(store: Store, names: Iterable[str]) -> None:
-    """Raise OutputError for a file that this job has not written, even if it has the name of one of its files."""
+    """Raise OutputError for a file that this job has not written, even if it has the name of one of
+    its files.
+    """
     for name in names:
         if not _OURS.fullmatch(name):
-            raise OutputError(f"{store}: the folder holds {name!r}, which is none of this job's files; take a new folder")
+            raise OutputError(
+                f"{store}: the folder holds {name!r}, which is none of "
+                "this job's files; take a new folder"
+            )
         if not store.is_local:
             continue
         try:
-            what, expected = irregular(store.path / name), "a folder" if _FOLDERS.fullmatch(name) else ""
+            what = irregular(store.path / name)
+            expected = "a folder" if _FOLDERS.fullmatch(name) else ""
         except FileNotFoundError:  # a run that writes here has just renamed it
             continue
         if what != expected:
@@ -154,18 +207,29 @@ def refuse_others_files(store: Store, names: Iterable[str]) -> None:
 
 
 def read_manifest(store: Store, log: CommitLog | None = None) -> Manifest:
-    """Read the manifest of a run; of one that is not finished, with its commits, unless the log has the record of a shard.
+    """Read the manifest of a run; of one that is not finished, with its commits, unless the log has
+    the record of a shard.
 
-    Raises OutputError (it cannot be read at all, or has another format) or ValueError (it is damaged, or none of this job).
+    Raises OutputError (it cannot be read at all, or has another format) or ValueError (it is
+    damaged, or none of this job).
     """
     path = f"{store}/{MANIFEST}"
     data = _manifest_data(store)
     content: Any = read_json(data)
-    written = content.get("format") if isinstance(content, dict) else None
+    if isinstance(content, dict):
+        written = content.get("format")
+    else:
+        written = None
     if type(written) is int and written != FORMAT:
         versions = content.get("versions")
-        version = versions.get("kepler_traverse") if isinstance(versions, dict) else None
-        by = f"kepler_traverse {version[:32]}" if isinstance(version, str) else "another version"
+        if isinstance(versions, dict):
+            version = versions.get("kepler_traverse")
+        else:
+            version = None
+        if isinstance(version, str):
+            by = f"kepler_traverse {version[:32]}"
+        else:
+            by = "another version"
         raise OutputError(
             f"{path}: {by} wrote this output, in format {written}, and this version reads format {FORMAT}; finish or verify "
             "it with that version, or take a new folder"
@@ -180,10 +244,13 @@ def read_manifest(store: Store, log: CommitLog | None = None) -> Manifest:
         manifest = with_commits(manifest, (log or CommitLog(store)).read())
     except (OSError, ValueError) as error:
         problem = error
-    if _manifest_data(store) != data:  # a process has completed the run, and then deleted the commits
+    # a process has completed the run, and then deleted the commits
+    if _manifest_data(store) != data:
         return read_manifest(store, log)
     if isinstance(problem, OSError):
-        raise OutputError(f"{store}/{COMMITS}: the commits of the run cannot be read: {problem.strerror}")
+        raise OutputError(
+            f"{store}/{COMMITS}: the commits of the run cannot be read: {problem.strerror}"
+        )
     if problem is not None:
         raise OutputError(
             f"{store}/{COMMITS}: {problem}; delete {COMMITS}, and run the same shards again, or this run with --resume: "
@@ -196,20 +263,25 @@ def _manifest_data(store: Store) -> bytes:
     try:
         return store.get(MANIFEST, MAX_MANIFEST_BYTES)
     except OSError as error:
-        raise OutputError(f"{store}/{MANIFEST}: the manifest cannot be read: {error.strerror}") from None
+        raise OutputError(
+            f"{store}/{MANIFEST}: the manifest cannot be read: {error.strerror}"
+        ) from None
 
 
 def mark_fits(store: Store) -> bool:
     """Return whether ``_SUCCESS`` exists and holds the checksum of the manifest."""
     try:
-        mark, manifest = store.get(SUCCESS, _MAX_MARK_BYTES), store.get(MANIFEST, MAX_MANIFEST_BYTES)
+        mark = store.get(SUCCESS, _MAX_MARK_BYTES)
+        manifest = store.get(MANIFEST, MAX_MANIFEST_BYTES)
     except OSError:
         return False
     return mark.strip() == hashlib.sha256(manifest).hexdigest().encode()
 
 
 def is_as_stored(part: PartEntry, there: Mapping[str, str]) -> bool:
-    """Return whether a part is known to be there as it was put; ``there`` are the versions of the files."""
+    """Return whether a part is known to be there as it was put; ``there`` are the versions of the
+    files.
+    """
     version = part.get("stored", {}).get("version")
     return bool(version) and there.get(part["file"]) == version
 
@@ -223,16 +295,20 @@ def read_layout(manifest: Manifest) -> Layout:
     """Return which sources are in which part of a run."""
     identity = manifest["identity"]
     partitions = identity.get("partitions", {"": manifest["sources"]})
-    sort, run = identity.get("sort", "source"), manifest["fingerprint"]
+    sort = identity.get("sort", "source")
+    run = manifest["fingerprint"]
     return Layout(manifest["result"], identity["batch_size"], partitions, sort, run)
 
 
 def compute_fingerprint(identity: Identity) -> str:
-    """Return the SHA-256 of everything that determines the content of the parts, but for the sources of a sample.
+    """Return the SHA-256 of everything that determines the content of the parts, but for the
+    sources of a sample.
 
     These are in the footer of each part, and a larger sample keeps the parts of a smaller one.
     """
-    facts = {key: value for key, value in identity.items() if key != "sources" or "seed" not in identity}
+    facts = {
+        key: value for key, value in identity.items() if key != "sources" or "seed" not in identity
+    }
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
@@ -248,21 +324,34 @@ def refuse_another_run(
     With ``sources``, those of a sample, the manifest may be of a run with the first of them.
     """
     before: dict[str, Any] = dict(manifest["identity"])
-    now: dict[str, Any] = dict(identity)  # a key that only one of them has is of an option that only one was given
+    # a key that only one of them has is of an option that only one was given
+    now: dict[str, Any] = dict(identity)
     differing = [key for key in before | now if before.get(key) != now.get(key)]
     is_of_sample = differing == ["sources"] and "seed" in now
-    if differing and not (is_of_sample and digest_of_ids(list(sources[: manifest["sources"]])) == before["sources"]):
-        shown = "; ".join(f"{key} was {_short(before.get(key))} and is {_short(now.get(key))}" for key in differing)
+    if differing and not (
+        is_of_sample and digest_of_ids(list(sources[: manifest["sources"]])) == before["sources"]
+    ):
+        shown = "; ".join(
+            f"{key} was {_short(before.get(key))} and is {_short(now.get(key))}"
+            for key in differing
+        )
         what = "--resume needs the settings of the run that it finishes"
         if is_shard:
             what = "--shard needs the settings of the process that began the run"
         if is_of_sample:
-            shown += "; this sample does not begin with that of the run, so that it is a new run in a new folder"
+            shown += (
+                "; this sample does not begin with that of the run, so that "
+                "it is a new run in a new folder"
+            )
         raise OutputError(f"{store}: {what}: {shown}")
 
 
-def refuse_further_files(store: Store, names: Collection[str], layout: Layout, tables: Collection[str]) -> None:
-    """Raise OutputError for a part or a table that a run with this layout and these tables does not have."""
+def refuse_further_files(
+    store: Store, names: Collection[str], layout: Layout, tables: Collection[str]
+) -> None:
+    """Raise OutputError for a part or a table that a run with this layout and these tables does not
+    have.
+    """
     for name in sorted(names):
         if part_number(name) is not None and not layout.has(name):
             raise OutputError(
@@ -282,21 +371,27 @@ def _short(value: Any) -> str:
 
 
 class OutputFolder:
-    """The output folder while a run writes to it. A lock excludes other runs, unless the run is shared.
+    """The output folder while a run writes to it. A lock excludes other runs, unless the run is
+    shared.
 
-    ``shard``: this process among those that share the run and write to the folder at the same time. ``log``: that of the
-    run, as far as it is read.
+    ``shard``: this process among those that share the run and write to the folder at the same time.
+    ``log``: that of the run, as far as it is read.
     """
 
     def __init__(self, store: Store, shard: Shard | None = None, log: CommitLog | None = None):
         self.store, self.path, self._is_shared = store, store.path, shard is not None
         self.graph = graph_folder(store.path, shard)  # where worker processes find the graph
-        self.manifest = cast(Manifest, {})  # until the run is known; of a shared run, what this process knows of it
+        # until the run is known; of a shared run, what this process knows of it
+        self.manifest = cast(Manifest, {})
         self.done: set[int] = set()  # parts of a shard that have all their sources
         self._log: CommitLog | None = log or CommitLog(store)  # None if the run is finished
         self._added: dict[str, Any] = {}  # since the last commit
         index, count = (0, 1) if shard is None else (shard.index, shard.count)
-        self._shards = [str(shard)] if count > 1 else []  # of this process
+        # of this process
+        if count > 1:
+            self._shards = [str(shard)]
+        else:
+            self._shards = []
         self._commit_every = max(_COMMIT_EVERY, count * _COMMIT_SECONDS_PER_SHARD)
         self._commit_again_at = time.monotonic() + self._commit_every * (index + 1) / count
 
@@ -314,15 +409,21 @@ class OutputFolder:
                 "file system, or have this one mounted with locks (Lustre: -o flock)"
             ) from None
         except OSError as error:
-            raise OutputError(f"{self.path}: the output folder cannot be made or written to: {error.strerror}") from None
+            raise OutputError(
+                f"{self.path}: the output folder cannot be made or written to: {error.strerror}"
+            ) from None
         if not held:
-            raise OutputError(f"{self.path}: another run is writing to this folder; wait or take a new one")
+            raise OutputError(
+                f"{self.path}: another run is writing to this folder; wait or take a new one"
+            )
         return self
 
     def _take_lock(self) -> bool:
         """Take the folder's lock; False if another process holds it."""
         for _ in range(_LOCK_TRIES):
-            lock, free, mine = open_lock(self.path / LOCK), False, False
+            lock = open_lock(self.path / LOCK)
+            free = False
+            mine = False
             try:
                 free = take_lock(lock)
                 with contextlib.suppress(FileNotFoundError):
@@ -345,7 +446,8 @@ class OutputFolder:
                 shutil.rmtree(self.graph, ignore_errors=True)
             return
         with contextlib.suppress(OSError):
-            if status in ("done", "failed"):  # after an interrupt a remote worker may still write its last part
+            # after an interrupt a remote worker may still write its last part
+            if status in ("done", "failed"):
                 sweep(self.path, _LEFT_OF_DONE if status == "done" else LEFT)
         if status == "done":
             (self.path / LOCK).unlink(missing_ok=True)
@@ -359,10 +461,12 @@ class OutputFolder:
         self.save("running")
 
     def join(self, before: Manifest | None, may_be_there: bool = True) -> Manifest:
-        """Begin a shared run, unless another process has, which is an error if it may not; return its manifest.
+        """Begin a shared run, unless another process has, which is an error if it may not; return
+        its manifest.
 
-        ``before`` is the manifest, if another process was seen to have begun the run. Raises OutputError: as
-        ``check_folder``; or the other process has another version, which may write other bytes.
+        ``before`` is the manifest, if another process was seen to have begun the run. Raises
+        OutputError: as ``check_folder``; or the other process has another version, which may write
+        other bytes.
         """
         manifest = before
         if manifest is None:
@@ -394,14 +498,19 @@ class OutputFolder:
         self._added["seconds"] = seconds
 
     def count_traffic(self) -> dict[str, int]:
-        """Add to the manifest what this process has asked object stores for since the last time, and return it."""
+        """Add to the manifest what this process has asked object stores for since the last time,
+        and return it.
+        """
         taken = TRAFFIC.take()
         if taken:
-            self.manifest["traffic"] = cast(Any, dict(Counter(self.manifest.get("traffic", {})) + Counter(taken)))
+            self.manifest["traffic"] = cast(
+                Any, dict(Counter(self.manifest.get("traffic", {})) + Counter(taken))
+            )
         return taken
 
     def save(self, status: Status | None = None) -> None:
-        """Commit what was added, without a status only if some time has passed; with one, also write the manifest.
+        """Commit what was added, without a status only if some time has passed; with one, also
+        write the manifest.
 
         The manifest of a shared run is written by ``finish`` alone.
         """
@@ -414,13 +523,17 @@ class OutputFolder:
             self.put(MANIFEST, _to_text(self.manifest))
             self._clear_log()
         elif self._log is not None and (self._added or (status is not None and TRAFFIC.requests)):
-            added: dict[str, Any] = {"choice": self.manifest.get("choice"), "traffic": self.count_traffic()}
+            added: dict[str, Any] = {
+                "choice": self.manifest.get("choice"),
+                "traffic": self.count_traffic(),
+            }
             added |= {"shards": self._shards} if self._shards else {}
             if commit(self.store, self._log, self._added | added):
                 with writing_to(self.store):
                     self._log.put_record(self.done, added["choice"])
         if status is not None and self._is_shared and self._log is not None:
-            # Another process may have completed the run, and deleted the log before this commit. The run is whole anyway.
+            # Another process may have completed the run, and deleted the log before this commit.
+            # The run is whole anyway.
             with contextlib.suppress(OSError):
                 if self.store.has(SUCCESS):
                     self.store.delete(COMMITS)
@@ -430,13 +543,16 @@ class OutputFolder:
     def complete(self) -> None:
         """Write the last manifest and then ``_SUCCESS``."""
         parts = self.manifest["parts"]
-        self.manifest["digest"] = compute_digest(self.manifest["graph"]["fingerprint"], parts, self.manifest["result"])
+        self.manifest["digest"] = compute_digest(
+            self.manifest["graph"]["fingerprint"], parts, self.manifest["result"]
+        )
         self.manifest["status"] = "done"
         parts.sort(key=lambda part: in_order(part["file"]))
         text = _to_text(self.manifest)
         self.put(MANIFEST, text)
         self.put(SUCCESS, hashlib.sha256(text).hexdigest().encode() + b"\n")
-        with contextlib.suppress(OutputError):  # a writer who may not delete has a whole run all the same
+        # a writer who may not delete has a whole run all the same
+        with contextlib.suppress(OutputError):
             self._clear_log()
 
     def _clear_log(self) -> None:
@@ -450,7 +566,9 @@ class OutputFolder:
         self.manifest["tables"] += [table for table in known if is_whole(self.store, table)]
 
     def list_table(self, name: str, facts: Facts) -> None:
-        """Add a table that is there to the manifest, with what it says of itself; raises OutputError."""
+        """Add a table that is there to the manifest, with what it says of itself; raises
+        OutputError.
+        """
         with writing_to(self.store):
             size, digest = size_and_digest_in(self.store, name)
         others = [table for table in self.manifest["tables"] if table["file"] != name]
@@ -458,7 +576,8 @@ class OutputFolder:
         self.manifest["tables"] = [*others, entry]
 
     def put_table(self, name: str, tables: Iterable[pa.Table]) -> None:
-        """Write tables as one of the folder's files, one after the other, whole or not at all; add it to the manifest.
+        """Write tables as one of the folder's files, one after the other, whole or not at all; add
+        it to the manifest.
 
         Raises OutputError.
         """
@@ -467,7 +586,9 @@ class OutputFolder:
             facts: Facts = {}
             for table in tables:
                 facts = read_facts(table.schema)
-                writer = writer or pq.ParquetWriter(file, table.schema, compression="zstd", compression_level=1)
+                writer = writer or pq.ParquetWriter(
+                    file, table.schema, compression="zstd", compression_level=1
+                )
                 writer.write_table(table)
             if writer is not None:
                 writer.close()
@@ -499,11 +620,15 @@ def commit(store: Store, log: CommitLog, added: Any) -> bool:
         with writing_to(store):
             return log.append(added)
     except ValueError as error:
-        raise OutputError(f"{store}/{COMMITS}: {error}; move it elsewhere, and run again with --resume") from None
+        raise OutputError(
+            f"{store}/{COMMITS}: {error}; move it elsewhere, and run again with --resume"
+        ) from None
 
 
 def graph_folder(path: Path, shard: Shard | None = None) -> Path:
-    """Return where a run stores its graph for worker processes; each process of a shared run has its own place."""
+    """Return where a run stores its graph for worker processes; each process of a shared run has
+    its own place.
+    """
     return path / (GRAPH if shard is None else f"{GRAPH}-{shard.index}")
 
 
@@ -520,12 +645,19 @@ def sweep(path: Path, left: re.Pattern[str]) -> None:
 def _to_text(manifest: Manifest) -> bytes:
     """Return a manifest with an entry per line, and a part per line.
 
-    It is always UTF-8, whatever the locale; file names may hold bytes that are not text. With ``indent`` the encoder of
-    ``json`` is not compiled, and takes ten times as long for the ids of many sources.
+    It is always UTF-8, whatever the locale; file names may hold bytes that are not text. With
+    ``indent`` the encoder of ``json`` is not compiled, and takes ten times as long for the ids of
+    many sources.
     """
     entries = {key: json.dumps(value) for key, value in manifest.items()}
-    entries["parts"] = "[" + ",".join(f"\n  {json.dumps(part)}" for part in manifest["parts"]) + "\n ]"
-    text = "{\n" + ",\n".join(f" {json.dumps(key)}: {value}" for key, value in entries.items()) + "\n}\n"
+    entries["parts"] = (
+        "[" + ",".join(f"\n  {json.dumps(part)}" for part in manifest["parts"]) + "\n ]"
+    )
+    text = (
+        "{\n"
+        + ",\n".join(f" {json.dumps(key)}: {value}" for key, value in entries.items())
+        + "\n}\n"
+    )
     return text.encode("utf-8", "backslashreplace")
 
 
@@ -539,6 +671,10 @@ def status_on_error(folder: OutputFolder) -> Iterator[None]:
         if not stopped:
             folder.manifest["ended_by"] = f"{type(error).__name__}: {error}"
         # On a full disk the last manifest stays; --resume finds the parts that it lacks.
-        with contextlib.suppress(OutputError) if isinstance(error, OutputError) else contextlib.nullcontext():
+        with (
+            contextlib.suppress(OutputError)
+            if isinstance(error, OutputError)
+            else contextlib.nullcontext()
+        ):
             folder.save("interrupted" if stopped else "failed")
         raise

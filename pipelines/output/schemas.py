@@ -1,4 +1,5 @@
-"""The result kinds that the job writes: those of the library and of plug-ins that have records, and ``extremes``.
+"""The result kinds that the job writes: those of the library and of plug-ins that have records, and
+``extremes``.
 
 Importing plug-ins imports the library. Without plug-ins, no large package is imported.
 """
@@ -13,7 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from kepler_traverse.errors import InputError
-from kepler_traverse.kinds.result_kinds import OF_ONE_SEARCH, OWN_MODULES, RESULT_KINDS, KindOptions, ResultKind
+from kepler_traverse.kinds.result_kinds import (
+    OF_ONE_SEARCH,
+    OWN_MODULES,
+    RESULT_KINDS,
+    KindOptions,
+    ResultKind,
+)
 
 ROWS_PER_PART = 8_000_000  # about 50 to 100 MB of Parquet, a size that readers like
 GROUP_BYTES = 2**22  # of a row group before encoding: 100,000 to 500,000 rows, as readers like it
@@ -27,7 +34,11 @@ class ExtremesOptions(KindOptions):
 
     unconnected: Literal["refuse", "largest"] = field(
         default="refuse",
-        metadata={"help": "of a graph that is not (strongly) connected: an error, or its largest component"},
+        metadata={
+            "help": (
+                "of a graph that is not (strongly) connected: an error, or its largest component"
+            )
+        },
     )
 
 
@@ -40,8 +51,11 @@ if _ARE_INSTALLED or OWN_MODULES or os.environ.get("KEPLER_PLUGINS"):
         import_module("kepler_traverse.plugins").modules()
     except InputError as error:  # --help of what is there works all the same
         _plugin_error = error
-OUTPUT_SCHEMAS: dict[str, ResultKind] = {name: kind for name, kind in RESULT_KINDS.items() if kind.in_files}
-OUTPUT_SCHEMAS["matrix"] = replace(RESULT_KINDS["matrix"], options=())  # files have the distances to all vertices
+OUTPUT_SCHEMAS: dict[str, ResultKind] = {
+    name: kind for name, kind in RESULT_KINDS.items() if kind.in_files
+}
+# files have the distances to all vertices
+OUTPUT_SCHEMAS["matrix"] = replace(RESULT_KINDS["matrix"], options=())
 OUTPUT_SCHEMAS["extremes"] = ResultKind(  # of the whole graph; the library has functions for them
     name="extremes",
     means="a row for each vertex of the center, whose eccentricity is the radius, and of the periphery, whose eccentricity "

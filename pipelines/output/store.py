@@ -22,7 +22,15 @@ import pyarrow.parquet as pq
 
 from kepler_traverse.errors import OutputError
 from kepler_traverse.runtime import object_stores
-from kepler_traverse.runtime.object_stores import AT_ONCE, TRAFFIC, URL, Traffic, fetch, listed, send
+from kepler_traverse.runtime.object_stores import (
+    AT_ONCE,
+    TRAFFIC,
+    URL,
+    Traffic,
+    fetch,
+    listed,
+    send,
+)
 from kepler_traverse.runtime.regular_files import open_regular, read_regular, replacing
 from kepler_traverse.runtime.scratch import delete_folder, make_folder
 
@@ -34,7 +42,9 @@ _MAX_AT_ONCE = 5 * 10**9  # bytes of one request
 
 
 class Store:
-    """A place for the files of a run, which ``str`` names: a folder on a disk. Its methods raise OSError."""
+    """A place for the files of a run, which ``str`` names: a folder on a disk. Its methods raise
+    OSError.
+    """
 
     is_local = True  # whether the files are in the folder ``path``
 
@@ -75,7 +85,8 @@ class Store:
                 _sync(file)
             os.link(partial, path, follow_symlinks=False)
         except FileExistsError:
-            # A server of files whose answer was lost has been asked twice, and the first time has made the link.
+            # A server of files whose answer was lost has been asked twice, and the first time has
+            # made the link.
             return os.stat(partial).st_nlink > 1
         finally:
             partial.unlink(missing_ok=True)
@@ -92,13 +103,21 @@ class Store:
         sync_folder(path.parent)
 
     def versions(self) -> dict[str, str]:
-        """Return the files at the top and in partitions by name, with what changes when a file does; ``""`` if nothing."""
+        """Return the files at the top and in partitions by name, with what changes when a file
+        does; ``""`` if nothing.
+        """
         names = self.names()
-        folders = [name for name in names if PARTITION_NAME.fullmatch(name) and (self.path / name).is_dir()]
-        return dict.fromkeys([*names, *(f"{folder}/{name}" for folder in folders for name in self.names(folder))], "")
+        folders = [
+            name for name in names if PARTITION_NAME.fullmatch(name) and (self.path / name).is_dir()
+        ]
+        return dict.fromkeys(
+            [*names, *(f"{folder}/{name}" for folder in folders for name in self.names(folder))], ""
+        )
 
     def move_in(self, partial: Path, name: str) -> Stored | None:
-        """Take a file in ``path``, which need not be on the disk yet and may remain; return how it was stored elsewhere."""
+        """Take a file in ``path``, which need not be on the disk yet and may remain; return how it
+        was stored elsewhere.
+        """
         with open(partial, "rb") as file:
             _sync(file)
         target = self.path / name
@@ -150,8 +169,8 @@ def _sync(file: BinaryIO) -> None:
 class ObjectStore(Store):
     """Objects below a URL of S3, Google Cloud Storage or Azure.
 
-    No file of a run holds credentials. Each object is put in one request, so none is ever half there, and no upload in
-    pieces remains of a process that was killed.
+    No file of a run holds credentials. Each object is put in one request, so none is ever half
+    there, and no upload in pieces remains of a process that was killed.
 
     ``scratch``: folder in which files are prepared; a new one by default.
     """
@@ -169,7 +188,9 @@ class ObjectStore(Store):
         self._api = obstore
         super().__init__(scratch or _new_folder())
         # After an error a thread may still write there.
-        self._finalizer = weakref.finalize(self, delete_folder if scratch is None else lambda _: None, self.path)
+        self._finalizer = weakref.finalize(
+            self, delete_folder if scratch is None else lambda _: None, self.path
+        )
 
     def __str__(self) -> str:
         return self._url
@@ -190,7 +211,10 @@ class ObjectStore(Store):
             answer = self._api.get(self._store, name)
             size = answer.meta["size"]
             if size > max_bytes:
-                raise OSError(errno.EFBIG, f"it has {size:,} bytes, and {max_bytes:,} are the most that is read")
+                raise OSError(
+                    errno.EFBIG,
+                    f"it has {size:,} bytes, and {max_bytes:,} are the most that is read",
+                )
             data = bytes(answer.bytes())
             TRAFFIC.add("get", 0, received=len(data))
             if len(data) != size:
@@ -211,7 +235,11 @@ class ObjectStore(Store):
     def _tail(self, name: str, size: int, n_bytes: int) -> bytes:
         start = max(0, size - n_bytes)
         return bytes(
-            send("get", lambda: self._api.get_range(self._store, name, start=start, end=size), received=size - start)
+            send(
+                "get",
+                lambda: self._api.get_range(self._store, name, start=start, end=size),
+                received=size - start,
+            )
         )
 
     def put_new(self, name: str, data: bytes) -> bool:
@@ -221,7 +249,8 @@ class ObjectStore(Store):
                 self.put(name, data, traffic, mode="create")
                 return True
             except FileExistsError:
-                # If an answer was lost, the request was sent again, and the first one has created it.
+                # If an answer was lost, the request was sent again, and the first one has created
+                # it.
                 with contextlib.suppress(FileNotFoundError):  # the writer who was first has failed
                     return traffic.requests["put"] > 1 and self.get(name, 2**62) == data
             finally:
@@ -235,20 +264,38 @@ class ObjectStore(Store):
             self.put(name, Path(file.name))
 
     def versions(self) -> dict[str, str]:
-        objects = {each.url[len(self._url) + 1 :]: each.e_tag for each in listed(self._store, self._url)}
+        objects = {
+            each.url[len(self._url) + 1 :]: each.e_tag for each in listed(self._store, self._url)
+        }
         places = ((name, name.partition("/")) for name in objects)
-        return {name: objects[name] for name, (top, slash, _) in places if not slash or PARTITION_NAME.fullmatch(top)}
+        return {
+            name: objects[name]
+            for name, (top, slash, _) in places
+            if not slash or PARTITION_NAME.fullmatch(top)
+        }
 
     def move_in(self, partial: Path, name: str) -> Stored:
-        traffic, started = Traffic(), time.monotonic()
+        traffic = Traffic()
+        started = time.monotonic()
         version = self.put(name, partial, traffic)
-        return {"requests": traffic.requests["put"], "seconds": round(time.monotonic() - started, 6), "version": version}
+        return {
+            "requests": traffic.requests["put"],
+            "seconds": round(time.monotonic() - started, 6),
+            "version": version,
+        }
 
     def put(self, name: str, data: bytes | Path, traffic: Traffic = TRAFFIC, **options: Any) -> str:
-        """Put an object, in one request unless it is larger than stores take at once; return its version if it has a tag."""
-        size = data.stat().st_size if isinstance(data, Path) else len(data)
+        """Put an object, in one request unless it is larger than stores take at once; return its
+        version if it has a tag.
+        """
+        if isinstance(data, Path):
+            size = data.stat().st_size
+        else:
+            size = len(data)
         options |= {"use_multipart": size > _MAX_AT_ONCE}
-        put = send("put", lambda: self._api.put(self._store, name, data, **options), traffic, sent=size)
+        put = send(
+            "put", lambda: self._api.put(self._store, name, data, **options), traffic, sent=size
+        )
         return put["e_tag"] or ""
 
     @contextlib.contextmanager
@@ -258,11 +305,16 @@ class ObjectStore(Store):
             with contextlib.suppress(FileNotFoundError):
                 fetch(self._store, name, Path(folder) / name)
 
-        with tempfile.TemporaryDirectory(dir=self.path) as folder, ThreadPoolExecutor(AT_ONCE) as pool:
+        with (
+            tempfile.TemporaryDirectory(dir=self.path) as folder,
+            ThreadPoolExecutor(AT_ONCE) as pool,
+        ):
             try:
                 list(pool.map(copy, names))
             except OSError as error:
-                raise OutputError(f"{self}: objects cannot be read: {error.strerror}; try again") from None
+                raise OutputError(
+                    f"{self}: objects cannot be read: {error.strerror}; try again"
+                ) from None
             yield Path(folder)
 
     def delete(self, folder: str) -> None:
@@ -280,16 +332,19 @@ def _new_folder() -> Path:
     except OSError as error:
         place = os.environ.get("TMPDIR") or "/tmp"
         raise OutputError(
-            f"{place}: a folder for temporary files cannot be made there: {error.strerror}; see TMPDIR"
+            f"{place}: a folder for temporary files cannot be made "
+            f"there: {error.strerror}; see TMPDIR"
         ) from None
 
 
 def open_store(place: str | os.PathLike[str], scratch: Path | None = None) -> Store:
     """Return the store that a path or a URL names.
 
-    ``scratch``: where files of an object store are prepared; a new folder by default, which is deleted with the store.
+    ``scratch``: where files of an object store are prepared; a new folder by default, which is
+    deleted with the store.
     """
     if isinstance(place, str) and URL.match(place):
         return ObjectStore(place, scratch)
     path = Path(place)
-    return Store(path.absolute() if ":" in path.parts[0] else path)  # or pyarrow would take its files for addresses
+    # or pyarrow would take its files for addresses
+    return Store(path.absolute() if ":" in path.parts[0] else path)

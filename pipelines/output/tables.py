@@ -1,7 +1,8 @@
 """The parts of a finished run as a table of Delta Lake or Apache Iceberg (extra ``tables``).
 
-Nothing is rewritten: a table is metadata beside the parts, which names them and has the counts and the smallest and largest
-values of their footers. The packages of the two formats write it and read it.
+Nothing is rewritten: a table is metadata beside the parts, which names them and has the counts and
+the smallest and largest values of their footers. The packages of the two formats write it and read
+it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,15 @@ from .manifest_types import Manifest
 from .run_folder import read_layout
 from .schemas import OUTPUT_SCHEMAS
 from .store import Store
-from .table_logs import DELTA_LOG, HINT, ICEBERG_LOG, compare_delta, compare_iceberg, differing_log, stray_file
+from .table_logs import (
+    DELTA_LOG,
+    HINT,
+    ICEBERG_LOG,
+    compare_delta,
+    compare_iceberg,
+    differing_log,
+    stray_file,
+)
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
@@ -56,14 +65,20 @@ def _write_delta(_store: Store, root: str, _schema: pa.Schema, layout: Layout) -
     if not column:
         convert_to_deltalake(root)
         return
-    kind = pa.int64() if all(map(_INTEGER.fullmatch, values)) else pa.string()  # as readers of Hive's layout guess
+    # as readers of Hive's layout guess
+    if all(map(_INTEGER.fullmatch, values)):
+        kind = pa.int64()
+    else:
+        kind = pa.string()
     partitions = Schema.from_arrow(pa.schema({column: kind}))
     convert_to_deltalake(root, partition_by=partitions, partition_strategy="hive")
 
 
 def _write_iceberg(store: Store, root: str, schema: pa.Schema, layout: Layout) -> None:
     place = _make_iceberg(f"{root}/_iceberg", root, schema, layout)
-    store.put_new(f"{ICEBERG_LOG}/{HINT}", place.rpartition("/")[2].removesuffix(".metadata.json").encode())
+    store.put_new(
+        f"{ICEBERG_LOG}/{HINT}", place.rpartition("/")[2].removesuffix(".metadata.json").encode()
+    )
 
 
 def _make_iceberg(place: str, root: str, schema: pa.Schema, layout: Layout) -> str:
@@ -78,11 +93,19 @@ def _make_iceberg(place: str, root: str, schema: pa.Schema, layout: Layout) -> s
 
 
 def _compare_iceberg(store: Store, manifest: Manifest) -> None:
-    root, schema, layout = _root_url(store), _make_schema(store, manifest, "iceberg"), read_layout(manifest)
+    root, schema, layout = (
+        _root_url(store),
+        _make_schema(store, manifest, "iceberg"),
+        read_layout(manifest),
+    )
 
     def make(place: str) -> None:
         again = Path(place.removeprefix("file://")) / "metadata" / HINT
-        again.write_text(_make_iceberg(place, root, schema, layout).rpartition("/")[2].removesuffix(".metadata.json"))
+        again.write_text(
+            _make_iceberg(place, root, schema, layout)
+            .rpartition("/")[2]
+            .removesuffix(".metadata.json")
+        )
 
     compare_iceberg(store, manifest, make=make, address=root)
 
@@ -120,7 +143,8 @@ def refuse_without_packages(name: str) -> None:
             import_module(module)
         except ModuleNotFoundError as error:
             raise InputError(
-                f"a table of {name} needs {error.name}, which is not installed: pip install 'kepler-traverse[tables]'"
+                f"a table of {name} needs {error.name}, which is not installed: "
+                "pip install 'kepler-traverse[tables]'"
             ) from None
 
 
@@ -130,18 +154,27 @@ def format_in(store: Store) -> str | None:
 
 
 def register(store: Store, manifest: Manifest, name: str) -> bool:
-    """Make the parts of a finished run a table of a key of ``TABLE_FORMATS``, unless they are one; return whether they were.
+    """Make the parts of a finished run a table of a key of ``TABLE_FORMATS``, unless they are one;
+    return whether they were.
 
-    Raises InputError (the packages of the format are not installed, or it cannot hold the parts) or OutputError (the folder
-    has a table of another format or of other files, or the table cannot be written).
+    Raises InputError (the packages of the format are not installed, or it cannot hold the parts) or
+    OutputError (the folder has a table of another format or of other files, or the table cannot be
+    written).
     """
     refuse_without_packages(name)
-    form, known = TABLE_FORMATS[name], format_in(store)
+    form = TABLE_FORMATS[name]
+    known = format_in(store)
     if known not in (None, name):
         folder = TABLE_FORMATS[known].folder
-        raise OutputError(f"{store}: the parts are a table of {known} already; take that, or delete {folder} first")
+        raise OutputError(
+            f"{store}: the parts are a table of {known} already; take "
+            f"that, or delete {folder} first"
+        )
     if known is None:
-        stray = stray_file(store, form.log) if form.folder in store.names() else ""
+        if form.folder in store.names():
+            stray = stray_file(store, form.log)
+        else:
+            stray = ""
         if stray:
             raise OutputError(f"{store}/{stray}; delete {form.folder}, and run finish again")
         schema = _make_schema(store, manifest, name)
@@ -149,15 +182,20 @@ def register(store: Store, manifest: Manifest, name: str) -> bool:
             form.write(store, _root_url(store), schema, read_layout(manifest))
         except Exception as error:
             if not form.is_there(store):  # no other process has made it meanwhile
-                raise OutputError(f"{store}: the table cannot be written: {_format_error(error)}") from None
+                raise OutputError(
+                    f"{store}: the table cannot be written: {_format_error(error)}"
+                ) from None
     wrong = differing_table(store, manifest, name)
     if wrong:
-        raise OutputError(f"{store}/{form.folder}: {wrong}; delete {form.folder}, and run finish again")
+        raise OutputError(
+            f"{store}/{form.folder}: {wrong}; delete {form.folder}, and run finish again"
+        )
     return known is not None
 
 
 def differing_table(store: Store, manifest: Manifest, name: str) -> str:
-    """Describe how a table in a folder differs from the parts of the run, with its file and field; ``""`` if it does not.
+    """Describe how a table in a folder differs from the parts of the run, with its file and field;
+    ``""`` if it does not.
 
     Raises InputError: the packages of the format are not installed.
     """
@@ -167,23 +205,32 @@ def differing_table(store: Store, manifest: Manifest, name: str) -> str:
 
 
 def wrong_tables(store: Store, manifest: Manifest) -> dict[str, str]:
-    """Return what is wrong with the tables in a folder, by the folders of their logs. Raises as ``differing_table``."""
+    """Return what is wrong with the tables in a folder, by the folders of their logs. Raises as
+    ``differing_table``.
+    """
     wrong: dict[str, str] = {}
     for name, form in TABLE_FORMATS.items():
         if form.folder in store.names():
-            text = differing_table(store, manifest, name) if form.is_there(store) else stray_file(store, form.log)
+            if form.is_there(store):
+                text = differing_table(store, manifest, name)
+            else:
+                text = stray_file(store, form.log)
             wrong |= {form.folder: text} if text else {}
     return wrong
 
 
 def table_address(store: Store, name: str) -> str:
     """Return what readers take for the table."""
-    return f"{store}/_iceberg" if name == "iceberg" else str(store)
+    if name == "iceberg":
+        return f"{store}/_iceberg"
+    return str(store)
 
 
 def _root_url(store: Store) -> str:
     """Return the URL of a folder, without a slash at its end, as tables name it."""
-    return f"file://{store.path.absolute()}" if store.is_local else str(store)
+    if store.is_local:
+        return f"file://{store.path.absolute()}"
+    return str(store)
 
 
 def _make_schema(store: Store, manifest: Manifest, name: str) -> pa.Schema:
@@ -191,21 +238,38 @@ def _make_schema(store: Store, manifest: Manifest, name: str) -> pa.Schema:
     kind = OUTPUT_SCHEMAS[manifest["result"]]
     if kind.adds_up:
         raise InputError(
-            f"{store}: parts of --result {kind.name} have shares of the loads, which are no table; take _loads.pq"
+            f"{store}: parts of --result {kind.name} have shares of the "
+            "loads, which are no table; take _loads.pq"
         )
     if kind.suffix == "arrow":
-        raise InputError(f"{store}: parts of --result {kind.name} are Arrow files; a table of {name} has Parquet files")
+        raise InputError(
+            f"{store}: parts of --result {kind.name} are Arrow files; a "
+            f"table of {name} has Parquet files"
+        )
     column, values = read_layout(manifest).partition_values()
     if column and name == "iceberg":
         raise InputError(
-            f"{store}: Iceberg takes partitions from columns of the files, which lack {column!r}; take --table delta"
+            f"{store}: Iceberg takes partitions from columns of the files, "
+            f"which lack {column!r}; take --table delta"
         )
-    escaped = next((each for each in (column, *values) if partition_name("", each) != f"={each}"), None)
+    escaped = next(
+        (each for each in (column, *values) if partition_name("", each) != f"={each}"), None
+    )
     if escaped is not None:
-        raise InputError(f"{store}: deltalake does not find the folder of the partition {escaped!r}; rename that value")
+        raise InputError(
+            f"{store}: deltalake does not find the folder of the "
+            f"partition {escaped!r}; rename that value"
+        )
     if store.is_local and re.search("[#?%]", _root_url(store)):
-        raise InputError(f"{store}: a table cannot name files of a folder with #, ? or % in its path; move the folder")
-    schema = store.parquet_footer(manifest["parts"][0]["file"]).schema.to_arrow_schema().remove_metadata()
+        raise InputError(
+            f"{store}: a table cannot name files of a folder with #, ? "
+            "or % in its path; move the folder"
+        )
+    schema = (
+        store.parquet_footer(manifest["parts"][0]["file"])
+        .schema.to_arrow_schema()
+        .remove_metadata()
+    )
     for field in schema:
         if pa.types.is_unsigned_integer(field.type):
             raise InputError(
@@ -214,12 +278,17 @@ def _make_schema(store: Store, manifest: Manifest, name: str) -> pa.Schema:
             )
         if TABLE_FORMATS[name].unfit_names.search(field.name):
             raise InputError(
-                f"{store}: column {field.name!r}: names of columns of {name} have no blanks and none of ,;{{}}()=; rename it"
+                f"{store}: column {field.name!r}: names of columns of "
+                f"{name} have no blanks and none of ,;{{}}()=; rename it"
             )
-    twice = [one for one, count in Counter(each.lower() for each in schema.names).items() if count > 1]
+    twice = [
+        one for one, count in Counter(each.lower() for each in schema.names).items() if count > 1
+    ]
     if twice:
         alike = " and ".join(repr(each) for each in schema.names if each.lower() == twice[0])
-        raise InputError(f"{store}: columns {alike} are one to a table, which ignores case; rename one")
+        raise InputError(
+            f"{store}: columns {alike} are one to a table, which ignores case; rename one"
+        )
     return schema
 
 

@@ -1,6 +1,8 @@
-"""Thrift's compact protocol, as far as the footer of a Parquet file needs it: bytes to lists and dicts, and back.
+"""Thrift's compact protocol, as far as the footer of a Parquet file needs it: bytes to lists and
+dicts, and back.
 
-A struct is a dict from field number to ``(type, value)``, in the order of the fields, so that unknown fields survive.
+A struct is a dict from field number to ``(type, value)``, in the order of the fields, so that
+unknown fields survive.
 """
 
 from __future__ import annotations
@@ -24,12 +26,15 @@ class Reader:
     """Reads values one after another from bytes."""
 
     def __init__(self, data: bytes, at: int = 0):
-        self._data, self.at = data, at  # position of the next byte
+        # position of the next byte
+        self._data = data
+        self.at = at
 
     def struct(self) -> Struct:
         """Read a struct.
 
-        Raises ValueError (it holds a type that Parquet footers do not use) or IndexError (the bytes end within it).
+        Raises ValueError (it holds a type that Parquet footers do not use) or IndexError (the bytes
+        end within it).
         """
         fields: Struct = {}
         number = 0
@@ -37,9 +42,13 @@ class Reader:
             head = self._byte()
             if head == 0:
                 return fields
-            kind, step = head & 15, head >> 4
+            kind = head & 15
+            step = head >> 4
             number = number + step if step else self._zigzag()
-            fields[number] = (kind, True if kind == TRUE else False if kind == FALSE else self._value(kind))
+            fields[number] = (
+                kind,
+                True if kind == TRUE else False if kind == FALSE else self._value(kind),
+            )
 
     def _value(self, kind: int) -> Any:
         if kind in _INTEGERS:
@@ -89,7 +98,10 @@ def encoded(fields: Struct) -> bytes:
 def _put_struct(out: bytearray, fields: Struct) -> None:
     last = 0
     for number, (kind, value) in fields.items():
-        written = (TRUE if value else FALSE) if kind in (TRUE, FALSE) else kind
+        if kind in (TRUE, FALSE):
+            written = TRUE if value else FALSE
+        else:
+            written = kind
         step = number - last
         if 0 < step < 16:
             out.append(step << 4 | written)

@@ -1,7 +1,8 @@
 """Files that a finished run writes of its part files.
 
-``_pairs.pq`` is the table of ``--pairs`` with distances. ``_sources.pq`` is the table of ``--sources`` with the rows of its
-sources. Both are in the order of the given table. ``geometry`` makes the others.
+``_pairs.pq`` is the table of ``--pairs`` with distances. ``_sources.pq`` is the table of
+``--sources`` with the rows of its sources. Both are in the order of the given table. ``geometry``
+makes the others.
 """
 
 from __future__ import annotations
@@ -28,19 +29,35 @@ from ..output.load_tables import CELLS, LOAD_FACTS, LOADS, OF_GRAPH, cells_table
 from ..output.matrix_file import VERTICES, vertices_table
 from ..output.part_file import read_footer
 from ..output.part_reader import open_part
-from .given_table import DISTANCE, ids_in_column, is_text, named_columns, read_given_table, read_pair_table, read_pairs
+from .given_table import (
+    DISTANCE,
+    ids_in_column,
+    is_text,
+    named_columns,
+    read_given_table,
+    read_pair_table,
+    read_pairs,
+)
 
-# Readers of the parts take all files that end in .parquet, or none that begin with an underscore: these are in neither.
-PAIRS, SOURCES, POINTS, HULLS = "_pairs.pq", "_sources.pq", "_points.pq", "_hulls.pq"
-GEO, GEOS = b"geo", b"geos"  # metadata of a GeoParquet file: its geometries, and the version of GEOS that made hulls
+# Readers of the parts take all files that end in .parquet, or none that begin with an underscore:
+# these are in neither.
+PAIRS = "_pairs.pq"
+SOURCES = "_sources.pq"
+POINTS = "_points.pq"
+HULLS = "_hulls.pq"
+# metadata of a GeoParquet file: its geometries, and the version of GEOS that made hulls
+GEO = b"geo"
+GEOS = b"geos"
 _DIFFERS = "it is not the given table with the results of the part files"
 Make = Callable[[Sequence[Path]], Iterable[pa.Table]]  # each table becomes a row group
 
 
 def answered_tables(settings: Settings) -> dict[str, Make]:
-    """Return the functions that make the tables of a run from its part files, by the names of the files to write.
+    """Return the functions that make the tables of a run from its part files, by the names of the
+    files to write.
 
-    Their errors are InputError if a given table has changed since the run began, ValueError if parts lack a row.
+    Their errors are InputError if a given table has changed since the run began, ValueError if
+    parts lack a row.
     """
     kind = settings.kind
     if kind.adds_up:
@@ -50,7 +67,9 @@ def answered_tables(settings: Settings) -> dict[str, Make]:
             return {LOADS: lambda parts: merged_loads(kind, options, parts)}
         from . import geometry  # it needs a table of vertices
 
-        return {LOADS: lambda parts: geometry.with_shapes(settings, merged_loads(kind, options, parts))}
+        return {
+            LOADS: lambda parts: geometry.with_shapes(settings, merged_loads(kind, options, parts))
+        }
     if kind.adds_to == "pairs":
         return {PAIRS: lambda parts: [_answered_pairs(settings, parts)]}
     if adds_to_sources(settings):
@@ -70,16 +89,24 @@ def list_tables(settings: Settings) -> set[str]:
 
 
 def tables_of_graph(settings: Settings) -> dict[str, Callable[[Graph], pa.Table]]:
-    """Return the functions that make the tables which say what positions in the parts are, by the names of their files."""
+    """Return the functions that make the tables which say what positions in the parts are, by the
+    names of their files.
+    """
     kind = settings.kind
     if kind.adds_up:
         of = settings.value("of") or kind.cells
 
         def list_cells(graph: Graph) -> pa.Table:
-            return cells_table(graph, of, read_pairs(graph, settings, str(settings.pairs)) if of == "pairs" else None)
+            return cells_table(
+                graph,
+                of,
+                read_pairs(graph, settings, str(settings.pairs)) if of == "pairs" else None,
+            )
 
         return {CELLS: list_cells}
-    return {VERTICES: vertices_table} if kind.written_as == "lists" else {}
+    if kind.written_as == "lists":
+        return {VERTICES: vertices_table}
+    return {}
 
 
 def adds_to_sources(settings: Settings) -> bool:
@@ -89,7 +116,9 @@ def adds_to_sources(settings: Settings) -> bool:
 
 
 def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:
-    """Describe how a file differs from the tables that its maker makes of the part files; ``""`` if it does not."""
+    """Describe how a file differs from the tables that its maker makes of the part files; ``""`` if
+    it does not.
+    """
     try:
         with open_regular(path) as opened, pq.ParquetFile(opened) as file:
             group = 0
@@ -98,17 +127,32 @@ def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:
                 while sum(map(len, held)) < table.num_rows and group < file.num_row_groups:
                     held.append(file.read_row_group(group))
                     group += 1
-                written = pa.concat_tables(held) if held else table.slice(0, 0)
+                if held:
+                    written = pa.concat_tables(held)
+                else:
+                    written = table.slice(0, 0)
                 here, there = (each.schema.metadata or {} for each in (table, written))
                 if held and here.get(GEOS) != there.get(GEOS):
-                    made_with, version = (each.get(GEOS, b"no version").decode(errors="replace") for each in (there, here))
-                    return f"it was made with GEOS {made_with}, and can be checked with that alone; here is GEOS {version}"
+                    made_with, version = (
+                        each.get(GEOS, b"no version").decode(errors="replace")
+                        for each in (there, here)
+                    )
+                    return (
+                        f"it was made with GEOS {made_with}, and can be checked with "
+                        f"that alone; here is GEOS {version}"
+                    )
                 if not written.equals(table) or (
-                    held and any(here.get(key) != there.get(key) for key in (GEO, OF_GRAPH, *LOAD_FACTS.values()))
+                    held
+                    and any(
+                        here.get(key) != there.get(key)
+                        for key in (GEO, OF_GRAPH, *LOAD_FACTS.values())
+                    )
                 ):
                     return _DIFFERS
             left = range(group, file.num_row_groups)  # a table without rows has one that is empty
-            return "" if not any(file.metadata.row_group(i).num_rows for i in left) else _DIFFERS
+            if not any(file.metadata.row_group(i).num_rows for i in left):
+                return ""
+            return _DIFFERS
     except FileNotFoundError:
         return "the file is not there"
     except (OSError, ValueError, pa.ArrowException) as error:
@@ -118,17 +162,26 @@ def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:
 def read_source_table(settings: Settings) -> tuple[pa.Table, str]:
     """Return the table of ``--sources`` and its column of ids.
 
-    Raises InputError: as ``read_given_table``; or a column has the name of one that the result adds.
+    Raises InputError: as ``read_given_table``; or a column has the name of one that the result
+    adds.
     """
     path, column = str(settings.sources_file), str(settings.column("source"))
     kept = (column, *(settings.keep_columns or ()))
-    table, _ = read_given_table(path, "sources", lambda names: named_columns(path, "sources", names, kept)[:1])
+    table, _ = read_given_table(
+        path, "sources", lambda names: named_columns(path, "sources", names, kept)[:1]
+    )
     named = settings.value("values") or ()
-    groups = [] if settings.column("group") is None else [GROUP]
+    if settings.column("group") is None:
+        groups = []
+    else:
+        groups = [GROUP]
     added = {*settings.kind.columns[1:], *named, *groups} if adds_to_sources(settings) else ()
     for name in table.column_names if settings.keep_columns is None else kept:
         if name in added:
-            raise InputError(f"{path}: the table of sources has a column {shown(name)}, which the result adds; rename it")
+            raise InputError(
+                f"{path}: the table of sources has a column {shown(name)}, "
+                "which the result adds; rename it"
+            )
     return table, column
 
 
@@ -145,7 +198,8 @@ def _answered_pairs(settings: Settings, parts: Sequence[Path]) -> pa.Table:
 
 def _answered_sources(settings: Settings, parts: Sequence[Path]) -> pa.Table:
     table, column = read_source_table(settings)
-    rows, known = rows_of_parts(parts), []
+    rows = rows_of_parts(parts)
+    known = []
     for part in parts:
         with open_part(part) as file:
             known += read_footer(file)["sources"]
@@ -156,9 +210,13 @@ def _answered_sources(settings: Settings, parts: Sequence[Path]) -> pa.Table:
         raise _changed(str(settings.sources_file))
     owner = pc.index_in(rows["source"], value_set=sources).to_numpy()
     sizes = np.bincount(owner, minlength=len(sources))
-    starts, each = (np.cumsum(sizes) - sizes)[place], np.maximum(sizes[place], 1)
-    # One place more than there are rows: that of the nulls of a source without a row, whose start may be behind the last.
-    at = np.append(np.argsort(owner, kind="stable"), 0)[np.repeat(starts, each) + positions_in_groups(each)]
+    starts = (np.cumsum(sizes) - sizes)[place]
+    each = np.maximum(sizes[place], 1)
+    # One place more than there are rows: that of the nulls of a source without a row, whose start
+    # may be behind the last.
+    at = np.append(np.argsort(owner, kind="stable"), 0)[
+        np.repeat(starts, each) + positions_in_groups(each)
+    ]
     order = pa.array(at, mask=np.repeat(sizes[place] == 0, each))
     if settings.keep_columns is not None:
         table = table.select(dict.fromkeys([column, *settings.keep_columns]))
@@ -169,7 +227,8 @@ def _answered_sources(settings: Settings, parts: Sequence[Path]) -> pa.Table:
 
 
 def rows_by_pair(parts: Sequence[Path]) -> pa.Table:
-    """Return ``source, target, distance`` of some part files, in the order of the rows of the table of pairs.
+    """Return ``source, target, distance`` of some part files, in the order of the rows of the table
+    of pairs.
 
     Raises ValueError: the parts do not hold each row of the table once.
     """
@@ -196,4 +255,6 @@ def rows_of_parts(parts: Sequence[Path]) -> pa.Table:
 
 
 def _changed(path: str) -> InputError:
-    return InputError(f"{path}: the table has changed since the run began; run again with the one as it was")
+    return InputError(
+        f"{path}: the table has changed since the run began; run again with the one as it was"
+    )

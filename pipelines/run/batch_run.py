@@ -1,4 +1,6 @@
-"""The batches of a run that may write: which are missing, what their outcomes add to the manifest, and the report."""
+"""The batches of a run that may write: which are missing, what their outcomes add to the manifest,
+and the report.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,15 @@ from ..monitoring.html_report import render_page
 from ..output.layout import in_order
 from ..output.manifest_types import Manifest, PartEntry, PartSummary, ShardRecord
 from ..output.part_file import checked_part
-from ..output.run_folder import REPORT, OutputFolder, compute_digest, is_as_stored, mark_fits, read_layout, status_on_error
+from ..output.run_folder import (
+    REPORT,
+    OutputFolder,
+    compute_digest,
+    is_as_stored,
+    mark_fits,
+    read_layout,
+    status_on_error,
+)
 from ..question import Ids
 from ..scheduling.executor import Task
 from ..scheduling.heartbeat import left_marks, read_mark
@@ -31,7 +41,8 @@ if TYPE_CHECKING:
 
 
 class BatchRun:
-    """A run that may write: its batches, of which an engine computes those that are missing; it observes them.
+    """A run that may write: its batches, of which an engine computes those that are missing; it
+    observes them.
 
     Attributes
     ----------
@@ -48,12 +59,24 @@ class BatchRun:
     """
 
     def __init__(
-        self, settings: Settings, prepared: Prepared, folder: OutputFolder, resume_command: str, shard: Shard | None = None
+        self,
+        settings: Settings,
+        prepared: Prepared,
+        folder: OutputFolder,
+        resume_command: str,
+        shard: Shard | None = None,
     ):
-        self._settings, self.prepared, self.folder = settings, prepared, folder
-        self._resume_command, self._shard = resume_command, shard
-        self.url = "" if folder.store.is_local else str(folder.store)
-        self.layout, numbers = read_layout(folder.manifest), prepared.numbers
+        self._settings = settings
+        self.prepared = prepared
+        self.folder = folder
+        self._resume_command = resume_command
+        self._shard = shard
+        if folder.store.is_local:
+            self.url = ""
+        else:
+            self.url = str(folder.store)
+        self.layout = read_layout(folder.manifest)
+        numbers = prepared.numbers
         self._bounds = list(self.layout.bounds())
         parts = (shard or Shard(0, 1)).parts(self.layout.n_parts)
         self.batches = {part: numbers[slice(*self._bounds[part])].tolist() for part in parts}
@@ -66,19 +89,28 @@ class BatchRun:
 
     def batches_of(self, task: Task) -> list[tuple[int, list[int]]]:
         """Return the batches of a task, without the sources that are given up."""
-        return [(part, [s for s in self.batches[part] if s not in task.without]) for part in task.parts]
+        return [
+            (part, [s for s in self.batches[part] if s not in task.without]) for part in task.parts
+        ]
 
     def keep_what_is_recorded(self, before: Manifest, record: ShardRecord | None) -> None:
-        """Do not make parts again that are recorded: ``finish`` compares all, and records those that are lost.
+        """Do not make parts again that are recorded: ``finish`` compares all, and records those
+        that are lost.
 
         They are in the record of the shard, or else in the manifest before.
         """
         self.folder.keep_tables(before["tables"])
         if record is None:
             known = {part["file"]: part["sources"] for part in before["parts"]}
-            done = {part for part in self.batches if known.get(self.layout.name(part)) == self._names(part)}
+            done = {
+                part
+                for part in self.batches
+                if known.get(self.layout.name(part)) == self._names(part)
+            }
         else:
-            done = set(range(record["until"])).difference(record["without"]).intersection(self.batches)
+            done = (
+                set(range(record["until"])).difference(record["without"]).intersection(self.batches)
+            )
         for part in done:
             del self.batches[part]
         self.folder.done, self.kept = done, len(done)
@@ -91,14 +123,17 @@ class BatchRun:
         store = self.folder.store
         there = store.versions()
         for part in list(self.batches):
-            name, names = self.layout.name(part), self._names(part)
+            name = self.layout.name(part)
+            names = self._names(part)
             record: PartEntry | None = known.get(name)
             summary: PartSummary | None = None
             if record is not None and record["sources"] == names and is_as_stored(record, there):
                 summary = record
             elif name in there:
                 with store.local([name]) as here:
-                    summary = checked_part(here, part, self.layout, names, self.prepared.graph, record)
+                    summary = checked_part(
+                        here, part, self.layout, names, self.prepared.graph, record
+                    )
             if summary is not None:
                 entry: PartEntry = {**summary, "sources": names}
                 if entry["file"] in known:
@@ -113,8 +148,11 @@ class BatchRun:
         return any(entry["file"] == table for entry in self.folder.manifest["tables"])
 
     def done(self, part: int, summary: PartSummary, without: frozenset[int]) -> None:
-        numbers, names = self.batches[part], self._names(part)
-        sources = [name for number, name in zip(numbers, names, strict=True) if number not in without]
+        numbers = self.batches[part]
+        names = self._names(part)
+        sources = [
+            name for number, name in zip(numbers, names, strict=True) if number not in without
+        ]
         entry: PartEntry = {**summary, "sources": sources}
         self.folder.add("parts", entry)
         if not without:
@@ -124,11 +162,16 @@ class BatchRun:
         self._progress.advance(part, entry)
 
     def failed(self, part: int, sources: list[int] | None, reason: str) -> None:
-        numbers, names = self.batches[part], self._names(part)
+        numbers = self.batches[part]
+        names = self._names(part)
         known = {name for entry in self.folder.manifest["failed"] for name in entry["sources"]}
         asked = set(numbers if sources is None else sources)
-        given_up = [name for i, name in zip(numbers, names, strict=True) if i in asked and name not in known]
-        self.folder.add("failed", {"file": self.layout.name(part), "sources": given_up, "error": reason})
+        given_up = [
+            name for i, name in zip(numbers, names, strict=True) if i in asked and name not in known
+        ]
+        self.folder.add(
+            "failed", {"file": self.layout.name(part), "sources": given_up, "error": reason}
+        )
         self._progress.failed(part, given_up, reason)
 
     def retried(self, part: int, why: str) -> None:
@@ -136,14 +179,19 @@ class BatchRun:
         self._progress.retried(part, why)
 
     def draining(self, tasks: int) -> None:
-        what = "batches that run are" if tasks > 1 else "batch that runs is"
+        if tasks > 1:
+            what = "batches that run are"
+        else:
+            what = "batch that runs is"
         say(f"interrupted: the {what} finished first; interrupt again to stop at once")
 
     def notice(self, message: str) -> None:
         say(message)
 
     def note_takeover(self, before: Manifest) -> None:
-        """Record as retried what the process was at that ran the batches before, and what it had recorded itself."""
+        """Record as retried what the process was at that ran the batches before, and what it had
+        recorded itself.
+        """
         if self._shard is None:  # those of a shared run are in its log
             self.folder.manifest["retried"] += before["retried"]
         for mark in left_marks(self.folder.path):
@@ -159,7 +207,9 @@ class BatchRun:
         return self._n_sources - sum(map(len, self.batches.values()))
 
     def nothing_is_missing(self, before: Manifest) -> bool:
-        """Whether the folder is complete and its manifest agrees with the parts that were checked here."""
+        """Whether the folder is complete and its manifest agrees with the parts that were checked
+        here.
+        """
         parts = self.folder.manifest["parts"]
         manifest = self.folder.manifest
         digest = compute_digest(manifest["graph"]["fingerprint"], parts, manifest["result"])
@@ -175,7 +225,8 @@ class BatchRun:
     def run(self, answer: Callable[[BatchRun], None]) -> None:
         """Compute the missing parts by an engine, and complete the folder.
 
-        Raises the errors of ``pipelines.scheduling.scheduler.Window.run``, after the manifest is written.
+        Raises the errors of ``pipelines.scheduling.scheduler.Window.run``, after the manifest is
+        written.
         """
         folder, manifest = self.folder, self.folder.manifest
         self._files_before = {part["file"] for part in manifest["parts"]}
@@ -191,18 +242,25 @@ class BatchRun:
                 if manifest["status"] in ("done", "failed"):  # it came while the workers closed
                     return
                 before = self._files_before
-                done = self._n_kept + sum(len(part["sources"]) for part in manifest["parts"] if part["file"] not in before)
+                done = self._n_kept + sum(
+                    len(part["sources"]) for part in manifest["parts"] if part["file"] not in before
+                )
                 how = f"To finish: {self._resume_command}"
-                raise KeyboardInterrupt(f"interrupted: {done} of {self._n_sources} sources are done. {how}") from None
+                raise KeyboardInterrupt(
+                    f"interrupted: {done} of {self._n_sources} sources are done. {how}"
+                ) from None
 
     def finish(self, times: dict[str, float]) -> None:
-        """Complete the folder as soon as all batches have ended, so that what closes after that delays no result.
+        """Complete the folder as soon as all batches have ended, so that what closes after that
+        delays no result.
 
         ``times``: seconds of each step of the engine.
         """
         folder, manifest = self.folder, self.folder.manifest
         if times:
-            computed = [part for part in manifest["parts"] if part["file"] not in self._files_before]
+            computed = [
+                part for part in manifest["parts"] if part["file"] not in self._files_before
+            ]
             compiled = min(times["traverse"], compile_seconds(computed))
             times = _sum(self.prepared.seconds, times, {"traverse": -compiled, "compile": compiled})
             manifest["seconds"] = {name: round(value, 3) for name, value in times.items()}
@@ -214,15 +272,24 @@ class BatchRun:
         elif self._shard is not None:
             folder.save("done")
         else:
-            names = sorted((part["file"] for part in manifest["parts"]), key=in_order)  # workers end them in any order
+            # workers end them in any order
+            names = sorted((part["file"] for part in manifest["parts"]), key=in_order)
             parts = [folder.path / name for name in names]
             for name, make in answered_tables(self._settings).items():
                 folder.put_table(name, make(parts))
             folder.count_traffic()
-            for pairs, volume in (each["lost"].values() for each in manifest["tables"] if "lost" in each):
+            for pairs, volume in (
+                each["lost"].values() for each in manifest["tables"] if "lost" in each
+            ):
                 if pairs:
-                    within = " within the limit" if manifest["identity"]["limit"] is not None else ""
-                    say(f"{several(int(pairs), 'pair')} without a path{within}: a volume of {volume:,} is on no edge")
+                    if manifest["identity"]["limit"] is not None:
+                        within = " within the limit"
+                    else:
+                        within = ""
+                    say(
+                        f"{several(int(pairs), 'pair')} without a path{within}: a "
+                        f"volume of {volume:,} is on no edge"
+                    )
             folder.complete()
 
     def write_report(self) -> None:
@@ -230,7 +297,9 @@ class BatchRun:
         if not self._settings.report or self._shard is not None:
             return
         try:
-            self.folder.put(REPORT, render_page(self.folder.manifest, self._resume_command).encode())
+            self.folder.put(
+                REPORT, render_page(self.folder.manifest, self._resume_command).encode()
+            )
         except OutputError as error:
             say(f"no {REPORT}: {error}")
         else:
@@ -239,14 +308,17 @@ class BatchRun:
     def announce(self, seconds: dict[str, float]) -> None:
         """Say that the batches begin, and what the steps so far took."""
         steps.end(seconds=_sum(self.prepared.seconds, seconds))
-        for note in console.notes_on_edges(self._settings, self.folder.manifest["graph"].get("built", {})):
+        for note in console.notes_on_edges(
+            self._settings, self.folder.manifest["graph"].get("built", {})
+        ):
             say(note)
 
     @contextlib.contextmanager
     def watch(self, client: Client | None) -> Iterator[BatchRun]:
         """Yield this observer of the batches, with a page of the dashboard if there is a client."""
         kept = {"sources": self._n_sources, "kept": self._n_kept}
-        facts, news = console.collect_facts(self.folder.manifest) | kept, None
+        facts = console.collect_facts(self.folder.manifest) | kept
+        news = None
         if client is not None:
             from ..monitoring.dashboard_plugin import open_page
 

@@ -58,16 +58,22 @@ class Finished:
 
 
 def run(settings: Settings, resume_command: str, supervision: Supervision = UNWATCHED) -> int:
-    """Run the job, print its plan or its summary, and return its exit code: 0, or 3 if some sources failed.
+    """Run the job, print its plan or its summary, and return its exit code: 0, or 3 if some sources
+    failed.
 
     Parameters and errors are those of ``execute``.
     """
-    supervision = Supervision() if supervision is UNWATCHED else supervision
+    if supervision is UNWATCHED:
+        supervision = Supervision()
+    else:
+        supervision = supervision
     try:
         finished = execute(settings, resume_command, supervision)
         if finished is None:
             return 0
-        console.show_summary(settings, finished.manifest, finished.computed, finished.kept, finished.seconds)
+        console.show_summary(
+            settings, finished.manifest, finished.computed, finished.kept, finished.seconds
+        )
     except KeyboardInterrupt as interrupt:
         text = _what_stands(settings, resume_command, supervision.has_folder)
         raise interrupt if interrupt.args else KeyboardInterrupt(text) from None
@@ -81,47 +87,73 @@ def _what_stands(settings: Settings, resume_command: str, has_folder: bool) -> s
     if not is_url(settings.output):
         folder = Path(str(settings.output)).absolute()
         if mark_fits(Store(folder)):
-            return f"interrupted: all results are in {folder}. To write the report too: {resume_command}"
-        return f"interrupted: {folder} holds a run that is not finished. To finish: {resume_command}"
+            return (
+                f"interrupted: all results are in {folder}. To write the "
+                f"report too: {resume_command}"
+            )
+        return (
+            f"interrupted: {folder} holds a run that is not finished. To finish: {resume_command}"
+        )
     return f"interrupted. To finish: {resume_command}"
 
 
 def execute(
-    settings: Settings, resume_command: str, supervision: Supervision = UNWATCHED, given: Given = NOTHING_GIVEN
+    settings: Settings,
+    resume_command: str,
+    supervision: Supervision = UNWATCHED,
+    given: Given = NOTHING_GIVEN,
 ) -> Finished | None:
     """Run the job; with ``settings.plan`` print its plan and return None.
 
-    ``resume_command`` finishes the run; it is shown after an interrupt and in the report. ``supervision``: whether another
-    process takes over if this one dies. ``given``: what a caller in Python gives beyond the settings.
+    ``resume_command`` finishes the run; it is shown after an interrupt and in the report.
+    ``supervision``: whether another process takes over if this one dies. ``given``: what a caller
+    in Python gives beyond the settings.
 
-    Raises InputError (before anything is written), NegativeCycleError (a negative cycle can be reached from some source) or
-    KeyboardInterrupt (recorded in the manifest first).
+    Raises InputError (before anything is written), NegativeCycleError (a negative cycle can be
+    reached from some source) or KeyboardInterrupt (recorded in the manifest first).
     """
     output = None
     if settings.output is not None and not settings.plan:
-        output = open_store(settings.output if is_url(settings.output) else Path(settings.output).absolute())
+        output = open_store(
+            settings.output if is_url(settings.output) else Path(settings.output).absolute()
+        )
     with contextlib.closing(output) if output is not None else contextlib.nullcontext():
         return _execute(settings, output, resume_command, supervision, given)
 
 
 def _execute(
-    settings: Settings, output: Store | None, resume_command: str, supervision: Supervision, given: Given
+    settings: Settings,
+    output: Store | None,
+    resume_command: str,
+    supervision: Supervision,
+    given: Given,
 ) -> Finished | None:
     shard = parse_shard(settings.shard, {})
     is_alone = shard is None
-    if output is not None and not output.is_local and is_alone:  # without locks, so that others may write there as well
+    # without locks, so that others may write there as well
+    if output is not None and not output.is_local and is_alone:
         shard = Shard(0, 1)
     is_by_record = output is not None and not (is_alone or output.is_local)
-    log = None if output is None else CommitLog(output, shard if is_by_record else None)
-    before = None if output is None else check_folder(output, settings.resume, shared=not is_alone, log=log)
+    if output is None:
+        log = None
+    else:
+        log = CommitLog(output, shard if is_by_record else None)
+    if output is None:
+        before = None
+    else:
+        before = check_folder(output, settings.resume, shared=not is_alone, log=log)
     with open_engine(settings, supervision, given) as engine:
         started = time.perf_counter()
         steps.begin("reading the edge list and building the graph")
         with proposed(settings):
-            stored = None if output is None or before is None else graph_folder(output.path, shard)
+            if output is None or before is None:
+                stored = None
+            else:
+                stored = graph_folder(output.path, shard)
             prepared = engine.prepare(stored)
             batch_size = settings.batch_size
-            if before is not None and batch_size == "auto":  # so that the parts hold the same sources
+            # so that the parts hold the same sources
+            if before is not None and batch_size == "auto":
                 batch_size = before["identity"].get("batch_size", "auto")
             prepared.sizing = engine.size(prepared, batch_size)
             prepared.choice = engine.choose(prepared)
@@ -132,11 +164,13 @@ def _execute(
             return None
         assert output is not None  # merge_settings requires --output, except with --plan
         manifest = _new_manifest(settings, prepared)
-        layout, may_extend = read_layout(manifest), prepared.names if shard is None else ()
+        layout = read_layout(manifest)
+        may_extend = prepared.names if shard is None else ()
 
         def refuse(before: Manifest) -> None:
             refuse_another_run(output, before, manifest["identity"], not is_alone, may_extend)
-            if not is_by_record:  # finish lists the parts of a shared run in an object store, which may be many
+            # finish lists the parts of a shared run in an object store, which may be many
+            if not is_by_record:
                 refuse_further_files(output, output.versions(), layout, list_tables(settings))
 
         if before is not None:
@@ -174,13 +208,17 @@ def _execute(
             if shard is not None and is_alone and not folder.manifest["failed"]:
                 folder.manifest, _ = finish_run(output)
         seconds = time.perf_counter() - started
-        return Finished(manifest=folder.manifest, computed=job.computed, kept=job.kept, seconds=seconds)
+        return Finished(
+            manifest=folder.manifest, computed=job.computed, kept=job.kept, seconds=seconds
+        )
 
 
 def open_engine(
     settings: Settings, supervision: Supervision = UNWATCHED, given: Given = NOTHING_GIVEN
 ) -> AbstractContextManager[KeplerEngine | MgEngine]:
-    """Return a context that yields the engine named in the settings and stops what the engine has started."""
+    """Return a context that yields the engine named in the settings and stops what the engine has
+    started.
+    """
     if settings.engine == MG:
         from ..multi_gpu.engine import mg_engine
 
@@ -201,14 +239,22 @@ def proposed(settings: Settings) -> Iterator[None]:
             text = f"the graph does not fit the memory of a GPU ({' '.join(text.split())})"
         if settings.engine == "auto" and unfit_for_mg(settings) is None:
             text += f"; or take --engine {MG}, which partitions the graph over all GPUs"
-            idle = [flag_of_key(key) for key, _ in idle_settings(replace(settings, engine=MG)) if settings.is_given(key)]
+            idle = [
+                flag_of_key(key)
+                for key, _ in idle_settings(replace(settings, engine=MG))
+                if settings.is_given(key)
+            ]
             text += f" (and leave {' and '.join(idle)} out)" if idle else ""
         raise CapacityError(text) from error
 
 
 def _new_manifest(settings: Settings, prepared: Prepared) -> Manifest:
-    graph, sizing, choice = prepared.graph, prepared.sizing, prepared.choice
-    identity = make_identity(prepared.request, graph.fingerprint, prepared.names, sizing.batch_size, prepared.partitions)
+    graph = prepared.graph
+    sizing = prepared.sizing
+    choice = prepared.choice
+    identity = make_identity(
+        prepared.request, graph.fingerprint, prepared.names, sizing.batch_size, prepared.partitions
+    )
     return {
         "format": FORMAT,
         "status": "running",

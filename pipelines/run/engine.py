@@ -1,4 +1,6 @@
-"""Engines that run the traversals: this library, in this process or on Dask workers, or another one."""
+"""Engines that run the traversals: this library, in this process or on Dask workers, or another
+one.
+"""
 
 from __future__ import annotations
 
@@ -54,27 +56,37 @@ class Given:
     """What a caller in Python gives a run beyond its settings."""
 
     graph: Graph | None = None  # the graph, in place of the files of an edge list
-    stays_here: bool = False  # batches run in this process however long they take, unless the settings name workers
-    check: Callable[[Graph], object] | None = None  # ``check(graph)`` is called with the graph before anything is written
+    # batches run in this process however long they take, unless the settings name workers
+    stays_here: bool = False
+    # ``check(graph)`` is called with the graph before anything is written
+    check: Callable[[Graph], object] | None = None
 
 
 NOTHING_GIVEN = Given()
 
 
 class KeplerEngine:
-    """This library, with the whole graph in this process, or in each worker of its own cluster or of an existing one.
+    """This library, with the whole graph in this process, or in each worker of its own cluster or
+    of an existing one.
 
-    The driver calls ``prepare``, ``size``, ``choose`` and ``answer`` in this order, as those of ``MgEngine``.
+    The driver calls ``prepare``, ``size``, ``choose`` and ``answer`` in this order, as those of
+    ``MgEngine``.
 
-    ``supervision``: whether another process takes over if this one dies, and whether batches may run in this one.
+    ``supervision``: whether another process takes over if this one dies, and whether batches may
+    run in this one.
     """
 
-    def __init__(self, settings: Settings, supervision: Supervision = UNWATCHED, given: Given = NOTHING_GIVEN):
-        self._settings, self._supervision, self._given = settings, supervision, given
+    def __init__(
+        self, settings: Settings, supervision: Supervision = UNWATCHED, given: Given = NOTHING_GIVEN
+    ):
+        self._settings = settings
+        self._supervision = supervision
+        self._given = given
         self._is_external = settings.scheduler is not None
 
     def prepare(self, stored: Path | None) -> Prepared:
-        """Read and build the graph, look up sources and targets, and plan; ``stored`` may have the graph already.
+        """Read and build the graph, look up sources and targets, and plan; ``stored`` may have the
+        graph already.
 
         Raises InputError before anything is written.
         """
@@ -88,14 +100,17 @@ class KeplerEngine:
         return size_run(self._settings, prepared, batch_size, may_run_here, self._given.stays_here)
 
     def choose(self, prepared: Prepared) -> StrategyChoice | None:
-        """Return the choice between several strategies for ``prepared.sizing``, by estimates; None if there is none.
+        """Return the choice between several strategies for ``prepared.sizing``, by estimates; None
+        if there is none.
 
         This sets the fields of ``prepared.request`` that the workers' plans need.
         """
         if self._settings.strategy != "auto" or not isinstance(prepared.plan, MultiSourcePlan):
             return None
-        first, sizing = prepared.plan.strategy.name, prepared.sizing
-        size, request = sizing.batch_size, replace(prepared.request, chosen=first)
+        first = prepared.plan.strategy.name
+        sizing = prepared.sizing
+        size = sizing.batch_size
+        request = replace(prepared.request, chosen=first)
         prepared.request = request
         if len(sizing.strategies) < 2:
             return None
@@ -104,7 +119,11 @@ class KeplerEngine:
         is_own_on_cpu = prepared.graph.device == "cpu" and not self._is_external
         with with_threads(sizing.threads) if is_own_on_cpu else contextlib.nullcontext():
             ranked = prepared.plan.ranked(unit)
-        candidates = [each._replace(seconds=each.seconds * size / unit) for each in ranked if each.name in sizing.strategies]
+        candidates = [
+            each._replace(seconds=each.seconds * size / unit)
+            for each in ranked
+            if each.name in sizing.strategies
+        ]
         candidates.sort(key=lambda each: each.name != first)
         memory = request.memory
         # So that a worker makes the same plan: memory in its pool does not count as free.
@@ -115,10 +134,15 @@ class KeplerEngine:
 
     def _writes_beside(self, sizing: Sizing, n_vertices: int) -> bool:
         """Whether workers write parts on threads, so that a group may span several parts."""
-        return not self._is_external and sizing.writers > 1 and can_write_in_background(sizing.batch_size, n_vertices)
+        return (
+            not self._is_external
+            and sizing.writers > 1
+            and can_write_in_background(sizing.batch_size, n_vertices)
+        )
 
     def answer(self, run: BatchRun) -> None:
-        """Run all batches, and then ``run.finish``. Parts that were written before an error are complete.
+        """Run all batches, and then ``run.finish``. Parts that were written before an error are
+        complete.
 
         Raises ClusterError (workers are lost for good), OutputError or NegativeCycleError.
         """
@@ -129,20 +153,30 @@ class KeplerEngine:
 
     def _answer_here(self, run: BatchRun) -> None:
         """Run all batches in this process, which has the graph and the plan already."""
-        started, compiled = time.perf_counter(), compile_clock.thread_seconds()
+        started = time.perf_counter()
+        compiled = compile_clock.thread_seconds()
         prepared, graph = run.prepared, run.prepared.graph
-        name = NAME if self._settings.shard is None else f"shard {self._settings.shard}"
+        if self._settings.shard is None:
+            name = NAME
+        else:
+            name = f"shard {self._settings.shard}"
         worker = TraversalWorker(self.work(run), address=name)
         worker.hold(graph, vars(prepared).pop("plan"))  # which a change of the strategy releases
-        ready, compiled = time.perf_counter(), compile_clock.thread_seconds() - compiled
+        ready = time.perf_counter()
+        compiled = compile_clock.thread_seconds() - compiled
         times = {"start": ready - started - compiled, "compile": compiled}
         run.announce(times)
         self._supervision.begin()
 
         def run_task(task: Task, make_way: Callable[[], object]) -> list[BatchOutcome]:
-            return worker.answer(run.batches_of(task), task.isolate, task.mark, make_way, task.strategy)
+            return worker.answer(
+                run.batches_of(task), task.isolate, task.mark, make_way, task.strategy
+            )
 
-        with InProcessExecutor(run_task, self._supervision.is_watched, is_sticky) as executor, run.watch(None):
+        with (
+            InProcessExecutor(run_task, self._supervision.is_watched, is_sticky) as executor,
+            run.watch(None),
+        ):
             self.window(run, executor).run(list(run.batches))
         run.finish(times | {"traverse": time.perf_counter() - ready})
         worker.close()
@@ -154,10 +188,16 @@ class KeplerEngine:
         from ..scheduling.existing_cluster import check_existing, check_newcomers
         from ..worker.plugin import TraversalPlugin, run_batches
 
-        work, sizing = self.work(run), run.prepared.sizing
+        work = self.work(run)
+        sizing = run.prepared.sizing
         if self._is_external:
             cache = run.prepared.folder
-            shared = [] if run.url else [run.folder.path] if cache is None else [run.folder.path, cache.parent]
+            if run.url:
+                shared = []
+            elif cache is None:
+                shared = [run.folder.path]
+            else:
+                shared = [run.folder.path, cache.parent]
             check_existing(self._settings, work.device, list(dict.fromkeys(shared)), run.url)
         started = time.perf_counter()
         if run.prepared.folder is None:
@@ -168,7 +208,8 @@ class KeplerEngine:
             put_graph(own_cache, work.graph_folder, work.origin)
         run.prepared.release()
         stored = time.perf_counter()
-        count, token = min(sizing.workers, len(run.batches)), uuid.uuid4().hex[:8]
+        count = min(sizing.workers, len(run.batches))
+        token = uuid.uuid4().hex[:8]
         plugin = f"kepler-traverse-{token}"
         with cluster_for(self._settings, work.device, count, sizing.memory["total"]) as client:
 
@@ -188,7 +229,9 @@ class KeplerEngine:
                 executor = DaskExecutor(client, submit)
                 if self._is_external:
                     needed = sizing.shared_bytes + sizing.worker_bytes
-                    executor.admit = functools.partial(check_newcomers, client, needed=needed, url=run.url)
+                    executor.admit = functools.partial(
+                        check_newcomers, client, needed=needed, url=run.url
+                    )
                 try:
                     self.window(run, executor).run(list(run.batches))
                 finally:
@@ -206,7 +249,8 @@ class KeplerEngine:
         request = run.prepared.request
         if run.prepared.choice is not None:
             request = replace(request, chosen=run.prepared.choice.strategy)
-        is_apart = self._is_external and bool(run.url)  # then nothing but the store is shared with the workers
+        # then nothing but the store is shared with the workers
+        is_apart = self._is_external and bool(run.url)
         cache = self._settings.graph_cache or ""
         if run.prepared.folder is None or not URL.match(cache):
             cache = f"{run.url}/{run.folder.graph.name}"
@@ -226,6 +270,10 @@ class KeplerEngine:
 
     def window(self, run: BatchRun, executor: BatchExecutor) -> Window:
         """Return the window of tasks for the batches of a run."""
-        sizing, n_vertices = run.prepared.sizing, run.folder.manifest["graph"]["vertices"]
-        first = 2 * sizing.writers if self._writes_beside(sizing, n_vertices) else 1
+        sizing = run.prepared.sizing
+        n_vertices = run.folder.manifest["graph"]["vertices"]
+        if self._writes_beside(sizing, n_vertices):
+            first = 2 * sizing.writers
+        else:
+            first = 1
         return Window(executor, run, run.folder.path, self._settings, first, run.prepared.choice)

@@ -1,4 +1,6 @@
-"""Complete a run whose parts are all computed: check them, close the log, write tables, manifest and ``_SUCCESS``."""
+"""Complete a run whose parts are all computed: check them, close the log, write tables, manifest
+and ``_SUCCESS``.
+"""
 
 from __future__ import annotations
 
@@ -49,34 +51,45 @@ class IncompleteError(OutputError):
 
 
 def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Manifest, bool]:
-    """Complete a run in shards; return its manifest, and whether it was complete before, or another call has closed it.
+    """Complete a run in shards; return its manifest, and whether it was complete before, or another
+    call has closed it.
 
     ``tables``: paths of given tables that were moved, by their settings.
 
-    Raises IncompleteError (parts are missing, damaged or not recorded, or sources failed), OutputError (there is no such
-    run, or the folder cannot be written to) or InputError (a given table cannot be read, or has changed).
+    Raises IncompleteError (parts are missing, damaged or not recorded, or sources failed),
+    OutputError (there is no such run, or the folder cannot be written to) or InputError (a given
+    table cannot be read, or has changed).
     """
-    given, checked, log = tables or {}, set[str](), CommitLog(store)
-    manifest, is_first = _read(store, log), False
+    given = tables or {}
+    checked = set[str]()
+    log = CommitLog(store)
+    manifest = _read(store, log)
+    is_first = False
     if manifest["status"] == "done" and mark_fits(store):
         _refuse_changed(store, manifest)
-        with contextlib.suppress(OutputError):  # perhaps the call that completed the run was killed before it was written
+        # perhaps the call that completed the run was killed before it was written
+        with contextlib.suppress(OutputError):
             _put_report(store, manifest, is_wanted=not store.has(REPORT))
         return manifest, True
     if store.is_local and store.has(LOCK):
-        raise OutputError(f"{store}: a run without --shard writes to the folder, or was stopped; finish it with --resume")
+        raise OutputError(
+            f"{store}: a run without --shard writes to the folder, or "
+            "was stopped; finish it with --resume"
+        )
     while True:
         settings = replace(checked_settings(manifest["settings"]), **given)
         _check_parts(store, manifest, log, list_tables(settings), checked)
         folder = OutputFolder(store)
         folder.manifest = manifest
-        if log.is_closed or manifest["status"] == "done":  # by this call, or by one that may have been stopped since
+        # by this call, or by one that may have been stopped since
+        if log.is_closed or manifest["status"] == "done":
             break
         _put_tables(folder, settings)
         with writing_to(store), contextlib.suppress(FileNotFoundError):
             is_first = log.close(manifest["tables"], TRAFFIC.take())
         manifest = _read(store, log)  # with what a shard has committed meanwhile
-        # If another call has completed the run meanwhile, its log was gone, and what was closed is none of the run.
+        # If another call has completed the run meanwhile, its log was gone, and what was closed is
+        # none of the run.
         is_first = is_first and manifest["status"] != "done"
     folder.complete()
     _put_report(store, manifest)
@@ -97,12 +110,18 @@ def _put_report(store: Store, manifest: Manifest, is_wanted: bool = True) -> Non
 def _read(store: Store, log: CommitLog) -> Manifest:
     manifest = check_folder(store, resume=True, shared=True, log=log)
     if manifest is None:
-        raise OutputError(f"{store}: the folder holds no {MANIFEST}, so there is no run to finish; correct its name")
+        raise OutputError(
+            f"{store}: the folder holds no {MANIFEST}, so there is no "
+            "run to finish; correct its name"
+        )
     return manifest
 
 
-def _check_parts(store: Store, manifest: Manifest, log: CommitLog, tables: set[str], checked: set[str]) -> None:
-    """Raise IncompleteError unless all parts are there as they were recorded; ``checked`` are the SHA-256 of known ones.
+def _check_parts(
+    store: Store, manifest: Manifest, log: CommitLog, tables: set[str], checked: set[str]
+) -> None:
+    """Raise IncompleteError unless all parts are there as they were recorded; ``checked`` are the
+    SHA-256 of known ones.
 
     Recorded parts that are not are recorded as lost, so that their shards compute them again.
     """
@@ -110,10 +129,15 @@ def _check_parts(store: Store, manifest: Manifest, log: CommitLog, tables: set[s
     layout = read_layout(manifest)
     if layout.n_parts != manifest["batches"]:
         raise OutputError(
-            f"{store}/{MANIFEST}: it is damaged: it has {manifest['batches']} batches, and its sources make others"
+            f"{store}/{MANIFEST}: it is damaged: it has "
+            f"{manifest['batches']} batches, and its sources make others"
         )
     names = layout.names()
-    new = [recorded[name] for name in names if name in recorded and recorded[name]["sha256"] not in checked]
+    new = [
+        recorded[name]
+        for name in names
+        if name in recorded and recorded[name]["sha256"] not in checked
+    ]
     if new or not checked:
         there = store.versions()
         refuse_others_files(store, there)
@@ -121,26 +145,37 @@ def _check_parts(store: Store, manifest: Manifest, log: CommitLog, tables: set[s
         unsure = [part for part in new if not is_as_stored(part, there)]
         with ThreadPoolExecutor() as pool:
             are_whole = list(pool.map(lambda each: is_whole(store, each), unsure))
-        damaged = [part["file"] for part, is_there in zip(unsure, are_whole, strict=True) if not is_there]
+        damaged = [
+            part["file"] for part, is_there in zip(unsure, are_whole, strict=True) if not is_there
+        ]
     else:
         damaged = []
     failed = Counter(failure["error"] for failure in manifest["failed"] for _ in failure["sources"])
     faults = [
         _listed("is missing", "are missing", [name for name in names if name not in recorded]),
         _listed("is damaged", "are damaged", damaged),
-        *(f"{several(count, 'source')} failed: {error}" for error, count in failed.most_common(_LISTED)),
+        *(
+            f"{several(count, 'source')} failed: {error}"
+            for error, count in failed.most_common(_LISTED)
+        ),
     ]
     if damaged and not log.is_closed and manifest["status"] != "done":
         commit(store, log, {"lost": damaged})
     if any(faults):
         missing = (
-            {name for name in names if name not in recorded} | {*damaged} | {each["file"] for each in manifest["failed"]}
+            {name for name in names if name not in recorded}
+            | {*damaged}
+            | {each["file"] for each in manifest["failed"]}
         )
         again = _shards_of(log, [number for number, name in enumerate(names) if name in missing])
-        raise IncompleteError(f"{store}: {'; '.join(filter(None, faults))}; run {again} again, and then finish")
+        raise IncompleteError(
+            f"{store}: {'; '.join(filter(None, faults))}; run {again} again, and then finish"
+        )
     sources = [source for name in names for source in recorded[name]["sources"]]
     if digest_of_ids(sources) != manifest["identity"]["sources"]:
-        raise OutputError(f"{store}: the recorded parts do not hold the sources of the run; take a new folder")
+        raise OutputError(
+            f"{store}: the recorded parts do not hold the sources of the run; take a new folder"
+        )
     checked.update(part["sha256"] for part in new)
 
 
@@ -158,26 +193,34 @@ def _shards_of(log: CommitLog, parts: Sequence[int]) -> str:
 
 
 def _refuse_changed(store: Store, manifest: Manifest) -> None:
-    """Raise IncompleteError unless the parts of a finished run are there, and in an object store as they were put."""
+    """Raise IncompleteError unless the parts of a finished run are there, and in an object store as
+    they were put.
+    """
     there = store.versions()
     changed = [
         part["file"]
         for part in manifest["parts"]
-        if part["file"] not in there or (there[part["file"]] and not is_as_stored(part, there) and not is_whole(store, part))
+        if part["file"] not in there
+        or (there[part["file"]] and not is_as_stored(part, there) and not is_whole(store, part))
     ]
     if changed:
         faults = _listed("is missing or damaged", "are missing or damaged", changed)
-        raise IncompleteError(f"{store}: the run was finished before, and {faults}; --resume computes them again")
+        raise IncompleteError(
+            f"{store}: the run was finished before, and {faults}; --resume computes them again"
+        )
 
 
 def _listed(one: str, many: str, names: Sequence[str]) -> str:
     shown = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
-    return f"{several(len(names), 'part')} {one if len(names) == 1 else many} ({shown})" if names else ""
+    if names:
+        return f"{several(len(names), 'part')} {one if len(names) == 1 else many} ({shown})"
+    return ""
 
 
 def _put_tables(folder: OutputFolder, settings: Settings) -> None:
     """Write the tables that are made of all parts; those of the graph are written by the shards."""
-    store, folder.manifest["tables"] = folder.store, []
+    store = folder.store
+    folder.manifest["tables"] = []
     for name in tables_of_graph(settings):
         folder.list_table(name, {})
     parts = [part["file"] for part in folder.manifest["parts"]]

@@ -1,4 +1,6 @@
-"""GeoParquet files, by ``--geometry``: ``_points.pq`` and ``_hulls.pq`` of isochrones, and ``_loads.pq``."""
+"""GeoParquet files, by ``--geometry``: ``_points.pq`` and ``_hulls.pq`` of isochrones, and
+``_loads.pq``.
+"""
 
 from __future__ import annotations
 
@@ -49,13 +51,22 @@ def check_geometry(graph: Graph, settings: Settings) -> None:
         return
     loads = settings.kind.adds_up
     if loads != (geometry == "shapes"):
-        takes = "takes shapes" if loads else "takes points or hulls"
+        if loads:
+            takes = "takes shapes"
+        else:
+            takes = "takes points or hulls"
         raise InputError(f"--geometry {geometry}: --result {settings.result} {takes}")
     if settings.value("of") == "pairs":
-        raise InputError(f"--geometry {geometry} draws edges or vertices, and --of pairs lists pairs; leave one of them out")
+        raise InputError(
+            f"--geometry {geometry} draws edges or vertices, and --of "
+            "pairs lists pairs; leave one of them out"
+        )
     if geometry == "hulls":
         shapely_module()
-    ids = graph.ids if graph.has_string_ids else pa.array(to_host(graph.ids))
+    if graph.has_string_ids:
+        ids = graph.ids
+    else:
+        ids = pa.array(to_host(graph.ids))
     places = read_places(settings, graph.has_string_ids)
     try:
         places.coordinates.of(ids)
@@ -69,7 +80,9 @@ def read_places(settings: Settings, strings: bool) -> Places:
     assert settings.vertices is not None  # --geometry is refused without it
     ids, columns = read_vertex_table(settings.vertices, list(_AXES))
     x, y = (to_numbers(f"{settings.vertices}: column {name!r}", columns[name]) for name in _AXES)
-    in_degrees = all(np.abs(axis).max(initial=0) <= most for axis, most in zip((x, y), _DEGREES, strict=True))
+    in_degrees = all(
+        np.abs(axis).max(initial=0) <= most for axis, most in zip((x, y), _DEGREES, strict=True)
+    )
     try:
         coordinates = Coordinates(pa.array(ids.ids(strings)), x, y)
     except InputError as error:
@@ -78,7 +91,9 @@ def read_places(settings: Settings, strings: bool) -> Places:
 
 
 def points_of_parts(settings: Settings, parts: Sequence[Path]) -> Iterator[pa.Table]:
-    """Yield the rows of all parts with a column of points, in tables of equal size; at least one table."""
+    """Yield the rows of all parts with a column of points, in tables of equal size; at least one
+    table.
+    """
     places: Places | None = None
     held: list[pa.Table] = []
     n_held = 0
@@ -89,7 +104,8 @@ def points_of_parts(settings: Settings, parts: Sequence[Path]) -> Iterator[pa.Ta
         while n_held >= ROWS_PER_GROUP:
             every = pa.concat_tables(held)
             yield every.slice(0, ROWS_PER_GROUP)
-            held, n_held = [every.slice(ROWS_PER_GROUP)], n_held - ROWS_PER_GROUP
+            held = [every.slice(ROWS_PER_GROUP)]
+            n_held = n_held - ROWS_PER_GROUP
     yield pa.concat_tables(held)
 
 

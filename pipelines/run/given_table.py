@@ -1,4 +1,6 @@
-"""Tables that are given to a run beside the edge list, that of ``--pairs`` among them: Parquet, or CSV with a header."""
+"""Tables that are given to a run beside the edge list, that of ``--pairs`` among them: Parquet, or
+CSV with a header.
+"""
 
 from __future__ import annotations
 
@@ -28,16 +30,19 @@ from ..cli.options import Settings
 
 DISTANCE = "distance"  # the column that is added to the table
 _INTEGER = "^(0|-?[1-9][0-9]{0,19})$"  # as in edge lists, where 007 and +7 are strings
-# What a number does not keep of a text such as 01234, +49 or an integer beyond float64: such columns stay text.
+# What a number does not keep of a text such as 01234, +49 or an integer beyond float64: such
+# columns stay text.
 _LOST = {"int64": r"^\s*([+-]?0[0-9]|\+)", "double": r"^\s*([+-]?0[0-9]|\+|-?[0-9]{16,}\s*$)"}
 
 
 def read_given_table(
     path: str, what: str, choose: Callable[[list[str]], tuple[str, ...]]
 ) -> tuple[pa.Table, tuple[str, ...]]:
-    """Return a table and the names of its columns of ids; a text file has these columns, and codes like 01234, as strings.
+    """Return a table and the names of its columns of ids; a text file has these columns, and codes
+    like 01234, as strings.
 
-    ``what``: what the table is of, for errors. ``choose``: returns the columns of ids among all columns.
+    ``what``: what the table is of, for errors. ``choose``: returns the columns of ids among all
+    columns.
 
     Raises InputError: the file cannot be read, or ``choose`` refuses its columns.
     """
@@ -54,9 +59,13 @@ def read_given_table(
         with csv.open_csv(here, parse_options=parse) as reader:
             names = _chosen(path, what, reader.schema.names, choose)
         table = _read_csv(here, parse, column_types=dict.fromkeys(names, pa.string()))
-        lost = {each.name: _LOST[str(each.type)] for each in table.schema if str(each.type) in _LOST}
+        lost = {
+            each.name: _LOST[str(each.type)] for each in table.schema if str(each.type) in _LOST
+        }
         if lost:
-            texts = _read_csv(here, parse, column_types=dict.fromkeys(lost, pa.string()), include_columns=[*lost])
+            texts = _read_csv(
+                here, parse, column_types=dict.fromkeys(lost, pa.string()), include_columns=[*lost]
+            )
             for name, pattern in lost.items():
                 if pc.any(pc.match_substring_regex(texts[name], pattern)).as_py():
                     table = table.set_column(table.schema.get_field_index(name), name, texts[name])
@@ -74,11 +83,16 @@ def _is_parquet(path: str) -> bool:
         return bool(file.read(4) == b"PAR1")
 
 
-def _chosen(path: str, what: str, names: list[str], choose: Callable[[list[str]], tuple[str, ...]]) -> tuple[str, ...]:
+def _chosen(
+    path: str, what: str, names: list[str], choose: Callable[[list[str]], tuple[str, ...]]
+) -> tuple[str, ...]:
     chosen = choose(names)
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise InputError(f"{path}: the table of {what} has more than one column {shown(twice[0])}; rename all but one")
+        raise InputError(
+            f"{path}: the table of {what} has more than one column "
+            f"{shown(twice[0])}; rename all but one"
+        )
     return chosen
 
 
@@ -88,10 +102,11 @@ def _read_csv(path: Any, parse: csv.ParseOptions, **options: Any) -> pa.Table:
 
 
 def columns_of_file(path: str, what: str, is_table: bool) -> list[str] | None:
-    """Return the names of the columns of a table of ids; None for a file of ids alone, or one that cannot be read.
+    """Return the names of the columns of a table of ids; None for a file of ids alone, or one that
+    cannot be read.
 
-    ``what`` is "sources", "targets" or "pairs"; ``is_table`` says whether it is a table for sure; otherwise text is one if
-    its name and header say so, and Parquet if it has several columns.
+    ``what`` is "sources", "targets" or "pairs"; ``is_table`` says whether it is a table for sure;
+    otherwise text is one if its name and header say so, and Parquet if it has several columns.
     """
     try:
         here = local_path(path)
@@ -111,12 +126,18 @@ def columns_of_file(path: str, what: str, is_table: bool) -> list[str] | None:
         return None  # the error is raised where the file is read
 
 
-def named_columns(path: str, what: str, names: list[str], chosen: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns that options name; raise InputError unless the table has each of them once."""
+def named_columns(
+    path: str, what: str, names: list[str], chosen: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the columns that options name; raise InputError unless the table has each of them
+    once.
+    """
     for name in chosen:
         if names.count(name) != 1:
             has = "no" if name not in names else "more than one"
-            raise InputError(f"{path}: {has} column {shown(name)}; the table of {what} has {listed(names)}")
+            raise InputError(
+                f"{path}: {has} column {shown(name)}; the table of {what} has {listed(names)}"
+            )
     return chosen
 
 
@@ -127,24 +148,33 @@ def is_text(kind: pa.DataType) -> bool:
 def plain_column(table: pa.Table, name: str) -> pa.Array:
     """Return a column as one array, with values in place of the codes of a dictionary."""
     column = table[name].combine_chunks()
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    if pa.types.is_dictionary(column.type):
+        return column.cast(column.type.value_type)
+    return column
 
 
 def ids_in_column(path: str, table: pa.Table, name: str, strings: bool) -> Any:
     """Return a column of ids as a pyarrow array of strings or integers.
 
-    Raises InputError, UnknownVertexError: the column cannot hold ids, or a row does not; the message names the row.
+    Raises InputError, UnknownVertexError: the column cannot hold ids, or a row does not; the
+    message names the row.
     """
     column = plain_column(table, name)
     if column.null_count:
         row = pc.index(column.is_null(), True).as_py()
-        raise UnknownVertexError(f"{path}: column {shown(name)}, row {row}: it holds no id; drop such rows")
-    if not is_text(column.type) and not pa.types.is_integer(column.type):
-        raise InputError(f"{path}: column {shown(name)} has type {column.type}; ids are integers or strings")
-    if len(column) and is_text(column.type) != strings and (strings or _is_parquet(path)):
-        kind, value = "strings" if strings else "integers", repr(column[0].as_py())[:40]
         raise UnknownVertexError(
-            f"{path}: column {shown(name)} holds {column.type}, such as {value}, and the ids of this graph are {kind}"
+            f"{path}: column {shown(name)}, row {row}: it holds no id; drop such rows"
+        )
+    if not is_text(column.type) and not pa.types.is_integer(column.type):
+        raise InputError(
+            f"{path}: column {shown(name)} has type {column.type}; ids are integers or strings"
+        )
+    if len(column) and is_text(column.type) != strings and (strings or _is_parquet(path)):
+        kind = "strings" if strings else "integers"
+        value = repr(column[0].as_py())[:40]
+        raise UnknownVertexError(
+            f"{path}: column {shown(name)} holds {column.type}, such as "
+            f"{value}, and the ids of this graph are {kind}"
         )
     if strings:
         return column.cast(pa.string())
@@ -156,18 +186,22 @@ def ids_in_column(path: str, table: pa.Table, name: str, strings: bool) -> Any:
         row = pc.index(fits, False).as_py()
         value = column[row].as_py()[:40]
         raise UnknownVertexError(
-            f"{path}: column {shown(name)}, row {row}: {value!r} is no vertex: the ids of this graph are integers"
+            f"{path}: column {shown(name)}, row {row}: {value!r} is no "
+            "vertex: the ids of this graph are integers"
         )
     for kind in (pa.int64(), pa.uint64()):
         with contextlib.suppress(pa.ArrowInvalid):
             return pc.cast(bare, kind)
     raise UnknownVertexError(
-        f"{path}: column {shown(name)} has an id beyond int64 and uint64; the ids of this graph are integers"
+        f"{path}: column {shown(name)} has an id beyond int64 and "
+        "uint64; the ids of this graph are integers"
     )
 
 
 def numbers_in_column(graph: Graph, path: str, table: pa.Table, name: str) -> np.ndarray:
-    """Return the vertex numbers of a column of ids; the error for an unknown vertex names file, column, row and id."""
+    """Return the vertex numbers of a column of ids; the error for an unknown vertex names file,
+    column, row and id.
+    """
     ids = ids_in_column(path, table, name, graph.has_string_ids)
     try:
         return numbers_of_rows(graph, name, ids if graph.has_string_ids else ids.to_numpy())
@@ -178,9 +212,9 @@ def numbers_in_column(graph: Graph, path: str, table: pa.Table, name: str) -> np
 def read_pairs(graph: Graph, settings: Settings, path: str) -> PairTable:
     """Return the rows of ``--pairs`` as vertex numbers.
 
-    Raises InputError (the file cannot be read, it is not sure which columns hold the ids, or a column has the name of the
-    one to add) or UnknownVertexError (a row holds no vertex of the graph; the message names the file, the column, the row
-    and the id).
+    Raises InputError (the file cannot be read, it is not sure which columns hold the ids, or a
+    column has the name of the one to add) or UnknownVertexError (a row holds no vertex of the
+    graph; the message names the file, the column, the row and the id).
     """
     table, names = read_pair_table(settings)
     origins, destinations = (numbers_in_column(graph, path, table, name) for name in names)
@@ -190,19 +224,28 @@ def read_pairs(graph: Graph, settings: Settings, path: str) -> PairTable:
 
 
 def read_pair_table(settings: Settings) -> tuple[pa.Table, tuple[str, ...]]:
-    """Return the table of ``--pairs`` and its columns of origins and destinations; see ``read_given_table``."""
+    """Return the table of ``--pairs`` and its columns of origins and destinations; see
+    ``read_given_table``.
+    """
     path = str(settings.pairs)
 
     def choose(names: list[str]) -> tuple[str, ...]:
         if settings.kind.adds_to == "pairs" and DISTANCE in names:
-            raise InputError(f"{path}: the table of pairs has a column {DISTANCE!r}, which the result adds; rename it")
-        origin, destination = settings.column("origin"), settings.column("destination")
+            raise InputError(
+                f"{path}: the table of pairs has a column {DISTANCE!r}, "
+                "which the result adds; rename it"
+            )
+        origin = settings.column("origin")
+        destination = settings.column("destination")
         if origin is not None and destination is not None:
             return named_columns(path, "pairs", names, (origin, destination))
         pairs = end_pairs(names)
         if len(pairs) != 1:
             how = "name them with --columns origin=NAME,destination=NAME"
-            raise InputError(f"{path}: it is not sure which columns hold the pairs; the table has {listed(names)}; {how}")
+            raise InputError(
+                f"{path}: it is not sure which columns hold the pairs; the "
+                f"table has {listed(names)}; {how}"
+            )
         return pairs[0]
 
     return read_given_table(path, "pairs", choose)

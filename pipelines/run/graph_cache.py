@@ -1,10 +1,11 @@
 """The cache of built graphs: ``--graph-cache``.
 
-The key of a graph is a digest of its input (see ``prepare.digest_inputs``). If two runs need the same graph at the same
-time, the second waits for a lock and uses what the first built. A stored graph is compared with its fingerprint; a damaged
-or incomplete one is built again.
+The key of a graph is a digest of its input (see ``prepare.digest_inputs``). If two runs need the
+same graph at the same time, the second waits for a lock and uses what the first built. A stored
+graph is compared with its fingerprint; a damaged or incomplete one is built again.
 
-A cache in an object store is one for many hosts. Each of them copies a graph once, to a cache of its own.
+A cache in an object store is one for many hosts. Each of them copies a graph once, to a cache of
+its own.
 """
 
 from __future__ import annotations
@@ -21,7 +22,13 @@ from kepler_traverse.errors import InputError, OutputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.graph.storage import META, load_graph, stored_origin, write_graph
 from kepler_traverse.runtime.file_locks import NoLocksError, open_lock, take_lock
-from kepler_traverse.runtime.object_stores import URL, cache_folder, fetch, objects_below, open_store
+from kepler_traverse.runtime.object_stores import (
+    URL,
+    cache_folder,
+    fetch,
+    objects_below,
+    open_store,
+)
 from kepler_traverse.runtime.regular_files import require_private
 
 from ..output.store import ObjectStore
@@ -31,12 +38,18 @@ _SHOWN = 16  # of the digest in names; the whole of it is in the stored graph
 
 
 def cached_graph(
-    place: str | Path, origin: str, device: str, build: Callable[[], Graph], say: Callable[[str], None]
+    place: str | Path,
+    origin: str,
+    device: str,
+    build: Callable[[], Graph],
+    say: Callable[[str], None],
 ) -> tuple[Graph, Path, bool]:
-    """Return a graph from the cache, or build and store it; and the folder where it is here, and whether it was stored.
+    """Return a graph from the cache, or build and store it; and the folder where it is here, and
+    whether it was stored.
 
-    ``place``: a folder, which is created if it does not exist, or the URL of one in an object store. ``origin``: digest of
-    the input of the graph. ``say`` is called with a message if something takes time or was wrong.
+    ``place``: a folder, which is created if it does not exist, or the URL of one in an object
+    store. ``origin``: digest of the input of the graph. ``say`` is called with a message if
+    something takes time or was wrong.
 
     Raises OutputError: the cache cannot be written to, or other users can write to it.
     """
@@ -66,11 +79,15 @@ def _name(origin: str) -> str:
 
 def local_cache(place: str | Path) -> Path:
     """Return the folder of a cache on this host."""
-    return cache_folder("graphs") if URL.match(str(place)) else Path(place).absolute()
+    if URL.match(str(place)):
+        return cache_folder("graphs")
+    return Path(place).absolute()
 
 
 def put_graph(place: str, folder: Path, origin: str, within: str = "") -> None:
-    """Copy a stored graph, or a folder within it, to a cache in a store; metadata come last: what has them is whole."""
+    """Copy a stored graph, or a folder within it, to a cache in a store; metadata come last: what
+    has them is whole.
+    """
     files = [path for path in (folder / within).rglob("*") if path.is_file()]
     files.sort(key=lambda path: (path == folder / META, path.name == META, path))
     try:
@@ -91,7 +108,8 @@ def _fetch(place: str, folder: Path) -> None:
             return
         store = open_store(url)
         for name in filter(_FILE.fullmatch, names):
-            if os.path.join(os.path.dirname(name), META) not in names:  # another host still puts its hierarchy
+            # another host still puts its hierarchy
+            if os.path.join(os.path.dirname(name), META) not in names:
                 continue
             (partial / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             fetch(store, name, partial / name)
@@ -99,13 +117,18 @@ def _fetch(place: str, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         partial.rename(folder)
     except OSError as error:
-        raise OutputError(f"--graph-cache {place}: the graph cannot be copied: {error.strerror or error}") from None
+        raise OutputError(
+            f"--graph-cache {place}: the graph cannot be copied: {error.strerror or error}"
+        ) from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def found_graph(place: str | Path, origin: str, device: str, say: Callable[[str], None]) -> Graph | None:
-    """Return a graph from the cache if it exists and is intact; of a cache in a store, it is copied to this host.
+def found_graph(
+    place: str | Path, origin: str, device: str, say: Callable[[str], None]
+) -> Graph | None:
+    """Return a graph from the cache if it exists and is intact; of a cache in a store, it is copied
+    to this host.
 
     Raises OutputError: other users can write to the cache, or the store cannot be read.
     """
@@ -125,15 +148,19 @@ def found_graph(place: str | Path, origin: str, device: str, say: Callable[[str]
 
 
 def copied_graph(place: str, origin: str) -> Path:
-    """Return the folder on this host with a graph of a cache in a store, which the first process that asks copies.
+    """Return the folder on this host with a graph of a cache in a store, which the first process
+    that asks copies.
 
     Raises OutputError: it is not in the cache, or it cannot be copied.
     """
     cache = local_cache(place)
-    folder, say = cache / _name(origin), lambda _: None
+    folder = cache / _name(origin)
+    say = lambda _: None  # noqa: E731
     with _only_one(cache, folder.with_suffix(".lock"), say):
         if stored_origin(folder) != origin and found_graph(place, origin, "cpu", say) is None:
-            raise OutputError(f"{place}: there is no whole graph {folder.name}; run again with --resume")
+            raise OutputError(
+                f"{place}: there is no whole graph {folder.name}; run again with --resume"
+            )
     return folder
 
 
@@ -152,7 +179,8 @@ def _only_one(cache: Path, lock: Path, say: Callable[[str], None]) -> Iterator[N
                 take_lock(file, wait=True)
         except NoLocksError as error:
             raise OutputError(
-                f"--graph-cache {cache}: {error.strerror}, so two runs could not exclude each other; take another folder"
+                f"--graph-cache {cache}: {error.strerror}, so two runs could not "
+                "exclude each other; take another folder"
             ) from None
         except OSError as error:
             raise _cannot_keep(cache, error) from None
@@ -170,4 +198,7 @@ def _require_private(cache: Path) -> None:
 
 
 def _cannot_keep(cache: Path | str, error: OSError) -> OutputError:
-    return OutputError(f"--graph-cache {cache} cannot be written to: {error.strerror or error}; take another folder")
+    return OutputError(
+        f"--graph-cache {cache} cannot be written to: "
+        f"{error.strerror or error}; take another folder"
+    )

@@ -11,18 +11,23 @@ from kepler_traverse.runtime.display import in_units
 
 from ..output.schemas import ROWS_PER_GROUP, ROWS_PER_PART, SOURCES_PER_PART
 
-# Maximum of vertices times sources per part, for results with few rows. It keeps a batch at a minute or two, so that a slow
-# batch is not mistaken for a hung one.
+# Maximum of vertices times sources per part, for results with few rows. It keeps a batch at a
+# minute or two, so that a slow batch is not mistaken for a hung one.
 VERTICES_PER_PART = {"cpu": 2**28, "cuda": 2**32}
-# Distances that a GPU computes at once, if parts hold fewer. A GPU that searches from few sources is mostly idle.
+# Distances that a GPU computes at once, if parts hold fewer. A GPU that searches from few sources
+# is mostly idle.
 DISTANCES_AT_ONCE = 2**28
 BATCHES_PER_WORKER = 3  # so that the last batches of a run end at about the same time
-# Runs that are estimated to take less are run by the driver: a cluster takes 3 to 6 s to start, and on a CPU it takes them
-# from the searches, which use all cores here, too. With one worker there is nothing to gain but a dashboard and a second
-# process. On several GPUs the searches take a share of their time on one, after the start.
-_ALONE_SECONDS, _CPU_SECONDS, _START_ON_GPUS = 60.0, 20.0, 12.0
+# Runs that are estimated to take less are run by the driver: a cluster takes 3 to 6 s to start, and
+# on a CPU it takes them from the searches, which use all cores here, too. With one worker there is
+# nothing to gain but a dashboard and a second process. On several GPUs the searches take a share of
+# their time on one, after the start.
+_ALONE_SECONDS = 60.0
+_CPU_SECONDS = 20.0
+_START_ON_GPUS = 12.0
 _SECONDS_PER_ROW = 5e-8  # of one core, to encode and write a row
-_SECONDS_PER_BYTE = {"cpu": 2e-9, "cuda": 1e-10}  # of a graph, for one search whose strategy has no cost model
+# of a graph, for one search whose strategy has no cost model
+_SECONDS_PER_BYTE = {"cpu": 2e-9, "cuda": 1e-10}
 PROCESS_BYTES = 250 * 2**20  # Python, NumPy, pyarrow, Dask and compiled kernels of one worker
 
 
@@ -35,7 +40,8 @@ class Load:
     # The graph, and its reverse if the strategy or the certificate reads it.
     graph_bytes: int
     reverse_bytes: int
-    state_bytes: int  # memory of one plan in addition to the graph, and of the statistics of its results
+    # memory of one plan in addition to the graph, and of the statistics of its results
+    state_bytes: int
     row_bytes: int  # bytes per row of the results, before compression
     # Rows per source: estimate and maximum; rows of all sources together if ``one_search``.
     rows_per_source: int
@@ -43,7 +49,8 @@ class Load:
     certified: bool
     one_search: bool = False  # one search serves all sources: one worker, one part
     adds_up: bool = False  # ``most_rows`` are those of a part, whose sources are added up
-    # Sources that a worker searches together. A smaller group takes about the same time. 1 if this does not matter.
+    # Sources that a worker searches together. A smaller group takes about the same time. 1 if this
+    # does not matter.
     group: int = 1
     visited: int | None = None  # vertices that a search visits, where it ends early; None for all
     is_sorted: bool = False  # all rows of a part are held at a time
@@ -56,7 +63,9 @@ class Load:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """The sizes of a host: ``available`` is free memory in bytes, of one GPU if ``device`` is "cuda"."""
+    """The sizes of a host: ``available`` is free memory in bytes, of one GPU if ``device`` is
+    "cuda".
+    """
 
     device: str
     cores: int
@@ -72,35 +81,55 @@ class Sizing:
     threads: int
     batch_size: int
     n_batches: int
-    memory: dict[str, int]  # bytes by item, the total last: for the whole host on a CPU, per GPU otherwise
-    output_bytes: int  # maximum size of the output before compression, as if every source reached every vertex
-    # Threads per worker that write parts. With GPUs the cores of the host are free for this; on a CPU none are.
+    # bytes by item, the total last: for the whole host on a CPU, per GPU otherwise
+    memory: dict[str, int]
+    # maximum size of the output before compression, as if every source reached every vertex
+    output_bytes: int
+    # Threads per worker that write parts. With GPUs the cores of the host are free for this; on a
+    # CPU none are.
     writers: int = 1
     # Memory of a host: the graph, which its workers share, and the memory of each worker.
     shared_bytes: int = 0
     worker_bytes: int = 0
-    # Strategies for which each worker has memory, the planned one first; empty if there is nothing to choose.
+    # Strategies for which each worker has memory, the planned one first; empty if there is nothing
+    # to choose.
     strategies: tuple[str, ...] = ()
     per_part: int | None = None  # sources whose results fill a part, if that was measured
-    in_process: bool = False  # the driver runs the batches itself, with all threads; there are no worker processes
+    # the driver runs the batches itself, with all threads; there are no worker processes
+    in_process: bool = False
 
 
 def size_up(
-    load: Load, machine: Machine, workers: int | Literal["auto"] = "auto", batch_size: int | Literal["auto"] = "auto"
+    load: Load,
+    machine: Machine,
+    workers: int | Literal["auto"] = "auto",
+    batch_size: int | Literal["auto"] = "auto",
 ) -> Sizing:
     """Choose workers and batch size, and add up the memory.
 
     Raises CapacityError: the run does not fit; the message has the numbers.
     """
     if load.one_search:
-        workers, batch_size = 1, load.n_sources
+        workers = 1
+        batch_size = load.n_sources
     share = _worker_items(load, batch_size)
-    n_workers = _n_workers(load, machine, share) if workers == "auto" else workers
+    if workers == "auto":
+        n_workers = _n_workers(load, machine, share)
+    else:
+        n_workers = workers
     memory = _memory(load, machine.device, share, n_workers)
     if memory["total"] > machine.available:
-        items = ", ".join(f"{name} {in_units(size)}" for name, size in memory.items() if name != "total")
-        where = "on each GPU" if machine.device == "cuda" else f"with {n_workers} worker{'s' if n_workers > 1 else ''}"
-        remedy = "fewer --workers" if n_workers > 1 and machine.device == "cpu" else "a larger machine or a smaller graph"
+        items = ", ".join(
+            f"{name} {in_units(size)}" for name, size in memory.items() if name != "total"
+        )
+        if machine.device == "cuda":
+            where = "on each GPU"
+        else:
+            where = f"with {n_workers} worker{'s' if n_workers > 1 else ''}"
+        if n_workers > 1 and machine.device == "cpu":
+            remedy = "fewer --workers"
+        else:
+            remedy = "a larger machine or a smaller graph"
         raise CapacityError(
             f"this run needs {in_units(memory['total'])} of memory {where} ({items}), "
             f"and {in_units(machine.available)} are free; take {remedy}"
@@ -115,19 +144,25 @@ def size_up(
         writers=max(1, machine.cores // n_workers) if machine.device == "cuda" else 1,
         n_batches=n_batches,
         memory=memory,
-        output_bytes=(n_batches if load.adds_up else load.n_searches) * load.most_rows * load.row_bytes,
+        output_bytes=(n_batches if load.adds_up else load.n_searches)
+        * load.most_rows
+        * load.row_bytes,
         per_part=load.per_part,
         shared_bytes=load.graph_bytes,
         # A worker with a GPU holds its traversals in GPU memory, not in the memory of the host.
-        worker_bytes=PROCESS_BYTES + (share["part buffer"] if machine.device == "cuda" else sum(share.values())),
+        worker_bytes=PROCESS_BYTES
+        + (share["part buffer"] if machine.device == "cuda" else sum(share.values())),
     )
 
 
-def runs_in_this_process(load: Load, sizing: Sizing, machine: Machine, search_seconds: float | None) -> bool:
-    """Whether a run is over before worker processes would have made up for the time that they take to start.
+def runs_in_this_process(
+    load: Load, sizing: Sizing, machine: Machine, search_seconds: float | None
+) -> bool:
+    """Whether a run is over before worker processes would have made up for the time that they take
+    to start.
 
-    ``load``, ``sizing``, ``machine``: the sizing of a run with worker processes. ``search_seconds``: estimate for all
-    searches in one process; None if not known.
+    ``load``, ``sizing``, ``machine``: the sizing of a run with worker processes.
+    ``search_seconds``: estimate for all searches in one process; None if not known.
     """
     if search_seconds is None:
         search_seconds = _SECONDS_PER_BYTE[machine.device] * load.graph_bytes * load.n_searches
@@ -137,7 +172,9 @@ def runs_in_this_process(load: Load, sizing: Sizing, machine: Machine, search_se
     seconds = search_seconds + _SECONDS_PER_ROW * load.rows_per_source * load.n_searches / writers
     if sizing.workers == 1:
         return seconds < _ALONE_SECONDS
-    return seconds < (_CPU_SECONDS if machine.device == "cpu" else _START_ON_GPUS / (1 - 1 / sizing.workers))
+    return seconds < (
+        _CPU_SECONDS if machine.device == "cpu" else _START_ON_GPUS / (1 - 1 / sizing.workers)
+    )
 
 
 def _n_workers(load: Load, machine: Machine, share: dict[str, int]) -> int:
@@ -145,18 +182,23 @@ def _n_workers(load: Load, machine: Machine, share: dict[str, int]) -> int:
     if machine.device == "cuda":
         return max(1, min(machine.n_gpus, load.n_sources))
     spare = machine.available - load.graph_bytes
-    return max(1, min(machine.cores, load.n_sources, spare // (sum(share.values()) + PROCESS_BYTES)))
+    return max(
+        1, min(machine.cores, load.n_sources, spare // (sum(share.values()) + PROCESS_BYTES))
+    )
 
 
 def with_capacity(
     load: Load, states: Mapping[str, int], size: Callable[[Load], Sizing], chosen: str
 ) -> tuple[Sizing, list[str]]:
-    """Size a run so that its workers may also use other strategies than the chosen one, and return these, too.
+    """Size a run so that its workers may also use other strategies than the chosen one, and return
+    these, too.
 
-    ``load`` has the state of the chosen strategy, ``states`` is ``state_bytes`` by strategy, and ``size(load)`` may raise
-    CapacityError. For each strategy returned, workers and batch size are those for the chosen one.
+    ``load`` has the state of the chosen strategy, ``states`` is ``state_bytes`` by strategy, and
+    ``size(load)`` may raise CapacityError. For each strategy returned, workers and batch size are
+    those for the chosen one.
     """
-    sizing, names = size(load), [chosen]
+    sizing = size(load)
+    names = [chosen]
     for name, state in sorted(states.items(), key=lambda entry: entry[1]):
         if name == chosen:
             continue
@@ -175,12 +217,17 @@ def with_capacity(
 def most_per_part(load: Load, device: str, n_workers: int = 1) -> int:
     """Return the maximum number of sources per part, by rows, vertices and workers."""
     by_workers = -(-load.n_sources // (BATCHES_PER_WORKER * n_workers))
-    visited = load.n_vertices if load.visited is None else load.visited
+    if load.visited is None:
+        visited = load.n_vertices
+    else:
+        visited = load.visited
     return min(by_workers, sources_per_part(visited, load.rows_per_source, device, load.per_part))
 
 
 def _whole_groups(load: Load, workers: int, most: int) -> int:
-    """Return the sources per batch: at most ``most``, in whole groups, chosen so that workers end at the same time."""
+    """Return the sources per batch: at most ``most``, in whole groups, chosen so that workers end
+    at the same time.
+    """
     largest = most // load.group
     if load.group == 1 or not largest:
         return most
@@ -191,12 +238,17 @@ def _whole_groups(load: Load, workers: int, most: int) -> int:
         each, more = divmod(batches, workers)
         return max(size * (each + (more > 0)), size * each + left)
 
-    # At least half of the maximum, because smaller parts mean more files. Ties go to the larger size.
+    # At least half of the maximum, because smaller parts mean more files. Ties go to the larger
+    # size.
     return load.group * min(range(largest, largest // 2, -1), key=groups_of_the_last)
 
 
-def sources_per_part(n_vertices: int, rows_per_source: int, device: str, per_part: int | None = None) -> int:
-    """Return the maximum number of sources per part for ``--batch-size auto``; ``per_part`` fill one, if that is known."""
+def sources_per_part(
+    n_vertices: int, rows_per_source: int, device: str, per_part: int | None = None
+) -> int:
+    """Return the maximum number of sources per part for ``--batch-size auto``; ``per_part`` fill
+    one, if that is known.
+    """
     by_rows = per_part or ROWS_PER_PART // max(rows_per_source, 1)
     by_vertices = VERTICES_PER_PART[device] // max(n_vertices, 1)
     return max(1, min(by_rows, by_vertices, SOURCES_PER_PART))
@@ -205,14 +257,19 @@ def sources_per_part(n_vertices: int, rows_per_source: int, device: str, per_par
 def _worker_items(load: Load, batch_size: int | Literal["auto"]) -> dict[str, int]:
     most = ROWS_PER_GROUP
     if load.is_sorted:  # twice, before and after
-        sources = load.per_part if batch_size == "auto" else batch_size
+        if batch_size == "auto":
+            sources = load.per_part
+        else:
+            sources = batch_size
         most = 2 * (ROWS_PER_PART if sources is None else load.most_rows * sources)
     rows = max(load.most_rows, min(most, load.rows_per_source * load.n_searches))
     return {
         "reverse graph": load.reverse_bytes,
         "traversal": load.state_bytes,
-        "certificate": 72 * load.n_vertices if load.certified else 0,  # one tile per vertex for a block of sources
-        "part buffer": 3 * rows * load.row_bytes,  # the columns, the Arrow table and the encoded pages
+        # one tile per vertex for a block of sources
+        "certificate": 72 * load.n_vertices if load.certified else 0,
+        # the columns, the Arrow table and the encoded pages
+        "part buffer": 3 * rows * load.row_bytes,
     }
 
 

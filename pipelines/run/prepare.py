@@ -1,4 +1,6 @@
-"""Everything that can be checked before a run writes anything: the graph, the sources, the targets, the plan."""
+"""Everything that can be checked before a run writes anything: the graph, the sources, the targets,
+the plan.
+"""
 
 from __future__ import annotations
 
@@ -63,8 +65,8 @@ from .source_columns import by_partition
 from .strategy_choice import StrategyChoice
 
 _MARGIN = 1.5  # times the estimated break-even sources must be, as estimates of both strategies err
-# Estimated seconds that a hierarchy must save. Compiling contraction takes some, once per machine. On a small graph that is
-# longer than the run.
+# Estimated seconds that a hierarchy must save. Compiling contraction takes some, once per machine.
+# On a small graph that is longer than the run.
 _WORTH = 5.0
 
 
@@ -76,19 +78,24 @@ class Prepared:
     graph: Graph
     plan: Plan = field(init=False)
     request: Request
-    origin: str  # digest of the inputs of the graph (see ``digest_inputs``); ``""`` if they cannot be identified
-    folder: Path | None  # where the graph is already stored: in the graph cache, or by an interrupted run
+    # digest of the inputs of the graph (see ``digest_inputs``); ``""`` if they cannot be identified
+    origin: str
+    # where the graph is already stored: in the graph cache, or by an interrupted run
+    folder: Path | None
     reused: bool  # whether the graph was loaded from there
     numbers: np.ndarray  # int64 array: vertex numbers of the distinct sources, in the given order
     names: Ids  # their ids
     duplicates: int  # number of sources that were given more than once
-    seconds: dict[str, float]  # seconds of reading, of building if the graph was not loaded, of planning and of compiling
-    partitions: dict[str, int] | None = None  # sources by the folder of their parts, in the order of ``numbers``
+    # seconds of reading, of building if the graph was not loaded, of planning and of compiling
+    seconds: dict[str, float]
+    # sources by the folder of their parts, in the order of ``numbers``
+    partitions: dict[str, int] | None = None
     # The results of ``KeplerEngine.size`` and ``KeplerEngine.choose``.
     sizing: Sizing = field(init=False)
     choice: StrategyChoice | None = None
     threads: int = 0  # number of threads that the plan is made for; 0 if it does not depend on them
-    build_limit: int | None = None  # bytes of memory beyond which the graph is built in files; None if it never is
+    # bytes of memory beyond which the graph is built in files; None if it never is
+    build_limit: int | None = None
 
     @property
     def n_sources(self) -> int:
@@ -115,21 +122,26 @@ def prepare(
 ) -> Prepared:
     """Read the graph, look up sources and targets, and plan.
 
-    ``stored``: where an interrupted run may have left its graph. ``given``: the graph, in place of an edge list. ``check``
-    is called with the graph; it may raise InputError.
+    ``stored``: where an interrupted run may have left its graph. ``given``: the graph, in place of
+    an edge list. ``check`` is called with the graph; it may raise InputError.
 
     Raises InputError: the input is invalid; nothing has been written.
     """
     compile_clock.listen()
-    started, compiled = time.perf_counter(), compile_clock.thread_seconds()
-    origin = digest_inputs(settings) if given is None else origin_of_graph(given)
+    started = time.perf_counter()
+    compiled = compile_clock.thread_seconds()
+    if given is None:
+        origin = digest_inputs(settings)
+    else:
+        origin = origin_of_graph(given)
     _start_compiling(settings)
     graph, folder, reused = _graph(settings, origin, stored, given)
     if settings.hierarchy == "no":
         graph = graph.derived.without_hierarchy()
     if check is not None:
         check(graph)
-    built, compiled_to_build = time.perf_counter(), compile_clock.thread_seconds() - compiled
+    built = time.perf_counter()
+    compiled_to_build = compile_clock.thread_seconds() - compiled
     seconds = dict((given is None and graph.report.seconds) or {"read": built - started})
     step = "build" if "build" in seconds else "read"
     seconds[step] = max(0.0, seconds[step] - compiled_to_build)
@@ -141,7 +153,10 @@ def prepare(
     numbers, duplicates = chosen_sources(graph, settings, question.pairs, sample)
     epsilon = settings.value("epsilon")
     if sample is None and epsilon is not None:
-        say(f"{option_text('epsilon', epsilon)} needs all {graph.n_vertices:,} vertices as sources: the result is exact")
+        say(
+            f"{option_text('epsilon', epsilon)} needs all {graph.n_vertices:,} "
+            "vertices as sources: the result is exact"
+        )
     partitions = None
     if settings.partition_by is not None:
         numbers, partitions = by_partition(graph, settings, numbers)
@@ -193,28 +208,51 @@ def _start_compiling(settings: Settings) -> None:
 
 
 def chosen_sources(
-    graph: Graph, settings: Settings, pairs: PairTable | None = None, sample: np.ndarray | None = None
+    graph: Graph,
+    settings: Settings,
+    pairs: PairTable | None = None,
+    sample: np.ndarray | None = None,
 ) -> tuple[np.ndarray, int]:
-    """Return the numbers of the distinct sources in the settings, or of a sample, and how many were duplicates."""
+    """Return the numbers of the distinct sources in the settings, or of a sample, and how many were
+    duplicates.
+    """
     if pairs is not None:
         return pairs.sources, 0
     if not settings.kind.takes_sources:
         if not graph.n_vertices:
             raise InputError("the graph has no vertices, so it has no eccentricities")
         return np.zeros(1, np.int64), 0  # nominal: see ExtremesSearch
-    given = _sources(graph, settings) if sample is None else sample
+    if sample is None:
+        given = _sources(graph, settings)
+    else:
+        given = sample
     numbers = given[np.sort(np.unique(given, return_index=True)[1])]
     return numbers, given.size - numbers.size
 
 
-def estimate_reach(graph: Graph, question: Question, shape: Shape | None, depth: int) -> tuple[int, int]:
-    """Return the vertices that a search visits, all unless it is known to end early, and the rows per source."""
+def estimate_reach(
+    graph: Graph, question: Question, shape: Shape | None, depth: int
+) -> tuple[int, int]:
+    """Return the vertices that a search visits, all unless it is known to end early, and the rows
+    per source.
+    """
     is_short = shape is not None and shape.is_short
-    visited = math.ceil(shape.reach * graph.n_vertices) if shape is not None and is_short else graph.n_vertices
-    return visited, OUTPUT_SCHEMAS[question.result].size(question, graph.n_vertices, depth, visited).rows
+    if shape is not None and is_short:
+        visited = math.ceil(shape.reach * graph.n_vertices)
+    else:
+        visited = graph.n_vertices
+    return visited, OUTPUT_SCHEMAS[question.result].size(
+        question, graph.n_vertices, depth, visited
+    ).rows
 
 
-def _at_once(settings: Settings, graph: Graph, question: Question, numbers: np.ndarray, shape: Shape | None = None) -> int:
+def _at_once(
+    settings: Settings,
+    graph: Graph,
+    question: Question,
+    numbers: np.ndarray,
+    shape: Shape | None = None,
+) -> int:
     """Estimate the number of sources per part, which is the number that a worker gets at once."""
     if OUTPUT_SCHEMAS[question.result].one_search:
         return numbers.size
@@ -225,9 +263,12 @@ def _at_once(settings: Settings, graph: Graph, question: Question, numbers: np.n
 
 
 def plan_for_one_process(settings: Settings, prepared: Prepared) -> None:
-    """Plan again if the plan is for the threads of one of several workers, and this process takes the place of all."""
+    """Plan again if the plan is for the threads of one of several workers, and this process takes
+    the place of all.
+    """
     if prepared.threads not in (0, CPU_COUNT):
-        started, compiled = time.perf_counter(), compile_clock.thread_seconds()
+        started = time.perf_counter()
+        compiled = compile_clock.thread_seconds()
         del prepared.plan  # its memory is free for the new one
         _make_plan(settings, prepared, CPU_COUNT)
         compiled = compile_clock.thread_seconds() - compiled
@@ -237,14 +278,28 @@ def plan_for_one_process(settings: Settings, prepared: Prepared) -> None:
 
 def _make_plan(settings: Settings, prepared: Prepared, threads: int | None = None) -> None:
     """Plan with a number of threads, by default those of a worker."""
-    graph, n_sources = prepared.graph, prepared.n_sources
-    with _threads_of_a_worker(settings, graph, n_sources) if threads is None else with_threads(threads):
-        prepared.threads = 0 if graph.device == "cuda" else numba.get_num_threads()
-        prepared.request, prepared.plan = _planned_in_share(settings, graph, prepared.request, n_sources)
+    graph = prepared.graph
+    n_sources = prepared.n_sources
+    with (
+        _threads_of_a_worker(settings, graph, n_sources)
+        if threads is None
+        else with_threads(threads)
+    ):
+        if graph.device == "cuda":
+            prepared.threads = 0
+        else:
+            prepared.threads = numba.get_num_threads()
+        prepared.request, prepared.plan = _planned_in_share(
+            settings, graph, prepared.request, n_sources
+        )
 
 
-def _planned_in_share(settings: Settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, Plan]:
-    """Plan within a worker's share of memory: on a CPU half of the free memory is for plans, the rest for all else."""
+def _planned_in_share(
+    settings: Settings, graph: Graph, request: Request, n_sources: int
+) -> tuple[Request, Plan]:
+    """Plan within a worker's share of memory: on a CPU half of the free memory is for plans, the
+    rest for all else.
+    """
     if graph.device == "cuda":
         more = _beyond_a_part(settings, graph, request, n_sources)
         if more is not None:
@@ -261,7 +316,10 @@ def _planned_in_share(settings: Settings, graph: Graph, request: Request, n_sour
         # So that a worker makes the same plan: memory in its pool does not count as free.
         return replace(request, memory=plan.nbytes), plan
     spare = available_memory("cpu") // 2
-    workers = CPU_COUNT if settings.workers == "auto" else max(settings.workers, 1)
+    if settings.workers == "auto":
+        workers = CPU_COUNT
+    else:
+        workers = max(settings.workers, 1)
     request = replace(request, memory=spare // workers)
     try:
         return request, plan_for(graph, request)
@@ -276,7 +334,9 @@ def _planned_in_share(settings: Settings, graph: Graph, request: Request, n_sour
 
 @contextlib.contextmanager
 def with_threads(count: int) -> Iterator[None]:
-    """Set the number of Numba threads, so that plans and estimates are those of a worker with as many."""
+    """Set the number of Numba threads, so that plans and estimates are those of a worker with as
+    many.
+    """
     before = numba.get_num_threads()
     numba.set_num_threads(max(1, min(count, numba.config.NUMBA_NUM_THREADS)))
     try:
@@ -285,11 +345,18 @@ def with_threads(count: int) -> Iterator[None]:
         numba.set_num_threads(before)
 
 
-def _threads_of_a_worker(settings: Settings, graph: Graph, n_sources: int) -> AbstractContextManager[None]:
-    """Return a context with the threads of a worker of an own cluster, assuming memory for all workers."""
+def _threads_of_a_worker(
+    settings: Settings, graph: Graph, n_sources: int
+) -> AbstractContextManager[None]:
+    """Return a context with the threads of a worker of an own cluster, assuming memory for all
+    workers.
+    """
     if graph.device == "cuda" or settings.scheduler:
         return contextlib.nullcontext()
-    workers = min(CPU_COUNT, n_sources) if settings.workers == "auto" else settings.workers
+    if settings.workers == "auto":
+        workers = min(CPU_COUNT, n_sources)
+    else:
+        workers = settings.workers
     if settings.kind.one_search:
         workers = 1
     return with_threads(CPU_COUNT // max(workers, 1))
@@ -301,11 +368,19 @@ def bytes_of_ids(graph: Graph) -> int:
     return ids.nbytes
 
 
-def _beyond_a_part(settings: Settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, Plan] | None:
-    """Plan groups that span several parts, if parts are written in the background and a quarter of free memory suffices."""
+def _beyond_a_part(
+    settings: Settings, graph: Graph, request: Request, n_sources: int
+) -> tuple[Request, Plan] | None:
+    """Plan groups that span several parts, if parts are written in the background and a quarter of
+    free memory suffices.
+    """
     at_once = min(DISTANCES_AT_ONCE // max(graph.n_vertices, 1), n_sources)
     whole = request.targets is None and OUTPUT_SCHEMAS[request.result].has_all_vertices
-    writes_in_background = whole and not settings.scheduler and can_write_in_background(request.at_once, graph.n_vertices)
+    writes_in_background = (
+        whole
+        and not settings.scheduler
+        and can_write_in_background(request.at_once, graph.n_vertices)
+    )
     if not writes_in_background or at_once <= request.at_once:
         return None
     free = available_memory("cuda")
@@ -316,16 +391,21 @@ def _beyond_a_part(settings: Settings, graph: Graph, request: Request, n_sources
         plan = plan_for(graph, wider)
     except CapacityError:
         return None
-    return (replace(wider, memory=plan.nbytes), plan) if plan.group > request.at_once else None
+    if plan.group > request.at_once:
+        return (replace(wider, memory=plan.nbytes), plan)
+    return None
 
 
 def _add_hierarchy(settings: Settings, prepared: Prepared, plan: Plan | None) -> bool:
-    """Build the hierarchy of a graph if the settings want it, and store it with the graph. Return whether it is new.
+    """Build the hierarchy of a graph if the settings want it, and store it with the graph. Return
+    whether it is new.
 
-    "auto" decides by the estimates of a plan without a hierarchy; None before there is one. Raises HierarchyError: the
-    settings ask for a hierarchy, and the graph has none.
+    "auto" decides by the estimates of a plan without a hierarchy; None before there is one. Raises
+    HierarchyError: the settings ask for a hierarchy, and the graph has none.
     """
-    graph, n_sources, folder = prepared.graph, prepared.n_sources, prepared.folder
+    graph = prepared.graph
+    n_sources = prepared.n_sources
+    folder = prepared.folder
     metric = ALGORITHMS[settings.algorithm].metric
     if settings.plan or graph.derived.known_hierarchy(metric) is not None:
         return False
@@ -333,10 +413,18 @@ def _add_hierarchy(settings: Settings, prepared: Prepared, plan: Plan | None) ->
         if settings.hierarchy != "yes":
             return False
     else:
-        if settings.hierarchy != "auto" or settings.strategy != "auto" or not isinstance(plan, MultiSourcePlan):
+        if (
+            settings.hierarchy != "auto"
+            or settings.strategy != "auto"
+            or not isinstance(plan, MultiSourcePlan)
+        ):
             return False
         estimate = plan.estimate_hierarchy()
-        if estimate is None or _MARGIN * estimate.break_even > n_sources or estimate.saved(n_sources) < _WORTH:
+        if (
+            estimate is None
+            or _MARGIN * estimate.break_even > n_sources
+            or estimate.saved(n_sources) < _WORTH
+        ):
             return False
         say(f"building a hierarchy: {estimate}, and {n_sources:,} are given")
     try:
@@ -358,14 +446,21 @@ def _add_hierarchy(settings: Settings, prepared: Prepared, plan: Plan | None) ->
 def _graph(
     settings: Settings, origin: str, stored: Path | None, given: Graph | None = None
 ) -> tuple[Graph, Path | None, bool]:
-    """Return the graph, the folder where it is already stored, and whether it was loaded from there."""
+    """Return the graph, the folder where it is already stored, and whether it was loaded from
+    there.
+    """
 
     def read() -> Graph:
-        return read_edge_list(settings) if given is None else given.to(_device(settings))
+        if given is None:
+            return read_edge_list(settings)
+        return given.to(_device(settings))
 
     if settings.graph_cache is not None:
         if not origin:
-            say("--graph-cache is not used: only an edge list of local files, or in a store, can be recognised later")
+            say(
+                "--graph-cache is not used: only an edge list of local files, or "
+                "in a store, can be recognised later"
+            )
         elif settings.plan:
             graph = found_graph(settings.graph_cache, origin, _device(settings), say)
             return (graph or read()), None, graph is not None
@@ -385,7 +480,8 @@ def _device(settings: Settings) -> str:
 
 
 def read_edge_list(settings: Settings) -> Graph:
-    """Read the edge list and build the graph, with edges in files of the graph cache if memory is short.
+    """Read the edge list and build the graph, with edges in files of the graph cache if memory is
+    short.
 
     Raises OutputError (there is no room for these files) or InputError (as ``read_graph``).
     """
@@ -395,38 +491,53 @@ def read_edge_list(settings: Settings) -> Graph:
     limit = _build_limit(settings)
     if settings.graph_cache is not None and limit is not None:
         cache = local_cache(settings.graph_cache)
-        # With --plan it need not be there, nor where an output is verified; the files have no names.
+        # With --plan it need not be there, nor where an output is verified; the files have no
+        # names.
         folder = next(path for path in (cache, *cache.parents) if os.path.isdir(path))
-        in_files = {"scratch": folder, "build_memory": limit} if os.access(folder, os.W_OK) else {}
+        if os.access(folder, os.W_OK):
+            in_files = {"scratch": folder, "build_memory": limit}
+        else:
+            in_files = {}
     try:
         with without_warnings():  # the job says these itself, also of a stored graph
-            return read_graph(settings.edges, device=settings.device, **read_options(settings), **in_files)
+            return read_graph(
+                settings.edges, device=settings.device, **read_options(settings), **in_files
+            )
     except OSError as error:
         if not in_files:
             raise
-        raise OutputError(f"{in_files['scratch']}: the graph cannot be built there: {error.strerror or error}") from None
+        raise OutputError(
+            f"{in_files['scratch']}: the graph cannot be built there: {error.strerror or error}"
+        ) from None
 
 
 def _build_limit(settings: Settings) -> int | None:
-    """Return the bytes in which a graph is read and built, beyond which it is in files; None if it is in memory anyway."""
+    """Return the bytes in which a graph is read and built, beyond which it is in files; None if it
+    is in memory anyway.
+    """
     if settings.graph_cache is None or settings.built_in_memory_for is not None:
         return None
     return settings.build_memory or min(available_memory("cpu"), MEMORY_LIMIT)
 
 
 def origin_of_graph(graph: Graph) -> str:
-    """Return a digest of a graph that is in memory already, as ``digest_inputs`` returns one of files."""
+    """Return a digest of a graph that is in memory already, as ``digest_inputs`` returns one of
+    files.
+    """
     rows = [] if graph.edge_rows is None else ["edge_rows"]
-    return hashlib.sha256(json.dumps([FORMAT, "graph", graph.fingerprint, *rows]).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps([FORMAT, "graph", graph.fingerprint, *rows]).encode()
+    ).hexdigest()
 
 
 def digest_inputs(settings: Settings) -> str:
-    """Return a digest of the inputs of a graph; ``""`` if some inputs are neither plain local files nor objects of a store.
+    """Return a digest of the inputs of a graph; ``""`` if some inputs are neither plain local files
+    nor objects of a store.
 
-    It covers each file's absolute path, size, and modification times, the options of reading, and the format of stored
-    graphs. The modification times are those of the content and of the inode; tools that set the former cannot set the
-    latter. Contents are not read: that would take as long as reading the edge list, which the digest avoids. Of an object it
-    covers URL, size and version.
+    It covers each file's absolute path, size, and modification times, the options of reading, and
+    the format of stored graphs. The modification times are those of the content and of the inode;
+    tools that set the former cannot set the latter. Contents are not read: that would take as long
+    as reading the edge list, which the digest avoids. Of an object it covers URL, size and version.
     """
     files: list[tuple[object, ...]] = []
     for path in (*settings.edges, *filter(None, (settings.vertices, settings.only_vertices))):
@@ -436,15 +547,25 @@ def digest_inputs(settings: Settings) -> str:
             except (OSError, InputError):
                 return ""  # the error is raised when the file is read
             continue
-        paths = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
+        if os.path.exists(path):
+            paths = [path]
+        else:
+            paths = sorted(glob.glob(path, recursive=True))
         for name in paths:
-            inside = [name] if os.path.isfile(name) else sorted(str(p) for p in Path(name).rglob("*") if p.is_file())
+            if os.path.isfile(name):
+                inside = [name]
+            else:
+                inside = sorted(str(p) for p in Path(name).rglob("*") if p.is_file())
             for file in inside:
                 facts = os.stat(file)
-                files.append((os.path.abspath(file), facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns))
+                files.append(
+                    (os.path.abspath(file), facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+                )
         if not paths:
             return ""  # as above
-    return hashlib.sha256(json.dumps([FORMAT, files, read_options(settings)], sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps([FORMAT, files, read_options(settings)], sort_keys=True).encode()
+    ).hexdigest()
 
 
 def _sources(graph: Graph, settings: Settings) -> np.ndarray:
@@ -457,16 +578,23 @@ def _sources(graph: Graph, settings: Settings) -> np.ndarray:
     if not numbers.size:
         raise InputError(
             "there are no sources: "
-            + ("the graph has no vertex" if settings.sources_file is None else f"{settings.sources_file} has no row")
+            + (
+                "the graph has no vertex"
+                if settings.sources_file is None
+                else f"{settings.sources_file} has no row"
+            )
         )
     return numbers
 
 
 def random_sources(graph: Graph, count: int, seed: int) -> np.ndarray:
-    """Draw distinct vertices that have an outgoing edge; a seed gives the same vertices on every machine and device."""
+    """Draw distinct vertices that have an outgoing edge; a seed gives the same vertices on every
+    machine and device.
+    """
     candidates = np.flatnonzero(to_host(graph.derived.degrees))
     if count > candidates.size:
         raise InputError(
-            f"{count} random sources are asked for, and {candidates.size} vertices have an outgoing edge; take fewer"
+            f"{count} random sources are asked for, and {candidates.size} "
+            "vertices have an outgoing edge; take fewer"
         )
     return np.random.default_rng(seed).choice(candidates, count, replace=False)

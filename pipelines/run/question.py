@@ -1,4 +1,6 @@
-"""The question of a run: read from its settings, recorded as the identity of its parts, and read again to verify them."""
+"""The question of a run: read from its settings, recorded as the identity of its parts, and read
+again to verify them.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,14 @@ from .given_table import numbers_in_column, read_pairs
 from .source_columns import COLUMN_READERS, READ_TABLE
 
 
-def read_vertices(graph: Graph, settings: Settings, what: Literal["sources", "targets"]) -> np.ndarray:
-    """Return the vertex numbers of the given sources or targets, from ids, a file of ids or a table, in the given order."""
-    given, role = getattr(settings, what), what[:-1]
+def read_vertices(
+    graph: Graph, settings: Settings, what: Literal["sources", "targets"]
+) -> np.ndarray:
+    """Return the vertex numbers of the given sources or targets, from ids, a file of ids or a
+    table, in the given order.
+    """
+    given = getattr(settings, what)
+    role = what[:-1]
     if not isinstance(given, str):
         return numbers_of_ids(graph, ids_like(graph, list(given or ()), role), role)
     if settings.column(role) is None:
@@ -47,25 +54,40 @@ def read_targets(graph: Graph, settings: Settings, _: Ids | str) -> Ids:
         raise InputError(f"{settings.targets_file}: the table of targets has no row")
     names = get_names(graph, numbers)
     distinct = list(dict.fromkeys(names))
-    counts_each = "target_weights" in settings.kind.all_options and settings.column("target_weight") is None
+    counts_each = (
+        "target_weights" in settings.kind.all_options and settings.column("target_weight") is None
+    )
     if counts_each and len(distinct) < len(names):
         raise InputError("a target is given twice, and its flows would count twice; give it once")
     return distinct
 
 
-def numbers_of_ids(graph: Graph, ids: Ids | np.ndarray, role: str, file: str | None = None) -> np.ndarray:
-    """Return vertex numbers; the error names the file of the ids, or says that there is none where an id looks like one."""
+def numbers_of_ids(
+    graph: Graph, ids: Ids | np.ndarray, role: str, file: str | None = None
+) -> np.ndarray:
+    """Return vertex numbers; the error names the file of the ids, or says that there is none where
+    an id looks like one.
+    """
     try:
         return graph.to_numbers(ids, role)
     except UnknownVertexError as error:
         if file is not None:
-            is_name = file.endswith(".csv") and graph.has_string_ids and not has_vertex(graph, ids[0])
-            advice = f" If {ids[0]!r} is the name of its column, give --columns {role}={ids[0]}." if is_name else ""
+            is_name = (
+                file.endswith(".csv") and graph.has_string_ids and not has_vertex(graph, ids[0])
+            )
+            if is_name:
+                advice = (
+                    f" If {ids[0]!r} is the name of its column, give --columns {role}={ids[0]}."
+                )
+            else:
+                advice = ""
             raise UnknownVertexError(f"{file}: {error}{advice}") from None
         name = str(ids[0])
         if len(ids) == 1 and os.path.isdir(name):
             refuse_log_table(name, f"{role}s")
-            raise UnknownVertexError(f"{error} There is a folder of that name: name one file in it.") from None
+            raise UnknownVertexError(
+                f"{error} There is a folder of that name: name one file in it."
+            ) from None
         if len(ids) == 1 and os.path.splitext(name)[1] and not os.path.exists(name):
             raise UnknownVertexError(f"{error} Nor is there a file of that name.") from None
         raise
@@ -78,7 +100,9 @@ def ids_in(graph: Graph, file: str, what: str) -> Ids | np.ndarray:
 
 def ids_like(graph: Graph, ids: Ids, role: str) -> Ids:
     """Convert ids that were given as text, which has no types, to the type of the graph's ids."""
-    return list(ids) if graph.has_string_ids else [_integer(i, role) for i in ids]
+    if graph.has_string_ids:
+        return list(ids)
+    return [_integer(i, role) for i in ids]
 
 
 def _integer(value: object, role: str) -> int:
@@ -91,7 +115,9 @@ def _integer(value: object, role: str) -> int:
         advice = "there is a folder of that name, and a file is needed; give one file"
     elif os.path.exists(str(value)):
         advice = "a file is given alone, in Python as a pathlib.Path"
-    raise InputError(f"{role} {describe(value)} is not a vertex: the ids of this graph are integers; {advice}")
+    raise InputError(
+        f"{role} {describe(value)} is not a vertex: the ids of this graph are integers; {advice}"
+    )
 
 
 def _read_values(graph: Graph, settings: Settings, names: list[str]) -> dict[str, Any]:
@@ -99,8 +125,8 @@ def _read_values(graph: Graph, settings: Settings, names: list[str]) -> dict[str
     return {VERTEX: ids.ids(graph.has_string_ids), **columns}
 
 
-# Functions that read what settings name, by the field of ``Question`` or the option of a kind: ``read(graph, settings,
-# value)``. Other options are the values of their settings.
+# Functions that read what settings name, by the field of ``Question`` or the option of a kind:
+# ``read(graph, settings, value)``. Other options are the values of their settings.
 _READERS: dict[str, Callable[[Graph, Settings, Any], Any]] = {
     "pairs": read_pairs,
     "targets": read_targets,
@@ -110,10 +136,14 @@ _READERS: dict[str, Callable[[Graph, Settings, Any], Any]] = {
 
 
 def options_of_kind(graph: Graph, settings: Settings, given: dict[str, Any], **ends: Any) -> Any:
-    """Return the checked options of the kind, for pairs or targets; raise InputError as ``KindOptions.checked``."""
+    """Return the checked options of the kind, for pairs or targets; raise InputError as
+    ``KindOptions.checked``.
+    """
     kind = settings.kind
     if kind.adds_up and settings.pairs is not None and settings.targets is not None:
-        raise InputError("--targets has no effect: each row of --pairs has its destination; leave it out")
+        raise InputError(
+            "--targets has no effect: each row of --pairs has its destination; leave it out"
+        )
     try:
         return kind.options_class(**given).checked(kind, graph, settings.algorithm, **ends)
     except (InputError, PrecisionError) as error:  # the values are those of the user
@@ -125,17 +155,23 @@ def options_of_kind(graph: Graph, settings: Settings, given: dict[str, Any], **e
 def make_question(settings: Settings, **given: Any) -> Question:
     """Return the question of settings, and of what was read for them."""
     limit: Any = limit_of_settings(settings)
-    options, limits = given.get("options"), given.get("limits")
+    options = given.get("options")
+    limits = given.get("limits")
     if options is not None and options.limit is not None:
         limit = options.limit
     if limits is not None:
         limit = limits.largest
-    of: dict[str, Any] = {"algorithm": settings.algorithm, "result": settings.result, "certify": settings.certify}
+    of: dict[str, Any] = {
+        "algorithm": settings.algorithm,
+        "result": settings.result,
+        "certify": settings.certify,
+    }
     return Question(limit=limit, direction=settings.direction, **of, **given)
 
 
 def limit_of_settings(settings: Settings) -> int | float | None:
-    """Return the limit of all searches, as manifests record it: a cutoff is a float, unless it is an int64 that floats lack.
+    """Return the limit of all searches, as manifests record it: a cutoff is a float, unless it is
+    an int64 that floats lack.
 
     Raises InputError: the cutoff is beyond every float.
     """
@@ -145,44 +181,69 @@ def limit_of_settings(settings: Settings) -> int | float | None:
         return None
     cutoff = arguments.limit("cutoff", settings.cutoff)
     as_float = as_distance(cutoff, np.dtype(np.float64)).item()
-    return cutoff if as_float != cutoff <= MAX_INTEGER else as_float
+    if as_float != cutoff <= MAX_INTEGER:
+        return cutoff
+    return as_float
 
 
 def read_question(graph: Graph, settings: Settings, identity: Identity | None = None) -> Question:
     """Read what the settings ask of a graph.
 
-    ``settings``: to read the question of a run again, those of the run, with the present paths of its files. ``identity``:
-    that of the run. What is read must be what the run read.
+    ``settings``: to read the question of a run again, those of the run, with the present paths of
+    its files. ``identity``: that of the run. What is read must be what the run read.
 
-    Raises InputError: a file cannot be read, or a value is wrong; the message names it. With ``identity``, it also says what
-    to give.
+    Raises InputError: a file cannot be read, or a value is wrong; the message names it. With
+    ``identity``, it also says what to give.
     """
     own = fields(settings.kind.options_class)
-    names = [each.name for each in own if each.metadata.get("job", True) or "setting" in each.metadata]
+    names = [
+        each.name for each in own if each.metadata.get("job", True) or "setting" in each.metadata
+    ]
     again = {name: fact.again for name, fact in FACTS.items()}
-    again |= {each.name: f"that of the run by --{each.name}" for each in own if each.metadata.get("kind") == "file"}
+    again |= {
+        each.name: f"that of the run by --{each.name}"
+        for each in own
+        if each.metadata.get("kind") == "file"
+    }
     values = {}
     for name in ("pairs", "targets", "limits", *names):
         value = settings.value(SETTINGS.get(name, name))
         try:
-            values[name] = value if value is None or name not in _READERS else _READERS[name](graph, settings, value)
+            values[name] = (
+                value
+                if value is None or name not in _READERS
+                else _READERS[name](graph, settings, value)
+            )
         except InputError as error:
             if identity is None or not again.get(name):
                 raise
             raise InputError(f"{error}; give {again[name]}") from None
-    targets = None if values["targets"] is None else graph.to_numbers(values["targets"], "target")
-    ends = {"targets": targets, "pairs": values["pairs"]} if settings.kind.adds_up else {}
+    if values["targets"] is None:
+        targets = None
+    else:
+        targets = graph.to_numbers(values["targets"], "target")
+    if settings.kind.adds_up:
+        ends = {"targets": targets, "pairs": values["pairs"]}
+    else:
+        ends = {}
     options = options_of_kind(graph, settings, {name: values.pop(name) for name in names}, **ends)
     question = make_question(settings, options=options, **values)
     for key, fact in FACTS.items():
         if identity is not None and question.identified().get(key) != identity.get(key):
-            where = f"{getattr(settings, fact.file) or MANIFEST}: " if fact.file else ""
+            if fact.file:
+                where = f"{getattr(settings, fact.file) or MANIFEST}: "
+            else:
+                where = ""
             raise InputError(where + fact.differs)
     return question
 
 
 def make_identity(
-    question: Question, fingerprint: str, sources: Ids, batch_size: int, partitions: dict[str, int] | None = None
+    question: Question,
+    fingerprint: str,
+    sources: Ids,
+    batch_size: int,
+    partitions: dict[str, int] | None = None,
 ) -> Identity:
     """Return everything that determines the content of the parts.
 
@@ -191,7 +252,9 @@ def make_identity(
     return {
         "graph": fingerprint,
         "algorithm": question.algorithm,
-        "limit": question.limit if question.limits is None and not OUTPUT_SCHEMAS[question.result].takes_cutoffs else None,
+        "limit": question.limit
+        if question.limits is None and not OUTPUT_SCHEMAS[question.result].takes_cutoffs
+        else None,
         "targets": None,
         "result": question.result,
         "certify": question.certify,

@@ -1,4 +1,6 @@
-"""Reading an edge list in a program, whose terminal shows what may have been meant otherwise as one line each."""
+"""Reading an edge list in a program, whose terminal shows what may have been meant otherwise as one
+line each.
+"""
 
 from __future__ import annotations
 

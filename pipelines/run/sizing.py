@@ -1,4 +1,6 @@
-"""The size of a prepared run: its load, this machine, and the workers, batches and memory that follow from them."""
+"""The size of a prepared run: its load, this machine, and the workers, batches and memory that
+follow from them.
+"""
 
 from __future__ import annotations
 
@@ -46,16 +48,24 @@ _SAMPLED = 4  # sources by which the size of a part is estimated
 
 
 def size_run(
-    settings: Settings, prepared: Prepared, batch_size: int | Literal["auto"], may_run_here: bool, stays_here: bool
+    settings: Settings,
+    prepared: Prepared,
+    batch_size: int | Literal["auto"],
+    may_run_here: bool,
+    stays_here: bool,
 ) -> Sizing:
-    """Choose workers and batch size, and whether this process runs the batches; raise CapacityError if they do not fit.
+    """Choose workers and batch size, and whether this process runs the batches; raise CapacityError
+    if they do not fit.
 
-    ``may_run_here``: whether it is open in which process the batches run. ``stays_here``: then they run in this one however
-    long they take.
+    ``may_run_here``: whether it is open in which process the batches run. ``stays_here``: then they
+    run in this one however long they take.
     """
     machine = machine_for(prepared, settings.gpu_memory)
-    if machine.device == "cpu" and settings.gpu_memory is not None:  # with --device auto the device is known only now
-        raise InputError("--gpu-memory has no effect: no GPU answers, so the run is on the CPU; leave it out")
+    # with --device auto the device is known only now
+    if machine.device == "cpu" and settings.gpu_memory is not None:
+        raise InputError(
+            "--gpu-memory has no effect: no GPU answers, so the run is on the CPU; leave it out"
+        )
     per_part = None
     if settings.part_size is not None and batch_size == "auto":
         per_part = _sources_of_bytes(prepared, settings.part_size)
@@ -63,7 +73,8 @@ def size_run(
         from ..scheduling.existing_cluster import refuse_small_workers, survey
 
         surveyed = survey(settings, machine.device)
-        if machine.device == "cpu":  # the memory of the workers counts, and they may be on other hosts
+        # the memory of the workers counts, and they may be on other hosts
+        if machine.device == "cpu":
             machine = replace(machine, available=sys.maxsize)
 
         def size(load: Load) -> Sizing:
@@ -88,28 +99,39 @@ def size_run(
     sizing = _with_candidates(settings, prepared, load, size)
     # A shard is started again if it dies, and that costs less without a cluster of one worker.
     stays_here |= shard is not None and sizing.workers == 1
-    if may_run_here and (stays_here or runs_in_this_process(load, sizing, machine, _search_seconds(prepared))):
+    if may_run_here and (
+        stays_here or runs_in_this_process(load, sizing, machine, _search_seconds(prepared))
+    ):
         size_of_parts = sizing.batch_size
         plan_for_one_process(settings, prepared)
         load = replace(make_load(prepared, per_part), n_sources=load.n_sources)
-        sizing = _with_candidates(settings, prepared, load, lambda load: size_up(load, machine, 1, size_of_parts))
+        sizing = _with_candidates(
+            settings, prepared, load, lambda load: size_up(load, machine, 1, size_of_parts)
+        )
         sizing = replace(sizing, in_process=True)
     return replace(sizing, n_batches=prepared.layout(sizing.batch_size).n_parts)  # of all shards
 
 
-def _with_candidates(settings: Settings, prepared: Prepared, load: Load, size: Callable[[Load], Sizing]) -> Sizing:
+def _with_candidates(
+    settings: Settings, prepared: Prepared, load: Load, size: Callable[[Load], Sizing]
+) -> Sizing:
     """Size a run with memory for the strategies among which its tasks may choose."""
-    plan, states = prepared.plan, {}
+    plan = prepared.plan
+    states = {}
     if settings.strategy == "auto" and isinstance(plan, MultiSourcePlan):
         # Without constants of the cost model the time of a strategy is unknown (infinite).
-        known = (each for each in plan.ranked(prepared.request.at_once) if math.isfinite(each.seconds))
+        known = (
+            each for each in plan.ranked(prepared.request.at_once) if math.isfinite(each.seconds)
+        )
         states = {each.name: state_bytes(prepared, each.group, each.nbytes) for each in known}
     sizing, names = with_capacity(load, states, size, plan.strategy.name)
     return replace(sizing, strategies=tuple(names))
 
 
 def _search_seconds(prepared: Prepared) -> float | None:
-    """Return the estimated seconds of all searches in this process, with all of its threads; None if not known."""
+    """Return the estimated seconds of all searches in this process, with all of its threads; None
+    if not known.
+    """
     if not isinstance(prepared.plan, MultiSourcePlan):
         return None
     name = prepared.plan.strategy.name
@@ -118,36 +140,46 @@ def _search_seconds(prepared: Prepared) -> float | None:
 
 
 def _sources_of_bytes(prepared: Prepared, size: int) -> int | None:
-    """Return how many sources fill a part file of a size, by a part of a few of them; None if all of these fail.
+    """Return how many sources fill a part file of a size, by a part of a few of them; None if all
+    of these fail.
 
-    They are not searched if no part could be as large. The bytes of a part depend on graph, question and sources alone, so
-    shards on different machines get the same number.
+    They are not searched if no part could be as large. The bytes of a part depend on graph,
+    question and sources alone, so shards on different machines get the same number.
     """
     load = make_load(prepared)
     most = most_per_part(replace(load, per_part=SOURCES_PER_PART), prepared.graph.device)
     if most * load.most_rows * load.row_bytes <= size:
         return most  # no part gets more sources, and so many do not fill one
-    numbers = prepared.numbers[np.unique(np.linspace(0, prepared.numbers.size - 1, _SAMPLED).astype(np.int64))].tolist()
+    numbers = prepared.numbers[
+        np.unique(np.linspace(0, prepared.numbers.size - 1, _SAMPLED).astype(np.int64))
+    ].tolist()
     request = replace(prepared.request, certify="none")  # they are computed and certified again
     with temporary_folder() as folder:
-        rows = answers_for(prepared.graph, prepared.plan, request).of(0, numbers, False, BatchContext())
+        rows = answers_for(prepared.graph, prepared.plan, request).of(
+            0, numbers, False, BatchContext()
+        )
         part = write_part(Store(Path(folder)), 0, prepared.layout(len(numbers)), rows)
         if part is None:
             return None
         sampled = part["bytes"]
-        if OUTPUT_SCHEMAS[request.result].suffix == "parquet":  # without the footer, most of which every part has once
+        # without the footer, most of which every part has once
+        if OUTPUT_SCHEMAS[request.result].suffix == "parquet":
             sampled -= pq.read_metadata(Path(folder) / part["file"]).serialized_size
     return max(1, size * len(numbers) // max(sampled, 1))
 
 
 def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
     """Return the sizes of a prepared run; ``per_part`` sources fill a part, if that was measured."""
-    graph, plan = prepared.graph, prepared.plan
+    graph = prepared.graph
+    plan = prepared.plan
     request, form = prepared.request, OUTPUT_SCHEMAS[prepared.request.result]
     hierarchies = [graph.derived.known_hierarchy(metric) for metric in FOLDERS]
     ids: Any = graph.ids
     wide = 16 if graph.has_string_ids else ids.dtype.itemsize
-    distance = 4 if request.algorithm == "bfs" else graph.distance_dtype.itemsize
+    if request.algorithm == "bfs":
+        distance = 4
+    else:
+        distance = graph.distance_dtype.itemsize
     certified = request.certify != "none"
     # A nearest-source search has a graph of its own, which is always directed.
     one_way = graph.directed or form.one_search
@@ -156,42 +188,58 @@ def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
     elif graph.device == "cpu":
         turned = certified or request.algorithm == "bfs"
     else:  # a plan that needs the reverse has built it and counts it in its own memory
-        reverses = getattr(plan.strategy, "reverses", False)  # an attribute of multi-source strategies only
+        # an attribute of multi-source strategies only
+        reverses = getattr(plan.strategy, "reverses", False)
         turned = certified and not form.has_predecessors and not reverses
     size = form.size(request, graph.n_vertices, plan.depth)
     visited, rows = estimate_reach(graph, request, getattr(plan, "shape", None), plan.depth)
     return Load(
         n_vertices=graph.n_vertices,
         n_sources=prepared.numbers.size,
-        graph_bytes=graph.nbytes + bytes_of_ids(graph) + sum(each.nbytes for each in hierarchies if each),
+        graph_bytes=graph.nbytes
+        + bytes_of_ids(graph)
+        + sum(each.nbytes for each in hierarchies if each),
         reverse_bytes=graph.nbytes if one_way and turned else 0,
         state_bytes=state_bytes(prepared, plan.group, plan.nbytes),
         row_bytes=size.row_bytes(wide, distance),
         rows_per_source=rows,
-        most_rows=EXTRA + count_cells(graph, request.options.of, request.pairs) if form.adds_up else size.most,
+        most_rows=EXTRA + count_cells(graph, request.options.of, request.pairs)
+        if form.adds_up
+        else size.most,
         certified=certified,
         adds_up=form.adds_up,
         one_search=form.one_search,
         visited=visited,
         is_sorted=request.options.sort != "source",
         per_part=per_part,
-        group=plan.group if graph.device == "cuda" else 1,  # on a CPU a worker plans with fewer threads than here
+        # on a CPU a worker plans with fewer threads than here
+        group=plan.group if graph.device == "cuda" else 1,
     )
 
 
 def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
-    """Return the bytes of a plan for groups of ``group`` sources, without the graph, plus those of its statistics."""
-    graph, request = prepared.graph, prepared.request
+    """Return the bytes of a plan for groups of ``group`` sources, without the graph, plus those of
+    its statistics.
+    """
+    graph = prepared.graph
+    request = prepared.request
     if request.limits is not None:  # results that are cut are copies
         visited, _ = estimate_reach(graph, request, getattr(prepared.plan, "shape", None), depth=1)
         nbytes += group * visited * 8 * (1 + OUTPUT_SCHEMAS[request.result].has_predecessors)
     on_gpu = graph.device == "cuda"
-    nbytes += OUTPUT_SCHEMAS[request.result].bytes_of_loads(graph, max(prepared.threads, 1), request)
-    return nbytes + (OUTPUT_SCHEMAS[request.result].bytes_on_gpu(request, group, graph.n_vertices) if on_gpu else 0)
+    nbytes += OUTPUT_SCHEMAS[request.result].bytes_of_loads(
+        graph, max(prepared.threads, 1), request
+    )
+    return nbytes + (
+        OUTPUT_SCHEMAS[request.result].bytes_on_gpu(request, group, graph.n_vertices)
+        if on_gpu
+        else 0
+    )
 
 
 def machine_for(prepared: Prepared, gpu_memory: int | None = None) -> Machine:
-    """Return the sizes of this host for a prepared run; memory that the graph occupies now counts as free.
+    """Return the sizes of this host for a prepared run; memory that the graph occupies now counts
+    as free.
 
     ``gpu_memory`` is the maximum number of bytes per GPU that a run may take.
     """
@@ -200,6 +248,8 @@ def machine_for(prepared: Prepared, gpu_memory: int | None = None) -> Machine:
         free, total = runtime.memGetInfo()
         free += cuda.cp.get_default_memory_pool().total_bytes()
         available = min(free, int(POOL_SHARE * total), gpu_memory or total)
-        return Machine(device="cuda", cores=CPU_COUNT, n_gpus=runtime.getDeviceCount(), available=available)
+        return Machine(
+            device="cuda", cores=CPU_COUNT, n_gpus=runtime.getDeviceCount(), available=available
+        )
     available = min(psutil.virtual_memory().available + prepared.graph.nbytes, MEMORY_LIMIT)
     return Machine(device="cpu", cores=CPU_COUNT, n_gpus=0, available=available)

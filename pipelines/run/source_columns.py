@@ -1,4 +1,5 @@
-"""Columns of given tables: the group, the limit, the weight or the partition of sources and targets, volumes of pairs.
+"""Columns of given tables: the group, the limit, the weight or the partition of sources and
+targets, volumes of pairs.
 
 The columns of ``--along``, of the edge list, and the table of ``--through`` are read here, too.
 """
@@ -29,7 +30,14 @@ from ..cli.options import Settings, flag_text, options_of_files
 from ..output.layout import PARTITION_NAME, partition_name
 from ..output.rows import get_id
 from .answered_tables import read_source_table
-from .given_table import is_text, named_columns, numbers_in_column, plain_column, read_given_table, read_pair_table
+from .given_table import (
+    is_text,
+    named_columns,
+    numbers_in_column,
+    plain_column,
+    read_given_table,
+    read_pair_table,
+)
 
 _EDGE = "edge"  # the column of a table of edges that are rows of the edge list
 _INT64_END = 2**63
@@ -38,10 +46,11 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def read_groups(graph: Graph, settings: Settings, name: str) -> SourceGroups:
-    """Return the groups of the sources, or those of the targets for kinds that take these, by a column of their table.
+    """Return the groups of the sources, or those of the targets for kinds that take these, by a
+    column of their table.
 
-    Raises InputError: the table has no such column, or the column holds no integers or texts; the message names file, column
-    and row.
+    Raises InputError: the table has no such column, or the column holds no integers or texts; the
+    message names file, column and row.
     """
     numbers, column, where = read_column(graph, settings, name, settings.find_table("group"))
     if not pa.types.is_integer(column.type):
@@ -54,20 +63,29 @@ def read_groups(graph: Graph, settings: Settings, name: str) -> SourceGroups:
 def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
     """Return the limit of each source, by a column of the table of sources.
 
-    Raises InputError: the table has no such column; a limit is no number of 0 or more, or for hops no integer; a source has
-    two limits. The message names file, column and row.
+    Raises InputError: the table has no such column; a limit is no number of 0 or more, or for hops
+    no integer; a source has two limits. The message names file, column and row.
     """
     numbers, column, where = read_column(graph, settings, name)
     hops = settings.algorithm == "bfs"
     if not pa.types.is_integer(column.type) and (hops or not pa.types.is_floating(column.type)):
-        what = "the largest number of hops is an integer" if hops else "limits are numbers"
+        if hops:
+            what = "the largest number of hops is an integer"
+        else:
+            what = "limits are numbers"
         raise InputError(f"{where} has type {column.type}; {what}")
     limits = column.to_numpy(zero_copy_only=False)
     wrong = np.flatnonzero(~((limits >= 0) & (limits <= MAX_INTEGER) & np.isfinite(limits)))
     if wrong.size:
         row = int(wrong[0])
-        raise InputError(f"{where}, row {row}: {limits[row].item()!r} is no limit; give finite numbers of 0 or more")
-    limits = np.minimum(limits, MAX_HOP_COUNT).astype(np.int64) if hops else limits
+        raise InputError(
+            f"{where}, row {row}: {limits[row].item()!r} is no limit; "
+            "give finite numbers of 0 or more"
+        )
+    if hops:
+        limits = np.minimum(limits, MAX_HOP_COUNT).astype(np.int64)
+    else:
+        limits = limits
     if not hops:
         limits = limits.astype(np.float64 if limits.dtype.kind == "f" else np.int64)
 
@@ -83,26 +101,33 @@ def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
 def read_weights(graph: Graph, settings: Settings, name: str) -> SourceValues:
     """Return the weight of each source, by a column of the table of sources.
 
-    Raises InputError: the table has no such column; a weight is no finite number; a source has two weights. The message
-    names the file.
+    Raises InputError: the table has no such column; a weight is no finite number; a source has two
+    weights. The message names the file.
     """
     numbers, column, where = read_column(graph, settings, name)
     return check_source_weights(graph, numbers, _numbers(where, column), where)
 
 
 def read_target_weights(graph: Graph, settings: Settings, name: str) -> np.ndarray:
-    """Return the weight of each target, by a column of the table of targets, in the order of its rows.
+    """Return the weight of each target, by a column of the table of targets, in the order of its
+    rows.
 
-    Raises InputError: the table has no such column; a weight is no finite number of 0 or more. The message names the file.
+    Raises InputError: the table has no such column; a weight is no finite number of 0 or more. The
+    message names the file.
     """
     numbers, column, where = read_column(graph, settings, name, "targets")
     if np.unique(numbers).size < numbers.size:
-        raise InputError(f"{settings.targets_file}: a target has several rows, and each its weight; give one row per target")
+        raise InputError(
+            f"{settings.targets_file}: a target has several rows, and each "
+            "its weight; give one row per target"
+        )
     return amounts(where, _numbers(where, column))
 
 
 def read_volumes(_: Graph, settings: Settings, name: str) -> np.ndarray:
-    """Return the volume of each row of the table of pairs; errors are as those of ``read_target_weights``."""
+    """Return the volume of each row of the table of pairs; errors are as those of
+    ``read_target_weights``.
+    """
     path = str(settings.pairs)
     table = read_pair_table(settings)[0]
     named_columns(path, "pairs", table.column_names, (name,))
@@ -113,8 +138,8 @@ def read_volumes(_: Graph, settings: Settings, name: str) -> np.ndarray:
 def read_through(graph: Graph, _: Settings, path: str) -> Through:
     """Return the edges of the table of ``--through``.
 
-    Raises InputError: the file cannot be read, has no row, or a row holds no edge of the graph; or it is not sure which
-    columns hold the edges. The message names file and row.
+    Raises InputError: the file cannot be read, has no row, or a row holds no edge of the graph; or
+    it is not sure which columns hold the edges. The message names file and row.
     """
 
     def choose(names: list[str]) -> tuple[str, ...]:
@@ -122,7 +147,10 @@ def read_through(graph: Graph, _: Settings, path: str) -> Through:
         if len(pairs) == 1 or (not pairs and names.count(_EDGE) == 1):
             return pairs[0] if pairs else ()
         how = f"call them src and dst, or {_EDGE} if they are rows of the edge list"
-        raise InputError(f"{path}: it is not sure which columns hold the edges; the table has {listed(names)}; {how}")
+        raise InputError(
+            f"{path}: it is not sure which columns hold the edges; the "
+            f"table has {listed(names)}; {how}"
+        )
 
     table, names = read_given_table(path, "edges", choose)
     if not table.num_rows:
@@ -131,7 +159,9 @@ def read_through(graph: Graph, _: Settings, path: str) -> Through:
         src, dst = (numbers_in_column(graph, path, table, name) for name in names)
         return through_ends(graph, src, dst, path)
     where = f"{path}: column {shown(_EDGE)}"
-    return through_rows(graph, _numbers(where, _without_nulls(path, _EDGE, table), "rows of the edge list"), where)
+    return through_rows(
+        graph, _numbers(where, _without_nulls(path, _EDGE, table), "rows of the edge list"), where
+    )
 
 
 def read_along(graph: Graph, settings: Settings, names: list[str]) -> AlongPaths:
@@ -139,13 +169,16 @@ def read_along(graph: Graph, settings: Settings, names: list[str]) -> AlongPaths
 
     ``graph``: built from the edge list, with ``edge_rows``.
 
-    Raises InputError: the edge list has no such column, or the column holds no finite numbers, or its name is that of
-    another column of the result; or a sum of integers may exceed int64.
+    Raises InputError: the edge list has no such column, or the column holds no finite numbers, or
+    its name is that of another column of the result; or a sum of integers may exceed int64.
     """
     own = RESULT_KINDS["paths"].columns
     for name in names:
         if name in own:
-            raise InputError(f"--along {shown(name)}: the result has a column of this name; rename it in the edge list")
+            raise InputError(
+                f"--along {shown(name)}: the result has a column of this "
+                "name; rename it in the edge list"
+            )
         if names.count(name) > 1:
             raise InputError(f"--along names {shown(name)} twice")
     columns = columns_along(graph, {name: _column(settings, name) for name in names})
@@ -153,22 +186,31 @@ def read_along(graph: Graph, settings: Settings, names: list[str]) -> AlongPaths
         # No path has more edges than the graph has vertices.
         is_whole = values.dtype.kind == "i" and values.size
         if is_whole and max(int(values.max()), -int(values.min())) * graph.n_vertices >= _INT64_END:
-            raise InputError(f"--along {shown(name)}: the sum over a path may exceed int64; give the column as floats")
+            raise InputError(
+                f"--along {shown(name)}: the sum over a path may exceed "
+                "int64; give the column as floats"
+            )
     return AlongPaths(columns)
 
 
 def _column(settings: Settings, name: str) -> np.ndarray:
-    """Return a column of the edge list with one number per row; 0 in the rows that ``--where`` leaves out."""
+    """Return a column of the edge list with one number per row; 0 in the rows that ``--where``
+    leaves out.
+    """
 
     def spelled(option: str, value: object = None) -> str:
-        return "--along" if option == "weight_column" else flag_text(option, value)
+        if option == "weight_column":
+            return "--along"
+        return flag_text(option, value)
 
     with options_spelled(spelled):
         options = options_of_files(settings, weighted=None, weight_column=name)
         try:
             read = read_edges(settings.edges, options, settings.format)
         except EdgeListError as error:  # which takes the column for that of the weights
-            message = error.message.replace("weight column", "column").replace("every edge has a weight", "fill such values")
+            message = error.message.replace("weight column", "column").replace(
+                "every edge has a weight", "fill such values"
+            )
             raise InputError(f"--along {shown(name)}: {message}") from None
     table: Any = read.table
     values = table["weight"].to_numpy()
@@ -194,34 +236,53 @@ COLUMN_READERS: dict[str, Callable[[Graph, Settings, Any], Any]] = {
 
 def _numbers(where: str, column: pa.Array, what: str = "weights and volumes") -> np.ndarray:
     if not pa.types.is_integer(column.type) and not pa.types.is_floating(column.type):
-        if is_text(column.type):  # as a column of CSV with a number that int64 and float64 do not keep
+        # as a column of CSV with a number that int64 and float64 do not keep
+        if is_text(column.type):
             row = pc.index(pc.match_substring_regex(column, _KEPT), False).as_py()
             if row >= 0:
-                rule = f"{what} are numbers, within int64 or with a point, and without leading zeros"
-                raise InputError(f"{where}, row {row}: {column[row].as_py()[:40]!r} is kept as text; {rule}")
-        raise InputError(f"{where} has type {column.type}; {what} are integers or floats: cast the column")
+                rule = (
+                    f"{what} are numbers, within int64 or with a point, and without leading zeros"
+                )
+                raise InputError(
+                    f"{where}, row {row}: {column[row].as_py()[:40]!r} is kept as text; {rule}"
+                )
+        raise InputError(
+            f"{where} has type {column.type}; {what} are integers or floats: cast the column"
+        )
     return column.to_numpy(zero_copy_only=False)
 
 
-def by_partition(graph: Graph, settings: Settings, numbers: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:
-    """Order sources by their partition, and within one as they are given; return the number in each folder, too.
+def by_partition(
+    graph: Graph, settings: Settings, numbers: np.ndarray
+) -> tuple[np.ndarray, dict[str, int]]:
+    """Order sources by their partition, and within one as they are given; return the number in each
+    folder, too.
 
     ``numbers`` (int64 array): distinct vertex numbers of the sources.
 
-    Raises InputError: the table of sources has no such column, or it cannot name folders; the message names file, column and
-    row.
+    Raises InputError: the table of sources has no such column, or it cannot name folders; the
+    message names file, column and row.
     """
     name = str(settings.partition_by)
     rows, column, where = read_column(graph, settings, name)
-    if name.lower() in {each.lower() for each in (*settings.kind.columns, *(settings.value("values") or ()))}:
-        raise InputError(f"{where}: the parts have a column of that name, which would be in their folder, too; rename it")
+    if name.lower() in {
+        each.lower() for each in (*settings.kind.columns, *(settings.value("values") or ()))
+    }:
+        raise InputError(
+            f"{where}: the parts have a column of that name, which would "
+            "be in their folder, too; rename it"
+        )
     if not (pa.types.is_integer(column.type) or is_text(column.type)):
         raise InputError(f"{where} has type {column.type}; partitions are integers or strings")
     values = column.unique()
     values = values.take(pc.array_sort_indices(values))
     folders = [partition_name(name, value) for value in values.to_pylist()]
     for value, folder in zip(values.to_pylist(), folders, strict=True):
-        if not PARTITION_NAME.fullmatch(folder) or folder.endswith(f"={_NULL}") or len(folder.encode()) > _MAX_BYTES:
+        if (
+            not PARTITION_NAME.fullmatch(folder)
+            or folder.endswith(f"={_NULL}")
+            or len(folder.encode()) > _MAX_BYTES
+        ):
             raise InputError(
                 f"{where}: {str(value)[:40]!r} cannot be a partition: the name of its folder has at most {_MAX_BYTES} "
                 "bytes, begins with neither . nor _, and has a value; rename it"
@@ -231,7 +292,8 @@ def by_partition(graph: Graph, settings: Settings, numbers: np.ndarray) -> tuple
         source = get_id(graph, int(rows[row]))
         one, other = (shown(str(column[at])) for at in (row, first))
         return InputError(
-            f"{where}, row {row}: source {source!r} is in {one} here and in {other} in row {first}; give it one"
+            f"{where}, row {row}: source {source!r} is in {one} here and in "
+            f"{other} in row {first}; give it one"
         )
 
     codes = pc.index_in(column, value_set=values).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -241,29 +303,43 @@ def by_partition(graph: Graph, settings: Settings, numbers: np.ndarray) -> tuple
 
 
 def read_target_table(settings: Settings) -> tuple[pa.Table, str]:
-    """Return the table of ``--targets`` and its column of ids; raise InputError as ``read_given_table``."""
+    """Return the table of ``--targets`` and its column of ids; raise InputError as
+    ``read_given_table``.
+    """
     path, column = str(settings.targets_file), str(settings.column("target"))
-    table, _ = read_given_table(path, "targets", lambda names: named_columns(path, "targets", names, (column,)))
+    table, _ = read_given_table(
+        path, "targets", lambda names: named_columns(path, "targets", names, (column,))
+    )
     return table, column
 
 
 READ_TABLE = {"sources": read_source_table, "targets": read_target_table}
 
 
-def read_column(graph: Graph, settings: Settings, name: str, what: str = "sources") -> tuple[np.ndarray, pa.Array, str]:
-    """Return the vertex numbers of the rows of a table, a column of it, without nulls, and how errors name that.
+def read_column(
+    graph: Graph, settings: Settings, name: str, what: str = "sources"
+) -> tuple[np.ndarray, pa.Array, str]:
+    """Return the vertex numbers of the rows of a table, a column of it, without nulls, and how
+    errors name that.
 
     The table is that of ``sources`` or of ``targets``.
     """
     path = str(getattr(settings, what))
     table, ids = READ_TABLE[what](settings)
     named_columns(path, what, table.column_names, (name,))
-    return numbers_in_column(graph, path, table, ids), _without_nulls(path, name, table), f"{path}: column {shown(name)}"
+    return (
+        numbers_in_column(graph, path, table, ids),
+        _without_nulls(path, name, table),
+        f"{path}: column {shown(name)}",
+    )
 
 
 def _without_nulls(path: str, name: str, table: pa.Table) -> pa.Array:
     column = plain_column(table, name)
     if column.null_count:
         row = pc.index(column.is_null(), True).as_py()
-        raise InputError(f"{path}: column {shown(name)}, row {row}: it holds no value; fill it in, or drop such rows")
+        raise InputError(
+            f"{path}: column {shown(name)}, row {row}: it holds no "
+            "value; fill it in, or drop such rows"
+        )
     return column

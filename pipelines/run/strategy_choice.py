@@ -1,7 +1,9 @@
-"""Choose the strategy of a run's tasks: the plan's choice, corrected by measured times, once for all workers.
+"""Choose the strategy of a run's tasks: the plan's choice, corrected by measured times, once for
+all workers.
 
-The rules are those of ``kepler_traverse.auto.choice``, applied to batches instead of groups. If it seems worth it, one task
-tries another strategy, and later tasks use the faster one. Parts and digest do not depend on the choice.
+The rules are those of ``kepler_traverse.auto.choice``, applied to batches instead of groups. If it
+seems worth it, one task tries another strategy, and later tasks use the faster one. Parts and
+digest do not depend on the choice.
 """
 
 from __future__ import annotations
@@ -17,16 +19,19 @@ from kepler_traverse.multi_source.planning import Candidate
 from ..output.manifest_types import Measured, Measurement
 from ..output.manifest_types import StrategyChoice as Record
 
-CLEARLY = 1.1  # minimum speedup for a change of strategy, because each change makes all workers plan again
-_ALIKE = 1.5  # maximum ratio of the estimates of a run and of its resumption, if both are of the same machine
-_TRIED_GROUPS = 2  # groups of a trial; the first one also compiles and warms up, and is not measured
+# minimum speedup for a change of strategy, because each change makes all workers plan again
+CLEARLY = 1.1
+# maximum ratio of the estimates of a run and of its resumption, if both are of the same machine
+_ALIKE = 1.5
+# groups of a trial; the first one also compiles and warms up, and is not measured
+_TRIED_GROUPS = 2
 
 
 class StrategyChoice:
     """The strategy of a run's tasks, with estimates and measurements of each candidate.
 
-    Of ``candidates`` the first was chosen by estimates; ``seconds`` are per batch. ``across_batches``: whether a group may
-    span several batches.
+    Of ``candidates`` the first was chosen by estimates; ``seconds`` are per batch.
+    ``across_batches``: whether a group may span several batches.
 
     Attributes
     ----------
@@ -36,15 +41,27 @@ class StrategyChoice:
         The entry in the manifest, which is modified in place.
     """
 
-    def __init__(self, candidates: Sequence[Candidate], batch_size: int, n_sources: int, across_batches: bool = False):
+    def __init__(
+        self,
+        candidates: Sequence[Candidate],
+        batch_size: int,
+        n_sources: int,
+        across_batches: bool = False,
+    ):
         self._batch_size = batch_size
         self._seconds = {each.name: each.seconds for each in candidates}
         self._trial_sizes: dict[str, int] = {}
         for each in candidates:
-            group = each.group if across_batches else min(each.group, batch_size)
+            if across_batches:
+                group = each.group
+            else:
+                group = min(each.group, batch_size)
             self._trial_sizes[each.name] = -(-_TRIED_GROUPS * group // batch_size)
         self._choice = Choice(
-            {name: functools.partial(operator.mul, seconds) for name, seconds in self._seconds.items()},
+            {
+                name: functools.partial(operator.mul, seconds)
+                for name, seconds in self._seconds.items()
+            },
             dict.fromkeys(self._seconds, 1),
         )
         self._pending = ""  # the strategy of the current trial
@@ -100,25 +117,34 @@ class StrategyChoice:
             self.record["measured"].append(entry)
         entry["sources"] += sources
         entry["seconds"] = round(entry["seconds"] + seconds, 6)
-        entry["estimated"] = _rounded(entry["estimated"] + self._seconds[name] * sources / self._batch_size)
+        entry["estimated"] = _rounded(
+            entry["estimated"] + self._seconds[name] * sources / self._batch_size
+        )
 
     def decide(self, left: int) -> str | None:
         """Decide the strategy of the batches that no worker has begun.
 
-        Return a message if tasks that are already submitted must be recalled, None if nothing changes.
+        Return a message if tasks that are already submitted must be recalled, None if nothing
+        changes.
         """
         if self._pending or left <= 0:
             return None
         name, _ = self._choice.next(self.strategy, left)
         if name == self.strategy:
             return None
-        before, rate, other = self.strategy, self._rate(self.strategy), self._rate(name)
+        before = self.strategy
+        rate = self._rate(self.strategy)
+        other = self._rate(name)
         if other is None:
             size = self._trial_sizes[name]
             if size >= left:
                 return None
-            self._pending, self._next_trial = name, (name, size)
-            return f"one task tries strategy {name}: {before} takes {rate}, estimated {_per_source(self._of_source(before))}"
+            self._pending = name
+            self._next_trial = (name, size)
+            return (
+                f"one task tries strategy {name}: {before} takes {rate}, estimated "
+                f"{_per_source(self._of_source(before))}"
+            )
         if self._choice.expected(before, left) < CLEARLY * self._choice.expected(name, left):
             return None
         self.strategy = name
@@ -132,18 +158,27 @@ class StrategyChoice:
         return bool(self._pending)
 
     def take_trial(self) -> tuple[str, int] | None:
-        """Return strategy and number of batches of a pending trial, only once; None if no trial is pending."""
-        trial, self._next_trial = self._next_trial, None
+        """Return strategy and number of batches of a pending trial, only once; None if no trial is
+        pending.
+        """
+        trial = self._next_trial
+        self._next_trial = None
         return trial
 
     def end_trial(self, lost: bool = False) -> str | None:
-        """End a trial whose task ended, or was lost after it began; a strategy without a measurement is not tried again."""
-        name, self._pending = self._pending, ""
+        """End a trial whose task ended, or was lost after it began; a strategy without a
+        measurement is not tried again.
+        """
+        name = self._pending
+        self._pending = ""
         if self._rate(name) is not None:
             return None
         self._left_out.add(name)
         self._choice.keep({each: 1 for each in self._seconds if each not in self._left_out})
-        return f"strategy {name} is not tried again: {'its worker was lost' if lost else 'the worker could not measure it'}"
+        return (
+            f"strategy {name} is not tried again: "
+            f"{'its worker was lost' if lost else 'the worker could not measure it'}"
+        )
 
     def drop_trial(self) -> None:
         """Cancel a trial whose task was lost before it began; the strategy may be tried again."""
@@ -162,16 +197,25 @@ class StrategyChoice:
 
 def current(record: Record) -> str:
     """Return the last strategy of a run's tasks."""
-    return record["switches"][-1]["strategy"] if record["switches"] else record["first"]
+    if record["switches"]:
+        return record["switches"][-1]["strategy"]
+    return record["first"]
 
 
 def sentence(record: Record | None) -> str:
-    """Describe in one sentence the choice, the measurements and the changes; "" if there was no choice."""
+    """Describe in one sentence the choice, the measurements and the changes; "" if there was no
+    choice.
+    """
     if not record:
         return ""
     estimates = {each["strategy"]: each["estimated"] for each in record["candidates"]}
-    others = ", ".join(f"{name} {_seconds(value)}" for name, value in estimates.items() if name != record["first"])
-    text = f"{record['first']} was chosen by estimates for all sources: {_seconds(estimates.get(record['first']))}"
+    others = ", ".join(
+        f"{name} {_seconds(value)}" for name, value in estimates.items() if name != record["first"]
+    )
+    text = (
+        f"{record['first']} was chosen by estimates for all sources: "
+        f"{_seconds(estimates.get(record['first']))}"
+    )
     text += f", {others}" if others else ""
     took = [
         f"{each['strategy']} {each['sources']:,} sources in {_seconds(each['seconds'])} "
@@ -180,12 +224,16 @@ def sentence(record: Record | None) -> str:
     ]
     text += f"; measured: {', '.join(took)}" if took else ""
     for switch in record["switches"]:
-        text += f"; {switch['strategy']} went on after {switch['measured_sources']:,} measured sources"
+        text += (
+            f"; {switch['strategy']} went on after {switch['measured_sources']:,} measured sources"
+        )
     return text
 
 
 def _seconds(value: float | None) -> str:
-    return "not estimated" if value is None else f"{value:.3g} s"
+    if value is None:
+        return "not estimated"
+    return f"{value:.3g} s"
 
 
 def _per_source(seconds: float) -> str:
@@ -193,4 +241,6 @@ def _per_source(seconds: float) -> str:
 
 
 def _rounded(seconds: float) -> float:
-    return float(f"{min(seconds, 1e12):.4g}") if math.isfinite(seconds) else 1e12
+    if math.isfinite(seconds):
+        return float(f"{min(seconds, 1e12):.4g}")
+    return 1e12

@@ -1,1 +1,3 @@
-"""Dask clusters and the tasks on them: how many batches each takes, and what happens when a worker dies."""
+"""Dask clusters and the tasks on them: how many batches each takes, and what happens when a worker
+dies.
+"""

@@ -1,7 +1,9 @@
-"""Where the batches run: an own cluster on this machine, or a scheduler that exists already, as one context manager.
+"""Where the batches run: an own cluster on this machine, or a scheduler that exists already, as one
+context manager.
 
-All users of a host reach 127.0.0.1, and a process that connects to a scheduler, a nanny or a worker of Dask can run code
-there. So connections of an own cluster need the certificate of the run, and its dashboard a token.
+All users of a host reach 127.0.0.1, and a process that connects to a scheduler, a nanny or a worker
+of Dask can run code there. So connections of an own cluster need the certificate of the run, and
+its dashboard a token.
 """
 
 from __future__ import annotations
@@ -40,44 +42,58 @@ _VALID = datetime.timedelta(days=3650)  # of a certificate, beyond any run: Dask
 # The client of a caller in Python; None for the command line.
 _callers_client: ContextVar[Client | None] = ContextVar("callers_client", default=None)
 
-# Every setting of Dask that a run relies on, so that a user's own configuration cannot change what it does.
+# Every setting of Dask that a run relies on, so that a user's own configuration cannot change what
+# it does.
 _PINNED = {
-    "distributed.scheduler.allowed-failures": 0,  # the driver counts the deaths that a batch has met
+    # the driver counts the deaths that a batch has met
+    "distributed.scheduler.allowed-failures": 0,
     "distributed.scheduler.work-stealing": False,
-    "distributed.scheduler.worker-ttl": "1 hour",  # kernels hold the interpreter, and so the heartbeat, for a traversal
+    # kernels hold the interpreter, and so the heartbeat, for a traversal
+    "distributed.scheduler.worker-ttl": "1 hour",
     "distributed.scheduler.no-workers-timeout": None,  # the driver looks after the workers itself
     "distributed.scheduler.idle-timeout": None,
     "distributed.scheduler.preload": [],
     "distributed.worker.preload": [],
     "distributed.nanny.preload": [],
     "distributed.worker.lifetime.duration": None,
-    # The graph is mapped and shared, which Dask would count once a worker; memory_plan.py keeps the run within memory.
+    # The graph is mapped and shared, which Dask would count once a worker; memory_plan.py keeps the
+    # run within memory.
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
     "distributed.admin.tick.limit": "1 hour",
-    # sys._current_frames() deadlocks in CPython 3.11 if it collects a mapped array while another thread enters
-    # the interpreter from C (gh-106883).
+    # sys._current_frames() deadlocks in CPython 3.11 if it collects a mapped array while another
+    # thread enters the interpreter from C (gh-106883).
     "distributed.worker.profile.enabled": False,
     "distributed.worker.blocked-handlers": ["call_stack"],
     "distributed.admin.system-monitor.interval": "2s",
-    # As by default, but without MALLOC_TRIM_THRESHOLD_: with it each large array is new memory, to be cleared page by page.
-    "distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, "MKL_NUM_THREADS": 1, "OPENBLAS_NUM_THREADS": 1},
+    # As by default, but without MALLOC_TRIM_THRESHOLD_: with it each large array is new memory, to
+    # be cleared page by page.
+    "distributed.nanny.pre-spawn-environ": {
+        "OMP_NUM_THREADS": 1,
+        "MKL_NUM_THREADS": 1,
+        "OPENBLAS_NUM_THREADS": 1,
+    },
     "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS} s",
     "distributed.comm.retry.count": 0,
-    # An own cluster would close the nanny of a worker that happens to be down so long after any earlier death of it.
+    # An own cluster would close the nanny of a worker that happens to be down so long after any
+    # earlier death of it.
     "distributed.deploy.lost-worker-timeout": "365 days",
 }
 
 
 @contextlib.contextmanager
-def cluster_for(settings: Settings, device: str, n_workers: int, bytes_per_gpu: int) -> Iterator[Client]:
-    """Yield a client of the scheduler that the settings name, or of an own cluster, which ends with the block.
+def cluster_for(
+    settings: Settings, device: str, n_workers: int, bytes_per_gpu: int
+) -> Iterator[Client]:
+    """Yield a client of the scheduler that the settings name, or of an own cluster, which ends with
+    the block.
 
     ``n_workers``: of an own cluster. ``bytes_per_gpu``: first size of each GPU's memory pool.
 
-    Raises InputError (no scheduler answers there, or it has no workers) or ClusterError (workers die while they start).
+    Raises InputError (no scheduler answers there, or it has no workers) or ClusterError (workers
+    die while they start).
     """
     with pinned(settings.debug):
         if settings.scheduler_address or settings.scheduler_file:
@@ -85,10 +101,15 @@ def cluster_for(settings: Settings, device: str, n_workers: int, bytes_per_gpu: 
                 yield client
             return
         make = _gpu_cluster if device == "cuda" else _cpu_cluster
-        # Dask imports modules from its scratch folder. In one that all users share, others could place theirs.
+        # Dask imports modules from its scratch folder. In one that all users share, others could
+        # place theirs.
         with temporary_folder() as scratch:
             with dask.config.set({"temporary-directory": scratch}):
-                cluster = _started(lambda: make(n_workers, settings.dashboard_address, bytes_per_gpu, settings.debug))
+                cluster = _started(
+                    lambda: make(
+                        n_workers, settings.dashboard_address, bytes_per_gpu, settings.debug
+                    )
+                )
             with cluster, Client(cluster, set_as_default=False) as client:
                 yield client
 
@@ -103,7 +124,10 @@ def _started(make: Callable[[], LocalCluster]) -> LocalCluster:
             return make()
         except (OSError, RuntimeError, TimeoutError) as error:
             if not left:
-                message = f"the workers do not start: {_innermost(error)} ({_START_TRIES} times); run again with --resume"
+                message = (
+                    f"the workers do not start: {_innermost(error)} "
+                    f"({_START_TRIES} times); run again with --resume"
+                )
                 raise ClusterError(message) from error
             say(f"the workers do not start: {_innermost(error)}; they are started again")
     raise AssertionError("unreachable")
@@ -111,8 +135,11 @@ def _started(make: Callable[[], LocalCluster]) -> LocalCluster:
 
 @contextlib.contextmanager
 def pinned(debug: bool = False) -> Iterator[None]:
-    """Pin Dask's settings, and silence its log: a worker that dies and comes back is this job's business."""
-    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client")]  # Dask gives both a level
+    """Pin Dask's settings, and silence its log: a worker that dies and comes back is this job's
+    business.
+    """
+    # Dask gives both a level
+    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
     before = [logger.level for logger in loggers]
     try:
         for logger in loggers:
@@ -126,7 +153,9 @@ def pinned(debug: bool = False) -> Iterator[None]:
 
 @contextlib.contextmanager
 def client_in_use(client: Client) -> Iterator[None]:
-    """Within the block, use a caller's client for the scheduler that the settings name, and leave it open."""
+    """Within the block, use a caller's client for the scheduler that the settings name, and leave
+    it open.
+    """
     token = _callers_client.set(client)
     try:
         yield
@@ -147,11 +176,27 @@ def existing(settings: Settings) -> Iterator[Client]:
         yield callers
         return
     if settings.scheduler_file and not os.path.exists(settings.scheduler_file):
-        raise InputError(f"{where}: there is no such scheduler file; start a scheduler with --scheduler-file first")
-    how = {"scheduler_file": where} if settings.scheduler_file else {"address": where}
+        raise InputError(
+            f"{where}: there is no such scheduler file; start a "
+            "scheduler with --scheduler-file first"
+        )
+    if settings.scheduler_file:
+        how = {"scheduler_file": where}
+    else:
+        how = {"address": where}
     try:
-        client = Client(**how, security=_security(settings), timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, TimeoutError, RuntimeError, TypeError, LookupError, ImportError) as error:
+        client = Client(
+            **how, security=_security(settings), timeout=CONNECT_SECONDS, set_as_default=False
+        )
+    except (
+        OSError,
+        ValueError,
+        TimeoutError,
+        RuntimeError,
+        TypeError,
+        LookupError,
+        ImportError,
+    ) as error:
         raise InputError(f"no Dask scheduler answers at {where}: {_innermost(error)}") from None
     with client:
         _wait_for_a_worker(client, where)
@@ -159,12 +204,15 @@ def existing(settings: Settings) -> Iterator[Client]:
 
 
 def _wait_for_a_worker(client: Client, where: str | None) -> None:
-    # Also one that Dask has paused, which it would not count: such a worker is named later, with the reason.
+    # Also one that Dask has paused, which it would not count: such a worker is named later, with
+    # the reason.
     until = time.monotonic() + CONNECT_SECONDS
     _asked = client.submit(int, pure=False)  # an adaptive cluster starts workers for tasks alone
     while not client.nthreads():
         if time.monotonic() > until:
-            raise InputError(f"the Dask scheduler at {where} has no workers; start some and try again")
+            raise InputError(
+                f"the Dask scheduler at {where} has no workers; start some and try again"
+            )
         time.sleep(_POLL)
 
 
@@ -188,7 +236,8 @@ def _innermost(error: BaseException) -> str:
 
 
 def give_plugin(client: Client, plugin: Any, name: str) -> None:
-    """Set up a plugin in every worker, again if a worker dies meanwhile; its nanny's next one gets it by itself.
+    """Set up a plugin in every worker, again if a worker dies meanwhile; its nanny's next one gets
+    it by itself.
 
     Raises ClusterError (they keep dying) or Exception (what the plugin raises while it is set up).
     """
@@ -198,12 +247,19 @@ def give_plugin(client: Client, plugin: Any, name: str) -> None:
             return
         except (OSError, TimeoutError) as error:  # OSError: the connection to a worker is closed
             last = error
-            say(f"a worker was lost while it loaded the graph ({_innermost(error)}); the others and its successor load it")
-    raise ClusterError(f"workers die while they load the graph ({_innermost(last)}); run again with --resume")
+            say(
+                "a worker was lost while it loaded the graph "
+                f"({_innermost(error)}); the others and its successor load it"
+            )
+    raise ClusterError(
+        f"workers die while they load the graph ({_innermost(last)}); run again with --resume"
+    )
 
 
 def take_plugin(client: Client, name: str) -> None:
-    """Take a plugin from every worker, and from those to come; one that dies meanwhile has none to take."""
+    """Take a plugin from every worker, and from those to come; one that dies meanwhile has none to
+    take.
+    """
     with contextlib.suppress(OSError, TimeoutError):
         client.unregister_worker_plugin(name)
 
@@ -226,7 +282,8 @@ def _gpu_cluster(n_workers: int, dashboard: str, bytes_per_gpu: int, debug: bool
         from dask_cuda import LocalCUDACluster
     except ImportError:
         raise DeviceError(
-            "device 'cuda' needs dask-cuda to run batches: pip install 'kepler-traverse[cuda13]', or take --device cpu"
+            "device 'cuda' needs dask-cuda to run batches: pip install "
+            "'kepler-traverse[cuda13]', or take --device cpu"
         ) from None
     return private(
         LocalCUDACluster,
@@ -246,8 +303,8 @@ def _gpu_cluster(n_workers: int, dashboard: str, bytes_per_gpu: int, debug: bool
 def certificate() -> Security:
     """Return a new certificate that signs itself, with its key, as the only authority.
 
-    Both stay in memory: Dask sends them to its worker processes through pipes. OpenSSL reads files, so each process writes
-    them to a folder of mode 700 for that moment.
+    Both stay in memory: Dask sends them to its worker processes through pipes. OpenSSL reads files,
+    so each process writes them to a folder of mode 700 for that moment.
     """
     # Imported here, since a scheduler that exists already needs none.
     from cryptography import x509
@@ -257,7 +314,9 @@ def certificate() -> Security:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "kepler-traverse")])
     now = datetime.datetime.now(datetime.UTC)
-    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now - _VALID, now + _VALID)
+    builder = x509.CertificateBuilder(
+        name, name, key.public_key(), x509.random_serial_number(), now - _VALID, now + _VALID
+    )
     signed = builder.sign(key, hashes.SHA256())
     public = signed.public_bytes(serialization.Encoding.PEM).decode()
     private = key.private_bytes(
@@ -276,7 +335,9 @@ def certificate() -> Security:
 
 
 class PrivateScheduler(Scheduler):
-    """A scheduler whose HTTP server answers 403 unless the path begins with ``token``, from its first request on."""
+    """A scheduler whose HTTP server answers 403 unless the path begins with ``token``, from its
+    first request on.
+    """
 
     def __init__(self, **options: Any):
         self.token = secrets.token_hex(16)
@@ -288,7 +349,9 @@ class PrivateScheduler(Scheduler):
 
 
 def private(kind: type[LocalCluster], **options: Any) -> LocalCluster:
-    """Start a local cluster of Dask's or of dask-cuda's class, with access for this process and its workers alone."""
+    """Start a local cluster of Dask's or of dask-cuda's class, with access for this process and its
+    workers alone.
+    """
 
     class PrivateCluster(kind):  # type: ignore[misc, valid-type]
         async def _start(self) -> None:

@@ -13,17 +13,20 @@ from ..output.manifest_types import BatchOutcome
 from .executor import BatchExecutor, ErrorKind, Task, WorkerStates
 
 _ANSWER_SECONDS = 30  # timeout of a request to the scheduler
-_FETCH_SECONDS = 10  # timeout for the result of a finished task; it takes longer only if its worker has died
+# timeout for the result of a finished task; it takes longer only if its worker has died
+_FETCH_SECONDS = 10
 
 
 class DaskExecutor(BatchExecutor):
     """A ``BatchExecutor`` that submits tasks to a scheduler.
 
-    ``submit(task)`` starts a ``Task`` and returns its future, whose result is that of ``plugin.run_batches``.
+    ``submit(task)`` starts a ``Task`` and returns its future, whose result is that of
+    ``plugin.run_batches``.
     """
 
     def __init__(self, client: Client, submit: Callable[[Task], Future[Any]]):
-        self._client, self.submit = client, submit
+        self._client = client
+        self.submit = submit
 
     def get_outcomes(self, future: Future[Any]) -> list[BatchOutcome] | None:
         if future.status != "finished":
@@ -35,19 +38,28 @@ class DaskExecutor(BatchExecutor):
 
     def classify_error(self, error: BaseException) -> ErrorKind:
         if isinstance(error, KilledWorker):
-            return "worker left" if self._has_closed(error.last_worker.address) else "worker died"
+            if self._has_closed(error.last_worker.address):
+                return "worker left"
+            return "worker died"
         if isinstance(error, NoValidWorkerError):
             return "no worker"
         return super().classify_error(error)
 
     def _has_closed(self, worker: str) -> bool:
-        """Whether a worker announced that it closes, as after a signal to its nanny; then its task is not the cause."""
+        """Whether a worker announced that it closes, as after a signal to its nanny; then its task
+        is not the cause.
+        """
         try:
             events = self._ask(self._scheduler.events, topic=worker)
         except (OSError, TimeoutError):
             return False
         actions = [event.get("action") for _, event in events if isinstance(event, dict)]
-        return "closing-worker" in actions[max((i for i, each in enumerate(actions) if each == "add-worker"), default=0) :]
+        return (
+            "closing-worker"
+            in actions[
+                max((i for i, each in enumerate(actions) if each == "add-worker"), default=0) :
+            ]
+        )
 
     def cancel(self, futures: Iterable[Future[Any]]) -> None:
         self._client.cancel(list(futures), force=True)
@@ -63,11 +75,17 @@ class DaskExecutor(BatchExecutor):
         if not workers:
             return WorkerStates(workers=set(), running=set())
         running = set(self._ask(self._scheduler.ncores_running))
-        return WorkerStates(workers=workers, running=running, processing=self._ask(self._scheduler.processing))
+        return WorkerStates(
+            workers=workers, running=running, processing=self._ask(self._scheduler.processing)
+        )
 
     def paused(self, workers: Iterable[str]) -> dict[str, Any]:
         facts = self._ask(self._scheduler.identity)["workers"]
-        return {worker: facts[worker] for worker in workers if facts.get(worker, {}).get("status") == "paused"}
+        return {
+            worker: facts[worker]
+            for worker in workers
+            if facts.get(worker, {}).get("status") == "paused"
+        }
 
     def restart(self, worker: str, why: str) -> None:  # noqa: ARG002
         self._ask(

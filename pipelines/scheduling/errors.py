@@ -1,4 +1,6 @@
-"""Errors of the workers as a whole; this module imports no Dask, since a run in one process has none."""
+"""Errors of the workers as a whole; this module imports no Dask, since a run in one process has
+none.
+"""
 
 from __future__ import annotations
 
@@ -10,4 +12,6 @@ class ClusterError(KeplerError):
 
 
 class ProcessUnusableError(ClusterError):
-    """This process cannot compute any longer, and what is left needs another one: its device failed, or a batch hangs."""
+    """This process cannot compute any longer, and what is left needs another one: its device
+    failed, or a batch hangs.
+    """

@@ -53,7 +53,8 @@ class WorkerStates:
 
     workers: set[str]
     running: set[str]  # those that take tasks; the others start, close or are paused
-    processing: dict[str, list[Any]] = field(default_factory=dict)  # keys of the tasks that each worker has
+    # keys of the tasks that each worker has
+    processing: dict[str, list[Any]] = field(default_factory=dict)
 
 
 class BatchObserver(Protocol):
@@ -78,8 +79,9 @@ class BatchObserver(Protocol):
 class BatchExecutor:
     """Runs tasks; ``scheduler.Window`` gives it a few at a time and decides what is retried.
 
-    ``submit(task)`` starts a ``Task`` and returns its ``BatchFuture``. ``admit(workers)`` raises ClusterError unless workers
-    that have joined can take part. What methods do here is right for workers that neither come nor go.
+    ``submit(task)`` starts a ``Task`` and returns its ``BatchFuture``. ``admit(workers)`` raises
+    ClusterError unless workers that have joined can take part. What methods do here is right for
+    workers that neither come nor go.
     """
 
     submit: Callable[[Task], Any]
@@ -91,7 +93,9 @@ class BatchExecutor:
 
     def classify_error(self, error: BaseException) -> ErrorKind:
         """Say whether an error of a task is about its worker and not about its batches."""
-        return "cancelled" if isinstance(error, CancelledError) else "error"
+        if isinstance(error, CancelledError):
+            return "cancelled"
+        return "error"
 
     def cancel(self, futures: Iterable[Any]) -> None:
         """Cancel tasks. One that has begun may go on; nothing waits for it."""
@@ -108,7 +112,8 @@ class BatchExecutor:
     def states(self, deadline: float) -> WorkerStates:
         """Return the present workers; raises OSError or TimeoutError if they cannot be asked.
 
-        ``deadline`` is the number of seconds in which this process must answer again, or else hangs.
+        ``deadline`` is the number of seconds in which this process must answer again, or else
+        hangs.
         """
         raise NotImplementedError
 

@@ -1,4 +1,5 @@
-"""What the workers of a cluster that exists already must have: this version of the package, memory, the folders, the device.
+"""What the workers of a cluster that exists already must have: this version of the package, memory,
+the folders, the device.
 
 All of it but the folders is asked before anything is written, and of each worker that joins later.
 """
@@ -32,7 +33,8 @@ from .cluster import existing, pinned
 from .errors import ClusterError
 from .package_version import version_here
 
-# An expression and no function of ours, which a worker without this package could not even take apart.
+# An expression and no function of ours, which a worker without this package could not even take
+# apart.
 _ASK_VERSION = f"__import__({__name__!r}, fromlist=['version_here']).version_here()"
 
 
@@ -49,15 +51,18 @@ class WorkerMemory:
 def survey(settings: Settings, device: str) -> dict[str, WorkerMemory]:
     """Ask the workers of the scheduler that the settings name what they may take.
 
-    Raises InputError: no scheduler answers, it has no workers, or one of them has another version of this package, or no
-    GPU.
+    Raises InputError: no scheduler answers, it has no workers, or one of them has another version
+    of this package, or no GPU.
     """
     with pinned(), existing(settings) as client:
         refuse_unfit_workers(client, device, [])
         found = client.run(_memory, on_error="return")
     known = {worker: memory for worker, memory in found.items() if isinstance(memory, WorkerMemory)}
     if not known:
-        raise InputError("the workers of the Dask scheduler have left; have an adaptive cluster keep idle ones for longer")
+        raise InputError(
+            "the workers of the Dask scheduler have left; have an adaptive "
+            "cluster keep idle ones for longer"
+        )
     return known
 
 
@@ -73,9 +78,11 @@ def check_existing(settings: Settings, device: str, folders: list[Path], url: st
 
 
 def refuse_unfit_workers(client: Client, device: str, folders: list[Path], url: str = "") -> None:
-    """Raise InputError unless all workers can run this job: they have this package, see its files and have its device.
+    """Raise InputError unless all workers can run this job: they have this package, see its files
+    and have its device.
 
-    ``folders`` are absolute and exist here. ``url``: a run in an object store, whose manifest is there; "" if in none.
+    ``folders`` are absolute and exist here. ``url``: a run in an object store, whose manifest is
+    there; "" if in none.
     """
     _refuse(_other_versions(client))
     token = uuid.uuid4().hex
@@ -85,7 +92,9 @@ def refuse_unfit_workers(client: Client, device: str, folders: list[Path], url: 
             (folder / name).write_text(token)
         problems = client.run(_unfitness, folders, name, token, device, url, on_error="return")
     except OSError as error:
-        raise InputError(f"{folders[0]}: this folder cannot be written to: {error.strerror}") from None
+        raise InputError(
+            f"{folders[0]}: this folder cannot be written to: {error.strerror}"
+        ) from None
     finally:
         for folder in folders:
             (folder / name).unlink(missing_ok=True)
@@ -95,10 +104,13 @@ def refuse_unfit_workers(client: Client, device: str, folders: list[Path], url: 
 def refuse_small_workers(found: dict[str, WorkerMemory], shared: int, own: int) -> None:
     """Raise CapacityError unless every worker, by its address, may take what the plan needs of it.
 
-    ``shared``: bytes of the graph, which workers of a host share, and which Dask counts for each. ``own``: bytes that each
-    worker takes for itself.
+    ``shared``: bytes of the graph, which workers of a host share, and which Dask counts for each.
+    ``own``: bytes that each worker takes for itself.
     """
-    _refuse({worker: _too_small(memory, shared + own) for worker, memory in found.items()}, CapacityError)
+    _refuse(
+        {worker: _too_small(memory, shared + own) for worker, memory in found.items()},
+        CapacityError,
+    )
     hosts = defaultdict(list)
     for memory in found.values():
         hosts[memory.host].append(memory.available)
@@ -113,42 +125,59 @@ def refuse_small_workers(found: dict[str, WorkerMemory], shared: int, own: int) 
 
 
 def check_newcomers(client: Client, workers: list[str], needed: int, url: str = "") -> None:
-    """Raise ClusterError unless workers that have joined can take part in a run; one that is gone already is let go.
+    """Raise ClusterError unless workers that have joined can take part in a run; one that is gone
+    already is let go.
 
     ``needed``: bytes that each must be able to take. ``url``: as of ``refuse_unfit_workers``.
     """
 
     def small(asked: list[str]) -> dict[str, object]:
         found = client.run(_memory, workers=asked, on_error="return")
-        return {worker: _too_small(is_, needed) if isinstance(is_, WorkerMemory) else is_ for worker, is_ in found.items()}
+        return {
+            worker: _too_small(is_, needed) if isinstance(is_, WorkerMemory) else is_
+            for worker, is_ in found.items()
+        }
 
     def unfit(asked: list[str]) -> dict[str, object]:
-        return client.run(_unfitness, [], "", "", "cpu", url, workers=asked, on_error="return") if url else {}
+        if url:
+            return client.run(_unfitness, [], "", "", "cpu", url, workers=asked, on_error="return")
+        return {}
 
     for ask in (partial(_other_versions, client), small, unfit):
         answers = ask(workers) if workers else {}
         if problems := _problems(answers):
             worker, problem = min(problems.items())
             raise ClusterError(
-                f"worker {worker} has joined and cannot run this job: {problem}. Then run again with --resume"
+                f"worker {worker} has joined and cannot run this job: "
+                f"{problem}. Then run again with --resume"
             )
-        workers = [worker for worker, answer in answers.items() if not isinstance(answer, OSError)]  # the others have left
+        # the others have left
+        workers = [worker for worker, answer in answers.items() if not isinstance(answer, OSError)]
 
 
 def _problems(answers: Mapping[str, object]) -> dict[str, str]:
     """Return what workers say that they lack; one that does not answer has left, and lacks nothing."""
-    return {worker: str(answer) for worker, answer in answers.items() if answer and not isinstance(answer, OSError)}
+    return {
+        worker: str(answer)
+        for worker, answer in answers.items()
+        if answer and not isinstance(answer, OSError)
+    }
 
 
 def _refuse(answers: Mapping[str, object], error: type[InputError] = InputError) -> None:
     if problems := _problems(answers):
         worker, problem = min(problems.items())
-        others = f", nor can {len(problems) - 1} others of {len(answers)} workers" if len(problems) > 1 else ""
+        if len(problems) > 1:
+            others = f", nor can {len(problems) - 1} others of {len(answers)} workers"
+        else:
+            others = ""
         raise error(f"worker {worker} cannot run this job{others}: {problem}")
 
 
 def _other_versions(client: Client, workers: list[str] | None = None) -> dict[str, object]:
-    """Return by worker why its version of this package is not that of this job, and what to do; None if it is."""
+    """Return by worker why its version of this package is not that of this job, and what to do;
+    None if it is.
+    """
     here = version_here()
     problems: dict[str, object] = {}
     for worker, found in client.run(eval, _ASK_VERSION, workers=workers, on_error="return").items():
@@ -179,7 +208,9 @@ def _too_small(memory: WorkerMemory, needed: int) -> str | None:
 
 
 def _can_be_stopped(dask_worker: Any) -> bool:
-    """Whether the profiler calls ``sys._current_frames`` where that may deadlock; runs in the worker."""
+    """Whether the profiler calls ``sys._current_frames`` where that may deadlock; runs in the
+    worker.
+    """
     return sys.version_info < (3, 12) and "profile" in dask_worker.periodic_callbacks
 
 
@@ -188,7 +219,8 @@ def _memory(dask_worker: Any) -> WorkerMemory:
     import dask
 
     manager = dask_worker.memory_manager
-    limit, shares = manager.memory_limit or 0, [manager.memory_pause_fraction]
+    limit = manager.memory_limit or 0
+    shares = [manager.memory_pause_fraction]
     if dask_worker.nanny:
         shares.append(dask.config.get("distributed.worker.memory.terminate"))
     shares = [share for share in shares if share]
@@ -220,7 +252,10 @@ def _unfitness(folders: list[Path], name: str, token: str, device: str, url: str
     if url:
         try:
             cache_folder("graphs")
-            problem = "" if find_object(f"{url}/{MANIFEST}") else "there is no such object"
+            if find_object(f"{url}/{MANIFEST}"):
+                problem = ""
+            else:
+                problem = "there is no such object"
         except (OSError, InputError) as error:
             problem = str(error)
         if problem:

@@ -1,10 +1,12 @@
-"""The heartbeat of a task: a small file that says which batch and source the task is at, and that outlives the worker.
+"""The heartbeat of a task: a small file that says which batch and source the task is at, and that
+outlives the worker.
 
-Where worker and driver share no folder, the worker sends its progress, and the driver writes the file.
+Where worker and driver share no folder, the worker sends its progress, and the driver writes the
+file.
 
-When a worker dies, only its files remain. From the heartbeat the driver learns which tasks of that worker had begun and
-which source it died at, so that no failure is counted for the other tasks. A write to the page cache is enough for that and
-takes a microsecond.
+When a worker dies, only its files remain. From the heartbeat the driver learns which tasks of that
+worker had begun and which source it died at, so that no failure is counted for the other tasks. A
+write to the page cache is enough for that and takes a microsecond.
 """
 
 from __future__ import annotations
@@ -25,29 +27,40 @@ class Place(NamedTuple):
     """Where a task was last."""
 
     part: int
-    source: int | None  # vertex number; None between sources, for example while a part is completed on disk
+    # vertex number; None between sources, for example while a part is completed on disk
+    source: int | None
     reason: str  # why the worker ended its own process, if it did
-    last: int  # the last of several parts whose sources it traversed together; equals ``part`` for a single part
+    # the last of several parts whose sources it traversed together; equals ``part`` for a single
+    # part
+    last: int
 
 
 class TaskProgress:
     """Records where a task is; this one records nothing, for work that no other worker retries."""
 
     def at(self, part: int, source: int | None = None, last: int | None = None) -> None:
-        """The task is at a source (vertex number; None at none) of a part, or of the parts up to ``last``."""
+        """The task is at a source (vertex number; None at none) of a part, or of the parts up to
+        ``last``.
+        """
 
 
 class Mark(TaskProgress):
-    """The heartbeat of a task that runs in this process; its file is deleted with the block but survives the process."""
+    """The heartbeat of a task that runs in this process; its file is deleted with the block but
+    survives the process.
+    """
 
     def __init__(self, path: Path):
         self._path = path
 
     def __enter__(self) -> Mark:
-        self._path.unlink(missing_ok=True)  # of a worker that retires while it is at the task, which Dask gives to this one
+        # of a worker that retires while it is at the task, which Dask gives to this one
+        self._path.unlink(missing_ok=True)
         # Never follow a symbolic link that another user may have created.
-        self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
-        # Write the full size at once, so that a disk that fills up later is not mistaken for a failure of a source.
+        self._file = os.open(
+            self._path, os.O_CREAT | os.O_RDWR | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644
+        )
+        # Write the full size at once, so that a disk that fills up later is not mistaken for a
+        # failure of a source.
         os.pwrite(self._file, content_of_mark(_NOT_BEGUN), 0)
         return self
 
@@ -64,8 +77,8 @@ class Mark(TaskProgress):
         os.pwrite(self._file, reason.encode()[:_MAX_REASON_LENGTH], _PLACE.size)
 
     def is_wanted(self) -> bool:
-        """Whether the driver still waits for this worker: it deletes the file of a task that it no longer waits for, and a
-        worker that has got the task since has a file of its own there.
+        """Whether the driver still waits for this worker: it deletes the file of a task that it no
+        longer waits for, and a worker that has got the task since has a file of its own there.
         """
         try:
             return os.path.samestat(os.fstat(self._file), os.lstat(self._path))
@@ -74,16 +87,28 @@ class Mark(TaskProgress):
 
 
 def _place(part: int, source: int | None, last: int | None) -> bytes:
-    return _PLACE.pack(part, _NO_SOURCE if source is None else source, part if last is None else last)
+    return _PLACE.pack(
+        part, _NO_SOURCE if source is None else source, part if last is None else last
+    )
 
 
-def content_of_mark(part: int, source: int | None = None, last: int | None = None, reason: str = "") -> bytes:
-    """Return what the file says of a task that is there, see ``Place``; the size is always the same."""
-    return _place(part, source, last) + reason.encode()[:_MAX_REASON_LENGTH].ljust(_MAX_REASON_LENGTH, b"\0")
+def content_of_mark(
+    part: int, source: int | None = None, last: int | None = None, reason: str = ""
+) -> bytes:
+    """Return what the file says of a task that is there, see ``Place``; the size is always the
+    same.
+    """
+    return _place(part, source, last) + reason.encode()[:_MAX_REASON_LENGTH].ljust(
+        _MAX_REASON_LENGTH, b"\0"
+    )
 
 
-def keep_mark(folder: Path, event: tuple[float, tuple[str, tuple[int, int | None, int | None] | None, str]]) -> None:
-    """Keep the heartbeat that a worker has sent as the file of its name in a folder; without a place the task has ended."""
+def keep_mark(
+    folder: Path, event: tuple[float, tuple[str, tuple[int, int | None, int | None] | None, str]]
+) -> None:
+    """Keep the heartbeat that a worker has sent as the file of its name in a folder; without a
+    place the task has ended.
+    """
     name, place, reason = event[1]
     path = folder / Path(name).name
     if place:
@@ -96,7 +121,9 @@ def keep_mark(folder: Path, event: tuple[float, tuple[str, tuple[int, int | None
 
 
 def read_mark(path: Path) -> Place | None:
-    """Return where a task is; None if it has not begun or has ended, or if the file is not one of this job."""
+    """Return where a task is; None if it has not begun or has ended, or if the file is not one of
+    this job.
+    """
     try:
         content = read_regular(path, _PLACE.size + _MAX_REASON_LENGTH)
     except OSError:

@@ -1,8 +1,10 @@
-"""Tasks in this process: where the work is little, no worker process has to import, to load the graph and to plan.
+"""Tasks in this process: where the work is little, no worker process has to import, to load the
+graph and to plan.
 
-One thread runs the tasks, one after another, while the main thread gives them out and records what becomes of them. What a
-process of its own would survive is the business of ``pipelines.cli.supervisor``: if this process dies, or cannot go on, the
-remaining batches are run by worker processes.
+One thread runs the tasks, one after another, while the main thread gives them out and records what
+becomes of them. What a process of its own would survive is the business of
+``pipelines.cli.supervisor``: if this process dies, or cannot go on, the remaining batches are run
+by worker processes.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from .errors import ProcessUnusableError
 from .executor import BatchExecutor, Task, WorkerStates
 
 NAME = "this process"  # of the only worker
-_ALARM_AFTER = 30.0  # seconds beyond the deadline of a batch, in which the main thread itself would have noticed
+# seconds beyond the deadline of a batch, in which the main thread itself would have noticed
+_ALARM_AFTER = 30.0
 
 
 class LocalFuture(Future[list[BatchOutcome]]):
@@ -35,7 +38,11 @@ class LocalFuture(Future[list[BatchOutcome]]):
     def status(self) -> str:
         if not self.done():
             return "pending"
-        return "cancelled" if self.cancelled() else "error" if self.exception() is not None else "finished"
+        if self.cancelled():
+            return "cancelled"
+        if self.exception() is not None:
+            return "error"
+        return "finished"
 
     def release(self) -> None:
         """Do nothing: the outcomes go with the future."""
@@ -47,13 +54,22 @@ Run = Callable[[Task, Callable[[], object]], list[BatchOutcome]]
 class InProcessExecutor(BatchExecutor):
     """A ``BatchExecutor`` without worker processes.
 
-    ``run(task, make_way)`` runs a task and returns its outcomes. It calls ``make_way()`` where only its last parts remain to
-    be written, so that the next task begins. ``is_watched``: whether another process takes over if this one dies; then a
-    batch that hangs ends this process. ``is_unusable(error)``: whether an error makes every later task fail, too.
+    ``run(task, make_way)`` runs a task and returns its outcomes. It calls ``make_way()`` where only
+    its last parts remain to be written, so that the next task begins. ``is_watched``: whether
+    another process takes over if this one dies; then a batch that hangs ends this process.
+    ``is_unusable(error)``: whether an error makes every later task fail, too.
     """
 
-    def __init__(self, run: Run, is_watched: bool = False, is_unusable: Callable[[BaseException], bool] = lambda _: False):
-        self._run, self._is_watched, self._is_unusable, self.submit = run, is_watched, is_unusable, self._submit
+    def __init__(
+        self,
+        run: Run,
+        is_watched: bool = False,
+        is_unusable: Callable[[BaseException], bool] = lambda _: False,
+    ):
+        self._run = run
+        self._is_watched = is_watched
+        self._is_unusable = is_unusable
+        self.submit = self._submit
         self._queue: queue.SimpleQueue[LocalFuture | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._pending: dict[int, LocalFuture] = {}
@@ -75,7 +91,9 @@ class InProcessExecutor(BatchExecutor):
         return future
 
     def get_outcomes(self, future: LocalFuture) -> list[BatchOutcome] | None:
-        return future.result() if future.status == "finished" else None
+        if future.status == "finished":
+            return future.result()
+        return None
 
     def cancel(self, futures: Iterable[LocalFuture]) -> None:
         for future in futures:
@@ -85,7 +103,8 @@ class InProcessExecutor(BatchExecutor):
 
     def states(self, deadline: float) -> WorkerStates:
         if self._is_watched:
-            # A kernel may hold the interpreter. The signal's default action ends the process also then.
+            # A kernel may hold the interpreter. The signal's default action ends the process also
+            # then.
             signal.setitimer(signal.ITIMER_REAL, deadline + _ALARM_AFTER)
         with self._lock:
             keys: list[Any] = list(self._pending)
@@ -121,10 +140,12 @@ class InProcessExecutor(BatchExecutor):
             end = functools.partial(future.set_exception, error)
             if self._is_unusable(error):
                 message = (
-                    f"this process cannot compute any longer ({type(error).__name__}: {error}); run again with --resume"
+                    "this process cannot compute any longer "
+                    f"({type(error).__name__}: {error}); run again with --resume"
                 )
                 end = functools.partial(future.set_exception, ProcessUnusableError(message))
         with self._lock:
             self._pending.pop(future.key, None)
-        with contextlib.suppress(InvalidStateError):  # it was cancelled, and its batches were given out again
+        # it was cancelled, and its batches were given out again
+        with contextlib.suppress(InvalidStateError):
             end()

@@ -1,4 +1,6 @@
-"""The version of this package, by which the driver and the workers of an existing cluster recognize each other."""
+"""The version of this package, by which the driver and the workers of an existing cluster recognize
+each other.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,19 @@ _SOURCES = (".py", ".cu", ".cuh")
 
 @functools.cache
 def version_here() -> str:
-    """The version of this package, with a digest of its sources: the number alone does not tell two checkouts apart.
+    """The version of this package, with a digest of its sources: the number alone does not tell two
+    checkouts apart.
 
     It is computed once in a process, about when the process imports the sources.
     """
     digest = hashlib.sha256()
-    library, job = Path(kepler_traverse.__file__).parent, Path(__file__).parents[1]
+    library = Path(kepler_traverse.__file__).parent
+    job = Path(__file__).parents[1]
     for folder in (library, job):
         for path in sorted(path for path in folder.rglob("*") if path.suffix in _SOURCES):
             # An installation has the job inside the library.
             if folder == job or library / "pipelines" not in path.parents:
-                digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+                digest.update(
+                    path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0"
+                )
     return f"{kepler_traverse.__version__}, sources {digest.hexdigest()[:12]}"

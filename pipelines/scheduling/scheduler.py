@@ -1,9 +1,11 @@
-"""Split sources into batches and batches into tasks, and keep every worker busy with a sliding window of tasks.
+"""Split sources into batches and batches into tasks, and keep every worker busy with a sliding
+window of tasks.
 
-Dask's ``retries`` cover exceptions only. Its ``allowed-failures`` count every task that was queued on a worker that died. So
-neither is used. A task that is lost with its worker is submitted again. Its heartbeat file (see ``heartbeat``) says whether
-it had begun and which source it was at. A source at which workers keep dying is left out and reported; a worker that
-announced that it closes does not count. If a worker traversed from the sources of several parts together, the parts are
+Dask's ``retries`` cover exceptions only. Its ``allowed-failures`` count every task that was queued
+on a worker that died. So neither is used. A task that is lost with its worker is submitted again.
+Its heartbeat file (see ``heartbeat``) says whether it had begun and which source it was at. A
+source at which workers keep dying is left out and reported; a worker that announced that it closes
+does not count. If a worker traversed from the sources of several parts together, the parts are
 split in half and resubmitted. So the part that kills workers is found by bisection.
 """
 
@@ -30,19 +32,22 @@ from .task_size import TaskSizer
 from .worker_monitor import WorkerMonitor, first_names
 
 WINDOW = 3  # tasks in flight per worker: one runs, the others are queued on the worker
-MAX_FAILURES = 3  # failures before a source or batch is given up: a worker dies or hangs, or a whole task fails
+# failures before a source or batch is given up: a worker dies or hangs, or a whole task fails
+MAX_FAILURES = 3
 MAX_LOSSES = 30  # consecutive lost tasks with the same batch, with no finished task in between
 _DRAIN_TICK = 0.01  # seconds between two looks at the tasks while draining
 _DROP_SECONDS = 0.2  # time for a worker to learn that a task is cancelled
 _TICK = 1.0  # seconds; longest wait for a finished task
-_MIN_DEADLINE, _TIMES_SLOWEST = 600.0, 20.0  # of --batch-deadline auto: seconds, and a multiple of the slowest batch so far
+# of --batch-deadline auto: seconds, and a multiple of the slowest batch so far
+_MIN_DEADLINE = 600.0
+_TIMES_SLOWEST = 20.0
 
 
 class Window:
     """Runs batches on an executor, with a few tasks per worker in flight.
 
-    Tasks write their heartbeat files into ``folder``, and have ``first`` batches until the time of one is known. Without
-    ``choice`` they name no strategy.
+    Tasks write their heartbeat files into ``folder``, and have ``first`` batches until the time of
+    one is known. Without ``choice`` they name no strategy.
     """
 
     def __init__(
@@ -50,15 +55,20 @@ class Window:
         executor: BatchExecutor,
         observer: BatchObserver,
         folder: Path,
-        settings: Settings = Settings(edges=[]),  # noqa: B008 (it is immutable)
+        settings: Settings = Settings(edges=[]),  # noqa: B008
         first: int = 1,
         choice: StrategyChoice | None = None,
     ):
-        self._executor, self._observer, self._folder = executor, observer, folder
-        self._deadline, self._notice = settings.batch_deadline, settings.notice
+        self._executor = executor
+        self._observer = observer
+        self._folder = folder
+        self._deadline = settings.batch_deadline
+        self._notice = settings.notice
         self._monitor = WorkerMonitor(executor, observer, settings.worker_timeout)
-        self._pace, self._choice = TaskSizer(first), choice
-        self._token = uuid.uuid4().hex[:8]  # workers of an earlier run may still live and write heartbeat files
+        self._pace = TaskSizer(first)
+        self._choice = choice
+        # workers of an earlier run may still live and write heartbeat files
+        self._token = uuid.uuid4().hex[:8]
         self._in_flight: dict[BatchFuture, Task] = {}
         self._finished: queue.SimpleQueue[BatchFuture] = queue.SimpleQueue()
         self._waiting: deque[int] = deque()
@@ -69,14 +79,15 @@ class Window:
         self._losses: Counter[int] = Counter()
         self._given_out = 0
         self._recalled: list[Path] = []
-        self._again: defaultdict[str, list[int]] = defaultdict(list)  # batches by reason, until they are reported
+        # batches by reason, until they are reported
+        self._again: defaultdict[str, list[int]] = defaultdict(list)
 
     def run(self, parts: list[int]) -> None:
         """Run all batches.
 
-        Raises NegativeCycleError (from any batch; no further batch is started), OutputError (a worker cannot write to the
-        output folder), ClusterError (no worker, or no scheduler, for too long) or KeyboardInterrupt (after the running tasks
-        have ended, or after the notice).
+        Raises NegativeCycleError (from any batch; no further batch is started), OutputError (a
+        worker cannot write to the output folder), ClusterError (no worker, or no scheduler, for too
+        long) or KeyboardInterrupt (after the running tasks have ended, or after the notice).
         """
         self._waiting.extend(parts)
         try:
@@ -98,18 +109,25 @@ class Window:
                 self._executor.cancel(list(self._in_flight))
 
     def _fill(self) -> None:
-        # During a trial a new task may get the slower strategy. So tasks are small then, and none is queued.
+        # During a trial a new task may get the slower strategy. So tasks are small then, and none
+        # is queued.
         is_trying = self._choice is not None and self._choice.is_trying
         window = 1 if is_trying else WINDOW
-        # Without workers, too, a few tasks wait at the scheduler: an adaptive cluster starts workers for tasks alone.
+        # Without workers, too, a few tasks wait at the scheduler: an adaptive cluster starts
+        # workers for tasks alone.
         while len(self._in_flight) < window * max(self._monitor.n_running, 1):
             if self._bisected:
                 self._start(self._bisected.popleft(), isolate=False, halved=True)
             elif self._waiting:
-                trial = self._choice.take_trial() if self._choice is not None else None
+                if self._choice is not None:
+                    trial = self._choice.take_trial()
+                else:
+                    trial = None
                 tried, count = trial or (
                     "",
-                    1 if is_trying else self._pace.batches(len(self._waiting), self._monitor.n_running),
+                    1
+                    if is_trying
+                    else self._pace.batches(len(self._waiting), self._monitor.n_running),
                 )
                 parts = [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
                 self._start(parts, isolate=False, tried=tried)
@@ -118,7 +136,9 @@ class Window:
             else:
                 return
 
-    def _start(self, parts: list[int], isolate: bool, halved: bool = False, tried: str = "") -> None:
+    def _start(
+        self, parts: list[int], isolate: bool, halved: bool = False, tried: str = ""
+    ) -> None:
         self._given_out += 1
         task = Task(
             number=self._given_out,
@@ -157,15 +177,19 @@ class Window:
             self._on_task_error(task, future.exception())
         else:  # cancelled from outside, or its result was lost with its worker
             self._monitor.look_for_scheduler()
-            # Dask computes a lost result again, so the heartbeat of a task that had ended is that of another worker.
+            # Dask computes a lost result again, so the heartbeat of a task that had ended is that
+            # of another worker.
             self._lost(task, "its result is gone", is_crash=future.status == "cancelled")
-        future.release()  # Dask would recompute a result that is still referenced if its worker died
+        # Dask would recompute a result that is still referenced if its worker died
+        future.release()
 
     def _on_task_error(self, task: Task, error: Exception) -> None:
         kind = self._executor.classify_error(error)
         if kind in ("worker died", "worker left"):
             self._lost(task, f"its {kind}", is_crash=kind == "worker died")
-        elif isinstance(error, NegativeCycleError | OutputError | ChangedFolderError | ClusterError):
+        elif isinstance(
+            error, NegativeCycleError | OutputError | ChangedFolderError | ClusterError
+        ):
             for part in task.parts if isinstance(error, ProcessUnusableError) else ():
                 self._try_again(part, str(error).partition(";")[0])
             raise error
@@ -203,9 +227,11 @@ class Window:
             self._recall()
 
     def _recall(self) -> None:
-        """Cancel the tasks that no worker has begun, so that they are submitted again with the current strategy.
+        """Cancel the tasks that no worker has begun, so that they are submitted again with the
+        current strategy.
 
-        A task that begins before it learns of this does work that is repeated, with the same bytes. No task waits for it.
+        A task that begins before it learns of this does work that is repeated, with the same bytes.
+        No task waits for it.
         """
         queued = [
             (future, task)
@@ -217,14 +243,17 @@ class Window:
             del self._in_flight[future]
             task.mark.unlink(missing_ok=True)  # a task that begins nevertheless writes no part
             self._recalled.append(task.mark)
-        self._waiting.extendleft(part for _, task in reversed(queued) for part in reversed(task.parts))
+        self._waiting.extendleft(
+            part for _, task in reversed(queued) for part in reversed(task.parts)
+        )
 
     def _tell(self, message: str | None) -> None:
         if message is not None:
             self._observer.notice(message)
 
     def _on_batch_done(self, outcome: BatchOutcome) -> None:
-        part, summary = outcome["part"], outcome["summary"]
+        part = outcome["part"]
+        summary = outcome["summary"]
         for source, reason in outcome["failed"]:
             self._observer.failed(part, [source], reason)
             self._without[part].add(source)
@@ -233,10 +262,13 @@ class Window:
             self._observer.done(part, summary, frozenset(self._without.get(part, ())))
 
     def _lost(self, task: Task, why: str, is_crash: bool = True) -> None:
-        """Submit the batches of a lost task again; count a failure of the source that it was at, if it may be the reason."""
+        """Submit the batches of a lost task again; count a failure of the source that it was at, if
+        it may be the reason.
+        """
         self._monitor.check_soon()
         place = read_mark(task.mark) if is_crash else None
-        task.mark.unlink(missing_ok=True)  # from now on a worker that still lives writes no part for it
+        # from now on a worker that still lives writes no part for it
+        task.mark.unlink(missing_ok=True)
         if self._choice is not None and task.is_trial:
             if place is None:
                 self._choice.drop_trial()
@@ -286,10 +318,14 @@ class Window:
         self._again[why].append(part)
 
     def _report_retries(self) -> None:
-        """Report retries, one message per reason: one per batch would be too many if many workers are lost at once."""
+        """Report retries, one message per reason: one per batch would be too many if many workers
+        are lost at once.
+        """
         for why, parts in self._again.items():
             numbers = first_names([str(part) for part in sorted(set(parts))])
-            self._observer.notice(f"given out again: batch{'es' if len(set(parts)) > 1 else ''} {numbers}: {why}")
+            self._observer.notice(
+                f"given out again: batch{'es' if len(set(parts)) > 1 else ''} {numbers}: {why}"
+            )
         self._again.clear()
 
     def _look_after_workers(self) -> None:
@@ -297,14 +333,21 @@ class Window:
             return
         self._report_retries()
         auto = max(_MIN_DEADLINE, _TIMES_SLOWEST * self._pace.slowest)
-        deadline = auto if self._deadline == "auto" else self._deadline
+        if self._deadline == "auto":
+            deadline = auto
+        else:
+            deadline = self._deadline
         for worker, theirs in self._monitor.check(self._in_flight, deadline):
             self._restart(worker, theirs, deadline)
 
-    def _restart(self, worker: str, theirs: list[tuple[BatchFuture, Task]], deadline: float) -> None:
+    def _restart(
+        self, worker: str, theirs: list[tuple[BatchFuture, Task]], deadline: float
+    ) -> None:
         """Cancel all tasks of a worker and end its process; its nanny starts a new one."""
         self._executor.cancel([future for future, _ in theirs])
-        why = f"a batch took longer than {deadline:g} seconds at worker {worker}, which is restarted"
+        why = (
+            f"a batch took longer than {deadline:g} seconds at worker {worker}, which is restarted"
+        )
         for future, task in theirs:
             del self._in_flight[future]
             self._lost(task, why)
@@ -314,17 +357,28 @@ class Window:
         """Wait for running tasks to end, and record their results."""
         if not self._executor.is_connected():
             return
-        queued = [future for future, task in self._in_flight.items() if not future.done() and not self._has_begun(task)]
+        queued = [
+            future
+            for future, task in self._in_flight.items()
+            if not future.done() and not self._has_begun(task)
+        ]
         self._executor.cancel(queued)
         dropped = [self._in_flight.pop(future) for future in queued]
         if self._in_flight:
             self._observer.draining(len(self._in_flight))
         now = time.monotonic()
-        until, settled = now + self._notice, now + _DROP_SECONDS
-        while (self._in_flight or time.monotonic() < settled) and time.monotonic() < until and self._executor.is_connected():
-            for task in dropped:  # a task that began before it learned of this must not write an unknown part
+        until = now + self._notice
+        settled = now + _DROP_SECONDS
+        while (
+            (self._in_flight or time.monotonic() < settled)
+            and time.monotonic() < until
+            and self._executor.is_connected()
+        ):
+            # a task that began before it learned of this must not write an unknown part
+            for task in dropped:
                 task.mark.unlink(missing_ok=True)
-            # Futures are polled: the interrupt may have come after one was taken from the queue, before it was handled.
+            # Futures are polled: the interrupt may have come after one was taken from the queue,
+            # before it was handled.
             ended = [(future, task) for future, task in self._in_flight.items() if future.done()]
             for future, task in ended:
                 del self._in_flight[future]
@@ -337,4 +391,6 @@ class Window:
 
         A task deletes its heartbeat file when it ends, so the part files are checked, too.
         """
-        return read_mark(task.mark) is not None or any(part_exists(self._folder, part) for part in task.parts)
+        return read_mark(task.mark) is not None or any(
+            part_exists(self._folder, part) for part in task.parts
+        )

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections import deque
 
-TASK_SECONDS = 3.0  # target: short enough to lose little with a worker, long enough to hide the overhead of the scheduler
+# target: short enough to lose little with a worker, long enough to hide the overhead of the
+# scheduler
+TASK_SECONDS = 3.0
 MAX_TASK_SECONDS = 10.0  # upper bound of the target, however many workers there are
-SECONDS_PER_WORKER = 0.01  # many workers need longer tasks: then one scheduler is busy at most half of the time
-MAX_BATCHES = 256  # per task, if batches take almost no time: the results of so many are still a small message
+# many workers need longer tasks: then one scheduler is busy at most half of the time
+SECONDS_PER_WORKER = 0.01
+# per task, if batches take almost no time: the results of so many are still a small message
+MAX_BATCHES = 256
 _REMEMBERED = 64  # most recent batches whose times are used
 
 
 class TaskSizer:
-    """Sizes tasks: ``first`` batches until the first times are known, then as many as fill ``TASK_SECONDS``.
+    """Sizes tasks: ``first`` batches until the first times are known, then as many as fill
+    ``TASK_SECONDS``.
 
     This decides only how many parts a task writes, not their content. The numbers come from
     ``scripts/bench/scheduler_model.py``; docs/operations.md has its table.
 
-    ``first``: batches per task until times are known: a worker that writes several parts at once needs as many.
+    ``first``: batches per task until times are known: a worker that writes several parts at once
+    needs as many.
     """
 
     def __init__(self, first: int = 1):
@@ -31,8 +37,13 @@ class TaskSizer:
         self.slowest = max(self.slowest, seconds)
 
     def batches(self, left: int, workers: int) -> int:
-        """Return how many of ``left`` batches the next task gets; fewer towards the end, so that workers end together."""
-        fair = left if workers == 1 else -(-left // (2 * max(workers, 1)))
+        """Return how many of ``left`` batches the next task gets; fewer towards the end, so that
+        workers end together.
+        """
+        if workers == 1:
+            fair = left
+        else:
+            fair = -(-left // (2 * max(workers, 1)))
         if not self._seconds:
             return max(1, min(self._first, fair))
         mean = max(sum(self._seconds) / len(self._seconds), 1e-6)

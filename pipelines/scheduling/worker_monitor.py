@@ -1,4 +1,6 @@
-"""Watch the workers of a run: which are lost, have joined, are paused or hang, and whether a scheduler is left."""
+"""Watch the workers of a run: which are lost, have joined, are paused or hang, and whether a
+scheduler is left.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +33,16 @@ def _named(workers: Iterable[str]) -> str:
 
 
 class WorkerMonitor:
-    """Checks the workers every few seconds, and reports what has changed; ``n_running`` workers take tasks.
+    """Checks the workers every few seconds, and reports what has changed; ``n_running`` workers
+    take tasks.
 
     ``patience``: seconds without any worker after which the run ends.
     """
 
     def __init__(self, executor: BatchExecutor, notices: BatchObserver, patience: float):
-        self._executor, self._notices, self._patience = executor, notices, patience
+        self._executor = executor
+        self._notices = notices
+        self._patience = patience
         self.n_running = 1
         self._seen_at = time.monotonic()
         self._checked_at = 0.0
@@ -59,11 +64,13 @@ class WorkerMonitor:
     def check(
         self, in_flight: Mapping[BatchFuture, Task], deadline: float
     ) -> list[tuple[str, list[tuple[BatchFuture, Task]]]]:
-        """Report changes; return the workers whose tasks have made no progress for longer than the deadline, with the tasks.
+        """Report changes; return the workers whose tasks have made no progress for longer than the
+        deadline, with the tasks.
 
         ``deadline``: seconds.
 
-        Raises ClusterError: no worker, or no scheduler, for too long, or a worker has joined that cannot take part.
+        Raises ClusterError: no worker, or no scheduler, for too long, or a worker has joined that
+        cannot take part.
         """
         now = self._checked_at = time.monotonic()
         self.look_for_scheduler()
@@ -74,7 +81,8 @@ class WorkerMonitor:
             if now - self._seen_at > self._patience:
                 raise self.no_scheduler() from None
             return []
-        workers, running = states.workers, states.running
+        workers = states.workers
+        running = states.running
         self.n_running = len(running)
         self._report_workers(workers, workers - running)
         if running:
@@ -82,7 +90,8 @@ class WorkerMonitor:
         elif now - self._seen_at > self._patience:
             if not workers:
                 raise self.no_workers()
-            if not any(read_mark(task.mark) for task in in_flight.values()):  # a paused worker finishes what it began
+            # a paused worker finishes what it began
+            if not any(read_mark(task.mark) for task in in_flight.values()):
                 raise ClusterError(
                     f"all {len(workers)} workers have been paused for {self._patience:g} seconds, since they use more "
                     f"memory than their limits allow; {_MORE_MEMORY}, and run again with --resume"
@@ -90,8 +99,11 @@ class WorkerMonitor:
         return self._hung(states.processing, in_flight, deadline, now)
 
     def _report_workers(self, workers: set[str], not_running: set[str]) -> None:
-        """Report which workers were lost, have joined, were paused or have resumed since the last check."""
-        lost, joined = (self._known or workers) - workers, workers - (workers if self._known is None else self._known)
+        """Report which workers were lost, have joined, were paused or have resumed since the last
+        check.
+        """
+        lost = (self._known or workers) - workers
+        joined = workers - (workers if self._known is None else self._known)
         self._known = workers
         count = f"{len(workers)} worker{'' if len(workers) == 1 else 's'} now"
         if lost:
@@ -108,7 +120,9 @@ class WorkerMonitor:
             self._report_paused(not_running - self._paused)
 
     def _report_paused(self, not_running: set[str]) -> None:
-        """Report paused workers, with the memory for which Dask paused them; other workers are starting or closing."""
+        """Report paused workers, with the memory for which Dask paused them; other workers are
+        starting or closing.
+        """
         try:
             paused = self._executor.paused(not_running)
         except (OSError, TimeoutError):
@@ -116,7 +130,8 @@ class WorkerMonitor:
         self._paused |= set(paused)
         if paused:
             worker, first = min(paused.items())
-            used, limit = first["metrics"].get("memory", 0), first["memory_limit"] or 0
+            used = first["metrics"].get("memory", 0)
+            limit = first["memory_limit"] or 0
             self._notices.notice(
                 f"paused by Dask: {_named(paused)}: {worker} uses {in_units(used)} of its memory limit of "
                 f"{in_units(limit)}, and begins no task until it uses less; {_MORE_MEMORY}"
@@ -129,14 +144,23 @@ class WorkerMonitor:
 
     def no_scheduler(self) -> ClusterError:
         """Return the error for a lost scheduler."""
-        return ClusterError("the connection to the Dask scheduler is lost; start it anew and run again with --resume")
+        return ClusterError(
+            "the connection to the Dask scheduler is lost; start it "
+            "anew and run again with --resume"
+        )
 
     def no_workers(self) -> ClusterError:
         """Return the error for a run without workers."""
-        return ClusterError(f"no Dask worker has answered for {self._patience:g} seconds; run again with --resume")
+        return ClusterError(
+            f"no Dask worker has answered for {self._patience:g} seconds; run again with --resume"
+        )
 
     def _hung(
-        self, processing: dict[str, list[Any]], in_flight: Mapping[BatchFuture, Task], deadline: float, now: float
+        self,
+        processing: dict[str, list[Any]],
+        in_flight: Mapping[BatchFuture, Task],
+        deadline: float,
+        now: float,
     ) -> list[tuple[str, list[tuple[BatchFuture, Task]]]]:
         """Compare the progress of each worker with that of the last check."""
         ours = {future.key: (future, task) for future, task in in_flight.items()}
@@ -145,7 +169,9 @@ class WorkerMonitor:
         for worker, keys in processing.items():
             mine = sorted(key for key in keys if key in ours)
             places = [read_mark(ours[key][1].mark) for key in mine]
-            sign = tuple((key, place and place.part) for key, place in zip(mine, places, strict=True))
+            sign = tuple(
+                (key, place and place.part) for key, place in zip(mine, places, strict=True)
+            )
             before, since = self._last_progress.get(worker, (None, now))
             signs[worker] = (sign, since if sign == before else now)
             if mine and now - signs[worker][1] > deadline:

@@ -64,22 +64,33 @@ class Findings:
 
 def can_certify(graph: Graph, question: Question) -> bool:
     """Whether part files have all that certificates need: each vertex that a path may lead through."""
-    is_cut = question.limit is not None and question.algorithm == "sssp" and graph.has_negative_weights
+    is_cut = (
+        question.limit is not None and question.algorithm == "sssp" and graph.has_negative_weights
+    )
     is_whole = question.targets is None and question.options.unreached == "omit" and not is_cut
     return is_whole and OUTPUT_SCHEMAS[question.result].is_distances
 
 
 class Prover:
-    """Certifies the distances of sources: with predecessors one by one, without them several at once."""
+    """Certifies the distances of sources: with predecessors one by one, without them several at
+    once.
+    """
 
     def __init__(self, graph: Graph, question: Question, findings: Findings) -> None:
-        self.graph, self._findings = graph, findings
+        self.graph = graph
+        self._findings = findings
         self.most_rows = graph.n_vertices
-        self.limit, self._limits, self.algorithm = question.limit, question.limits, question.algorithm
+        self.limit = question.limit
+        self._limits = question.limits
+        self.algorithm = question.algorithm
         self.form = OUTPUT_SCHEMAS[question.result]
         self.predecessors = self.form.has_predecessors
-        self.column_kind = np.dtype(np.int32) if self.algorithm == "bfs" else graph.distance_dtype
-        # Integer distances are collected as int64 and certified in the type of the search that found them.
+        if self.algorithm == "bfs":
+            self.column_kind = np.dtype(np.int32)
+        else:
+            self.column_kind = graph.distance_dtype
+        # Integer distances are collected as int64 and certified in the type of the search that
+        # found them.
         self.integers = self.algorithm == "sssp" and graph.returns_integers
         self.kind = np.dtype(np.int64) if self.integers else self.column_kind
         self.unreached = unreached_value(self.kind)
@@ -88,7 +99,9 @@ class Prover:
 
     def limit_of(self, source: int) -> Any:
         """Return the limit of a source, given by its vertex number."""
-        return self.limit if self._limits is None else self._limits.of([source])[0]
+        if self._limits is None:
+            return self.limit
+        return self._limits.of([source])[0]
 
     def take(self, file: str, traversal: results.Traversal) -> None:
         """Verify one source, now or together with the next ones."""
@@ -98,12 +111,17 @@ class Prover:
                 self.finalize()
             return
         move = namespace(self.graph.offsets).asarray
-        there = replace(traversal, distance=self._moved(traversal.distance), predecessor=move(traversal.predecessor))
+        there = replace(
+            traversal,
+            distance=self._moved(traversal.distance),
+            predecessor=move(traversal.predecessor),
+        )
         self._conclude(file, traversal, certify(self.graph, there).failures, "certified")
 
     def finalize(self) -> None:
         """Prove what waits."""
-        waiting, self._waiting = self._waiting, []
+        waiting = self._waiting
+        self._waiting = []
         if not waiting:
             return
         distances = self._moved(np.array([traversal.distance for _, traversal in waiting]))
@@ -112,15 +130,22 @@ class Prover:
         if certify_many(self.graph, sources, distances, limits).valid:
             self._findings.proven["certified without predecessors"] += len(waiting)
             return
-        for at, (file, traversal) in enumerate(waiting):  # the group failed: report the fault of each source
-            certificate = certify_many(self.graph, sources[at : at + 1], distances[at : at + 1], traversal.limit)
+        # the group failed: report the fault of each source
+        for at, (file, traversal) in enumerate(waiting):
+            certificate = certify_many(
+                self.graph, sources[at : at + 1], distances[at : at + 1], traversal.limit
+            )
             self._conclude(file, traversal, certificate.failures, "certified without predecessors")
 
     def _moved(self, distance: np.ndarray) -> Any:
         """Return distances on the graph's device, in the type in which they are certified."""
-        return namespace(self.graph.offsets).asarray(narrow_distances(self.graph, distance) if self.integers else distance)
+        return namespace(self.graph.offsets).asarray(
+            narrow_distances(self.graph, distance) if self.integers else distance
+        )
 
-    def _conclude(self, file: str, traversal: results.Traversal, failures: dict[str, str], how: str) -> None:
+    def _conclude(
+        self, file: str, traversal: results.Traversal, failures: dict[str, str], how: str
+    ) -> None:
         if not failures:
             self._findings.proven[how] += 1
             return
@@ -138,14 +163,22 @@ class Part:
     The rows must have the ``form`` of the prover, and a source at most ``most_rows`` of them.
     """
 
-    def __init__(self, path: Path, entry: PartEntry, layout: Layout, prover: Prover, findings: Findings) -> None:
-        self._path, self._entry, self._layout, self._number = path, entry, layout, part_number(entry["file"]) or 0
-        self._prover, self._findings, self._graph = prover, findings, prover.graph
+    def __init__(
+        self, path: Path, entry: PartEntry, layout: Layout, prover: Prover, findings: Findings
+    ) -> None:
+        self._path = path
+        self._entry = entry
+        self._layout = layout
+        self._number = part_number(entry["file"]) or 0
+        self._prover = prover
+        self._findings = findings
+        self._graph = prover.graph
         self._is_misleading = False  # whether a fault of the statistics was found
 
     def check(self) -> None:
         """Add the faults of the file to the findings."""
-        entry, findings = self._entry, self._findings
+        entry = self._entry
+        findings = self._findings
         try:
             size, digest = size_and_digest(self._path)
         except FileNotFoundError:
@@ -161,12 +194,17 @@ class Part:
                 footer = self._footer(file)
                 if footer is None:
                     return
-                wrong = unfit_columns(file.schema, self._prover.form, self._graph) or self._unfit_distances(file.schema)
+                wrong = unfit_columns(
+                    file.schema, self._prover.form, self._graph
+                ) or self._unfit_distances(file.schema)
                 if wrong:
                     self._add("columns", wrong)
                     return
                 numbers = self._source_numbers(footer)
-                checksums = [] if numbers is None else self._check_rows(file, footer, numbers)
+                if numbers is None:
+                    checksums = []
+                else:
+                    checksums = self._check_rows(file, footer, numbers)
                 rows = file.n_rows
         except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError) as error:
             self._add("damaged part", f"it cannot be read ({one_line(error)})")
@@ -174,7 +212,13 @@ class Part:
         findings.sources += len(footer["sources"])
         findings.rows += rows
         if rows != footer["rows"] or rows != entry["rows"]:
-            self._add("rows", f"it holds {rows} rows, its footer says {footer['rows']} and the manifest {entry['rows']}")
+            self._add(
+                "rows",
+                (
+                    f"it holds {rows} rows, its footer says {footer['rows']} "
+                    f"and the manifest {entry['rows']}"
+                ),
+            )
         if f"{sum(checksums) & MASK:016x}" != entry["checksum"]:
             self._add("checksum", "the checksum of its rows is not the one in the manifest")
 
@@ -187,14 +231,22 @@ class Part:
         except ValueError as error:
             self._add("damaged part", f"its footer is not that of a part of this job ({error})")
             return None
-        of_run, number = footer["run"], footer["part"]
+        of_run = footer["run"]
+        number = footer["part"]
         if of_run != self._layout.run:
-            self._add("another run", f"it was written by another run ({str(of_run)[:16]}, not {self._layout.run[:16]})")
+            self._add(
+                "another run",
+                f"it was written by another run ({str(of_run)[:16]}, not {self._layout.run[:16]})",
+            )
         if number != self._number:
             self._add("another run", f"it was written as part {number}")
         if footer["result"] != self._layout.result:
             self._add(
-                "another result", f"it was written as {footer['result']!r}, and the run is for {self._prover.form.name!r}"
+                "another result",
+                (
+                    f"it was written as {footer['result']!r}, and the run is "
+                    f"for {self._prover.form.name!r}"
+                ),
             )
             return None
         if footer["sources"] != self._entry["sources"]:
@@ -203,7 +255,9 @@ class Part:
 
     def _unfit_distances(self, schema: pa.Schema) -> str:
         kind = schema.field("distance").type
-        return "" if kind == pa.from_numpy_dtype(self._prover.column_kind) else f"its column 'distance' has type {kind}"
+        if kind == pa.from_numpy_dtype(self._prover.column_kind):
+            return ""
+        return f"its column 'distance' has type {kind}"
 
     def _source_numbers(self, footer: Footer) -> list[int] | None:
         """Return the vertex numbers of the sources that a footer names; None if it is wrong."""
@@ -224,27 +278,44 @@ class Part:
         waiting = iter(numbers)
         for source, runs in self._iter_runs(self._tables(file, footer)):
             if source not in stated:
-                self._add("sources", f"it holds rows of {self._prover.name(source)}, which is no source of it")
+                self._add(
+                    "sources",
+                    f"it holds rows of {self._prover.name(source)}, which is no source of it",
+                )
                 continue
             # Rows are in the order of the sources; sources that are skipped here have no rows.
             for expected in waiting:
                 if expected == source:
                     break
-                self._add("rows", f"source {self._prover.name(expected)} has no rows, and its own is always there")
+                self._add(
+                    "rows",
+                    (
+                        f"source {self._prover.name(expected)} has no rows, "
+                        "and its own is always there"
+                    ),
+                )
             else:
-                self._add("order", f"the rows of source {self._prover.name(source)} stand apart or out of order")
+                self._add(
+                    "order",
+                    f"the rows of source {self._prover.name(source)} stand apart or out of order",
+                )
                 return checksums
             traversal = self._traversal(source, runs)
             checksums.append(results.checksum(traversal))
             self._check_checksum(self._prover.name(source), checksums[-1], stated[source])
             self._prover.take(self._path.name, traversal)
         for expected in waiting:
-            self._add("rows", f"source {self._prover.name(expected)} has no rows, and its own is always there")
+            self._add(
+                "rows",
+                f"source {self._prover.name(expected)} has no rows, and its own is always there",
+            )
         return checksums
 
     def _check_checksum(self, name: object, checksum: int, stated: str) -> None:
         if f"{checksum:016x}" != stated:
-            self._add("checksum", f"source {name}: the checksum of its rows is not the one in the footer")
+            self._add(
+                "checksum", f"source {name}: the checksum of its rows is not the one in the footer"
+            )
 
     def _tables(self, file: PartReader, footer: Footer) -> Iterator[pa.Table]:
         """Yield the rows of the sources, one after the other, in one table or several."""
@@ -252,12 +323,17 @@ class Part:
             yield from self._groups(file)
             return
         if file.n_rows > len(footer["sources"]) * self._prover.most_rows:
-            raise ValueError(f"it has {file.n_rows} rows, more than {len(footer['sources'])} sources have")
-        none = file.schema.empty_table().replace_schema_metadata(None)  # a part without rows has no row group
+            raise ValueError(
+                f"it has {file.n_rows} rows, more than {len(footer['sources'])} sources have"
+            )
+        # a part without rows has no row group
+        none = file.schema.empty_table().replace_schema_metadata(None)
         rows = pa.concat_tables([none, *self._groups(file)])
         if not by_distance(rows).equals(rows):
             self._add("order", "its rows are not sorted by distance, source and vertex")
-        place = pc.index_in(rows["source"], value_set=pa.array(footer["sources"], rows["source"].type))
+        place = pc.index_in(
+            rows["source"], value_set=pa.array(footer["sources"], rows["source"].type)
+        )
         keys = [(name, "ascending") for name in ("place", "vertex")]
         yield rows.take(pc.sort_indices(rows.append_column("place", place), keys))
 
@@ -279,7 +355,8 @@ class Part:
         current: int | None = None
         pieces: list[list[Any]] = []
         for table in tables:
-            source, vertex = self._numbers(table["source"]), self._numbers(table["vertex"])
+            source = self._numbers(table["source"])
+            vertex = self._numbers(table["vertex"])
             if table["distance"].null_count:
                 raise ValueError("a distance is null")
             columns = [vertex, table["distance"].to_numpy()]
@@ -298,19 +375,28 @@ class Part:
     def _numbers(self, column: pa.ChunkedArray) -> np.ndarray:
         if column.null_count:
             raise ValueError("an id is null")
-        return self._graph.to_numbers(column if self._graph.has_string_ids else column.to_numpy(), "id")
+        return self._graph.to_numbers(
+            column if self._graph.has_string_ids else column.to_numpy(), "id"
+        )
 
     def _traversal(self, source: int, pieces: list[Any]) -> results.Traversal:
         """Return the rows of one source as arrays over all vertices."""
-        prover, n = self._prover, self._graph.n_vertices
+        prover = self._prover
+        n = self._graph.n_vertices
         distance = np.full(n, prover.unreached, prover.kind)
-        predecessor = np.full(n, NO_PREDECESSOR, self._graph.targets.dtype) if prover.predecessors else None
+        if prover.predecessors:
+            predecessor = np.full(n, NO_PREDECESSOR, self._graph.targets.dtype)
+        else:
+            predecessor = None
         last = -1
         for vertex, of_distance, *of_predecessor in pieces:
             steps = np.diff(vertex, prepend=last)
             if (steps <= 0).any():
                 at = vertex[int((steps <= 0).argmax())]
-                what = "is there twice" if (vertex == at).sum() > 1 or at == last else "stands out of order"
+                if (vertex == at).sum() > 1 or at == last:
+                    what = "is there twice"
+                else:
+                    what = "stands out of order"
                 self._add("rows", f"source {prover.name(source)}: vertex {prover.name(at)} {what}")
             last = vertex[-1]
             distance[vertex] = of_distance

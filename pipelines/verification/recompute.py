@@ -1,4 +1,6 @@
-"""Verification of part files without distances: traverse again, certify, build the same rows, and compare."""
+"""Verification of part files without distances: traverse again, certify, build the same rows, and
+compare.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +33,19 @@ class Retraversal:
     """
 
     def __init__(self, graph: Graph, question: Question, batch_size: int, findings: Findings):
-        self.graph, self.form, self._findings = graph, OUTPUT_SCHEMAS[question.result], findings
-        request = Request(**(vars(question) | {"certify": "all"}), at_once=min(batch_size, SOURCES_PER_PART))
+        self.graph = graph
+        self.form = OUTPUT_SCHEMAS[question.result]
+        self._findings = findings
+        request = Request(
+            **(vars(question) | {"certify": "all"}), at_once=min(batch_size, SOURCES_PER_PART)
+        )
         self._answers = answers_for(graph, plan_for(graph, request), request)
         cells = max(graph.n_edges, 0 if question.pairs is None else question.pairs.rows.size)
-        self.most_rows = max(graph.n_vertices, cells * self.form.adds_up, self.form.size(question, graph.n_vertices).most)
+        self.most_rows = max(
+            graph.n_vertices,
+            cells * self.form.adds_up,
+            self.form.size(question, graph.n_vertices).most,
+        )
 
     def of(self, part: int, numbers: list[int]) -> Iterator[tuple[Any, pa.Table, int]]:
         """Yield (source id, table, checksum) of each source, as the job writes them.
@@ -47,7 +57,10 @@ class Retraversal:
             for source, table, checksum in answer.each():
                 yield source, plain(table), checksum
         if context.failed:
-            raise CertificateError(f"{len(context.failed)} sources could not be traversed again: {context.failed[0][1]}")
+            raise CertificateError(
+                f"{len(context.failed)} sources could not be traversed "
+                f"again: {context.failed[0][1]}"
+            )
 
     def finalize(self) -> None:
         """Nothing waits here."""
@@ -62,7 +75,9 @@ class AgainPart(Part):
         return ""  # types of numbers are compared with the rows
 
     def _check_rows(self, file: PartReader, footer: Footer, numbers: list[int]) -> list[int]:
-        """Compare the rows; returns the checksums of the sources, computed from the rows of the file."""
+        """Compare the rows; returns the checksums of the sources, computed from the rows of the
+        file.
+        """
         covered = [name for name in file.schema.names if name != "predecessor"]
         checksums = checksums_in(self._groups(file), self._graph, np.array(numbers), covered)
         try:
@@ -77,14 +92,22 @@ class AgainPart(Part):
         for (name, right, checksum), stated in zip(answers, footer["checksums"], strict=True):
             written = rows.take(right.num_rows)
             if written.num_rows and is_matrix(written.schema) and is_matrix(right.schema):
-                mark, expected = (t.schema.metadata.get(UNREACHED_KEY, b"").decode() for t in (written, right))
+                mark, expected = (
+                    t.schema.metadata.get(UNREACHED_KEY, b"").decode() for t in (written, right)
+                )
                 if mark != expected:
-                    self._add("wrong result", f"its unreached vertices are at {mark!r}, not {expected!r}")
+                    self._add(
+                        "wrong result", f"its unreached vertices are at {mark!r}, not {expected!r}"
+                    )
                     return
-                right = widened(right, written.schema)  # the widest type of the part is that of all of its records
+                # the widest type of the part is that of all of its records
+                right = widened(right, written.schema)
             difference = _difference(written, right)
             if difference:
-                self._add("wrong result", f"source {name}: {difference}; the rows after it are not compared")
+                self._add(
+                    "wrong result",
+                    f"source {name}: {difference}; the rows after it are not compared",
+                )
                 return
             self._check_checksum(name, checksum, stated)
             proven += 1
@@ -98,7 +121,8 @@ class _Rows:
     """Reads the rows of a file in order, some at a time."""
 
     def __init__(self, tables: Iterator[pa.Table]):
-        self._tables, self._held = tables, None
+        self._tables = tables
+        self._held = None
 
     def take(self, count: int) -> pa.Table:
         """Return the next rows; fewer at the end of the file."""
@@ -106,19 +130,28 @@ class _Rows:
             table = next(self._tables, None)
             if table is None:
                 break
-            self._held = table if self._held is None else pa.concat_tables([self._held, table])
+            if self._held is None:
+                self._held = table
+            else:
+                self._held = pa.concat_tables([self._held, table])
         if self._held is None:
             return pa.table({})
-        taken, self._held = self._held.slice(0, count), self._held.slice(count)
+        taken = self._held.slice(0, count)
+        self._held = self._held.slice(count)
         return taken
 
 
 def _difference(written: pa.Table, right: pa.Table) -> str:
-    """Return the difference between the rows of one source and the right ones; empty if they are equal bit for bit."""
+    """Return the difference between the rows of one source and the right ones; empty if they are
+    equal bit for bit.
+    """
     if written.num_rows != right.num_rows:
         return f"it has {written.num_rows} rows, not {right.num_rows}"
     if written.num_rows and written.schema.names != right.schema.names:
-        return f"its columns are {', '.join(written.schema.names)}, not {', '.join(right.schema.names)}"
+        return (
+            f"its columns are {', '.join(written.schema.names)}, not "
+            f"{', '.join(right.schema.names)}"
+        )
     if written.num_rows and written.schema.types != right.schema.types:
         types = ", ".join(f"{field.name} {field.type}" for field in right.schema)
         return f"its columns are not of the types {types}"
@@ -127,6 +160,8 @@ def _difference(written: pa.Table, right: pa.Table) -> str:
         if column.equals(right[name]):
             continue
         pairs = zip(column.to_pylist(), right[name].to_pylist(), strict=True)
-        at, (value, expected) = next((i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1])
+        at, (value, expected) = next(
+            (i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1]
+        )
         return f"{name} of row {at} is {value!r}, not {expected!r}"
     return ""

@@ -1,1 +1,3 @@
-"""What runs in a worker: the plugin with graph and plan, the traversals of a task, threads that write."""
+"""What runs in a worker: the plugin with graph and plan, the traversals of a task, threads that
+write.
+"""

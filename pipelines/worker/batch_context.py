@@ -1,4 +1,6 @@
-"""What is recorded while one batch is traversed and written: progress, times, statistics and failures."""
+"""What is recorded while one batch is traversed and written: progress, times, statistics and
+failures.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,17 @@ from .phase_timer import Phases
 
 @dataclass(kw_only=True)
 class BatchContext:
-    """Progress, times, statistics and failures of one batch; passed to all functions that process the batch."""
+    """Progress, times, statistics and failures of one batch; passed to all functions that process
+    the batch.
+    """
 
     progress: TaskProgress = field(default_factory=TaskProgress)  # records where the task is
-    started: float = field(default_factory=time.time)  # when work on the batch began, in seconds since the epoch
+    # when work on the batch began, in seconds since the epoch
+    started: float = field(default_factory=time.time)
     clock: Phases = field(default_factory=Phases)
     tally: PartStats = field(default_factory=PartStats)
-    failed: list[tuple[int, str]] = field(default_factory=list)  # sources (vertex numbers) that are left out, and why
+    # sources (vertex numbers) that are left out, and why
+    failed: list[tuple[int, str]] = field(default_factory=list)
 
     def finish(self, summary: PartSummary, worker: str = "") -> None:
         """Add times and statistics of a finished batch to the summary of its part.

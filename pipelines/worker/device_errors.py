@@ -9,7 +9,8 @@ _CUDA_OUT_OF_MEMORY = ("cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY")
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether memory ran out, on either device; CuPy's own error for it is a MemoryError."""
     return isinstance(error, MemoryError) or (
-        type(error).__name__ in _CUDA_ERRORS and any(name in str(error) for name in _CUDA_OUT_OF_MEMORY)
+        type(error).__name__ in _CUDA_ERRORS
+        and any(name in str(error) for name in _CUDA_OUT_OF_MEMORY)
     )
 
 

@@ -1,4 +1,5 @@
-"""The cores and the memory that this process may use: those of the host, or of its container, whichever is less.
+"""The cores and the memory that this process may use: those of the host, or of its container,
+whichever is less.
 
 Dask's modules for this take a tenth of a second to import; a run in one process needs no Dask.
 """
@@ -21,8 +22,13 @@ _MEMORY_LIMITS = (  # of a container, in bytes: cgroups of version 1 and of vers
 
 
 def cpu_count() -> int:
-    """Return the cores that this process may use: by its affinity, and by the quota of its container."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    """Return the cores that this process may use: by its affinity, and by the quota of its
+    container.
+    """
+    if hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
     for quota, period in _quotas():
         if quota > 0 and period > 0:
             cores = min(cores, -(-quota // period))
@@ -34,7 +40,10 @@ def _quotas() -> Iterator[tuple[int, int]]:
     for folder in ("cpuacct,cpu", "cpu,cpuacct"):
         with contextlib.suppress(OSError, ValueError):
             base = Path("/sys/fs/cgroup") / folder
-            yield int((base / "cpu.cfs_quota_us").read_text()), int((base / "cpu.cfs_period_us").read_text())
+            yield (
+                int((base / "cpu.cfs_quota_us").read_text()),
+                int((base / "cpu.cfs_period_us").read_text()),
+            )
     with contextlib.suppress(OSError, ValueError):
         group = Path("/proc/self/cgroup").read_text().strip().rpartition(":")[2].strip("/")
         quota, period = (Path("/sys/fs/cgroup") / group / "cpu.max").read_text().split()

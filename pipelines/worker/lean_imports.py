@@ -1,7 +1,9 @@
-"""Keep pandas and SciPy out of a process that uses neither; to import them takes as long as a small run.
+"""Keep pandas and SciPy out of a process that uses neither; to import them takes as long as a small
+run.
 
-pyarrow imports pandas at its first conversion to see whether an object is one of pandas, and Numba imports SciPy when it
-first loads compiled code, to find a BLAS for ``np.dot``. The job has no data frames of pandas and no such products.
+pyarrow imports pandas at its first conversion to see whether an object is one of pandas, and Numba
+imports SciPy when it first loads compiled code, to find a BLAS for ``np.dot``. The job has no data
+frames of pandas and no such products.
 """
 
 from __future__ import annotations
@@ -14,9 +16,11 @@ from typing import Any
 
 
 def settle(uses_cudf: bool) -> None:
-    """Let pyarrow and Numba find that pandas and SciPy are not installed; only for a process that is the job's own.
+    """Let pyarrow and Numba find that pandas and SciPy are not installed; only for a process that
+    is the job's own.
 
-    A package that is imported already stays. cuDF needs pandas, so pandas stays where cuDF may read the edge list.
+    A package that is imported already stays. cuDF needs pandas, so pandas stays where cuDF may read
+    the edge list.
     """
     with _missing("scipy.linalg"):
         import numba.np.arraymath  # noqa: F401

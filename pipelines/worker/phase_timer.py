@@ -16,14 +16,18 @@ class Phases:
     """
 
     def __init__(self) -> None:
-        self.seconds = dict.fromkeys(("load", "compile", "traverse", "certify", "rows", "write"), 0.0)
+        self.seconds = dict.fromkeys(
+            ("load", "compile", "traverse", "certify", "rows", "write"), 0.0
+        )
         self._started = time.perf_counter()
         self._within = 0.0  # seconds of nested phases that have ended since the current phase began
         self._compiled_within = 0.0  # of them, those of compiling
 
     @contextlib.contextmanager
     def __call__(self, phase: str) -> Iterator[Lap]:
-        lap, before, compiled_before = Lap(), self._within, self._compiled_within
+        lap = Lap()
+        before = self._within
+        compiled_before = self._compiled_within
         self._within = self._compiled_within = 0.0
         compiled_since = compile_clock.thread_seconds()
         try:
@@ -35,7 +39,8 @@ class Phases:
             own_compiled = compiled - self._compiled_within
             self.seconds["compile"] += own_compiled
             self.seconds[phase] += took - self._within - own_compiled
-            self._within, self._compiled_within = before + took, compiled_before + compiled
+            self._within = before + took
+            self._compiled_within = compiled_before + compiled
 
     @property
     def elapsed(self) -> float:

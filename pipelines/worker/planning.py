@@ -1,4 +1,6 @@
-"""A question with how it is answered, and its plan: the driver makes one to know its memory, each worker one to run it."""
+"""A question with how it is answered, and its plan: the driver makes one to know its memory, each
+worker one to run it.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +35,11 @@ Knobs = dict[str, bool | int | float | str] | None
 
 
 class GroupPlan(Protocol):
-    """A plan of searches from one group of sources after the other: ``MultiSourcePlan``, or that of ``--engine cugraph-mg``.
+    """A plan of searches from one group of sources after the other: ``MultiSourcePlan``, or that of
+    ``--engine cugraph-mg``.
 
-    The attributes mean the same as in ``MultiSourcePlan``. A strategy has ``name``, ``device`` and ``rationale``.
+    The attributes mean the same as in ``MultiSourcePlan``. A strategy has ``name``, ``device`` and
+    ``rationale``.
     """
 
     algorithm: str
@@ -52,7 +56,9 @@ class GroupPlan(Protocol):
     @property
     def group(self) -> int: ...
 
-    def run(self, numbers: Sequence[int] | np.ndarray, lists: TargetLists | None = None, /) -> Traversals:
+    def run(
+        self, numbers: Sequence[int] | np.ndarray, lists: TargetLists | None = None, /
+    ) -> Traversals:
         """Search from the sources of a group."""
 
 
@@ -65,30 +71,38 @@ class Request(Question):
 
     strategy: str = "auto"
     knobs: Knobs = None  # options of the strategy
-    # Maximum size of a group: about the sources of one part, or of several parts if the device has enough memory.
+    # Maximum size of a group: about the sources of one part, or of several parts if the device has
+    # enough memory.
     at_once: int = 1
-    # Bytes that the plan of one worker may use in addition to the graph; None allows all free memory.
+    # Bytes that the plan of one worker may use in addition to the graph; None allows all free
+    # memory.
     memory: int | None = None
     chosen: str = ""  # strategy that the driver has chosen if ``strategy`` is "auto"; "" otherwise
-    shape: Shape | None = None  # what the driver's plan has measured of the graph, so that no worker measures it again
+    # what the driver's plan has measured of the graph, so that no worker measures it again
+    shape: Shape | None = None
     uses_hierarchy: bool = True  # whether a hierarchy that is stored with the graph may be used
 
     @classmethod
     def of(cls, question: Question, settings: Settings, at_once: int = 1) -> Request:
         """Return a request that answers a question as the settings say."""
         given: dict[str, Any] = {"strategy": settings.strategy, "knobs": settings.knobs}
-        return cls(**vars(question), **given, at_once=at_once, uses_hierarchy=settings.hierarchy != "no")
+        return cls(
+            **vars(question), **given, at_once=at_once, uses_hierarchy=settings.hierarchy != "no"
+        )
 
     def allowed(self, graph: Graph) -> Graph:
         """Return a graph without what may not be used of it."""
-        return graph if self.uses_hierarchy else graph.derived.without_hierarchy()
+        if self.uses_hierarchy:
+            return graph
+        return graph.derived.without_hierarchy()
 
 
 def require_weights(graph: Graph) -> Array:
     """Return the weights of a graph; raise InputError if it has none."""
     if graph.weights is None:
         raise InputError(
-            "sssp needs weights, and this edge list has none; name their column by --columns weight=NAME, or take bfs"
+            "sssp needs weights, and this edge list has none; name their column "
+            "by --columns weight=NAME, or take bfs"
         )
     return graph.weights
 
@@ -96,8 +110,8 @@ def require_weights(graph: Graph) -> Array:
 def plan_for(graph: Graph, request: Request) -> Plan:
     """Plan the traversals of a ``Request``.
 
-    The certificate needs all distances, so a certified plan outputs all of them. Without a certificate a plan may output
-    only what the written result is derived from.
+    The certificate needs all distances, so a certified plan outputs all of them. Without a
+    certificate a plan may output only what the written result is derived from.
     """
     graph = graph_in_direction(graph, request.direction)
     kind = OUTPUT_SCHEMAS[request.result]
@@ -115,21 +129,33 @@ def plan_for(graph: Graph, request: Request) -> Plan:
         "memory": request.memory,
         "shape": request.shape,
         # Certificates need all distances. Counts cannot be cut at a limit of each source.
-        "output": "all" if request.certify != "none" or (request.limits is not None and kind.keeps == "counts") else None,
+        "output": "all"
+        if request.certify != "none" or (request.limits is not None and kind.keeps == "counts")
+        else None,
         "forms": () if kind.one_search else _forms(kind, request),
     }
-    options |= request.options.of_query(None if request.targets is None else graph.to_numbers(request.targets, "target"))
+    options |= request.options.of_query(
+        None if request.targets is None else graph.to_numbers(request.targets, "target")
+    )
     if request.pairs is not None:
         options |= _options_of_pairs(graph, request)
     plan = partial(registry.plan_multi_source, graph, **options)
     if not kind.one_search:
         return plan()
-    own = getattr(request.options, "k", None), request.strategy, request.limit, request.knobs, request.at_once
+    own = (
+        getattr(request.options, "k", None),
+        request.strategy,
+        request.limit,
+        request.knobs,
+        request.at_once,
+    )
     return registry.plan_together(graph, *own, plan, may_take_one=request.strategy == "auto")
 
 
 def _forms(kind: ResultKind, request: Request) -> tuple[str, ...]:
-    """Return the forms of distances that certificates read; ``BatchTraverser`` makes rows of those that records do not."""
+    """Return the forms of distances that certificates read; ``BatchTraverser`` makes rows of those
+    that records do not.
+    """
     others = () if kind.needs_pairs or kind.has_predecessors else ("interleaved",)
     return (*others, *(kind.reads if request.options.unreached == "omit" else ()))
 
@@ -137,12 +163,16 @@ def _forms(kind: ResultKind, request: Request) -> tuple[str, ...]:
 def _options_of_pairs(graph: Graph, request: Request) -> dict[str, Any]:
     """Return further options of a plan whose targets come with each run.
 
-    Paths that follow from certified distances need no predecessors. Where a hierarchy makes the search short, computing and
-    certifying those of all vertices would take longer than all else.
+    Paths that follow from certified distances need no predecessors. Where a hierarchy makes the
+    search short, computing and certifying those of all vertices would take longer than all else.
     """
     pairs: Any = request.pairs
     per_source = pairs.rows.size / max(pairs.sources.size, 1)
     hierarchy = graph.derived.known_hierarchy(ALGORITHMS[request.algorithm].metric)
     by_distances = hierarchy is not None and per_source <= FEW_PATHS and request.certify != "none"
     by_distances &= may_walk_by_distances(graph, request.algorithm)
-    return {"targets_per_source": per_source, "predecessors": False if by_distances else None, "sample": pairs.sample()}
+    return {
+        "targets_per_source": per_source,
+        "predecessors": False if by_distances else None,
+        "sample": pairs.sample(),
+    }

@@ -1,4 +1,6 @@
-"""The Dask worker plugin: it loads the graph and plans the traversal once in each worker process, and runs its tasks."""
+"""The Dask worker plugin: it loads the graph and plans the traversal once in each worker process,
+and runs its tasks.
+"""
 
 from __future__ import annotations
 
@@ -33,15 +35,18 @@ class TraversalPlugin(TraversalWorker, WorkerPlugin):
 
     def __init__(self, work: Work, name: str):
         super().__init__(work)
-        self.name, self._sends_marks = name, False
+        self.name = name
+        self._sends_marks = False
 
     async def setup(self, worker: Worker) -> None:
-        self._lock, self.address = threading.Lock(), worker.address
+        self._lock = threading.Lock()
+        self.address = worker.address
         self._threads = self.work.threads or worker.state.nthreads
         if self.work.output is None:
             scratch = Path(worker.local_directory) / self.name
             scratch.mkdir(mode=0o700, exist_ok=True)
-            self.work, self._sends_marks = replace(self.work, output=scratch), True
+            self.work = replace(self.work, output=scratch)
+            self._sends_marks = True
         if _is_own_process and self.work.device == "cpu":
             lean_imports.settle(uses_cudf=False)
         # In a thread, so that the event loop keeps answering the scheduler.
@@ -53,24 +58,30 @@ class TraversalPlugin(TraversalWorker, WorkerPlugin):
             shutil.rmtree(self._store.path, ignore_errors=True)
 
     def mark(self, path: Path, isolate: bool) -> Mark:
-        return EventMark(path, self.name, isolate) if self._sends_marks else super().mark(path, isolate)
+        if self._sends_marks:
+            return EventMark(path, self.name, isolate)
+        return super().mark(path, isolate)
 
     def give_up(self) -> None:
         os._exit(1)  # the nanny starts a new process
 
 
 class EventMark(Mark):
-    """The heartbeat of a task as events of Dask, for a driver that shares no folder with the worker.
+    """The heartbeat of a task as events of Dask, for a driver that shares no folder with the
+    worker.
 
-    The scheduler has an event before the task goes on, so it outlives the worker. That takes a round trip, about as long as
-    putting a small object. So a source is reported only where the task is isolated; otherwise the batch is isolated next.
+    The scheduler has an event before the task goes on, so it outlives the worker. That takes a
+    round trip, about as long as putting a small object. So a source is reported only where the task
+    is isolated; otherwise the batch is isolated next.
 
     ``path``: names the heartbeat. ``topic``: of the events.
     """
 
     def __init__(self, path: Path, topic: str, isolate: bool):
         super().__init__(path)
-        self._topic, self._isolate, self._worker = topic, isolate, get_worker()
+        self._topic = topic
+        self._isolate = isolate
+        self._worker = get_worker()
         self._task = self._worker.get_current_task()
         self._place: _Place = (-1, None, None)
 
@@ -95,19 +106,28 @@ class EventMark(Mark):
         return is_there and task is not None and task.state in ("executing", "long-running")
 
     def _send(self, place: _Place | None, reason: str = "") -> None:
-        with contextlib.suppress(OSError, TimeoutError):  # a worker that has lost its scheduler ends
-            log_event, message = self._worker.scheduler.log_event, (self._path.name, place, reason)
-            sync(self._worker.loop, log_event, topic=self._topic, msg=message, callback_timeout=_ANSWER_SECONDS)
+        # a worker that has lost its scheduler ends
+        with contextlib.suppress(OSError, TimeoutError):
+            log_event = self._worker.scheduler.log_event
+            message = (self._path.name, place, reason)
+            sync(
+                self._worker.loop,
+                log_event,
+                topic=self._topic,
+                msg=message,
+                callback_timeout=_ANSWER_SECONDS,
+            )
 
 
-_is_own_process = False  # of the job's own cluster; a worker of an existing one has work of others, too
+# of the job's own cluster; a worker of an existing one has work of others, too
+_is_own_process = False
 
 
 def dask_setup(worker: Worker) -> None:
     """Preload for workers of the job's own cluster.
 
-    They ignore Ctrl-C, which reaches the whole group: the driver ends them. They have no HTTP server: every user of the
-    machine could read it.
+    They ignore Ctrl-C, which reaches the whole group: the driver ends them. They have no HTTP
+    server: every user of the machine could read it.
     """
     global _is_own_process
     _is_own_process = True
@@ -115,19 +135,27 @@ def dask_setup(worker: Worker) -> None:
     worker.services.pop("dashboard").stop()
 
 
-def run_batches(plugin: str, batches: Batches, isolate: bool, mark: Path, strategy: str = "") -> list[BatchOutcome]:
-    """Run one task: some batches, one part file each. Arguments are small; the result has 1 to 2 KB per batch.
+def run_batches(
+    plugin: str, batches: Batches, isolate: bool, mark: Path, strategy: str = ""
+) -> list[BatchOutcome]:
+    """Run one task: some batches, one part file each. Arguments are small; the result has 1 to 2 KB
+    per batch.
 
-    ``plugin``: name of the worker's ``TraversalPlugin``. ``isolate``: traverse from one source at a time, because a worker
-    has died at one of them. ``mark``: the heartbeat file, from which the driver learns how far the task is. ``strategy``:
-    that to traverse with; "" for the one that the worker has.
+    ``plugin``: name of the worker's ``TraversalPlugin``. ``isolate``: traverse from one source at a
+    time, because a worker has died at one of them. ``mark``: the heartbeat file, from which the
+    driver learns how far the task is. ``strategy``: that to traverse with; "" for the one that the
+    worker has.
 
-    Of each batch the outcome has ``part``; ``failed``, a list of (source, reason); ``measured``, ``(strategy, sources,
-    seconds)`` of groups, by which strategies are compared, or None; and ``summary``, None if no source has a result, with
-    what ``write_part`` returns. For the manifest and the monitoring the summary also has ``worker`` (its address),
-    ``started`` and ``ended`` (seconds since the epoch), ``seconds``, ``phases`` (seconds by phase; a worker's first part
-    includes the time of loading and planning) and the part's statistics, which are not written to the part file.
+    Of each batch the outcome has ``part``; ``failed``, a list of (source, reason); ``measured``,
+    ``(strategy, sources, seconds)`` of groups, by which strategies are compared, or None; and
+    ``summary``, None if no source has a result, with what ``write_part`` returns. For the manifest
+    and the monitoring the summary also has ``worker`` (its address), ``started`` and ``ended``
+    (seconds since the epoch), ``seconds``, ``phases`` (seconds by phase; a worker's first part
+    includes the time of loading and planning) and the part's statistics, which are not written to
+    the part file.
 
     Raises NegativeCycleError or OutputError (the part cannot be written to the output folder).
     """
-    return cast(TraversalPlugin, get_worker().plugins[plugin]).answer(batches, isolate, mark, secede, strategy)
+    return cast(TraversalPlugin, get_worker().plugins[plugin]).answer(
+        batches, isolate, mark, secede, strategy
+    )

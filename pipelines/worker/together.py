@@ -1,7 +1,8 @@
 """Results of all sources together, or of the whole graph, written as one part.
 
-Such a search cannot be split into groups. If it fails, all sources are reported. The extremes of a graph take no sources:
-their run has one nominal source, the vertex of the smallest id, to which all rows belong in the manifest.
+Such a search cannot be split into groups. If it fails, all sources are reported. The extremes of a
+graph take no sources: their run has one nominal source, the vertex of the smallest id, to which all
+rows belong in the manifest.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ class TogetherTraverser:
     """Searches from all sources together; it has the same method as ``BatchTraverser``."""
 
     def __init__(self, graph: Graph, plan: SearchTogether, request: Request):
-        self._graph, self._plan, self._request = graph, plan, request
+        self._graph = graph
+        self._plan = plan
+        self._request = request
         self.measured: dict[int, Measured] = {}  # always empty: there is only one search
 
     def of(
@@ -45,9 +48,11 @@ class TogetherTraverser:
     ) -> Iterator[Answer]:
         """Yield the results of the sources in order; all rows are those of the first one.
 
-        Parameters are those of ``BatchTraverser.of``. Sources cannot be isolated here, so ``isolate`` has no effect.
+        Parameters are those of ``BatchTraverser.of``. Sources cannot be isolated here, so
+        ``isolate`` has no effect.
 
-        Raises NegativeCycleError or Exception (a CUDA error after which this process cannot continue (``is_sticky``)).
+        Raises NegativeCycleError or Exception (a CUDA error after which this process cannot
+        continue (``is_sticky``)).
         """
         numbers = np.asarray(sources, np.int64)
         if not numbers.size:  # all sources were given up
@@ -63,8 +68,11 @@ class TogetherTraverser:
         columns, rounds = outcome
         distance = to_host(columns[list(columns)[-1]].values)
         histogram = histogram_of_rows(self._plan.algorithm, distance, np.array([distance.size]))
-        context.tally.add([], context.clock.seconds["traverse"], self._count_edges(columns), rounds, [histogram])
-        table, source = arrow_table(columns), np.full(distance.size, numbers[0])
+        context.tally.add(
+            [], context.clock.seconds["traverse"], self._count_edges(columns), rounds, [histogram]
+        )
+        table = arrow_table(columns)
+        source = np.full(distance.size, numbers[0])
         if "source" in columns:
             source = to_host(columns["source"].numbers)
         checksums = checksums_by_source(numbers, source, bits_of_columns(columns))
@@ -72,7 +80,9 @@ class TogetherTraverser:
         yield Answer(get_names(self._graph, numbers), sizes, table, checksums)
 
     def _count_edges(self, columns: dict[str, Column]) -> int:
-        """Return the number of stored edges of the vertices that any source reaches; 0 without sources."""
+        """Return the number of stored edges of the vertices that any source reaches; 0 without
+        sources.
+        """
         if "source" not in columns:
             return 0
         vertex: Any = columns["vertex"].numbers
@@ -80,18 +90,33 @@ class TogetherTraverser:
             vertex = vertex[columns["rank"].values == 1]
         return int(self._graph.derived.degrees[vertex].sum())
 
-    def _try(self, numbers: np.ndarray, clock: Phases) -> tuple[tuple[dict[str, Column], int] | None, str, bool]:
-        """Search from all sources; the exception, which keeps arrays alive, is gone when this returns."""
-        request, groups = self._request, None
+    def _try(
+        self, numbers: np.ndarray, clock: Phases
+    ) -> tuple[tuple[dict[str, Column], int] | None, str, bool]:
+        """Search from all sources; the exception, which keeps arrays alive, is gone when this
+        returns.
+        """
+        request = self._request
+        groups = None
         asked = getattr(request.options, "groups", None)
         if asked is not None:  # sources that were given up are in no group
             members = [own[np.isin(own, numbers)] for own in asked.members]
-            groups = [(label, own) for label, own in zip(asked.labels, members, strict=True) if own.size]
+            groups = [
+                (label, own) for label, own in zip(asked.labels, members, strict=True) if own.size
+            ]
         try:
-            return self._plan.find(numbers, RunOptions(groups, request.certify != "none", clock)), "", False
+            return (
+                self._plan.find(numbers, RunOptions(groups, request.certify != "none", clock)),
+                "",
+                False,
+            )
         except NegativeCycleError:
             raise
         except Exception as error:
             if is_sticky(error):
                 raise
-            return None, f"{type(error).__name__}: the search from all sources together: {error}", is_out_of_memory(error)
+            return (
+                None,
+                f"{type(error).__name__}: the search from all sources together: {error}",
+                is_out_of_memory(error),
+            )

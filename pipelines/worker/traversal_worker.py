@@ -1,4 +1,6 @@
-"""A worker: it has the graph and the plan of the traversals, and runs batches of sources. It knows no Dask."""
+"""A worker: it has the graph and the plan of the traversals, and runs batches of sources. It knows
+no Dask.
+"""
 
 from __future__ import annotations
 
@@ -55,12 +57,16 @@ class Work:
     graph_folder: Path
     output: Path | None  # None for a folder of each worker, which sends its heartbeats as events
     device: str
-    threads: int  # for the kernels of each worker; 0 takes as many as the worker has threads for tasks
+    # for the kernels of each worker; 0 takes as many as the worker has threads for tasks
+    threads: int
     writers: int = 1  # maximum number of threads per worker that write parts while it traverses
-    # Version of this package on the driver, set if workers may have another one; see ``package_version.version_here``.
+    # Version of this package on the driver, set if workers may have another one; see
+    # ``package_version.version_here``.
     version: str = ""
-    url: str = ""  # the object store to which parts are moved from ``output``; "" if they stay there
-    # The cache in an object store of which each host copies the graph of this origin; "" if all see ``graph_folder``.
+    # the object store to which parts are moved from ``output``; "" if they stay there
+    url: str = ""
+    # The cache in an object store of which each host copies the graph of this origin; "" if all see
+    # ``graph_folder``.
     graph_cache: str = ""
     origin: str = ""
 
@@ -76,7 +82,9 @@ class Loaded:
 
 
 def reported_plan(graph: Graph, request: Request, strategy: str) -> Plan:
-    """Plan with the strategy that the driver names, or choose one here if this worker cannot run that strategy."""
+    """Plan with the strategy that the driver names, or choose one here if this worker cannot run
+    that strategy.
+    """
     if strategy:
         try:
             return plan_for(graph, replace(request, strategy=strategy))
@@ -102,7 +110,8 @@ class TraversalWorker:
     _lock: threading.Lock  # created in the worker, because a lock cannot be pickled
 
     def __init__(self, work: Work, address: str = ""):
-        self.work, self.address = work, address
+        self.work = work
+        self.address = address
         self.loaded: Loaded | None = None
         self._threads = work.threads
         self._load_seconds = self._compile_seconds = 0.0  # until a batch reports them
@@ -124,13 +133,15 @@ class TraversalWorker:
         return self._hold(graph, plan, time.perf_counter())
 
     def close(self) -> None:
-        loaded, self.loaded = self.loaded, None
+        loaded = self.loaded
+        self.loaded = None
         if loaded is not None and loaded.writers is not None:
             loaded.writers.close()
 
     def _load(self) -> Loaded:
         started = time.perf_counter()
-        if self.work.version and self.work.version != version_here():  # joined after the check of the others
+        # joined after the check of the others
+        if self.work.version and self.work.version != version_here():
             raise ClusterError(
                 f"a worker on host {socket.gethostname()} has another version of this package ({version_here()}) than the "
                 f"job ({self.work.version}); install the same one, start the worker anew, and run again with --resume"
@@ -145,7 +156,8 @@ class TraversalWorker:
         compile_clock.listen()
         compiled = compile_clock.thread_seconds()
         self._take_fair_share()
-        request, writers = self.work.request, None
+        request = self.work.request
+        writers = None
         kind = OUTPUT_SCHEMAS[request.result]
         if self.work.writers > 1 and not (kind.one_search or kind.adds_up):
             cores = min(self.work.writers, len(os.sched_getaffinity(0)))
@@ -164,15 +176,22 @@ class TraversalWorker:
         return loaded
 
     def _warm_up(self, graph: Graph, writers: Writers | None) -> None:
-        """Load the functions that writer threads use, so that the threads do not all wait for them at the first part."""
+        """Load the functions that writer threads use, so that the threads do not all wait for them
+        at the first part.
+        """
         request = self.work.request
         if writers is not None and OUTPUT_SCHEMAS[request.result].has_all_vertices:
             self._take_fair_share()
-            kind = np.dtype(np.int16) if request.algorithm == "bfs" else require_weights(graph).dtype
+            if request.algorithm == "bfs":
+                kind = np.dtype(np.int16)
+            else:
+                kind = require_weights(graph).dtype
             warm_up(request, kind, graph.returns_integers)
 
     def _ready(self, strategy: str) -> Loaded:
-        """Return the loaded traverser for the strategy that the driver names; plan again if that strategy has changed."""
+        """Return the loaded traverser for the strategy that the driver names; plan again if that
+        strategy has changed.
+        """
         loaded = self.loaded or self._load()  # Dask keeps a worker whose plugin failed to set up
         if not strategy or strategy == self._reported:
             return loaded
@@ -180,7 +199,9 @@ class TraversalWorker:
         if loaded.plan.strategy.name == strategy:
             return loaded
         started = time.perf_counter()
-        graph, writers, request = loaded.graph, loaded.writers, self.work.request
+        graph = loaded.graph
+        writers = loaded.writers
+        request = self.work.request
         if isinstance(loaded.answers, BatchTraverser):
             loaded.answers.let_go()
         self.loaded = None
@@ -193,7 +214,8 @@ class TraversalWorker:
         return loaded
 
     def _take_fair_share(self) -> None:
-        # Numba keeps the number of threads per calling thread, so each thread that traverses must set it.
+        # Numba keeps the number of threads per calling thread, so each thread that traverses must
+        # set it.
         import numba
 
         numba.set_num_threads(min(self._threads, numba.config.NUMBA_NUM_THREADS))
@@ -208,26 +230,35 @@ class TraversalWorker:
     ) -> list[BatchOutcome]:
         """Run the batches of a task, one part file per batch; see ``run_batches``.
 
-        ``make_way`` is called once all batches are traversed, so that the next task may begin. It is called only if writer
-        threads write the parts.
+        ``make_way`` is called once all batches are traversed, so that the next task may begin. It
+        is called only if writer threads write the parts.
         """
         with writing_to(self._store), self.mark(mark_path, isolate) as mark:
             try:
-                with self._lock:  # a plan runs one traversal at a time; an external worker may have several threads
+                # a plan runs one traversal at a time; an external worker may have several threads
+                with self._lock:
                     self._take_fair_share()
                     loaded = self._ready(strategy)
                     if isinstance(loaded.plan, MultiSourcePlan):
-                        loaded.plan.adopt()  # any thread may use the plan: results are consumed before the lock is released
+                        # any thread may use the plan: results are consumed before the lock is
+                        # released
+                        loaded.plan.adopt()
                     most = max((len(sources) for _, sources in batches), default=0)
-                    writers, answers, n_vertices = loaded.writers, loaded.answers, loaded.graph.n_vertices
-                    del loaded  # so that the next task can release the plan while these parts are written
+                    writers = loaded.writers
+                    answers = loaded.answers
+                    n_vertices = loaded.graph.n_vertices
+                    # so that the next task can release the plan while these parts are written
+                    del loaded
                     if (
                         writers is None
                         or isinstance(answers, TogetherTraverser)
                         or isolate
                         or not can_write_in_background(most, n_vertices)
                     ):
-                        return [self._write_with_retry(answers, part, sources, isolate, mark) for part, sources in batches]
+                        return [
+                            self._write_with_retry(answers, part, sources, isolate, mark)
+                            for part, sources in batches
+                        ]
                     begun = time.perf_counter()
                     parts = writers.take(self._writers_of_parts(answers, batches, mark))
                     seconds = time.perf_counter() - begun
@@ -240,7 +271,9 @@ class TraversalWorker:
                 raise
 
     def give_up(self) -> None:
-        """Act on an error after which every later call in this process would fail, too; here, nothing."""
+        """Act on an error after which every later call in this process would fail, too; here,
+        nothing.
+        """
 
     def _write_with_retry(
         self, answers: Traverser, part: int, sources: Sequence[int], isolate: bool, mark: Mark
@@ -250,13 +283,18 @@ class TraversalWorker:
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
-        # Memory ran out while rows were written, not at a source: retry one source at a time, after releasing unused memory.
+        # Memory ran out while rows were written, not at a source: retry one source at a time, after
+        # releasing unused memory.
         release_cached_memory()
         try:
             return self._write_batch(answers, part, sources, True, mark)
         except MemoryError as error:
             reason = f"MemoryError: its part could not be written: {error}"
-            return {"part": part, "summary": None, "failed": [(int(source), reason) for source in sources]}
+            return {
+                "part": part,
+                "summary": None,
+                "failed": [(int(source), reason) for source in sources],
+            }
 
     def _wait_for_parts(
         self,
@@ -272,9 +310,12 @@ class TraversalWorker:
         """
         wait(parts)
         done = [part.result()["summary"] for part in parts if part.exception() is None]
-        written = sum(summary["phases"][phase] for summary in done if summary for phase in ("rows", "write"))
-        # Tasks are sized by these seconds per part. Parts that are written concurrently share the time. Writing bounds it
-        # from below: all seconds of writing, divided by the number of threads.
+        written = sum(
+            summary["phases"][phase] for summary in done if summary for phase in ("rows", "write")
+        )
+        # Tasks are sized by these seconds per part. Parts that are written concurrently share the
+        # time. Writing bounds it from below: all seconds of writing, divided by the number of
+        # threads.
         seconds = round(max(seconds, written / writers.most) / max(len(parts), 1), 6)
         outcomes: list[BatchOutcome] = []
         for (part, sources), future in zip(batches, parts, strict=False):
@@ -282,7 +323,8 @@ class TraversalWorker:
                 error = future.exception()
                 if error is None:
                     outcome = future.result()
-                    summary, failed = outcome["summary"], outcome["failed"]
+                    summary = outcome["summary"]
+                    failed = outcome["failed"]
                     if summary is not None:
                         summary["seconds"] = seconds
                     note(summary, len(sources) - len(failed), failed)
@@ -294,7 +336,9 @@ class TraversalWorker:
                     writers.most = max(1, writers.most // 2)
                     release_cached_memory()
                     # The next task may have made another plan by now.
-                    outcome = self._write_with_retry(self._ready("").answers, part, sources, True, mark)
+                    outcome = self._write_with_retry(
+                        self._ready("").answers, part, sources, True, mark
+                    )
             outcomes.append(outcome)
         return outcomes
 
@@ -304,10 +348,22 @@ class TraversalWorker:
         """Traverse from the sources of the parts; yield for each part a function that writes it."""
         for kept in answers.traverse_batches(batches, mark):
             self._report_load(kept.context)
-            yield functools.partial(self._write_rows, answers, kept.part, answers.rows_of_batch(kept), kept.context, mark)
+            yield functools.partial(
+                self._write_rows,
+                answers,
+                kept.part,
+                answers.rows_of_batch(kept),
+                kept.context,
+                mark,
+            )
 
     def _write_rows(
-        self, answers: Traverser, part: int, rows: Iterator[Answer], context: BatchContext, mark: Mark
+        self,
+        answers: Traverser,
+        part: int,
+        rows: Iterator[Answer],
+        context: BatchContext,
+        mark: Mark,
     ) -> BatchOutcome:
         """Write a part and return its outcome."""
         with context.clock("write"):
@@ -319,15 +375,20 @@ class TraversalWorker:
 
     def _report_load(self, context: BatchContext) -> None:
         """Add the seconds of loading and planning to those of the first batch after it."""
-        context.clock.seconds["load"], self._load_seconds = self._load_seconds, 0.0
+        context.clock.seconds["load"] = self._load_seconds
+        self._load_seconds = 0.0
         context.clock.seconds["compile"] += self._compile_seconds
         self._compile_seconds = 0.0
 
-    def _write_batch(self, answers: Traverser, part: int, sources: Sequence[int], isolate: bool, mark: Mark) -> BatchOutcome:
+    def _write_batch(
+        self, answers: Traverser, part: int, sources: Sequence[int], isolate: bool, mark: Mark
+    ) -> BatchOutcome:
         context = BatchContext(progress=mark)
         self._report_load(context)
         mark.at(part)
         with watched(self.work.request.algorithm) as note:
-            outcome = self._write_rows(answers, part, answers.of(part, sources, isolate, context), context, mark)
+            outcome = self._write_rows(
+                answers, part, answers.of(part, sources, isolate, context), context, mark
+            )
             note(outcome["summary"], len(sources) - len(context.failed), context.failed)
         return outcome

@@ -1,9 +1,10 @@
 """Traverse from the sources of batches and certify the results; retry groups that fail.
 
-Sources are processed in groups of the plan's size. When writers run in the background, a group may span several part files.
-A group that fails is split in half and retried in the same worker, down to single sources. A source that fails alone is
-left out and reported; the other sources continue. The memory of a failed group is released before it is retried. Rows are
-generated from one traversal at a time, when the writer asks for them.
+Sources are processed in groups of the plan's size. When writers run in the background, a group may
+span several part files. A group that fails is split in half and retried in the same worker, down to
+single sources. A source that fails alone is left out and reported; the other sources continue. The
+memory of a failed group is released before it is retried. Rows are generated from one traversal at
+a time, when the writer asks for them.
 """
 
 from __future__ import annotations
@@ -31,7 +32,16 @@ from ..output.buffer_pool import BUFFERS, FROM_GPU
 from ..output.manifest_types import Measured
 from ..output.part_file import Answer
 from ..output.row_groups import release_encoded_columns
-from ..output.rows import HOST_ROWS, answer_of_loads, get_id, get_names, is_made_on_host, make_asked, make_rows, on_host
+from ..output.rows import (
+    HOST_ROWS,
+    answer_of_loads,
+    get_id,
+    get_names,
+    is_made_on_host,
+    make_asked,
+    make_rows,
+    on_host,
+)
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..scheduling.heartbeat import TaskProgress
 from .batch_context import BatchContext
@@ -61,14 +71,16 @@ class TraversedBatch:
 
     part: int
     context: BatchContext  # its start time is the start of the search from the part's first sources
-    # Results in host memory, with the seconds per source. They are traversals if rows are generated on the host, and rows
-    # otherwise.
+    # Results in host memory, with the seconds per source. They are traversals if rows are generated
+    # on the host, and rows otherwise.
     results: list[tuple[Traversals | list[Answer], float]] = field(default_factory=list)
     error: Exception | None = None  # the error, if memory ran out
 
 
 class _Piece(NamedTuple):
-    """The results of one group for one part: start of its search, seconds per source, and seconds of the piece by phase."""
+    """The results of one group for one part: start of its search, seconds per source, and seconds
+    of the piece by phase.
+    """
 
     part: int
     traversals: Traversals
@@ -85,20 +97,28 @@ class BatchTraverser:
     Attributes
     ----------
     group : int
-        Number of sources that are searched together. It shrinks when memory runs out and does not grow again.
+        Number of sources that are searched together. It shrinks when memory runs out and does not
+        grow again.
     measured : dict of int to tuple
-        By part ``(strategy, sources, seconds)`` of its groups; the caller removes the entries. The plan's first group is
-        not measured, because it also compiles and warms up. Isolated sources are not measured either.
+        By part ``(strategy, sources, seconds)`` of its groups; the caller removes the entries. The
+        plan's first group is not measured, because it also compiles and warms up. Isolated sources
+        are not measured either.
     """
 
     def __init__(self, graph: Graph, plan: GroupPlan, request: Request):
-        self._graph, self._plan, self._request = graph, plan, request
-        self._target_order = None if request.targets is None else graph.to_numbers(request.targets, "target")
+        self._graph = graph
+        self._plan = plan
+        self._request = request
+        if request.targets is None:
+            self._target_order = None
+        else:
+            self._target_order = graph.to_numbers(request.targets, "target")
         self.group = plan.group
         self.measured: dict[int, Measured] = {}
         self._query = plan.query
         self._is_warm = False
-        # A plan with one candidate returns before its last kernel has ended. Measured times need a wait.
+        # A plan with one candidate returns before its last kernel has ended. Measured times need a
+        # wait.
         self._waits = graph.device == "cuda" and bool(request.chosen)
         self._host_rows = HOST_ROWS[OUTPUT_SCHEMAS[request.result].written_as](graph)
 
@@ -106,13 +126,16 @@ class BatchTraverser:
         """Release the plan. Batches that it has traversed can still be written."""
         del self._plan
 
-    def of(self, part: int, sources: Sequence[int], isolate: bool, context: BatchContext) -> Iterator[Answer]:
+    def of(
+        self, part: int, sources: Sequence[int], isolate: bool, context: BatchContext
+    ) -> Iterator[Answer]:
         """Yield the results of the sources in order.
 
-        ``isolate``: process one source at a time, because a worker has died at one of them. ``context``: records times,
-        counts, and each source that is left out.
+        ``isolate``: process one source at a time, because a worker has died at one of them.
+        ``context``: records times, counts, and each source that is left out.
 
-        Raises NegativeCycleError or Exception (a CUDA error after which this process cannot continue (``is_sticky``)).
+        Raises NegativeCycleError or Exception (a CUDA error after which this process cannot
+        continue (``is_sticky``)).
         """
         if OUTPUT_SCHEMAS[self._request.result].adds_up:
             yield from self._loads(part, sources, isolate, context)
@@ -121,9 +144,12 @@ class BatchTraverser:
             yield from self._rows(traversals, seconds, context)
             context.progress.at(part)
 
-    def _loads(self, part: int, sources: Sequence[int], isolate: bool, context: BatchContext) -> Iterator[Answer]:
+    def _loads(
+        self, part: int, sources: Sequence[int], isolate: bool, context: BatchContext
+    ) -> Iterator[Answer]:
         """Yield what all sources of a part add up to."""
-        graph, clock = self._graph, context.clock
+        graph = self._graph
+        clock = context.clock
         asked = make_asked(self._request, graph, self._query, self._target_order)
         loads: Loads = cast(Any, asked.kind.make_loads)(asked)
         done = []
@@ -138,10 +164,14 @@ class BatchTraverser:
                 answer = answer_of_loads(graph, loads, np.array(done))
             yield answer
 
-    def traverse_batches(self, batches: Batches, progress: TaskProgress) -> Iterator[TraversedBatch]:
-        """Traverse from the sources of several parts, in groups of the plan's size that may span parts.
+    def traverse_batches(
+        self, batches: Batches, progress: TaskProgress
+    ) -> Iterator[TraversedBatch]:
+        """Traverse from the sources of several parts, in groups of the plan's size that may span
+        parts.
 
-        Yields each part in order, so that ``rows_of_batch`` can generate its rows while the next sources are traversed.
+        Yields each part in order, so that ``rows_of_batch`` can generate its rows while the next
+        sources are traversed.
         """
         _ = self._host_rows.graph  # here, because the writer threads do not use the device
         together = BatchContext(progress=progress)
@@ -154,20 +184,29 @@ class BatchTraverser:
             while piece is not None and piece.part == part:
                 self._collect(batch, piece)
                 piece = next(pieces, None)
-            batch.context.failed = [(source, reason) for source, reason in together.failed if part_of[source] == part]
+            batch.context.failed = [
+                (source, reason) for source, reason in together.failed if part_of[source] == part
+            ]
             yield batch
 
-    def _pieces(self, batches: Batches, part_of: dict[int, int], context: BatchContext) -> Iterator[_Piece]:
-        """Yield the results of each group, one piece per part; a piece is valid until the next group runs.
+    def _pieces(
+        self, batches: Batches, part_of: dict[int, int], context: BatchContext
+    ) -> Iterator[_Piece]:
+        """Yield the results of each group, one piece per part; a piece is valid until the next
+        group runs.
 
         All parts share the context.
         """
-        clock, started = context.clock, time.time()
+        clock = context.clock
+        started = time.time()
         for traversals, seconds in self._groups(batches, False, context):
-            spent, clock.seconds = clock.seconds, dict.fromkeys(clock.seconds, 0.0)
-            parts, end = [part_of[source] for source in traversals.sources.tolist()], 0
+            spent = clock.seconds
+            clock.seconds = dict.fromkeys(clock.seconds, 0.0)
+            parts = [part_of[source] for source in traversals.sources.tolist()]
+            end = 0
             for part, own in itertools.groupby(parts):
-                begin, end = end, end + len(list(own))
+                begin = end
+                end = end + len(list(own))
                 context.progress.at(part)
                 share = (end - begin) / len(parts)
                 yield _Piece(
@@ -206,10 +245,20 @@ class BatchTraverser:
         for held, seconds in batch.results:
             yield from held if isinstance(held, list) else self._rows(held, seconds, batch.context)
 
-    def _rows(self, traversals: Traversals, seconds: float, context: BatchContext) -> Iterator[Answer]:
-        clock, tally = context.clock, context.tally
+    def _rows(
+        self, traversals: Traversals, seconds: float, context: BatchContext
+    ) -> Iterator[Answer]:
+        clock = context.clock
+        tally = context.tally
         with clock("rows"):  # part of the work is done here, the rest per source
-            made = make_rows(self._request, self._graph, self._query, traversals, self._target_order, self._host_rows)
+            made = make_rows(
+                self._request,
+                self._graph,
+                self._query,
+                traversals,
+                self._target_order,
+                self._host_rows,
+            )
         while True:
             with clock("rows"):
                 rows = next(made, None)
@@ -218,15 +267,23 @@ class BatchTraverser:
             tally.add(rows.answer.sources, seconds, *rows.counts)
             yield rows.answer
 
-    def _groups(self, batches: Batches, isolate: bool, context: BatchContext) -> Iterator[tuple[Traversals, float]]:
-        """Yield groups of traversals, certified as the request says, each with the seconds per source."""
+    def _groups(
+        self, batches: Batches, isolate: bool, context: BatchContext
+    ) -> Iterator[tuple[Traversals, float]]:
+        """Yield groups of traversals, certified as the request says, each with the seconds per
+        source.
+        """
         left = deque((source, part) for part, sources in batches for source in sources)
-        firsts = {sources[0] for _, sources in batches if len(sources)}  # a part is empty if all its sources were given up
+        # a part is empty if all its sources were given up
+        firsts = {sources[0] for _, sources in batches if len(sources)}
         groups: deque[Group] = deque()
         tried_again = None
         while groups or left:
             size = 1 if isolate else self.group
-            group = groups.popleft() if groups else [left.popleft() for _ in range(min(size, len(left)))]
+            if groups:
+                group = groups.popleft()
+            else:
+                group = [left.popleft() for _ in range(min(size, len(left)))]
             traversals, seconds, reason, memory_ran_out = self._try(group, firsts, context)
             if traversals is not None:
                 if self._is_warm and not isolate:
@@ -247,7 +304,9 @@ class BatchTraverser:
                 context.failed.append((int(group[0][0]), reason))
 
     def _measure(self, group: Group, traversals: Traversals, seconds: float) -> None:
-        """Record the time of a group by part, unless another strategy ran in place of the plan's own."""
+        """Record the time of a group by part, unless another strategy ran in place of the plan's
+        own.
+        """
         strategy = self._plan.strategy.name
         if traversals.strategy != strategy:
             return
@@ -256,8 +315,12 @@ class BatchTraverser:
             _, sources, total = self.measured.get(part, (strategy, 0, 0.0))
             self.measured[part] = (strategy, sources + count, total + count * seconds)
 
-    def _try(self, group: Group, firsts: set[int], context: BatchContext) -> tuple[Traversals | None, float, str, bool]:
-        """Traverse from a group; the exception, which keeps arrays alive, is gone when this returns."""
+    def _try(
+        self, group: Group, firsts: set[int], context: BatchContext
+    ) -> tuple[Traversals | None, float, str, bool]:
+        """Traverse from a group; the exception, which keeps arrays alive, is gone when this
+        returns.
+        """
         try:
             return *self._traverse(group, firsts, context), "", False
         except NegativeCycleError as error:
@@ -266,12 +329,23 @@ class BatchTraverser:
             if is_sticky(error):
                 raise
             name = f"source {get_id(self._graph, int(group[0][0]))}"
-            return None, 0.0, ": ".join([type(error).__name__, name, str(error)]), is_out_of_memory(error)
+            return (
+                None,
+                0.0,
+                ": ".join([type(error).__name__, name, str(error)]),
+                is_out_of_memory(error),
+            )
 
-    def _traverse(self, group: Group, firsts: set[int], context: BatchContext) -> tuple[Traversals, float]:
-        """Traverse from a group and certify as the request says; return the traversals and the seconds per source."""
-        sources, parts = [source for source, _ in group], [part for _, part in group]
-        # In a group the source that kills a worker is not known; the driver then has the sources isolated.
+    def _traverse(
+        self, group: Group, firsts: set[int], context: BatchContext
+    ) -> tuple[Traversals, float]:
+        """Traverse from a group and certify as the request says; return the traversals and the
+        seconds per source.
+        """
+        sources = [source for source, _ in group]
+        parts = [part for _, part in group]
+        # In a group the source that kills a worker is not known; the driver then has the sources
+        # isolated.
         context.progress.at(parts[0], int(sources[0]) if len(group) == 1 else None, parts[-1])
         with context.clock("traverse") as traversing:
             traversals = self._run(sources)

@@ -1,8 +1,8 @@
 """Writer threads: a worker writes parts on threads while it continues to traverse.
 
-A traversal on a GPU takes a fraction of the time that one core needs for rows and Parquet. So a worker with spare cores
-passes each part to a thread once its distances are certified. A task lets the next one begin while its last parts are
-written. The content of a part does not depend on this.
+A traversal on a GPU takes a fraction of the time that one core needs for rows and Parquet. So a
+worker with spare cores passes each part to a thread once its distances are certified. A task lets
+the next one begin while its last parts are written. The content of a part does not depend on this.
 """
 
 from __future__ import annotations
@@ -17,16 +17,20 @@ from ..output.schemas import ROWS_PER_GROUP, ROWS_PER_PART
 from .device_errors import is_out_of_memory
 from .host_limits import MEMORY_LIMIT
 
-_ROW_BYTES = 48  # per row that is being encoded, about: its ids, its distance and their encoded form
+# per row that is being encoded, about: its ids, its distance and their encoded form
+_ROW_BYTES = 48
 _HELD_BYTES = 12  # per row of a part that waits to be written: a distance and a predecessor
 
 
 def writers_for(n_vertices: int, cores: int, all_cores: int) -> int:
-    """Return how many threads of a worker may write: one per core, limited by its share of half of the free memory.
+    """Return how many threads of a worker may write: one per core, limited by its share of half of
+    the free memory.
 
     ``cores`` are those of this worker, and ``all_cores`` those of the machine.
     """
-    a_part = _HELD_BYTES * max(ROWS_PER_PART, n_vertices) + _ROW_BYTES * (ROWS_PER_GROUP + n_vertices)
+    a_part = _HELD_BYTES * max(ROWS_PER_PART, n_vertices) + _ROW_BYTES * (
+        ROWS_PER_GROUP + n_vertices
+    )
     share = min(available_memory("cpu"), MEMORY_LIMIT) // 2 * cores // max(all_cores, cores)
     return max(1, min(cores, share // a_part))
 
@@ -48,10 +52,12 @@ class Writers:
         self._under_way: list[Future[Any]] = []
 
     def take(self, ends: Iterable[Callable[..., Any]]) -> list[Future[Any]]:
-        """Submit parts to the threads, and return their futures in order; only one thread may call this at a time.
+        """Submit parts to the threads, and return their futures in order; only one thread may call
+        this at a time.
 
-        ``ends``: each finishes one part, after this thread has done its share of the work; the part begins when the next one
-        is requested. The last parts returned still run. After an error other than lack of memory no further part has begun.
+        ``ends``: each finishes one part, after this thread has done its share of the work; the part
+        begins when the next one is requested. The last parts returned still run. After an error
+        other than lack of memory no further part has begun.
         """
         parts: list[Future[Any]] = []
         try:

@@ -60,7 +60,9 @@ def peer_build_on_gpu(path: str):
 
     frame = cudf.read_parquet(path)
     graph = cugraph.Graph(directed=True)
-    graph.from_cudf_edgelist(frame, source="src", destination="dst", weight="weight" if "weight" in frame else None)
+    graph.from_cudf_edgelist(
+        frame, source="src", destination="dst", weight="weight" if "weight" in frame else None
+    )
     return graph
 
 
@@ -134,7 +136,9 @@ def bench_readers(path: Path, options: argparse.Namespace) -> dict:
             found.append(in_a_process(who, options.device, str(path.resolve()), str(warm_up)))
             print({"graph": path.stem, "who": who, **found[-1]}, flush=True)
     if any(run["edges"] != distinct for run in runs["ours"]):
-        raise SystemExit(f"{path}: the graph has {runs['ours'][0]['edges']} edges, the file {distinct}: not timed")
+        raise SystemExit(
+            f"{path}: the graph has {runs['ours'][0]['edges']} edges, the file {distinct}: not timed"
+        )
 
     def median(who, key):
         return statistics.median(run[key] for run in runs[who])
@@ -160,7 +164,12 @@ def main() -> int:
         return import_module(MODULES[chosen.suite]).main(others)
     parser = argparse.ArgumentParser(description="Measure reading and building.")
     parser.add_argument("--suite", choices=["readers", *MODULES], required=True)
-    parser.add_argument("edges", nargs="+", type=Path, help="Parquet files with columns src, dst[, weight]; ids from 0 or 1")
+    parser.add_argument(
+        "edges",
+        nargs="+",
+        type=Path,
+        help="Parquet files with columns src, dst[, weight]; ids from 0 or 1",
+    )
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     options = parser.parse_args()

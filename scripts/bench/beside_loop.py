@@ -36,18 +36,29 @@ def compare(ours: pyarrow.Table, theirs: pyarrow.Table) -> None:
     if tables[0].num_rows != tables[1].num_rows:
         raise SystemExit(f"the summaries have {ours.num_rows} and {theirs.num_rows} rows")
     for name in (*EXACT, *ROUNDED):
-        a, b = (table[name].to_numpy().astype(np.float64 if name in ROUNDED else np.int64) for table in tables)
+        a, b = (
+            table[name].to_numpy().astype(np.float64 if name in ROUNDED else np.int64)
+            for table in tables
+        )
         same = a == b if name in EXACT else np.isclose(a, b, rtol=_TOLERANCE, atol=0)
         if not same.all():
             row = int(np.flatnonzero(~same)[0])
             source = tables[0]["source"][row].as_py()
-            raise SystemExit(f"source {source}: {name} is {a[row]} in the job's summary and {b[row]} in the loop's")
+            raise SystemExit(
+                f"source {source}: {name} is {a[row]} in the job's summary and {b[row]} in the loop's"
+            )
 
 
 def seconds_of(module: str, *arguments: str) -> float:
     """Run a program in a process of its own; return its seconds by the wall."""
     began = time.perf_counter()
-    done = subprocess.run([sys.executable, "-m", module, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     taken = time.perf_counter() - began
     if done.returncode:
         raise SystemExit(f"{module}: exit code {done.returncode}\n{done.stderr}")
@@ -66,12 +77,24 @@ def measure(options: argparse.Namespace, folder: Path) -> dict:
     times: dict[str, list[float]] = {"job": [], "loop": []}
     for run in range(options.repeats + 1):
         output = folder / f"job-{run}"
-        taken = seconds_of("pipelines.batch_sources", str(edges), *same, "--device", options.device, "--output", str(output))
+        taken = seconds_of(
+            "pipelines.batch_sources",
+            str(edges),
+            *same,
+            "--device",
+            options.device,
+            "--output",
+            str(output),
+        )
         times["job"] += [taken] if run else []
-    ours = pyarrow.concat_tables([pyarrow.parquet.read_table(part) for part in sorted(output.glob("part-*.parquet"))])
+    ours = pyarrow.concat_tables(
+        [pyarrow.parquet.read_table(part) for part in sorted(output.glob("part-*.parquet"))]
+    )
     for run in range(options.loop_repeats):
         output = folder / f"loop-{run}"
-        times["loop"].append(seconds_of("scripts.bench.cugraph_loop", str(edges), str(output), *same))
+        times["loop"].append(
+            seconds_of("scripts.bench.cugraph_loop", str(edges), str(output), *same)
+        )
         compare(ours, pyarrow.parquet.read_table(output / "summary.parquet"))
     job, loop = (statistics.median(times[name]) for name in ("job", "loop"))
     return {
@@ -87,7 +110,8 @@ def measure(options: argparse.Namespace, folder: Path) -> dict:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m scripts.bench --suite loop", description="The whole job beside a loop over cuGraph."
+        prog="python -m scripts.bench --suite loop",
+        description="The whole job beside a loop over cuGraph.",
     )
     parser.add_argument("--output", type=Path, required=True, metavar="FILE")
     parser.add_argument("--scale", type=int, default=20)
@@ -102,9 +126,21 @@ def main(arguments: list[str]) -> int:
         parser.error("--repeats, --loop-repeats and --sources are at least 1")
     with tempfile.TemporaryDirectory() as folder:
         found = measure(options, Path(folder))
-    packages = ("numpy", "numba", "pyarrow", "cupy-cuda13x", "cudf-cu13", "cugraph-cu13", "pylibcugraph-cu13")
+    packages = (
+        "numpy",
+        "numba",
+        "pyarrow",
+        "cupy-cuda13x",
+        "cudf-cu13",
+        "cugraph-cu13",
+        "pylibcugraph-cu13",
+    )
     facts = about(packages, f"python -m scripts.bench --suite loop {' '.join(arguments)}")
-    record = {"title": "The whole job beside a loop over cuGraph, summaries", **facts, "measurements": [found]}
+    record = {
+        "title": "The whole job beside a loop over cuGraph, summaries",
+        **facts,
+        "measurements": [found],
+    }
     options.output.write_text(json.dumps(record, indent=2) + "\n")
     job, loop = (statistics.median(found[name]) for name in ("job_seconds", "loop_seconds"))
     print(

@@ -46,7 +46,9 @@ def pinned(cores: int) -> dict:
 def child(cores: int, limit: float, *arguments: str) -> dict | None:
     """What the process prints, or None where it took longer than the limit."""
     try:
-        done = subprocess.run([sys.executable, "-m", RUN, *arguments], check=True, timeout=limit, **pinned(cores))
+        done = subprocess.run(
+            [sys.executable, "-m", RUN, *arguments], check=True, timeout=limit, **pinned(cores)
+        )
     except subprocess.TimeoutExpired:
         return None
     return json.loads(done.stdout.splitlines()[-1])
@@ -55,7 +57,9 @@ def child(cores: int, limit: float, *arguments: str) -> dict | None:
 # --- in the processes ---------------------------------------------------------------------------------------------------
 
 
-def searches(folder: str, library: str, algorithm: str, directed: str, count: str, repeats: str) -> dict:
+def searches(
+    folder: str, library: str, algorithm: str, directed: str, count: str, repeats: str
+) -> dict:
     """Median seconds of a library for all sources. Our first run is not counted: it compiles and plans. Others run once."""
     rows = Rows.read(Path(folder))
     run = LIBRARIES[library](rows, algorithm, directed == "True")
@@ -71,7 +75,11 @@ def searches(folder: str, library: str, algorithm: str, directed: str, count: st
             begin = time.perf_counter()
             run(sources)
             times.append(time.perf_counter() - begin)
-    return {"seconds": statistics.median(times), "digests": digests, "strategy": getattr(run, "strategy", None)}
+    return {
+        "seconds": statistics.median(times),
+        "digests": digests,
+        "strategy": getattr(run, "strategy", None),
+    }
 
 
 def files(path: str, directed: str) -> dict:
@@ -79,7 +87,10 @@ def files(path: str, directed: str) -> dict:
     from kepler_traverse import read_graph
 
     reports = [read_graph(path, directed=directed == "True").report for _ in range(REPEATS + 1)][1:]
-    return {name: statistics.median(report.seconds[name] for report in reports) for name in reports[0].seconds}
+    return {
+        name: statistics.median(report.seconds[name] for report in reports)
+        for name in reports[0].seconds
+    }
 
 
 # --- the tables ---------------------------------------------------------------------------------------------------------
@@ -91,19 +102,40 @@ def measure_searches(graph: dict, folder: Path, options) -> list[dict]:
         expected, count = None, options.sources or COUNT[algorithm]
         cases = [("ours", cores) for cores in options.cores]
         if options.baselines:
-            installed = [name for name in options.peers if importlib.util.find_spec(BASELINES[name])]
+            installed = [
+                name for name in options.peers if importlib.util.find_spec(BASELINES[name])
+            ]
             cases += [(name, 1 if name == "igraph" else max(options.cores)) for name in installed]
         for library, cores in cases:
-            words = [str(folder), library, algorithm, str(graph["directed"]), str(count), str(options.repeats)]
+            words = [
+                str(folder),
+                library,
+                algorithm,
+                str(graph["directed"]),
+                str(count),
+                str(options.repeats),
+            ]
             result = child(cores, options.limit, "searches", *words)
-            line = graph | {"part": "many", "algorithm": algorithm, "sources": count, "library": library}
+            line = graph | {
+                "part": "many",
+                "algorithm": algorithm,
+                "sources": count,
+                "library": library,
+            }
             if result is None:
-                found.append(line | {"cores": cores, "seconds": None, "limit_seconds": options.limit})
+                found.append(
+                    line | {"cores": cores, "seconds": None, "limit_seconds": options.limit}
+                )
             else:
                 expected = expected or result["digests"]
                 if result["digests"] != expected:
-                    raise SystemExit(f"{graph['graph']}, {algorithm}: {library} on {cores} cores gives other distances")
-                found.append(line | {"cores": cores, "seconds": result["seconds"], "strategy": result["strategy"]})
+                    raise SystemExit(
+                        f"{graph['graph']}, {algorithm}: {library} on {cores} cores gives other distances"
+                    )
+                found.append(
+                    line
+                    | {"cores": cores, "seconds": result["seconds"], "strategy": result["strategy"]}
+                )
             print(found[-1], flush=True)
     return found
 
@@ -120,17 +152,27 @@ def measure_files(graph: dict, path: Path, options) -> list[dict]:
 def main(arguments: list[str]) -> int:
     available = len(os.sched_getaffinity(0))
     powers = [1 << bit for bit in range(available.bit_length()) if 1 << bit <= available]
-    parser = argparse.ArgumentParser(prog="python -m scripts.bench --suite cores", description="Many cores of one CPU.")
+    parser = argparse.ArgumentParser(
+        prog="python -m scripts.bench --suite cores", description="Many cores of one CPU."
+    )
     parser.add_argument("--graphs", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--only", nargs="+", choices=GRAPHS, default=["USA-road-NE", "R-MAT 20"], metavar="NAME")
+    parser.add_argument(
+        "--only", nargs="+", choices=GRAPHS, default=["USA-road-NE", "R-MAT 20"], metavar="NAME"
+    )
     parser.add_argument("--cores", nargs="+", type=int, default=powers, metavar="N")
     parser.add_argument("--part", nargs="+", choices=["many", "files"], default=["many", "files"])
     parser.add_argument("--baselines", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--algorithms", nargs="+", choices=COUNT, default=list(COUNT))
-    parser.add_argument("--peers", nargs="+", choices=BASELINES, default=list(BASELINES), metavar="NAME")
-    parser.add_argument("--sources", type=int, help="default: 256 for bfs, 32 for sssp; 256 at most")
-    parser.add_argument("--repeats", type=int, default=REPEATS, help="measured runs of this library")
+    parser.add_argument(
+        "--peers", nargs="+", choices=BASELINES, default=list(BASELINES), metavar="NAME"
+    )
+    parser.add_argument(
+        "--sources", type=int, help="default: 256 for bfs, 32 for sssp; 256 at most"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=REPEATS, help="measured runs of this library"
+    )
     parser.add_argument("--limit", type=float, default=120, help="seconds that a process may take")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
@@ -147,7 +189,9 @@ def main(arguments: list[str]) -> int:
                 run["measurements"] += measure_searches(graph, folder, options)
             write_record(options.output, run)  # what is measured is kept, whatever follows
             if "files" in options.part and GRAPHS[name][0].endswith(".parquet"):
-                run["measurements"] += measure_files(graph, options.graphs / GRAPHS[name][0], options)
+                run["measurements"] += measure_files(
+                    graph, options.graphs / GRAPHS[name][0], options
+                )
             write_record(options.output, run)
     return 0
 

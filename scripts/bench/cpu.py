@@ -38,7 +38,12 @@ GRAPHS = {
     "R-MAT 20": ("rmat", False),
     "lattice 1500": ("lattice", False),
 }
-BASELINES = {"SciPy": "scipy", "NetworKit": "networkit", "igraph": "igraph", "rustworkx": "rustworkx"}
+BASELINES = {
+    "SciPy": "scipy",
+    "NetworKit": "networkit",
+    "igraph": "igraph",
+    "rustworkx": "rustworkx",
+}
 MANY = {"bfs": 256, "sssp": 64}
 SINGLE = 16
 PROBE = 4  # sources that decide which baselines are timed on all
@@ -46,13 +51,23 @@ WORTH = 4.0
 
 
 def in_a_process(
-    folder: Path, library: str, algorithm: str, directed: bool, count: int, one_by_one: bool, limit: float
+    folder: Path,
+    library: str,
+    algorithm: str,
+    directed: bool,
+    count: int,
+    one_by_one: bool,
+    limit: float,
 ) -> dict | None:
     """Return the measurement, or None if it took longer than the limit."""
     arguments = [str(folder), library, algorithm, str(directed), str(count), str(one_by_one)]
     try:
         done = subprocess.run(
-            [sys.executable, "-m", RUN, *arguments], stdout=subprocess.PIPE, text=True, check=True, timeout=limit
+            [sys.executable, "-m", RUN, *arguments],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+            timeout=limit,
         )
     except subprocess.TimeoutExpired:
         return None
@@ -80,7 +95,12 @@ def prepare(name: str, graphs: Path, folder: Path, seed: int) -> dict:
     np.save(folder / "targets.npy", graph.targets)
     np.save(folder / "weights.npy", graph.weights)
     np.save(folder / "sources.npy", sources_of(graph, max(MANY.values()), seed))
-    return {"graph": name, "vertices": graph.n_vertices, "edges": graph.n_edges, "directed": directed}
+    return {
+        "graph": name,
+        "vertices": graph.n_vertices,
+        "edges": graph.n_edges,
+        "directed": directed,
+    }
 
 
 def sources_of(graph, count: int, seed: int) -> np.ndarray:
@@ -89,9 +109,13 @@ def sources_of(graph, count: int, seed: int) -> np.ndarray:
     from scipy.sparse.csgraph import connected_components
 
     n = graph.n_vertices
-    matrix = csr_matrix((np.ones(graph.n_edges, np.int8), graph.targets, graph.offsets), shape=(n, n))
+    matrix = csr_matrix(
+        (np.ones(graph.n_edges, np.int8), graph.targets, graph.offsets), shape=(n, n)
+    )
     _, component = connected_components(matrix, connection="weak")
-    candidates = np.flatnonzero((component == np.bincount(component).argmax()) & (graph.derived.degrees > 0))
+    candidates = np.flatnonzero(
+        (component == np.bincount(component).argmax()) & (graph.derived.degrees > 0)
+    )
     return np.random.default_rng(seed).choice(candidates, count, replace=False)
 
 
@@ -103,7 +127,9 @@ def compare(about: dict, folder: Path, algorithm: str, one_by_one: bool, options
     def timed(library: str, sources: int) -> dict | None:
         best = None
         for _ in range(options.repeats):
-            found = in_a_process(shared[0], library, shared[1], shared[2], sources, one_by_one, options.limit)
+            found = in_a_process(
+                shared[0], library, shared[1], shared[2], sources, one_by_one, options.limit
+            )
             if found is None:
                 return None
             if best is None or found["seconds"] < best["seconds"]:
@@ -120,7 +146,9 @@ def compare(about: dict, folder: Path, algorithm: str, one_by_one: bool, options
     }
     for library, probe in probes.items():
         if probe is not None and probe["digests"] != mine["digests"][: len(probe["digests"])]:
-            raise SystemExit(f"{about['graph']}, {algorithm}: {library} gives other distances; nothing is timed")
+            raise SystemExit(
+                f"{about['graph']}, {algorithm}: {library} gives other distances; nothing is timed"
+            )
     tried = {library: probe["seconds"] for library, probe in probes.items() if probe is not None}
     lines = []
     for library in tried:
@@ -130,7 +158,9 @@ def compare(about: dict, folder: Path, algorithm: str, one_by_one: bool, options
         if theirs is None:
             continue
         if theirs["digests"] != mine["digests"]:
-            raise SystemExit(f"{about['graph']}, {algorithm}: {library} gives other distances; nothing is timed")
+            raise SystemExit(
+                f"{about['graph']}, {algorithm}: {library} gives other distances; nothing is timed"
+            )
         lines.append(
             about
             | {
@@ -155,7 +185,10 @@ def compare(about: dict, folder: Path, algorithm: str, one_by_one: bool, options
         if tried[library] > WORTH * min(tried.values())
     ]
     if left_out:
-        print(f"    not timed on all, slower than the best baseline on {PROBE} sources: {', '.join(left_out)}", flush=True)
+        print(
+            f"    not timed on all, slower than the best baseline on {PROBE} sources: {', '.join(left_out)}",
+            flush=True,
+        )
     return lines
 
 
@@ -185,13 +218,16 @@ def report(line: dict) -> None:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m scripts.bench --suite cpu", description="Traversals on the CPU, compared with other libraries."
+        prog="python -m scripts.bench --suite cpu",
+        description="Traversals on the CPU, compared with other libraries.",
     )
     parser.add_argument("--graphs", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE")
     parser.add_argument("--only", nargs="+", choices=GRAPHS, default=list(GRAPHS), metavar="NAME")
     parser.add_argument("--part", nargs="+", choices=["many", "single"], default=["many", "single"])
-    parser.add_argument("--repeats", type=int, default=1, help="processes per measurement; the fastest counts")
+    parser.add_argument(
+        "--repeats", type=int, default=1, help="processes per measurement; the fastest counts"
+    )
     parser.add_argument("--limit", type=float, default=600, help="seconds that a process may take")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
@@ -205,6 +241,7 @@ def main(arguments: list[str]) -> int:
             certify_all(folder, about)
             for part, algorithm in itertools.product(options.part, MANY):
                 run["traversals"] += compare(about, folder, algorithm, part == "single", options)
-                write_record(options.output, run)  # finished measurements are written, whatever fails later
+                # finished measurements are written, whatever fails later
+                write_record(options.output, run)
     print(f"{options.output}: python -m scripts.bench.performance_page add {options.output}")
     return 0

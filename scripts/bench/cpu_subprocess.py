@@ -42,7 +42,11 @@ class Rows(NamedTuple):
         from kepler_traverse.graph import Graph
 
         return Graph(
-            offsets=self.offsets, targets=self.targets, weights=self.weights, ids=np.arange(self.n), directed=directed
+            offsets=self.offsets,
+            targets=self.targets,
+            weights=self.weights,
+            ids=np.arange(self.n),
+            directed=directed,
         )
 
     def edges(self) -> tuple[np.ndarray, np.ndarray]:
@@ -72,7 +76,11 @@ def ours(rows: Rows, algorithm: str, directed: bool):
         groups = [group.distance for group in plan.iter_groups(sources)]
         widest = max((group.dtype for group in groups), key=lambda dtype: dtype.itemsize)
         run.strategy = plan.strategy.name
-        return groups[0] if len(groups) == 1 else np.concatenate([group.astype(widest, copy=False) for group in groups])
+        return (
+            groups[0]
+            if len(groups) == 1
+            else np.concatenate([group.astype(widest, copy=False) for group in groups])
+        )
 
     run.strategy = single.strategy.name
     return run
@@ -82,8 +90,12 @@ def scipy(rows: Rows, algorithm: str, _directed: bool):
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import dijkstra
 
-    matrix = csr_matrix((rows.weights.astype(np.float64), rows.targets, rows.offsets), shape=(rows.n, rows.n))
-    return lambda sources: dijkstra(matrix, indices=sources, unweighted=algorithm == "bfs").reshape(len(sources), -1)
+    matrix = csr_matrix(
+        (rows.weights.astype(np.float64), rows.targets, rows.offsets), shape=(rows.n, rows.n)
+    )
+    return lambda sources: dijkstra(matrix, indices=sources, unweighted=algorithm == "bfs").reshape(
+        len(sources), -1
+    )
 
 
 def networkit(rows: Rows, algorithm: str, _directed: bool):
@@ -113,7 +125,9 @@ def igraph(rows: Rows, algorithm: str, _directed: bool):
 
     graph = ig.Graph(n=rows.n, edges=np.stack(rows.edges(), axis=1), directed=True)
     weights = rows.weights.tolist() if algorithm == "sssp" else None
-    return lambda sources: graph.distances(source=[int(source) for source in sources], weights=weights, mode="out")
+    return lambda sources: graph.distances(
+        source=[int(source) for source in sources], weights=weights, mode="out"
+    )
 
 
 def networkx(rows: Rows, algorithm: str, _directed: bool):
@@ -128,7 +142,9 @@ def networkx(rows: Rows, algorithm: str, _directed: bool):
     def run(sources):
         distances = np.full((len(sources), rows.n), np.inf)
         for row, source in zip(distances, sources, strict=True):
-            for vertex, distance in nx.single_source_dijkstra_path_length(graph, int(source)).items():
+            for vertex, distance in nx.single_source_dijkstra_path_length(
+                graph, int(source)
+            ).items():
                 row[vertex] = distance
         return distances
 
@@ -142,13 +158,17 @@ def rustworkx(rows: Rows, algorithm: str, _directed: bool):
     weights = rows.weights if algorithm == "sssp" else np.ones(src.size)
     graph = rx.PyDiGraph()
     graph.add_nodes_from(range(rows.n))
-    graph.extend_from_weighted_edge_list(list(zip(src.tolist(), dst.tolist(), weights.tolist(), strict=True)))
+    graph.extend_from_weighted_edge_list(
+        list(zip(src.tolist(), dst.tolist(), weights.tolist(), strict=True))
+    )
 
     def run(sources):
         distances = np.full((len(sources), rows.n), np.inf)
         for row, source in zip(distances, sources, strict=True):
             row[source] = 0
-            for vertex, distance in rx.dijkstra_shortest_path_lengths(graph, int(source), float).items():
+            for vertex, distance in rx.dijkstra_shortest_path_lengths(
+                graph, int(source), float
+            ).items():
                 row[vertex] = distance
         return distances
 
@@ -164,11 +184,15 @@ LIBRARIES = {
 # --- one measurement, in a separate process -----------------------------------------------------------------------------
 
 
-def measure(folder: str, library: str, algorithm: str, directed: str, count: str, one_by_one: str) -> dict:
+def measure(
+    folder: str, library: str, algorithm: str, directed: str, count: str, one_by_one: str
+) -> dict:
     """Time a library on the first sources; peak memory excludes what the process held before it built the graph."""
     rows = Rows.read(Path(folder))
     sources = rows.sources[: int(count)]
-    tiny = Rows(np.array([0, 1, 2, 2]), np.array([1, 2], np.int32), np.ones(2, np.float32), np.arange(2))
+    tiny = Rows(
+        np.array([0, 1, 2, 2]), np.array([1, 2], np.int32), np.ones(2, np.float32), np.arange(2)
+    )
     warm = LIBRARIES[library](tiny, algorithm, directed == "True")  # imports and compiles
     warm(tiny.sources)
     warm(tiny.sources[:1])
@@ -177,7 +201,9 @@ def measure(folder: str, library: str, algorithm: str, directed: str, count: str
     forget_peak()
     before = memory("VmRSS")
     run = LIBRARIES[library](rows, algorithm, directed == "True")
-    batches = [sources[i : i + 1] for i in range(sources.size)] if one_by_one == "True" else [sources]
+    batches = (
+        [sources[i : i + 1] for i in range(sources.size)] if one_by_one == "True" else [sources]
+    )
     if one_by_one == "True":
         run(batches[0])
     digests, times = [], []
@@ -201,7 +227,9 @@ def compile_all(algorithm: str) -> None:
 
     rng = np.random.default_rng(0)
     for directed in (True, False):
-        graph = graph_from_edges(*rng.integers(0, 20000, (2, 40000)), rng.integers(1, 9, 40000), directed=directed)
+        graph = graph_from_edges(
+            *rng.integers(0, 20000, (2, 40000)), rng.integers(1, 9, 40000), directed=directed
+        )
         plan_bfs(graph, predecessors=False).run(0)
         for row in BFS if algorithm == "bfs" else SSSP:
             if row.device == "cpu" and not row.unsupported_reason(graph):

@@ -47,9 +47,15 @@ def matrix_of(path: Path, directed: bool) -> Any:
     src, dst = np.split(numbers, 2)
     weight = hashed_weights(src, dst, directed).astype(np.float64)
     if not directed:
-        src, dst, weight = np.concatenate([src, dst]), np.concatenate([dst, src]), np.tile(weight, 2)
+        src, dst, weight = (
+            np.concatenate([src, dst]),
+            np.concatenate([dst, src]),
+            np.tile(weight, 2),
+        )
     _, first = np.unique(src * ids.size + dst, return_index=True)
-    return scipy.sparse.csr_array((weight[first], (src[first], dst[first])), shape=(ids.size, ids.size))
+    return scipy.sparse.csr_array(
+        (weight[first], (src[first], dst[first])), shape=(ids.size, ids.size)
+    )
 
 
 def calls(n_sources: int) -> dict[str, dict[str, Any]]:
@@ -72,10 +78,14 @@ def agree(ours: Any, theirs: Any, name: str) -> bool:
         return ours.dtype == theirs.dtype and np.array_equal(ours, theirs)
     if name == "breadth_first_order":
         return all(map(np.array_equal, ours, theirs))
-    return np.array_equal(ours[0], theirs[0]) and np.array_equal(ours[1] == -9999, theirs[1] == -9999)
+    return np.array_equal(ours[0], theirs[0]) and np.array_equal(
+        ours[1] == -9999, theirs[1] == -9999
+    )
 
 
-def measure(graph: str, matrix: Any, sources: np.ndarray, title: str, call: dict[str, Any], repeats: int) -> dict[str, Any]:
+def measure(
+    graph: str, matrix: Any, sources: np.ndarray, title: str, call: dict[str, Any], repeats: int
+) -> dict[str, Any]:
     """Time one call of both libraries. A result that differs ends the program."""
     import scipy.sparse.csgraph
 
@@ -86,7 +96,9 @@ def measure(graph: str, matrix: Any, sources: np.ndarray, title: str, call: dict
     getattr(csgraph, name)(*arguments, **named)
     repeats = repeats if sources.size < LONG else 1
     seconds, ours = least(lambda: getattr(csgraph, name)(*arguments, **named), repeats)
-    scipy_seconds, theirs = least(lambda: getattr(scipy.sparse.csgraph, name)(*arguments, **named), repeats)
+    scipy_seconds, theirs = least(
+        lambda: getattr(scipy.sparse.csgraph, name)(*arguments, **named), repeats
+    )
     if not agree(ours, theirs, name):
         raise SystemExit(f"{graph}, {title}, {sources.size} sources: the results differ")
     return {
@@ -101,9 +113,13 @@ def measure(graph: str, matrix: Any, sources: np.ndarray, title: str, call: dict
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Compare kepler_traverse.csgraph with scipy.sparse.csgraph.")
+    parser = argparse.ArgumentParser(
+        description="Compare kepler_traverse.csgraph with scipy.sparse.csgraph."
+    )
     parser.add_argument("--graphs", type=Path, required=True)
-    parser.add_argument("--output", type=Path, required=True, help="existing measurements of other graphs are kept")
+    parser.add_argument(
+        "--output", type=Path, required=True, help="existing measurements of other graphs are kept"
+    )
     parser.add_argument("--only", nargs="+", choices=list(GRAPHS), default=list(GRAPHS))
     parser.add_argument("--sources", nargs="+", type=int, default=list(SOURCES))
     parser.add_argument("--repeats", type=int, default=3)
@@ -121,7 +137,11 @@ def main(arguments: list[str] | None = None) -> int:
                 rows.append(measure(graph, matrix, order[:count], title, call, options.repeats))
                 print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
     before = read_record(options.output)["rows"] if options.output.exists() else []
-    kept = [row for row in before if (row["graph"], row["sources"]) not in {(r["graph"], r["sources"]) for r in rows}]
+    kept = [
+        row
+        for row in before
+        if (row["graph"], row["sources"]) not in {(r["graph"], r["sources"]) for r in rows}
+    ]
     rows = sorted(kept + rows, key=lambda row: (list(GRAPHS).index(row["graph"]), row["sources"]))
     write_record(options.output, about(("scipy", "numpy", "numba")) | {"rows": rows})
     return 0

@@ -37,7 +37,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("edges", type=Path)
     parser.add_argument("output", type=Path)
-    parser.add_argument("--sources", type=Path, required=True, metavar="FILE", help="one id per line")
+    parser.add_argument(
+        "--sources", type=Path, required=True, metavar="FILE", help="one id per line"
+    )
     parser.add_argument("--undirected", action="store_true")
     parser.add_argument("--result", choices=("distances", "summary"), default="distances")
     options = parser.parse_args(arguments)
@@ -64,7 +66,9 @@ def main(arguments: list[str] | None = None) -> int:
         cudf.DataFrame(columns).to_parquet(options.output / "summary.parquet")
     seconds = time.perf_counter() - built
     each = 1e3 * seconds / len(sources)
-    print(f"read and built in {built - started:.2f} s; {len(sources)} sources in {seconds:.2f} s, {each:.1f} ms per source")
+    print(
+        f"read and built in {built - started:.2f} s; {len(sources)} sources in {seconds:.2f} s, {each:.1f} ms per source"
+    )
     return 0
 
 

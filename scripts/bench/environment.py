@@ -14,7 +14,18 @@ from typing import Any
 from pipelines.run.environment import versions
 from scripts.pages import ROOT
 
-__all__ = ["ROOT", "about", "commit", "forget_peak", "least", "machine", "memory", "new_run", "timed", "timed_on_gpu"]
+__all__ = [
+    "ROOT",
+    "about",
+    "commit",
+    "forget_peak",
+    "least",
+    "machine",
+    "memory",
+    "new_run",
+    "timed",
+    "timed_on_gpu",
+]
 
 
 def about(packages: Iterable[str], command: str = "", at: str | None = None) -> dict[str, Any]:
@@ -31,9 +42,17 @@ def about(packages: Iterable[str], command: str = "", at: str | None = None) -> 
     return facts | ({"command": command} if command else {})
 
 
-def new_run(title: str, packages: Iterable[str], command: str, at: str | None = None) -> dict[str, Any]:
+def new_run(
+    title: str, packages: Iterable[str], command: str, at: str | None = None
+) -> dict[str, Any]:
     """Return a run without measurements, in the format of docs/benchmarks/measurements.json; ``at`` is that of `about`."""
-    return {"title": title, **about(packages, command, at), "traversals": [], "builds": [], "tables": []}
+    return {
+        "title": title,
+        **about(packages, command, at),
+        "traversals": [],
+        "builds": [],
+        "tables": [],
+    }
 
 
 def timed(call: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
@@ -80,7 +99,11 @@ def machine() -> dict:
     """Return this machine in the format of docs/benchmarks/measurements.json."""
     info = Path("/proc/cpuinfo")
     names = (
-        [line.split(":")[1].strip() for line in info.read_text().splitlines() if "model name" in line]
+        [
+            line.split(":")[1].strip()
+            for line in info.read_text().splitlines()
+            if "model name" in line
+        ]
         if info.exists()
         else []
     )
@@ -102,5 +125,7 @@ def machine() -> dict:
 
 
 def commit() -> str:
-    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
+    )
     return done.stdout.strip() or "unknown"

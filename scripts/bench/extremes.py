@@ -24,7 +24,12 @@ from scripts.bench.environment import ROOT, about, timed
 from scripts.pages import write_record
 
 RECORD = ROOT / "docs/benchmarks/extremes.json"
-PACKAGES = {"kepler": "kepler-traverse", "networkit": "networkit", "igraph": "igraph", "networkx": "networkx"}
+PACKAGES = {
+    "kepler": "kepler-traverse",
+    "networkit": "networkit",
+    "igraph": "igraph",
+    "networkx": "networkx",
+}
 TITLES = {"kepler": "kepler", "networkit": "NetworKit", "igraph": "igraph", "networkx": "NetworkX"}
 GRAPHS = {  # directed or not
     "luxembourg_osm": False,
@@ -38,8 +43,15 @@ GRAPHS = {  # directed or not
     "netscience": False,
 }
 SMALL = {"netscience"}  # graphs on which each library is measured with each call
-MEDIUM = {"as-caida20071105"}  # graphs on which NetworkX finds the diameter and the radius by bounds
-NO_CLOSENESS = {"luxembourg_osm", "USA-road-NY-topology", "dblp-2010", "soc-Epinions1", "web-NotreDame"}
+# graphs on which NetworkX finds the diameter and the radius by bounds
+MEDIUM = {"as-caida20071105"}
+NO_CLOSENESS = {
+    "luxembourg_osm",
+    "USA-road-NY-topology",
+    "dblp-2010",
+    "soc-Epinions1",
+    "web-NotreDame",
+}
 TOP = 10
 REPEATS, LONG = 3, 1.0  # calls that take more seconds are not repeated
 
@@ -54,7 +66,10 @@ class Call:
 
 def edges_of(graph: Any) -> tuple[np.ndarray, np.ndarray]:
     """The edges of a graph by vertex numbers, without self-loops; of an undirected graph each once."""
-    src, dst = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets)), graph.targets.astype(np.int64)
+    src, dst = (
+        np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets)),
+        graph.targets.astype(np.int64),
+    )
     kept = src != dst if graph.directed else src < dst
     return src[kept], dst[kept]
 
@@ -70,10 +85,16 @@ def calls_of(graph_name: str, part: Any, libraries: list[str]) -> list[Call]:
         "periphery": lambda: periphery(part).tolist(),
         f"top {TOP} by closeness": lambda: top_closeness(part, TOP)["sum"].tolist(),
     }
-    found: dict[str, dict[str, Callable[[], Any]]] = {name: {"kepler": call} for name, call in ours.items()}
+    found: dict[str, dict[str, Callable[[], Any]]] = {
+        name: {"kepler": call} for name, call in ours.items()
+    }
     makers = {"networkit": _networkit, "igraph": _igraph, "networkx": _networkx}
     for library in libraries:
-        if not (library == "networkit" or graph_name in SMALL or (library == "networkx" and graph_name in MEDIUM)):
+        if not (
+            library == "networkit"
+            or graph_name in SMALL
+            or (library == "networkx" and graph_name in MEDIUM)
+        ):
             continue
         for name, call in makers[library](part).items():
             if library == "networkit" or graph_name in SMALL or name in ("diameter", "radius"):
@@ -87,7 +108,9 @@ def _networkit(part: Any) -> dict[str, Callable[[], Any]]:
     import networkit as nk
 
     src, dst = edges_of(part)
-    graph = nk.GraphFromCoo((src.astype(np.uint64), dst.astype(np.uint64)), n=part.n_vertices, directed=part.directed)
+    graph = nk.GraphFromCoo(
+        (src.astype(np.uint64), dst.astype(np.uint64)), n=part.n_vertices, directed=part.directed
+    )
 
     def diameter() -> int:
         search = nk.distance.Diameter(graph, nk.distance.DiameterAlgo.EXACT)
@@ -107,7 +130,9 @@ def _networkit(part: Any) -> dict[str, Callable[[], Any]]:
 def _igraph(part: Any) -> dict[str, Callable[[], Any]]:
     import igraph
 
-    graph = igraph.Graph(n=part.n_vertices, edges=np.stack(edges_of(part), 1).tolist(), directed=part.directed)
+    graph = igraph.Graph(
+        n=part.n_vertices, edges=np.stack(edges_of(part), 1).tolist(), directed=part.directed
+    )
 
     def vertices_with(chosen: Callable[[list[float]], float]) -> list[int]:
         of_all = graph.eccentricity(mode="out")
@@ -132,11 +157,15 @@ def _networkx(part: Any) -> dict[str, Callable[[], Any]]:
     graph: Any = nx.DiGraph() if part.directed else nx.Graph()
     graph.add_nodes_from(range(part.n_vertices))
     graph.add_edges_from(np.stack(edges_of(part), 1).tolist())
-    bounds = {"usebounds": not part.directed}  # NetworkX bounds eccentricities of undirected graphs only
+    # NetworkX bounds eccentricities of undirected graphs only
+    bounds = {"usebounds": not part.directed}
 
     def top() -> list[int]:
         along, others = graph.reverse() if part.directed else graph, part.n_vertices - 1
-        return sorted(round(others / value) for value in nx.closeness_centrality(along, backend="networkx").values())[:TOP]
+        return sorted(
+            round(others / value)
+            for value in nx.closeness_centrality(along, backend="networkx").values()
+        )[:TOP]
 
     return {
         "diameter": lambda: nx.diameter(graph, **bounds, backend="networkx"),
@@ -155,8 +184,12 @@ def connected_part(graphs: Path, name: str) -> Any:
     from kepler_traverse.extremes.eccentricities import _induced, _largest_component
 
     table = pyarrow.parquet.read_table(graphs / f"{name}.parquet", columns=["src", "dst"])
-    graph = graph_from_edges(table["src"].to_numpy(), table["dst"].to_numpy(), directed=GRAPHS[name])
-    return graph_from_edges(*edges_of(_induced(graph, _largest_component(graph))), directed=GRAPHS[name])
+    graph = graph_from_edges(
+        table["src"].to_numpy(), table["dst"].to_numpy(), directed=GRAPHS[name]
+    )
+    return graph_from_edges(
+        *edges_of(_induced(graph, _largest_component(graph))), directed=GRAPHS[name]
+    )
 
 
 def seconds_of(call: Callable[[], Any], first: float) -> float:
@@ -183,8 +216,16 @@ def measure(graphs: Path, libraries: list[str]) -> list[dict]:
                 found, taken = timed(each)
                 expected = found if library == "kepler" else expected
                 require_equal(expected, found, f"{name}, {call.name}, {library}")
-                row = {"graph": name, "vertices": part.n_vertices, "edges": part.n_edges, "directed": part.directed}
-                rows.append(row | {"call": call.name, "library": library, "seconds": seconds_of(each, taken)})
+                row = {
+                    "graph": name,
+                    "vertices": part.n_vertices,
+                    "edges": part.n_edges,
+                    "directed": part.directed,
+                }
+                rows.append(
+                    row
+                    | {"call": call.name, "library": library, "seconds": seconds_of(each, taken)}
+                )
                 print(f"{name}, {call.name}: {library} {rows[-1]['seconds']:.4f} s", flush=True)
     return rows
 
@@ -203,21 +244,37 @@ def table(record: dict) -> str:
         ours = found["kepler"]
         peers = [row["seconds"] for library, row in found.items() if library != "kepler"]
         ratio = f"{min(peers) / ours['seconds']:,.2f}" if peers else "-"
-        shown = [f"{found[library]['seconds']:,.3g} s" if library in found else "-" for library in libraries]
+        shown = [
+            f"{found[library]['seconds']:,.3g} s" if library in found else "-"
+            for library in libraries
+        ]
         lines.append(f"| {graph} | {ours['vertices']:,} | {call} | {' | '.join(shown)} | {ratio} |")
-    versions = ", ".join(f"{TITLES[library]} {record['versions'][library]}" for library in libraries if library != "kepler")
+    versions = ", ".join(
+        f"{TITLES[library]} {record['versions'][library]}"
+        for library in libraries
+        if library != "kepler"
+    )
     machine_text = f"{record['machine']['cpu']}, {record['machine']['cores']} cores"
-    lines += ["", f"Measured on {record['date']} at commit {record['commit']}: {machine_text}; {versions}."]
+    lines += [
+        "",
+        f"Measured on {record['date']} at commit {record['commit']}: {machine_text}; {versions}.",
+    ]
     return "\n".join(lines) + "\n"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Measure extremes of graphs beside other libraries.")
+    parser = argparse.ArgumentParser(
+        description="Measure extremes of graphs beside other libraries."
+    )
     parser.add_argument("--graphs", type=Path, required=True, help="folder with the graphs")
     options = parser.parse_args(arguments)
     record = about(PACKAGES.values(), "python -m scripts.bench.extremes --graphs FOLDER")
-    record["versions"] = {name: record["versions"][of] for name, of in PACKAGES.items() if of in record["versions"]}
-    record["rows"] = measure(options.graphs, [library for library in record["versions"] if library != "kepler"])
+    record["versions"] = {
+        name: record["versions"][of] for name, of in PACKAGES.items() if of in record["versions"]
+    }
+    record["rows"] = measure(
+        options.graphs, [library for library in record["versions"] if library != "kepler"]
+    )
     write_record(RECORD, record)
     return 0
 

@@ -26,7 +26,8 @@ from scripts.pages import read_record, write_record
 
 RECORD = ROOT / "docs/benchmarks/first_use.json"
 EXTRAS = ("", "geo", "networkx", "osm", "plot", "job")
-PACKAGES = ("kepler-traverse", "numba", "llvmlite", "numpy", "pyarrow", "pandas")  # whose versions are recorded
+# whose versions are recorded
+PACKAGES = ("kepler-traverse", "numba", "llvmlite", "numpy", "pyarrow", "pandas")
 ROUNDS = 3
 GRAPHS = {
     "social": ("rmat", "--scale", "16", "--edge-factor", "8"),
@@ -40,7 +41,11 @@ DEMO = {  # as in demo.sh
     "lattice 250, weighted": ("road.parquet", "--undirected", "--algorithm", "sssp", *_64),
 }
 OWN = {"own table with string ids": ("edges.csv", "--sources", "A")}
-TARGETS = {"R-MAT 16, hops": 6, "all four of the demo": "10 of compiling", "own table with string ids": 10}
+TARGETS = {
+    "R-MAT 16, hops": 6,
+    "all four of the demo": "10 of compiling",
+    "own table with string ids": 10,
+}
 
 _SIZES = """
 import json
@@ -80,7 +85,9 @@ print(json.dumps(seconds))
 
 def ran(command: Sequence[Any], **options: Any) -> str:
     """Run a command and return its output; end this program if it fails."""
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)
+    done = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, check=False, **options
+    )
     if done.returncode:
         raise SystemExit(f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -94,21 +101,40 @@ def installed(folder: Path, wheel: Path, extra: str) -> Path:
     return place / "bin"
 
 
-def measure_round(programs: Path, graphs: Path, jobs: dict[str, tuple[str, ...]]) -> list[dict[str, Any]]:
+def measure_round(
+    programs: Path, graphs: Path, jobs: dict[str, tuple[str, ...]]
+) -> list[dict[str, Any]]:
     """Run jobs with nothing compiled, and again; return the seconds of each process, and those of compiling."""
     rows = []
     with tempfile.TemporaryDirectory(dir=graphs) as name:
         for kind in ("cold", "warm"):
             for job, words in jobs.items():
                 output = Path(name) / f"{kind}-{job}"
-                command = [programs / "kepler-traverse", "run", *words, "--json", "--output", output]
+                command = [
+                    programs / "kepler-traverse",
+                    "run",
+                    *words,
+                    "--json",
+                    "--output",
+                    output,
+                ]
                 began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-                found = ran(command, cwd=graphs, env=os.environ | {"NUMBA_CACHE_DIR": f"{name}/numba"})
-                whole, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+                found = ran(
+                    command, cwd=graphs, env=os.environ | {"NUMBA_CACHE_DIR": f"{name}/numba"}
+                )
+                whole, after = (
+                    time.perf_counter() - began,
+                    resource.getrusage(resource.RUSAGE_CHILDREN),
+                )
                 cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
                 compiling = json.loads(found)["seconds"]["compile"]
-                rows.append({"job": job, kind: whole, f"{kind}_cpu": cpu, f"{kind}_compile": compiling})
-    return [{key: value for row in rows if row["job"] == job for key, value in row.items()} for job in jobs]
+                rows.append(
+                    {"job": job, kind: whole, f"{kind}_cpu": cpu, f"{kind}_compile": compiling}
+                )
+    return [
+        {key: value for row in rows if row["job"] == job for key, value in row.items()}
+        for job in jobs
+    ]
 
 
 def measure(half: str, folder: Path) -> dict[str, Any]:
@@ -116,12 +142,23 @@ def measure(half: str, folder: Path) -> dict[str, Any]:
     record = about((), f"python -m scripts.bench.first_use {half}")
     ran([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT])
     (wheel,) = folder.glob("*.whl")
-    programs = {extra: installed(folder, wheel, extra) for extra in (EXTRAS if half == "sizes" else ("job",))}
-    facts = {extra: json.loads(ran([each / "python", "-c", _SIZES])) for extra, each in programs.items()}
+    programs = {
+        extra: installed(folder, wheel, extra)
+        for extra in (EXTRAS if half == "sizes" else ("job",))
+    }
+    facts = {
+        extra: json.loads(ran([each / "python", "-c", _SIZES])) for extra, each in programs.items()
+    }
     last = next(iter(facts.values()))
-    record["versions"] = {"python": platform.python_version()} | {name: last[name][1] for name in PACKAGES}
+    record["versions"] = {"python": platform.python_version()} | {
+        name: last[name][1] for name in PACKAGES
+    }
     if half == "sizes":
-        return record | {"bytes": {extra: {name: size for name, (size, _) in of.items()} for extra, of in facts.items()}}
+        return record | {
+            "bytes": {
+                extra: {name: size for name, (size, _) in of.items()} for extra, of in facts.items()
+            }
+        }
     for graph, words in GRAPHS.items():
         options = [*words, "--seed", "1", "--weights", "--output", folder / f"{graph}.parquet"]
         ran([sys.executable, "scripts/make_graphs.py", *options], cwd=ROOT)
@@ -130,7 +167,11 @@ def measure(half: str, folder: Path) -> dict[str, Any]:
     for _ in range(ROUNDS):
         jobs = [row for jobs in (DEMO, OWN) for row in measure_round(programs["job"], folder, jobs)]
         with tempfile.TemporaryDirectory() as cache:
-            calls = ran([programs["job"] / "python", "-c", _CALLS], cwd=folder, env=os.environ | {"NUMBA_CACHE_DIR": cache})
+            calls = ran(
+                [programs["job"] / "python", "-c", _CALLS],
+                cwd=folder,
+                env=os.environ | {"NUMBA_CACHE_DIR": cache},
+            )
         record["rounds"].append({"jobs": jobs, "calls": json.loads(calls)})
     return record
 
@@ -144,7 +185,9 @@ def sizes_table(record: dict[str, Any]) -> str:
     (_, library), *others = record["sizes"]["bytes"].items()
     largest = sorted(library, key=library.__getitem__, reverse=True)[:6]
     lines = ["| installed | MiB |", "|---|---|", f"| the library | {_mib(sum(library.values()))} |"]
-    lines += [f"| of it: {', '.join(largest)} | {', '.join(_mib(library[name]) for name in largest)} |"]
+    lines += [
+        f"| of it: {', '.join(largest)} | {', '.join(_mib(library[name]) for name in largest)} |"
+    ]
     lines += [f"| with `[{extra}]` | {_mib(sum(each.values()))} |" for extra, each in others]
     return "\n".join(lines) + f"\n\n{_made(record['sizes'])}\n"
 
@@ -152,14 +195,24 @@ def sizes_table(record: dict[str, Any]) -> str:
 def seconds_table(record: dict[str, Any]) -> str:
     """Return the seconds of first jobs and calls as the lines of a page."""
     rounds, keys = record["seconds"]["rounds"], ("cold", "cold_cpu", "cold_compile", "warm")
-    together = [{key: sum(job[key] for job in each["jobs"][: len(DEMO)]) for key in keys} for each in rounds]
+    together = [
+        {key: sum(job[key] for job in each["jobs"][: len(DEMO)]) for key in keys} for each in rounds
+    ]
     named = [{"job": "all four of the demo"} | each for each in together]
-    lines = ["| job | nothing compiled | its CPU time | of it compiling | compiled | target |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| job | nothing compiled | its CPU time | of it compiling | compiled | target |",
+        "|---|---|---|---|---|---|",
+    ]
     for same in (*zip(*(each["jobs"] for each in rounds), strict=True), named):
         cells = [f"{min(job[key] for job in same):.2f}" for key in keys]
-        lines.append(f"| {same[0]['job']} | {' | '.join(cells)} | {TARGETS.get(same[0]['job'], '')} |")
+        lines.append(
+            f"| {same[0]['job']} | {' | '.join(cells)} | {TARGETS.get(same[0]['job'], '')} |"
+        )
     lines += ["", "| first call in a process, nothing compiled | seconds |", "|---|---|"]
-    lines += [f"| `{name}` | {min(each['calls'][name] for each in rounds):.2f} |" for name in rounds[0]["calls"]]
+    lines += [
+        f"| `{name}` | {min(each['calls'][name] for each in rounds):.2f} |"
+        for name in rounds[0]["calls"]
+    ]
     how = (
         "Jobs of the demo search from 64 sources, with predecessors, and certify all; they run in this order.\n"
         f"Each figure is the least of {len(rounds)} rounds. The load of the machine was {record['seconds']['load']:.1f}."
@@ -177,7 +230,10 @@ def sentence(record: dict[str, Any]) -> str:
 
 
 def _made(record: dict[str, Any]) -> str:
-    machine, packages = record["machine"], ", ".join(f"{name} {version}" for name, version in record["versions"].items())
+    machine, packages = (
+        record["machine"],
+        ", ".join(f"{name} {version}" for name, version in record["versions"].items()),
+    )
     return (
         f"Measured by `{record['command']}` on {record['date']} at commit {record['commit']}, on {machine['cores']} cores "
         f"({machine['cpu']}),\nwith {packages}."

@@ -58,8 +58,12 @@ class Bench:
         cuda.require()
         self.cp, self.name, self.options = cuda.cp, name, options
         which, arguments, directed = GRAPHS[name]
-        given = {"generator": which, "arguments": arguments} if which in GENERATORS else {"file": which}
-        made = graphs.make(GraphSource(name, directed=directed, **given), options.graphs, "cuda", options.seed)
+        given = (
+            {"generator": which, "arguments": arguments} if which in GENERATORS else {"file": which}
+        )
+        made = graphs.make(
+            GraphSource(name, directed=directed, **given), options.graphs, "cuda", options.seed
+        )
         self.hops, self.weighted, self.directed = made.hops, made.weighted, directed
         self.sources = self.sources_in_the_component(max(MANY))
         self._of_baseline = {}  # algorithm: the result of baselines(), which single and many share
@@ -70,14 +74,18 @@ class Bench:
         hub = int(self.hops.derived.degrees.argmax())
         reached = plan_bfs(self.hops, predecessors=False).run(hub).distance >= 0
         vertices = np.flatnonzero(reached.get())
-        return np.random.default_rng(self.options.seed).choice(vertices, count, replace=count > vertices.size)
+        return np.random.default_rng(self.options.seed).choice(
+            vertices, count, replace=count > vertices.size
+        )
 
     def typical_source(self) -> int:
         """Return the source with the median BFS time of ``single``."""
         from kepler_traverse import plan_bfs
 
         plan, sources = plan_bfs(self.hops), self.sources[:SINGLE].tolist()
-        times = {s: min(timed_on_gpu(lambda s=s: plan.run(s))[1] for _ in range(3)) for s in sources}
+        times = {
+            s: min(timed_on_gpu(lambda s=s: plan.run(s))[1] for _ in range(3)) for s in sources
+        }
         return min(times, key=lambda s: abs(times[s] - statistics.median_low(times.values())))
 
     def graph(self, algorithm: str):
@@ -110,7 +118,9 @@ class Bench:
             traverse(int(self.sources[0]))  # loads and fills the caches
             times[way], began = {}, time.perf_counter()
             for source in self.sources[:LOOPED].tolist():
-                if times[way] and time.perf_counter() - began > self.options.peer_seconds / len(ways):
+                if times[way] and time.perf_counter() - began > self.options.peer_seconds / len(
+                    ways
+                ):
                     break
                 answer, times[way][source] = timed_on_gpu(lambda s=source, t=traverse: t(s))
                 if source in expected or len(expected) >= SINGLE:
@@ -127,7 +137,9 @@ def check_equal(bench: Bench, what: str, source: int, distance, expected: dict) 
     if source in expected:
         wrong = int((distance != expected[source]).sum())
         if wrong:
-            raise SystemExit(f"{bench.name}, {what}: {wrong} distances from source {source} differ from the baseline's")
+            raise SystemExit(
+                f"{bench.name}, {what}: {wrong} distances from source {source} differ from the baseline's"
+            )
 
 
 def single(bench: Bench, algorithm: str, run: dict) -> list:
@@ -168,7 +180,13 @@ def single(bench: Bench, algorithm: str, run: dict) -> list:
             }
         )
     times_ms = [medians[True], medians[False], max(ours[True].values()) * 1e3, rounds]
-    return [bench.name, algorithm, *times_ms, f"cuGraph {best}" if best else None, baseline[best] if best else None]
+    return [
+        bench.name,
+        algorithm,
+        *times_ms,
+        f"cuGraph {best}" if best else None,
+        baseline[best] if best else None,
+    ]
 
 
 def many(bench: Bench, algorithm: str) -> list[list]:
@@ -176,11 +194,17 @@ def many(bench: Bench, algorithm: str) -> list[list]:
     from kepler_traverse import plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
 
     graph = bench.graph(algorithm)
-    make, make_single = (plan_bfs_many, plan_bfs) if algorithm == "bfs" else (plan_sssp_many, plan_sssp)
+    make, make_single = (
+        (plan_bfs_many, plan_bfs) if algorithm == "bfs" else (plan_sssp_many, plan_sssp)
+    )
     times, expected = bench.baselines(algorithm)
     baseline = {way: statistics.mean(found.values()) * 1e3 for way, found in times.items()}
     best = min(baseline, key=baseline.get) if baseline else None
-    pool, alone, rows = bench.cp.get_default_memory_pool(), make_single(graph, predecessors=False), []
+    pool, alone, rows = (
+        bench.cp.get_default_memory_pool(),
+        make_single(graph, predecessors=False),
+        [],
+    )
     counts = [k for k in MANY if k <= (256 if graph.n_edges > LARGE else max(MANY))]
     each = 0.0
     for k in counts:
@@ -195,7 +219,9 @@ def many(bench: Bench, algorithm: str) -> list[list]:
             check_equal(bench, algorithm, int(sources[i]), group[i].distance, expected)
             one = alone.run(int(sources[i])).distance
             if not bool((group[i].distance.view(np.int32) == one.view(np.int32)).all()):
-                raise SystemExit(f"{bench.name}, {algorithm}: source {sources[i]} of {k} differs from the same alone")
+                raise SystemExit(
+                    f"{bench.name}, {algorithm}: source {sources[i]} of {k} differs from the same alone"
+                )
         del group
 
         def whole(plan=plan, sources=sources):
@@ -212,7 +238,18 @@ def many(bench: Bench, algorithm: str) -> list[list]:
         each = min(bests) / k * 1e3
         name, planned, peak = plan.strategy.name, plan.nbytes, pool.total_bytes() - held
         del plan
-        rows.append([bench.name, algorithm, name, k, each, baseline[best] if best else None, planned / 2**20, peak / 2**20])
+        rows.append(
+            [
+                bench.name,
+                algorithm,
+                name,
+                k,
+                each,
+                baseline[best] if best else None,
+                planned / 2**20,
+                peak / 2**20,
+            ]
+        )
         print(rows[-1], flush=True)
     return rows
 
@@ -225,7 +262,9 @@ def trace(bench: Bench, algorithm: str) -> list[dict]:
     from kepler_traverse.sssp import near_far_gpu as sssp_persistent
     from kepler_traverse.sssp import tuning as sssp_params
 
-    module, params = (bfs_persistent, bfs_params) if algorithm == "bfs" else (sssp_persistent, sssp_params)
+    module, params = (
+        (bfs_persistent, bfs_params) if algorithm == "bfs" else (sssp_persistent, sssp_params)
+    )
     source = bench.typical_source()
     traverse = module.plan(bench.graph(algorithm), Query(tuning=params.Tuning(trace=20_000)))
     for _ in range(3):
@@ -239,11 +278,29 @@ PACKAGES = ("numpy", "cupy-cuda13x", "cupy-cuda12x", "pylibcugraph-cu13", "pylib
 COLUMNS = {
     "single": (
         "medians",
-        ["graph", "algorithm", "ours_ms", "without_predecessors_ms", "worst_ms", "rounds", "baseline", "baseline_ms"],
+        [
+            "graph",
+            "algorithm",
+            "ours_ms",
+            "without_predecessors_ms",
+            "worst_ms",
+            "rounds",
+            "baseline",
+            "baseline_ms",
+        ],
     ),
     "many": (
         "many_sources",
-        ["graph", "algorithm", "strategy", "sources", "ms_per_source", "baseline_ms_per_source", "mib_planned", "mib_held"],
+        [
+            "graph",
+            "algorithm",
+            "strategy",
+            "sources",
+            "ms_per_source",
+            "baseline_ms_per_source",
+            "mib_planned",
+            "mib_held",
+        ],
     ),
 }
 
@@ -251,25 +308,41 @@ COLUMNS = {
 def tables_of(found: dict[str, list[list]]) -> list[dict]:
     """Return the measured rows of each part as tables of docs/benchmarks/measurements.json."""
     return [
-        {"name": name, "columns": columns, "rows": found[part]} for part, (name, columns) in COLUMNS.items() if found[part]
+        {"name": name, "columns": columns, "rows": found[part]}
+        for part, (name, columns) in COLUMNS.items()
+        if found[part]
     ]
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m scripts.bench --suite gpu", description="One source and many on a GPU.")
+    parser = argparse.ArgumentParser(
+        prog="python -m scripts.bench --suite gpu", description="One source and many on a GPU."
+    )
     parser.add_argument("--graphs", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE")
     parser.add_argument("--only", nargs="+", choices=GRAPHS, default=list(GRAPHS), metavar="NAME")
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--algorithm", nargs="+", choices=("bfs", "sssp"), default=["bfs", "sssp"])
-    parser.add_argument("--peer-seconds", type=float, default=4.0, help="seconds for the baseline, per graph and algorithm")
-    parser.add_argument("--many-seconds", type=float, default=10.0, help="start no call that would take longer")
-    parser.add_argument("--seconds", type=float, default=np.inf, help="start no further graph after this time")
+    parser.add_argument(
+        "--peer-seconds",
+        type=float,
+        default=4.0,
+        help="seconds for the baseline, per graph and algorithm",
+    )
+    parser.add_argument(
+        "--many-seconds", type=float, default=10.0, help="start no call that would take longer"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=np.inf, help="start no further graph after this time"
+    )
     parser.add_argument("--without-peer", dest="peer", action="store_false")
     parser.add_argument("--commit", help="default: what git says")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
-    title, command = "One source and many on one H200, compared with cuGraph", f"--suite gpu {' '.join(arguments)}"
+    title, command = (
+        "One source and many on one H200, compared with cuGraph",
+        f"--suite gpu {' '.join(arguments)}",
+    )
     run = new_run(title, PACKAGES, f"python -m scripts.bench {command}", options.commit)
     tables, traces, began = {part: [] for part in COLUMNS}, {}, time.perf_counter()
     for name in options.only:

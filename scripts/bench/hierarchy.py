@@ -22,7 +22,15 @@ from typing import Any
 import numba
 import numpy as np
 
-from kepler_traverse import Graph, bfs_many, graph_from_edges, paths, plan_bfs_many, plan_sssp_many, sssp_many
+from kepler_traverse import (
+    Graph,
+    bfs_many,
+    graph_from_edges,
+    paths,
+    plan_bfs_many,
+    plan_sssp_many,
+    sssp_many,
+)
 from scripts.bench.environment import ROOT, commit, machine, timed
 from scripts.pages import by_columns, read_record, write_record
 
@@ -42,7 +50,10 @@ def graph_of(path: Path) -> Graph:
     if path.stem.startswith(LATTICE):
         side = int(path.stem.removeprefix(LATTICE))
         v = np.arange(side * side).reshape(side, side)
-        src, dst = (np.concatenate([x.ravel(), y.ravel()]) for x, y in ((v[:, :-1], v[:-1]), (v[:, 1:], v[1:])))
+        src, dst = (
+            np.concatenate([x.ravel(), y.ravel()])
+            for x, y in ((v[:, :-1], v[:-1]), (v[:, 1:], v[1:]))
+        )
         kept = np.random.default_rng(1).random(src.size) >= 0.1
         src, dst = src[kept], dst[kept]
         return graph_from_edges(src, dst, hashed_weights(src, dst, False), directed=False)
@@ -52,7 +63,9 @@ def graph_of(path: Path) -> Graph:
     return graph_from_edges(src, dst, weights, directed=False)
 
 
-def seconds_of(graph: Graph, strategy: str, sources: np.ndarray, **options) -> tuple[float, np.ndarray]:
+def seconds_of(
+    graph: Graph, strategy: str, sources: np.ndarray, **options
+) -> tuple[float, np.ndarray]:
     """Return the seconds of a plan's searches, the best of some repeats, and its distances."""
     plan = plan_sssp_many(graph, n_sources=sources.size, strategy=strategy, **options)
     best, found = float("inf"), []
@@ -90,7 +103,9 @@ def _work(counts: dict[str, int], times: dict[str, float], compared_rows: int) -
     }
 
 
-def _each(counts: dict[str, int], call: Callable[[str, int], Any]) -> tuple[dict[str, float], list[Any]]:
+def _each(
+    counts: dict[str, int], call: Callable[[str, int], Any]
+) -> tuple[dict[str, float], list[Any]]:
     """Call each strategy for two sources, which compiles, and for all; return milliseconds per source, and results."""
     times, found = {}, []
     for strategy, count in counts.items():
@@ -101,10 +116,13 @@ def _each(counts: dict[str, int], call: Callable[[str, int], Any]) -> tuple[dict
     return times, found
 
 
-def summarized(many: Callable[..., Any], graph: Graph, sources: np.ndarray, counts: dict[str, int]) -> dict:
+def summarized(
+    many: Callable[..., Any], graph: Graph, sources: np.ndarray, counts: dict[str, int]
+) -> dict:
     """Measure summaries of both strategies."""
     times, (swept, searched) = _each(
-        counts, lambda strategy, count: many(graph, sources[:count], result="summary", strategy=strategy)
+        counts,
+        lambda strategy, count: many(graph, sources[:count], result="summary", strategy=strategy),
     )
     assert swept.head(len(searched)).equals(searched), "summaries differ"
     return _work(counts, times, len(searched))
@@ -115,7 +133,9 @@ def paired(graph: Graph, count: int) -> dict:
     numbers = np.random.default_rng(4).integers(0, graph.n_vertices, (2, count))
     origins, ends = (graph.ids_at(each) for each in numbers)
     counts = {SWEEP: count, SEARCH: count}
-    times, (swept, searched) = _each(counts, lambda strategy, n: paths(graph, (origins[:n], ends[:n]), strategy=strategy))
+    times, (swept, searched) = _each(
+        counts, lambda strategy, n: paths(graph, (origins[:n], ends[:n]), strategy=strategy)
+    )
     assert swept.equals(searched), "paths differ"
     return _work(counts, times, len(swept))
 
@@ -132,7 +152,9 @@ def contraction(graph: Graph, cores: list[int]) -> dict[str, float]:
 
 def whole(graph: Graph, n_sources: int) -> dict:
     """Measure summaries of many sources, and the hierarchy that they need."""
-    sources = graph.ids_at(np.random.default_rng(4).choice(graph.n_vertices, n_sources, replace=False))
+    sources = graph.ids_at(
+        np.random.default_rng(4).choice(graph.n_vertices, n_sources, replace=False)
+    )
     graph = graph.derived.without_hierarchy()
     began = time.perf_counter()
     graph.hierarchy()
@@ -145,13 +167,22 @@ def hops(graph: Graph, summaries: int, searched: int) -> dict[str, dict]:
     search = plan_bfs_many(graph.derived.without_hierarchy(), n_sources=summaries).strategy.name
     sources = np.random.default_rng(5).choice(graph.n_vertices, summaries, replace=False)
     counts = {SWEEP: 512, search: searched}
-    plans = {strategy: plan_bfs_many(graph, n_sources=count, strategy=strategy) for strategy, count in counts.items()}
-    found = [plan.run(sources[: plan.group]).distance[:16].copy() for plan in plans.values()]  # finds the type, too
+    plans = {
+        strategy: plan_bfs_many(graph, n_sources=count, strategy=strategy)
+        for strategy, count in counts.items()
+    }
+    # finds the type, too
+    found = [plan.run(sources[: plan.group]).distance[:16].copy() for plan in plans.values()]
     assert np.array_equal(*found), "hops differ"
-    times, _ = _each(counts, lambda strategy, count: deque(plans[strategy].iter_groups(sources[:count]), maxlen=0))
+    times, _ = _each(
+        counts,
+        lambda strategy, count: deque(plans[strategy].iter_groups(sources[:count]), maxlen=0),
+    )
     return {
         "distances, hops": _work(counts, times, 16),
-        "summary, hops": summarized(bfs_many, graph, graph.ids_at(sources), {SWEEP: summaries, search: searched}),
+        "summary, hops": summarized(
+            bfs_many, graph, graph.ids_at(sources), {SWEEP: summaries, search: searched}
+        ),
     }
 
 
@@ -160,14 +191,19 @@ def measure_more(folder: Path, name: str, what: str, searched: int) -> dict:
     graph, metric = graph_of(folder / f"{name}.parquet"), "hops" if what == "hops" else "weights"
     facts = {"commit": commit(), "graph": name, **built(graph, metric)}
     return facts | {
-        "work": hops(graph, 10_000, searched) if what == "hops" else {"paths of 1,000 pairs": paired(graph, 1000)}
+        "work": hops(graph, 10_000, searched)
+        if what == "hops"
+        else {"paths of 1,000 pairs": paired(graph, 1000)}
     }
 
 
 def built(graph: Graph, metric: str = "weights") -> dict:
     """Return what the record has of a graph and of its hierarchy, which is built after that of a small graph."""
     side = np.arange(200)
-    graph_from_edges(side, (side + 1) % 200, np.ones(200, np.int64), directed=False).hierarchy(metric)  # compiles
+    # compiles
+    graph_from_edges(side, (side + 1) % 200, np.ones(200, np.int64), directed=False).hierarchy(
+        metric
+    )
     hierarchy = graph.hierarchy(metric)
     return {
         "vertices": graph.n_vertices,
@@ -186,25 +222,34 @@ def rendered_more(record: dict) -> str:
         "graph": lambda row: row["graph"],
         "result": lambda row: row["name"],
         "build, s": lambda row: f"{row['build_seconds']:.1f}",
-        "hierarchy, ms per source": lambda row: f"{row['sweep_ms_per_source']:.2f} ({row['swept_sources']:,})",
+        "hierarchy, ms per source": lambda row: (
+            f"{row['sweep_ms_per_source']:.2f} ({row['swept_sources']:,})"
+        ),
         **SEARCHED,
         "pays from": pays_from,
         "commit": lambda row: row["commit"],
     }
-    return f"Measured on {host['cores']} cores of an {host['cpu']}. A source of a path is one pair.\n\n" + by_columns(
-        columns, works_of(record)
+    return (
+        f"Measured on {host['cores']} cores of an {host['cpu']}. A source of a path is one pair.\n\n"
+        + by_columns(columns, works_of(record))
     )
 
 
 SEARCHED = {
-    "search, ms per source": lambda row: f"{row['search_ms_per_source']:.1f} ({row['searched_sources']:,})",
+    "search, ms per source": lambda row: (
+        f"{row['search_ms_per_source']:.1f} ({row['searched_sources']:,})"
+    ),
     "ratio": lambda row: f"{row['search_ms_per_source'] / row['sweep_ms_per_source']:.0f}",
 }
 
 
 def works_of(record: dict) -> list[dict]:
     """Return a row per result, with the facts of its graph."""
-    return [each | work | {"name": name} for each in record["graphs"] for name, work in each["work"].items()]
+    return [
+        each | work | {"name": name}
+        for each in record["graphs"]
+        for name, work in each["work"].items()
+    ]
 
 
 def pays_from(row: dict) -> str:
@@ -212,7 +257,9 @@ def pays_from(row: dict) -> str:
     return f"{1e3 * row['build_seconds'] / (row['search_ms_per_source'] - row['sweep_ms_per_source']):,.0f}"
 
 
-def measure(folder: Path, name: str, swept: int, searched: int, cores: list[int], n_whole: int, n_pairs: int) -> dict:
+def measure(
+    folder: Path, name: str, swept: int, searched: int, cores: list[int], n_whole: int, n_pairs: int
+) -> dict:
     """Return the record of one graph."""
     graph = graph_of(folder / f"{name}.parquet")
     facts = built(graph)
@@ -243,7 +290,9 @@ def rendered(record: dict) -> str:
     works = {
         "graph": lambda row: row["graph"],
         "result": lambda row: row["name"],
-        "sweep, ms per source": lambda row: f"{row['sweep_ms_per_source']:.2f} ({row['swept_sources']:,} sources)",
+        "sweep, ms per source": lambda row: (
+            f"{row['sweep_ms_per_source']:.2f} ({row['swept_sources']:,} sources)"
+        ),
         **SEARCHED,
         "pays from, sources": pays_from,
     }
@@ -271,7 +320,11 @@ def alone(entry: dict) -> str:
 def add_more(measured: dict) -> None:
     """Put the record of one graph into that of pairs and hops, in place of earlier ones of the same results."""
     record = read_record(MORE) if MORE.exists() else {"graphs": []}
-    others = [each for each in record["graphs"] if (each["graph"], *each["work"]) != (measured["graph"], *measured["work"])]
+    others = [
+        each
+        for each in record["graphs"]
+        if (each["graph"], *each["work"]) != (measured["graph"], *measured["work"])
+    ]
     graphs = sorted([*others, measured], key=lambda each: (*each["work"], each["graph"]))
     write_record(MORE, {"machine": machine(), "graphs": graphs})
 
@@ -282,10 +335,28 @@ def main() -> int:
     parser.add_argument("graphs", nargs="+")
     parser.add_argument("--out", type=Path, default=RECORD)
     parser.add_argument("--sources", type=int, default=512, help="sources of the sweeps")
-    parser.add_argument("--searched", type=int, default=16, help="sources of the searches that are compared")
-    parser.add_argument("--cores", type=int, nargs="+", default=[], help="numbers of threads that contraction is timed on")
-    parser.add_argument("--whole", type=int, default=0, help="sources of a call that includes building the hierarchy")
-    parser.add_argument("--pairs", type=int, default=1000, help="pairs of which paths are measured, also by searches")
+    parser.add_argument(
+        "--searched", type=int, default=16, help="sources of the searches that are compared"
+    )
+    parser.add_argument(
+        "--cores",
+        type=int,
+        nargs="+",
+        default=[],
+        help="numbers of threads that contraction is timed on",
+    )
+    parser.add_argument(
+        "--whole",
+        type=int,
+        default=0,
+        help="sources of a call that includes building the hierarchy",
+    )
+    parser.add_argument(
+        "--pairs",
+        type=int,
+        default=1000,
+        help="pairs of which paths are measured, also by searches",
+    )
     parser.add_argument("--more", choices=("pairs", "hops"), help="measure these alone")
     options = parser.parse_args()
     if options.more is not None:
@@ -293,7 +364,10 @@ def main() -> int:
             add_more(measure_more(options.folder, name, options.more, options.searched))
     else:
         sizes = options.sources, options.searched, options.cores, options.whole, options.pairs
-        graphs = {name: measure(options.folder, name, *sizes) | {"commit": commit()} for name in options.graphs}
+        graphs = {
+            name: measure(options.folder, name, *sizes) | {"commit": commit()}
+            for name in options.graphs
+        }
         others = read_record(options.out)["graphs"] if options.out.exists() else []
         graphs = {each["graph"]: each for each in others} | graphs
         write_record(options.out, {"machine": machine(), "graphs": list(graphs.values())})

@@ -32,7 +32,8 @@ RECORD = ROOT / "docs" / "benchmarks" / "hierarchy_baselines.json"
 NAMES = {"pandana": "pandana", "routingkit_cch": "routingkit-cch"}
 OWN = 100  # destinations that each origin has of its own
 Answer = Callable[[np.ndarray, np.ndarray], np.ndarray]
-Baseline = tuple[Answer, Answer]  # of origins and destinations: distances of all their pairs, and of row by row
+# of origins and destinations: distances of all their pairs, and of row by row
+Baseline = tuple[Answer, Answer]
 
 
 def edges_of(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -67,8 +68,13 @@ def routingkit_cch(graph: Graph) -> Baseline:
     from routingkit_cch import CCH, CCHMetric, CCHOneToMany, CCHQuery, compute_order_inertial
 
     tails, heads, weights = edges_of(graph)
-    both = [np.concatenate(each).tolist() for each in ((tails, heads), (heads, tails), (weights, weights))]
-    order = compute_order_inertial(graph.n_vertices, both[0], both[1], *(each.tolist() for each in coordinates(graph)))
+    both = [
+        np.concatenate(each).tolist()
+        for each in ((tails, heads), (heads, tails), (weights, weights))
+    ]
+    order = compute_order_inertial(
+        graph.n_vertices, both[0], both[1], *(each.tolist() for each in coordinates(graph))
+    )
     metric = CCHMetric(CCH(order, both[0], both[1], False), both[2])
     query = CCHQuery(metric)
 
@@ -87,7 +93,9 @@ def coordinates(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     """Return differences of distances from two pairs of vertices that are far apart."""
 
     def distances(number: int) -> np.ndarray:
-        return sssp_many(graph, graph.ids_at(np.array([number])), result="matrix", strategy="near_far")[0].astype(np.float64)
+        return sssp_many(
+            graph, graph.ids_at(np.array([number])), result="matrix", strategy="near_far"
+        )[0].astype(np.float64)
 
     def farthest(values: np.ndarray) -> int:
         return int(np.where(np.isfinite(values), values, -np.inf).argmax())
@@ -101,7 +109,10 @@ def coordinates(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     return found
 
 
-BASELINES: dict[str, Callable[[Graph], Baseline]] = {"pandana": pandana, "routingkit_cch": routingkit_cch}
+BASELINES: dict[str, Callable[[Graph], Baseline]] = {
+    "pandana": pandana,
+    "routingkit_cch": routingkit_cch,
+}
 
 
 def measure(graph: Graph, n_origins: int, n_destinations: int, baseline_origins: int) -> dict:
@@ -119,7 +130,10 @@ def measure(graph: Graph, n_origins: int, n_destinations: int, baseline_origins:
         return sssp_pairs(graph, ids[2], ids[3])["distance"].to_numpy()
 
     _, build = timed(graph.hierarchy)
-    (expected, of_table), (distances, of_pairs) = [timed(work) for work in (table, pairs, table, pairs)][2:]  # compiled
+    # compiled
+    (expected, of_table), (distances, of_pairs) = [
+        timed(work) for work in (table, pairs, table, pairs)
+    ][2:]
     found = [entry("kepler_traverse", build, of_table, expected, of_pairs, distances)]
     for name, baseline in BASELINES.items():
         if find_spec(name) is None:
@@ -127,11 +141,15 @@ def measure(graph: Graph, n_origins: int, n_destinations: int, baseline_origins:
             continue
         (table_of, pairs_of), build = timed(baseline, graph)
         some, of_table = timed(table_of, origins[:baseline_origins], ends)
-        assert np.array_equal(some, expected[:baseline_origins]), f"distances of {NAMES[name]} differ"
+        assert np.array_equal(some, expected[:baseline_origins]), (
+            f"distances of {NAMES[name]} differ"
+        )
         rows = slice(0, OWN * baseline_origins)
         others, of_pairs = timed(pairs_of, first[rows], second[rows])
         assert np.array_equal(others, distances[rows]), f"distances of {NAMES[name]} differ"
-        found.append(entry(f"{NAMES[name]} {version(NAMES[name])}", build, of_table, some, of_pairs, others))
+        found.append(
+            entry(f"{NAMES[name]} {version(NAMES[name])}", build, of_table, some, of_pairs, others)
+        )
     return {
         "vertices": graph.n_vertices,
         "edges": graph.n_edges // 2,
@@ -142,7 +160,9 @@ def measure(graph: Graph, n_origins: int, n_destinations: int, baseline_origins:
     }
 
 
-def entry(name: str, build: float, of_table: float, table: np.ndarray, of_pairs: float, pairs: np.ndarray) -> dict:
+def entry(
+    name: str, build: float, of_table: float, table: np.ndarray, of_pairs: float, pairs: np.ndarray
+) -> dict:
     """Return what the record has of a library."""
     return {
         "name": name,
@@ -179,11 +199,15 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=RECORD)
     parser.add_argument("--origins", type=int, default=1000)
     parser.add_argument("--destinations", type=int, default=1000)
-    parser.add_argument("--baseline-origins", type=int, default=100, help="origins of which baselines answer")
+    parser.add_argument(
+        "--baseline-origins", type=int, default=100, help="origins of which baselines answer"
+    )
     options = parser.parse_args()
     graph = graph_of(options.edges)
     found = measure(graph, options.origins, options.destinations, options.baseline_origins)
-    write_record(options.out, {"machine": machine(), "commit": commit(), "graph": options.edges.stem} | found)
+    write_record(
+        options.out, {"machine": machine(), "commit": commit(), "graph": options.edges.stem} | found
+    )
     return 0
 
 

@@ -40,18 +40,28 @@ def seconds_of(call: Callable[[], Any]) -> float:
 
 def plan_of(graph: Graph, strategy: str, *, forms: tuple[str, ...] = ()) -> Any:
     """Plan searches to all vertices from groups of ``SOURCES``."""
-    return REGISTRY.plan_multi_source(graph, n_sources=SOURCES, result="distances", strategy=strategy, forms=forms)
+    return REGISTRY.plan_multi_source(
+        graph, n_sources=SOURCES, result="distances", strategy=strategy, forms=forms
+    )
 
 
 def compared(graph: Graph) -> dict[str, Any]:
     """Measure rows of distances, their parts, and a table of targets. Raise AssertionError if distances differ."""
     rng = np.random.default_rng(1)
     sources = rng.choice(graph.n_vertices, SOURCES, replace=False)
-    sweep, lines, search = plan_of(graph, SWEEP), plan_of(graph, SWEEP, forms=("interleaved",)), plan_of(graph, SEARCH)
-    assert bool((sweep.run(sources).distance == search.run(sources).distance).all()), "distances differ"
+    sweep, lines, search = (
+        plan_of(graph, SWEEP),
+        plan_of(graph, SWEEP, forms=("interleaved",)),
+        plan_of(graph, SEARCH),
+    )
+    assert bool((sweep.run(sources).distance == search.run(sources).distance).all()), (
+        "distances differ"
+    )
     found = lines.run(sources).distance
     rows = search.run(sources).distance
-    pairs = zip(*(summary_of_distances(each, graph.offsets, None) for each in (found, rows)), strict=True)
+    pairs = zip(
+        *(summary_of_distances(each, graph.offsets, None) for each in (found, rows)), strict=True
+    )
     assert all(one.tobytes() == other.tobytes() for one, other in pairs), "statistics differ"
     assert batch_gpu.are_interleaved_valid(graph, sources, found, np.inf), "no certificate"
     microseconds = {
@@ -59,13 +69,20 @@ def compared(graph: Graph) -> dict[str, Any]:
         "lines": seconds_of(lambda: lines.run(sources)),
         "search": seconds_of(lambda: search.run(sources)),
         "statistics of lines": seconds_of(lambda: summary_of_distances(found, graph.offsets, None)),
-        "certificate of lines": seconds_of(lambda: batch_gpu.are_interleaved_valid(graph, sources, found, np.inf)),
+        "certificate of lines": seconds_of(
+            lambda: batch_gpu.are_interleaved_valid(graph, sources, found, np.inf)
+        ),
         "certificate of rows": seconds_of(lambda: certify_many(graph, sources, rows).require()),
     }
     found = {name: 1e6 * seconds / SOURCES for name, seconds in microseconds.items()}
     for plan in (sweep, lines, search):
         plan.release()
-    return {"sources": SOURCES, "compared": SOURCES * graph.n_vertices, "microseconds": found, **targets_of(graph, rng)}
+    return {
+        "sources": SOURCES,
+        "compared": SOURCES * graph.n_vertices,
+        "microseconds": found,
+        **targets_of(graph, rng),
+    }
 
 
 def targets_of(graph: Graph, rng: np.random.Generator) -> dict[str, Any]:
@@ -73,8 +90,13 @@ def targets_of(graph: Graph, rng: np.random.Generator) -> dict[str, Any]:
     sources, targets = (rng.choice(graph.n_vertices, TARGETS, replace=False) for _ in range(2))
     options = {"n_sources": TARGETS, "targets": graph.ids[targets], "result": "targets"}
     sweep, search = (plan_sssp_many(graph, strategy=name, **options) for name in (SWEEP, SEARCH))
-    assert bool((sweep.run(sources).distance == search.run(sources).distance).all()), "distances differ"
-    return {"table_seconds": seconds_of(lambda: sweep.run(sources)), "table_search": seconds_of(lambda: search.run(sources))}
+    assert bool((sweep.run(sources).distance == search.run(sources).distance).all()), (
+        "distances differ"
+    )
+    return {
+        "table_seconds": seconds_of(lambda: sweep.run(sources)),
+        "table_search": seconds_of(lambda: search.run(sources)),
+    }
 
 
 def everything(graph: Graph) -> dict[str, Any]:
@@ -121,7 +143,11 @@ def measure(folder: Path, name: str, whole: bool) -> dict[str, Any]:
     on_host = graph_of(folder / f"{name}.parquet")
     facts = built(on_host)
     graph = on_host.to("cuda")
-    found = {"graph": name, **{key: facts[key] for key in ("vertices", "build_seconds")}, **compared(graph)}
+    found = {
+        "graph": name,
+        **{key: facts[key] for key in ("vertices", "build_seconds")},
+        **compared(graph),
+    }
     if whole:
         found["all_pairs"] = everything(graph)
     return found
@@ -157,8 +183,13 @@ def rendered(record: dict[str, Any]) -> str:
             )
     if "builds" in record:
         built = record["builds"]
-        took = ", ".join(f"{seconds:.1f} s with {threads}" for threads, seconds in built["seconds_by_threads"].items())
-        lines.append(f"- {built['graph']}, building the hierarchy on a host with {built['cores']} cores: {took} threads.")
+        took = ", ".join(
+            f"{seconds:.1f} s with {threads}"
+            for threads, seconds in built["seconds_by_threads"].items()
+        )
+        lines.append(
+            f"- {built['graph']}, building the hierarchy on a host with {built['cores']} cores: {took} threads."
+        )
     return "\n".join([*lines, *_rendered_pairs(record), *_rendered_opportunities(record)]) + "\n"
 
 
@@ -187,12 +218,17 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("graphs", nargs="+")
     parser.add_argument("--out", type=Path, default=RECORD)
-    parser.add_argument("--everything", action="store_true", help="summarize the distances of all pairs")
+    parser.add_argument(
+        "--everything", action="store_true", help="summarize the distances of all pairs"
+    )
     options = parser.parse_args()
     graphs = []
     for name in options.graphs:
         graphs.append(measure(options.folder, name, options.everything))
-        write_record(options.out, {"machine": machine(), "commit": commit(), "command": sys.argv[1:], "graphs": graphs})
+        write_record(
+            options.out,
+            {"machine": machine(), "commit": commit(), "command": sys.argv[1:], "graphs": graphs},
+        )
         print(json.dumps(graphs[-1]), flush=True)
     return 0
 

@@ -31,7 +31,10 @@ from scripts.bench import svg_plots
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 LEVELS = DOCS / "benchmarks" / "levels.json"
 POINTS = 400
-ALGORITHMS = {"bfs": ("level", "BFS: µs per iteration"), "sssp": ("iteration", "SSSP: µs per iteration")}
+ALGORITHMS = {
+    "bfs": ("level", "BFS: µs per iteration"),
+    "sssp": ("iteration", "SSSP: µs per iteration"),
+}
 
 
 class Malformed(Exception):
@@ -68,7 +71,9 @@ class Walked(NamedTuple):
 def thinned(iterations: list[dict], algorithm: str, most: int = POINTS) -> list[Row]:
     """Return the iterations of a trace in at most ``most`` rows, summed by kind over the narrowest sufficient windows."""
     if not iterations or iterations[-1]["what"] != "end":
-        raise Malformed("a trace does not have the end of its search: its capacity was too small for all iterations")
+        raise Malformed(
+            "a trace does not have the end of its search: its capacity was too small for all iterations"
+        )
     single = [
         Row(
             iteration["level"] if algorithm == "bfs" else number,
@@ -92,20 +97,29 @@ def by_kind(window: list[Row]) -> list[Row]:
     for row in window:
         found.setdefault(row.what, []).append(row)
     return [
-        Row(rows[0].at, len(rows), what, *(sum(row[i] for row in rows) for i in (3, 4, 5))) for what, rows in found.items()
+        Row(rows[0].at, len(rows), what, *(sum(row[i] for row in rows) for i in (3, 4, 5)))
+        for what, rows in found.items()
     ]
 
 
 def walked(iterations: list[dict]) -> Walked:
     """Sum the iterations that visit edges."""
-    walks = [iteration for iteration in iterations if iteration["what"] in ("cluster level", "push", "pull")]
+    walks = [
+        iteration
+        for iteration in iterations
+        if iteration["what"] in ("cluster level", "push", "pull")
+    ]
     pulling = {iteration["level"] for iteration in walks if iteration["what"] == "pull"}
     return Walked(
         levels=len(walks),
         reached=sum(iteration["vertices"] for iteration in walks),
         pushed_edges=sum(iteration["edges"] for iteration in walks if iteration["what"] == "push"),
-        uncounted=sum(iteration["vertices"] for iteration in walks if iteration["what"] == "cluster level"),
-        pulled=sum(iteration["vertices"] for iteration in walks if iteration["level"] - 1 in pulling),
+        uncounted=sum(
+            iteration["vertices"] for iteration in walks if iteration["what"] == "cluster level"
+        ),
+        pulled=sum(
+            iteration["vertices"] for iteration in walks if iteration["level"] - 1 in pulling
+        ),
     )
 
 
@@ -116,7 +130,9 @@ def with_traces(levels: dict, run: dict, traces: dict) -> dict:
     for name, iterations in traces.items():
         graph, _, algorithm = name.rpartition(", ")
         if algorithm not in ALGORITHMS:
-            raise Malformed(f"the trace {name!r} is of no algorithm that is known: expected 'GRAPH, bfs' or 'GRAPH, sssp'")
+            raise Malformed(
+                f"the trace {name!r} is of no algorithm that is known: expected 'GRAPH, bfs' or 'GRAPH, sssp'"
+            )
         found = about | ({"walked": walked(iterations)._asdict()} if algorithm == "bfs" else {})
         merged.setdefault(graph, {})[algorithm] = found | {"rows": thinned(iterations, algorithm)}
     return merged
@@ -127,7 +143,8 @@ def as_text(levels: dict) -> str:
     lines = []
     for graph, found in levels.items():
         inner = ",\n".join(
-            f"  {json.dumps(name)}: {json.dumps(found[name], separators=(',', ':'))}" for name in sorted(found)
+            f"  {json.dumps(name)}: {json.dumps(found[name], separators=(',', ':'))}"
+            for name in sorted(found)
         )
         lines.append(f" {json.dumps(graph)}: {{\n{inner}\n }}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
@@ -165,11 +182,15 @@ def slug(graph: str) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        description="Traces to docs/benchmarks/levels.json.", epilog="The head of this file describes it."
+        description="Traces to docs/benchmarks/levels.json.",
+        epilog="The head of this file describes it.",
     )
     parser.add_argument("action", choices=["add"])
     parser.add_argument(
-        "files", nargs="+", type=Path, help="output of python -m scripts.bench --suite gpu; the traces are next to it"
+        "files",
+        nargs="+",
+        type=Path,
+        help="output of python -m scripts.bench --suite gpu; the traces are next to it",
     )
     options = parser.parse_args(arguments)
     try:

@@ -30,7 +30,13 @@ from scripts.bench.environment import ROOT, about, timed
 from scripts.pages import read_record, write_record
 
 RECORD = ROOT / "docs" / "benchmarks" / "loads.json"
-GRAPHS = {"email-Enron": False, "as-caida20071105": False, "soc-Slashdot0902": True, "luxembourg_osm": False}  # directed?
+# directed?
+GRAPHS = {
+    "email-Enron": False,
+    "as-caida20071105": False,
+    "soc-Slashdot0902": True,
+    "luxembourg_osm": False,
+}
 LIBRARIES = ("igraph", "networkit", "aequilibrae")
 HAS = {name: find_spec(name) is not None for name in LIBRARIES}
 TOLERANCE, FLOAT_SUMS = 1e-12, 1e-11  # the latter where a peer adds up floats over all sources
@@ -66,7 +72,9 @@ class Case:
     def __init__(self, folder: Path, name: str, weighted: bool = False) -> None:
         edges, self.directed = edges_of(folder, name), GRAPHS[name]
         self.name, self.edges, self.weighted = name, edges, weighted
-        self.graph = graph_from_edges(edges if weighted else edges[["src", "dst"]], directed=self.directed)
+        self.graph = graph_from_edges(
+            edges if weighted else edges[["src", "dst"]], directed=self.directed
+        )
         self.n = int(edges[["src", "dst"]].to_numpy().max()) + 1
         self.weights = edges["weight"].to_numpy(np.float64)
 
@@ -85,12 +93,19 @@ class Case:
             return {}
         import igraph
 
-        other = igraph.Graph(n=self.n, edges=self.edges[["src", "dst"]].to_numpy(), directed=self.directed)
-        options = {"directed": self.directed, "weights": self.weights.tolist() if self.weighted else None}
+        other = igraph.Graph(
+            n=self.n, edges=self.edges[["src", "dst"]].to_numpy(), directed=self.directed
+        )
+        options = {
+            "directed": self.directed,
+            "weights": self.weights.tolist() if self.weighted else None,
+        }
         chosen = sources.tolist()
         return {"igraph": lambda: np.array(other.betweenness(sources=chosen, **options))}
 
-    def networkit(self, name: str, *arguments: Any, scale: float | None = None, note: str = "") -> dict[str, Answer]:
+    def networkit(
+        self, name: str, *arguments: Any, scale: float | None = None, note: str = ""
+    ) -> dict[str, Answer]:
         """Return a call of a class; its values are multiplied by ``scale``, or cannot be compared."""
         if not HAS["networkit"]:
             return {}
@@ -99,7 +114,9 @@ class Case:
         networkit.setNumberOfThreads(threads.count())
         rows = self.edges["src"].to_numpy(), self.edges["dst"].to_numpy()
         triples = (self.weights, rows) if self.weighted else rows
-        other = networkit.GraphFromCoo(triples, n=self.n, directed=self.directed, weighted=self.weighted)
+        other = networkit.GraphFromCoo(
+            triples, n=self.n, directed=self.directed, weighted=self.weighted
+        )
 
         def run() -> np.ndarray | None:
             found = getattr(networkit.centrality, name)(other, *arguments)
@@ -123,7 +140,13 @@ def betweenness(folder: Path) -> Iterator[Work]:
         if not weighted:  # its parallel estimates are slower than those on one thread
             beside |= case.networkit("EstimateBetweenness", count, note=", one thread")
         beside |= case.networkit("EstimateBetweenness", count, False, True)
-        yield Work(name, f"{count} sources, {'weights' if weighted else 'hops'}", count, partial(case.ours, some), beside)
+        yield Work(
+            name,
+            f"{count} sources, {'weights' if weighted else 'hops'}",
+            count,
+            partial(case.ours, some),
+            beside,
+        )
     hubs = Case(folder, "email-Enron")
     kept: list[np.ndarray] = []
 
@@ -132,7 +155,13 @@ def betweenness(folder: Path) -> Iterator[Work]:
         return kept[-1]
 
     yield Work(
-        *(hubs.name, "all sources, hops", hubs.n, all_of_hubs, hubs.networkit("Betweenness", scale=0.5)),
+        *(
+            hubs.name,
+            "all sources, hops",
+            hubs.n,
+            all_of_hubs,
+            hubs.networkit("Betweenness", scale=0.5),
+        ),
         tolerance=FLOAT_SUMS,
     )
     true = kept[-1] * 2 / ((hubs.n - 1) * (hubs.n - 2))
@@ -145,7 +174,11 @@ def betweenness(folder: Path) -> Iterator[Work]:
     ours = partial(hubs.ours, "all", normalized=True, epsilon=EPSILON, delta=DELTA)
     name = f"an error of {EPSILON} at most, with probability {1 - DELTA}, hops"
     yield Work(
-        hubs.name, name, hubs.n, partial(is_within, ours), {key: partial(is_within, run) for key, run in kadabra.items()}
+        hubs.name,
+        name,
+        hubs.n,
+        partial(is_within, ours),
+        {key: partial(is_within, run) for key, run in kadabra.items()},
     )
     social = Case(folder, "soc-Slashdot0902")
     yield Work(social.name, "all sources, hops", social.n, partial(social.ours, "all"), {})
@@ -160,21 +193,40 @@ def flows(graph: Graph, name: str) -> Iterator[Work]:
     for origins, ends in ((10_000, 100), (1_000, 1_000)):
         some = random.choice(ids, origins, replace=False)
         block = random.choice(ids, ends, replace=False)
-        to = random.choice(ids, (origins, ends)) if origins > ends else np.broadcast_to(block, (origins, ends))
-        pairs, volumes = (np.repeat(some, ends), np.ascontiguousarray(to).ravel()), random.integers(1, 100, origins * ends)
+        to = (
+            random.choice(ids, (origins, ends))
+            if origins > ends
+            else np.broadcast_to(block, (origins, ends))
+        )
+        pairs, volumes = (
+            (np.repeat(some, ends), np.ascontiguousarray(to).ravel()),
+            random.integers(1, 100, origins * ends),
+        )
 
         def run() -> np.ndarray:
             return sssp_pairs(graph, *pairs, result="flows", volumes=volumes)  # noqa: B023
 
         found = run()
-        over_edges = int((weights.loc[pd.MultiIndex.from_frame(found[["src", "dst"]])].to_numpy() * found["volume"]).sum())
+        over_edges = int(
+            (
+                weights.loc[pd.MultiIndex.from_frame(found[["src", "dst"]])].to_numpy()
+                * found["volume"]
+            ).sum()
+        )
         if over_edges != int((sssp_pairs(graph, *pairs)["distance"].to_numpy() * volumes).sum()):
-            raise SystemExit(f"flows of {name}: volume times weight over edges is not volume times distance over pairs")
-        peers = {} if origins > ends else aequilibrae(src, graph, pairs, volumes, over_edges)  # it takes a square matrix
-        yield Work(name, f"flows of {origins:,} x {ends:,} pairs, over a hierarchy", origins, run, peers)
+            raise SystemExit(
+                f"flows of {name}: volume times weight over edges is not volume times distance over pairs"
+            )
+        # it takes a square matrix
+        peers = {} if origins > ends else aequilibrae(src, graph, pairs, volumes, over_edges)
+        yield Work(
+            name, f"flows of {origins:,} x {ends:,} pairs, over a hierarchy", origins, run, peers
+        )
 
 
-def aequilibrae(src: np.ndarray, graph: Graph, pairs: Any, volumes: np.ndarray, total: int) -> dict[str, Answer]:
+def aequilibrae(
+    src: np.ndarray, graph: Graph, pairs: Any, volumes: np.ndarray, total: int
+) -> dict[str, Answer]:
     """Return its assignment of all volumes to shortest paths, whose volume times weight, over edges, must be ``total``."""
     if not HAS["aequilibrae"]:
         return {}
@@ -185,14 +237,21 @@ def aequilibrae(src: np.ndarray, graph: Graph, pairs: Any, volumes: np.ndarray, 
     ends = [np.searchsorted(np.asarray(graph.ids), each) + 1 for each in pairs]
     zones = np.unique(np.concatenate(ends))
     network, matrix = Network(), AequilibraeMatrix()
-    links = {"link_id": np.arange(src.size) + 1, "a_node": src + 1, "b_node": graph.targets + np.int64(1), "direction": 1}
+    links = {
+        "link_id": np.arange(src.size) + 1,
+        "a_node": src + 1,
+        "b_node": graph.targets + np.int64(1),
+        "direction": 1,
+    }
     network.network = pd.DataFrame(links | {"distance": np.asarray(graph.weights, np.float64)})
     network.prepare_graph(zones)
     network.set_graph("distance")
     network.set_blocked_centroid_flows(False)
     matrix.create_empty(zones=zones.size, matrix_names=["volumes"], memory_only=True)
     matrix.index[:], matrix.matrix["volumes"][:] = zones, 0
-    np.add.at(matrix.matrix["volumes"], tuple(np.searchsorted(zones, each) for each in ends), volumes)
+    np.add.at(
+        matrix.matrix["volumes"], tuple(np.searchsorted(zones, each) for each in ends), volumes
+    )
     matrix.computational_view(["volumes"])
 
     def run() -> None:
@@ -201,9 +260,16 @@ def aequilibrae(src: np.ndarray, graph: Graph, pairs: Any, volumes: np.ndarray, 
         results.prepare(network, matrix)
         allOrNothing("volumes", matrix, network, results).execute()
         loads = results.get_load_results()
-        loads = loads[[name for name in loads if name.endswith("_tot")]].fillna(0).iloc[:, 0].reindex(links["link_id"])
+        loads = (
+            loads[[name for name in loads if name.endswith("_tot")]]
+            .fillna(0)
+            .iloc[:, 0]
+            .reindex(links["link_id"])
+        )
         if int(loads.to_numpy() @ network.network["distance"].to_numpy()) != total:
-            raise SystemExit("flows of AequilibraE: volume times weight over edges is not that of this library")
+            raise SystemExit(
+                "flows of AequilibraE: volume times weight over edges is not that of this library"
+            )
 
     return {"AequilibraE allOrNothing": run}
 
@@ -213,16 +279,25 @@ def measured(work: Work) -> list[dict]:
     rows = []
     for name, peer in (work.peers or {"": lambda: None}).items():
         times: list[tuple[float, ...]] = []
-        while len(times) < RUNS and sum(each[0] + each[2] for each in times) < LONG:  # not of the processor
+        # not of the processor
+        while len(times) < RUNS and sum(each[0] + each[2] for each in times) < LONG:
             found, *taken = clocked(work.ours)
             expected, *theirs = clocked(peer)
             times.append((*taken, *theirs))
             if expected is not None:
                 error = np.abs(found - expected) / np.where(expected > 0, expected, 1)
                 if not error.max() <= work.tolerance:
-                    raise SystemExit(f"{work.graph}, {work.name}: values differ from those of {name} by {error.max():.1e}")
+                    raise SystemExit(
+                        f"{work.graph}, {work.name}: values differ from those of {name} by {error.max():.1e}"
+                    )
         least = [round(min(each), 4) for each in zip(*times, strict=True)]
-        row = {"graph": work.graph, "work": work.name, "size": work.size, "seconds": least[0], "processor_seconds": least[1]}
+        row = {
+            "graph": work.graph,
+            "work": work.name,
+            "size": work.size,
+            "seconds": least[0],
+            "processor_seconds": least[1],
+        }
         if name:
             row |= {"peer": name, "peer_seconds": least[2], "peer_processor_seconds": least[3]}
         rows.append(row)
@@ -238,7 +313,9 @@ def clocked(call: Callable[[], Any]) -> tuple[Any, float, float]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m scripts.bench --suite loads", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m scripts.bench --suite loads", description=__doc__.partition("\n")[0]
+    )
     parser.add_argument("graphs", type=Path)
     parser.add_argument("--output", type=Path, default=RECORD)
     options = parser.parse_args(arguments)
@@ -248,7 +325,9 @@ def main(arguments: list[str] | None = None) -> int:
     roads = read_graph(options.graphs / "USA-road-d.NY.parquet", directed=True)
     works = chain(flows(roads, "USA-road-d.NY"), betweenness(options.graphs))
     rows = [row for work in works for row in measured(work)]
-    record = about(("numpy", "numba", *LIBRARIES), "python -m scripts.bench --suite loads GRAPHS") | {"works": rows}
+    record = about(
+        ("numpy", "numba", *LIBRARIES), "python -m scripts.bench --suite loads GRAPHS"
+    ) | {"works": rows}
     before = read_record(RECORD) if RECORD.exists() else {}
     write_record(options.output, record | ({"gpu": before["gpu"]} if "gpu" in before else {}))
     return 0

@@ -38,7 +38,9 @@ CASES = (
 
 
 @njit(cache=True)
-def add_reference(offsets, targets, weights, distance, order, source, loads):  # pragma: no cover (compiled)
+def add_reference(
+    offsets, targets, weights, distance, order, source, loads
+):  # pragma: no cover (compiled)
     """Add the dependencies of one source, in the order of distances; weights are 1 by hops."""
     paths, dependency = np.zeros(distance.size), np.zeros(distance.size)
     paths[source] = 1
@@ -63,7 +65,9 @@ def reference(graph: Graph, sources: np.ndarray, rows: Any) -> np.ndarray:
         reached = np.flatnonzero(row >= 0) if of_hops else np.flatnonzero(np.isfinite(row))
         order = reached[np.argsort(row[reached], kind="stable")]
         distance = row.astype(np.int64) if of_hops else row
-        add_reference(graph.offsets.get(), graph.targets.get(), weights, distance, order, source, loads)
+        add_reference(
+            graph.offsets.get(), graph.targets.get(), weights, distance, order, source, loads
+        )
     return loads
 
 
@@ -109,7 +113,9 @@ def cugraph_of(graph: Graph) -> Callable[[np.ndarray], np.ndarray] | None:
 
     def betweenness(sources: np.ndarray) -> np.ndarray:
         starts = cp.asarray(sources, graph.targets.dtype)
-        vertices, values = pylibcugraph.betweenness_centrality(handle, theirs, starts, None, False, False, False)
+        vertices, values = pylibcugraph.betweenness_centrality(
+            handle, theirs, starts, None, False, False, False
+        )
         loads = np.empty(graph.n_vertices)
         loads[vertices.get()] = values.get()
         return loads
@@ -117,7 +123,9 @@ def cugraph_of(graph: Graph) -> Callable[[np.ndarray], np.ndarray] | None:
     return betweenness
 
 
-def measure_betweenness(name: str, graph: Graph, algorithm: str, n_sources: int, methods: tuple[str, ...]) -> Iterator[dict]:
+def measure_betweenness(
+    name: str, graph: Graph, algorithm: str, n_sources: int, methods: tuple[str, ...]
+) -> Iterator[dict]:
     """Yield a row per method."""
     sources = sources_of(graph, n_sources)
     plan = (plan_bfs_many if algorithm == "bfs" else plan_sssp_many)(graph, n_sources=n_sources)
@@ -132,7 +140,9 @@ def measure_betweenness(name: str, graph: Graph, algorithm: str, n_sources: int,
                 if method == "blocks" and rows.dtype == np.int8:
                     rows = rows.astype(np.int16)
                 flags, taken = timed_on_gpu(
-                    lambda rows=rows, group=group: betweenness_gpu.add_loads(graph, group.sources, rows, sums, method=method)
+                    lambda rows=rows, group=group: betweenness_gpu.add_loads(
+                        graph, group.sources, rows, sums, method=method
+                    )
                 )
                 seconds, left = seconds + taken, left + int(flags.sum())
             return sums, seconds, left
@@ -140,7 +150,11 @@ def measure_betweenness(name: str, graph: Graph, algorithm: str, n_sources: int,
         few = sources[:CHECKED]
         found, _, left = of_groups(few)
         expected = reference(graph, few, plan.run(few).distance)
-        worst = require_equal(f"{name}, {algorithm}, {method}", as_floats(found), expected, 1e-12) if not left else np.nan
+        worst = (
+            require_equal(f"{name}, {algorithm}, {method}", as_floats(found), expected, 1e-12)
+            if not left
+            else np.nan
+        )
         times, same = [], []
         for _ in range(REPEATS):
             (sums, loads, left), whole = timed_on_gpu(lambda: of_groups(sources))
@@ -151,8 +165,18 @@ def measure_betweenness(name: str, graph: Graph, algorithm: str, n_sources: int,
         if len(set(same)) != 1:
             raise SystemExit(f"{name}, {algorithm}, {method}: loads differ between runs")
         whole, loads = min(times)
-        row = {"graph": name, "algorithm": algorithm, "method": method, "sources": n_sources, "left": left}
-        row |= {"distances_ms": (whole - loads) / n_sources * 1e3, "loads_ms": loads / n_sources * 1e3, "worst": worst}
+        row = {
+            "graph": name,
+            "algorithm": algorithm,
+            "method": method,
+            "sources": n_sources,
+            "left": left,
+        }
+        row |= {
+            "distances_ms": (whole - loads) / n_sources * 1e3,
+            "loads_ms": loads / n_sources * 1e3,
+            "worst": worst,
+        }
         row["reverse_ms"] = reverse_seconds * 1e3
         if theirs is not None:
             theirs(few)
@@ -161,7 +185,9 @@ def measure_betweenness(name: str, graph: Graph, algorithm: str, n_sources: int,
             row["not_finite_of_cugraph"] = int(np.count_nonzero(~np.isfinite(answer)))
             if not row["not_finite_of_cugraph"]:
                 scale = answer.sum() / as_floats(sums).sum()
-                row["beside_cugraph"] = require_equal(f"{name} beside cuGraph", as_floats(sums) * scale, answer, 1e-3)
+                row["beside_cugraph"] = require_equal(
+                    f"{name} beside cuGraph", as_floats(sums) * scale, answer, 1e-3
+                )
             row["times"] = taken / whole
         yield row
 
@@ -177,14 +203,18 @@ def measure_flows(name: str, graph: Graph, algorithm: str) -> dict:
         for group in plan.iter_groups(sources):
             kind = group.distance.dtype
             last = (np.finfo if kind.kind == "f" else np.iinfo)(kind).max
-            volumes = flows_gpu.Volumes(np.arange(n), ones, ones[: len(group)], None, kind.type(last), is_wide=False)
+            volumes = flows_gpu.Volumes(
+                np.arange(n), ones, ones[: len(group)], None, kind.type(last), is_wide=False
+            )
             left, taken = timed_on_gpu(
                 lambda group=group, volumes=volumes: flows_gpu.add_flows(
                     graph, group.sources, group.distance, volumes, "edges", sums
                 )
             )
             if left.any():
-                raise SystemExit(f"{name}: edges add nothing to paths from {int(left.sum())} sources")
+                raise SystemExit(
+                    f"{name}: edges add nothing to paths from {int(left.sum())} sources"
+                )
             seconds += taken
             total += int(group.distance.clip(0).sum(dtype=np.int64)) if algorithm == "bfs" else 0
         return sums, seconds, total
@@ -192,7 +222,9 @@ def measure_flows(name: str, graph: Graph, algorithm: str) -> dict:
     flows()
     (sums, taken, total), whole = timed_on_gpu(flows)
     if algorithm == "bfs" and int(sums.low[:-2].get().sum()) != total:
-        raise SystemExit(f"{name}: flows over edges add up to {int(sums.low[:-2].get().sum())}, distances to {total}")
+        raise SystemExit(
+            f"{name}: flows over edges add up to {int(sums.low[:-2].get().sum())}, distances to {total}"
+        )
     row = {"graph": name, "algorithm": f"flows, {algorithm}", "sources": FLOWS}
     return row | {"distances_ms": (whole - taken) / FLOWS * 1e3, "loads_ms": taken / FLOWS * 1e3}
 
@@ -204,7 +236,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--all", action="store_true", help="all sources of soc-Slashdot0902")
     parser.add_argument("--output", type=Path, help="JSON file for the rows")
     parser.add_argument(
-        "--set", nargs="+", default=[], metavar="NAME=VALUE", help="constants of betweenness_gpu, or with FLOW_ of flows_gpu"
+        "--set",
+        nargs="+",
+        default=[],
+        metavar="NAME=VALUE",
+        help="constants of betweenness_gpu, or with FLOW_ of flows_gpu",
     )
     options = parser.parse_args(arguments)
     for name, value in (each.split("=") for each in options.set):
@@ -219,7 +255,13 @@ def main(arguments: list[str] | None = None) -> int:
 
     def add(row: dict) -> None:
         rows.append(row)
-        print({name: round(value, 4) if isinstance(value, float) else value for name, value in row.items()}, flush=True)
+        print(
+            {
+                name: round(value, 4) if isinstance(value, float) else value
+                for name, value in row.items()
+            },
+            flush=True,
+        )
         if options.output:
             options.output.write_text(json.dumps(rows, indent=1), encoding="utf-8")
 
@@ -227,14 +269,22 @@ def main(arguments: list[str] | None = None) -> int:
         if options.only and name not in options.only:
             continue
         which, parameters, directed = GRAPHS[name]
-        given = {"generator": which, "arguments": parameters} if which in GENERATORS else {"file": which}
-        made = graphs.make(GraphSource(name, directed=directed, **given), options.folder, "cuda", SEED)
+        given = (
+            {"generator": which, "arguments": parameters}
+            if which in GENERATORS
+            else {"file": which}
+        )
+        made = graphs.make(
+            GraphSource(name, directed=directed, **given), options.folder, "cuda", SEED
+        )
         for _, algorithm, n_sources, methods in (case for case in CASES if case[0] == name):
             graph = made.hops if algorithm == "bfs" else made.weighted
             for row in measure_betweenness(name, graph, algorithm, n_sources, methods):
                 add(row)
         if options.all and name == "soc-Slashdot0902":
-            for row in measure_betweenness(name, made.hops, "bfs", made.hops.n_vertices, ("lanes",)):
+            for row in measure_betweenness(
+                name, made.hops, "bfs", made.hops.n_vertices, ("lanes",)
+            ):
                 add(row)
         if name.startswith("USA-road"):
             for graph, algorithm in ((made.hops, "bfs"), (made.weighted, "sssp")):

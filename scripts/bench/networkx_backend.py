@@ -29,7 +29,12 @@ from scripts.bench.environment import ROOT, about, timed
 from scripts.pages import read_record, write_record
 
 RECORD = ROOT / "docs/benchmarks/networkx.json"
-BACKENDS = {"kepler": "kepler-traverse", "networkx": "networkx", "parallel": "nx-parallel", "cugraph": "nx-cugraph-cu13"}
+BACKENDS = {
+    "kepler": "kepler-traverse",
+    "networkx": "networkx",
+    "parallel": "nx-parallel",
+    "cugraph": "nx-cugraph-cu13",
+}
 STREETS, TOWN, DISTRICT = 90_000, 20_000, 2_000  # nodes of the parts of the street network
 SAMPLE = 40  # sources for which NetworkX's time of all sources is measured
 REPEATS, LONG = 3, 2.0  # calls that take more seconds are not repeated
@@ -51,12 +56,17 @@ def closeness(distance: str | None, n_nodes: int) -> Case:
     import networkx as nx
 
     def of_some(graph, backend, nodes):
-        return {node: nx.closeness_centrality(graph, u=node, distance=distance, backend=backend) for node in nodes}
+        return {
+            node: nx.closeness_centrality(graph, u=node, distance=distance, backend=backend)
+            for node in nodes
+        }
 
     return Case(
         name=f"closeness_centrality(G{'' if distance is None else f', distance={distance!r}'})",
         nodes=n_nodes,
-        call=lambda graph, backend: nx.closeness_centrality(graph, distance=distance, backend=backend),
+        call=lambda graph, backend: nx.closeness_centrality(
+            graph, distance=distance, backend=backend
+        ),
         sampled=None if n_nodes == DISTRICT else of_some,
     )
 
@@ -72,27 +82,37 @@ def cases() -> list[Case]:
         Case(
             name="dict(all_pairs_shortest_path_length(G))",
             nodes=DISTRICT,
-            call=lambda graph, backend: dict(nx.all_pairs_shortest_path_length(graph, backend=backend)),
+            call=lambda graph, backend: dict(
+                nx.all_pairs_shortest_path_length(graph, backend=backend)
+            ),
         ),
         Case(
             name="dict(all_pairs_dijkstra_path_length(G))",
             nodes=DISTRICT,
-            call=lambda graph, backend: dict(nx.all_pairs_dijkstra_path_length(graph, backend=backend)),
+            call=lambda graph, backend: dict(
+                nx.all_pairs_dijkstra_path_length(graph, backend=backend)
+            ),
         ),
         Case(
             name="multi_source_dijkstra_path_length(G, 10 nodes)",
             nodes=STREETS,
-            call=lambda graph, backend: nx.multi_source_dijkstra_path_length(graph, list(graph)[:10], backend=backend),
+            call=lambda graph, backend: nx.multi_source_dijkstra_path_length(
+                graph, list(graph)[:10], backend=backend
+            ),
         ),
         Case(
             name="single_source_dijkstra_path_length(G, node)",
             nodes=STREETS,
-            call=lambda graph, backend: nx.single_source_dijkstra_path_length(graph, next(iter(graph)), backend=backend),
+            call=lambda graph, backend: nx.single_source_dijkstra_path_length(
+                graph, next(iter(graph)), backend=backend
+            ),
         ),
         Case(
             name="single_source_shortest_path_length(G, node)",
             nodes=STREETS,
-            call=lambda graph, backend: nx.single_source_shortest_path_length(graph, next(iter(graph)), backend=backend),
+            call=lambda graph, backend: nx.single_source_shortest_path_length(
+                graph, next(iter(graph)), backend=backend
+            ),
         ),
     ]
 
@@ -104,7 +124,9 @@ def street_network(folder: Path) -> Any:
 
     table = pyarrow.parquet.read_table(folder / "USA-road-d.NY.parquet").to_pydict()
     graph = nx.Graph()
-    graph.add_weighted_edges_from(sorted(zip(table["src"], table["dst"], table["weight"], strict=True), reverse=True))
+    graph.add_weighted_edges_from(
+        sorted(zip(table["src"], table["dst"], table["weight"], strict=True), reverse=True)
+    )
     return graph
 
 
@@ -123,7 +145,11 @@ def require_equal(expected: Any, found: Any) -> None:
             raise AssertionError("results have different nodes")
         for node, value in expected.items():
             require_equal(value, found[node])
-    elif not (math.isclose(expected, found, rel_tol=1e-12) if isinstance(expected, float) else expected == found):
+    elif not (
+        math.isclose(expected, found, rel_tol=1e-12)
+        if isinstance(expected, float)
+        else expected == found
+    ):
         raise AssertionError(f"{found!r} is not {expected!r}")
 
 
@@ -165,7 +191,9 @@ def measure(graphs: Path, backends: list[str], ours_too: bool) -> list[dict]:
         row = {"call": case.name, "nodes": len(graph), "edges": graph.number_of_edges()}
         if ours_too:
             again = repeated(lambda case=case, graph=graph: case.call(graph, "kepler"), first)
-            rows.append(row | {"backend": "kepler, with conversion", "seconds": first, "estimated": False})
+            rows.append(
+                row | {"backend": "kepler, with conversion", "seconds": first, "estimated": False}
+            )
             rows.append(row | {"backend": "kepler", "seconds": again, "estimated": False})
         for backend in backends:
             if case.sampled is not None and backend != "networkx":
@@ -204,11 +232,20 @@ def table(record: dict) -> str:
         "|---|---|---|---|" + "---|" * len(names),
     ]
     for (call, nodes), found in by_call.items():
-        shown = [_seconds(found.get(name)) for name in ("kepler", "kepler, with conversion", *names)]
+        shown = [
+            _seconds(found.get(name)) for name in ("kepler", "kepler, with conversion", *names)
+        ]
         lines.append(f"| `{call}` | {nodes:,} | {' | '.join(shown)} |")
-    versions = ", ".join(f"{BACKENDS[name]} {number}" for name, number in record["versions"].items() if name != "kepler")
+    versions = ", ".join(
+        f"{BACKENDS[name]} {number}"
+        for name, number in record["versions"].items()
+        if name != "kepler"
+    )
     machine_text = f"{record['machine']['cpu']}, {record['machine']['cores']} cores"
-    lines += ["", f"Measured on {record['date']} at commit {record['commit']}: {machine_text}; {versions}."]
+    lines += [
+        "",
+        f"Measured on {record['date']} at commit {record['commit']}: {machine_text}; {versions}.",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -216,20 +253,33 @@ def _seconds(row: dict | None) -> str:
     if row is None:
         return "-"
     seconds = row["seconds"]
-    text = f"{seconds / 3600:.1f} h" if seconds >= 7200 else f"{seconds:,.3g} s" if seconds < 1000 else f"{seconds:,.0f} s"
+    text = (
+        f"{seconds / 3600:.1f} h"
+        if seconds >= 7200
+        else f"{seconds:,.3g} s"
+        if seconds < 1000
+        else f"{seconds:,.0f} s"
+    )
     return f"{text} (estimated)" if row["estimated"] else text
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Measure the backend of NetworkX.")
     parser.add_argument("command", choices=("run", "add"))
-    parser.add_argument("--graphs", type=Path, required=True, help="folder with USA-road-d.NY.parquet")
+    parser.add_argument(
+        "--graphs", type=Path, required=True, help="folder with USA-road-d.NY.parquet"
+    )
     options = parser.parse_args(arguments)
     record = about(()) | {"rows": []} if options.command == "run" else read_record(RECORD)
     added = {name: number for name, number in installed().items() if name not in record["versions"]}
-    record["rows"] += measure(options.graphs, [name for name in added if name != "kepler"], options.command == "run")
+    record["rows"] += measure(
+        options.graphs, [name for name in added if name != "kepler"], options.command == "run"
+    )
     if options.command == "add":
-        added = {name: f"{number} (with networkx {version('networkx')})" for name, number in added.items()}
+        added = {
+            name: f"{number} (with networkx {version('networkx')})"
+            for name, number in added.items()
+        }
     record["versions"] |= added
     write_record(RECORD, record)
     return 0

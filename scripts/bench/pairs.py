@@ -29,7 +29,9 @@ from kepler_traverse.graph import Graph
 _CHECKED = 16  # origins that are compared with full searches
 
 
-def draw_pairs(graph: Graph, n_pairs: int, n_origins: int, seed: int, near: int | None) -> tuple[np.ndarray, np.ndarray]:
+def draw_pairs(
+    graph: Graph, n_pairs: int, n_origins: int, seed: int, near: int | None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return vertex numbers of random pairs.
 
     Parameters
@@ -43,13 +45,19 @@ def draw_pairs(graph: Graph, n_pairs: int, n_origins: int, seed: int, near: int 
     origins = rng.choice(rng.choice(candidates, n_origins, replace=False), n_pairs)
     if near is None:
         return origins, rng.choice(candidates, n_pairs)
-    return origins, np.clip(origins + rng.integers(-near, near + 1, n_pairs), 0, graph.n_vertices - 1)
+    return origins, np.clip(
+        origins + rng.integers(-near, near + 1, n_pairs), 0, graph.n_vertices - 1
+    )
 
 
-def measure(graph: Graph, algorithm: str, origins: np.ndarray, destinations: np.ndarray, repeats: int) -> dict[str, Any]:
+def measure(
+    graph: Graph, algorithm: str, origins: np.ndarray, destinations: np.ndarray, repeats: int
+) -> dict[str, Any]:
     """Return the seconds of each run and of full searches of some origins; raise AssertionError if a distance differs."""
     pairs_of, many, plan_of = (
-        (bfs_pairs, bfs_many, plan_bfs_many) if algorithm == "bfs" else (sssp_pairs, sssp_many, plan_sssp_many)
+        (bfs_pairs, bfs_many, plan_bfs_many)
+        if algorithm == "bfs"
+        else (sssp_pairs, sssp_many, plan_sssp_many)
     )
     first, second = ids_at(graph, origins), ids_at(graph, destinations)
     seconds = []
@@ -98,10 +106,16 @@ def main() -> None:
     parser.add_argument("--algorithm", default="sssp", choices=("bfs", "sssp"))
     parser.add_argument("--pairs", type=int, default=1_000_000)
     parser.add_argument("--origins", type=int, default=10_000)
-    parser.add_argument("--near", type=int, help="largest difference of the vertex numbers of a pair")
+    parser.add_argument(
+        "--near", type=int, help="largest difference of the vertex numbers of a pair"
+    )
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--hierarchy", action="store_true", help="build the hierarchy of the graph first; it is not timed")
+    parser.add_argument(
+        "--hierarchy",
+        action="store_true",
+        help="build the hierarchy of the graph first; it is not timed",
+    )
     given = parser.parse_args()
     graph = read_graph(given.edges, directed=not given.undirected, device=given.device)
     built = graph.hierarchy().seconds if given.hierarchy else None

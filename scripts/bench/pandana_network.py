@@ -39,7 +39,10 @@ def calls(graph: Graph) -> Iterator[tuple[str, int, Callable[[Any], Any]]]:
     values = pd.Series(random.integers(0, 100, n).astype(float))
     points = pd.Series(np.sort(random.choice(n, POINTS, replace=False)).astype(float))
     origins, ends, near = random.choice(n, PAIRS), random.choice(n, PAIRS), random.choice(n, PATHS)
-    some, many = np.repeat(origins[:ORIGINS], PAIRS // ORIGINS), np.tile(ends[: PAIRS // ORIGINS], ORIGINS)
+    some, many = (
+        np.repeat(origins[:ORIGINS], PAIRS // ORIGINS),
+        np.tile(ends[: PAIRS // ORIGINS], ORIGINS),
+    )
     places = pd.Series(random.random(PAIRS) * n)
 
     def aggregated(kind: str, decay: str) -> Callable[[Any], Any]:
@@ -58,15 +61,25 @@ def calls(graph: Graph) -> Iterator[tuple[str, int, Callable[[Any], Any]]]:
         return found.sort_values(["source", "destination"])
 
     def paths(network: Any) -> Any:
-        return [(path[0], path[-1]) for path in network.shortest_paths(origins[:PATHS], ends[:PATHS])]
+        return [
+            (path[0], path[-1]) for path in network.shortest_paths(origins[:PATHS], ends[:PATHS])
+        ]
 
     yield f"aggregate({NEAR}, 'sum', 'linear')", n, aggregated("sum", "linear")
     yield f"aggregate({NEAR}, 'mean', 'flat')", n, aggregated("mean", "flat")
     yield f"aggregate({NEAR}, 'median')", n, aggregated("median", "flat")
     yield f"nearest_pois, {NEAREST} of {POINTS}", n, nearest
     yield f"nodes_in_range({NEAR})", near.size, in_range
-    yield "shortest_path_lengths of random pairs", PAIRS, lambda network: network.shortest_path_lengths(origins, ends)
-    yield f"shortest_path_lengths from {ORIGINS} nodes", PAIRS, lambda network: network.shortest_path_lengths(some, many)
+    yield (
+        "shortest_path_lengths of random pairs",
+        PAIRS,
+        lambda network: network.shortest_path_lengths(origins, ends),
+    )
+    yield (
+        f"shortest_path_lengths from {ORIGINS} nodes",
+        PAIRS,
+        lambda network: network.shortest_path_lengths(some, many),
+    )
     yield "shortest_paths of random pairs", PATHS, paths
     yield "get_node_ids", PAIRS, lambda network: network.get_node_ids(places, places * 0)
 
@@ -81,7 +94,10 @@ def measure(name: str, graph: Graph, kind: Any, repeats: int) -> list[dict[str, 
         return made
 
     built()
-    (seconds, ours), (peer_seconds, theirs) = least(built, 1), least(lambda: network_of(graph, kind), 1)
+    (seconds, ours), (peer_seconds, theirs) = (
+        least(built, 1),
+        least(lambda: network_of(graph, kind), 1),
+    )
     rows = [("Network(...)", graph.n_edges, seconds, peer_seconds)]
     for title, size, call in calls(graph):
         call(ours)
@@ -95,7 +111,13 @@ def measure(name: str, graph: Graph, kind: Any, repeats: int) -> list[dict[str, 
         print(*rows[-1], file=sys.stderr, flush=True)
     about = {"graph": name, "vertices": graph.n_vertices, "edges": graph.n_edges}
     return [
-        about | {"call": title, "rows": size, "seconds": float(f"{own:.3g}"), "pandana_seconds": float(f"{other:.3g}")}
+        about
+        | {
+            "call": title,
+            "rows": size,
+            "seconds": float(f"{own:.3g}"),
+            "pandana_seconds": float(f"{other:.3g}"),
+        }
         for title, size, own, other in rows
     ]
 
@@ -109,7 +131,9 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     load = os.getloadavg()[0]
     rows = measure(options.edges.stem, read_graph(options.edges), pandana.Network, options.repeats)
-    command = f"python -m scripts.bench.pandana_network {options.edges.name} --repeats {options.repeats}"
+    command = (
+        f"python -m scripts.bench.pandana_network {options.edges.name} --repeats {options.repeats}"
+    )
     facts = about(("pandana", "pandas", "numpy", "numba"), command)
     write_record(RECORD, facts | {"load": round(load, 1), "rows": rows})
     return 0

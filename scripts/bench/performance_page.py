@@ -44,7 +44,18 @@ PAGE = DOCS / "performance.md"
 README = DOCS.parent / "README.md"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
-RUN = {"title", "date", "commit", "command", "machine", "versions", "traversals", "builds", "tables", "log"}
+RUN = {
+    "title",
+    "date",
+    "commit",
+    "command",
+    "machine",
+    "versions",
+    "traversals",
+    "builds",
+    "tables",
+    "log",
+}
 MEASURED = RUN - {"log"}  # a run as a program prints it, before its log is written
 MACHINE = {"cpu", "cores", "memory_gib", "gpu", "driver"}
 # Weights are "" for hops, else their type, with ", hashed" if they are a hash of the edge's ends.
@@ -54,7 +65,17 @@ TRAVERSAL = {
     "peak_bytes", "peer", "peer_seconds", "peer_peak_bytes", "agrees", "certified",
 }  # fmt: skip
 # Reading and building a graph: seconds from the file to the CSR; peak_bytes beyond what the process held before.
-BUILD = {"graph", "rows", "device", "edge_list_bytes", "seconds", "peak_bytes", "peer", "peer_seconds", "peer_peak_bytes"}
+BUILD = {
+    "graph",
+    "rows",
+    "device",
+    "edge_list_bytes",
+    "seconds",
+    "peak_bytes",
+    "peer",
+    "peer_seconds",
+    "peer_peak_bytes",
+}
 
 HEAD = """# Performance
 
@@ -112,7 +133,9 @@ def check_run(run: dict, keys: set[str]) -> None:
     for measured in run["tables"]:
         same_keys(f"a table of {what}", measured, {"name", "columns", "rows"})
         if any(len(row) != len(measured["columns"]) for row in measured["rows"]):
-            raise Malformed(f"a row of the table {measured['name']!r} of {what} has too many or too few cells")
+            raise Malformed(
+                f"a row of the table {measured['name']!r} of {what} has too many or too few cells"
+            )
 
 
 def algorithm_of(row: dict) -> str:
@@ -124,7 +147,11 @@ def seconds(value: float | None) -> str:
 
 
 def ratio(row: dict) -> str:
-    return "-" if not row["peer_seconds"] or not row["seconds"] else f"{row['peer_seconds'] / row['seconds']:.2f}"
+    return (
+        "-"
+        if not row["peer_seconds"] or not row["seconds"]
+        else f"{row['peer_seconds'] / row['seconds']:.2f}"
+    )
 
 
 def size(value: float | None) -> str:
@@ -159,7 +186,9 @@ BUILD_COLUMNS = {
     "edge list": lambda row: size(row["edge_list_bytes"]),
     "seconds": lambda row: seconds(row["seconds"]),
     "peak": lambda row: size(row["peak_bytes"]),
-    "peak / edge list": lambda row: f"{row['peak_bytes'] / row['edge_list_bytes']:.2f}" if row["peak_bytes"] else "-",
+    "peak / edge list": lambda row: (
+        f"{row['peak_bytes'] / row['edge_list_bytes']:.2f}" if row["peak_bytes"] else "-"
+    ),
     "baseline": lambda row: row["peer"] or "-",
     "baseline's seconds": lambda row: seconds(row["peer_seconds"]),
     "ratio": ratio,
@@ -205,7 +234,10 @@ def log_text(run: dict, notes: str) -> str:
         parts += ["Reading and building:\n", by_columns(BUILD_COLUMNS, run["builds"])]
     for measured in run["tables"]:
         rows = [[number(cell) for cell in row] for row in measured["rows"]]
-        parts += [f"{measured['name'].replace('_', ' ').capitalize()}:\n", table(measured["columns"], rows)]
+        parts += [
+            f"{measured['name'].replace('_', ' ').capitalize()}:\n",
+            table(measured["columns"], rows),
+        ]
     if notes.strip():
         parts.append(notes.strip() + "\n")
     return "\n".join(parts).rstrip() + "\n"
@@ -216,7 +248,9 @@ def logged(run: dict, notes: str) -> dict:
     words = re.sub(r"[^a-z0-9]+", "-", run["title"].lower()).strip("-").split("-")[:9]
     file = LOG / f"{run['date']}-{'-'.join(words)}.md"
     if file.exists():
-        raise Malformed(f"{file.name} exists, and a log is never written twice: give the run another title")
+        raise Malformed(
+            f"{file.name} exists, and a log is never written twice: give the run another title"
+        )
     text = log_text(run, notes)
     LOG.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
@@ -228,13 +262,19 @@ def edited_logs(runs: list[dict]) -> list[str]:
     found = []
     for run in runs:
         path = LOG / run["log"]["file"]
-        if not path.exists() or hashlib.sha256(path.read_bytes()).hexdigest() != run["log"]["sha256"]:
+        if (
+            not path.exists()
+            or hashlib.sha256(path.read_bytes()).hexdigest() != run["log"]["sha256"]
+        ):
             found.append(path.name)
     return found
 
 
 def log_index(runs: list[dict]) -> str:
-    lines = [f"- [{run['date']}: {run['title']}]({run['log']['file']}), commit `{run['commit']}`" for run in reversed(runs)]
+    lines = [
+        f"- [{run['date']}: {run['title']}]({run['log']['file']}), commit `{run['commit']}`"
+        for run in reversed(runs)
+    ]
     return LOG_HEAD + "\n".join(lines) + "\n"
 
 
@@ -252,7 +292,14 @@ def records(runs: list[dict], name: str) -> dict[tuple[str, str], tuple[dict, di
 
 def made_by(runs: list[dict]) -> str:
     """Return machines, dates and commits of runs, each once."""
-    return "; ".join(dict.fromkeys(f"{machine_of(run)} ({run['date']}, commit `{run['commit']}`)" for run in runs)) + ".\n"
+    return (
+        "; ".join(
+            dict.fromkeys(
+                f"{machine_of(run)} ({run['date']}, commit `{run['commit']}`)" for run in runs
+            )
+        )
+        + ".\n"
+    )
 
 
 def factor(slow: float | None, fast: float | None) -> str:
@@ -266,17 +313,42 @@ def gpu_table(runs: list[dict]) -> list[str]:
         return []
     rows = []
     for key, (one, _) in medians.items():
-        rows.append([*key, number(one["ours_ms"]), number(one["baseline_ms"]), factor(one["baseline_ms"], one["ours_ms"])])
-        several = many.get(key, ({"sources": None, "ms_per_source": None, "baseline_ms_per_source": None},))[0]
+        rows.append(
+            [
+                *key,
+                number(one["ours_ms"]),
+                number(one["baseline_ms"]),
+                factor(one["baseline_ms"], one["ours_ms"]),
+            ]
+        )
+        several = many.get(
+            key, ({"sources": None, "ms_per_source": None, "baseline_ms_per_source": None},)
+        )[0]
         rows[-1] += [number(several["sources"]), number(several["ms_per_source"])]
         rows[-1].append(factor(several["baseline_ms_per_source"], several["ms_per_source"]))
-    header = ["graph", "algorithm", "one source", "cuGraph", "ratio", "many sources", "each", "ratio"]
+    header = [
+        "graph",
+        "algorithm",
+        "one source",
+        "cuGraph",
+        "ratio",
+        "many sources",
+        "each",
+        "ratio",
+    ]
     parts = [
         "## On a GPU\n",
         "Milliseconds per source. *One source*: the median of 16, predecessors included. *Many sources*: the largest",
     ]
-    parts += ["number measured, in one call, without predecessors. cuGraph searches one source at a time.", ""]
-    return [*parts, table(header, rows), made_by([run for _, run in [*medians.values(), *many.values()]])]
+    parts += [
+        "number measured, in one call, without predecessors. cuGraph searches one source at a time.",
+        "",
+    ]
+    return [
+        *parts,
+        table(header, rows),
+        made_by([run for _, run in [*medians.values(), *many.values()]]),
+    ]
 
 
 def cpu_tables(runs: list[dict]) -> list[str]:
@@ -303,12 +375,18 @@ def cpu_tables(runs: list[dict]) -> list[str]:
             "its memory": lambda row: size(row["peer_peak_bytes"]),
             "ratio": ratio,
         }
-        parts += ["## Many sources on a CPU\n", "Library calls on two cores. Memory is the peak of the call.", ""]
+        parts += [
+            "## Many sources on a CPU\n",
+            "Library calls on two cores. Memory is the peak of the call.",
+            "",
+        ]
         parts += [by_columns(columns, fastest), made_by([run for _, run in newest.values()])]
     jobs = records(runs, "cpu_jobs")
     if jobs:
         names = {"seconds": "seconds", "peak_mib": "memory, MiB"}
-        names = {name: name for name in ("graph", "vertices", "algorithm", "result", "sources")} | names
+        names = {
+            name: name for name in ("graph", "vertices", "algorithm", "result", "sources")
+        } | names
         rows = [[number(one[name]) for name in names] for one, _ in jobs.values()]
         parts += [
             "## A whole job on a CPU\n",
@@ -339,7 +417,8 @@ def short_table_of(short: dict) -> list[str]:
     }
     growth = short["growth"]
     (some, all_), (some_of_large, all_of_large) = (
-        [growth[size][f"nanoseconds_of_{part}"] for part in ("some", "all")] for size in ("small", "large")
+        [growth[size][f"nanoseconds_of_{part}"] for part in ("some", "all")]
+        for size in ("small", "large")
     )
 
     def on_a_gpu(part: dict) -> list[str]:
@@ -383,14 +462,30 @@ def loads_table_of(loads: dict) -> list[str]:
     rows = [
         [
             *(row["graph"], row["work"], seconds(row["seconds"])),
-            *(each(row["seconds"], row), each(row["processor_seconds"], row), row.get("peer") or "-"),
+            *(
+                each(row["seconds"], row),
+                each(row["processor_seconds"], row),
+                row.get("peer") or "-",
+            ),
             *(each(row.get("peer_seconds"), row), each(row.get("peer_processor_seconds"), row)),
-            *(factor(row.get(f"peer_{name}"), row[name]) for name in ("seconds", "processor_seconds")),
+            *(
+                factor(row.get(f"peer_{name}"), row[name])
+                for name in ("seconds", "processor_seconds")
+            ),
         ]
         for row in loads["works"]
     ]
     header = [
-        *("graph", "work", "seconds", "ms per source", "of processor", "peer", "its ms", "of processor"),
+        *(
+            "graph",
+            "work",
+            "seconds",
+            "ms per source",
+            "of processor",
+            "peer",
+            "its ms",
+            "of processor",
+        ),
         *("ratio", "ratio of processor"),
     ]
     gpu = loads["gpu"]
@@ -399,7 +494,10 @@ def loads_table_of(loads: dict) -> list[str]:
             *(row["graph"], row["algorithm"], row.get("method", "-"), f"{row['sources']:,}"),
             f"{row['distances_ms'] + row['loads_ms']:.3f}",
             *(
-                (f"{row['cugraph_ms']:.3f}", factor(row["cugraph_ms"], row["distances_ms"] + row["loads_ms"]))
+                (
+                    f"{row['cugraph_ms']:.3f}",
+                    factor(row["cugraph_ms"], row["distances_ms"] + row["loads_ms"]),
+                )
                 if "cugraph_ms" in row
                 else "--"
             ),
@@ -420,7 +518,19 @@ def loads_table_of(loads: dict) -> list[str]:
         "Betweenness of vertices and flows over edges on a GPU, with distances; betweenness is compared with a plain loop",
         "on the CPU for two sources. The last column counts values of cuGraph that are not finite.",
         "",
-        table(["graph", "algorithm", "method", "sources", "ms per source", "cuGraph", "ratio", "not finite"], on_gpu),
+        table(
+            [
+                "graph",
+                "algorithm",
+                "method",
+                "sources",
+                "ms per source",
+                "cuGraph",
+                "ratio",
+                "not finite",
+            ],
+            on_gpu,
+        ),
         f"{gpu['machine']['gpu']} ({gpu['date']}, commit `{gpu['commit']}`).",
         "",
         *gpu["notes"],
@@ -431,7 +541,11 @@ def loads_table_of(loads: dict) -> list[str]:
 def reading_table(runs: list[dict]) -> list[str]:
     newest = {}
     for run in runs:
-        newest |= {(row["graph"], row["device"]): (row, run) for row in run["builds"] if row["device"] == "cpu"}
+        newest |= {
+            (row["graph"], row["device"]): (row, run)
+            for row in run["builds"]
+            if row["device"] == "cpu"
+        }
     if not newest:
         return []
     columns = {
@@ -443,8 +557,16 @@ def reading_table(runs: list[dict]) -> list[str]:
         "its memory": lambda row: size(row["peer_peak_bytes"]),
         "ratio": ratio,
     }
-    parts = ["## Reading an edge list on a CPU\n", "From a Parquet file to a graph, in a fresh process.", ""]
-    return [*parts, by_columns(columns, [row for row, _ in newest.values()]), made_by([run for _, run in newest.values()])]
+    parts = [
+        "## Reading an edge list on a CPU\n",
+        "From a Parquet file to a graph, in a fresh process.",
+        "",
+    ]
+    return [
+        *parts,
+        by_columns(columns, [row for row, _ in newest.values()]),
+        made_by([run for _, run in newest.values()]),
+    ]
 
 
 STEPS = ("read", "build", "plan", "compile", "store", "start", "traverse", "outside")
@@ -452,8 +574,15 @@ STEPS = ("read", "build", "plan", "compile", "store", "start", "traverse", "outs
 
 def startup_table(startup: Sequence[dict]) -> list[str]:
     """Whole jobs by the wall, before and after a change, with the steps of the job after it."""
-    lines = ["## What a job waits for\n", "Seconds of the whole process, from the command to its end: medians.", ""]
-    lines += ["*Outside* is what the job's own clock does not see: starting Python, imports, the report.", ""]
+    lines = [
+        "## What a job waits for\n",
+        "Seconds of the whole process, from the command to its end: medians.",
+        "",
+    ]
+    lines += [
+        "*Outside* is what the job's own clock does not see: starting Python, imports, the report.",
+        "",
+    ]
     for run in startup:
         rows = []
         for job in run["jobs"]:
@@ -466,15 +595,25 @@ def startup_table(startup: Sequence[dict]) -> list[str]:
         made = f"{where}, {machine['cores']} cores ({run['date']}, commit `{run['commit']}` after `{run['before_commit']}`)."
         lines += [table(["job", "before", "now", "ratio", *STEPS], rows), made, ""]
         if first := run.get("first_calls"):
-            calls = [[name, shown(first["before"][name]), shown(first["now"][name])] for name in first["now"]]
-            lines += ["The first call in a Python process with nothing compiled, on a graph of 4,000 edges, in seconds:", ""]
+            calls = [
+                [name, shown(first["before"][name]), shown(first["now"][name])]
+                for name in first["now"]
+            ]
+            lines += [
+                "The first call in a Python process with nothing compiled, on a graph of 4,000 edges, in seconds:",
+                "",
+            ]
             lines += [table(["call", "before", "now"], calls)]
         if loop := run.get("beside_cugraph"):
             lines += [
                 f"R-MAT 20, {loop['about'].partition(', ')[2]}; the loop searches with cuGraph and writes distances:",
                 "",
             ]
-            cells = [[name.replace("_", " "), shown(loop[name])] for name in loop if name not in ("about", "date")]
+            cells = [
+                [name.replace("_", " "), shown(loop[name])]
+                for name in loop
+                if name not in ("about", "date")
+            ]
             lines += [table(["process", "seconds"], cells)]
         if loop := run.get("loop_of_summaries"):
             lines += [
@@ -485,7 +624,11 @@ def startup_table(startup: Sequence[dict]) -> list[str]:
                 ["job", shown(loop["job_seconds"])],
                 ["cuGraph loop that writes summaries", shown(loop["loop_seconds"])],
             ]
-            lines += [table(["process", "seconds"], cells), f"Ratio {loop['ratio']:.1f} (commit `{loop['commit']}`).", ""]
+            lines += [
+                table(["process", "seconds"], cells),
+                f"Ratio {loop['ratio']:.1f} (commit `{loop['commit']}`).",
+                "",
+            ]
         if several := run.get("several_gpus"):
             lines += several_gpus_table(several)
     return lines
@@ -496,9 +639,23 @@ def several_gpus_table(several: dict) -> list[str]:
     rows = []
     for job in several["jobs"]:
         rate = job["gigabytes"] / min(job["traverse"])
-        cells = [job["result"], f"{job['sources']:,}", str(job["gpus"]), shown(job["whole"]), shown(job["traverse"])]
+        cells = [
+            job["result"],
+            f"{job['sources']:,}",
+            str(job["gpus"]),
+            shown(job["whole"]),
+            shown(job["traverse"]),
+        ]
         rows.append([*cells, f"{job['gigabytes']:.2f}", f"{rate:.2f}"])
-    header = ["result", "sources", "GPUs", "whole process", "searching and writing", "GB written", "GB per second"]
+    header = [
+        "result",
+        "sources",
+        "GPUs",
+        "whole process",
+        "searching and writing",
+        "GB written",
+        "GB per second",
+    ]
     machine = several["machine"]
     made = f"{several['about']}. {machine['gpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB."
     return ["One and several GPUs, seconds of each run:", "", table(header, rows), made, ""]
@@ -522,14 +679,26 @@ def cores_table(cores: dict) -> list[str]:
             elif count == fewest:
                 cells.append(seconds(found[count]))
             else:
-                cells.append(f"{seconds(found[count])} ({found[fewest] * fewest / found[count] / count:.0%})")
+                cells.append(
+                    f"{seconds(found[count])} ({found[fewest] * fewest / found[count] / count:.0%})"
+                )
         rows.append([*key, *cells])
     lines = [
         "## Many sources on 1 to 32 cores\n",
         "Seconds, and the efficiency against the fewest cores that were measured.",
         "",
     ]
-    lines += [table(["graph", "algorithm", "sources", *(f"{n} cores" if n > 1 else "1 core" for n in counts)], rows)]
+    lines += [
+        table(
+            [
+                "graph",
+                "algorithm",
+                "sources",
+                *(f"{n} cores" if n > 1 else "1 core" for n in counts),
+            ],
+            rows,
+        )
+    ]
     lines += [made_on(cores), "", *cores["notes"], ""]
     return [*lines, *(peers_table(cores["peers"]) if "peers" in cores else [])]
 
@@ -539,18 +708,37 @@ def peers_table(peers: dict) -> list[str]:
     found: dict[tuple, dict[str, tuple[int, float | None]]] = {}
     for row in (row for run in peers["runs"] for row in run["measurements"]):
         key = (row["graph"], row["algorithm"], str(row["sources"]))
-        found.setdefault(key, {})[row["library"]] = row["cores"], row["seconds"]  # ours: the last, on the most cores
-    libraries = [name for name in ("NetworKit", "igraph") if any(name in each for each in found.values())]
+        # ours: the last, on the most cores
+        found.setdefault(key, {})[row["library"]] = row["cores"], row["seconds"]
+    libraries = [
+        name for name in ("NetworKit", "igraph") if any(name in each for each in found.values())
+    ]
     rows = []
     for key, each in found.items():
         cores, ours = each["ours"]
         cells = [str(cores), number(ours)]
         for name in libraries:
             used, taken = each.get(name, (0, None))
-            cells += ["-", "-"] if taken is None or ours is None else [f"{number(taken)} on {used}", factor(taken, ours)]
+            cells += (
+                ["-", "-"]
+                if taken is None or ours is None
+                else [f"{number(taken)} on {used}", factor(taken, ours)]
+            )
         rows.append([*key, *cells])
-    header = ["graph", "algorithm", "sources", "cores", "seconds", *(cell for name in libraries for cell in (name, "ratio"))]
-    return ["Other libraries on the same graphs and sources, seconds:\n", table(header, rows), made_on(peers), ""]
+    header = [
+        "graph",
+        "algorithm",
+        "sources",
+        "cores",
+        "seconds",
+        *(cell for name in libraries for cell in (name, "ratio")),
+    ]
+    return [
+        "Other libraries on the same graphs and sources, seconds:\n",
+        table(header, rows),
+        made_on(peers),
+        "",
+    ]
 
 
 def shown(value: float | list[float]) -> str:
@@ -572,7 +760,11 @@ def performance_page(
     sections += loads_table_of(loads) if loads else []
     sections += cores_table(cores) if cores else []
     sections += startup_table(startup) if startup else []
-    sections += ["Nothing compiled, in a fresh environment, in seconds:\n", first_use.seconds_table(first)] if first else []
+    sections += (
+        ["Nothing compiled, in a fresh environment, in seconds:\n", first_use.seconds_table(first)]
+        if first
+        else []
+    )
     sections += ["Where the seconds are:\n", *notes, ""] if notes else []
     sections += reading_table(runs)
     return "\n".join([HEAD, *(sections or [NOTHING])])
@@ -587,7 +779,13 @@ def short_table(runs: list[dict], chosen: list[dict]) -> str:
             raise Malformed(f"the README shows {choice}, which no run has measured")
         row, run = found[-1]
         machine = run["machine"]["gpu"] or f"{run['machine']['cores']} cores"
-        cells = [graph_of(row), row["algorithm"], str(row["sources"]), machine, f"{seconds(row['seconds'])} s"]
+        cells = [
+            graph_of(row),
+            row["algorithm"],
+            str(row["sources"]),
+            machine,
+            f"{seconds(row['seconds'])} s",
+        ]
         rows.append([*cells, f"{row['peer']}: {seconds(row['peer_seconds'])} s", ratio(row)])
     header = ["graph", "algorithm", "sources", "machine", "this library", "baseline", "ratio"]
     return table(header, rows) if rows else NOTHING
@@ -638,7 +836,9 @@ def traversals_of(comparison: dict) -> list[dict]:
         peaks = run.get("peak_rss_bytes", {})
         rows.append(
             {
-                "graph": ", ".join(Path(edges).name.partition(".")[0] for edges in comparison["edges"]),
+                "graph": ", ".join(
+                    Path(edges).name.partition(".")[0] for edges in comparison["edges"]
+                ),
                 "vertices": graph["vertices"],
                 "edges": graph["stored_edges"],
                 "directed": graph["directed"],
@@ -662,8 +862,14 @@ def traversals_of(comparison: dict) -> list[dict]:
 def command_of(comparison: dict) -> str:
     """Return the command line of a comparison, as far as the comparison records it."""
     names = " ".join(Path(edges).name for edges in comparison["edges"])
-    flags = [f"--random-sources {comparison['sources']}", f"--seed {comparison['seed']}", f"--device {comparison['device']}"]
-    flags += ["--hash-weights"] * comparison["hash_weights"] + ["--undirected"] * (not comparison["graph"]["directed"])
+    flags = [
+        f"--random-sources {comparison['sources']}",
+        f"--seed {comparison['seed']}",
+        f"--device {comparison['device']}",
+    ]
+    flags += ["--hash-weights"] * comparison["hash_weights"] + ["--undirected"] * (
+        not comparison["graph"]["directed"]
+    )
     return f"python -m pipelines.compare {names} {' '.join(flags)} --json"
 
 
@@ -677,7 +883,9 @@ def runs_in(documents: list[dict], options: argparse.Namespace) -> list[dict]:
         first = comparisons[0]
         keys = ("device", "gpu", "cores", "versions")
         if any(comparison[key] != first[key] for comparison in comparisons for key in keys):
-            raise Malformed("the comparisons are of different machines or versions; add them one by one")
+            raise Malformed(
+                "the comparisons are of different machines or versions; add them one by one"
+            )
         machine = {"cpu": options.cpu, "cores": first["cores"], "memory_gib": options.memory_gib}
         run = {
             "title": options.title,
@@ -691,12 +899,18 @@ def runs_in(documents: list[dict], options: argparse.Namespace) -> list[dict]:
             "tables": [],
         }
     except KeyError as missing:
-        raise Malformed(f"neither a run nor what pipelines.compare --json prints: {missing} is missing") from None
+        raise Malformed(
+            f"neither a run nor what pipelines.compare --json prints: {missing} is missing"
+        ) from None
     lacking = [
-        f"--{name.replace('_', '-')}" for name in ("title", "commit", "date", "cpu") if getattr(options, name) is None
+        f"--{name.replace('_', '-')}"
+        for name in ("title", "commit", "date", "cpu")
+        if getattr(options, name) is None
     ]
     if lacking:
-        raise Malformed(f"a comparison does not record its machine and date: give {', '.join(lacking)}")
+        raise Malformed(
+            f"a comparison does not record its machine and date: give {', '.join(lacking)}"
+        )
     return [*runs, run]
 
 
@@ -706,17 +920,23 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("action", choices=["write", "check", "add"])
     parser.add_argument("files", nargs="*", type=Path, help="for add: the JSON files")
-    about = parser.add_argument_group("add, for what pipelines.compare printed; its files become one run")
+    about = parser.add_argument_group(
+        "add, for what pipelines.compare printed; its files become one run"
+    )
     for name in ("title", "commit", "date", "cpu", "driver"):
         about.add_argument(f"--{name}")
     about.add_argument("--memory-gib", type=int)
-    about.add_argument("--notes", type=Path, metavar="FILE", help="Markdown: where the time goes, what was tried")
+    about.add_argument(
+        "--notes", type=Path, metavar="FILE", help="Markdown: where the time goes, what was tried"
+    )
     options = parser.parse_args(arguments)
     if (options.action == "add") is not bool(options.files):
         parser.error("add takes files, and only add does")
     try:
         measured = json.loads(MEASUREMENTS.read_text(encoding="utf-8"))
-        new = runs_in([json.loads(file.read_text(encoding="utf-8")) for file in options.files], options)
+        new = runs_in(
+            [json.loads(file.read_text(encoding="utf-8")) for file in options.files], options
+        )
         for run in new:
             check_run(run, MEASURED)
         notes = options.notes.read_text(encoding="utf-8") if options.notes else ""
@@ -725,14 +945,23 @@ def main(arguments: list[str] | None = None) -> int:
     except (Malformed, level_traces.Malformed) as error:
         print(f"bench_table: {error}", file=sys.stderr)
         return 2
-    superfluous = [path for path in (BENCHMARKS / roofline.PLOTS).glob("*.svg") if path not in texts]
+    superfluous = [
+        path for path in (BENCHMARKS / roofline.PLOTS).glob("*.svg") if path not in texts
+    ]
     if options.action == "check":
         if edited := edited_logs(measured["runs"]):
-            print(f"{' and '.join(edited)}: a log is never edited, and this one was", file=sys.stderr)
+            print(
+                f"{' and '.join(edited)}: a log is never edited, and this one was", file=sys.stderr
+            )
             return 1
         for path in superfluous:
-            print(f"{path.name} is of no page: run python -m scripts.bench.performance_page write", file=sys.stderr)
-        return put(texts, "scripts.bench.performance_page write", check=True) or int(bool(superfluous))
+            print(
+                f"{path.name} is of no page: run python -m scripts.bench.performance_page write",
+                file=sys.stderr,
+            )
+        return put(texts, "scripts.bench.performance_page write", check=True) or int(
+            bool(superfluous)
+        )
     if options.action == "add":
         MEASUREMENTS.write_text(json.dumps(measured, indent=2) + "\n", encoding="utf-8")
     for path in superfluous:

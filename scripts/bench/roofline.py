@@ -64,7 +64,9 @@ def milliseconds_of(rows: list) -> float:
 
 def rate_of(limits: dict, table_bytes: float) -> float:
     """Return gathers per microsecond of the largest measured table that is no larger, which keeps the bound a lower one."""
-    fits = [rate for mebibytes, rate in limits["gathers_per_us"] if mebibytes * 2**20 <= table_bytes]
+    fits = [
+        rate for mebibytes, rate in limits["gathers_per_us"] if mebibytes * 2**20 <= table_bytes
+    ]
     return fits[-1] if fits else limits["gathers_per_us"][0][1]
 
 
@@ -85,16 +87,22 @@ def floor_ms(limits: dict, search: Walked, algorithm: str, vertices: int, edges:
 def medians_of(runs: list[dict]) -> dict[tuple[str, str], float]:
     """Milliseconds per (graph, algorithm), by the newest table of medians that has them."""
     tables = [table for run in runs for table in run["tables"] if table["name"] == MEDIANS]
-    rows = [dict(zip(table["columns"], row, strict=True)) for table in tables for row in table["rows"]]
+    rows = [
+        dict(zip(table["columns"], row, strict=True)) for table in tables for row in table["rows"]
+    ]
     return {(row["graph"], row["algorithm"]): row["ours_ms"] for row in rows}
 
 
 def sizes_of(runs: list[dict]) -> dict[str, tuple[int, int]]:
     """Vertices and stored edges of each graph."""
-    return {row["graph"]: (row["vertices"], row["edges"]) for run in runs for row in run["traversals"]}
+    return {
+        row["graph"]: (row["vertices"], row["edges"]) for run in runs for row in run["traversals"]
+    }
 
 
-def rows_of(limits: dict, levels: dict, runs: list[dict]) -> dict[tuple[str, str], dict[str, float]]:
+def rows_of(
+    limits: dict, levels: dict, runs: list[dict]
+) -> dict[tuple[str, str], dict[str, float]]:
     """Return per (graph, algorithm) of the tables of medians: lower bound and traced search, if any, target, median."""
     sizes, found = sizes_of(runs), {}
     for (graph, algorithm), median in medians_of(runs).items():
@@ -104,7 +112,10 @@ def rows_of(limits: dict, levels: dict, runs: list[dict]) -> dict[tuple[str, str
                 raise Malformed(f"{graph} is traced, but no measurement has its size")
             vertices, edges = sizes[graph]
             search = traced["bfs"]["walked"]
-            row |= {"levels": search.levels, "floor": floor_ms(limits, search, algorithm, vertices, edges)}
+            row |= {
+                "levels": search.levels,
+                "floor": floor_ms(limits, search, algorithm, vertices, edges),
+            }
         if algorithm in traced:
             row["in the launch"] = milliseconds_of(traced[algorithm]["rows"])
         target = limits["targets_ms"][algorithm].get(graph)
@@ -124,7 +135,9 @@ def table_of(rows: dict) -> str:
         "levels": lambda each: str(each[1].get("levels", "-")),
         "lower bound, ms": time("floor"),
         **{key: time(key) for key in ("in the launch", "target", "ours")},
-        "ours / bound": lambda each: f"{each[1]['ours'] / each[1]['floor']:.1f}" if "floor" in each[1] else "-",
+        "ours / bound": lambda each: (
+            f"{each[1]['ours'] / each[1]['floor']:.1f}" if "floor" in each[1] else "-"
+        ),
     }
     return by_columns(columns, rows.items())
 
@@ -136,13 +149,23 @@ def page(runs: list[dict]) -> tuple[str, dict[str, str]]:
     if not rows or not levels:
         return explained(limits), {}
     shown = {
-        f"{graph}, {algorithm}": {name: row[name] for name in ("floor", "in the launch", "target", "ours") if name in row}
+        f"{graph}, {algorithm}": {
+            name: row[name] for name in ("floor", "in the launch", "target", "ours") if name in row
+        }
         for (graph, algorithm), row in rows.items()
     }
-    plots = {f"{PLOTS}/floors.svg": svg_plots.dots("Our times and the lower bounds", "ms", shown, None)}
-    parts = [explained(limits), table_of(rows), f"![Our times and their lower bounds]({PLOTS}/floors.svg)\n"]
+    plots = {
+        f"{PLOTS}/floors.svg": svg_plots.dots("Our times and the lower bounds", "ms", shown, None)
+    }
+    parts = [
+        explained(limits),
+        table_of(rows),
+        f"![Our times and their lower bounds]({PLOTS}/floors.svg)\n",
+    ]
     traces = [trace for found in levels.values() for trace in found.values()]
-    made = sorted({f"{trace['date']}, commit `{trace['commit']}`, {trace['gpu']}" for trace in traces})
+    made = sorted(
+        {f"{trace['date']}, commit `{trace['commit']}`, {trace['gpu']}" for trace in traces}
+    )
     parts.append(ITERATIONS_EXPLAINED.format(points=level_traces.POINTS, made="; ".join(made)))
     for graph, found in levels.items():
         name = level_traces.slug(graph)
@@ -156,7 +179,10 @@ def explained(limits: dict) -> str:
     return EXPLAINED.format(
         call=limits["call_us"],
         chain=sum(limits["latencies_us"].values()),
-        latencies=";\n".join(f"  {name} {value:g}" for name, value in limits["latencies_us"].items()) + ".",
+        latencies=";\n".join(
+            f"  {name} {value:g}" for name, value in limits["latencies_us"].items()
+        )
+        + ".",
         hops=HOPS_BYTES,
         pushed=PUSHED_BYTES,
         pulled=PULLED_BYTES,

@@ -32,12 +32,15 @@ from pipelines.scheduling.scheduler import WINDOW, Window
 
 WORKERS = (8, 64, 512)
 SECONDS = (0.03, 0.1, 0.3, 1.0, 2.0, 3.0, 5.0, 10.0)  # a task
-SPREAD = 0.25  # standard deviation of the logarithm of a task's time: most are within a quarter of the mean
+# standard deviation of the logarithm of a task's time: most are within a quarter of the mean
+SPREAD = 0.25
 TASKS_PER_WORKER = 60
 ENOUGH = 0.95  # fraction of the time in which workers are busy
 
 
-def simulate(workers: int, seconds: float, cost: float, window: int = WINDOW, seed: int = 1) -> float:
+def simulate(
+    workers: int, seconds: float, cost: float, window: int = WINDOW, seed: int = 1
+) -> float:
     """Return the fraction of the time in which workers are busy, after the first tasks were sent.
 
     Parameters
@@ -52,7 +55,8 @@ def simulate(workers: int, seconds: float, cost: float, window: int = WINDOW, se
     rng = np.random.default_rng(seed)
     spread = rng.lognormal(-(SPREAD**2) / 2, SPREAD, (workers, TASKS_PER_WORKER))
     times = (seconds * spread).tolist()
-    queued = [window] * workers  # queued at the worker, or in transit to the server and back, without started ones
+    # queued at the worker, or in transit to the server and back, without started ones
+    queued = [window] * workers
     done, busy = [0] * workers, [0.0] * workers
     idle_since: list[float | None] = [None] * workers
     events = [(times[w][0], w, "ended") for w in range(workers)]
@@ -101,8 +105,19 @@ class _Nobody:
 def no_work(parts: tuple[int, ...]) -> list[dict]:
     """Return the outcome of a task of some batches, without work."""
     summary = {
-        **{"file": "part-000000.parquet", "rows": 8_000_000, "sha256": "0" * 64, "checksum": "0" * 16, "bytes": 10**8},
-        **{"started": time.time(), "ended": time.time(), "seconds": 1.0, "worker": "tls://192.168.100.100:12345"},
+        **{
+            "file": "part-000000.parquet",
+            "rows": 8_000_000,
+            "sha256": "0" * 64,
+            "checksum": "0" * 16,
+            "bytes": 10**8,
+        },
+        **{
+            "started": time.time(),
+            "ended": time.time(),
+            "seconds": 1.0,
+            "worker": "tls://192.168.100.100:12345",
+        },
         "phases": {"load": 0.0, "traverse": 0.123456, "certify": 0.123456, "write": 0.123456},
         **{"edges": 10**10, "rounds": 1000, "slowest": (123456789, 0.123456)},
         "distances": {"width": 64.0, "first": 0, "counts": [123456] * 60},
@@ -118,13 +133,17 @@ def measure(tasks: int) -> dict[str, float]:
         try:
             while not file.exists():
                 time.sleep(0.05)
-            processes += [_start("dask_worker", file, "--nthreads", "1", "--no-nanny", folder=folder) for _ in range(2)]
+            processes += [
+                _start("dask_worker", file, "--nthreads", "1", "--no-nanny", folder=folder)
+                for _ in range(2)
+            ]
             with Client(scheduler_file=str(file), set_as_default=False) as client:
                 client.wait_for_workers(2, timeout=60)
                 _run(client, 300, Path(folder))  # imports and first connections
                 scheduler, driver = psutil.Process(processes[0].pid), psutil.Process()
                 before, begin = (_cpu(scheduler), _cpu(driver)), time.perf_counter()
-                tasks = _run(client, 3 * tasks, Path(folder))  # the window forms tasks of three batches
+                # the window forms tasks of three batches
+                tasks = _run(client, 3 * tasks, Path(folder))
                 seconds = time.perf_counter() - begin
                 after = _cpu(scheduler), _cpu(driver)
         finally:
@@ -136,8 +155,18 @@ def measure(tasks: int) -> dict[str, float]:
 
 
 def _start(module: str, file: Path, *words: str, folder: str) -> subprocess.Popen:
-    command = [sys.executable, "-m", f"distributed.cli.{module}", "--host", "127.0.0.1", "--no-dashboard", *words]
-    places = os.pathsep.join([str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")])
+    command = [
+        sys.executable,
+        "-m",
+        f"distributed.cli.{module}",
+        "--host",
+        "127.0.0.1",
+        "--no-dashboard",
+        *words,
+    ]
+    places = os.pathsep.join(
+        [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
+    )
     return subprocess.Popen(
         [*command, "--scheduler-file", str(file), "--local-directory" if module == "dask_worker" else "--pid-file",
          folder if module == "dask_worker" else f"{folder}/pid"],
@@ -156,7 +185,9 @@ def _run(client: Client, batches: int, folder: Path) -> int:
 
     def submit(task):
         tasks.append(task)
-        return client.submit(no_work, task.parts, key=f"bfs-{task.number:06d}-{time.monotonic_ns()}", pure=False)
+        return client.submit(
+            no_work, task.parts, key=f"bfs-{task.number:06d}-{time.monotonic_ns()}", pure=False
+        )
 
     Window(DaskExecutor(client, submit), _Nobody(), folder).run(list(range(batches)))
     return len(tasks)
@@ -169,7 +200,9 @@ def table(cost: float) -> str:
     for workers in WORKERS:
         shares = [simulate(workers, seconds, cost) for seconds in SECONDS]
         lines.append(
-            f"| {workers} | " + " | ".join(f"{100 * s:.0f} %" for s in shares) + f" | {shortest(workers, cost):.2f} s |"
+            f"| {workers} | "
+            + " | ".join(f"{100 * s:.0f} %" for s in shares)
+            + f" | {shortest(workers, cost):.2f} s |"
         )
     return "\n".join(lines)
 
@@ -186,9 +219,13 @@ def shortest(workers: int, cost: float) -> float:
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--tasks", type=int, default=2000, help="how many to measure with")
-    parser.add_argument("--cost", type=float, help="seconds of scheduler and driver per task, instead of measuring")
+    parser.add_argument(
+        "--cost", type=float, help="seconds of scheduler and driver per task, instead of measuring"
+    )
     arguments = parser.parse_args(argv)
     cost = arguments.cost
     if cost is None:
@@ -198,7 +235,9 @@ def main(argv: list[str] | None = None) -> int:
             f"a task costs {1e3 * measured['scheduler']:.2f} ms of the scheduler and {1e3 * measured['driver']:.2f} ms of "
             f"the driver (CPU time; {measured['tasks']:.0f} tasks in {measured['seconds']:.1f} s)\n"
         )
-    print(f"Share of the time in which workers are busy, at {1e3 * cost:.2f} ms per task, by the length of a task:\n")
+    print(
+        f"Share of the time in which workers are busy, at {1e3 * cost:.2f} ms per task, by the length of a task:\n"
+    )
     print(table(cost))
     return 0
 

@@ -24,7 +24,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kepler_traverse import Graph, bfs_many, cuda, graph_from_edges, plan_bfs_many, read_graph, sssp_many, sssp_pairs
+from kepler_traverse import (
+    Graph,
+    bfs_many,
+    cuda,
+    graph_from_edges,
+    plan_bfs_many,
+    read_graph,
+    sssp_many,
+    sssp_pairs,
+)
 from kepler_traverse.search.query import Nearest
 from kepler_traverse.sssp import REGISTRY
 from scripts.bench.environment import ROOT, about, least, timed
@@ -44,7 +53,8 @@ CHECKED, WHOLE = (
 RUNS = 3
 HAS = {name: find_spec(name) is not None for name in ("pandana", "igraph", "networkit")}
 MOST = 3.0  # estimated seconds of a strategy that is measured next to ``auto``
-WHOLE_SEARCHES = 200  # sources of NetworKit, which cannot end a search early and returns distances to all vertices
+# sources of NetworKit, which cannot end a search early and returns distances to all vertices
+WHOLE_SEARCHES = 200
 Answer = Callable[[], Any]
 
 
@@ -53,7 +63,9 @@ def network_of(graph: Graph, kind: Any) -> Any:
     place = pd.Series(np.arange(graph.n_vertices, dtype=float))
     tails = pd.Series(np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets)))
     weights = pd.DataFrame({"weight": graph.weights.astype(np.float64)})
-    return kind(place, place * 0, tails, pd.Series(graph.targets.astype(np.int64)), weights, twoway=False)
+    return kind(
+        place, place * 0, tails, pd.Series(graph.targets.astype(np.int64)), weights, twoway=False
+    )
 
 
 def works_on_roads(graph: Graph) -> Iterator[tuple[str, int, int, Answer, Answer | None]]:
@@ -79,15 +91,33 @@ def works_on_roads(graph: Graph) -> Iterator[tuple[str, int, int, Answer, Answer
         found = []
         for cutoff in within:
             for name in names:
-                network.set(pd.Series(np.arange(n)), variable=pd.Series(values[name].astype(float)), name=name)
-                found.append(network.aggregate(cutoff, type="sum", decay="flat", name=name).to_numpy())
+                network.set(
+                    pd.Series(np.arange(n)),
+                    variable=pd.Series(values[name].astype(float)),
+                    name=name,
+                )
+                found.append(
+                    network.aggregate(cutoff, type="sum", decay="flat", name=name).to_numpy()
+                )
         return np.stack(found, axis=1).reshape(n, len(within), len(names))
 
     def if_there(call: Answer) -> Answer | None:
         return call if network is not None else None
 
-    yield f"distances within {NEAR:,}", n, RUNS, lambda: sssp_many(graph, "all", cutoff=NEAR)["distance"], None
-    yield "one vertex: within 0", n, RUNS, lambda: sssp_many(graph, "all", result="within", cutoffs=[0])["vertices"], None
+    yield (
+        f"distances within {NEAR:,}",
+        n,
+        RUNS,
+        lambda: sssp_many(graph, "all", cutoff=NEAR)["distance"],
+        None,
+    )
+    yield (
+        "one vertex: within 0",
+        n,
+        RUNS,
+        lambda: sssp_many(graph, "all", result="within", cutoffs=[0])["vertices"],
+        None,
+    )
     one = ["jobs"], [NEAR]
     yield f"1 attribute within {NEAR:,}", n, RUNS, lambda: ours(*one), if_there(lambda: peers(*one))
     all_ = list(values), cutoffs
@@ -117,9 +147,19 @@ def works_on_roads(graph: Graph) -> Iterator[tuple[str, int, int, Answer, Answer
         return sssp_pairs(graph, origins, ends)["distance"].to_numpy()
 
     def path_lengths() -> np.ndarray:
-        return np.array(network.shortest_path_lengths(graph.to_numbers(origins), graph.to_numbers(ends), "weight"))
+        return np.array(
+            network.shortest_path_lengths(
+                graph.to_numbers(origins), graph.to_numbers(ends), "weight"
+            )
+        )
 
-    yield f"pairs within {PAIRS_WITHIN:,} of each other", len(rows), RUNS, pairs, if_there(path_lengths)
+    yield (
+        f"pairs within {PAIRS_WITHIN:,} of each other",
+        len(rows),
+        RUNS,
+        pairs,
+        if_there(path_lengths),
+    )
 
 
 def work_on_hubs(graph: Graph) -> Iterator[tuple[str, int, int, Answer, Answer | None]]:
@@ -127,14 +167,18 @@ def work_on_hubs(graph: Graph) -> Iterator[tuple[str, int, int, Answer, Answer |
     sources = np.random.default_rng(2).integers(0, graph.n_vertices, NEIGHBORS_OF)
 
     def ours() -> np.ndarray:
-        return bfs_many(graph, graph.ids[sources], result="within", cutoffs=[HOPS])["vertices"].to_numpy()
+        return bfs_many(graph, graph.ids[sources], result="within", cutoffs=[HOPS])[
+            "vertices"
+        ].to_numpy()
 
     peer = None
     if HAS["igraph"]:
         import igraph
 
         tails = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
-        other = igraph.Graph(n=graph.n_vertices, edges=np.stack([tails, graph.targets], axis=1), directed=True)
+        other = igraph.Graph(
+            n=graph.n_vertices, edges=np.stack([tails, graph.targets], axis=1), directed=True
+        )
 
         def neighborhoods() -> np.ndarray:
             return np.array(other.neighborhood_size(sources.tolist(), order=HOPS, mode="out"))
@@ -143,19 +187,25 @@ def work_on_hubs(graph: Graph) -> Iterator[tuple[str, int, int, Answer, Answer |
     yield f"vertices within {HOPS} hops", sources.size, RUNS, ours, peer
 
 
-def work_beside_whole_searches(graph: Graph) -> Iterator[tuple[str, int, int, Answer, Answer | None]]:
+def work_beside_whole_searches(
+    graph: Graph,
+) -> Iterator[tuple[str, int, int, Answer, Answer | None]]:
     """As ``works_on_roads``."""
     sources = np.random.default_rng(2).integers(0, graph.n_vertices, WHOLE_SEARCHES)
 
     def ours() -> np.ndarray:
-        return bfs_many(graph, graph.ids[sources], result="within", cutoffs=[HOPS])["vertices"].to_numpy()
+        return bfs_many(graph, graph.ids[sources], result="within", cutoffs=[HOPS])[
+            "vertices"
+        ].to_numpy()
 
     peer = None
     if HAS["networkit"]:
         import networkit
 
         tails = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
-        other = networkit.GraphFromCoo((tails, graph.targets.astype(np.int64)), n=graph.n_vertices, directed=True)
+        other = networkit.GraphFromCoo(
+            (tails, graph.targets.astype(np.int64)), n=graph.n_vertices, directed=True
+        )
 
         def counts() -> np.ndarray:
             search = networkit.distance.SPSP(other, sources.tolist())
@@ -168,10 +218,16 @@ def work_beside_whole_searches(graph: Graph) -> Iterator[tuple[str, int, int, An
 
 def equal(one: Any, other: Any) -> bool:
     """Whether results are equal; pandana rounds distances to float32."""
-    return bool(np.allclose(np.asarray(one, dtype=float), np.asarray(other, dtype=float), rtol=2**-22, atol=0))
+    return bool(
+        np.allclose(
+            np.asarray(one, dtype=float), np.asarray(other, dtype=float), rtol=2**-22, atol=0
+        )
+    )
 
 
-def measured(name: str, graph: str, size: int, runs: int, ours: Answer, peer: Answer | None, library: str) -> dict:
+def measured(
+    name: str, graph: str, size: int, runs: int, ours: Answer, peer: Answer | None, library: str
+) -> dict:
     ours()  # compiles
     row = {"graph": graph, "work": name, "size": size, "peer": None if peer is None else library}
     times: list[tuple[float, float]] = []
@@ -196,10 +252,17 @@ def seconds_of_jobs(folder: Path, roads: Graph, hubs: Graph) -> dict[str, float]
     found = {}
     with tempfile.TemporaryDirectory() as name:
         inputs = Path(name)
-        environment = os.environ | {"PYTHONPYCACHEPREFIX": f"{inputs}/bytecode", "PYTHONDONTWRITEBYTECODE": ""}
-        values = {name: random.integers(0, 100, roads.n_vertices) for name in ("jobs", "shops", "beds")}
+        environment = os.environ | {
+            "PYTHONPYCACHEPREFIX": f"{inputs}/bytecode",
+            "PYTHONDONTWRITEBYTECODE": "",
+        }
+        values = {
+            name: random.integers(0, 100, roads.n_vertices) for name in ("jobs", "shops", "beds")
+        }
         points = random.choice(roads.ids, POINTS, replace=False)
-        near = sssp_many(roads, random.choice(roads.ids, PAIRS // 8, replace=False), cutoff=PAIRS_WITHIN)
+        near = sssp_many(
+            roads, random.choice(roads.ids, PAIRS // 8, replace=False), cutoff=PAIRS_WITHIN
+        )
         near = near.iloc[random.permutation(len(near))[:PAIRS]]
         tables = {
             "all": {"source": roads.ids},
@@ -239,7 +302,9 @@ def seconds_of_jobs(folder: Path, roads: Graph, hubs: Graph) -> dict[str, float]
             def run() -> None:
                 command = [sys.executable, "-m", "pipelines.batch_sources", *words.split()]  # noqa: B023
                 output = ["--output", f"{inputs}/{work} {next(runs)}"]  # noqa: B023
-                subprocess.run([*command, *output], check=True, capture_output=True, cwd=ROOT, env=environment)
+                subprocess.run(
+                    [*command, *output], check=True, capture_output=True, cwd=ROOT, env=environment
+                )
 
             found[work] = round(least(run)[0], 3)
             print(work, "as a job", found[work], flush=True)
@@ -249,11 +314,18 @@ def seconds_of_jobs(folder: Path, roads: Graph, hubs: Graph) -> dict[str, float]
 def matched(small: Graph, large: Graph, n_sources: int) -> tuple[np.ndarray, np.ndarray]:
     """Return ids of random vertices of two graphs; the i-th of both reach equally many vertices. Some may find no other."""
     of_small, of_large = (
-        bfs_many(each, "all", result="within", cutoffs=[DEPTH])["vertices"].to_numpy() for each in (small, large)
+        bfs_many(each, "all", result="within", cutoffs=[DEPTH])["vertices"].to_numpy()
+        for each in (small, large)
     )
     random = np.random.default_rng(3)
-    chosen, others = random.choice(of_small.size, n_sources, replace=False), random.permutation(of_large.size)
-    chosen, others = chosen[np.argsort(of_small[chosen])], others[np.argsort(of_large[others], kind="stable")]
+    chosen, others = (
+        random.choice(of_small.size, n_sources, replace=False),
+        random.permutation(of_large.size),
+    )
+    chosen, others = (
+        chosen[np.argsort(of_small[chosen])],
+        others[np.argsort(of_large[others], kind="stable")],
+    )
     wanted, there = of_small[chosen], of_large[others]
     # The i-th vertex of a size takes the i-th one of that size in the other graph.
     places = np.searchsorted(there, wanted) + np.arange(n_sources) - np.searchsorted(wanted, wanted)
@@ -277,13 +349,19 @@ def growth(small: Graph, large: Graph) -> dict:
     nanoseconds = dict.fromkeys(works, np.inf)
     for _ in range(7):  # in turn, so that what else the machine does slows all
         for key, (graph, asked) in works.items():
-            counts, seconds = timed(lambda: bfs_many(graph, asked, result="within", cutoffs=[DEPTH]))  # noqa: B023
-            nanoseconds[key] = min(nanoseconds[key], 1e9 * seconds / float(counts["vertices"].sum()))
+            counts, seconds = timed(
+                lambda: bfs_many(graph, asked, result="within", cutoffs=[DEPTH])  # noqa: B023
+            )
+            nanoseconds[key] = min(
+                nanoseconds[key], 1e9 * seconds / float(counts["vertices"].sum())
+            )
     found: dict[str, Any] = {"sources": some[0].size}
     for name, graph in (("small", small), ("large", large)):
         plan = plan_bfs_many(graph, n_sources=graph.n_vertices, max_depth=DEPTH)
         found[name] = {"vertices": graph.n_vertices, "strategy": plan.strategy.name}
-        found[name] |= {f"nanoseconds_of_{part}": round(nanoseconds[name, part], 1) for part in ("some", "all")}
+        found[name] |= {
+            f"nanoseconds_of_{part}": round(nanoseconds[name, part], 1) for part in ("some", "all")
+        }
     return found
 
 
@@ -295,7 +373,11 @@ def on_a_gpu(folder: Path) -> dict:
     weights = np.random.default_rng(3).choice(roads.weights, len(edges))
     large = graph_from_edges(edges["src"], edges["dst"], weights, directed=False).to("cpu")
     works = []
-    for name, graph, cutoff in (("USA-road-d.NY", roads, NEAR), ("USA-road-d.NY", roads, FAR), ("USA-road-NE", large, WALK)):
+    for name, graph, cutoff in (
+        ("USA-road-d.NY", roads, NEAR),
+        ("USA-road-d.NY", roads, FAR),
+        ("USA-road-NE", large, WALK),
+    ):
         values = np.random.default_rng(1).integers(0, 100, graph.n_vertices)
         there = graph.to("cuda")
 
@@ -309,11 +391,16 @@ def on_a_gpu(folder: Path) -> dict:
         sums(there, few, WHOLE)
         seconds, found = least(lambda: sums(there, "all"))  # noqa: B023
         peer_seconds, expected = least(lambda: sums(there, few, WHOLE), 2)  # noqa: B023
-        if not np.array_equal(found[:CHECKED], sums(graph, few)) or not np.array_equal(found[:CHECKED], expected):
+        if not np.array_equal(found[:CHECKED], sums(graph, few)) or not np.array_equal(
+            found[:CHECKED], expected
+        ):
             raise SystemExit(f"{name}: results differ")
         row = {"graph": name, "work": f"1 attribute within {cutoff:,}", "size": graph.n_vertices}
         peer_seconds *= graph.n_vertices / few.size
-        works.append(row | {"seconds": round(seconds, 4), "peer": WHOLE, "peer_seconds": round(peer_seconds, 4)})
+        works.append(
+            row
+            | {"seconds": round(seconds, 4), "peer": WHOLE, "peer_seconds": round(peer_seconds, 4)}
+        )
         print(json.dumps(works[-1]), flush=True)
     return about((), "python -m scripts.bench --suite short GRAPHS --gpu") | {"works": works}
 
@@ -321,7 +408,11 @@ def on_a_gpu(folder: Path) -> dict:
 def nearest_targets(folder: Path) -> None:
     """Print the seconds of each strategy for the nearest targets of few and of many sources, and what ``auto`` takes."""
     here = read_graph(folder / "USA-road-d.NY.parquet", directed=True).to("cpu")
-    graph, ids, random = here.to("cuda" if cuda.available() else "cpu"), np.asarray(here.ids), np.random.default_rng(1)
+    graph, ids, random = (
+        here.to("cuda" if cuda.available() else "cpu"),
+        np.asarray(here.ids),
+        np.random.default_rng(1),
+    )
     points = np.sort(random.choice(graph.n_vertices, POINTS, replace=False))
     for n_sources in (10, 100, 1000, 10_000):
         sources = np.sort(random.choice(ids, n_sources, replace=False))
@@ -339,10 +430,21 @@ def nearest_targets(folder: Path) -> None:
                 return sssp_many(graph, sources, result="nearest", **options)  # noqa: B023
 
             run()
-            found[each.name] = {"estimated": float(f"{each.seconds:.3g}"), "seconds": round(least(run)[0], 4)}
+            found[each.name] = {
+                "estimated": float(f"{each.seconds:.3g}"),
+                "seconds": round(least(run)[0], 4),
+            }
         auto = round(least(lambda: run("auto"))[0], 4)
-        line = {"sources": n_sources, "auto": plan.strategy.name, "seconds": auto, "strategies": found}
-        print(json.dumps(line | {"best": min(found, key=lambda name: found[name]["seconds"])}), flush=True)
+        line = {
+            "sources": n_sources,
+            "auto": plan.strategy.name,
+            "seconds": auto,
+            "strategies": found,
+        }
+        print(
+            json.dumps(line | {"best": min(found, key=lambda name: found[name]["seconds"])}),
+            flush=True,
+        )
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -362,11 +464,18 @@ def main(arguments: list[str] | None = None) -> int:
     graph = read_graph(roads, directed=True)
     hubs = read_graph(options.graphs / "soc-Slashdot0902.parquet", directed=True, weighted=False)
     rows = [measured(name, roads.stem, *work, "pandana") for name, *work in works_on_roads(graph)]
-    rows += [measured(name, "soc-Slashdot0902", *work, "igraph") for name, *work in work_on_hubs(hubs)]
+    rows += [
+        measured(name, "soc-Slashdot0902", *work, "igraph") for name, *work in work_on_hubs(hubs)
+    ]
     jobs = seconds_of_jobs(options.graphs, graph, hubs)
     rows = [row | {"job_seconds": jobs[row["work"]]} for row in rows]
-    rows += [measured(name, "soc-Slashdot0902", *work, "NetworKit") for name, *work in work_beside_whole_searches(hubs)]
-    large = read_graph(options.graphs / "USA-road-NE-topology.parquet", directed=False, weighted=False)
+    rows += [
+        measured(name, "soc-Slashdot0902", *work, "NetworKit")
+        for name, *work in work_beside_whole_searches(hubs)
+    ]
+    large = read_graph(
+        options.graphs / "USA-road-NE-topology.parquet", directed=False, weighted=False
+    )
     small = read_graph(roads, directed=True, weighted=False)
     record = about(("numpy", "numba", *HAS), "python -m scripts.bench --suite short GRAPHS")
     record |= {"works": rows, "growth": growth(small, large)}

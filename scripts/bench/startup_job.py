@@ -44,18 +44,34 @@ def cases(device: str) -> list[Case]:
     if device == "cuda":
         found.append(Case("USA-road-NE, 1,024 sources, all distances", roads, many))
         found.append(
-            Case("R-MAT 20, 1,024 sources, summary", "rmat-20", ("--random-sources", "1024", "--result", "summary"))
+            Case(
+                "R-MAT 20, 1,024 sources, summary",
+                "rmat-20",
+                ("--random-sources", "1024", "--result", "summary"),
+            )
         )
     return found
 
 
-def run_once(case: Case, graphs: Path, device: str, folder: Path, environment: dict[str, str]) -> dict[str, float]:
+def run_once(
+    case: Case, graphs: Path, device: str, folder: Path, environment: dict[str, str]
+) -> dict[str, float]:
     """Run a job; return its seconds by the wall ("whole"), of each step, and "outside" of its own clock."""
     output = folder / f"out-{time.monotonic_ns()}"
-    words = [str(graphs / f"{case.graph}.parquet"), "--device", device, *case.options, "--json", "--output", str(output)]
+    words = [
+        str(graphs / f"{case.graph}.parquet"),
+        "--device",
+        device,
+        *case.options,
+        "--json",
+        "--output",
+        str(output),
+    ]
     began = time.perf_counter()
     command = [sys.executable, "-m", "pipelines.batch_sources", *words]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=os.environ | environment, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, env=os.environ | environment, check=False
+    )
     whole = time.perf_counter() - began
     if done.returncode:
         raise SystemExit(f"{' '.join(words)}: exit code {done.returncode}\n{done.stderr}")
@@ -101,14 +117,20 @@ def table(measured: Sequence[dict]) -> str:
     for each in measured:
         seconds = each["seconds"]
         name = each["job"] + (", nothing compiled" if each["cold"] else "")
-        shown = [f"{seconds[key]:.2f}" if key in seconds else "" for key in ("whole", *STEPS, "outside")]
+        shown = [
+            f"{seconds[key]:.2f}" if key in seconds else "" for key in ("whole", *STEPS, "outside")
+        ]
         lines.append(" | ".join([name, each["device"], *shown]))
     return "\n".join(f"| {line} |" for line in lines)
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--graphs", type=Path, required=True, help="folder of karate.parquet and the others")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--graphs", type=Path, required=True, help="folder of karate.parquet and the others"
+    )
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--only", default="", help="jobs whose name begins so")

@@ -18,13 +18,24 @@ def legend_of(labels: list[str]) -> list[tuple[str, ...]]:
     return [(label, *look_of(i)) for i, label in enumerate(labels)]
 
 
-def dots(title: str, axis: str, rows: dict[str, dict[str, float]], reference: float | None = 1.0) -> str:
+def dots(
+    title: str, axis: str, rows: dict[str, dict[str, float]], reference: float | None = 1.0
+) -> str:
     """Plot one row of dots per name, with a color per label, on a logarithmic axis with a line at ``reference``."""
     labels = list(dict.fromkeys(label for values in rows.values() for label in values))
     numbers = [value for values in rows.values() for value in values.values()]
     numbers += [] if reference is None else [reference]
     ends, height = (min(numbers) / 1.15, max(numbers) * 1.15), TOP + BOTTOM + ROW * len(rows)
-    plane = Plane(title, ends, (0, len(rows)), WIDTH, height, left_margin(rows), legend=legend_of(labels), log="x")
+    plane = Plane(
+        title,
+        ends,
+        (0, len(rows)),
+        WIDTH,
+        height,
+        left_margin(rows),
+        legend=legend_of(labels),
+        log="x",
+    )
     plane.x_axis(axis)
     plane.rows_axis(list(rows))
     if reference is not None:
@@ -39,7 +50,9 @@ def dots(title: str, axis: str, rows: dict[str, dict[str, float]], reference: fl
 def lines(title: str, axis: str, rows: dict[str, dict[str, float]]) -> str:
     """Plot one line per name over the labels, which are at equal distances; values are from 0 to 1."""
     labels = list(dict.fromkeys(label for values in rows.values() for label in values))
-    plane = Plane(title, (-0.5, len(labels) - 0.5), (0, 1), WIDTH, 300, legend=legend_of(list(rows)))
+    plane = Plane(
+        title, (-0.5, len(labels) - 0.5), (0, 1), WIDTH, 300, legend=legend_of(list(rows))
+    )
     plane.y_axis("")
     plane.x_label(axis)
     for i, label in enumerate(labels):
@@ -52,12 +65,18 @@ def lines(title: str, axis: str, rows: dict[str, dict[str, float]]) -> str:
     return picture(plane, file=True)
 
 
-def clouds(title: str, panels: list[tuple[str, str, dict[str, list[tuple[float, float]]]]], known: tuple[str, ...]) -> str:
+def clouds(
+    title: str,
+    panels: list[tuple[str, str, dict[str, list[tuple[float, float]]]]],
+    known: tuple[str, ...],
+) -> str:
     """Plot panels (axis, vertical axis, dots per label) one below the other, with a logarithmic vertical axis.
 
     The position of a label in ``known`` decides its color, so that it is the same in all plots.
     """
-    legend = [entry for entry in legend_of(list(known)) if any(entry[0] in kinds for *_, kinds in panels)]
+    legend = [
+        entry for entry in legend_of(list(known)) if any(entry[0] in kinds for *_, kinds in panels)
+    ]
     planes = []
     for i, (axis, vertical, kinds) in enumerate(panels):
         points = [point for found in kinds.values() for point in found]
@@ -69,7 +88,8 @@ def clouds(title: str, panels: list[tuple[str, str, dict[str, list[tuple[float, 
         plane.y_axis(vertical)
         for label, found in kinds.items():
             colour, width = look_of(known.index(label))[0], 4 if len(found) > 100 else 6
-            drawn = "".join(f"M{plane.at_x(x):.0f} {plane.at_y(y):.0f}h0" for x, y in found)  # many dots as one element
+            # many dots as one element
+            drawn = "".join(f"M{plane.at_x(x):.0f} {plane.at_y(y):.0f}h0" for x, y in found)
             look = f'stroke="{colour}" stroke-width="{width}" stroke-linecap="round" fill="none"'
             plane.parts.append(f'<path d="{drawn}" {look}/>')
         planes.append(plane)

@@ -28,7 +28,19 @@ import numpy as np
 from scripts.bench.environment import ROOT, about, forget_peak, memory, timed
 from scripts.pages import write_record
 
-PACKAGES = ("numpy", "pandas", "pyarrow", "scipy", "dask", "networkx", "igraph", "polars", "duckdb", "geopandas", "torch")
+PACKAGES = (
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "scipy",
+    "dask",
+    "networkx",
+    "igraph",
+    "polars",
+    "duckdb",
+    "geopandas",
+    "torch",
+)
 PACKAGES += ("torch_geometric",)
 EDGES_PER_VERTEX = 8
 
@@ -37,7 +49,11 @@ def columns_of(n_edges: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Ends and weights of a random graph, in no order and without an edge twice, as a matrix would add those."""
     rng = np.random.default_rng(1)
     n = n_edges // EDGES_PER_VERTEX
-    places = rng.choice(n * n, n_edges, replace=False) if n_edges < 10_000 else np.unique(rng.integers(0, n * n, n_edges))
+    places = (
+        rng.choice(n * n, n_edges, replace=False)
+        if n_edges < 10_000
+        else np.unique(rng.integers(0, n * n, n_edges))
+    )
     rng.shuffle(places)
     return places // n, places % n, rng.integers(1, 1000, places.size)
 
@@ -59,7 +75,9 @@ def _strings(columns: tuple[np.ndarray, ...]) -> Any:
 
     src, dst, weight = columns
     names = (pyarrow.array(column).cast(pyarrow.string()) for column in (src, dst))
-    return pyarrow.table(dict(zip(("src", "dst", "weight"), [*names, pyarrow.array(weight)], strict=True)))
+    return pyarrow.table(
+        dict(zip(("src", "dst", "weight"), [*names, pyarrow.array(weight)], strict=True))
+    )
 
 
 def _reader(columns: tuple[np.ndarray, ...]) -> Any:
@@ -68,7 +86,9 @@ def _reader(columns: tuple[np.ndarray, ...]) -> Any:
 
     def batches() -> Any:
         for first in range(0, columns[0].size, 1 << 16):
-            yield pyarrow.record_batch([column[first : first + (1 << 16)].copy() for column in columns], names=schema.names)
+            yield pyarrow.record_batch(
+                [column[first : first + (1 << 16)].copy() for column in columns], names=schema.names
+            )
 
     schema = pyarrow.schema([(name, pyarrow.int64()) for name in ("src", "dst", "weight")])
     return pyarrow.RecordBatchReader.from_batches(schema, batches())
@@ -80,7 +100,9 @@ def _sparse(kind: str) -> Callable[[tuple[np.ndarray, ...]], Any]:
 
         src, dst, weight = columns
         n = int(max(src.max(), dst.max())) + 1
-        return scipy.sparse.coo_array((weight, (src.astype(np.int32), dst.astype(np.int32))), shape=(n, n)).asformat(kind)
+        return scipy.sparse.coo_array(
+            (weight, (src.astype(np.int32), dst.astype(np.int32))), shape=(n, n)
+        ).asformat(kind)
 
     return make
 
@@ -114,7 +136,9 @@ def _geopandas(columns: tuple[np.ndarray, ...]) -> Any:
     src, dst, length = columns
     ends = np.stack([np.stack([src, dst], axis=1), np.stack([dst, src], axis=1)], axis=1)
     facts = {"u": src, "v": dst, "key": 0, "length": length}
-    return geopandas.GeoDataFrame(facts, geometry=shapely.linestrings(ends.astype(float))).set_index(["u", "v", "key"])
+    return geopandas.GeoDataFrame(
+        facts, geometry=shapely.linestrings(ends.astype(float))
+    ).set_index(["u", "v", "key"])
 
 
 def _torch(columns: tuple[np.ndarray, ...]) -> Any:
@@ -129,7 +153,11 @@ def _pyg(columns: tuple[np.ndarray, ...]) -> Any:
 
     src, dst, weight = columns
     edge_index = torch.from_numpy(np.stack([src, dst]))
-    return Data(edge_index=edge_index, edge_weight=torch.from_numpy(weight), num_nodes=int(edge_index.max()) + 1)
+    return Data(
+        edge_index=edge_index,
+        edge_weight=torch.from_numpy(weight),
+        num_nodes=int(edge_index.max()) + 1,
+    )
 
 
 def _networkx(columns: tuple[np.ndarray, ...]) -> Any:
@@ -144,7 +172,9 @@ def _igraph(columns: tuple[np.ndarray, ...]) -> Any:
     import igraph
 
     src, dst, weight = columns
-    made = igraph.Graph(n=int(max(src.max(), dst.max())) + 1, edges=np.stack([src, dst], axis=1), directed=True)
+    made = igraph.Graph(
+        n=int(max(src.max(), dst.max())) + 1, edges=np.stack([src, dst], axis=1), directed=True
+    )
     made.es["weight"] = weight.tolist()
     return made
 
@@ -179,7 +209,11 @@ def _same_place(value: Any) -> bool:
     from kepler_traverse.formats import ReadOptions
     from kepler_traverse.formats.tables import as_column, read_table
 
-    held = as_column("src", value[0]) if isinstance(value, tuple) else read_table(value, ReadOptions()).table["src"]
+    held = (
+        as_column("src", value[0])
+        if isinstance(value, tuple)
+        else read_table(value, ReadOptions()).table["src"]
+    )
     return _address(value) == _start(held)
 
 
@@ -205,12 +239,20 @@ WAYS: dict[str, tuple[Callable[..., Any], Callable[[Any], Any], str]] = {
     "polars DataFrame": (_polars, _graph, ""),
     "DuckDB relation": (_duckdb, _graph, "its batches are joined"),
     "Dask DataFrame of a Parquet file": (_dask, _graph, "its partitions are joined"),
-    "GeoDataFrame, `u` and `v` in the index": (_geopandas, _graph, "levels of an index are made columns"),
+    "GeoDataFrame, `u` and `v` in the index": (
+        _geopandas,
+        _graph,
+        "levels of an index are made columns",
+    ),
     "torch tensors": (_torch, _graph, ""),
     "PyG `Data`": (_pyg, _graph, ""),
     "SciPy COO": (_sparse("coo"), _graph, ""),
     "SciPy CSR": (_sparse("csr"), _graph, "row numbers are made; columns and data are shared"),
-    "list of tuples": (lambda columns: list(zip(*(c.tolist() for c in columns), strict=True)), _graph, "Python objects"),
+    "list of tuples": (
+        lambda columns: list(zip(*(c.tolist() for c in columns), strict=True)),
+        _graph,
+        "Python objects",
+    ),
     "lists": (lambda columns: tuple(c.tolist() for c in columns), _graph, "Python objects"),
     "NetworkX": (_networkx, _from("from_networkx"), "Python objects"),
     "igraph": (_igraph, _from("from_igraph"), "Python objects"),
@@ -241,7 +283,13 @@ def measure(name: str, n_edges: int) -> dict[str, Any]:
     if graph.report.rows != rows:
         raise ValueError(f"{name}: {graph.report.rows} of {rows} edges were read")
     ratio = round((peak - before) / size, 2)
-    return {"way": name, "edges": rows, "edge_list_bytes": size, "peak_bytes": peak - before, "ratio": ratio} | {
+    return {
+        "way": name,
+        "edges": rows,
+        "edge_list_bytes": size,
+        "peak_bytes": peak - before,
+        "ratio": ratio,
+    } | {
         "seconds": round(seconds, 2),
         "copied": copied,
     }
@@ -249,19 +297,31 @@ def measure(name: str, n_edges: int) -> dict[str, Any]:
 
 def table_of(found: dict[str, Any]) -> str:
     """Return the measurements as a table, and where they were made."""
-    lines = ["| edges in memory | what is copied | peak memory, edge lists | seconds |", "|---|---|---|---|"]
+    lines = [
+        "| edges in memory | what is copied | peak memory, edge lists | seconds |",
+        "|---|---|---|---|",
+    ]
     for row in found["ways"]:
-        lines.append(f"| {row['way']} | {row['copied']} | {row['ratio']:.1f} | {row['seconds']:.2f} |")
+        lines.append(
+            f"| {row['way']} | {row['copied']} | {row['ratio']:.1f} | {row['seconds']:.2f} |"
+        )
     where = f"{found['machine']['cpu']}, {found['machine']['cores']} cores"
-    lines += ["", f"{found['ways'][0]['edges']:,} edges. {where} ({found['date']}, commit `{found['commit']}`)."]
+    lines += [
+        "",
+        f"{found['ways'][0]['edges']:,} edges. {where} ({found['date']}, commit `{found['commit']}`).",
+    ]
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--edges", type=int, default=2_000_000)
     parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=WAYS)
-    parser.add_argument("--one", choices=WAYS, help="measure one way in this process and print JSON")
+    parser.add_argument(
+        "--one", choices=WAYS, help="measure one way in this process and print JSON"
+    )
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     if options.one:
@@ -269,7 +329,15 @@ def main() -> None:
         return
     ways = []
     for name in options.ways:
-        command = [sys.executable, "-m", "scripts.bench.ways_in", "--one", name, "--edges", str(options.edges)]
+        command = [
+            sys.executable,
+            "-m",
+            "scripts.bench.ways_in",
+            "--one",
+            name,
+            "--edges",
+            str(options.edges),
+        ]
         # Each large array is then given back when it is freed, and none hides in memory that was freed before.
         environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": str(1 << 17)}
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
@@ -281,7 +349,8 @@ def main() -> None:
             continue
         ways.append(json.loads(done.stdout))
         print(
-            f"{name}: {ways[-1]['ratio']} edge lists, {ways[-1]['seconds']} s, copied: {ways[-1]['copied']}", file=sys.stderr
+            f"{name}: {ways[-1]['ratio']} edge lists, {ways[-1]['seconds']} s, copied: {ways[-1]['copied']}",
+            file=sys.stderr,
         )
     if options.output:
         command = f"python -m scripts.bench.ways_in --edges {options.edges}"

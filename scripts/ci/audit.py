@@ -14,9 +14,24 @@ SECONDS = 120
 
 def report() -> tuple[dict | None, str]:
     """Return what pip-audit found, or None and the reason."""
-    command = [sys.executable, "-m", "pip_audit", "--format", "json", "--progress-spinner", "off", "--skip-editable"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip_audit",
+        "--format",
+        "json",
+        "--progress-spinner",
+        "off",
+        "--skip-editable",
+    ]
     try:
-        done = subprocess.run([*command, "--timeout", "10"], capture_output=True, text=True, check=False, timeout=SECONDS)
+        done = subprocess.run(
+            [*command, "--timeout", "10"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SECONDS,
+        )
     except subprocess.TimeoutExpired:
         return None, f"no answer within {SECONDS} s"
     try:
@@ -33,7 +48,10 @@ def verdict(found: dict | None, why: str) -> tuple[int, str]:
     packages = found["dependencies"]
     asked = [package for package in packages if "skip_reason" not in package]
     if not asked:
-        return 0, f"NOT CHECKED: the database of vulnerabilities knows none of {len(packages)} packages"
+        return (
+            0,
+            f"NOT CHECKED: the database of vulnerabilities knows none of {len(packages)} packages",
+        )
     known = [
         f"{package['name']} {package['version']}: {flaw['id']}, fixed in {', '.join(flaw['fix_versions']) or 'no version'}"
         for package in asked

@@ -37,7 +37,9 @@ def measure(data: Path = DATA, report: Path = REPORT) -> dict[str, Any]:
     """Combine what processes have left in a folder, and return the report of coverage."""
     import coverage
 
-    measured = coverage.Coverage(data_file=str(data / "data"), config_file=str(ROOT / "pyproject.toml"))
+    measured = coverage.Coverage(
+        data_file=str(data / "data"), config_file=str(ROOT / "pyproject.toml")
+    )
     measured.load()  # of an earlier call, if there was one
     measured.combine([str(data)], strict=False, keep=False)
     measured.save()
@@ -75,10 +77,14 @@ def problems(report: dict[str, Any], known: dict[Place, str]) -> list[str]:
         said.append(f"{share:.2f} % of lines and branches are reached, and {THRESHOLD} % must be")
     for place, lines in found.items():
         if place not in known:
-            said.append(f"{place.file}: {place.function}: no test reaches lines {', '.join(map(str, lines))}")
+            said.append(
+                f"{place.file}: {place.function}: no test reaches lines {', '.join(map(str, lines))}"
+            )
     for place, reason in known.items():
         if place not in found and not reason.startswith(BY_CHANCE):
-            said.append(f"{place.file}: {place.function} is reached, or gone: take it out of {LISTED.name}")
+            said.append(
+                f"{place.file}: {place.function} is reached, or gone: take it out of {LISTED.name}"
+            )
     return said
 
 
@@ -92,7 +98,9 @@ def form(places: Iterable[Place], reason: str = "") -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    parser = argparse.ArgumentParser(description="Which lines and branches of library and job no test reaches.")
+    parser = argparse.ArgumentParser(
+        description="Which lines and branches of library and job no test reaches."
+    )
     parser.add_argument("action", choices=("check", "list"))
     action = parser.parse_args(arguments).action
     report = measure()

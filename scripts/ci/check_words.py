@@ -128,7 +128,11 @@ def docstrings_of(text: str) -> Iterator[tuple[int, str, str]]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             first = node.body[0] if node.body else None
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
                 for i, line in enumerate(first.value.value.split("\n")):
                     yield first.lineno + i, "docstring", line
 
@@ -189,20 +193,29 @@ def retired_words(path: str, text: str) -> list[str]:
     for line, kind, part in parts_of(path, text):
         if kind == "code":
             if part not in known:  # names recur
-                known[part] = next((word for pattern, word in names.items() if re.fullmatch(pattern, part)), None)
+                known[part] = next(
+                    (word for pattern, word in names.items() if re.fullmatch(pattern, part)), None
+                )
             better = known[part]
             if better is not None and not _matches(path, ALLOWED.get(part, ())):
                 found.append(f"{path}:{line}: {part}: write {better}")
         else:
             for pattern, better in idioms.items():
-                found += [f"{path}:{line}: {match[0]!r}: write {better!r}" for match in re.finditer(pattern, part)]
+                found += [
+                    f"{path}:{line}: {match[0]!r}: write {better!r}"
+                    for match in re.finditer(pattern, part)
+                ]
     return found
 
 
 def main(argv: list[str] | None = None) -> int:
     """Print the retired words of the files given, or of all; return 1 if there are any."""
     given = sys.argv[1:] if argv is None else argv
-    paths = [Path(name).resolve().relative_to(ROOT).as_posix() for name in given] if given else files_of_git()
+    paths = (
+        [Path(name).resolve().relative_to(ROOT).as_posix() for name in given]
+        if given
+        else files_of_git()
+    )
     found = []
     for path in paths:
         if path.endswith((".py", ".md", *CUDA)):

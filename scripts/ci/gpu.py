@@ -51,7 +51,8 @@ STAGES = (
 )  # in this order, since processes that start last should be short
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 PASSED, FAILED, NOT_RUN = "passed", "FAILED", "not run"
-TOLERANCE = 1.25  # on another host with an H200 the 43 recorded works took 0.56 to 1.11 times as long
+# on another host with an H200 the 43 recorded works took 0.56 to 1.11 times as long
+TOLERANCE = 1.25
 
 OURS = ("kepler_traverse", "pipelines", "scripts", "tests")
 MARKED = re.compile(
@@ -171,17 +172,33 @@ def run_pytest(arguments: list[str]) -> int:
 
 
 def pytest_command(
-    name: str, *given: str, part: int = 0, parts: int = 1, every: int = 1, seconds: float = 1e9, driver: bool = False
+    name: str,
+    *given: str,
+    part: int = 0,
+    parts: int = 1,
+    every: int = 1,
+    seconds: float = 1e9,
+    driver: bool = False,
 ) -> list[str]:
     """Return the command that runs tests by ``run_pytest``."""
     numbers = [str(number) for number in (part, parts, every, seconds, int(driver))]
-    return [sys.executable, "-m", "scripts.ci.gpu", "--pytest", str(OUT / f"{name}.xml"), *numbers, *given]
+    return [
+        sys.executable,
+        "-m",
+        "scripts.ci.gpu",
+        "--pytest",
+        str(OUT / f"{name}.xml"),
+        *numbers,
+        *given,
+    ]
 
 
 def modules_missing(suite: xml.Element | None) -> list[str]:
     """Return the modules of other projects that a file of tests could not import, if nothing else went wrong."""
     wrong = [] if suite is None else [*suite.iter("error"), *suite.iter("failure")]
-    found = [re.search(r"ModuleNotFoundError: No module named '(\w+)", each.text or "") for each in wrong]
+    found = [
+        re.search(r"ModuleNotFoundError: No module named '(\w+)", each.text or "") for each in wrong
+    ]
     modules = {match[1] if match else "" for match in found}
     return [] if modules & {"", *OURS} else sorted(modules)
 
@@ -193,17 +210,30 @@ def judge_tests(name: str) -> Callable[[int, Path], tuple[str, str]]:
             return FAILED, f"ended with {status} and without a report"
         suite = xml.parse(report).getroot().find("testsuite")
         count = (
-            {key: int(suite.get(key, 0)) for key in ("tests", "skipped", "failures", "errors")} if suite is not None else {}
+            {key: int(suite.get(key, 0)) for key in ("tests", "skipped", "failures", "errors")}
+            if suite is not None
+            else {}
         )
-        ran, failed = count.get("tests", 0) - count.get("skipped", 0), count.get("failures", 0) + count.get("errors", 0)
+        ran, failed = (
+            count.get("tests", 0) - count.get("skipped", 0),
+            count.get("failures", 0) + count.get("errors", 0),
+        )
         said = f"{ran - failed} passed, {failed} failed, {count.get('skipped', 0)} skipped"
         missing = modules_missing(suite)
         if missing:
             return NOT_RUN, f"missing: {', '.join(missing)}"
         if failed or status not in (0, 5):
             return FAILED, said if failed else f"{said}, ended with {status}"
-        reasons = {str(skip.get("message")) for skip in suite.iter("skipped")} if suite is not None else set()
-        return (PASSED, said) if ran else (NOT_RUN, "; ".join(sorted(reasons)) or "no test was selected")
+        reasons = (
+            {str(skip.get("message")) for skip in suite.iter("skipped")}
+            if suite is not None
+            else set()
+        )
+        return (
+            (PASSED, said)
+            if ran
+            else (NOT_RUN, "; ".join(sorted(reasons)) or "no test was selected")
+        )
 
     return judge
 
@@ -228,7 +258,11 @@ def jobs_of_tests(options: argparse.Namespace) -> Iterator[Job]:
         for part in range(parts):
             name = Path(path).stem + (f"-{part + 1}-of-{parts}" if parts > 1 else "")
             yield Job(
-                "tests", name, pytest_command(name, path, *chosen, part=part, parts=parts), judge_tests(name), ("pytest",)
+                "tests",
+                name,
+                pytest_command(name, path, *chosen, part=part, parts=parts),
+                judge_tests(name),
+                ("pytest",),
             )
 
 
@@ -237,7 +271,16 @@ def jobs_of_parity(_options: argparse.Namespace) -> Iterator[Job]:
         ("parity", ("pylibcugraph",), (("equal", "results"), ("certified", "results"))),
         ("gpu_bits", (), (("equal", "distances"), ("equal_predecessors", "predecessors"))),
     ):
-        command = [sys.executable, "-m", "scripts.evidence", "measure", "--only", key, "--output", str(OUT / f"{key}.json")]
+        command = [
+            sys.executable,
+            "-m",
+            "scripts.evidence",
+            "measure",
+            "--only",
+            key,
+            "--output",
+            str(OUT / f"{key}.json"),
+        ]
         command += ["--parity-seconds", "60", "--commit", commit()]
 
         def judge(status: int, folder: Path, key=key, equal=equal) -> tuple[str, str]:
@@ -245,23 +288,41 @@ def jobs_of_parity(_options: argparse.Namespace) -> Iterator[Job]:
                 return FAILED, f"ended with {status}"
             figures = json.loads((folder / f"{key}.json").read_text())[key]["figures"]
             rows = figures.get("rows", {"all strategies": figures})
-            wrong = [name for name, row in rows.items() for one, all_ in equal if not row[one] == row[all_] > 0]
-            said = ", ".join(f"{name}: {row[equal[0][0]]:,} of {row[equal[0][1]]:,} equal" for name, row in rows.items())
+            wrong = [
+                name
+                for name, row in rows.items()
+                for one, all_ in equal
+                if not row[one] == row[all_] > 0
+            ]
+            said = ", ".join(
+                f"{name}: {row[equal[0][0]]:,} of {row[equal[0][1]]:,} equal"
+                for name, row in rows.items()
+            )
             return (FAILED if wrong or not rows else PASSED), said
 
         yield Job("parity", key, command, judge, needs, seconds=330)
 
 
 def jobs_of_multi(_options: argparse.Namespace) -> Iterator[Job]:
-    needs = ("pytest", "cugraph", "dask_cuda", "cryptography")  # the last one for a cluster of its own
-    yield Job("multi", "multi-gpu", pytest_command("multi-gpu", MULTI_GPU), judge_tests("multi-gpu"), needs, all_gpus=True)
+    # the last one for a cluster of its own
+    needs = ("pytest", "cugraph", "dask_cuda", "cryptography")
+    yield Job(
+        "multi",
+        "multi-gpu",
+        pytest_command("multi-gpu", MULTI_GPU),
+        judge_tests("multi-gpu"),
+        needs,
+        all_gpus=True,
+    )
 
 
 def judge_groups(name: str) -> Callable[[int, Path], tuple[str, str]]:
     def judge(status: int, folder: Path) -> tuple[str, str]:
         log = folder / f"groups-{name.replace(' ', '-')}.log"
         lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-        equal, differing = [[line for line in lines if f": {word}, " in line] for word in ("equal", "DIFFERS")]
+        equal, differing = [
+            [line for line in lines if f": {word}, " in line] for word in ("equal", "DIFFERS")
+        ]
         said = f"{len(equal)} results equal, {len(differing)} differ"
         if differing:
             return FAILED, f"{said}: {differing[0]}"
@@ -294,16 +355,53 @@ def jobs_of_sanitize(options: argparse.Namespace) -> Iterator[Job]:
             *SANITIZER_OPTIONS.get(tool, ()),
             *sample,
         ]
-        yield Job("sanitize", tool, command, judge_tests(tool), ("pytest",), seconds=SANITIZER_SECONDS + 120)
+        yield Job(
+            "sanitize",
+            tool,
+            command,
+            judge_tests(tool),
+            ("pytest",),
+            seconds=SANITIZER_SECONDS + 120,
+        )
 
 
 def jobs_of_speed(options: argparse.Namespace) -> Iterator[Job]:
-    graphs = [name for name, file in SPEED_GRAPHS.items() if file is None or (DATA / f"{file}.parquet").exists()]
+    graphs = [
+        name
+        for name, file in SPEED_GRAPHS.items()
+        if file is None or (DATA / f"{file}.parquet").exists()
+    ]
     has_peer = importlib.util.find_spec("pylibcugraph") is not None
-    command = [sys.executable, "-m", "scripts.bench", "--suite", "gpu", "--graphs", str(DATA), "--part", "single", "many"]
-    command += ["--output", str(OUT / "speed.json"), "--peer-seconds", "2", "--many-seconds", "2", "--seconds", "60"]
+    command = [
+        sys.executable,
+        "-m",
+        "scripts.bench",
+        "--suite",
+        "gpu",
+        "--graphs",
+        str(DATA),
+        "--part",
+        "single",
+        "many",
+    ]
+    command += [
+        "--output",
+        str(OUT / "speed.json"),
+        "--peer-seconds",
+        "2",
+        "--many-seconds",
+        "2",
+        "--seconds",
+        "60",
+    ]
     command += ["--commit", commit(), "--only", *graphs] + ([] if has_peer else ["--without-peer"])
-    yield Job("speed", "one source and many", command, judge_speed("speed.json", options.works), seconds=120)
+    yield Job(
+        "speed",
+        "one source and many",
+        command,
+        judge_speed("speed.json", options.works),
+        seconds=120,
+    )
     file = DATA / f"{HIERARCHY}.parquet"
     command = [
         sys.executable,
@@ -315,7 +413,14 @@ def jobs_of_speed(options: argparse.Namespace) -> Iterator[Job]:
         str(OUT / "hierarchy.json"),
     ]
     missing = () if file.exists() else (str(file),)
-    yield Job("speed", "hierarchy", command, judge_speed("hierarchy.json", options.works), missing, seconds=30)
+    yield Job(
+        "speed",
+        "hierarchy",
+        command,
+        judge_speed("hierarchy.json", options.works),
+        missing,
+        seconds=30,
+    )
 
 
 JOBS = {
@@ -343,7 +448,10 @@ def works_of(run: Mapping[str, Any]) -> dict[str, tuple[float, float | None]]:
             if table["name"] == "medians":
                 works[work + "one source"] = row["ours_ms"], row["baseline_ms"]
             else:
-                works[work + f"{row['sources']:,} sources, each"] = row["ms_per_source"], row["baseline_ms_per_source"]
+                works[work + f"{row['sources']:,} sources, each"] = (
+                    row["ms_per_source"],
+                    row["baseline_ms_per_source"],
+                )
     for graph in run.get("graphs", ()):
         for name, microseconds in graph["microseconds"].items():
             works[f"{graph['graph']}, hierarchy, {name}"] = 1e-3 * microseconds, None
@@ -368,7 +476,13 @@ def compared(run: Mapping[str, Any], runs: list[dict[str, Any]]) -> Iterator[dic
         ratio = measured / before if before else None
         is_same = bool(found) and found[-1]["machine"]["gpu"] == gpu
         verdict = (
-            "no record" if ratio is None else "information" if not is_same else PASSED if ratio <= TOLERANCE else FAILED
+            "no record"
+            if ratio is None
+            else "information"
+            if not is_same
+            else PASSED
+            if ratio <= TOLERANCE
+            else FAILED
         )
         of = found[-1]["machine"]["gpu"] if found else None
         yield {
@@ -388,7 +502,11 @@ def judge_speed(file: str, works: list[dict[str, Any]]) -> Callable[[int, Path],
         works.extend(found)
         slower = [work["work"] for work in found if work["verdict"] == FAILED]
         said = f"{len(found)} works, {len(slower)} slower than {TOLERANCE} times the record"
-        absent = [name for name, source in SPEED_GRAPHS.items() if source and not (DATA / f"{source}.parquet").exists()]
+        absent = [
+            name
+            for name, source in SPEED_GRAPHS.items()
+            if source and not (DATA / f"{source}.parquet").exists()
+        ]
         if absent:
             said += f"; without {', '.join(absent)}, whose files are not in {DATA}"
         if status:
@@ -420,7 +538,12 @@ def run_job(job: Job, gpu: str | None, ends: float) -> Row:
     log = OUT / f"{job.stage}-{job.name.replace(' ', '-')}.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            job.command, cwd=ROOT, env=os.environ | visible, stdout=output, stderr=output, start_new_session=True
+            job.command,
+            cwd=ROOT,
+            env=os.environ | visible,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
         )
         try:
             status = process.wait(left)
@@ -432,7 +555,11 @@ def run_job(job: Job, gpu: str | None, ends: float) -> Row:
             # What it has measured until then counts.
             verdict, detail = (
                 FAILED,
-                "; ".join(filter(None, [f"stopped after {left:.0f} s", job.judge(-signal.SIGKILL, OUT)[1]])),
+                "; ".join(
+                    filter(
+                        None, [f"stopped after {left:.0f} s", job.judge(-signal.SIGKILL, OUT)[1]]
+                    )
+                ),
             )
         else:
             verdict, detail = job.judge(status, OUT)
@@ -452,7 +579,9 @@ def run_jobs(jobs: list[Job], gpus: list[str | None], at_once: int, ends: float)
     before = ends - sum(job.seconds for job in alone) if shared else ends
     for own, most, until in ((shared, at_once, before), (alone, 1, ends)):
         with ThreadPoolExecutor(most) as pool:
-            rows += pool.map(lambda job, gpu, until=until: run_job(job, gpu, until), own, itertools.cycle(gpus))
+            rows += pool.map(
+                lambda job, gpu, until=until: run_job(job, gpu, until), own, itertools.cycle(gpus)
+            )
     return rows
 
 
@@ -470,31 +599,63 @@ def print_works(works: list[dict[str, Any]]) -> None:
     if works:
         print(f"\n{'work':<52} {'ms':>10} {'recorded':>10} {'ratio':>6} {'cuGraph':>10}")
     for work in works:
-        numbers = [f"{work[key]:.4g}" if work[key] else "-" for key in ("ms", "recorded_ms", "cugraph_ms")]
+        numbers = [
+            f"{work[key]:.4g}" if work[key] else "-" for key in ("ms", "recorded_ms", "cugraph_ms")
+        ]
         ratio = f"{work['ratio']:.2f}" if work["ratio"] else "-"
-        verdict = work["verdict"] if work["verdict"] != "information" else f"recorded on {work['recorded_on']}"
-        print(f"{work['work']:<52} {numbers[0]:>10} {numbers[1]:>10} {ratio:>6} {numbers[2]:>10}  {verdict}")
+        verdict = (
+            work["verdict"]
+            if work["verdict"] != "information"
+            else f"recorded on {work['recorded_on']}"
+        )
+        print(
+            f"{work['work']:<52} {numbers[0]:>10} {numbers[1]:>10} {ratio:>6} {numbers[2]:>10}  {verdict}"
+        )
 
 
 def print_stages(rows: list[Row]) -> None:
-    print(f"\n{'stage':<10} {'passed':>6} {'failed':>6} {'not run':>7} {'seconds':>8}  of processes")
+    print(
+        f"\n{'stage':<10} {'passed':>6} {'failed':>6} {'not run':>7} {'seconds':>8}  of processes"
+    )
     for stage, group in itertools.groupby(rows, lambda row: row.stage):
         own = list(group)
-        counts = [sum(row.verdict == verdict for row in own) for verdict in (PASSED, FAILED, NOT_RUN)]
-        print(f"{stage:<10} {counts[0]:>6} {counts[1]:>6} {counts[2]:>7} {sum(row.seconds for row in own):>8.0f}")
+        counts = [
+            sum(row.verdict == verdict for row in own) for verdict in (PASSED, FAILED, NOT_RUN)
+        ]
+        print(
+            f"{stage:<10} {counts[0]:>6} {counts[1]:>6} {counts[2]:>7} {sum(row.seconds for row in own):>8.0f}"
+        )
     for row in rows:
         if row.verdict != PASSED:
             print(f"{row.verdict}: {row.stage}, {row.name}: {row.detail}")
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="check.sh --gpu", description="Check results and speed on the GPUs of a machine.")
-    parser.add_argument("stages", nargs="*", metavar="STAGE", help=f"of {', '.join(STAGES)}; default: all")
-    parser.add_argument("--seconds", type=float, default=570.0, help="stop what still runs after this time")
-    parser.add_argument("--at-once", type=int, help="processes side by side; default: half the cores, at most 8")
-    parser.add_argument("--tool", nargs="+", choices=TOOLS, default=list(TOOLS[:2]), help="tools of compute-sanitizer")
+    parser = argparse.ArgumentParser(
+        prog="check.sh --gpu", description="Check results and speed on the GPUs of a machine."
+    )
+    parser.add_argument(
+        "stages", nargs="*", metavar="STAGE", help=f"of {', '.join(STAGES)}; default: all"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=570.0, help="stop what still runs after this time"
+    )
+    parser.add_argument(
+        "--at-once", type=int, help="processes side by side; default: half the cores, at most 8"
+    )
+    parser.add_argument(
+        "--tool",
+        nargs="+",
+        choices=TOOLS,
+        default=list(TOOLS[:2]),
+        help="tools of compute-sanitizer",
+    )
     parser.add_argument("-k", help="an expression that selects tests")
-    parser.add_argument("--all", action="store_true", help="also exhaustive tests, which take longer than ten minutes")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="also exhaustive tests, which take longer than ten minutes",
+    )
     options = parser.parse_args(arguments)
     unknown = [stage for stage in options.stages if stage not in STAGES]
     if unknown:
@@ -511,18 +672,36 @@ def main(arguments: list[str]) -> int:
         print(f"There is no GPU to check: {reason}.", file=sys.stderr)
         return 2
     here = machine()
-    print(f"{n_gpus} GPU, {here['gpu']}, driver {here['driver']}, {here['cores']} cores, {sys.executable}", flush=True)
+    print(
+        f"{n_gpus} GPU, {here['gpu']}, driver {here['driver']}, {here['cores']} cores, {sys.executable}",
+        flush=True,
+    )
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
-    jobs = [job for stage in STAGES if stage in (options.stages or STAGES) for job in JOBS[stage](options)]
+    jobs = [
+        job
+        for stage in STAGES
+        if stage in (options.stages or STAGES)
+        for job in JOBS[stage](options)
+    ]
     # Processes use one GPU each, in turns, unless the caller has chosen.
     gpus = [None] if "CUDA_VISIBLE_DEVICES" in os.environ else [str(gpu) for gpu in range(n_gpus)]
-    rows = run_jobs(jobs, gpus, options.at_once or max(1, min(8, here["cores"] // 2)), began + options.seconds)
+    rows = run_jobs(
+        jobs, gpus, options.at_once or max(1, min(8, here["cores"] // 2)), began + options.seconds
+    )
     print_works(options.works)
     print_stages(rows)
-    is_failed = any(row.verdict == FAILED for row in rows) or not any(row.verdict == PASSED for row in rows)
+    is_failed = any(row.verdict == FAILED for row in rows) or not any(
+        row.verdict == PASSED for row in rows
+    )
     seconds = round(time.monotonic() - began, 1)
-    record = {"date": date.today().isoformat(), "commit": commit(), "machine": here, "gpus": n_gpus, "seconds": seconds}
+    record = {
+        "date": date.today().isoformat(),
+        "commit": commit(),
+        "machine": here,
+        "gpus": n_gpus,
+        "seconds": seconds,
+    }
     record |= {
         "passed": not is_failed,
         "tolerance": TOLERANCE,
@@ -530,7 +709,9 @@ def main(arguments: list[str]) -> int:
         "rows": [asdict(row) for row in rows],
     }
     OUT.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    print(f"\n{FAILED if is_failed else 'Nothing failed'} after {seconds:.0f} s; the record is {OUT.with_suffix('.json')}")
+    print(
+        f"\n{FAILED if is_failed else 'Nothing failed'} after {seconds:.0f} s; the record is {OUT.with_suffix('.json')}"
+    )
     return int(is_failed)
 
 

@@ -93,7 +93,8 @@ def join_host_columns(frames: list[dict[str, np.ndarray]]) -> dict[str, np.ndarr
     return {name: np.concatenate([frame[name] for frame in frames]) for name in frames[0]}
 
 
-HOST_FRAMES = FrameKind(make_host_columns, join_host_columns)  # which need no library for frames of a GPU
+# which need no library for frames of a GPU
+HOST_FRAMES = FrameKind(make_host_columns, join_host_columns)
 
 
 def pairs_of(graph: Graph, n_sources: int) -> tuple[np.ndarray, np.ndarray]:
@@ -116,14 +117,21 @@ class Question:
         self.sources = np.unique(rng.integers(0, n_vertices, n_sources))
         n_targets = min(self._given.get("targets", 0), n_vertices // 2)
         self.targets = np.unique(rng.integers(0, n_vertices, n_targets)) if n_targets else None
-        self._options = {name: value for name, value in self._given.items() if name not in ("targets", "pairs")}
+        self._options = {
+            name: value for name, value in self._given.items() if name not in ("targets", "pairs")
+        }
         if "cutoffs" in self._options:
             self._options["cutoffs"] = [self._options["cutoffs"][place]]
         if "values" in self._options:
-            self._options["values"] = {"places": np.arange(n_vertices) % 9, "area": np.arange(n_vertices) / 7}
+            self._options["values"] = {
+                "places": np.arange(n_vertices) % 9,
+                "area": np.arange(n_vertices) / 7,
+            }
         self.has_pairs = RESULT_KINDS[self.result].needs_pairs or "pairs" in self._given
 
-    def answer(self, graph: Graph, strategy: str = "auto", memory: int | None = None) -> dict[str, str]:
+    def answer(
+        self, graph: Graph, strategy: str = "auto", memory: int | None = None
+    ) -> dict[str, str]:
         """Return the checksums of the result."""
         kind, targets = RESULT_KINDS[self.result], self.targets
         registry = BFS if self.algorithm == "bfs" else SSSP
@@ -132,31 +140,62 @@ class Question:
         if self.result == "paths":
             options = kind.options_class(edges=False)
         elif self.result != "pairs":
-            given = {"sources": self.sources, "targets": targets} if table is None else {"pairs": table}
+            given = (
+                {"sources": self.sources, "targets": targets} if table is None else {"pairs": table}
+            )
             options = check_options(kind, graph, self.algorithm, self._options, **given)
         of_lists: dict[str, Any] = {}
         if table is not None:
-            of_lists = {"has_target_lists": True, "targets_per_source": 3.0, "sample": table.sample()}
+            of_lists = {
+                "has_target_lists": True,
+                "targets_per_source": 3.0,
+                "sample": table.sample(),
+            }
         plan = registry.plan_multi_source(
             graph,
             n_sources=self.sources.size,
             result=self.result,
             strategy=strategy,
             limit=self._limit if options.limit is None else options.limit,
-            targets=None if targets is None else graph.ids_at(namespace(graph.offsets).asarray(targets)),
+            targets=None
+            if targets is None
+            else graph.ids_at(namespace(graph.offsets).asarray(targets)),
             forms=kind.reads,
             memory=memory,
             **(of_lists or options.of_query(targets)),
         )
         if table is None:
             form = ResultForm(plan, kind, targets, HOST_FRAMES, options)
-            made = form.make(plan.iter_groups(self.sources), self.sources, np.arange(self.sources.size))
+            made = form.make(
+                plan.iter_groups(self.sources), self.sources, np.arange(self.sources.size)
+            )
         elif kind.make_loads is not None:
-            asked = Asked(kind=kind, graph=graph, algorithm=self.algorithm, query=plan.query, options=options, pairs=table)
-            made = loads_frame(kind.make_loads(asked), plan.iter_groups(table.sources, table.lists), HOST_FRAMES)
+            asked = Asked(
+                kind=kind,
+                graph=graph,
+                algorithm=self.algorithm,
+                query=plan.query,
+                options=options,
+                pairs=table,
+            )
+            made = loads_frame(
+                kind.make_loads(asked), plan.iter_groups(table.sources, table.lists), HOST_FRAMES
+            )
         else:
-            asked = Asked(kind=kind, graph=graph, algorithm=self.algorithm, query=plan.query, options=options, pairs=table)
-            records = joined([records_of_group(asked, group) for group in plan.iter_groups(table.sources, table.lists)])
+            asked = Asked(
+                kind=kind,
+                graph=graph,
+                algorithm=self.algorithm,
+                query=plan.query,
+                options=options,
+                pairs=table,
+            )
+            records = joined(
+                [
+                    records_of_group(asked, group)
+                    for group in plan.iter_groups(table.sources, table.lists)
+                ]
+            )
             order = np.argsort(to_host(records.values["pair"]), kind="stable")
             made = {name: to_host(values)[order] for name, values in records.values.items()}
         columns = made if isinstance(made, dict) else {"array": made}
@@ -181,7 +220,11 @@ def compare_kinds(
             continue
         question = Question(name, algorithm, n_sources, graph.n_vertices)
         began = time.perf_counter()
-        with mock.patch.object(Choice, "next", choose_at_random) if device == "cpu" else nullcontext():
+        with (
+            mock.patch.object(Choice, "next", choose_at_random)
+            if device == "cpu"
+            else nullcontext()
+        ):
             found = question.answer(there)
         ended = time.perf_counter()
         expected = question.answer(graph, reference)
@@ -212,23 +255,37 @@ def compare_jobs(path: Path, device: str, n_sources: int) -> Iterator[tuple[str,
                     table = {"origin": graph.ids[ends[0]], "destination": graph.ids[ends[1]]}
                     parquet.write_table(pyarrow.table(table), Path(folder) / "pairs.parquet")
                     options = {"pairs": str(Path(folder) / "pairs.parquet")}
-                shown = {"device": where, "certify": certify, "report": False, "directed": False, "algorithm": "bfs"}
+                shown = {
+                    "device": where,
+                    "certify": certify,
+                    "report": False,
+                    "directed": False,
+                    "algorithm": "bfs",
+                }
                 done = run_job(str(path), output=Path(folder) / "out", **shown, **options)
-                digests[where, certify] = done.digest or str([part["checksum"] for part in done.manifest["parts"]])
+                digests[where, certify] = done.digest or str(
+                    [part["checksum"] for part in done.manifest["parts"]]
+                )
         is_same = len(set(digests.values())) == 1
         said = f"{time.perf_counter() - began:.1f} s"
         yield f"job of {name}", is_same, said if is_same else f"{said}; {digests}"
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m scripts.ci.groups", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m scripts.ci.groups", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("graph", help="a file of KEPLER_DATA, without its ending, or a path")
     parser.add_argument("--part", choices=PARTS, required=True)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--sources", type=int, default=SOURCES)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     options = parser.parse_args(arguments)
-    path = Path(options.graph) if options.graph.endswith(".parquet") else DATA / f"{options.graph}.parquet"
+    path = (
+        Path(options.graph)
+        if options.graph.endswith(".parquet")
+        else DATA / f"{options.graph}.parquet"
+    )
     if options.part == "jobs":
         found = compare_jobs(path, options.device, options.sources)
     else:

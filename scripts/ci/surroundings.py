@@ -55,7 +55,9 @@ class Surrounding:
     def entered(self) -> Iterator[tuple[dict[str, str], Callable[[], None]]]:
         """The environment variables of a run, and what its process does before the command begins."""
         with contextlib.ExitStack() as stack:
-            place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kepler-surroundings-")))
+            place = Path(
+                stack.enter_context(tempfile.TemporaryDirectory(prefix="kepler-surroundings-"))
+            )
             place.chmod(0o755)
             variables = os.environ | dict(self.variables)
             if self.sealed_home:
@@ -63,12 +65,16 @@ class Surrounding:
                 variables["HOME"] = str(place / "home")
             if self.bare_path:
                 (place / "bin").mkdir()
-                found = {name: shutil.which(name) for name in COMMANDS} | {"python3": sys._base_executable}
+                found = {name: shutil.which(name) for name in COMMANDS} | {
+                    "python3": sys._base_executable
+                }
                 for name, target in found.items():
                     (place / "bin" / name).symlink_to(Path(target).resolve())
                 variables["PATH"] = str(place / "bin")
             if self.temporary:
-                variables["TMPDIR"] = stack.enter_context(tempfile.TemporaryDirectory(dir=self.temporary))
+                variables["TMPDIR"] = stack.enter_context(
+                    tempfile.TemporaryDirectory(dir=self.temporary)
+                )
             for _ in range(self.busy):
                 stack.callback(_end, subprocess.Popen([sys.executable, "-c", "while True: pass"]))
             yield variables, self._enter
@@ -115,10 +121,15 @@ def run(name: str, command: list[str]) -> dict:
     LOGS.mkdir(parents=True, exist_ok=True)
     REPORT.unlink(missing_ok=True)
     began = time.monotonic()
-    with SURROUNDINGS[name].entered() as (variables, enter), (LOGS / f"{name}.log").open("wb") as log:
+    with (
+        SURROUNDINGS[name].entered() as (variables, enter),
+        (LOGS / f"{name}.log").open("wb") as log,
+    ):
         options = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
         try:
-            code = subprocess.run(command, cwd=ROOT, env=variables, preexec_fn=enter, **options).returncode
+            code = subprocess.run(
+                command, cwd=ROOT, env=variables, preexec_fn=enter, **options
+            ).returncode
         except subprocess.SubprocessError as error:
             log.write(f"this surrounding cannot be made here: {error}\n".encode())
             code = 1
@@ -135,8 +146,14 @@ def counts_of(report: Path) -> dict[str, int] | None:
     if not report.exists():
         return None
     suite = xml.parse(report).getroot().find("testsuite")
-    tests, failures, errors, skipped = (int(suite.get(key)) for key in ("tests", "failures", "errors", "skipped"))
-    return {"passed": tests - failures - errors - skipped, "failed": failures + errors, "skipped": skipped}
+    tests, failures, errors, skipped = (
+        int(suite.get(key)) for key in ("tests", "failures", "errors", "skipped")
+    )
+    return {
+        "passed": tests - failures - errors - skipped,
+        "failed": failures + errors,
+        "skipped": skipped,
+    }
 
 
 def table_of(records: dict[str, dict]) -> str:
@@ -149,7 +166,12 @@ def table_of(records: dict[str, dict]) -> str:
         if name in records:
             each = records[name]
             counts = [f"{count:,}" for count in (each["tests"] or {}).values()] or ["-"] * 3
-            cells = ["passed" if each["passed"] else "**failed**", *counts, f"{each['seconds']:,}", each["commit"]]
+            cells = [
+                "passed" if each["passed"] else "**failed**",
+                *counts,
+                f"{each['seconds']:,}",
+                each["commit"],
+            ]
             lines.append(f"| {surrounding.title} | {' | '.join(cells)} |")
     wheres = {
         f"`{each['command']}` on {each['machine']['cpu']}, {each['machine']['cores']} cores; "
@@ -176,9 +198,13 @@ def write(records: dict[str, dict]) -> None:
 def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     cut = words.index("--") if "--" in words else len(words)
-    parser = argparse.ArgumentParser(description="Run all checks in surroundings that tests must not depend on.")
+    parser = argparse.ArgumentParser(
+        description="Run all checks in surroundings that tests must not depend on."
+    )
     parser.add_argument("action", choices=("run", "try", "write", "check"))
-    parser.add_argument("--only", nargs="+", choices=SURROUNDINGS, default=list(SURROUNDINGS), metavar="NAME")
+    parser.add_argument(
+        "--only", nargs="+", choices=SURROUNDINGS, default=list(SURROUNDINGS), metavar="NAME"
+    )
     options, rest = parser.parse_args(words[:cut]), words[cut + 1 :]
     if options.action == "check":
         page = page_with(PAGE.read_text(encoding="utf-8"), recorded())
@@ -194,7 +220,10 @@ def main(arguments: list[str] | None = None) -> int:
     for name in options.only:
         print(f"{name} ...", flush=True)
         found = run(name, rest if options.action == "try" else [*CHECKS, *rest])
-        print(f"  {'passed' if found['passed'] else 'FAILED'}, {found['tests']}, {found['seconds']} s", flush=True)
+        print(
+            f"  {'passed' if found['passed'] else 'FAILED'}, {found['tests']}, {found['seconds']} s",
+            flush=True,
+        )
         failed += [name] * (not found["passed"])
         if options.action == "run":  # page and record together, since the next run compares them
             write(recorded() | {name: found | what})

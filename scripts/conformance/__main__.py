@@ -88,7 +88,11 @@ def run_suite(suite: Suite, only_part: bool = False) -> dict:
         "KEPLER_CONFORMANCE": "1",
         "OMP_WAIT_POLICY": "passive",
     }
-    command = [*(["bash"] if suite.is_script else [sys.executable]), *suite.command, *(suite.part if only_part else ())]
+    command = [
+        *(["bash"] if suite.is_script else [sys.executable]),
+        *suite.command,
+        *(suite.part if only_part else ()),
+    ]
     began = time.perf_counter()
     done = subprocess.run(command, cwd=ROOT, env=environment)
     seconds = time.perf_counter() - began
@@ -124,7 +128,13 @@ def page_of(records: list[dict]) -> str:
     ]
     for each in records:
         skipped = sum(each["skipped"].values())
-        counts = [each["passed"], len(each["failed"]), len(each["expected_failures"]), skipped, each["seconds"]]
+        counts = [
+            each["passed"],
+            len(each["failed"]),
+            len(each["expected_failures"]),
+            skipped,
+            each["seconds"],
+        ]
         numbers = " | ".join(f"{count:,}" for count in counts)
         lines.append(f"| {each['name']} | {titles[each['name']]} | {numbers} | {each['commit']} |")
     lines += ["", "## Versions", "", "| suite | Python | packages |", "|---|---|---|"]
@@ -136,7 +146,11 @@ def page_of(records: list[dict]) -> str:
         lines += ["", "## Failures", "", "| suite | test |", "|---|---|"]
         lines += [f"| {name} | `{test}` |" for name, test in failures]
     lines += ["", "## Expected failures", ""]
-    rows = [(each["name"], *row) for each in records for row in sorted(each["expected_failures"].items())]
+    rows = [
+        (each["name"], *row)
+        for each in records
+        for row in sorted(each["expected_failures"].items())
+    ]
     if rows:
         lines += ["| suite | test | reason |", "|---|---|---|"]
         lines += [f"| {name} | `{test}` | {_cell(reason)} |" for name, test, reason in rows]
@@ -171,7 +185,9 @@ def check() -> int:
     failed = [each["name"] for each in records if each["failed"]]
     if failed:
         print(f"docs/conformance.json records failures of {', '.join(failed)}", file=sys.stderr)
-    return put({PAGE: page_of(records)}, "scripts.conformance page", check=True) or int(bool(failed))
+    return put({PAGE: page_of(records)}, "scripts.conformance page", check=True) or int(
+        bool(failed)
+    )
 
 
 def run(suites: list[Suite], only_part: bool = False) -> int:

@@ -35,6 +35,8 @@ def pytest_sessionfinish(session):
 
 
 def pytest_terminal_summary(terminalreporter):
-    terminalreporter.write_line(f"{sum(CALLS.values()):,} calls of {len(CALLS)} functions of the backend kepler")
+    terminalreporter.write_line(
+        f"{sum(CALLS.values()):,} calls of {len(CALLS)} functions of the backend kepler"
+    )
     if _missed():
         terminalreporter.write_line(f"no test called {', '.join(_missed())}", red=True)

@@ -16,7 +16,9 @@ import scipy.sparse.csgraph
 
 from kepler_traverse import csgraph
 
-REPLACED = tuple(name for name in csgraph.__all__ if name not in ("from_matrix", "NegativeCycleError"))
+REPLACED = tuple(
+    name for name in csgraph.__all__ if name not in ("from_matrix", "NegativeCycleError")
+)
 calls: Counter[str] = Counter()
 
 
@@ -37,7 +39,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         for name in REPLACED:
             if hasattr(module, name):
                 setattr(module, name, functions[getattr(module, name)])
-    for item in session.items:  # functions that are parameters of a test were taken from the module before
+    # functions that are parameters of a test were taken from the module before
+    for item in session.items:
         parameters = item.callspec.params if hasattr(item, "callspec") else {}
         for name, value in parameters.items():
             if callable(value):

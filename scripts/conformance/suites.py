@@ -7,7 +7,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 GPU_SKIPS = ("no GPU with CuPy", "cupy", "cudf", "cugraph")
-SCIPY_TESTS = tuple(f"scipy.sparse.csgraph.tests.{name}" for name in ("test_shortest_path", "test_traversal"))
+SCIPY_TESTS = tuple(
+    f"scipy.sparse.csgraph.tests.{name}" for name in ("test_shortest_path", "test_traversal")
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +24,8 @@ class Suite:
     # The file or folder that has the tests or runs them. A suite without it has not run.
     needs: str
     packages: tuple[str, ...]  # distributions whose versions are recorded
-    is_own: bool = False  # whether the tests are this library's: then a skip is a failure, except where a GPU is missing
+    # whether the tests are this library's: then a skip is a failure, except where a GPU is missing
+    is_own: bool = False
     is_script: bool = False
     # Arguments that select the part that check.sh --all runs; none if check.sh --all runs all of it, or leaves it out.
     part: tuple[str, ...] = ()
@@ -47,7 +50,17 @@ SUITES = (
         "are this library's",
         # Neither the options nor the warnings of this project: the suite has its own.
         command=(
-            *("-m", "pytest", "-q", "-o", "addopts=", "-o", "filterwarnings=", "-p", "no:cacheprovider"),
+            *(
+                "-m",
+                "pytest",
+                "-q",
+                "-o",
+                "addopts=",
+                "-o",
+                "filterwarnings=",
+                "-p",
+                "no:cacheprovider",
+            ),
             *("-p", "scripts.conformance.replace_csgraph", "--pyargs", *SCIPY_TESTS),
         ),
         needs="scripts/conformance/replace_csgraph.py",
@@ -88,7 +101,18 @@ SUITES = (
             *("tests/job/test_row_groups.py", "tests/job/test_table_formats.py"),
         ),
         needs="tests/graph/test_tables.py",
-        packages=("pandas", "polars", "pyarrow", "duckdb", "geopandas", "osmnx", "dask", "networkx", "igraph", "torch"),
+        packages=(
+            "pandas",
+            "polars",
+            "pyarrow",
+            "duckdb",
+            "geopandas",
+            "osmnx",
+            "dask",
+            "networkx",
+            "igraph",
+            "torch",
+        ),
         is_own=True,
     ),
     Suite(

@@ -21,7 +21,14 @@ from kepler_traverse.sssp.host_loop import RoundLoop
 
 OWNERS = ("kepler_traverse.bfs", "kepler_traverse.sssp", "kepler_traverse.published")
 SHARED = ("host_loop", "tuning", "params")
-_SILENT = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+_SILENT = (
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+)
 
 
 def is_own(module: str) -> bool:
@@ -46,7 +53,8 @@ def used_by(function: FunctionType) -> list:
 
 def function_of(member):
     """The function behind a member of a class."""
-    for wrapping in ("fget", "func", "__func__"):  # property, cached_property, staticmethod and classmethod
+    # property, cached_property, staticmethod and classmethod
+    for wrapping in ("fget", "func", "__func__"):
         member = getattr(member, wrapping, None) or member
     return member
 
@@ -88,7 +96,11 @@ def lines_with_code(path: Path) -> frozenset[int]:
         if token.type not in _SILENT:
             numbers.update(range(token.start[0], token.end[0] + 1))
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
             numbers.difference_update(range(node.lineno, node.end_lineno + 1))
     return frozenset(numbers)
 
@@ -104,7 +116,11 @@ def host_lines(definitions: set) -> int:
         if path.stem != value.__module__.rpartition(".")[2]:
             continue  # created by a decorator
         lines, first = inspect.getsourcelines(code)
-        numbers |= {(path, number) for number in range(first, first + len(lines)) if number in lines_with_code(path)}
+        numbers |= {
+            (path, number)
+            for number in range(first, first + len(lines))
+            if number in lines_with_code(path)
+        }
     return len(numbers)
 
 

@@ -12,7 +12,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scripts.bench import extremes, first_use, hierarchy, hierarchy_baselines, hierarchy_gpu, networkx_backend, ways_in
+from scripts.bench import (
+    extremes,
+    first_use,
+    hierarchy,
+    hierarchy_baselines,
+    hierarchy_gpu,
+    networkx_backend,
+    ways_in,
+)
 from scripts.pages import ROOT, between, put, read_record
 
 BENCHMARKS, DOCS = ROOT / "docs/benchmarks", ROOT / "docs"
@@ -46,7 +54,9 @@ def beside(program: str, peer: str, size: str, whole: str) -> Callable[[dict[str
                 f"| {row['seconds']:.3g} | {theirs:.3g} | {theirs / row['seconds']:.2f} |"
             )
         made = f"on {record['date']} at commit {record['commit']}, on {machine['cores']} cores ({machine['cpu']})"
-        load = f" The load of the machine was {record['load']:.1f} before." if "load" in record else ""
+        load = (
+            f" The load of the machine was {record['load']:.1f} before." if "load" in record else ""
+        )
         return "\n".join(lines) + (
             f"\n\nMeasured by `scripts/bench/{program}.py` {made}, with {peer} {record['versions'][package]}.{load}\n"
             f"Each time covers the whole call, {whole}. A ratio above 1: this library is faster.\n"
@@ -66,14 +76,28 @@ class Table(NamedTuple):
 
 
 def _of(
-    name: str, page: str, lines: Callable[[Any], str], begin: str = "measured: begin", end: str = "measured: end"
+    name: str,
+    page: str,
+    lines: Callable[[Any], str],
+    begin: str = "measured: begin",
+    end: str = "measured: end",
 ) -> Table:
-    return Table(BENCHMARKS / f"{name}.json", DOCS / page, lines, (f"<!-- {begin} -->", f"<!-- {end} -->"))
+    return Table(
+        BENCHMARKS / f"{name}.json", DOCS / page, lines, (f"<!-- {begin} -->", f"<!-- {end} -->")
+    )
 
 
 TABLES: Sequence[Table] = (
-    _of("csgraph", "from/scipy.md", beside("csgraph", "SciPy", "sources", "from the matrix to the arrays")),
-    _of("pandana_network", "from/pandana.md", beside("pandana_network", "pandana", "rows", "from Series to Series")),
+    _of(
+        "csgraph",
+        "from/scipy.md",
+        beside("csgraph", "SciPy", "sources", "from the matrix to the arrays"),
+    ),
+    _of(
+        "pandana_network",
+        "from/pandana.md",
+        beside("pandana_network", "pandana", "rows", "from Series to Series"),
+    ),
     _of("networkx", "from/networkx.md", networkx_backend.table),
     _of("extremes", "results.md", extremes.table, "extremes: begin", "extremes: end"),
     _of("ways_in", "inputs.md", ways_in.table_of),
@@ -81,8 +105,20 @@ TABLES: Sequence[Table] = (
     _of("first_use", "../README.md", first_use.sentence, "sizes: begin", "sizes: end"),
     _of("hierarchy", "hierarchies.md", hierarchy.rendered, "measured", "end"),
     _of("hierarchy_more", "hierarchies.md", hierarchy.rendered_more, "measured more", "end more"),
-    _of("hierarchy_gpu", "hierarchies.md", hierarchy_gpu.rendered, "measured on a GPU", "end of the GPU"),
-    _of("hierarchy_baselines", "hierarchies.md", hierarchy_baselines.rendered, "baselines", "end of baselines"),
+    _of(
+        "hierarchy_gpu",
+        "hierarchies.md",
+        hierarchy_gpu.rendered,
+        "measured on a GPU",
+        "end of the GPU",
+    ),
+    _of(
+        "hierarchy_baselines",
+        "hierarchies.md",
+        hierarchy_baselines.rendered,
+        "baselines",
+        "end of baselines",
+    ),
 )
 
 
@@ -96,8 +132,12 @@ def pages(tables: Sequence[Table]) -> dict[Path, str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Write the tables of measurements from their records.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is stale")
+    parser = argparse.ArgumentParser(
+        description="Write the tables of measurements from their records."
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 if a page is stale"
+    )
     options = parser.parse_args(arguments)
     return put(pages(TABLES), "scripts.docs.measured_tables", options.check)
 

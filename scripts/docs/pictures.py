@@ -39,7 +39,9 @@ def draw(names: list[str], folder: Path) -> None:
     with contextlib.chdir(folder):
         for page, saved in PAGES.items():
             run: dict[str, object] = {}
-            for line, code in blocks_of(page.read_text(encoding="utf-8")) if saved & set(names) else []:
+            for line, code in (
+                blocks_of(page.read_text(encoding="utf-8")) if saved & set(names) else []
+            ):
                 saves = {name for name in saved if f'savefig("{name}")' in code}
                 wanted = saves & set(names) if page == README else saves <= set(names)
                 if wanted and not run_block(code, line, page.name, run):
@@ -55,21 +57,37 @@ def is_same(one: Path, other: Path) -> bool:
     if not (one.exists() and other.exists()):
         return False
     pixels = image.imread(one), image.imread(other)
-    return pixels[0].shape == pixels[1].shape and float((np.abs(pixels[0] - pixels[1]) > DIFFERENCE).mean()) < SHARE
+    return (
+        pixels[0].shape == pixels[1].shape
+        and float((np.abs(pixels[0] - pixels[1]) > DIFFERENCE).mean()) < SHARE
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Draw the pictures of the pages.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a picture is stale")
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="of the pictures (default: docs/pictures)")
-    parser.add_argument("--only", nargs="+", choices=PICTURES, default=PICTURES, metavar="NAME", help="draw these alone")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 if a picture is stale"
+    )
+    parser.add_argument(
+        "--folder", type=Path, default=FOLDER, help="of the pictures (default: docs/pictures)"
+    )
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=PICTURES,
+        default=PICTURES,
+        metavar="NAME",
+        help="draw these alone",
+    )
     options = parser.parse_args(arguments)
     if not options.check:
         draw(options.only, options.folder)
         return 0
     with tempfile.TemporaryDirectory() as made:
         draw(options.only, Path(made))
-        stale = [name for name in options.only if not is_same(Path(made) / name, options.folder / name)]
+        stale = [
+            name for name in options.only if not is_same(Path(made) / name, options.folder / name)
+        ]
     if stale:
         print(f"{', '.join(stale)}: stale; run python -m scripts.docs.pictures", file=sys.stderr)
     return 1 if stale else 0

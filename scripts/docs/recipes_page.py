@@ -47,7 +47,11 @@ def read(page: str) -> str:
 
 def example_of(page: str, section: str) -> str:
     """Return the first Python example of a section."""
-    found = re.search(rf"^#+ {re.escape(section)}$(.*?)(?=^## |\Z)", read(f"docs/{page}.md"), re.MULTILINE | re.DOTALL)
+    found = re.search(
+        rf"^#+ {re.escape(section)}$(.*?)(?=^## |\Z)",
+        read(f"docs/{page}.md"),
+        re.MULTILINE | re.DOTALL,
+    )
     blocks = blocks_of(found[1]) if found else []
     if not blocks:
         raise SystemExit(f"docs/{page}.md has no example in the section {section!r}")
@@ -56,12 +60,21 @@ def example_of(page: str, section: str) -> str:
 
 def recipes() -> str:
     """The whole text of AGENTS.md."""
-    parts = [HEAD, "# Recipes\n", sentence_of("README.md") + " Later examples use the names of earlier ones.\n", RULES]
+    parts = [
+        HEAD,
+        "# Recipes\n",
+        sentence_of("README.md") + " Later examples use the names of earlier ones.\n",
+        RULES,
+    ]
     for title, (page, section) in RECIPES.items():
-        parts.append(f"## {title} ([{page}](docs/{page}.md))\n\n```python\n{example_of(page, section)}```\n")
+        parts.append(
+            f"## {title} ([{page}](docs/{page}.md))\n\n```python\n{example_of(page, section)}```\n"
+        )
     checks = re.search(r"```\n(bash scripts/check.*?)```", read("CONTRIBUTING.md"), re.DOTALL)
     assert checks, "CONTRIBUTING.md has no commands"
-    parts.append(f"## A change of this repository\n\n```\n{checks[1]}```\n\nRules: [CONTRIBUTING.md](CONTRIBUTING.md).\n")
+    parts.append(
+        f"## A change of this repository\n\n```\n{checks[1]}```\n\nRules: [CONTRIBUTING.md](CONTRIBUTING.md).\n"
+    )
     return "\n".join(parts)
 
 
@@ -76,7 +89,11 @@ def sentence_of(page: str) -> str:
 
 def llms() -> str:
     """The whole text of llms.txt."""
-    parts = ["# kepler-traverse\n", f"> {sentence_of('README.md')}\n", "- [Recipes](AGENTS.md): examples that run\n"]
+    parts = [
+        "# kepler-traverse\n",
+        f"> {sentence_of('README.md')}\n",
+        "- [Recipes](AGENTS.md): examples that run\n",
+    ]
     for caption, pages in runpy.run_path(str(ROOT / "docs/conf.py"))["CONTENTS"].items():
         parts.append(f"## {caption}\n")
         for page in (f"docs/{name}.md" for name in pages):
@@ -84,11 +101,15 @@ def llms() -> str:
             assert title, f"{page} has no title"
             parts.append(f"- [{title[1]}]({page}): {sentence_of(page)}")
         parts.append("")
-    for caption, names in re.findall(r"^## (.*?)$.*?\n\n((?:   [\w.]+\n)+)", read("docs/api.md"), re.MULTILINE | re.DOTALL):
+    for caption, names in re.findall(
+        r"^## (.*?)$.*?\n\n((?:   [\w.]+\n)+)", read("docs/api.md"), re.MULTILINE | re.DOTALL
+    ):
         parts.append(f"## Names: {caption}\n")
         for name in names.split():
             module, _, last = f"kepler_traverse.{name}".rpartition(".")
-            summary = (inspect.getdoc(getattr(importlib.import_module(module), last)) or "").split("\n\n")[0]
+            summary = (inspect.getdoc(getattr(importlib.import_module(module), last)) or "").split(
+                "\n\n"
+            )[0]
             parts.append(f"- `{module}.{last}`: {' '.join(summary.split())}")
         parts.append("")
     return "\n".join(parts)
@@ -96,9 +117,15 @@ def llms() -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Write AGENTS.md and llms.txt from the pages.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is stale")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 if a file is stale"
+    )
     options = parser.parse_args(arguments)
-    return put({ROOT / "AGENTS.md": recipes(), ROOT / "llms.txt": llms()}, "scripts.docs.recipes_page", options.check)
+    return put(
+        {ROOT / "AGENTS.md": recipes(), ROOT / "llms.txt": llms()},
+        "scripts.docs.recipes_page",
+        options.check,
+    )
 
 
 if __name__ == "__main__":

@@ -20,7 +20,11 @@ from pipelines.cli.options import OPTIONS, Option, Settings, make_metavar
 from pipelines.output.manifest_types import Manifest, adapter
 from scripts.pages import ROOT, put
 
-TEMPLATE, PAGE, SCHEMA = ROOT / "conf/batch_sources.toml", ROOT / "docs/settings.md", ROOT / "docs/manifest.schema.json"
+TEMPLATE, PAGE, SCHEMA = (
+    ROOT / "conf/batch_sources.toml",
+    ROOT / "docs/settings.md",
+    ROOT / "docs/manifest.schema.json",
+)
 WIDTH = 125  # characters of a line of the template
 
 TEMPLATE_HEAD = """\
@@ -58,7 +62,9 @@ def one_of(choices: tuple[str, ...]) -> str:
 
 
 def comment_of(text: str) -> str:
-    return textwrap.fill(text, WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
+    return textwrap.fill(
+        text, WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False
+    )
 
 
 def template() -> str:
@@ -67,7 +73,11 @@ def template() -> str:
     parts = [TEMPLATE_HEAD]
     for each in fields(Settings):
         option = options.get(each.name)
-        text = each.metadata["help"] if option is None else one_of(option.choices) + (option.in_file or in_file(option.help))
+        text = (
+            each.metadata["help"]
+            if option is None
+            else one_of(option.choices) + (option.in_file or in_file(option.help))
+        )
         is_set = each.default is not MISSING and each.default is not None
         line = f"{each.name} = {in_toml(each.default if is_set else each.metadata['example'])}"
         parts.append(f"{comment_of(text)}\n{line if is_set else '# ' + line}\n")
@@ -78,7 +88,10 @@ def value_of(option: Option) -> str:
     """Return the values of a flag, for a cell of the table."""
     if option.kind == "switch":
         return "true or false"
-    return " ".join(f"`{choice}`" for choice in option.choices) or "`" + make_metavar(option).replace("|", "` or `") + "`"
+    return (
+        " ".join(f"`{choice}`" for choice in option.choices)
+        or "`" + make_metavar(option).replace("|", "` or `") + "`"
+    )
 
 
 def page() -> str:
@@ -88,7 +101,11 @@ def page() -> str:
         groups.setdefault(option.group, []).append(option)
     parts = [PAGE_HEAD]
     for group, options in groups.items():
-        parts += [f"## {group[0].upper()}{group[1:]}\n", f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
+        parts += [
+            f"## {group[0].upper()}{group[1:]}\n",
+            f"| {' | '.join(COLUMNS)} |",
+            "|---" * len(COLUMNS) + "|",
+        ]
         for option in options:
             default = "-" if option.default is None else f"`{in_toml(option.default)}`"
             meaning = re.sub(r"--[a-z][a-z-]*", r"`\g<0>`", option.help).replace("|", "\\|")
@@ -106,15 +123,26 @@ class Untitled(GenerateJsonSchema):
 
 def schema() -> str:
     """The whole text of docs/manifest.schema.json."""
-    text = {"$schema": Untitled.schema_dialect, **adapter(Manifest).json_schema(schema_generator=Untitled)}
+    text = {
+        "$schema": Untitled.schema_dialect,
+        **adapter(Manifest).json_schema(schema_generator=Untitled),
+    }
     return json.dumps(text, indent=1) + "\n"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Write files from the settings and from the manifest's types.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is stale")
+    parser = argparse.ArgumentParser(
+        description="Write files from the settings and from the manifest's types."
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 if a file is stale"
+    )
     options = parser.parse_args(arguments)
-    return put({TEMPLATE: template(), PAGE: page(), SCHEMA: schema()}, "scripts.docs.settings_page", options.check)
+    return put(
+        {TEMPLATE: template(), PAGE: page(), SCHEMA: schema()},
+        "scripts.docs.settings_page",
+        options.check,
+    )
 
 
 if __name__ == "__main__":

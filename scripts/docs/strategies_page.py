@@ -67,7 +67,17 @@ some are shared. *Wins* is computed from the record of the papers, among the str
 """
 
 COLUMNS = ("name", "also called", "device", "auto", "needs", "complexity", "wins", "from")
-PUBLISHED_COLUMNS = ("name", "published as", "device", "needs", "complexity", "lines", "wins", "what it teaches", "from")
+PUBLISHED_COLUMNS = (
+    "name",
+    "published as",
+    "device",
+    "needs",
+    "complexity",
+    "lines",
+    "wins",
+    "what it teaches",
+    "from",
+)
 SYSTEMS = {"bfs_4k", "h_bf"}  # published, and registered next to the library's own
 
 KNOBS = """## Knobs
@@ -86,10 +96,14 @@ def knobs_table() -> list[str]:
     for algorithm, (_, strategies) in TITLES.items():
         for strategy in strategies:
             if strategy.knobs:
-                values = ", ".join(f"`{field.name} = {field.default!r}`" for field in fields(strategy.knobs))
+                values = ", ".join(
+                    f"`{field.name} = {field.default!r}`" for field in fields(strategy.knobs)
+                )
                 file = f"conf/published/{strategy.name}.toml"
                 file = f"[{file}](../../{file})" if (ROOT / file).exists() else "-"
-                lines.append(f"| `{strategy.name}` ({algorithm}) | `{strategy.knobs.__name__}` | {file} | {values} |")
+                lines.append(
+                    f"| `{strategy.name}` ({algorithm}) | `{strategy.knobs.__name__}` | {file} | {values} |"
+                )
     return lines
 
 
@@ -141,7 +155,9 @@ def strategies_page() -> str:
     for call, title, strategies in sections:
         parts += [
             f"## {title} (`{call}`)\n",
-            *table(COLUMNS, [strategy for strategy in strategies if not is_published(strategy)], call),
+            *table(
+                COLUMNS, [strategy for strategy in strategies if not is_published(strategy)], call
+            ),
         ]
     return "\n".join(parts)
 
@@ -152,14 +168,22 @@ def published_page() -> str:
     for algorithm, (title, strategies) in TITLES.items():
         parts += [
             f"## {title} (`{algorithm}`)\n",
-            *table(PUBLISHED_COLUMNS, [strategy for strategy in strategies if is_published(strategy)], algorithm),
+            *table(
+                PUBLISHED_COLUMNS,
+                [strategy for strategy in strategies if is_published(strategy)],
+                algorithm,
+            ),
         ]
     return "\n".join([*parts, *knobs_table(), ""])
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Write the pages of strategies from the registries.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the page is stale")
+    parser = argparse.ArgumentParser(
+        description="Write the pages of strategies from the registries."
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 if the page is stale"
+    )
     options = parser.parse_args(arguments)
     pages = {PAGE: strategies_page(), PUBLISHED_PAGE: published_page()}
     return put(pages, "scripts.docs.strategies_page", options.check)

@@ -37,7 +37,11 @@ def between(values: Iterable[float]) -> str:
 
 def of_one_source(name: str, algorithm: str, device: str, rivals: set[str]) -> str:
     """Return where a strategy is the fastest of some on a GPU, or how many times as fast as other libraries on a CPU."""
-    return on_a_gpu(name, algorithm, rivals) if device == "cuda" else beside_libraries(name, algorithm, "cpu")
+    return (
+        on_a_gpu(name, algorithm, rivals)
+        if device == "cuda"
+        else beside_libraries(name, algorithm, "cpu")
+    )
 
 
 def fastest_times(algorithm: str, strategies: set[str]) -> dict[str, list[Time]]:
@@ -54,7 +58,10 @@ def fastest_times(algorithm: str, strategies: set[str]) -> dict[str, list[Time]]
         best = of_graph.get(time.strategy)
         if best is None or time.median < best.median:
             of_graph[time.strategy] = time
-    return {graph: sorted(times.values(), key=lambda time: time.median) for graph, times in found.items()}
+    return {
+        graph: sorted(times.values(), key=lambda time: time.median)
+        for graph, times in found.items()
+    }
 
 
 def on_a_gpu(name: str, algorithm: str, rivals: set[str]) -> str:
@@ -116,9 +123,11 @@ def of_many_sources(name: str, algorithm: str, device: str) -> str:
                 continue
             for values in table["rows"]:
                 row = dict(zip(table["columns"], values, strict=True))
-                if (row["algorithm"], row["strategy"], row["sources"]) == (algorithm, name, MANY) and row[
-                    "baseline_ms_per_source"
-                ]:
+                if (row["algorithm"], row["strategy"], row["sources"]) == (
+                    algorithm,
+                    name,
+                    MANY,
+                ) and row["baseline_ms_per_source"]:
                     ratios[row["graph"]] = row["baseline_ms_per_source"] / row["ms_per_source"]
     if not ratios:
         return ""

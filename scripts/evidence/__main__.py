@@ -55,14 +55,23 @@ DATA = Path(os.environ.get("KEPLER_DATA", ROOT.parent / "shared" / "data"))
 
 COST_REPEATS = 7
 # Graphs that the cost of a certificate is measured on: name, directed.
-COST_GRAPHS = (("USA-road-NE-topology", False), ("cnr-2000", True), ("dblp-2010", False), ("soc-Slashdot0902", True))
+COST_GRAPHS = (
+    ("USA-road-NE-topology", False),
+    ("cnr-2000", True),
+    ("dblp-2010", False),
+    ("soc-Slashdot0902", True),
+)
 
 
 def random_graph(seed: int, weight_type: str = "auto"):
     rng = np.random.default_rng(seed)
     n, m = int(rng.integers(20, 400)), int(rng.integers(40, 3000))
     scale = 10.0 ** rng.integers(-6, 7, m)
-    weights = rng.integers(0, 30, m) if seed % 3 == 0 else (rng.exponential(1, m) * scale).astype(np.float32)
+    weights = (
+        rng.integers(0, 30, m)
+        if seed % 3 == 0
+        else (rng.exponential(1, m) * scale).astype(np.float32)
+    )
     src, dst = rng.integers(0, n, (2, m))
     return graph_from_edges(src, dst, weights, directed=bool(seed % 4), weight_type=weight_type)
 
@@ -92,19 +101,30 @@ def measure_cost(options) -> dict:
     numba.set_num_threads(1)
     rows = []
     for name, directed in COST_GRAPHS:
-        plain = read_graph(options.graphs / f"{name}.parquet", directed=directed, weighted=False, device="cpu")
-        sources = np.random.default_rng(1).choice(np.flatnonzero(plain.derived.degrees), 64, replace=False)
+        plain = read_graph(
+            options.graphs / f"{name}.parquet", directed=directed, weighted=False, device="cpu"
+        )
+        sources = np.random.default_rng(1).choice(
+            np.flatnonzero(plain.derived.degrees), 64, replace=False
+        )
         for algorithm, graph, count in (("bfs", plain, 64), ("sssp", with_weights(plain), 16)):
-            plan, plan_multi_source = (plan_bfs, plan_bfs_many) if algorithm == "bfs" else (plan_sssp, plan_sssp_many)
+            plan, plan_multi_source = (
+                (plan_bfs, plan_bfs_many) if algorithm == "bfs" else (plan_sssp, plan_sssp_many)
+            )
             one, many = plan(graph), plan_multi_source(graph, n_sources=count)
-            graph.reverse  # noqa: B018 - made once, and not by a certificate's account
+            graph.reverse  # noqa: B018
             few = sources[:5].tolist()
             results = [one.run(source).copy() for source in few]
-            groups = [sources[:count][begin : begin + many.group] for begin in range(0, count, many.group)]
+            groups = [
+                sources[:count][begin : begin + many.group] for begin in range(0, count, many.group)
+            ]
             found = [many.run(group).distance.copy() for group in groups]
             certify(graph, results[0]).require()
             certify_many(graph, groups[0], found[0]).require()
-            proofs = [partial(certify_many, graph, group, distances) for group, distances in zip(groups, found, strict=True)]
+            proofs = [
+                partial(certify_many, graph, group, distances)
+                for group, distances in zip(groups, found, strict=True)
+            ]
             traversal, certificate, traversal_of_many, certificate_of_many = _seconds(
                 lambda one=one, few=few: [one.run(source) for source in few],
                 lambda graph=graph, results=results: [certify(graph, result) for result in results],
@@ -137,7 +157,14 @@ def measure_bits(_options) -> dict:
     import numba
 
     most = numba.config.NUMBA_NUM_THREADS
-    counts = {"distances": 0, "equal": 0, "predecessors": 0, "equal_predecessors": 0, "graphs": 0, "threads": most}
+    counts = {
+        "distances": 0,
+        "equal": 0,
+        "predecessors": 0,
+        "equal_predecessors": 0,
+        "graphs": 0,
+        "threads": most,
+    }
     for seed in range(15):
         for weight_type in ("auto", "float64"):
             graph = random_graph(seed, weight_type)
@@ -153,8 +180,12 @@ def measure_bits(_options) -> dict:
                         expected = expected or found
                         counts["distances"] += len(found)
                         counts["predecessors"] += len(found)
-                        counts["equal"] += sum(a[0] == b[0] for a, b in zip(found, expected, strict=True))
-                        counts["equal_predecessors"] += sum(a[1] == b[1] for a, b in zip(found, expected, strict=True))
+                        counts["equal"] += sum(
+                            a[0] == b[0] for a, b in zip(found, expected, strict=True)
+                        )
+                        counts["equal_predecessors"] += sum(
+                            a[1] == b[1] for a, b in zip(found, expected, strict=True)
+                        )
     return counts
 
 
@@ -180,7 +211,11 @@ def measure_input(_options) -> dict:
     return {
         name: _tests_passed(*files)
         for name, files in {
-            "bad values, files and columns": ("graph/test_bad_input.py", "graph/test_columns.py", "graph/test_ids.py"),
+            "bad values, files and columns": (
+                "graph/test_bad_input.py",
+                "graph/test_columns.py",
+                "graph/test_ids.py",
+            ),
             "odd values in a file of every format": ("graph/test_reader_edge_cases.py",),
             "files cut short or damaged": ("graph/test_damaged_files.py",),
         }.items()
@@ -188,7 +223,9 @@ def measure_input(_options) -> dict:
 
 
 CLASSES = {
-    "sums of integer weights are exact in every kind of result, with every strategy": ("traversal/test_exact_sums.py",),
+    "sums of integer weights are exact in every kind of result, with every strategy": (
+        "traversal/test_exact_sums.py",
+    ),
     "columns with names are taken by known names or by flags, never by position": (
         "graph/test_columns.py",
         "job/test_job_columns.py",
@@ -199,8 +236,13 @@ CLASSES = {
         "traversal/test_fuzz_api.py",
         "project/test_advice.py",
     ),
-    "every option is checked, has an effect or is refused": ("job/test_fuzz_options.py", "job/test_idle_options.py"),
-    "outputs that were forged, lost or replaced are never accepted": ("job/test_forged_outputs.py",),
+    "every option is checked, has an effect or is refused": (
+        "job/test_fuzz_options.py",
+        "job/test_idle_options.py",
+    ),
+    "outputs that were forged, lost or replaced are never accepted": (
+        "job/test_forged_outputs.py",
+    ),
     "results are written to the place that was named, or nowhere": ("job/test_output_folder.py",),
     "graphs in caches are those of the user, and have the structure of a graph": (
         "job/test_graph_cache.py",
@@ -237,7 +279,15 @@ def measure_interrupts(options) -> dict:
     ended: Counter[str] = Counter()
     n_right = 0
     for name in interrupted_calls.CALLS:
-        command = [sys.executable, "-m", "tests.support.interrupted_calls", name, "SIGINT", "1", str(options.interrupts)]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.support.interrupted_calls",
+            name,
+            "SIGINT",
+            "1",
+            str(options.interrupts),
+        ]
         done = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.PIPE, text=True)
         found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         ended.update(each["how"] for each in found)
@@ -246,14 +296,26 @@ def measure_interrupts(options) -> dict:
             ended[f"a process that ended with {done.returncode}"] += 1
     n_interrupts = ended.total()
     errors = n_interrupts - min(ended["KeyboardInterrupt"], n_right)
-    return {"calls": len(interrupted_calls.CALLS), "ended": dict(ended), "right": n_right, "errors": errors}
+    return {
+        "calls": len(interrupted_calls.CALLS),
+        "ended": dict(ended),
+        "right": n_right,
+        "errors": errors,
+    }
 
 
 def _tests_passed(*files: str) -> dict:
     """Run test files and count the tests; without a GPU, those that need one are skipped."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *(f"tests/{name}" for name in files)]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            f"--junitxml={report}",
+            *(f"tests/{name}" for name in files),
+        ]
         subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.DEVNULL)
         suite = xml.parse(report).getroot().find("testsuite")
     tests, skipped = int(suite.get("tests")), int(suite.get("skipped"))
@@ -288,14 +350,27 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--gpu", action="store_true", help="all measures of a GPU")
     parser.add_argument("--output", type=Path, default=MEASURED, help="file for the figures")
     parser.add_argument("--commit", help="default: what git says")
-    parser.add_argument("--graphs", type=Path, default=DATA, help="folder of the graphs for measuring the cost")
+    parser.add_argument(
+        "--graphs", type=Path, default=DATA, help="folder of the graphs for measuring the cost"
+    )
     parser.add_argument("--fuzz-seconds", type=float, default=3600)
     parser.add_argument("--interrupts", type=int, default=14, help="of each kind of call")
     parser.add_argument("--parity-graphs", type=int, default=500)
-    parser.add_argument("--parity-seconds", type=float, default=90, help="start no further graph after this time")
-    parser.add_argument("--bits-graphs", type=int, default=15, help="random graphs of a GPU, each with two types of weights")
-    parser.add_argument("--gpu-answers", type=int, default=1000, help="correct results that a GPU certifies")
-    parser.add_argument("--gpu-cases", type=int, default=10, help="results of each kind with each fault, for a GPU")
+    parser.add_argument(
+        "--parity-seconds", type=float, default=90, help="start no further graph after this time"
+    )
+    parser.add_argument(
+        "--bits-graphs",
+        type=int,
+        default=15,
+        help="random graphs of a GPU, each with two types of weights",
+    )
+    parser.add_argument(
+        "--gpu-answers", type=int, default=1000, help="correct results that a GPU certifies"
+    )
+    parser.add_argument(
+        "--gpu-cases", type=int, default=10, help="results of each kind with each fault, for a GPU"
+    )
     options = parser.parse_args(arguments)
     if (options.action == "add") != (options.file is not None):
         parser.error("add takes the file to add, and nothing else does")
@@ -345,7 +420,15 @@ def _read(path: Path) -> dict:
 
 def _commit() -> str:
     """Return the commit, marked if files other than those that measuring writes differ from it."""
-    command = ["git", "status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)docs/guarantees.*"]
+    command = [
+        "git",
+        "status",
+        "--porcelain",
+        "--untracked-files=no",
+        "--",
+        ".",
+        ":(exclude)docs/guarantees.*",
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return commit().removesuffix("-dirty") + ("-dirty" if done.stdout.strip() else "")
 

@@ -81,7 +81,9 @@ def one_step_up(result, graph, rng):  # noqa: ARG001
     """The smallest change of one distance."""
     v = rng.choice(reached_but_source(result))
     hops = result.algorithm == "bfs"
-    result.distance[v] = result.distance[v] + 1 if hops else np.nextafter(result.distance[v], np.float32(np.inf))
+    result.distance[v] = (
+        result.distance[v] + 1 if hops else np.nextafter(result.distance[v], np.float32(np.inf))
+    )
 
 
 def one_step_down(result, graph, rng):  # noqa: ARG001
@@ -89,7 +91,9 @@ def one_step_down(result, graph, rng):  # noqa: ARG001
     if v < 0:
         return NOT_HERE
     hops = result.algorithm == "bfs"
-    result.distance[v] = result.distance[v] - 1 if hops else np.nextafter(result.distance[v], np.float32(-np.inf))
+    result.distance[v] = (
+        result.distance[v] - 1 if hops else np.nextafter(result.distance[v], np.float32(-np.inf))
+    )
     return None
 
 
@@ -104,7 +108,9 @@ def subtree_too_far(result, graph, rng):  # noqa: ARG001
     top = rng.choice(reached_but_source(result))
     below = {top}
     while True:
-        more = {v for v in reached_but_source(result) if int(result.predecessor[v]) in below} | below
+        more = {
+            v for v in reached_but_source(result) if int(result.predecessor[v]) in below
+        } | below
         if more == below:
             break
         below = more
@@ -138,7 +144,10 @@ def phantom_vertex(result, graph, rng):  # noqa: ARG001
     if not outside.size:
         return NOT_HERE
     v = rng.choice(outside)
-    result.distance[v], result.predecessor[v] = result.distance[result.reached].max() + 1, result.source
+    result.distance[v], result.predecessor[v] = (
+        result.distance[result.reached].max() + 1,
+        result.source,
+    )
     return None
 
 
@@ -256,7 +265,9 @@ def is_noticed(graph, result, right, device: str = "cpu") -> dict[str, bool]:
     if device == "cuda":
         move = cuda.cp.asarray
         graph = graph.to(device)
-        result = replace(result, distance=move(result.distance), predecessor=move(result.predecessor))
+        result = replace(
+            result, distance=move(result.distance), predecessor=move(result.predecessor)
+        )
     noticed = {"certify": not certify(graph, result).valid}
     if is_wrong:
         many = certify_many(graph, np.array([result.source]), result.distance[None])
@@ -278,7 +289,9 @@ def study_faults(cases: int, device: str = "cpu") -> dict[str, dict[str, list[in
     return outcome
 
 
-def count_false_alarms(answers: int, first_seed: int = 1_000_000, device: str = "cpu") -> tuple[int, int]:
+def count_false_alarms(
+    answers: int, first_seed: int = 1_000_000, device: str = "cpu"
+) -> tuple[int, int]:
     """Certify results of all kinds, with and without a limit; returns how many, and how many were rejected."""
     done = alarms = 0
     seed = first_seed
@@ -287,7 +300,9 @@ def count_false_alarms(answers: int, first_seed: int = 1_000_000, device: str = 
         kind = KINDS[seed % len(KINDS)]
         graph = random_graph(rng, kind).to(device)
         limit = None if rng.integers(2) or kind == "negative" else int(rng.integers(0, 12))
-        plan = plan_bfs(graph, max_depth=limit) if kind == "hops" else plan_sssp(graph, cutoff=limit)
+        plan = (
+            plan_bfs(graph, max_depth=limit) if kind == "hops" else plan_sssp(graph, cutoff=limit)
+        )
         sources = rng.choice(graph.n_vertices, min(5, graph.n_vertices), replace=False)
         rows = []
         for source in sources.tolist():
@@ -302,13 +317,19 @@ def count_false_alarms(answers: int, first_seed: int = 1_000_000, device: str = 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--cases", type=int, default=50, help="results of each kind in which each fault is planted")
+    parser.add_argument(
+        "--cases", type=int, default=50, help="results of each kind in which each fault is planted"
+    )
     parser.add_argument("--answers", type=int, default=10_000, help="correct results to certify")
     options = parser.parse_args(arguments)
     done, alarms = count_false_alarms(options.answers)
     faults = study_faults(options.cases)
     print(json.dumps({"answers": done, "alarms": alarms, "faults": faults}))
-    return 0 if not alarms and all(made == seen for of in faults.values() for made, seen in of.values()) else 1
+    return (
+        0
+        if not alarms and all(made == seen for of in faults.values() for made, seen in of.values())
+        else 1
+    )
 
 
 if __name__ == "__main__":

@@ -57,13 +57,19 @@ def whole_files() -> dict[str, bytes]:
     src, dst, weight = rng.integers(0, 30, 60), rng.integers(0, 30, 60), rng.integers(0, 9, 60)
     rows = list(zip(src.tolist(), dst.tolist(), weight.tolist(), strict=True))
     table = pa.table({"src": src, "dst": dst, "weight": weight})
-    names = pa.table({"from": [f"v{i}" for i in src], "to": [f"é{i}" for i in dst], "weight": weight / 7})
+    names = pa.table(
+        {"from": [f"v{i}" for i in src], "to": [f"é{i}" for i in dst], "weight": weight / 7}
+    )
     csv = "src,dst,weight\n" + "".join(f"{u},{v},{w}\n" for u, v, w in rows)
     quoted = "from,to\n" + "".join(f'"a{u}","b ""{v}"""\n' for u, v, _ in rows)
     snap = "# comment\n" + "".join(f"{u}\t{v} {w}\n" for u, v, w in rows)
-    gr = f"c comment\np sp 30 {len(rows)}\n" + "".join(f"a {u + 1} {v + 1} {w}\n" for u, v, w in rows)
+    gr = f"c comment\np sp 30 {len(rows)}\n" + "".join(
+        f"a {u + 1} {v + 1} {w}\n" for u, v, w in rows
+    )
     mtx = "%%MatrixMarket matrix coordinate {}\n%c\n30 30 {}\n"
-    real = mtx.format("real general", len(rows)) + "".join(f"{u + 1} {v + 1} {w / 4}\n" for u, v, w in rows)
+    real = mtx.format("real general", len(rows)) + "".join(
+        f"{u + 1} {v + 1} {w / 4}\n" for u, v, w in rows
+    )
     lower = sorted({(max(u, v) + 1, min(u, v) + 1) for u, v, _ in rows})
     pattern = mtx.format("pattern symmetric", len(lower)) + "".join(f"{u} {v}\n" for u, v in lower)
     files = {
@@ -72,7 +78,9 @@ def whole_files() -> dict[str, bytes]:
         "tabs.tsv": csv.replace(",", "\t").encode(),
         "semicolons.csv": csv.replace(",", ";").encode(),
         "blanks.csv": csv.replace(",", ", ").encode(),
-        "streets.csv": ("u,v,key,length\n" + "".join(f"{u},{v},0,{w / 8}\n" for u, v, w in rows)).encode(),
+        "streets.csv": (
+            "u,v,key,length\n" + "".join(f"{u},{v},0,{w / 8}\n" for u, v, w in rows)
+        ).encode(),
         "no header.csv": csv.partition("\n")[2].encode(),
         "words.txt": "".join(f"v{u} é{v} {w}\n" for u, v, w in rows).encode(),
         "snap.txt": snap.encode(),
@@ -87,7 +95,11 @@ def whole_files() -> dict[str, bytes]:
     for name, data, options in [
         ("plain.parquet", table, {"row_group_size": 20}),
         ("names.parquet", names, {"compression": "zstd"}),
-        ("checked.parquet", table, {"write_page_checksum": True, "compression": "none", "use_dictionary": False}),
+        (
+            "checked.parquet",
+            table,
+            {"write_page_checksum": True, "compression": "none", "use_dictionary": False},
+        ),
     ]:
         sink = pa.BufferOutputStream()
         pq.write_table(data, sink, **options)
@@ -108,7 +120,22 @@ def mutate(whole: bytes, other: bytes, rng) -> tuple[bytes, str]:
     """Return a broken copy and a description of the mutation."""
     data, did = bytearray(whole), []
     for _ in range(int(rng.choice([1, 1, 1, 2, 3, 8]))):
-        way = str(rng.choice(["flip", "bytes", "cut", "drop", "double", "move", "stumble", "number", "join", "zeros"]))
+        way = str(
+            rng.choice(
+                [
+                    "flip",
+                    "bytes",
+                    "cut",
+                    "drop",
+                    "double",
+                    "move",
+                    "stumble",
+                    "number",
+                    "join",
+                    "zeros",
+                ]
+            )
+        )
         did.append(way)
         begin, end = sorted(int(x) for x in rng.integers(0, len(data) + 1, 2))
         end = min(end, begin + int(rng.choice([1, 4, 16, 64, 1024])))
@@ -173,7 +200,11 @@ def outcome_of(path: Path) -> tuple[str, str]:
         if "\n" in message or len(message) > 1000:
             return "fault", f"the message is not one sentence: {message[:2000]}"
         named = type(error).__name__ == "NegativeCycleError" or str(path) in message
-        return ("refused", message) if named else ("fault", f"the message does not name the file: {message}")
+        return (
+            ("refused", message)
+            if named
+            else ("fault", f"the message does not name the file: {message}")
+        )
     except BaseException:
         return "fault", traceback.format_exc()
 
@@ -201,7 +232,11 @@ def _child(work: Path, seed: int, seconds: float, connection) -> None:
         connection.send(("at", name, did, ""))
         kind, what = outcome_of(work / name)
         # Only cut at the end: data are missing, unless it was one line end.
-        cut = did == "cut" and len(data) < len(files[name]) - 1 and name.endswith((*CARRY_LENGTH, ".arrows"))
+        cut = (
+            did == "cut"
+            and len(data) < len(files[name]) - 1
+            and name.endswith((*CARRY_LENGTH, ".arrows"))
+        )
         if kind == "read" and cut:
             kind, what = "fault", f"cut after {len(data)} of {len(files[name])} bytes, and read"
         connection.send((kind, name, did, what))
@@ -217,7 +252,9 @@ def fuzz(seconds: float, seed: int, out: Path) -> dict:
         work = Path(folder)
         while (left := seconds - (time.monotonic() - started)) > 0:
             here, there = multiprocessing.get_context("spawn").Pipe(duplex=False)
-            child = multiprocessing.get_context("spawn").Process(target=_child, args=(work, seed, left, there))
+            child = multiprocessing.get_context("spawn").Process(
+                target=_child, args=(work, seed, left, there)
+            )
             child.start()
             there.close()
             _listen(here, child, work, out, counts, seed)
@@ -236,7 +273,14 @@ def _listen(connection, child, work: Path, out: Path, counts: dict, seed: int) -
             kind, name, did, what = connection.recv()
         except EOFError:
             child.join()
-            _keep(out, counts, work, name, did, f"the process ended with {child.exitcode} (seed {seed})")
+            _keep(
+                out,
+                counts,
+                work,
+                name,
+                did,
+                f"the process ended with {child.exitcode} (seed {seed})",
+            )
             break
         limit = SECONDS_PER_FILE
         if kind == "end":
@@ -263,7 +307,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path("out/fuzz"), help="folder for files at fault")
+    parser.add_argument(
+        "--out", type=Path, default=Path("out/fuzz"), help="folder for files at fault"
+    )
     options = parser.parse_args(arguments)
     counts = fuzz(options.seconds, options.seed, options.out)
     print(json.dumps(counts))

@@ -15,7 +15,14 @@ from functools import partial
 
 import numpy as np
 
-from kepler_traverse import cuda, graph_from_edges, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
+from kepler_traverse import (
+    cuda,
+    graph_from_edges,
+    plan_bfs,
+    plan_bfs_many,
+    plan_sssp,
+    plan_sssp_many,
+)
 from kepler_traverse._arrays import namespace, to_host
 from kepler_traverse.bfs import registry as bfs
 from kepler_traverse.certificate import certify, certify_many
@@ -33,11 +40,18 @@ ALGORITHMS = {
         single,
         many,
         *(
-            [strategy for strategy in strategies if strategy.device == "cuda" and strategy.sums == "float"]
+            [
+                strategy
+                for strategy in strategies
+                if strategy.device == "cuda" and strategy.sums == "float"
+            ]
             for strategies in (catalogue.STRATEGIES, catalogue.MULTI_SOURCE)
         ),
     )
-    for name, single, many, catalogue in (("bfs", plan_bfs, plan_bfs_many, bfs), ("sssp", plan_sssp, plan_sssp_many, sssp))
+    for name, single, many, catalogue in (
+        ("bfs", plan_bfs, plan_bfs_many, bfs),
+        ("sssp", plan_sssp, plan_sssp_many, sssp),
+    )
 }
 COST_GRAPHS = (
     GraphSource("USA-road-NE", file="USA-road-NE-topology"),
@@ -82,7 +96,10 @@ def give_back() -> None:
 
 def digests(result) -> tuple[str, str]:
     """SHA-256 of distances and of predecessors."""
-    return tuple(hashlib.sha256(to_host(array).tobytes()).hexdigest() for array in (result.distance, result.predecessor))
+    return tuple(
+        hashlib.sha256(to_host(array).tobytes()).hexdigest()
+        for array in (result.distance, result.predecessor)
+    )
 
 
 def random_graph(seed: int, weight_type: str = "auto"):
@@ -99,7 +116,9 @@ def random_graph(seed: int, weight_type: str = "auto"):
     if kind == "floats":
         weights = weights.astype(np.float32)
     src, dst = (n * rng.random((2, m)) ** (3 if seed % 5 == 0 else 1)).astype(np.int64)
-    return graph_from_edges(src, dst, weights, directed=bool(seed % 2), weight_type=weight_type), kind
+    return graph_from_edges(
+        src, dst, weights, directed=bool(seed % 2), weight_type=weight_type
+    ), kind
 
 
 def measure_parity(options) -> dict:
@@ -116,7 +135,15 @@ def measure_parity(options) -> dict:
             for algorithm in ALGORITHMS:
                 name = "bfs" if algorithm == "bfs" else f"sssp, {kind}"
                 row = rows.setdefault(
-                    name, {"graphs": 0, "results": 0, "certified": 0, "equal": 0, "distances": 0, "differing": 0}
+                    name,
+                    {
+                        "graphs": 0,
+                        "results": 0,
+                        "certified": 0,
+                        "equal": 0,
+                        "distances": 0,
+                        "differing": 0,
+                    },
                 )
                 row["graphs"] += 1
                 _compare(graph, algorithm, sources, row)
@@ -124,13 +151,22 @@ def measure_parity(options) -> dict:
         if done % 100 == 0:
             print(f"{done} graphs, {time.perf_counter() - began:.0f} s: {rows}", flush=True)
     seconds = round(time.perf_counter() - began, 1)
-    return {"graphs": done, "asked": options.parity_graphs, "seconds": seconds, "rows": rows, "errors": errors}
+    return {
+        "graphs": done,
+        "asked": options.parity_graphs,
+        "seconds": seconds,
+        "rows": rows,
+        "errors": errors,
+    }
 
 
 def _compare(graph, algorithm: str, sources, counts: dict) -> None:
     plan_of, _, strategies, _ = ALGORITHMS[algorithm]
     _, ways = choose_baseline(graph, algorithm)
-    theirs = [[in_our_encoding(traverse(s), graph, algorithm) for traverse in ways.values()] for s in sources]
+    theirs = [
+        [in_our_encoding(traverse(s), graph, algorithm) for traverse in ways.values()]
+        for s in sources
+    ]
     for strategy in strategies:
         plan = plan_of(graph, strategy=strategy.name)
         for source, answers in zip(sources, theirs, strict=True):
@@ -139,7 +175,12 @@ def _compare(graph, algorithm: str, sources, counts: dict) -> None:
             counts["certified"] += certify(graph, result).valid
             bits = result.distance.view(f"i{result.distance.itemsize}")
             differing = sum(
-                int((bits != answer.astype(result.distance.dtype, copy=False).view(bits.dtype)).sum()) for answer in answers
+                int(
+                    (
+                        bits != answer.astype(result.distance.dtype, copy=False).view(bits.dtype)
+                    ).sum()
+                )
+                for answer in answers
             )
             counts["equal"] += not differing
             counts["distances"] += bits.size * len(answers)
@@ -153,7 +194,9 @@ def measure_bits(options) -> dict:
     for seed in range(options.bits_graphs):
         for weight_type in ("auto", "float64"):
             host, _ = random_graph(seed, weight_type)
-            sources = np.random.default_rng(seed).choice(host.n_vertices, min(21, host.n_vertices), replace=False)
+            sources = np.random.default_rng(seed).choice(
+                host.n_vertices, min(21, host.n_vertices), replace=False
+            )
             counts["graphs"] += 1
             graph = host.to("cuda")
             for metric in ("weights", "hops"):
@@ -167,7 +210,12 @@ def measure_bits(options) -> dict:
                         return counts | {"errors": errors}
                     with attempt(errors, f"graph {seed}, {weight_type}, {algorithm}, {what}"):
                         for result in results():
-                            same = [a == b for a, b in zip(digests(result), expected[result.source], strict=True)]
+                            same = [
+                                a == b
+                                for a, b in zip(
+                                    digests(result), expected[result.source], strict=True
+                                )
+                            ]
                             counts["distances"] += 1
                             counts["predecessors"] += 1
                             counts["equal"] += same[0]
@@ -229,7 +277,9 @@ def _multi_source_against_single(graph, algorithm: str, counts: dict) -> set[str
     xp = namespace(alone[0])
     alone = xp.stack(alone)
     bits = f"i{alone.dtype.itemsize}"
-    names = [strategy.name for strategy in strategies] if graph.n_vertices <= EVERY_ROW else ["auto"]
+    names = (
+        [strategy.name for strategy in strategies] if graph.n_vertices <= EVERY_ROW else ["auto"]
+    )
     taken = set()
     for name in names:
         for size in GROUP_SIZES:
@@ -238,7 +288,9 @@ def _multi_source_against_single(graph, algorithm: str, counts: dict) -> set[str
             chosen = rng.integers(0, different.size, size)
             found = (group.distance for group in plan.iter_groups(different[chosen]))
             pieces = (
-                part[begin : begin + COMPARED_AT_ONCE] for part in found for begin in range(0, len(part), COMPARED_AT_ONCE)
+                part[begin : begin + COMPARED_AT_ONCE]
+                for part in found
+                for begin in range(0, len(part), COMPARED_AT_ONCE)
             )
             for piece in pieces:
                 expected = alone[xp.asarray(chosen[: len(piece)])]
@@ -253,7 +305,11 @@ def measure_faults(options) -> dict:
     """Certify seeded faults and results of traversals on a GPU."""
     answers, alarms = fault_injection.count_false_alarms(options.gpu_answers, device="cuda")
     print(f"{answers} correct results, {alarms} false alarms", flush=True)
-    return {"answers": answers, "alarms": alarms, "classes": fault_injection.study_faults(options.gpu_cases, "cuda")}
+    return {
+        "answers": answers,
+        "alarms": alarms,
+        "classes": fault_injection.study_faults(options.gpu_cases, "cuda"),
+    }
 
 
 def measure_cost(options) -> dict:
@@ -264,7 +320,9 @@ def measure_cost(options) -> dict:
             made = papers_graphs.make(source, options.graphs, "cuda", 1)
             for algorithm, graph in (("bfs", made.hops), ("sssp", made.weighted)):
                 with attempt(errors, f"{source.name}, {algorithm}"):
-                    rows.append({"graph": source.name, "algorithm": algorithm} | _cost(graph, algorithm))
+                    rows.append(
+                        {"graph": source.name, "algorithm": algorithm} | _cost(graph, algorithm)
+                    )
                     print(rows[-1], flush=True)
                 give_back()
     return {"rows": rows, "errors": errors}
@@ -273,21 +331,29 @@ def measure_cost(options) -> dict:
 def _cost(graph, algorithm: str) -> dict:
     plan_of, many_of, *_ = ALGORITHMS[algorithm]
     candidates = np.flatnonzero(to_host(graph.derived.degrees))
-    sources = np.random.default_rng(1).choice(candidates, COST_SOURCES[algorithm], replace=candidates.size < 2000)
+    sources = np.random.default_rng(1).choice(
+        candidates, COST_SOURCES[algorithm], replace=candidates.size < 2000
+    )
     one, many = plan_of(graph), many_of(graph, n_sources=sources.size)
     few = sources[:5].tolist()
     results = [one.run(source).copy() for source in few]
     _must_distinguish(
-        f"certify, {algorithm}", partial(certify, graph), results[0], results[0].distance[None], results[0].source
+        f"certify, {algorithm}",
+        partial(certify, graph),
+        results[0],
+        results[0].distance[None],
+        results[0].source,
     )
     times = {
         "traversal": _median(lambda: [one.run(source) for source in few]) / len(few),
         "certificate": _median(lambda: [certify(graph, result) for result in results]) / len(few),
     }
     groups = [sources[begin : begin + many.group] for begin in range(0, sources.size, many.group)]
-    times["traversal_of_many"] = _median(lambda: [many.run(group).distance for group in groups]) / sources.size
+    times["traversal_of_many"] = (
+        _median(lambda: [many.run(group).distance for group in groups]) / sources.size
+    )
     found = [many.run(group).distance.copy() for group in groups]
-    graph.reverse  # noqa: B018 - made once, and not by a certificate's account
+    graph.reverse  # noqa: B018
     _must_distinguish(
         f"certify_many, {algorithm}",
         lambda rows: certify_many(graph, groups[0], rows),
@@ -295,7 +361,9 @@ def _cost(graph, algorithm: str) -> dict:
         found[0],
         int(groups[0][0]),
     )
-    proofs = [partial(certify_many, graph, group, rows) for group, rows in zip(groups, found, strict=True)]
+    proofs = [
+        partial(certify_many, graph, group, rows) for group, rows in zip(groups, found, strict=True)
+    ]
     times["certificate_of_many"] = _median(lambda: [proof() for proof in proofs]) / sources.size
     about = {"vertices": graph.n_vertices, "edges": graph.n_edges, "sources": sources.size}
     return about | {"single": one.strategy.name, "strategy": many.strategy.name} | times
@@ -307,12 +375,16 @@ def _must_distinguish(what: str, prove, answer, rows, source: int) -> None:
     reached = rows[0] >= 0 if rows.dtype.kind == "i" else cuda.cp.isfinite(rows[0])
     vertex = int(cuda.cp.where(reached, rows[0], -1).argmax())
     if vertex == source:
-        raise RuntimeError(f"{what}: source {source} reaches nothing, so that no fault can be planted")
+        raise RuntimeError(
+            f"{what}: source {source} reaches nothing, so that no fault can be planted"
+        )
     rows[0, vertex] += 1
     is_noticed = not prove(answer).valid
     rows[0, vertex] -= 1
     if not is_noticed:
-        raise RuntimeError(f"{what}: a distance one step too far was not noticed, source {source}, vertex {vertex}")
+        raise RuntimeError(
+            f"{what}: a distance one step too far was not noticed, source {source}, vertex {vertex}"
+        )
     prove(answer).require()
 
 

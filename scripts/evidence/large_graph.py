@@ -94,7 +94,11 @@ def _edges() -> tuple:
     cp, rows = cuda.cp, EDGE_FACTOR << SCALE
     rng = Draws(cp, 1)
     shuffled = rng.permutation(1 << SCALE).astype(np.int32)
-    src, dst, weight = cp.empty(rows, np.int32), cp.empty(rows, np.int32), cp.empty(rows, np.float32)
+    src, dst, weight = (
+        cp.empty(rows, np.int32),
+        cp.empty(rows, np.int32),
+        cp.empty(rows, np.float32),
+    )
     for first in range(0, rows, PIECE):
         part = slice(first, min(first + PIECE, rows))
         ends = rmat_ends(SCALE, part.stop - part.start, rng, cp)
@@ -111,7 +115,11 @@ def _lost(graph, src, dst, weight) -> int:
         u, v = (int(graph.to_numbers(to_host(end[row]))[0]) for end in (src, dst))
         first, last = to_host(graph.offsets[u : u + 2]).tolist()
         at = first + int(np.searchsorted(to_host(graph.targets[first:last]), v))
-        is_there = at < last and int(graph.targets[at]) == v and float(graph.weights[at]) <= float(weight[place])
+        is_there = (
+            at < last
+            and int(graph.targets[at]) == v
+            and float(graph.weights[at]) <= float(weight[place])
+        )
         lost += u != v and not is_there
     return lost
 

@@ -69,7 +69,10 @@ def _faults_text(figures: dict) -> list[str]:
         "|---|---|---|",
     ]
     for fault, of in figures["classes"].items():
-        cells = [f"{noticed} of {made}" if made else "-" for made, noticed in (of["certify"], of["certify_many"])]
+        cells = [
+            f"{noticed} of {made}" if made else "-"
+            for made, noticed in (of["certify"], of["certify_many"])
+        ]
         lines.append(f"| {fault.replace('_', ' ')} | {' | '.join(cells)} |")
     return lines
 
@@ -84,7 +87,11 @@ def _bits_text(figures: dict) -> list[str]:
 
 
 def _errors_text(figures: dict) -> list[str]:
-    return ["", *(f"- **failed**: {error}" for error in figures["errors"])] if figures.get("errors") else []
+    return (
+        ["", *(f"- **failed**: {error}" for error in figures["errors"])]
+        if figures.get("errors")
+        else []
+    )
 
 
 def _gpu_cost_text(figures: dict) -> list[str]:
@@ -102,7 +109,9 @@ def _gpu_bits_text(figures: dict) -> list[str]:
 
 
 def _gpu_many_text(figures: dict) -> list[str]:
-    searches, equal = (sum(of[key] for of in figures["graphs"].values()) for key in ("searches", "equal"))
+    searches, equal = (
+        sum(of[key] for of in figures["graphs"].values()) for key in ("searches", "equal")
+    )
     sizes = ", ".join(f"{size:,}" for size in figures["sizes"])
     return [
         f"{equal:,} of {searches:,} searches in groups of {sizes} were equal to searches from one source, on "
@@ -121,14 +130,20 @@ def _parity_text(figures: dict) -> list[str]:
         "|---|---|---|---|---|---|---|",
     ]
     for name, row in figures["rows"].items():
-        cells = (row[key] for key in ("graphs", "results", "certified", "equal", "distances", "differing"))
+        cells = (
+            row[key]
+            for key in ("graphs", "results", "certified", "equal", "distances", "differing")
+        )
         lines.append(f"| {name} | {' | '.join(f'{cell:,}' for cell in cells)} |")
     return lines + _errors_text(figures)
 
 
 def _sanitizers_text(figures: dict) -> list[str]:
     lines = ["| tools | tests of | commit | findings |", "|---|---|---|---|"]
-    return lines + [f"| {row['tools']} | {row['tests']} | {row['commit']} | {row['findings']} |" for row in figures["rows"]]
+    return lines + [
+        f"| {row['tools']} | {row['tests']} | {row['commit']} | {row['findings']} |"
+        for row in figures["rows"]
+    ]
 
 
 def _huge_text(figures: dict) -> list[str]:
@@ -143,7 +158,10 @@ def _huge_text(figures: dict) -> list[str]:
         "| step | seconds | GB held after it |",
         "|---|---|---|",
     ]
-    lines += [f"| {row['step']} | {row['seconds']:.4g} | {row['held'] / 1e9:.1f} |" for row in figures["steps"]]
+    lines += [
+        f"| {row['step']} | {row['seconds']:.4g} | {row['held'] / 1e9:.1f} |"
+        for row in figures["steps"]
+    ]
     return lines + _errors_text(figures)
 
 
@@ -155,7 +173,9 @@ def _peers_text(figures: dict) -> list[str]:
 
 
 def _wrapped(text: str, indent: str = "") -> str:
-    return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(
+        text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _cases(of: dict) -> str:
@@ -185,7 +205,8 @@ def _fuzz_text(figures: dict) -> list[str]:
     return [
         f"{figures['files']} mutated files in {figures['seconds']} s: {figures['refused']} refused, "
         f"{figures['read']} read as consistent graphs, {figures['faults']} at fault (a crash, a hang, another exception, a "
-        "file that was cut and read as complete)." + (f" {figures['since']}" if "since" in figures else "")
+        "file that was cut and read as complete)."
+        + (f" {figures['since']}" if "since" in figures else "")
     ]
 
 
@@ -201,7 +222,11 @@ def _mutants_text(_figures) -> list[str]:
 # key: title, promise, figures to text, command
 def _interrupts_text(figures: dict) -> list[str]:
     total = sum(figures["ended"].values())
-    others = "".join(f", {count} by {how}" for how, count in figures["ended"].items() if how != "KeyboardInterrupt")
+    others = "".join(
+        f", {count} by {how}"
+        for how, count in figures["ended"].items()
+        if how != "KeyboardInterrupt"
+    )
     return [
         f"{figures['calls']} kinds of calls (of the library, its drop-ins, plans, streams and eight threads) got {total} "
         f"interrupts at random moments, the first of each process at its first call: "
@@ -366,7 +391,11 @@ def page(measured: dict) -> str:
     """The whole text of docs/guarantees.md."""
     missing = [what for key, what in MISSING_ON_A_GPU.items() if key not in measured]
     on_a_gpu = len(missing) < len(MISSING_ON_A_GPU)
-    where = "Sections that name a GPU were measured on it, all others" if on_a_gpu else "All were measured"
+    where = (
+        "Sections that name a GPU were measured on it, all others"
+        if on_a_gpu
+        else "All were measured"
+    )
     open_ = "; the last section lists what is missing" if missing else ""
     parts = [HEAD.format(where=f"{where} on a CPU{open_}.")]
     for key, (title, promise, text_of, command) in SECTIONS.items():
@@ -379,13 +408,22 @@ def page(measured: dict) -> str:
         else:
             lines = text_of(taken and taken["figures"])
             lines = [
-                line if line.startswith("|") else _wrapped(line, "  " if line.startswith("-") else "") for line in lines
+                line
+                if line.startswith("|")
+                else _wrapped(line, "  " if line.startswith("-") else "")
+                for line in lines
             ]
             if taken and "note" in taken:
                 lines += ["", _wrapped(taken["note"])]
             parts.append("\n".join(lines) + "\n")
-        when = "" if taken is None else f" ({taken['date']}, commit {taken['commit']}, {taken['machine']})"
+        when = (
+            ""
+            if taken is None
+            else f" ({taken['date']}, commit {taken['commit']}, {taken['machine']})"
+        )
         parts.append(f"`{command}`{when}\n")
     if missing:
-        parts.append(NOT_ON_A_GPU + ",\n".join(_wrapped(f"- {what}", "  ") for what in missing) + ".\n")
+        parts.append(
+            NOT_ON_A_GPU + ",\n".join(_wrapped(f"- {what}", "  ") for what in missing) + ".\n"
+        )
     return "\n".join(parts)

@@ -39,18 +39,39 @@ from importlib.metadata import version
 from pathlib import Path
 
 from scripts.bench.environment import commit, machine
-from scripts.mutation.mutators import ROOT, Mutant, kernel_files, mutants_of, probed, python_files, sample
+from scripts.mutation.mutators import (
+    ROOT,
+    Mutant,
+    kernel_files,
+    mutants_of,
+    probed,
+    python_files,
+    sample,
+)
 from scripts.mutation.record import PAGE, Outcome, read_record, record_of, recorded, write_record
 
-PARTS = ("kepler_traverse", "pipelines", "scripts", "tests", "conf", "docs", "examples", "README.md", "pyproject.toml")
+PARTS = (
+    "kepler_traverse",
+    "pipelines",
+    "scripts",
+    "tests",
+    "conf",
+    "docs",
+    "examples",
+    "README.md",
+    "pyproject.toml",
+)
 # A removed statement leaves variables unused, so warnings of style are not errors here.
 FLAGS = "-Wno-error -Werror=conversion -Werror=uninitialized -Werror=maybe-uninitialized"
 TIME_LIMIT = 400  # seconds; a mutant that takes longer does not end
-FAILED = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S+::test_(?P<name>\w+))(?P<case>\[.*?\])?(?= - |$)", re.MULTILINE)
+FAILED = re.compile(
+    r"^(?:FAILED|ERROR) (?P<test>\S+::test_(?P<name>\w+))(?P<case>\[.*?\])?(?= - |$)", re.MULTILINE
+)
 Tests = tuple[str, ...]  # arguments of pytest
 SAME = ("--hypothesis-seed=0", "-p", "no:cacheprovider")  # the same examples for each mutant
 PYTHON_TESTS: Tests = ("tests/graph", "tests/hierarchy", "tests/job", "tests/traversal")
-TEST_LIMIT = 120  # seconds of one test of a Python mutant, in which processes may wait for each other
+# seconds of one test of a Python mutant, in which processes may wait for each other
+TEST_LIMIT = 120
 
 SIMT = ("tests/kernels/test_strategies_on_host.py",)
 QUICK = (
@@ -63,7 +84,10 @@ PAPERS = "tests/published/test_systems_on_host.py"
 MANY = ("tests/traversal/test_multi_source_gpu.py",)
 BITS = (*MANY, "-k", "bit_parallel")
 BFS_4K, H_BF = ("tests/published/test_bfs_4k.py",), ("tests/published/test_h_bf.py",)
-PERSISTENT, PERSISTENT_SSSP = ("tests/traversal/test_persistent_bfs.py",), ("tests/traversal/test_persistent_sssp.py",)
+PERSISTENT, PERSISTENT_SSSP = (
+    ("tests/traversal/test_persistent_bfs.py",),
+    ("tests/traversal/test_persistent_sssp.py",),
+)
 SCANS, SYSTEMS, FRONTS = (
     ("tests/published/test_topology_driven.py",),
     ("tests/published/test_bfs_systems.py",),
@@ -74,7 +98,10 @@ BUILT = ("tests/kernels/test_graph_kernels.py",)
 
 # Every path forced once, on one graph.
 WAYS_4K = (*BFS_4K, "-k", "each_feature and power")
-WAYS, WAYS_SSSP = (*PERSISTENT, "-k", "every_way and power"), (*PERSISTENT_SSSP, "-k", "every_way and power")
+WAYS, WAYS_SSSP = (
+    (*PERSISTENT, "-k", "every_way and power"),
+    (*PERSISTENT_SSSP, "-k", "every_way and power"),
+)
 BLOCKS, BLOCKS_SSSP = (
     (*MANY, "-k", "hops and source_per_block"),
     (*MANY, "-k", "source_per_block and (distances or cutoff or overflow)"),
@@ -90,15 +117,26 @@ TESTS: dict[str, tuple[Tests, ...]] = {
     "bfs/kernels/push.cu": ((*SIMT, "-k", "queue_warp or queue_thread"), STRESS),
     "published/bfs/kernels/bfs_4k.cu": (WAYS_4K, BFS_4K),
     **dict.fromkeys(
-        ("bfs/kernels/persistent_cluster.cu", "bfs/kernels/persistent_grid.cu", "kernels/bfs_persistent_state.cuh"),
+        (
+            "bfs/kernels/persistent_cluster.cu",
+            "bfs/kernels/persistent_grid.cu",
+            "kernels/bfs_persistent_state.cuh",
+        ),
         (WAYS, PERSISTENT),
     ),
-    **dict.fromkeys(("bit_parallel.cu", "bit_parallel_output.cu", "kernels/source_bitsets.cuh"), (BITS, MANY)),
+    **dict.fromkeys(
+        ("bit_parallel.cu", "bit_parallel_output.cu", "kernels/source_bitsets.cuh"), (BITS, MANY)
+    ),
     "bfs/kernels/source_per_block.cu": (BLOCKS, MANY),
     "sssp/kernels/relax.cu": ((*SIMT, "-k", "frontier"), STRESS),
     "published/sssp/kernels/h_bf.cu": (H_BF,),
     **dict.fromkeys(
-        ("near_far.cu", "near_far/near_far_state.cuh", "near_far/packed_distance.cuh", "near_far/near_far_relax.cuh"),
+        (
+            "near_far.cu",
+            "near_far/near_far_state.cuh",
+            "near_far/packed_distance.cuh",
+            "near_far/near_far_relax.cuh",
+        ),
         (WAYS_SSSP, PERSISTENT_SSSP),
     ),
     "sssp/kernels/source_per_block.cu": (BLOCKS_SSSP, MANY),
@@ -108,14 +146,27 @@ TESTS: dict[str, tuple[Tests, ...]] = {
     "kernels/expand_contract.cu": (SYSTEMS, _row("gather")),
     "kernels/hybrid.cu": (SYSTEMS, _row("scan_switch", "queue_switch")),
     "kernels/spmv.cu": (_row("sparse_product"), SYSTEMS),
-    **dict.fromkeys(("published/bfs/kernels/topology_driven.cu", "kernels/bellman_ford_hops.cu"), (SCANS, _row("scan"))),
-    "kernels/threshold_methods.cu": (FRONTS, _row("near_far_piles", "buckets", "delta_stepping", "threshold_front")),
+    **dict.fromkeys(
+        ("published/bfs/kernels/topology_driven.cu", "kernels/bellman_ford_hops.cu"),
+        (SCANS, _row("scan")),
+    ),
+    "kernels/threshold_methods.cu": (
+        FRONTS,
+        _row("near_far_piles", "buckets", "delta_stepping", "threshold_front"),
+    ),
     "published/sssp/kernels/topology_driven.cu": (_row("mask_thread", "topology_thread"), FRONTS),
     "kernels/workfront_sweep.cu": (FRONTS, _row("work_front")),
-    "certificate/kernels/single.cu": ((*SIMT, "-k", "stress and 1 and (wrong or limit or circle)"), STRESS),
+    "certificate/kernels/single.cu": (
+        (*SIMT, "-k", "stress and 1 and (wrong or limit or circle)"),
+        STRESS,
+    ),
     **dict.fromkeys(("batch_hops.cu", "batch_weighted.cu"), (CERTIFY_MANY,)),
     **dict.fromkeys(
-        ("cuda/kernels/distance_stats.cu", "cuda/kernels/hop_histograms.cu", "kt/row_reductions.cuh"),
+        (
+            "cuda/kernels/distance_stats.cu",
+            "cuda/kernels/hop_histograms.cu",
+            "kt/row_reductions.cuh",
+        ),
         (("tests/traversal/test_distance_stats.py",),),
     ),
     "kinds/kernels/opportunities.cu": (("tests/traversal/test_opportunities.py",),),
@@ -126,13 +177,22 @@ TESTS: dict[str, tuple[Tests, ...]] = {
     "kernels/block_scan.cuh": (SYSTEMS, _row("gather")),
     "kernels/advances.cuh": (SYSTEMS, WAYS_4K, BFS_4K, SCANS, _row("scan", "gather")),
     "kernels/empty_thread_queues.cuh": (SYSTEMS, WAYS_4K, BFS_4K),
-    "kt/bfs_visit.cuh": (SYSTEMS, _row("queue_of", "queue_by", "gather", "scan_switch", "queue_switch")),
+    "kt/bfs_visit.cuh": (
+        SYSTEMS,
+        _row("queue_of", "queue_by", "gather", "scan_switch", "queue_switch"),
+    ),
     "kernels/advance_balanced.cuh": (FRONTS, _row("work_front")),
-    "kt/relax.cuh": (FRONTS, _row("mask", "topology", "work_front", "piles", "buckets", "delta", "threshold")),
+    "kt/relax.cuh": (
+        FRONTS,
+        _row("mask", "topology", "work_front", "piles", "buckets", "delta", "threshold"),
+    ),
     "kernels/certificate_tiles.cuh": (CERTIFY_MANY, QUICK),
     "kt/triple_buffer.cuh": (WAYS_SSSP, WAYS),
     "kt/trace.cuh": ((*PERSISTENT, "-k", "trace"), (*PERSISTENT_SSSP, "-k", "trace")),
-    **dict.fromkeys(("kt/cuda_api.cuh", "kt/memory_access.cuh"), (("tests/kernels/test_host_cuda_api.py",), QUICK, STRESS)),
+    **dict.fromkeys(
+        ("kt/cuda_api.cuh", "kt/memory_access.cuh"),
+        (("tests/kernels/test_host_cuda_api.py",), QUICK, STRESS),
+    ),
     "kt/cluster.cuh": (("tests/kernels/test_host_clusters.py",), PERSISTENT),
 }
 _OTHERS = (QUICK, STRESS)
@@ -179,7 +239,8 @@ class Copy:
         tests = [test for test in of_line if (test in self._fast) == (tier == "fast")]
         files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
         runs = []
-        for begin, end in ((0, 2), (2, 8), (8, len(files))):  # a run collects whole files, which takes long
+        # a run collects whole files, which takes long
+        for begin, end in ((0, 2), (2, 8), (8, len(files))):
             of_run = [test for test in tests if test.partition("::")[0] in files[begin:end]]
             if of_run:
                 (self.folder / f"tests{begin}.txt").write_text("\n".join(of_run))
@@ -191,19 +252,34 @@ class Copy:
 
         The quickest case of each test function comes before the other cases.
         """
-        shutil.copy(ROOT / "scripts/mutation/reached.py", self.folder / "kepler_traverse/_reached.py")
+        shutil.copy(
+            ROOT / "scripts/mutation/reached.py", self.folder / "kepler_traverse/_reached.py"
+        )
         probe = "__import__('kepler_traverse._reached', fromlist=['_']).reached('{file}:{{line}}')"
         for file in {mutant.file for mutant in mutants}:
             lines = {mutant.line for mutant in mutants if mutant.file == file}
             path = self.folder / file
-            path.write_text(probed(path.read_text(encoding="utf-8"), lines, probe.format(file=file)), encoding="utf-8")
+            path.write_text(
+                probed(path.read_text(encoding="utf-8"), lines, probe.format(file=file)),
+                encoding="utf-8",
+            )
         self._run(
-            (*PYTHON_TESTS, f"--timeout={TEST_LIMIT}", "-p", "kepler_traverse._reached", "--maxfail=1000", "--all"), hours=2
+            (
+                *PYTHON_TESTS,
+                f"--timeout={TEST_LIMIT}",
+                "-p",
+                "kepler_traverse._reached",
+                "--maxfail=1000",
+                "--all",
+            ),
+            hours=2,
         )
         log = self.folder / "kepler_traverse/_reached.py"
         seconds: dict[str, float] = defaultdict(float)
         failed = set()
-        for test, duration, outcome in map(json.loads, log.with_suffix(".ended").read_text().splitlines()):
+        for test, duration, outcome in map(
+            json.loads, log.with_suffix(".ended").read_text().splitlines()
+        ):
             seconds[test] += duration
             if outcome != "passed":
                 failed.add(test)
@@ -220,8 +296,10 @@ class Copy:
         lines = text.splitlines(keepends=True)
         lines[mutant.line - 1] = lines[mutant.line - 1].replace(mutant.before, mutant.after, 1)
         path.write_text("".join(lines))
-        shutil.rmtree(path.parent / "__pycache__", ignore_errors=True)  # a change within a second may look like none
-        broken = "" if path.suffix == ".cuh" else f"{path.stem}-"  # all kernels are compiled anew after a header
+        # a change within a second may look like none
+        shutil.rmtree(path.parent / "__pycache__", ignore_errors=True)
+        # all kernels are compiled anew after a header
+        broken = "" if path.suffix == ".cuh" else f"{path.stem}-"
         try:
             yield
         finally:
@@ -250,11 +328,19 @@ class Copy:
             "PYTHONPATH": str(self.folder),
         }
         environment = {**os.environ, **changes, "CI": "1"}  # CI: the same examples for each mutant
-        with tempfile.TemporaryFile("w+") as output:  # no pipe, which processes that a broken job leaves would hold open
+        # no pipe, which processes that a broken job leaves would hold open
+        with tempfile.TemporaryFile("w+") as output:
             with subprocess.Popen(
-                command, cwd=self.folder, env=environment, stdout=output, stderr=output, start_new_session=True
+                command,
+                cwd=self.folder,
+                env=environment,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
             ) as process:
-                resource.prlimit(process.pid, resource.RLIMIT_CPU, (int(hours * 3600), int(hours * 3600) + 5))
+                resource.prlimit(
+                    process.pid, resource.RLIMIT_CPU, (int(hours * 3600), int(hours * 3600) + 5)
+                )
                 process.wait()
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -282,7 +368,11 @@ def verdict(status: int, said: str) -> Outcome:
         return Outcome("killed", f"crashes: {signal.Signals(-status).name}")
     warning = re.search(r"-Werror=([\w-]+)=?\]", said)
     if "SimtError: g++" in said:
-        return Outcome("killed", f"compiler: {warning[1]}") if warning else Outcome("no mutant", "does not compile")
+        return (
+            Outcome("killed", f"compiler: {warning[1]}")
+            if warning
+            else Outcome("no mutant", "does not compile")
+        )
     failed = FAILED.search(said)
     if not failed and re.search(r"ERROR collecting|while loading conftest", said):
         return Outcome("killed", "import")
@@ -295,20 +385,34 @@ def verdict(status: int, said: str) -> Outcome:
 
 def fast_tests(tests: Tests = ()) -> set[str]:
     """Return the tests that run without ``--all``, and the functions that have one."""
-    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", *tests]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "--collect-only",
+        "-p",
+        "no:cacheprovider",
+        *tests,
+    ]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
     return {*found, *(test.partition("[")[0] for test in found)}
 
 
 def tests_of_lines(mutants: list[Mutant], folder: Path) -> dict[str, list[str]]:
     """Return the tests of the lines of the Python mutants, as the folder keeps them from an earlier run, if it does."""
-    kept, python = folder / "tests_of_lines.json", [mutant for mutant in mutants if mutant.file.endswith(".py")]
+    kept, python = (
+        folder / "tests_of_lines.json",
+        [mutant for mutant in mutants if mutant.file.endswith(".py")],
+    )
     if python and not kept.exists():
         kept.write_text(json.dumps(Copy(folder / "lines", {}, set()).tests_of_lines(python)))
     return json.loads(kept.read_text()) if python else {}
 
 
-def run_all(mutants: list[Mutant], workers: int, seconds: float, folder: Path, keep) -> dict[Mutant, Outcome]:
+def run_all(
+    mutants: list[Mutant], workers: int, seconds: float, folder: Path, keep
+) -> dict[Mutant, Outcome]:
     """Return the outcome of each mutant; ``keep`` is called with each outcome at once."""
     waiting: queue.Queue[Mutant] = queue.Queue()
     for mutant in mutants:
@@ -347,27 +451,61 @@ def run_all(mutants: list[Mutant], workers: int, seconds: float, folder: Path, k
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", default="", help="part of the path of the files to break")
-    parser.add_argument("--sample", type=float, default=1, help="fraction of the mutants of each file to run, by the seed")
-    parser.add_argument("--least", type=int, default=8, help="minimum number of mutants per file")
-    parser.add_argument("--seed", type=int, default=0, help="random seed of the sample and of its order")
-    parser.add_argument("--survivors", action="store_true", help="only those that survive without --all, by the record")
-    parser.add_argument("--new", action="store_true", help="only those that docs/mutants.json does not record")
-    parser.add_argument("--list", action="store_true", help="list the mutants and stop")
-    parser.add_argument("--update", action="store_true", help="update the record for the current files and tests, and stop")
-    parser.add_argument("--workers", type=int, default=2, help="copies of the package that are tested at once")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="start no further mutant after this time")
     parser.add_argument(
-        "--folder", type=Path, help="folder of the copies and their compiled code, which the next run reuses"
+        "--sample",
+        type=float,
+        default=1,
+        help="fraction of the mutants of each file to run, by the seed",
+    )
+    parser.add_argument("--least", type=int, default=8, help="minimum number of mutants per file")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="random seed of the sample and of its order"
+    )
+    parser.add_argument(
+        "--survivors",
+        action="store_true",
+        help="only those that survive without --all, by the record",
+    )
+    parser.add_argument(
+        "--new", action="store_true", help="only those that docs/mutants.json does not record"
+    )
+    parser.add_argument("--list", action="store_true", help="list the mutants and stop")
+    parser.add_argument(
+        "--update",
+        action="store_true",
+        help="update the record for the current files and tests, and stop",
+    )
+    parser.add_argument(
+        "--workers", type=int, default=2, help="copies of the package that are tested at once"
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=float("inf"),
+        help="start no further mutant after this time",
+    )
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="folder of the copies and their compiled code, which the next run reuses",
     )
     options = parser.parse_args()
     mutants = [m for path in [*kernel_files(), *python_files()] for m in mutants_of(path)]
     outcomes, reasons, lost = recorded(mutants, read_record())
     run = read_record()["run"]
-    chosen = sample([m for m in mutants if options.only in m.file], options.sample, options.least, options.seed)
+    chosen = sample(
+        [m for m in mutants if options.only in m.file], options.sample, options.least, options.seed
+    )
     if options.survivors:
-        chosen = [m for m in chosen if m in outcomes and (outcomes[m].verdict == "survived" or outcomes[m].tier == "all")]
+        chosen = [
+            m
+            for m in chosen
+            if m in outcomes and (outcomes[m].verdict == "survived" or outcomes[m].tier == "all")
+        ]
     if options.new:
         chosen = [m for m in chosen if m not in outcomes]
     if options.list:
@@ -381,16 +519,25 @@ def main() -> None:
             if outcome.test:
                 outcomes[mutant] = outcome._replace(tier="fast" if outcome.test in fast else "all")
         write_record(record_of(mutants, outcomes, reasons, run))
-        print(f"{len(outcomes)} mutants kept, {lost} no longer in the files dropped; see {PAGE.relative_to(ROOT)}")
+        print(
+            f"{len(outcomes)} mutants kept, {lost} no longer in the files dropped; see {PAGE.relative_to(ROOT)}"
+        )
         return
 
     if any(mutant.file.endswith(".py") for mutant in chosen):
-        run = {"commit": commit(), "date": str(datetime.date.today()), "machine": "{cpu}, {cores} cores".format(**machine())}
-        run["versions"] = ", ".join(f"{name} {version(name)}" for name in ("numpy", "pyarrow", "distributed", "pytest"))
+        run = {
+            "commit": commit(),
+            "date": str(datetime.date.today()),
+            "machine": "{cpu}, {cores} cores".format(**machine()),
+        }
+        run["versions"] = ", ".join(
+            f"{name} {version(name)}" for name in ("numpy", "pyarrow", "distributed", "pytest")
+        )
         run["command"] = " ".join(["python -m scripts.mutation", *sys.argv[1:]])
 
     def keep(mutant: Mutant, outcome: Outcome) -> None:
-        known, why, _ = recorded(mutants, read_record())  # with explanations written in the meantime
+        # with explanations written in the meantime
+        known, why, _ = recorded(mutants, read_record())
         write_record(record_of(mutants, {**known, mutant: outcome}, why, run))
 
     with contextlib.ExitStack() as stack:

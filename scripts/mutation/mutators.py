@@ -47,14 +47,20 @@ SWAPS = [
     (r"racy_load\(([^()]+)\)", r"load_constant(\1)"),
     (r"(?:kt::)?racy_load\(([^()]+)\)", r"*(\1)"),
     (r"(?:kt::)?racy_store\(([^()]+), ([^()]+)\)", r"*(\1) = \2"),
-    (r"return atomicM(in|ax)\(address, value\)", r"auto old = *address; if (value < old) *address = value; return old"),
+    (
+        r"return atomicM(in|ax)\(address, value\)",
+        r"auto old = *address; if (value < old) *address = value; return old",
+    ),
     (r"atomicMin", "atomicMax"),
     (r"return atomicExch\(address, value\)", "auto old = *address; *address = value; return old"),
     (
         r"return atomicCAS\(address, expected, value\)",
         "auto old = *address; if (old == expected) *address = value; return old",
     ),
-    (r"return static_cast<int64>\(atomicAdd\(.*\)\);", "const int64 old = *address; *address = old + value; return old;"),
+    (
+        r"return static_cast<int64>\(atomicAdd\(.*\)\);",
+        "const int64 old = *address; *address = old + value; return old;",
+    ),
     (r"__shfl_sync\(lanes, value, from\)", "__shfl_sync(0xffffffffu, value, from)"),
     (r"__shfl_sync\(lanes, value, from\)", "value"),
     (r"__activemask\(\)", "0xffffffffu"),
@@ -104,7 +110,9 @@ SWAPS = [
     (r"(launch_child\((?!MAX_)\w+), [^,]+,", r"\1, 1,"),
 ]
 # A statement of one line that has an effect and declares nothing.
-STATEMENT = re.compile(r"^( *(?:if \(.*\) |for \(.*\) )?)((?:[\w:.]+\(.*\)|[\w.]+(?:\[.*\])? = .*);)$")
+STATEMENT = re.compile(
+    r"^( *(?:if \(.*\) |for \(.*\) )?)((?:[\w:.]+\(.*\)|[\w.]+(?:\[.*\])? = .*);)$"
+)
 
 # Python that decides what is computed, written and accepted: plans, readers of input, writers of output, verification.
 PYTHON = (
@@ -140,7 +148,10 @@ class Mutant:
 
 
 def _shown(line: str) -> str:
-    return " ".join(line.split()).replace("|", "\\|").replace("`", "'").replace("](", "] (") or "nothing"
+    return (
+        " ".join(line.split()).replace("|", "\\|").replace("`", "'").replace("](", "] (")
+        or "nothing"
+    )
 
 
 def kernel_files() -> list[Path]:
@@ -161,14 +172,20 @@ def _python_mutants_of(path: Path) -> list[Mutant]:
             continue
         line = lines[node.lineno - 1].encode()
         for new in _changes(node):
-            changed = (line[: node.col_offset] + new.encode() + line[node.end_col_offset :]).decode()
-            found.setdefault((node.lineno, changed), Mutant(name, node.lineno, line.decode(), changed))
+            changed = (
+                line[: node.col_offset] + new.encode() + line[node.end_col_offset :]
+            ).decode()
+            found.setdefault(
+                (node.lineno, changed), Mutant(name, node.lineno, line.decode(), changed)
+            )
     return list(found.values())
 
 
 def _computing_nodes(node: ast.AST, inside: bool = False) -> Iterator[ast.AST]:
     """Yield the nodes inside functions, but for signatures, type hints, assertions and the text of messages."""
-    compiled = isinstance(node, ast.FunctionDef) and "njit" in " ".join(map(ast.unparse, node.decorator_list))
+    compiled = isinstance(node, ast.FunctionDef) and "njit" in " ".join(
+        map(ast.unparse, node.decorator_list)
+    )
     if compiled or isinstance(node, ast.Assert):  # a compiled function can run no probe
         return
     if inside and hasattr(node, "lineno"):
@@ -178,7 +195,11 @@ def _computing_nodes(node: ast.AST, inside: bool = False) -> Iterator[ast.AST]:
     if isinstance(node, ast.FunctionDef):
         below, inside = node.body, True
     else:
-        below = [node.value] if isinstance(node, ast.AnnAssign) and node.value else [*ast.iter_child_nodes(node)]
+        below = (
+            [node.value]
+            if isinstance(node, ast.AnnAssign) and node.value
+            else [*ast.iter_child_nodes(node)]
+        )
     for part in below:
         yield from _computing_nodes(part, inside)
 
@@ -187,10 +208,14 @@ def _changes(node: ast.AST) -> Iterator[str]:
     """Yield what may stand in the place of a node."""
     match node:
         case ast.Compare(ops=[op, *_]):
-            yield ast.unparse(ast.Compare(node.left, [OPERATORS[type(op)](), *node.ops[1:]], node.comparators))
+            yield ast.unparse(
+                ast.Compare(node.left, [OPERATORS[type(op)](), *node.ops[1:]], node.comparators)
+            )
         case ast.BoolOp():
             yield f"({ast.unparse(ast.BoolOp(OPERATORS[type(node.op)](), node.values))})"
-        case ast.BinOp() if type(node.op) in OPERATORS and not _is_text(node.left) and not _is_text(node.right):
+        case ast.BinOp() if (
+            type(node.op) in OPERATORS and not _is_text(node.left) and not _is_text(node.right)
+        ):
             yield f"({ast.unparse(ast.BinOp(node.left, OPERATORS[type(node.op)](), node.right))})"
         case ast.UnaryOp(op=ast.Not()):
             yield f"({ast.unparse(node.operand)})"
@@ -199,20 +224,36 @@ def _changes(node: ast.AST) -> Iterator[str]:
         case ast.Constant(value=int(value)):
             yield from (str(value + 1), f"({value - 1})")
         case ast.Call(func=ast.Name(id="min" | "max" as name)):
-            yield ast.unparse(ast.Call(ast.Name("max" if name == "min" else "min"), node.args, node.keywords))
-        case ast.Call(args=[ast.Name() | ast.Attribute() as first, ast.Name() | ast.Attribute() as second, *rest]):
+            yield ast.unparse(
+                ast.Call(ast.Name("max" if name == "min" else "min"), node.args, node.keywords)
+            )
+        case ast.Call(
+            args=[
+                ast.Name() | ast.Attribute() as first,
+                ast.Name() | ast.Attribute() as second,
+                *rest,
+            ]
+        ):
             if ast.unparse(node.func) not in ("isinstance", "getattr", "hasattr", "zip"):
                 yield ast.unparse(ast.Call(node.func, [second, first, *rest], node.keywords))
         case ast.IfExp():
             yield f"({ast.unparse(ast.IfExp(node.test, node.orelse, node.body))})"
-        case ast.Expr(value=ast.Call() | ast.Await()) | ast.Raise() | ast.Continue() | ast.Break() | ast.AugAssign():
+        case (
+            ast.Expr(value=ast.Call() | ast.Await())
+            | ast.Raise()
+            | ast.Continue()
+            | ast.Break()
+            | ast.AugAssign()
+        ):
             yield "pass"
         case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]) | ast.Return(value=None):
             yield "pass"
 
 
 def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.JoinedStr | ast.List) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return isinstance(node, ast.JoinedStr | ast.List) or (
+        isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
 
 
 def probed(text: str, lines: set[int], probe: str) -> str:
@@ -224,7 +265,12 @@ def probed(text: str, lines: set[int], probe: str) -> str:
     ]  # fmt: skip
     for number in sorted(lines):
         body, statement = min(
-            ((body, stmt) for body in bodies for stmt in body if stmt.lineno <= number <= (stmt.end_lineno or 0)),
+            (
+                (body, stmt)
+                for body in bodies
+                for stmt in body
+                if stmt.lineno <= number <= (stmt.end_lineno or 0)
+            ),
             key=lambda place: (place[1].end_lineno or 0) - place[1].lineno,
         )
         body.insert(body.index(statement), ast.parse(probe.format(line=number)).body[0])
@@ -242,13 +288,16 @@ def mutants_of(path: Path) -> list[Mutant]:
     found: dict[tuple[int, str], Mutant] = {}
     for number, line in _read_by_the_host(path.read_text().splitlines()):
         code = line.split("//")[0].rstrip()
-        if not code.strip() or code.lstrip().startswith(("#", "template", "static_assert", "using", "asm")):
+        if not code.strip() or code.lstrip().startswith(
+            ("#", "template", "static_assert", "using", "asm")
+        ):
             continue
         changed = [
             code[: at.start()] + (new(at) if callable(new) else at.expand(new)) + code[at.end() :]
             for old, new in SWAPS
             for at in re.finditer(old, code)
-            if not re.fullmatch(r"(KT_DEVICE|constexpr) \w+ ", code[: at.start()])  # the name that is defined
+            # the name that is defined
+            if not re.fullmatch(r"(KT_DEVICE|constexpr) \w+ ", code[: at.start()])
         ]
         for at in re.finditer(r"\bif \(", code):
             end = _closing(code, at.end())
@@ -263,19 +312,27 @@ def mutants_of(path: Path) -> list[Mutant]:
     return list(found.values())
 
 
-_NEXT_BRANCH = {"host": "cuda, to the end", "cuda, to the end": "cuda, to the end", "cuda": "host", "either": "either"}
+_NEXT_BRANCH = {
+    "host": "cuda, to the end",
+    "cuda, to the end": "cuda, to the end",
+    "cuda": "host",
+    "either": "either",
+}
 
 
 def _read_by_the_host(lines: list[str]) -> list[tuple[int, str]]:
     """Return the lines, numbered from 1, without those for CUDA compilers alone."""
     found = []
-    branches: list[str] = []  # of each #if that is open: for a CUDA compiler, for the host, or for either
+    # of each #if that is open: for a CUDA compiler, for the host, or for either
+    branches: list[str] = []
     for number, line in enumerate(lines, 1):
         if line.startswith("#if"):
             if re.match(r"#ifndef __CUDACC__|#if !defined\(__CUDACC__\)$", line):
                 branches.append("host")
             else:
-                branches.append("cuda" if re.match(r"#ifdef __CUDACC__|#if defined\(__CUDA", line) else "either")
+                branches.append(
+                    "cuda" if re.match(r"#ifdef __CUDACC__|#if defined\(__CUDA", line) else "either"
+                )
         elif line.startswith(("#elif", "#else")):
             branches[-1] = _NEXT_BRANCH[branches[-1]]
         elif line.startswith("#endif"):
@@ -310,6 +367,8 @@ def sample(mutants: list[Mutant], share: float, least: int, seed: int) -> list[M
         for mutant in shuffled:
             of_line[mutant.line] += 1
             place_of[mutant] = of_line[mutant.line]
-        chosen = sorted(shuffled, key=place_of.__getitem__)[: max(least, math.ceil(share * len(own)))]
+        chosen = sorted(shuffled, key=place_of.__getitem__)[
+            : max(least, math.ceil(share * len(own)))
+        ]
         queue += [(place / len(chosen), file, mutant) for place, mutant in enumerate(chosen)]
     return [mutant for _, _, mutant in sorted(queue, key=lambda place: place[:2])]

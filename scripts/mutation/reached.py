@@ -10,7 +10,9 @@ import json
 import os
 from pathlib import Path
 
-BEGUN, REACHED, ENDED = (Path(__file__).with_name(f"_reached.{name}") for name in ("begun", "lines", "ended"))
+BEGUN, REACHED, ENDED = (
+    Path(__file__).with_name(f"_reached.{name}") for name in ("begun", "lines", "ended")
+)
 _seen: set[str] = set()
 _size = -1
 _test = ""

@@ -63,7 +63,9 @@ class Outcome(NamedTuple):
     tier: str = ""  # "fast" if that test runs without --all, else "all"
 
 
-def recorded(mutants: list[Mutant], record: dict) -> tuple[dict[Mutant, Outcome], dict[Mutant, str], int]:
+def recorded(
+    mutants: list[Mutant], record: dict
+) -> tuple[dict[Mutant, Outcome], dict[Mutant, str], int]:
     """Return the recorded outcomes of mutants that still match the kernels.
 
     A mutant is identified by its file and by the text of its line, before and after, so an outcome follows a moved line. If
@@ -92,7 +94,12 @@ def recorded(mutants: list[Mutant], record: dict) -> tuple[dict[Mutant, Outcome]
         if len(there) == len(of_record):
             same = list(zip(there, of_record, strict=True))
         else:
-            same = [(mutant, entry) for mutant in there for entry in of_record if entry["line"] == mutant.line]
+            same = [
+                (mutant, entry)
+                for mutant in there
+                for entry in of_record
+                if entry["line"] == mutant.line
+            ]
         lost += len(of_record) - len(same)
         for mutant, entry in same:
             survived = entry["verdict"] == "survived"
@@ -104,7 +111,10 @@ def recorded(mutants: list[Mutant], record: dict) -> tuple[dict[Mutant, Outcome]
 
 
 def record_of(
-    mutants: list[Mutant], outcomes: dict[Mutant, Outcome], reasons: dict[Mutant, str], run: dict | None = None
+    mutants: list[Mutant],
+    outcomes: dict[Mutant, Outcome],
+    reasons: dict[Mutant, str],
+    run: dict | None = None,
 ) -> dict:
     """Return all outcomes, in the order of the files, without changes that do not compile; ``run`` is of Python mutants."""
     entries = []
@@ -112,15 +122,24 @@ def record_of(
         outcome = outcomes.get(mutant, Outcome("no mutant"))
         if outcome.verdict != "no mutant":
             note = reasons.get(mutant, "") if outcome.verdict == "survived" else outcome.note
-            about = {"file": mutant.file, "line": mutant.line, "before": mutant.before, "after": mutant.after}
+            about = {
+                "file": mutant.file,
+                "line": mutant.line,
+                "before": mutant.before,
+                "after": mutant.after,
+            }
             by = {"test": outcome.test, "tier": outcome.tier} if outcome.tier else {}
             entries.append(about | {"verdict": outcome.verdict, "note": note} | by)
-    possible = [sum(mutant.file.endswith(".py") == python for mutant in mutants) for python in (False, True)]
+    possible = [
+        sum(mutant.file.endswith(".py") == python for mutant in mutants) for python in (False, True)
+    ]
     return {"possible": possible, "run": run or {}, "mutants": entries}
 
 
 def read_record() -> dict:
-    return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else record_of([], {}, {})
+    return (
+        json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else record_of([], {}, {})
+    )
 
 
 def write_record(record: dict) -> None:
@@ -161,6 +180,8 @@ def page(record: dict) -> str:
     rows = []
     for entry in survivors:
         change = Mutant(entry["file"], entry["line"], entry["before"], entry["after"]).change
-        rows.append(f"| {entry['file']}:{entry['line']} | {change} | {entry['note'] or UNEXPLAINED} |\n")
+        rows.append(
+            f"| {entry['file']}:{entry['line']} | {change} | {entry['note'] or UNEXPLAINED} |\n"
+        )
     python = PYTHON.format(**counts_of(record, True), **record["run"]) if record["run"] else ""
     return HEAD + KERNELS.format(**counts_of(record)) + python + SURVIVORS + "".join(rows)

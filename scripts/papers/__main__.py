@@ -19,7 +19,13 @@ from pathlib import Path
 from scripts.papers import cost
 from scripts.papers.experiments import BY_NAME, PAPERS, Work, files_of, works_of
 from scripts.papers.jsonl import Lines, head
-from scripts.papers.measure import DeviceLostError, Options, OutOfTimeError, go_on_in_a_new_process, run_works
+from scripts.papers.measure import (
+    DeviceLostError,
+    Options,
+    OutOfTimeError,
+    go_on_in_a_new_process,
+    run_works,
+)
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -29,22 +35,69 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("papers", nargs="+", choices=(*PAPERS, "all"), metavar="PAPER", help=f"{', '.join(PAPERS)} or all")
-    parser.add_argument("--graphs", type=Path, help="folder of the files of real graphs; default: generated graphs alone")
-    parser.add_argument("--output", type=Path, default=Path("out/papers.jsonl"), help="file of JSON lines, which grows")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no measurement after this time")
-    parser.add_argument("--only", nargs="+", choices=BY_NAME, metavar="GRAPH", help="these graphs alone")
-    parser.add_argument("--rank", type=int, nargs="+", help="works of these ranks alone: 1 for the claims, then 2, 3")
+    parser.add_argument(
+        "papers",
+        nargs="+",
+        choices=(*PAPERS, "all"),
+        metavar="PAPER",
+        help=f"{', '.join(PAPERS)} or all",
+    )
+    parser.add_argument(
+        "--graphs",
+        type=Path,
+        help="folder of the files of real graphs; default: generated graphs alone",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("out/papers.jsonl"),
+        help="file of JSON lines, which grows",
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="begin no measurement after this time"
+    )
+    parser.add_argument(
+        "--only", nargs="+", choices=BY_NAME, metavar="GRAPH", help="these graphs alone"
+    )
+    parser.add_argument(
+        "--rank",
+        type=int,
+        nargs="+",
+        help="works of these ranks alone: 1 for the claims, then 2, 3",
+    )
     parser.add_argument("--part", nargs="+", choices=("time", "counters", "levels"))
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="cuda runs the CPU systems, too")
-    parser.add_argument("--skip-cpu", action="store_true", help="beside a GPU, measure no system of the CPU")
-    parser.add_argument("--repeats", type=int, default=5, help="least number of repeats per setting")
-    parser.add_argument("--sources", type=int, default=16, help="of a graph of few levels; others have fewer")
+    parser.add_argument(
+        "--device",
+        choices=("auto", "cpu", "cuda"),
+        default="auto",
+        help="cuda runs the CPU systems, too",
+    )
+    parser.add_argument(
+        "--skip-cpu", action="store_true", help="beside a GPU, measure no system of the CPU"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=5, help="least number of repeats per setting"
+    )
+    parser.add_argument(
+        "--sources", type=int, default=16, help="of a graph of few levels; others have fewer"
+    )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--system-seconds", type=float, default=3.0, help="leave out a setting if a search takes longer")
-    parser.add_argument("--baseline-seconds", type=float, default=10.0, help="the same of a sequential search, run once")
+    parser.add_argument(
+        "--system-seconds",
+        type=float,
+        default=3.0,
+        help="leave out a setting if a search takes longer",
+    )
+    parser.add_argument(
+        "--baseline-seconds",
+        type=float,
+        default=10.0,
+        help="the same of a sequential search, run once",
+    )
     parser.add_argument("--commit", help="of a copy of the code without its repository")
-    parser.add_argument("--list", action="store_true", help="say what would be measured, and measure nothing")
+    parser.add_argument(
+        "--list", action="store_true", help="say what would be measured, and measure nothing"
+    )
     return parser.parse_args(arguments)
 
 
@@ -75,11 +128,16 @@ def main(arguments: list[str] | None = None) -> int:
     device = device_of(options.device)
     works = chosen(options, device)
     files = files_of(PAPERS if "all" in options.papers else options.papers)
-    absent = [name for name in files if options.graphs is None or not (options.graphs / name).exists()]
+    absent = [
+        name for name in files if options.graphs is None or not (options.graphs / name).exists()
+    ]
     if options.list:
         print(cost.described(works, device, files, absent))
         return 0
-    print(f"device: {device}; files: {', '.join(files)}; absent: {', '.join(absent) or 'none'}", file=sys.stderr)
+    print(
+        f"device: {device}; files: {', '.join(files)}; absent: {', '.join(absent) or 'none'}",
+        file=sys.stderr,
+    )
     with Lines(options.output) as lines:
         command = f"python -m scripts.papers {' '.join(given)}"
         lines.write("run", **head(command, options.commit, options.seed), on=device)
@@ -104,7 +162,10 @@ def main(arguments: list[str] | None = None) -> int:
         except DeviceLostError as error:
             print(f"the GPU was lost ({error}); going on in a new process", file=sys.stderr)
             go_on_in_a_new_process(settings, lines)
-        print(f"{options.output}: {len(lines.known)} measurements, {lines.errors} errors", file=sys.stderr)
+        print(
+            f"{options.output}: {len(lines.known)} measurements, {lines.errors} errors",
+            file=sys.stderr,
+        )
         return int(lines.errors > 0)
 
 

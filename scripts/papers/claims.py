@@ -67,7 +67,14 @@ def by_count(n: int, of: int) -> str:
     return HOLDS if n == of else IN_PART if n else FAILS
 
 
-def row(record: Record, graph: str, strategy: str, mode: str, algorithm: str = "bfs", device: str = "cuda") -> Time | None:
+def row(
+    record: Record,
+    graph: str,
+    strategy: str,
+    mode: str,
+    algorithm: str = "bfs",
+    device: str = "cuda",
+) -> Time | None:
     """Return the time of a system: as published, or the best that a rule or a search finds.
 
     A static virtual warp is tuned per graph in the papers, so its published width is the best one.
@@ -82,8 +89,12 @@ def row(record: Record, graph: str, strategy: str, mode: str, algorithm: str = "
     return record.best(graph, strategy, **given)
 
 
-def best_of(record: Record, graph: str, strategies: Iterable[str], mode: str, algorithm: str = "bfs") -> Time | None:
-    found = [time for strategy in strategies if (time := row(record, graph, strategy, mode, algorithm))]
+def best_of(
+    record: Record, graph: str, strategies: Iterable[str], mode: str, algorithm: str = "bfs"
+) -> Time | None:
+    found = [
+        time for strategy in strategies if (time := row(record, graph, strategy, mode, algorithm))
+    ]
     return min(found, key=lambda time: time.median, default=None)
 
 
@@ -114,7 +125,9 @@ def mean_text(found: dict[str, float], paper: dict[str, float]) -> str:
     low, high = min(found.values()), max(found.values())
     text = f"{factor(geometric_mean(found.values()))} ({factor(low)} to {factor(high)}, {len(found)} graphs)"
     same = [paper[graph] for graph in found if graph in paper]
-    return text + (f"; the paper on the originals of these: {factor(geometric_mean(same))}" if same else "")
+    return text + (
+        f"; the paper on the originals of these: {factor(geometric_mean(same))}" if same else ""
+    )
 
 
 def speedup_claim(
@@ -175,7 +188,9 @@ def fastest_claim(
             if is_faster(mine, nearest):
                 won.append(graph)
             elif is_faster(nearest, mine):
-                beaten.append(f"{graph} (`{nearest.strategy}`, {factor(mine.median / nearest.median)})")
+                beaten.append(
+                    f"{graph} (`{nearest.strategy}`, {factor(mine.median / nearest.median)})"
+                )
         if not n:
             return NOT_MEASURED
         text = f"fastest on {len(won)} of {n}"
@@ -187,14 +202,18 @@ def fastest_claim(
     return Claim(sentence, figure, measured, reasons or {})
 
 
-def effect(record: Record, graph: str, strategy: str, without: str, with_it: str, algorithm: str = "bfs") -> float | None:
+def effect(
+    record: Record, graph: str, strategy: str, without: str, with_it: str, algorithm: str = "bfs"
+) -> float | None:
     """Return the time without a feature divided by the time with it; None if it is not measured."""
     before = record.time(graph, strategy, without, algorithm=algorithm, group="features")
     after = record.time(graph, strategy, with_it, algorithm=algorithm, group="features")
     return before.median / after.median if before and after else None
 
 
-def effect_text(record: Record, graphs: Iterable[str], strategy: str, without: str, with_it: str, algorithm: str) -> Result:
+def effect_text(
+    record: Record, graphs: Iterable[str], strategy: str, without: str, with_it: str, algorithm: str
+) -> Result:
     helps, harms, values = 0, 0, {}
     for graph in graphs:
         before = record.time(graph, strategy, without, algorithm=algorithm, group="features")
@@ -206,7 +225,9 @@ def effect_text(record: Record, graphs: Iterable[str], strategy: str, without: s
     if not values:
         return NOT_MEASURED
     low, high = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
-    text = f"helps on {helps}, harms on {harms} of {len(values)} graphs; {factor(values[low])} ({low})"
+    text = (
+        f"helps on {helps}, harms on {harms} of {len(values)} graphs; {factor(values[low])} ({low})"
+    )
     text += f" to {factor(values[high])} ({high})" if len(values) > 1 else ""
     return Result(text, by_count(helps, len(values)) if helps else FAILS if harms else TIE)
 
@@ -225,7 +246,9 @@ def feature_claim(
 
     def measured(record: Record, mode: str) -> Result:
         if mode == "published":
-            return effect_text(record, listed, strategy, f"without {feature}", "published", algorithm)
+            return effect_text(
+                record, listed, strategy, f"without {feature}", "published", algorithm
+            )
         alone = effect_text(record, listed, strategy, "none", f"only {feature}", algorithm)
         return Result(f"alone: {alone.text}", alone.verdict) if alone is not NOT_MEASURED else alone
 
@@ -239,7 +262,12 @@ STRATEGY_OF = {
     "Edge Parall.": ("scan_edges",),
     "Static Virtual Warp": ("scan_virtual_warp",),
     "Luo": ("queue_of_warps",),
-    "Garland": ("gather_expand_contract", "gather_contract_expand", "gather_two_phase", "gather_switch"),
+    "Garland": (
+        "gather_expand_contract",
+        "gather_contract_expand",
+        "gather_two_phase",
+        "gather_switch",
+    ),
 }
 # Graphs of earlier measurements, which stand for the same classes.
 _ALSO = {
@@ -278,11 +306,16 @@ def _hash_against_culling(record: Record, mode: str) -> Result:
     """Share of the duplicates that stay: Hash64 with virtual warps of width 4, beside the culling of Merrill et al."""
     facts, better, differs = [], 0, False
     for graph in ("internet-1M7", "kron-20", "mesh-1000", "web-NotreDame", "USA-road-NE"):
-        hashed = record.counted(graph, "bfs_4k", "width 4, hash64" if mode == "published" else "edge-discover, hash64")
+        hashed = record.counted(
+            graph, "bfs_4k", "width 4, hash64" if mode == "published" else "edge-discover, hash64"
+        )
         culled = record.counted(graph, "gather_expand_contract", "published")
         if not hashed or not culled:
             continue
-        left = [each["counters"]["queued"] - (each["reached"] - each["sources"]) for each in (hashed, culled)]
+        left = [
+            each["counters"]["queued"] - (each["reached"] - each["sources"])
+            for each in (hashed, culled)
+        ]
         better += left[0] < left[1]
         differs |= left[0] != left[1]
         facts.append(f"{graph}: {left[0]:,} left against {left[1]:,}")
@@ -297,11 +330,19 @@ def _growth_of_duplicates(record: Record, mode: str) -> Result:
     facts, n = [], 0
     narrow = "width 1, keep" if mode == "published" else "edge-discover, keep"
     for graph in ("internet-1M7", "kron-20", "mesh-1000", "web-NotreDame", "USA-road-NE"):
-        wide, less = record.counted(graph, "bfs_4k", "width 4, keep"), record.counted(graph, "bfs_4k", narrow)
+        wide, less = (
+            record.counted(graph, "bfs_4k", "width 4, keep"),
+            record.counted(graph, "bfs_4k", narrow),
+        )
         if wide and less:
-            ratios = [each["counters"]["queued"] / max(each["reached"] - each["sources"], 1) for each in (wide, less)]
+            ratios = [
+                each["counters"]["queued"] / max(each["reached"] - each["sources"], 1)
+                for each in (wide, less)
+            ]
             n += ratios[0] > ratios[1]
-            facts.append(f"{graph}: {factor(ratios[0])} queued per vertex, {narrow.split(',')[0]} {factor(ratios[1])}")
+            facts.append(
+                f"{graph}: {factor(ratios[0])} queued per vertex, {narrow.split(',')[0]} {factor(ratios[1])}"
+            )
     return Result("; ".join(facts), by_count(n, len(facts))) if facts else NOT_MEASURED
 
 
@@ -344,7 +385,11 @@ BFS_4K_CLAIMS = (
             "bfs_4k",
             _paper_ratios(i),
             figure=_figure_of_table_2(i),
-            reasons={IN_PART: LAUNCHES, FAILS: LAUNCHES, HOLDS: "as in the paper: less work per level"},
+            reasons={
+                IN_PART: LAUNCHES,
+                FAILS: LAUNCHES,
+                HOLDS: "as in the paper: less work per level",
+            },
         )
         for i, (rival, strategies) in enumerate(STRATEGY_OF.items())
     ),
@@ -352,7 +397,10 @@ BFS_4K_CLAIMS = (
         "faster than a sequential search (figure 15)",
         "the text has no numbers",
         lambda record, mode: _over_sequential(record, mode, BFS_4K_GRAPHS, "bfs_4k", None),
-        {HOLDS: "the device has many times the bandwidth of a core", FAILS: "the device has too little to do per level"},
+        {
+            HOLDS: "the device has many times the bandwidth of a core",
+            FAILS: "the device has too little to do per level",
+        },
     ),
     feature_claim(
         "dynamic virtual warps improve the search (5.2)",
@@ -376,7 +424,9 @@ BFS_4K_CLAIMS = (
         _FEATURED,
         "bfs_4k",
         "edge-discover",
-        reasons=dict.fromkeys((IN_PART, FAILS), "it wins where degrees are low and uneven; searching costs elsewhere"),
+        reasons=dict.fromkeys(
+            (IN_PART, FAILS), "it wins where degrees are low and uneven; searching costs elsewhere"
+        ),
     ),
     feature_claim(
         "a single block helps small frontiers (5.5)",
@@ -416,7 +466,9 @@ BFS_4K_CLAIMS = (
         _FEATURED,
         "bfs_4k",
         "Hash64",
-        reasons=dict.fromkeys((IN_PART, FAILS), "stores are seen sooner, so fewer duplicates arise"),
+        reasons=dict.fromkeys(
+            (IN_PART, FAILS), "stores are seen sooner, so fewer duplicates arise"
+        ),
     ),
     Claim(
         "wider virtual warps make more duplicates, edge-discover few (6, figure 12)",
@@ -432,7 +484,12 @@ BFS_4K_CLAIMS = (
 
 
 def _over_sequential(
-    record: Record, mode: str, graphs: Iterable[str], ours: str, paper: dict[str, float] | None, algorithm: str = "bfs"
+    record: Record,
+    mode: str,
+    graphs: Iterable[str],
+    ours: str,
+    paper: dict[str, float] | None,
+    algorithm: str = "bfs",
 ) -> Result:
     found = speedups(record, graphs, ("fifo",), ours, mode, algorithm, "cpu")
     if not found:
@@ -460,7 +517,10 @@ def _figure_of_h_bf(system: int) -> str:
 
 
 def _h_bf_ratios(system: int) -> dict[str, float]:
-    return {graph: said.H_BF_TABLE_2[name][system] / said.H_BF_TABLE_2[name][-1] for graph, name in H_BF_GRAPHS.items()}
+    return {
+        graph: said.H_BF_TABLE_2[name][system] / said.H_BF_TABLE_2[name][-1]
+        for graph, name in H_BF_GRAPHS.items()
+    }
 
 
 def _table_3(record: Record, mode: str) -> Result:
@@ -474,14 +534,25 @@ def _table_3(record: Record, mode: str) -> Result:
             _, before, after = said.H_BF_TABLE_3[original]
             gain = base.median / better.median
             n += gain >= ENOUGH * before / after
-            facts.append(f"{original}: {factor(gain)} (paper {factor(before / after)}, {' and '.join(features)})")
+            facts.append(
+                f"{original}: {factor(gain)} (paper {factor(before / after)}, {' and '.join(features)})"
+            )
     if facts:
         return Result("; ".join(facts), by_count(n, len(facts)))
     # Without these graphs: the published set beside none of its features.
     values = {
         time.graph: gain
         for time in record.where(lambda each: (each.strategy, each.label) == ("h_bf", "none"))
-        if (gain := effect(record, time.graph, "h_bf", "none", "published" if mode == "published" else "rule", "sssp"))
+        if (
+            gain := effect(
+                record,
+                time.graph,
+                "h_bf",
+                "none",
+                "published" if mode == "published" else "rule",
+                "sssp",
+            )
+        )
     }
     if not values:
         return NOT_MEASURED
@@ -495,7 +566,9 @@ def _work(record: Record, mode: str) -> Result:
     values = {
         each["graph"]: each["counters"]["relaxations"] / each["out_edges"]
         for each in record.counters
-        if each["strategy"] == "h_bf" and each["label"] == mode and "relaxations" in each["counters"]
+        if each["strategy"] == "h_bf"
+        and each["label"] == mode
+        and "relaxations" in each["counters"]
     }
     if not values:
         return NOT_MEASURED
@@ -506,19 +579,23 @@ def _work(record: Record, mode: str) -> Result:
 
 
 def _negative(record: Record, mode: str) -> Result:
-    graphs = [graph for graph in (*H_BF_NEGATIVE, "USA-road-NY-negative") if row(record, graph, "h_bf", mode, "sssp")]
+    graphs = [
+        graph
+        for graph in (*H_BF_NEGATIVE, "USA-road-NY-negative")
+        if row(record, graph, "h_bf", mode, "sssp")
+    ]
     if not graphs:
         return NOT_MEASURED
     found = speedups(record, graphs, ("fifo",), "h_bf", mode, "sssp", "cpu")
     text = f"runs on {len(graphs)} graphs with negative weights"
-    text += f"; {factor(geometric_mean(found.values()))} times the sequential search" if found else ""
+    text += (
+        f"; {factor(geometric_mean(found.values()))} times the sequential search" if found else ""
+    )
     return Result(text, HOLDS)
 
 
 _MANY_ROUNDS = "the rounds of a small frontier take as long as a launch, whatever the features save"
-_WIDE = (
-    "there are more resident threads than vertices in most frontiers: a warp per vertex without features is near the best"
-)
+_WIDE = "there are more resident threads than vertices in most frontiers: a warp per vertex without features is near the best"  # noqa: E501
 _ON_H_BF = tuple(
     dict.fromkeys(
         (
@@ -552,7 +629,8 @@ H_BF_CLAIMS = (
         figure=f"5; table 2: {_figure_of_h_bf(3)}",
         algorithm="sssp",
         reasons=dict.fromkeys(
-            (IN_PART, FAILS), "host reads per round cost both sides the same, and their kernels are as wide"
+            (IN_PART, FAILS),
+            "host reads per round cost both sides the same, and their kernels are as wide",
         ),
     ),
     speedup_claim(
@@ -563,7 +641,10 @@ H_BF_CLAIMS = (
         _h_bf_ratios(2),
         figure=_figure_of_h_bf(2),
         algorithm="sssp",
-        reasons=dict.fromkeys((IN_PART, FAILS), "scanning all edges costs little where a round has few levels to wait for"),
+        reasons=dict.fromkeys(
+            (IN_PART, FAILS),
+            "scanning all edges costs little where a round has few levels to wait for",
+        ),
     ),
     speedup_claim(
         "faster than queue-based Bellman-Ford on a CPU (table 2, figure 8)",
@@ -609,7 +690,10 @@ H_BF_CLAIMS = (
         "h_bf",
         "edge classes",
         "sssp",
-        dict.fromkeys((IN_PART, FAILS), "they need many vertices of one or no edge, and cost a copy of the targets"),
+        dict.fromkeys(
+            (IN_PART, FAILS),
+            "they need many vertices of one or no edge, and cost a copy of the targets",
+        ),
     ),
     feature_claim(
         "64-bit atomics remove duplicates (4.2)",
@@ -621,13 +705,37 @@ H_BF_CLAIMS = (
         {IN_PART: "where frontiers are large"},
     ),
     feature_claim(
-        "frontier and offsets are streamed (5.1, item 1)", "no number", _ON_H_BF, "h_bf", "frontier streamed", "sssp"
+        "frontier and offsets are streamed (5.1, item 1)",
+        "no number",
+        _ON_H_BF,
+        "h_bf",
+        "frontier streamed",
+        "sssp",
     ),
     feature_claim(
-        "edges through the read-only cache (5.1, item 2)", "no number", _ON_H_BF, "h_bf", "edges read-only", "sssp"
+        "edges through the read-only cache (5.1, item 2)",
+        "no number",
+        _ON_H_BF,
+        "h_bf",
+        "edges read-only",
+        "sssp",
     ),
-    feature_claim("distances past the L1 cache (5.1, item 3)", "no number", _ON_H_BF, "h_bf", "L1 bypassed", "sssp"),
-    feature_claim("enqueuing through shared memory (5.1, item 4)", "no number", _ON_H_BF, "h_bf", "shared enqueue", "sssp"),
+    feature_claim(
+        "distances past the L1 cache (5.1, item 3)",
+        "no number",
+        _ON_H_BF,
+        "h_bf",
+        "L1 bypassed",
+        "sssp",
+    ),
+    feature_claim(
+        "enqueuing through shared memory (5.1, item 4)",
+        "no number",
+        _ON_H_BF,
+        "h_bf",
+        "shared enqueue",
+        "sssp",
+    ),
     feature_claim(
         "32 vertices per virtual warp (5.2)",
         "2.9 on hugetrace",
@@ -669,14 +777,21 @@ H_BF_CLAIMS = (
 
 
 def _uiuc_ratios(table: str, system: int) -> dict[str, float]:
-    return {graph: said.UIUC[graph][system] / said.UIUC[graph][2] for graph in UIUC_TABLES[table] if graph in said.UIUC}
+    return {
+        graph: said.UIUC[graph][system] / said.UIUC[graph][2]
+        for graph in UIUC_TABLES[table]
+        if graph in said.UIUC
+    }
 
 
 def _iiit_slower(record: Record, mode: str) -> Result:
     facts, n, known = [], 0, 0
     for table in UIUC_TABLES.values():
         for graph in table:
-            theirs, cpu = row(record, graph, "scan_flags", mode), row(record, graph, "fifo", mode, device="cpu")
+            theirs, cpu = (
+                row(record, graph, "scan_flags", mode),
+                row(record, graph, "fifo", mode, device="cpu"),
+            )
             if theirs and cpu:
                 known += 1
                 n += is_faster(cpu, theirs)
@@ -731,22 +846,32 @@ UIUC_CLAIMS = (
             "queue_of_warps",
             _uiuc_ratios(table, 0),
             figure=figure_of(_uiuc_ratios(table, 0).values()),
-            reasons={IN_PART: "a scan of all vertices takes less time than it did, next to a launch"},
+            reasons={
+                IN_PART: "a scan of all vertices takes less time than it did, next to a launch"
+            },
         )
-        for table, what in ((_TABLE_1, "regular graphs"), (_TABLE_2, "road networks"), (_TABLE_3, "scale-free graphs"))
+        for table, what in (
+            (_TABLE_1, "regular graphs"),
+            (_TABLE_2, "road networks"),
+            (_TABLE_3, "scale-free graphs"),
+        )
     ),
     Claim(
         "IIIT-BFS is slower than CPU-BFS (tables 1 to 3)",
         "on 13 of 13",
         _iiit_slower,
-        dict.fromkeys((IN_PART, FAILS), "a level scans millions of vertices in the time of two launches"),
+        dict.fromkeys(
+            (IN_PART, FAILS), "a level scans millions of vertices in the time of two launches"
+        ),
     ),
     Claim(
         "synchronizing without a launch saves time: layers 1 and 2 (3.3)",
         "no number",
         _part_of_uiuc(("without layer 1", "without layer 2", "layer 3 alone")),
     ),
-    Claim("vertices of high degree are split (4)", "no number", _part_of_uiuc(("without splitting",))),
+    Claim(
+        "vertices of high degree are split (4)", "no number", _part_of_uiuc(("without splitting",))
+    ),
 )
 
 
@@ -786,7 +911,9 @@ def _of_figure_7(record: Record, graph: str, mode: str) -> list[Time]:
     return sorted((time for time in found if time), key=lambda time: time.median)
 
 
-def _rank(names: tuple[str, ...], graphs: tuple[str, ...], last: bool = False) -> Callable[[Record, str], Result]:
+def _rank(
+    names: tuple[str, ...], graphs: tuple[str, ...], last: bool = False
+) -> Callable[[Record, str], Result]:
     """Return a function: the places of strategies among the variants of figure 7."""
 
     def measured(record: Record, mode: str) -> Result:
@@ -830,14 +957,18 @@ def _width(graph: str, widths: tuple[int, ...]) -> Callable[[Record, str], Resul
     def measured(record: Record, mode: str) -> Result:
         del mode
         times = {16: record.time(graph, "scan_virtual_warp")}
-        times |= {width: record.time(graph, "scan_virtual_warp", f"width {width}") for width in (1, 2, 4, 8, 32)}
+        times |= {
+            width: record.time(graph, "scan_virtual_warp", f"width {width}")
+            for width in (1, 2, 4, 8, 32)
+        }
         known = {width: time for width, time in times.items() if time}
         if not known:
             return NOT_MEASURED
         best = min(known, key=lambda width: known[width].median)
         near = [width for width in known if not is_faster(known[best], known[width])]
         return Result(
-            f"{graph}: best width {best}; within the spread: {sorted(near)}", HOLDS if set(near) & set(widths) else FAILS
+            f"{graph}: best width {best}; within the spread: {sorted(near)}",
+            HOLDS if set(near) & set(widths) else FAILS,
         )
 
     return measured
@@ -866,23 +997,45 @@ SPRINGER_CLAIMS = (
         "figure 7a",
         _ratio_of("scan_level", "scan_virtual_warp", ("soc-Slashdot0902",)),
     ),
-    Claim("Slashdot: a queue does not pay", "figure 7a", _ratio_of("queue_of_blocks", "scan_level", ("soc-Slashdot0902",))),
-    Claim("roads: prefix sums are the slowest", "1.375 s", _rank(("queue_by_prefix_sum",), _ROADS, True)),
+    Claim(
+        "Slashdot: a queue does not pay",
+        "figure 7a",
+        _ratio_of("queue_of_blocks", "scan_level", ("soc-Slashdot0902",)),
+    ),
+    Claim(
+        "roads: prefix sums are the slowest",
+        "1.375 s",
+        _rank(("queue_by_prefix_sum",), _ROADS, True),
+    ),
     Claim(
         "roads: a frontier queue is the best",
         "figure 7b",
         _rank(("queue_of_blocks",), _ROADS),
-        {FAILS: "a scan of 1.5 million vertices takes less time than a level of a queue takes on the host"},
+        {
+            FAILS: "a scan of 1.5 million vertices takes less time than a level of a queue takes on the host"
+        },
     ),
-    Claim("roads: virtual warps do not pay", "figure 7b", _ratio_of("scan_virtual_warp", "scan_level", _ROADS)),
+    Claim(
+        "roads: virtual warps do not pay",
+        "figure 7b",
+        _ratio_of("scan_virtual_warp", "scan_level", _ROADS),
+    ),
     Claim(
         "WikiTalk: a frontier queue is the best",
         "figure 7c",
         _rank(("queue_of_blocks",), _TALK),
         {FAILS: "one thread per vertex waits for vertices of thousands of edges"},
     ),
-    Claim("WikiTalk: reordering by degree gives a little", "figure 7c", _ratio_of("scan_level", "scan_by_degree", _TALK)),
-    Claim("WikiTalk: prefix sums are the slowest", "figure 7c", _rank(("queue_by_prefix_sum",), _TALK, True)),
+    Claim(
+        "WikiTalk: reordering by degree gives a little",
+        "figure 7c",
+        _ratio_of("scan_level", "scan_by_degree", _TALK),
+    ),
+    Claim(
+        "WikiTalk: prefix sums are the slowest",
+        "figure 7c",
+        _rank(("queue_by_prefix_sum",), _TALK, True),
+    ),
 )
 
 
@@ -903,7 +1056,13 @@ def threaded(record: Record, graph: str, strategy: str, threads: int) -> Time | 
 
 def _most_threads(record: Record, strategy: str) -> int:
     return max(
-        (time.threads for time in record.where(lambda each: each.device == "cpu" and each.strategy == strategy)), default=0
+        (
+            time.threads
+            for time in record.where(
+                lambda each: each.device == "cpu" and each.strategy == strategy
+            )
+        ),
+        default=0,
     )
 
 
@@ -913,7 +1072,10 @@ def _scaling(strategy: str) -> Callable[[Record, str], Result]:
         most = _most_threads(record, strategy)
         values = {}
         for graph in SEVILMIS_GRAPHS:
-            one, all_of_them = threaded(record, graph, strategy, 1), threaded(record, graph, strategy, most)
+            one, all_of_them = (
+                threaded(record, graph, strategy, 1),
+                threaded(record, graph, strategy, most),
+            )
             if one and all_of_them and most > 1:
                 values[graph] = one.median / all_of_them.median
         if not values:
@@ -948,13 +1110,20 @@ def _efficiency(record: Record, mode: str) -> Result:
     for graph in SEVILMIS_GRAPHS:
         found = {}
         for strategy in ("buffers", "switch"):
-            one, many = threaded(record, graph, strategy, 1), threaded(record, graph, strategy, most)
+            one, many = (
+                threaded(record, graph, strategy, 1),
+                threaded(record, graph, strategy, most),
+            )
             if one and many and most > 1:
                 found[strategy] = one.median / many.median / most
         if len(found) == 2:
             n += found["buffers"] > found["switch"]
             facts.append(f"{graph} {found['buffers']:.2f} against {found['switch']:.2f}")
-    return Result(f"on {most} threads: {', '.join(facts)}", by_count(n, len(facts))) if facts else NOT_MEASURED
+    return (
+        Result(f"on {most} threads: {', '.join(facts)}", by_count(n, len(facts)))
+        if facts
+        else NOT_MEASURED
+    )
 
 
 def _hybrid_beats(push: str, pull: str, graphs: Iterable[str]) -> Callable[[Record, str], Result]:
@@ -979,27 +1148,38 @@ def _gpu_over_serial(strategy: str, serial: str, place: int) -> Callable[[Record
                 paper[graph] = cpu / said.SEVILMIS_23[original][place]
         if not values:
             return NOT_MEASURED
-        return Result(mean_text(values, paper), by_factor(geometric_mean(values.values()), geometric_mean(paper.values())))
+        return Result(
+            mean_text(values, paper),
+            by_factor(geometric_mean(values.values()), geometric_mean(paper.values())),
+        )
 
     return measured
 
 
 def _paper_gpu(serial: int, place: int) -> str:
-    values = [said.SEVILMIS_1[name][serial][0] / said.SEVILMIS_23[name][place] for name in said.SEVILMIS_1]
+    values = [
+        said.SEVILMIS_1[name][serial][0] / said.SEVILMIS_23[name][place] for name in said.SEVILMIS_1
+    ]
     return f"{factor(geometric_mean(values))} ({factor(min(values))} to {factor(max(values))})"
 
 
 _ROAD_LIKE = ("road-12M", "luxembourg_osm")
 SEVILMIS_CLAIMS = (
-    Claim("top-down scales with threads (table 1)", "2.1 to 6.2 on 16 threads", _scaling("buffers")),
+    Claim(
+        "top-down scales with threads (table 1)", "2.1 to 6.2 on 16 threads", _scaling("buffers")
+    ),
     Claim("hybrid scales with threads (table 1)", "1.6 to 5.3 on 16 threads", _scaling("switch")),
     Claim("hybrid lowers the serial time", "1.1 to 4.9, on 5 of 5", _hybrid_serial),
     Claim("efficiency is higher top-down", "on 4 of 5 at 16 threads", _efficiency),
     Claim(
-        "layers, top-down: over the serial version (table 2)", _paper_gpu(0, 0), _gpu_over_serial("scan_level", "buffers", 0)
+        "layers, top-down: over the serial version (table 2)",
+        _paper_gpu(0, 0),
+        _gpu_over_serial("scan_level", "buffers", 0),
     ),
     Claim(
-        "layers, hybrid: over the serial version (table 2)", _paper_gpu(1, 1), _gpu_over_serial("scan_switch", "switch", 1)
+        "layers, hybrid: over the serial version (table 2)",
+        _paper_gpu(1, 1),
+        _gpu_over_serial("scan_switch", "switch", 1),
     ),
     Claim(
         "frontiers, top-down: over the serial version (table 3)",
@@ -1021,7 +1201,9 @@ SEVILMIS_CLAIMS = (
         "layers are faster than frontiers on rmat-er",
         "1.8 (top-down), 4.1 (hybrid)",
         _ratio_of("queue_thread", "scan_level", ("erdos-renyi-2M",), 1.8),
-        dict.fromkeys((IN_PART, FAILS), "atomics of a warp on one counter are merged, so a queue costs less"),
+        dict.fromkeys(
+            (IN_PART, FAILS), "atomics of a warp on one counter are merged, so a queue costs less"
+        ),
     ),
     Claim(
         'hybrid "performs always better" than top-down, by layers',

@@ -54,7 +54,9 @@ def seconds_of(work: Work, device: str) -> float:
         if device == "cpu" and setting.device == "cuda":
             continue
         factor = 3.0 if work.algorithm == "sssp" else 1.0
-        search = factor * (1000 * thousands * SEARCH[setting.device] + n_levels * LEVEL[setting.device])
+        search = factor * (
+            1000 * thousands * SEARCH[setting.device] + n_levels * LEVEL[setting.device]
+        )
         repeats = 2.0 if work.part == "counters" else 1.0 if work.part == "levels" else REPEATS
         n_searched = min(n_sources, 4) if setting.device == "cpu" else n_sources
         total += PLAN[setting.device] + repeats * n_searched * search
@@ -90,4 +92,6 @@ def described(works: list[Work], device: str, files: list[str], absent: list[str
         what = f"{work.graph}, {work.algorithm}, {named}: {n} settings"
         lines.append(f"rank {work.rank}  {what:60} {seconds:6.0f} s {total:7.0f} s")
     missing = ", ".join(absent) or "none"
-    return "\n".join([*lines, f"device: {device}", f"files: {', '.join(files)}", f"absent: {missing}"])
+    return "\n".join(
+        [*lines, f"device: {device}", f"files: {', '.join(files)}", f"absent: {missing}"]
+    )

@@ -46,7 +46,9 @@ class GraphSource:
     def origin(self) -> str:
         made = self.file or f"{self.generator}{self.arguments}"
         made += ", a self-loop per vertex" if self.keeps_loops else ""
-        return made + (f", weights w + h[u] - h[v], h to {self.max_potential}" if self.max_potential else "")
+        return made + (
+            f", weights w + h[u] - h[v], h to {self.max_potential}" if self.max_potential else ""
+        )
 
 
 def _made(name: str, generator: str, *arguments: Any, **more: Any) -> GraphSource:
@@ -79,19 +81,57 @@ GRAPHS = (
     _made("flickr-820k", "power_law", 820_000, 9_800_000, 22_000, 41_000, directed=True),
     _made("talk-2M4", "talk", 2_400_000, 5_000_000, 100_022, directed=True),
     _made("honeycomb-4M6-negative", "honeycomb", 2144, 2144, max_potential=1000, n_sources=1),
-    _made("talk-2M4-negative", "talk", 2_400_000, 5_000_000, 100_022, directed=True, max_potential=1000),
-    _made("internet-1M7-negative", "power_law", 1_700_000, 11_100_000, 37_000, 34_000, max_potential=1000),
-    _made("erdos-renyi-2M-negative", "erdos_renyi", 2_000_000, 64_000_000, max_potential=1000, n_sources=1),
-    GraphSource("USA-road-NY-negative", file="USA-road-d.NY", directed=True, max_potential=10_000, n_sources=4),
+    _made(
+        "talk-2M4-negative",
+        "talk",
+        2_400_000,
+        5_000_000,
+        100_022,
+        directed=True,
+        max_potential=1000,
+    ),
+    _made(
+        "internet-1M7-negative",
+        "power_law",
+        1_700_000,
+        11_100_000,
+        37_000,
+        34_000,
+        max_potential=1000,
+    ),
+    _made(
+        "erdos-renyi-2M-negative",
+        "erdos_renyi",
+        2_000_000,
+        64_000_000,
+        max_potential=1000,
+        n_sources=1,
+    ),
+    GraphSource(
+        "USA-road-NY-negative",
+        file="USA-road-d.NY",
+        directed=True,
+        max_potential=10_000,
+        n_sources=4,
+    ),
     # UIUC-BFS
-    *(_made(f"degree-six-{size}", "degree_six", side, side, centered=True) for size, side in _GRIDS.items()),
+    *(
+        _made(f"degree-six-{size}", "degree_six", side, side, centered=True)
+        for size, side in _GRIDS.items()
+    ),
     GraphSource("USA-road-NY", file="USA-road-NY-topology", n_sources=8),
     GraphSource("USA-road-FLA", file="USA-road-FLA-topology", n_sources=4),
     GraphSource("USA-road-NW", file="USA-road-NW-topology", n_sources=4),
     _made("road-3M6", "road", 1200, 1200, 0.25, 1.0, n_sources=2),
     _made("road-6M3", "road", 1583, 1583, 0.25, 1.0, n_sources=2),
     *(
-        _made(f"scale-free-{millions}M", "scale_free", millions * 10**6, directed=True, n_sources=4 if millions == 10 else 0)
+        _made(
+            f"scale-free-{millions}M",
+            "scale_free",
+            millions * 10**6,
+            directed=True,
+            n_sources=4 if millions == 10 else 0,
+        )
         for millions in (1, 5, 10)
     ),
     # further ones of Sevilmis et al., and of records before these graphs were made
@@ -178,8 +218,11 @@ def searched(strategy: str, **values: Iterable) -> tuple[Setting, ...]:
 
 
 SEQUENTIAL_BFS = Setting("fifo", "published", "cpu", threads=1)
-SEQUENTIAL_SSSP = tuple(Setting(name, "published", "cpu", threads=1, predecessors=False) for name in ("fifo", "heap"))
-WIDTHS = searched("scan_virtual_warp", width=(1, 2, 4, 8, 32))  # 16 is Springer's, and so the published one
+SEQUENTIAL_SSSP = tuple(
+    Setting(name, "published", "cpu", threads=1, predecessors=False) for name in ("fifo", "heap")
+)
+# 16 is Springer's, and so the published one
+WIDTHS = searched("scan_virtual_warp", width=(1, 2, 4, 8, 32))
 MERRILL = ("gather_expand_contract", "gather_contract_expand", "gather_two_phase", "gather_switch")
 
 # Feature: knobs that switch it off, knobs that switch it on.
@@ -212,7 +255,8 @@ VARIANTS: dict[str, dict[str, dict]] = {
         "heavy: blocks": {"heavy": "blocks"},
         "duplicates: atomic": {"duplicates": "atomic"},
         "not extended": {"extended": False},
-        "append: warp": {"append": "warp"},  # with the ballot where no lane has more than one vertex
+        # with the ballot where no lane has more than one vertex
+        "append: warp": {"append": "warp"},
     },
     "h_bf": {
         "heavy: blocks": {"heavy": "blocks"},
@@ -230,12 +274,18 @@ SWEEPS: dict[str, dict[str, tuple]] = {
         "k6": (64, 256),
         "k7": (0, 5),
     },
-    "h_bf": {"min_width": (1, 2, 8, 16), "vertices_per_warp": (8,), "heavy_degree": (256, 1024, 16384)},
+    "h_bf": {
+        "min_width": (1, 2, 8, 16),
+        "vertices_per_warp": (8,),
+        "heavy_degree": (256, 1024, 16384),
+    },
 }
 
 
 def off(strategy: str) -> dict:
-    return {name: value for feature, _ in FEATURES[strategy].values() for name, value in feature.items()}
+    return {
+        name: value for feature, _ in FEATURES[strategy].values() for name, value in feature.items()
+    }
 
 
 def alone(strategy: str, *features: str) -> tuple[Setting, ...]:
@@ -243,18 +293,25 @@ def alone(strategy: str, *features: str) -> tuple[Setting, ...]:
     table = FEATURES[strategy]
     found = [Setting(strategy, "none", knobs=off(strategy), how="feature")]
     for name in features or table:
-        found.append(Setting(strategy, f"only {name}", knobs=off(strategy) | table[name][1], how="feature"))
+        found.append(
+            Setting(strategy, f"only {name}", knobs=off(strategy) | table[name][1], how="feature")
+        )
     return tuple(found)
 
 
 def without(strategy: str, *features: str) -> tuple[Setting, ...]:
     table = FEATURES[strategy]
     names = features or table
-    return tuple(Setting(strategy, f"without {name}", knobs=table[name][0], how="feature") for name in names)
+    return tuple(
+        Setting(strategy, f"without {name}", knobs=table[name][0], how="feature") for name in names
+    )
 
 
 def variants(strategy: str) -> tuple[Setting, ...]:
-    return tuple(Setting(strategy, label, knobs=knobs, how="feature") for label, knobs in VARIANTS[strategy].items())
+    return tuple(
+        Setting(strategy, label, knobs=knobs, how="feature")
+        for label, knobs in VARIANTS[strategy].items()
+    )
 
 
 def featured(strategy: str) -> tuple[Setting, ...]:
@@ -268,7 +325,9 @@ def swept(strategy: str) -> tuple[Setting, ...]:
 
 
 def counted(*settings: Setting) -> tuple[Setting, ...]:
-    return tuple(replace(setting, knobs=(setting.knobs or {}) | {"counters": True}) for setting in settings)
+    return tuple(
+        replace(setting, knobs=(setting.knobs or {}) | {"counters": True}) for setting in settings
+    )
 
 
 # --- BFS-4K ------------------------------------------------------------------------------------------------------------
@@ -295,7 +354,9 @@ BFS_4K = {
 }
 _BFS_4K_SYSTEMS = (
     SEQUENTIAL_BFS,
-    *published("scan_flags", "scan_edges", "scan_virtual_warp", "queue_of_warps", "bfs_4k", *MERRILL),
+    *published(
+        "scan_flags", "scan_edges", "scan_virtual_warp", "queue_of_warps", "bfs_4k", *MERRILL
+    ),
     *WIDTHS,
     *by_rule("queue_of_warps", "bfs_4k"),
     *library("persistent"),
@@ -312,7 +373,12 @@ _ONE_LEVEL = {"k4": 0, "k5": 0, "dynamic_width": False}
 def _of_duplicates() -> tuple[Setting, ...]:
     """The ways to advance, each with and without Hash64, a launch per level (figures 10, 12 and 13)."""
     return tuple(
-        Setting("bfs_4k", f"{label}, {duplicates}", knobs=_ONE_LEVEL | knobs | {"duplicates": duplicates}, how="feature")
+        Setting(
+            "bfs_4k",
+            f"{label}, {duplicates}",
+            knobs=_ONE_LEVEL | knobs | {"duplicates": duplicates},
+            how="feature",
+        )
         for label, knobs in _DUPLICATES.items()
         for duplicates in ("keep", "hash64")
     )
@@ -320,17 +386,30 @@ def _of_duplicates() -> tuple[Setting, ...]:
 
 def _bfs_4k() -> list[Work]:
     works = [Work(1, graph, "bfs", _BFS_4K_SYSTEMS) for graph in BFS_4K]
-    works += [Work(1, "internet-1M7", "bfs", featured("bfs_4k"), group="features")]  # figure 14's sample
+    # figure 14's sample
+    works += [Work(1, "internet-1M7", "bfs", featured("bfs_4k"), group="features")]
     for graph in _CLASSES:
         culling = counted(*_of_duplicates(), *published("bfs_4k", "gather_expand_contract"))
         works.append(Work(1, graph, "bfs", culling, "counters"))
         works.append(Work(2, graph, "bfs", _of_duplicates(), group="duplicates"))
-        works.append(Work(2, graph, "bfs", counted(*published("bfs_4k"), *_of_duplicates()), "levels"))
-    for graph in ("kron-20", "mesh-1000", "USA-road-NE", "web-NotreDame", "erdos-renyi-2M", "rmat-2M-128M", "honeycomb-4M6"):
+        works.append(
+            Work(2, graph, "bfs", counted(*published("bfs_4k"), *_of_duplicates()), "levels")
+        )
+    for graph in (
+        "kron-20",
+        "mesh-1000",
+        "USA-road-NE",
+        "web-NotreDame",
+        "erdos-renyi-2M",
+        "rmat-2M-128M",
+        "honeycomb-4M6",
+    ):
         works.append(Work(2, graph, "bfs", featured("bfs_4k"), group="features"))
     for graph in ("internet-1M7", "kron-20", "USA-road-NE", "mesh-1000"):
         works.append(Work(3, graph, "bfs", published("bfs_4k") + swept("bfs_4k"), group="knobs"))
-    return works + [Work(3, graph, "bfs", published("sparse_product", "bfs_4k")) for graph in BFS_4K]
+    return works + [
+        Work(3, graph, "bfs", published("sparse_product", "bfs_4k")) for graph in BFS_4K
+    ]
 
 
 # --- H-BF --------------------------------------------------------------------------------------------------------------
@@ -374,14 +453,38 @@ def together(graph: str) -> Setting:
 def _h_bf() -> list[Work]:
     works = [Work(1, graph, "sssp", _H_BF_SYSTEMS) for graph in H_BF]
     for graph in H_BF_NEGATIVE:
-        table_3 = (SEQUENTIAL_SSSP[0], *alone("h_bf")[:1], together(graph), *published("h_bf"), *by_rule("h_bf"))
+        table_3 = (
+            SEQUENTIAL_SSSP[0],
+            *alone("h_bf")[:1],
+            together(graph),
+            *published("h_bf"),
+            *by_rule("h_bf"),
+        )
         works.append(Work(1, graph, "sssp", table_3))
-        works.append(Work(1, graph, "sssp", counted(*published("h_bf"), *by_rule("h_bf")), "counters"))
+        works.append(
+            Work(1, graph, "sssp", counted(*published("h_bf"), *by_rule("h_bf")), "counters")
+        )
     for graph in H_BF:
-        works.append(Work(1, graph, "sssp", counted(*published("h_bf"), *by_rule("h_bf")), "counters"))
+        works.append(
+            Work(1, graph, "sssp", counted(*published("h_bf"), *by_rule("h_bf")), "counters")
+        )
         works.append(Work(2, graph, "sssp", featured("h_bf"), group="features"))
-        works.append(Work(3, graph, "sssp", published("mask_thread", "delta_stepping", "threshold_front", "h_bf")))
-    works += [Work(2, "USA-road-NY-negative", "sssp", (SEQUENTIAL_SSSP[0], *published("h_bf"), *by_rule("h_bf")))]
+        works.append(
+            Work(
+                3,
+                graph,
+                "sssp",
+                published("mask_thread", "delta_stepping", "threshold_front", "h_bf"),
+            )
+        )
+    works += [
+        Work(
+            2,
+            "USA-road-NY-negative",
+            "sssp",
+            (SEQUENTIAL_SSSP[0], *published("h_bf"), *by_rule("h_bf")),
+        )
+    ]
     for graph in ("rmat-3M-20M", "USA-road-NE"):
         works.append(Work(3, graph, "sssp", published("h_bf") + swept("h_bf"), group="knobs"))
     return works
@@ -404,9 +507,13 @@ UIUC_TABLES = {
 _LAYERS = (
     Setting("queue_of_warps", "without layer 1", knobs={"alone_up_to": 0}, how="feature"),
     Setting("queue_of_warps", "without layer 2", knobs={"grid_up_to": 0}, how="feature"),
-    Setting("queue_of_warps", "layer 3 alone", knobs={"alone_up_to": 0, "grid_up_to": 0}, how="feature"),
+    Setting(
+        "queue_of_warps", "layer 3 alone", knobs={"alone_up_to": 0, "grid_up_to": 0}, how="feature"
+    ),
     Setting("queue_of_warps", "without splitting", knobs={"split_above": 0}, how="feature"),
-    *searched("queue_of_warps", grid_up_to=(4096, 65536, 270336), split_above=(32, 128), room=(8192,)),
+    *searched(
+        "queue_of_warps", grid_up_to=(4096, 65536, 270336), split_above=(32, 128), room=(8192,)
+    ),
 )
 _UIUC_SYSTEMS = (
     SEQUENTIAL_BFS,
@@ -417,7 +524,9 @@ _UIUC_SYSTEMS = (
 
 
 def _uiuc() -> list[Work]:
-    works = [Work(1, graph, "bfs", _UIUC_SYSTEMS) for table in UIUC_TABLES.values() for graph in table]
+    works = [
+        Work(1, graph, "bfs", _UIUC_SYSTEMS) for table in UIUC_TABLES.values() for graph in table
+    ]
     for rank, graph in (
         (1, "scale-free-1M"),
         (1, "USA-road-FLA"),
@@ -434,9 +543,21 @@ def _uiuc() -> list[Work]:
 
 # --- Springer ----------------------------------------------------------------------------------------------------------
 
-SPRINGER = {"soc-Slashdot0902": "Slashdot", "talk-2M4": "WikiTalk", "USA-road-NE": "California Roads"}
+SPRINGER = {
+    "soc-Slashdot0902": "Slashdot",
+    "talk-2M4": "WikiTalk",
+    "USA-road-NE": "California Roads",
+}
 SPRINGER_VARIANTS = (
-    *("scan_relax", "scan_flags", "scan_level", "scan_deferred", "scan_by_degree", "scan_redirected", "scan_virtual_warp"),
+    *(
+        "scan_relax",
+        "scan_flags",
+        "scan_level",
+        "scan_deferred",
+        "scan_by_degree",
+        "scan_redirected",
+        "scan_virtual_warp",
+    ),
     *("queue_of_blocks", "queue_by_prefix_sum", "scan_relax_edges", "scan_edges"),
 )
 SHAPES = tuple((block, grid) for block in (64, 256, 1024) for grid in (0, 64, 256, 1024, 4096))
@@ -445,7 +566,12 @@ SHAPES = tuple((block, grid) for block in (64, 256, 1024) for grid in (0, 64, 25
 def _shapes(strategy: str) -> tuple[Setting, ...]:
     """Blocks of so many threads, in grids of so many blocks (figure 8); the published setting is among them."""
     return tuple(
-        Setting(strategy, f"block {block}, grid {grid}", knobs={"block": block, "grid": grid}, how="search")
+        Setting(
+            strategy,
+            f"block {block}, grid {grid}",
+            knobs={"block": block, "grid": grid},
+            how="search",
+        )
         for block, grid in SHAPES
         if (block, grid) != (256, 0)
     )
@@ -491,10 +617,18 @@ def _threads(*strategies: str) -> tuple[Setting, ...]:
 def _sevilmis() -> list[Work]:
     systems = (SEQUENTIAL_BFS, *_threads(*MULTICORE), *published(*LAYERED), *library("persistent"))
     works = [Work(1, graph, "bfs", systems) for graph in SEVILMIS]
-    return works + [Work(3, graph, "bfs", _threads("pull_integers", "pull_bits")) for graph in SEVILMIS]
+    return works + [
+        Work(3, graph, "bfs", _threads("pull_integers", "pull_bits")) for graph in SEVILMIS
+    ]
 
 
-_OF_PAPER = {"bfs-4k": _bfs_4k, "h-bf": _h_bf, "uiuc-bfs": _uiuc, "springer": _springer, "sevilmis": _sevilmis}
+_OF_PAPER = {
+    "bfs-4k": _bfs_4k,
+    "h-bf": _h_bf,
+    "uiuc-bfs": _uiuc,
+    "springer": _springer,
+    "sevilmis": _sevilmis,
+}
 
 
 def works_of(papers: Iterable[str]) -> list[Work]:
@@ -502,17 +636,42 @@ def works_of(papers: Iterable[str]) -> list[Work]:
     merged: dict[tuple, dict[tuple, Setting]] = {}
     for paper in papers:
         for work in _OF_PAPER[paper]():
-            found = merged.setdefault((work.rank, work.graph, work.algorithm, work.part, work.group), {})
+            found = merged.setdefault(
+                (work.rank, work.graph, work.algorithm, work.part, work.group), {}
+            )
             for setting in work.settings:
                 found.setdefault(setting.key, setting)
     order = {name: i for i, name in enumerate(BY_NAME)}
-    keys = sorted(merged, key=lambda key: (key[0], order[key[1]], key[2], PARTS.index(key[3]), key[4] != "systems", key[4]))
+    keys = sorted(
+        merged,
+        key=lambda key: (
+            key[0],
+            order[key[1]],
+            key[2],
+            PARTS.index(key[3]),
+            key[4] != "systems",
+            key[4],
+        ),
+    )
     return [
-        Work(rank, graph, algorithm, tuple(merged[rank, graph, algorithm, part, group].values()), part, group)
+        Work(
+            rank,
+            graph,
+            algorithm,
+            tuple(merged[rank, graph, algorithm, part, group].values()),
+            part,
+            group,
+        )
         for rank, graph, algorithm, part, group in keys
     ]
 
 
 def files_of(papers: Iterable[str]) -> list[str]:
     """Return the files of the folder that some papers need."""
-    return sorted({f"{BY_NAME[work.graph].file}.parquet" for work in works_of(papers) if BY_NAME[work.graph].file})
+    return sorted(
+        {
+            f"{BY_NAME[work.graph].file}.parquet"
+            for work in works_of(papers)
+            if BY_NAME[work.graph].file
+        }
+    )

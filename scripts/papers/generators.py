@@ -42,7 +42,14 @@ def small_world(vertices: int, neighbors: int, rewired: float, seed: int, xp=np,
     return src, xp.where(is_rewired, rng.integers(0, vertices, src.size), dst)
 
 
-def forest_fire(vertices: int, forward: float, backward: float, seed: int, xp=np, rng=None) -> tuple:  # noqa: ARG001
+def forest_fire(
+    vertices: int,
+    forward: float,
+    backward: float,
+    seed: int,
+    xp=np,
+    rng=None,  # noqa: ARG001
+) -> tuple:
     """Each new vertex burns through the graph from a random one, and gets an edge to each vertex that burns.
 
     Leskovec, Kleinberg, Faloutsos. Graph evolution: densification and shrinking diameters. TKDD 2007. BFS-4K's has
@@ -57,8 +64,9 @@ def forest_fire(vertices: int, forward: float, backward: float, seed: int, xp=np
 @njit(cache=True)
 def _burn(vertices, forward, backward, seed, src, dst):
     """Write the edges of `forest_fire`; return their number. A fire ends at 1,000 vertices, which few reach."""
-    np.random.seed(seed)  # noqa: NPY002  (Numba compiles these alone with a seed)
-    first = np.zeros(vertices + 1, np.int64)  # edges out of each vertex, which are written one after the other
+    np.random.seed(seed)  # noqa: NPY002
+    # edges out of each vertex, which are written one after the other
+    first = np.zeros(vertices + 1, np.int64)
     newest = np.full(vertices, -1, np.int64)  # the newest edge into each vertex
     before = np.empty(src.size, np.int64)  # the edge into the same vertex that came before
     burned_by = np.full(vertices, -1, np.int64)
@@ -122,7 +130,15 @@ def co_purchase(vertices: int, listed: int, seed: int, xp=np, rng=None) -> tuple
     return src, (src + away) % vertices
 
 
-def power_law(vertices: int, edges: int, largest: int, hubs: int, seed: int, xp=np, rng=None) -> tuple:  # noqa: ARG001
+def power_law(
+    vertices: int,
+    edges: int,
+    largest: int,
+    hubs: int,
+    seed: int,  # noqa: ARG001
+    xp=np,
+    rng=None,
+) -> tuple:
     """Edges with ends drawn by expected degrees: 60 % of the ends among ``hubs`` vertices, by a power of the rank.
 
     After Chung, Lu. PNAS 99, 2002. For graphs of autonomous systems (as-Skitter) and of friends (flickr, LiveJournal). The
@@ -140,7 +156,8 @@ def power_law(vertices: int, edges: int, largest: int, hubs: int, seed: int, xp=
 def _by_rank(vertices: int, size: int, share: float, rng):
     """Draw so many ranks, of which the first has that share, and the others less by a power of the rank."""
     exponent = math.log(1.0 / share) / math.log(vertices)
-    drawn = rng.random(size) + rng.random(size) * 2.0**-24  # 48 random bits, since a rank needs more than 24
+    # 48 random bits, since a rank needs more than 24
+    drawn = rng.random(size) + rng.random(size) * 2.0**-24
     return (vertices * drawn ** (1.0 / exponent)).astype(np.int64).clip(0, vertices - 1)
 
 
@@ -153,7 +170,9 @@ def talk(vertices: int, edges: int, largest: int, seed: int, xp=np, rng=None) ->
     shuffled = rng.permutation(vertices)
     src = _by_rank(writers, edges, largest / edges, rng)
     is_among_writers = rng.random(edges) < 0.4
-    dst = xp.where(is_among_writers, _by_rank(writers, edges, 0.002, rng), rng.integers(0, vertices, edges))
+    dst = xp.where(
+        is_among_writers, _by_rank(writers, edges, 0.002, rng), rng.integers(0, vertices, edges)
+    )
     return shuffled[src], shuffled[dst]
 
 
@@ -197,7 +216,13 @@ def _stencil(shape: tuple[int, int, int], xp) -> tuple:
             for dx in (-1, 0, 1):
                 if (dz, dy, dx) <= (0, 0, 0):
                     continue
-                inside = (z + dz < depth) & (y + dy >= 0) & (y + dy < rows) & (x + dx >= 0) & (x + dx < columns)
+                inside = (
+                    (z + dz < depth)
+                    & (y + dy >= 0)
+                    & (y + dy < rows)
+                    & (x + dx >= 0)
+                    & (x + dx < columns)
+                )
                 ends.append((number[inside], number[inside] + (dz * rows + dy) * columns + dx))
     return xp.concatenate([src for src, _ in ends]), xp.concatenate([dst for _, dst in ends])
 
@@ -271,7 +296,15 @@ def _repeated(values, counts, xp):
     return values[xp.searchsorted(ends, xp.arange(int(ends[-1]), dtype=np.int64), side="right")]
 
 
-def road(rows: int, columns: int, dropped: float, bends: float, seed: int, xp=np, rng=None) -> tuple:  # noqa: ARG001
+def road(
+    rows: int,
+    columns: int,
+    dropped: float,
+    bends: float,
+    seed: int,  # noqa: ARG001
+    xp=np,
+    rng=None,
+) -> tuple:
     """A grid of junctions of which some streets are missing, and the others have bends: chains of vertices of degree 2.
 
     The number of bends of a street is geometric with the mean ``bends``. For road networks of OpenStreetMap (asia.osm and
@@ -289,4 +322,6 @@ def road(rows: int, columns: int, dropped: float, bends: float, seed: int, xp=np
     piece = xp.arange(street.size, dtype=np.int64) - (ends - n_bends - 1)[street]
     # Bend k of a street follows the junctions; bends are numbered by street.
     bend = number.size + (ends - n_bends - 1)[street] - street + piece
-    return xp.where(piece == 0, src[street], bend - 1), xp.where(piece == n_bends[street], dst[street], bend)
+    return xp.where(piece == 0, src[street], bend - 1), xp.where(
+        piece == n_bends[street], dst[street], bend
+    )

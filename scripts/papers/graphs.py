@@ -30,7 +30,11 @@ class Made:
 
     def expected(self, distance: Any, vertex: int) -> Any:
         """Return distances of ``peer_weighted`` from a vertex, converted to the graph's own weights."""
-        return distance if self.shift is None else distance + (self.shift[vertex] - self.shift).astype(distance.dtype)
+        return (
+            distance
+            if self.shift is None
+            else distance + (self.shift[vertex] - self.shift).astype(distance.dtype)
+        )
 
 
 def array_module(device: str) -> Any:
@@ -65,7 +69,9 @@ def make(source: GraphSource, folder: Path | None, device: str, seed: int) -> Ma
 def path_of(source: GraphSource, folder: Path | None) -> Path:
     path = (folder or Path()) / f"{source.file}.parquet"
     if not path.exists():
-        raise FileNotFoundError(f"{path} is absent; give its folder with --graphs, or other graphs with --only")
+        raise FileNotFoundError(
+            f"{path} is absent; give its folder with --graphs, or other graphs with --only"
+        )
     return path
 
 
@@ -103,7 +109,9 @@ def hashed(graph: Any, xp: Any) -> Any:
     weights = xp.empty(graph.n_edges, np.float32)
     for part in parts_of(graph):
         src = owners(graph, xp, part)
-        weights[part] = hashed_weights(graph.ids[src], graph.ids[graph.targets[part]], graph.directed)
+        weights[part] = hashed_weights(
+            graph.ids[src], graph.ids[graph.targets[part]], graph.directed
+        )
     return weights
 
 
@@ -157,7 +165,9 @@ def statistics_of(made: Made, xp: Any) -> dict[str, Any]:
         vertex, depth = int(distance.argmax()), max(depth, int(distance.max()))
     powers = xp.asarray(2 ** np.arange(48, dtype=np.int64))
     classes = xp.searchsorted(powers, degrees.astype(np.int64), side="right")
-    n_loops = sum(int((graph.targets[part] == owners(graph, xp, part)).sum()) for part in parts_of(graph))
+    n_loops = sum(
+        int((graph.targets[part] == owners(graph, xp, part)).sum()) for part in parts_of(graph)
+    )
     return {
         "origin": made.source.origin,
         "directed": bool(graph.directed),

@@ -7,7 +7,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-cu13", "nvidia-cuda-nvrtc")
+PACKAGES = (
+    "numpy",
+    "numba",
+    "scipy",
+    "pyarrow",
+    "cupy-cuda13x",
+    "pylibcugraph-cu13",
+    "nvidia-cuda-nvrtc",
+)
 KEY = ("graph", "algorithm", "part", "group", "device", "strategy", "label", "threads")
 
 
@@ -19,7 +27,7 @@ class Lines:
         self.done = read_whole_lines(path) if path.exists() else []
         self.known = {key_of(line) for line in self.done if "strategy" in line}
         self.errors = sum(line["kind"] == "error" for line in self.done)
-        self.file = open(path, "a", encoding="utf-8")  # noqa: SIM115  (closed on leaving)
+        self.file = open(path, "a", encoding="utf-8")  # noqa: SIM115
         self.began = time.perf_counter()
 
     def __enter__(self) -> Lines:

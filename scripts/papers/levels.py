@@ -28,9 +28,13 @@ def steps_of(graph: Any, knobs: Any, source: int) -> list[dict]:
         before, size = run.counted, run.frontier.size
         n_levels = step(run, level) or 1
         after = run.counted
-        kernel = next(name for name in ("single_block", "many_blocks") if after[name] > before[name])
+        kernel = next(
+            name for name in ("single_block", "many_blocks") if after[name] > before[name]
+        )
         counted = {name: after[name] - before[name] for name in COLUMNS[3:]}
-        found.append({"kernel": kernel, "level": level, "n_levels": n_levels, "frontier": size} | counted)
+        found.append(
+            {"kernel": kernel, "level": level, "n_levels": n_levels, "frontier": size} | counted
+        )
         return n_levels
 
     levels(ready.strategy.plan.new_run, recorded)(graph, ready.query)(source)
@@ -45,7 +49,10 @@ def record(graph: Any, source: int, setting: Setting) -> dict:
     sizes = frontier_sizes(graph, source)
     return {
         "n_steps": len(steps),
-        "steps": [[step["kernel"] == "single_block", *(step[name] for name in COLUMNS)] for step in thinned(steps)],
+        "steps": [
+            [step["kernel"] == "single_block", *(step[name] for name in COLUMNS)]
+            for step in thinned(steps)
+        ],
         "vertices": [[level, int(sizes[level])] for level in thinned(range(len(sizes)))],
     }
 

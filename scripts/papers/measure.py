@@ -31,12 +31,25 @@ CPU_SOURCES = 4  # of the sources, the first ones, that the CPU searches from
 FAST = 0.02  # seconds of a repeat; a setting that takes less is repeated more often
 SLOW = 4.0  # seconds of all repeats after which three are enough
 GRACE = 30.0  # seconds beyond those of the run for repeats of settings that are checked
-PROBES = (1 / 64, 1 / 16, 1 / 4)  # of the distance to the farthest vertex: searches that estimate the whole
+# of the distance to the farthest vertex: searches that estimate the whole
+PROBES = (1 / 64, 1 / 16, 1 / 4)
 MIN_LEVELS = 32  # with fewer levels, no strategy spends most of its time on levels
-COUNTED_SOURCES = 2  # of the sources, the first ones, from which relaxations and duplicates are counted
+# of the sources, the first ones, from which relaxations and duplicates are counted
+COUNTED_SOURCES = 2
 MAX_RELAXED = 6_000_000_000  # edges that a count of figure 9 may relax on the CPU, over all sources
 # Strategies whose time does not grow with levels times vertices, or edges. They are not estimated first.
-SAFE = ("bfs_4k", "h_bf", "queue", "gather", "persistent", "work_front", "frontier", "heap", "switch", "buffers")
+SAFE = (
+    "bfs_4k",
+    "h_bf",
+    "queue",
+    "gather",
+    "persistent",
+    "work_front",
+    "frontier",
+    "heap",
+    "switch",
+    "buffers",
+)
 
 
 class DeviceLostError(Exception):
@@ -59,7 +72,8 @@ class Options:
     sources: int = 16
     seed: int = 1
     system_seconds: float = 3.0
-    baseline_seconds: float = 10.0  # of a sequential search; it is run once if it exceeds system_seconds
+    # of a sequential search; it is run once if it exceeds system_seconds
+    baseline_seconds: float = 10.0
     stuck_seconds: float = 90.0
     skips_cpu: bool = False  # beside a GPU
     again: tuple[str, ...] = ()  # the command that continues the run
@@ -140,7 +154,9 @@ class Bench:
             self._graphs[name, device] = getattr(self.made, name).to(device)
         return self._graphs[name, device]
 
-    def plan(self, algorithm: str, setting: Setting, limit: Any = None, of_peer: bool = False) -> Any:
+    def plan(
+        self, algorithm: str, setting: Setting, limit: Any = None, of_peer: bool = False
+    ) -> Any:
         from kepler_traverse import plan_bfs, plan_sssp
 
         graph = self.graph(algorithm, setting.device, of_peer)
@@ -179,7 +195,9 @@ class Bench:
         expected = self._expected.setdefault((algorithm, source), distance.copy())
         n_wrong = int((distance != expected).sum())
         if n_wrong:
-            raise AssertionError(f"{n_wrong} distances from source {source} differ from those that came first")
+            raise AssertionError(
+                f"{n_wrong} distances from source {source} differ from those that came first"
+            )
 
     def farthest(self, algorithm: str) -> float:
         """Return the largest distance from the first source, without negative weights."""
@@ -234,7 +252,9 @@ def by_its_rule(strategy: str, graph: Any, changed: dict) -> Any:
     from kepler_traverse.published.bfs import bfs_4k
     from kepler_traverse.published.sssp import h_bf
 
-    chosen = h_bf.rule(graph) if strategy == "h_bf" else bfs_4k.rule(*degree_statistics(graph.offsets))
+    chosen = (
+        h_bf.rule(graph) if strategy == "h_bf" else bfs_4k.rule(*degree_statistics(graph.offsets))
+    )
     return replace(chosen, **changed)
 
 
@@ -264,7 +284,9 @@ def about(work: Work, setting: Setting) -> dict:
 def left_of(work: Work, lines: Lines, device: str, skips_cpu: bool = False) -> list[Setting]:
     """Return the settings of a work that have no line yet and can run on that device, or on the CPU beside it."""
     devices = ("cuda", "cpu") if device == "cuda" else ("cpu",)
-    can_run = [setting for setting in work.settings if setting.device in devices[: 1 if skips_cpu else 2]]
+    can_run = [
+        setting for setting in work.settings if setting.device in devices[: 1 if skips_cpu else 2]
+    ]
     return [setting for setting in can_run if key_of(about(work, setting)) not in lines.known]
 
 
@@ -277,7 +299,11 @@ def measure(bench: Bench, work: Work, settings: list[Setting]) -> None:
     for setting in possible:
         stop_in_time(bench)
         with guarded(bench, work, setting):
-            found = count(bench, work, setting) if work.part == "counters" else record_levels(bench, setting)
+            found = (
+                count(bench, work, setting)
+                if work.part == "counters"
+                else record_levels(bench, setting)
+            )
             bench.lines.write(work.part, **about(work, setting), **found)
     # A GPU would wait for it, and the sources are the same without one.
     if work.part == "counters" and work.algorithm == "sssp" and bench.options.device == "cpu":
@@ -314,7 +340,10 @@ def leave_stuck(bench: Bench, facts: dict) -> None:
     """Replace the process if a kernel never ends, because nothing else stops it."""
     message = f"did not end within {bench.options.stuck_seconds:g} s"
     bench.lines.write("error", **facts, message=message)
-    print(f"{facts['graph']}, {facts['strategy']} {facts['label']}: {message}; going on in a new process", file=sys.stderr)
+    print(
+        f"{facts['graph']}, {facts['strategy']} {facts['label']}: {message}; going on in a new process",
+        file=sys.stderr,
+    )
     go_on_in_a_new_process(bench.options, bench.lines)
 
 
@@ -343,7 +372,11 @@ def prepare(bench: Bench, work: Work, setting: Setting) -> Ready | None:
         bench.lines.write("left", **facts, why=f"about {seconds:.2g} s per search")
         return None
     plan = bench.plan(work.algorithm, setting)
-    certified = plan if setting.predecessors else bench.plan(work.algorithm, replace(setting, predecessors=True))
+    certified = (
+        plan
+        if setting.predecessors
+        else bench.plan(work.algorithm, replace(setting, predecessors=True))
+    )
     is_once = seconds > bench.options.system_seconds
     if not is_once:
         plan.run(bench.sources[0])  # compiles and loads
@@ -356,7 +389,13 @@ def prepare(bench: Bench, work: Work, setting: Setting) -> Ready | None:
         if not is_once:
             result = result if plan is certified else certified.run(source)
             bench.certify(work.algorithm, setting.device, result)
-    ready = Ready(setting, plan.run, statistics.mean(rounds), changed_knobs(plan.query.knobs), statistics.mean(taken))
+    ready = Ready(
+        setting,
+        plan.run,
+        statistics.mean(rounds),
+        changed_knobs(plan.query.knobs),
+        statistics.mean(taken),
+    )
     if is_once:  # a sequential baseline that is too slow to repeat
         write_time(bench, work, ready, taken, 1)
         return None
@@ -401,15 +440,23 @@ def time_all(bench: Bench, work: Work, settings: list[Setting]) -> None:
                 continue
             with on_threads(each.setting.threads):
                 sources = bench.sources_of(each.setting)
-                seconds = [bench.once(each.run, source, each.setting.device)[0] for source in sources]
+                seconds = [
+                    bench.once(each.run, source, each.setting.device)[0] for source in sources
+                ]
             times[each.setting.key].append(statistics.mean(seconds))
     for each in ready:
         write_time(bench, work, each, times[each.setting.key], len(bench.sources_of(each.setting)))
     stop_in_time(bench)
 
 
-def write_time(bench: Bench, work: Work, ready: Ready, seconds: list[float], n_sources: int) -> None:
-    facts = about(work, ready.setting) | {"knobs": ready.knobs, "rounds": ready.rounds, "sources": n_sources}
+def write_time(
+    bench: Bench, work: Work, ready: Ready, seconds: list[float], n_sources: int
+) -> None:
+    facts = about(work, ready.setting) | {
+        "knobs": ready.knobs,
+        "rounds": ready.rounds,
+        "sources": n_sources,
+    }
     bench.lines.write("time", **facts, **summary_of(seconds))
 
 
@@ -420,7 +467,12 @@ def summary_of(seconds: list[float]) -> dict:
     if len(seconds) >= 3:
         low, _, high = statistics.quantiles(seconds, n=4, method="inclusive")
         spread = round((high - low) / median, 4)
-    return {"median": rounded(median), "least": rounded(min(seconds)), "spread": spread, "repeats": len(seconds)}
+    return {
+        "median": rounded(median),
+        "least": rounded(min(seconds)),
+        "spread": spread,
+        "repeats": len(seconds),
+    }
 
 
 def count(bench: Bench, work: Work, setting: Setting) -> dict:
@@ -434,17 +486,27 @@ def count(bench: Bench, work: Work, setting: Setting) -> dict:
         bench.check(work.algorithm, setting.device, source, result)
         rounds += result.rounds
         n_reached += int(result.reached.sum())
-        out_edges += int(bench.graph(work.algorithm, setting.device).derived.degrees[result.reached].sum())
+        out_edges += int(
+            bench.graph(work.algorithm, setting.device).derived.degrees[result.reached].sum()
+        )
         for name, value in result.counters.items():
             totals[name] = totals.get(name, 0) + int(value)
-    about_all = {"rounds": rounds, "out_edges": out_edges, "reached": n_reached, "sources": len(sources)}
+    about_all = {
+        "rounds": rounds,
+        "out_edges": out_edges,
+        "reached": n_reached,
+        "sources": len(sources),
+    }
     return about_all | {"counters": totals, "knobs": changed_knobs(plan.query.knobs)}
 
 
 def count_textbooks(bench: Bench, work: Work) -> None:
     """Count the relaxations of Bellman-Ford's algorithm with and without a queue from the same sources (figure 9)."""
     graph = bench.graph("sssp", "cpu")
-    for label, function in (("with a queue", count_with_queue), ("without a queue", count_without_queue)):
+    for label, function in (
+        ("with a queue", count_with_queue),
+        ("without a queue", count_without_queue),
+    ):
         setting = Setting("bellman_ford", label, "cpu", threads=1)
         if key_of(about(work, setting)) in bench.lines.known:
             continue
@@ -457,7 +519,12 @@ def count_textbooks(bench: Bench, work: Work) -> None:
             if counted[-1] < 0:
                 break
         relaxed = -1 if counted[-1] < 0 else sum(counted)
-        bench.lines.write("counters", **about(work, setting), counters={"relaxations": relaxed}, sources=len(counted))
+        bench.lines.write(
+            "counters",
+            **about(work, setting),
+            counters={"relaxations": relaxed},
+            sources=len(counted),
+        )
 
 
 def run_works(works: list[Work], options: Options, lines: Lines) -> None:
@@ -466,7 +533,9 @@ def run_works(works: list[Work], options: Options, lines: Lines) -> None:
     absent: set[str] = set()
     for work in works:
         settings = left_of(work, lines, options.device, options.skips_cpu)
-        counts_textbooks = options.device == "cpu" and work.part == "counters" and work.algorithm == "sssp"
+        counts_textbooks = (
+            options.device == "cpu" and work.part == "counters" and work.algorithm == "sssp"
+        )
         if (not settings and not counts_textbooks) or work.graph in absent:
             continue
         if lines.spent() > options.seconds:
@@ -482,7 +551,11 @@ def run_works(works: list[Work], options: Options, lines: Lines) -> None:
         measure(bench, work, settings)
         release_cached_memory(options)
         what = f"{work.graph}, {work.algorithm}, {work.group}, {work.part}, rank {work.rank}"
-        print(f"{lines.spent():6.0f} s: {what}: {lines.spent() - before:.1f} s", file=sys.stderr, flush=True)
+        print(
+            f"{lines.spent():6.0f} s: {what}: {lines.spent() - before:.1f} s",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def release_cached_memory(options: Options) -> None:
@@ -490,7 +563,8 @@ def release_cached_memory(options: Options) -> None:
         import gc
 
         gc.collect()
-        pool = getattr(graphs.array_module("cuda"), "get_default_memory_pool", None)  # the host harness has none
+        # the host harness has none
+        pool = getattr(graphs.array_module("cuda"), "get_default_memory_pool", None)
         if pool:
             pool().free_all_blocks()
 
@@ -502,7 +576,13 @@ def begin_graph(name: str, options: Options, lines: Lines) -> Bench | None:
         bench = Bench(BY_NAME[name], options, lines)
         if not lines.has_graph(name):
             found = graphs.statistics_of(bench.made, bench.xp)
-            lines.write("graph", graph=name, **found, sources=bench.sources, seconds=round(time.perf_counter() - began, 2))
+            lines.write(
+                "graph",
+                graph=name,
+                **found,
+                sources=bench.sources,
+                seconds=round(time.perf_counter() - began, 2),
+            )
         return bench
     except FileNotFoundError as error:
         print(f"{name} is left out: {error}", file=sys.stderr)

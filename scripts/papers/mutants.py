@@ -24,7 +24,11 @@ COPIED = ("kepler_traverse", "pipelines", "scripts", "tests", "conf", "pyproject
 FEATURES = "tests/published/test_features_act.py::test_"
 SECONDS = 300.0  # of one mutant, with compiling
 
-_BFS, _SSSP, _KT = "kepler_traverse/published/bfs", "kepler_traverse/published/sssp", "kepler_traverse/cuda/include/kt"
+_BFS, _SSSP, _KT = (
+    "kepler_traverse/published/bfs",
+    "kepler_traverse/published/sssp",
+    "kepler_traverse/cuda/include/kt",
+)
 _4K, _4K_PY, _HBF = f"{_BFS}/kernels/bfs_4k.cu", f"{_BFS}/bfs_4k.py", f"{_SSSP}/kernels/h_bf.cu"
 
 
@@ -181,7 +185,13 @@ MUTANTS = (
         "np.int32(0)",
         "the_single_block_discovers_edges_below_the_threshold",
     ),
-    Mutant("N4 k6 is ignored", _4K_PY, '"block": knobs.k6,', '"block": 128,', "blocks_have_as_many_threads_as_k6_says"),
+    Mutant(
+        "N4 k6 is ignored",
+        _4K_PY,
+        '"block": knobs.k6,',
+        '"block": 128,',
+        "blocks_have_as_many_threads_as_k6_says",
+    ),
     Mutant(
         "N5 a table of two words",
         _4K_PY,
@@ -323,7 +333,9 @@ def copy_of_checkout(folder: Path) -> None:
     for name in COPIED:
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                source, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
+            )
         else:
             shutil.copy(source, folder / name)
 
@@ -334,7 +346,10 @@ def is_killed(mutant: Mutant, folder: Path) -> bool:
     before = file.read_text(encoding="utf-8")
     file.write_text(before.replace(mutant.old, mutant.new), encoding="utf-8")
     try:
-        environment = os.environ | {"PYTHONPATH": str(folder), "SIMT_CACHE": str(ROOT / "out" / "simt")}
+        environment = os.environ | {
+            "PYTHONPATH": str(folder),
+            "SIMT_CACHE": str(ROOT / "out" / "simt"),
+        }
         command = [
             sys.executable,
             "-m",
@@ -347,22 +362,30 @@ def is_killed(mutant: Mutant, folder: Path) -> bool:
             "addopts=",
             FEATURES + mutant.test,
         ]
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS)
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS
+        )
     finally:
         file.write_text(before, encoding="utf-8")
     if done.returncode not in (0, 1):
-        raise RuntimeError(f"{mutant.name}: pytest ended with {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        raise RuntimeError(
+            f"{mutant.name}: pytest ended with {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        )
     if "SimtError: g++" in done.stdout:
         raise RuntimeError(f"{mutant.name} does not compile\n{done.stdout[-2000:]}")
     return done.returncode == 1
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", nargs="+", metavar="NAME", help="first words of names: M2, N17")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args(arguments)
-    chosen = [mutant for mutant in MUTANTS if not options.only or mutant.name.split()[0] in options.only]
+    chosen = [
+        mutant for mutant in MUTANTS if not options.only or mutant.name.split()[0] in options.only
+    ]
     if options.list:
         print("\n".join(f"{mutant.name}: {mutant.file}" for mutant in chosen))
         return 0

@@ -33,9 +33,21 @@ KEY = ("graph", "algorithm", "device", "strategy", "label", "threads", "group")
 COLUMNS = (*KEY, "how", "run", "median", "least", "spread", "repeats", "sources", "rounds")
 # Columns of a row of the file: those that its block shares, and its own.
 SHARED = ("graph", "algorithm", "device", "group", "run")
-OWN = ("strategy", "label", "threads", "how", "median", "least", "spread", "repeats", "sources", "rounds")
+OWN = (
+    "strategy",
+    "label",
+    "threads",
+    "how",
+    "median",
+    "least",
+    "spread",
+    "repeats",
+    "sources",
+    "rounds",
+)
 RUN = ("date", "commit", "command", "machine", "versions", "seed")
-UNKNOWN_SPREAD = 0.3  # what is taken for a time without a spread: the machine's speed has stepped by as much within a run
+# what is taken for a time without a spread: the machine's speed has stepped by as much within a run
+UNKNOWN_SPREAD = 0.3
 KINDS = ("run", "graph", "time", "left", "error", "counters", "levels")
 
 
@@ -87,7 +99,9 @@ def machine_of(run: dict, device: str) -> str:
     """Return the card, or the processor with the number of its cores: times of two machines are never compared."""
     machine = run["machine"]
     return (
-        (machine["gpu"] or "?").replace("NVIDIA ", "") if device == "cuda" else f"{machine['cpu']}, {machine['cores']} cores"
+        (machine["gpu"] or "?").replace("NVIDIA ", "")
+        if device == "cuda"
+        else f"{machine['cpu']}, {machine['cores']} cores"
     )
 
 
@@ -113,8 +127,12 @@ class Record:
             of_machine = n_times.setdefault(time.where, {}).setdefault(key[-1], [0, 0])
             of_machine[0] += time.spread is not None
             of_machine[1] += 1
-        self.machines = {where: max(found, key=found.__getitem__) for where, found in n_times.items()}
-        has_spreads = {where for where, machine in self.machines.items() if n_times[where][machine][0]}
+        self.machines = {
+            where: max(found, key=found.__getitem__) for where, found in n_times.items()
+        }
+        has_spreads = {
+            where for where, machine in self.machines.items() if n_times[where][machine][0]
+        }
         self.times: dict[tuple, Time] = {}
         self._choices: dict[tuple, list[Time]] = {}
         for key, time in self.stored.items():
@@ -123,7 +141,9 @@ class Record:
                 continue
             self.times[time.key] = time
             if time.group == "systems" and time.how in ("published", "rule", "search"):
-                self._choices.setdefault((time.graph, time.strategy, time.algorithm, time.device), []).append(time)
+                self._choices.setdefault(
+                    (time.graph, time.strategy, time.algorithm, time.device), []
+                ).append(time)
 
     def time(
         self,
@@ -141,7 +161,9 @@ class Record:
     def where(self, chosen: Callable[[Time], bool]) -> list[Time]:
         return [time for time in self.times.values() if chosen(time)]
 
-    def best(self, graph: str, strategy: str, *, algorithm: str = "bfs", device: str = "cuda") -> Time | None:
+    def best(
+        self, graph: str, strategy: str, *, algorithm: str = "bfs", device: str = "cuda"
+    ) -> Time | None:
         """Return the fastest setting of a strategy whose knobs are published, or chosen by a rule or a search."""
         found = self._choices.get((graph, strategy, algorithm, device), [])
         return min(found, key=lambda time: time.median, default=None)
@@ -152,7 +174,9 @@ class Record:
     def counted(self, graph: str, strategy: str, label: str, algorithm: str = "bfs") -> dict | None:
         wanted = (graph, algorithm, strategy, label)
         keys = ("graph", "algorithm", "strategy", "label")
-        return next((each for each in self.counters if tuple(each[key] for key in keys) == wanted), None)
+        return next(
+            (each for each in self.counters if tuple(each[key] for key in keys) == wanted), None
+        )
 
 
 def geometric_mean(values: Iterable[float]) -> float:
@@ -161,7 +185,9 @@ def geometric_mean(values: Iterable[float]) -> float:
 
 
 def digest_of(content: dict) -> str:
-    text = json.dumps({key: content[key] for key in sorted(content) if key != "digest"}, sort_keys=True)
+    text = json.dumps(
+        {key: content[key] for key in sorted(content) if key != "digest"}, sort_keys=True
+    )
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -244,12 +270,18 @@ def lines_of(path: Path) -> list[dict]:
         try:
             line = json.loads(text)
         except ValueError:
-            raise MalformedError(f"{path}, line {number} is no JSON; drop a last line that was cut off") from None
+            raise MalformedError(
+                f"{path}, line {number} is no JSON; drop a last line that was cut off"
+            ) from None
         if not isinstance(line, dict) or line.get("kind") not in KINDS:
-            raise MalformedError(f"{path}, line {number} is none that python -m scripts.papers writes")
+            raise MalformedError(
+                f"{path}, line {number} is none that python -m scripts.papers writes"
+            )
         found.append(line)
     if not found or found[0]["kind"] != "run":
-        raise MalformedError(f"{path} does not begin with the line that says where and when it was measured")
+        raise MalformedError(
+            f"{path} does not begin with the line that says where and when it was measured"
+        )
     return found
 
 
@@ -264,10 +296,16 @@ def added(record: Record, lines: list[dict]) -> Record:
         if kind == "run":
             run = run_of(runs, line)
         elif kind == "graph":
-            graphs[line["graph"]] = {key: value for key, value in line.items() if key not in ("kind", "graph", "at")}
+            graphs[line["graph"]] = {
+                key: value for key, value in line.items() if key not in ("kind", "graph", "at")
+            }
         elif kind in ("counters", "levels"):
             into = counters if kind == "counters" else levels
-            entry = {key: value for key, value in line.items() if key not in ("kind", "at", "part", "how")} | {"run": run}
+            entry = {
+                key: value
+                for key, value in line.items()
+                if key not in ("kind", "at", "part", "how")
+            } | {"run": run}
             into[:] = [each for each in into if identity(each) != identity(entry)] + [entry]
         elif kind == "time":
             time = Time(run=run, **{name: line[name] for name in COLUMNS if name != "run"})
@@ -279,7 +317,11 @@ def added(record: Record, lines: list[dict]) -> Record:
             stored.pop((*key, machine_of(runs[run], line["device"])), None)
     whole = Record(runs, graphs, stored, left, counters, levels)
     # Times from before the spread was recorded are kept only while there is nothing newer to compare.
-    kept = {key: time for key, time in stored.items() if time.spread is not None or time.key in whole.times}
+    kept = {
+        key: time
+        for key, time in stored.items()
+        if time.spread is not None or time.key in whole.times
+    }
     return without_unused_runs(Record(runs, graphs, kept, left, counters, levels))
 
 
@@ -301,7 +343,9 @@ def run_of(runs: list[dict], line: dict) -> int:
 
 def without_unused_runs(record: Record) -> Record:
     """Drop runs of which nothing is left, and number the others anew."""
-    used = {time.run for time in record.stored.values()} | {each["run"] for each in record.counters + record.levels}
+    used = {time.run for time in record.stored.values()} | {
+        each["run"] for each in record.counters + record.levels
+    }
     place = {old: new for new, old in enumerate(sorted(used))}
     names = [each.name for each in fields(Time)]
     stored = {}

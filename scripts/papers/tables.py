@@ -34,7 +34,16 @@ is so beyond the spreads. *search* names the best knob of those measured.
 
 def table(header: list[str], rows: Iterable[list[str]]) -> str:
     edge = "|---|" + "--:|" * (len(header) - 1)
-    return "\n".join(["| " + " | ".join(header) + " |", edge, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
+    return (
+        "\n".join(
+            [
+                "| " + " | ".join(header) + " |",
+                edge,
+                *("| " + " | ".join(row) + " |" for row in rows),
+            ]
+        )
+        + "\n"
+    )
 
 
 def known(value: float | None) -> str:
@@ -47,7 +56,13 @@ def bars(counts: list[int] | None) -> str:
         return "-"
     signs = " ▁▂▃▄▅▆▇█"
     most = len(str(max(counts)))
-    return "`" + "".join(signs[0 if not count else max(1, round(8 * len(str(count)) / most))] for count in counts) + "`"
+    return (
+        "`"
+        + "".join(
+            signs[0 if not count else max(1, round(8 * len(str(count)) / most))] for count in counts
+        )
+        + "`"
+    )
 
 
 def milliseconds(time: Time | None) -> str:
@@ -64,7 +79,13 @@ def stands_for() -> dict[str, list[str]]:
     """Return for each of our graphs the originals for which it stands."""
     found: dict[str, list[str]] = {}
     negative = {graph: original for graph, (original, _) in H_BF_NEGATIVE.items()}
-    for listed in (claims.BFS_4K_GRAPHS, claims.H_BF_GRAPHS, negative, SPRINGER, *UIUC_TABLES.values()):
+    for listed in (
+        claims.BFS_4K_GRAPHS,
+        claims.H_BF_GRAPHS,
+        negative,
+        SPRINGER,
+        *UIUC_TABLES.values(),
+    ):
         for graph, original in listed.items():
             if original not in found.setdefault(graph, []):
                 found[graph].append(original)
@@ -77,7 +98,10 @@ System = tuple[str, str, str]  # name in the paper, strategy, device
 
 
 def measured_graphs(record: Record, graphs: Iterable[str], algorithm: str) -> list[str]:
-    with_times = {time.graph for time in record.where(lambda each: each.algorithm == algorithm and each.how != "feature")}
+    with_times = {
+        time.graph
+        for time in record.where(lambda each: each.algorithm == algorithm and each.how != "feature")
+    }
     return [graph for graph in graphs if graph in with_times]
 
 
@@ -92,20 +116,41 @@ def rows_of_system(
         times = [record.time(graph, strategy, threads=1, **given) for graph in graphs]
         found.append(([name, f"`{strategy}`", "as published, one core"], times))
     else:
-        found.append(([name, f"`{strategy}`", "as published"], [record.time(graph, strategy, **given) for graph in graphs]))
+        found.append(
+            (
+                [name, f"`{strategy}`", "as published"],
+                [record.time(graph, strategy, **given) for graph in graphs],
+            )
+        )
         if strategy in ("bfs_4k", "h_bf", "queue_of_warps"):
             found.append(
-                ([name, f"`{strategy}`", "by the rule"], [record.time(graph, strategy, "rule", **given) for graph in graphs])
+                (
+                    [name, f"`{strategy}`", "by the rule"],
+                    [record.time(graph, strategy, "rule", **given) for graph in graphs],
+                )
             )
         elif record.where(
-            lambda time: (time.strategy, time.algorithm, time.group, time.how) == (strategy, algorithm, "systems", "search")
+            lambda time: (
+                (time.strategy, time.algorithm, time.group, time.how)
+                == (strategy, algorithm, "systems", "search")
+            )
         ):
-            found.append(([name, f"`{strategy}`", "search"], [record.best(graph, strategy, **given) for graph in graphs]))
+            found.append(
+                (
+                    [name, f"`{strategy}`", "search"],
+                    [record.best(graph, strategy, **given) for graph in graphs],
+                )
+            )
     return found
 
 
 def systems_table(
-    record: Record, systems: Iterable[System], graphs: dict[str, str], algorithm: str, draw: Draw, file: str
+    record: Record,
+    systems: Iterable[System],
+    graphs: dict[str, str],
+    algorithm: str,
+    draw: Draw,
+    file: str,
 ) -> str:
     """Return a table of systems and graphs, with both rows of each system, and draw it."""
     shown = measured_graphs(record, graphs, algorithm)
@@ -113,22 +158,46 @@ def systems_table(
     names = [] if shown else ["No graph of this table is measured yet.\n"]
     if missing and shown:
         names = [f"Not measured yet: {', '.join(missing)}.\n"]
-    found = [each for system in systems for each in rows_of_system(record, system, shown, algorithm)]
+    found = [
+        each for system in systems for each in rows_of_system(record, system, shown, algorithm)
+    ]
     library = [record.time(graph, "persistent", "library", algorithm=algorithm) for graph in shown]
     found.append((["(in no paper)", "`persistent`", "the library's choice"], library))
     found = [each for each in found if any(each[1])]
     rows = [["*stands for*", "", "", *(graphs[graph] for graph in shown)]]
-    rows.append(["*GPU*", "", "", *(record.machines.get((graph, algorithm, "cuda", "systems"), "-") for graph in shown)])
+    rows.append(
+        [
+            "*GPU*",
+            "",
+            "",
+            *(record.machines.get((graph, algorithm, "cuda", "systems"), "-") for graph in shown),
+        ]
+    )
     for about, times in found:
-        rows.append([*about, *(cell(time, [others[i] for _, others in found]) for i, time in enumerate(times))])
+        rows.append(
+            [
+                *about,
+                *(cell(time, [others[i] for _, others in found]) for i, time in enumerate(times)),
+            ]
+        )
     if shown:
         points = {
-            graph: {f"{about[1].strip('`')}, {about[2]}": 1e3 * time.median for about, times in found if (time := times[i])}
+            graph: {
+                f"{about[1].strip('`')}, {about[2]}": 1e3 * time.median
+                for about, times in found
+                if (time := times[i])
+            }
             for i, graph in enumerate(shown)
         }
         draw(file, svg_plots.dots("Time per search", "ms, median", points, reference=None))
         names.append(f"![Times](plots/{file})\n")
-    return "\n".join([EXPLAINED, table(["in the paper", "strategy", "knobs", *shown], rows) if shown else "", *names])
+    return "\n".join(
+        [
+            EXPLAINED,
+            table(["in the paper", "strategy", "knobs", *shown], rows) if shown else "",
+            *names,
+        ]
+    )
 
 
 def cell(time: Time | None, column: list[Time | None]) -> str:
@@ -152,7 +221,11 @@ def ratio_rows(
     shown = measured_graphs(record, graphs, algorithm)
     rows = []
     for graph in shown:
-        for mode, words in (("paper", "paper"), ("published", "as published"), ("rule", "by the rule")):
+        for mode, words in (
+            ("paper", "paper"),
+            ("published", "as published"),
+            ("rule", "by the rule"),
+        ):
             cells = []
             for i, strategies in enumerate(rivals.values()):
                 if mode == "paper":
@@ -165,13 +238,26 @@ def ratio_rows(
     for mode in ("published", "rule"):
         means = []
         for strategies in rivals.values():
-            values = [value for graph in shown if (value := ratio(record, graph, strategies, ours, mode, algorithm))]
+            values = [
+                value
+                for graph in shown
+                if (value := ratio(record, graph, strategies, ours, mode, algorithm))
+            ]
             means.append(f"**{factor(geometric_mean(values))}** ({len(values)})" if values else "-")
-        rows.append(["geometric mean (graphs)", "", "as published" if mode == "published" else "by the rule", *means])
+        rows.append(
+            [
+                "geometric mean (graphs)",
+                "",
+                "as published" if mode == "published" else "by the rule",
+                *means,
+            ]
+        )
     return table(["graph", "stands for", "", *rivals], rows)
 
 
-def ratio(record: Record, graph: str, strategies: tuple[str, ...], ours: str, mode: str, algorithm: str) -> float | None:
+def ratio(
+    record: Record, graph: str, strategies: tuple[str, ...], ours: str, mode: str, algorithm: str
+) -> float | None:
     mine = row(record, graph, ours, mode, algorithm)
     if strategies[0] in ("fifo", "heap"):
         theirs = row(record, graph, strategies[0], mode, algorithm, "cpu")
@@ -185,7 +271,11 @@ def ratio(record: Record, graph: str, strategies: tuple[str, ...], ours: str, mo
 
 def feature_tables(record: Record, strategy: str, algorithm: str) -> str:
     """Return what each feature does alone, and what the published set loses without it."""
-    of_group = record.where(lambda time: (time.strategy, time.algorithm, time.group) == (strategy, algorithm, "features"))
+    of_group = record.where(
+        lambda time: (
+            (time.strategy, time.algorithm, time.group) == (strategy, algorithm, "features")
+        )
+    )
     of_strategy = [time for time in of_group if time.how == "feature"]
     graphs = [graph for graph in record.graphs if any(time.graph == graph for time in of_strategy)]
     if not graphs:
@@ -193,7 +283,11 @@ def feature_tables(record: Record, strategy: str, algorithm: str) -> str:
     labels = list(dict.fromkeys(time.label for time in of_strategy))
     parts = []
     groups = (
-        ("only ", "none", "Each feature alone, over none: the time of none divided by that of the setting."),
+        (
+            "only ",
+            "none",
+            "Each feature alone, over none: the time of none divided by that of the setting.",
+        ),
         (
             "without ",
             "published",
@@ -208,7 +302,9 @@ def feature_tables(record: Record, strategy: str, algorithm: str) -> str:
             for label in labels
             if label.startswith(prefix)
             and label != "none"
-            and not (not prefix and label.startswith(("only ", "without ", "width ", "edge-discover,")))
+            and not (
+                not prefix and label.startswith(("only ", "without ", "width ", "edge-discover,"))
+            )
         ]
         extra = ["published", "rule"] if prefix == "only " else []
         rows = []
@@ -216,12 +312,19 @@ def feature_tables(record: Record, strategy: str, algorithm: str) -> str:
             given = {"algorithm": algorithm, "group": "features"}
             before = record.time(graph, strategy, base, **given)
             if before:
-                times = [record.time(graph, strategy, label, **given) for label in (*chosen, *extra)]
-                rows.append([graph, milliseconds(before), *(compared(before, time) for time in times)])
+                times = [
+                    record.time(graph, strategy, label, **given) for label in (*chosen, *extra)
+                ]
+                rows.append(
+                    [graph, milliseconds(before), *(compared(before, time) for time in times)]
+                )
         if rows and chosen:
             parts += [
                 words + " *=*: no difference beyond the spread.\n",
-                table(["graph", base, *(label.removeprefix(prefix) for label in (*chosen, *extra))], rows),
+                table(
+                    ["graph", base, *(label.removeprefix(prefix) for label in (*chosen, *extra))],
+                    rows,
+                ),
             ]
     return "\n".join(parts)
 
@@ -231,12 +334,20 @@ def compared(before: Time, time: Time | None) -> str:
     if time is None:
         return "-"
     words = factor(before.median / time.median)
-    return f"**{words}**" if is_faster(time, before) else words if is_faster(before, time) else f"{words} ="
+    return (
+        f"**{words}**"
+        if is_faster(time, before)
+        else words
+        if is_faster(before, time)
+        else f"{words} ="
+    )
 
 
 def sweep_table(record: Record, strategy: str, algorithm: str) -> str:
     """Return the time of each value of a knob, relative to the published set."""
-    swept = record.where(lambda time: (time.strategy, time.algorithm, time.group) == (strategy, algorithm, "knobs"))
+    swept = record.where(
+        lambda time: (time.strategy, time.algorithm, time.group) == (strategy, algorithm, "knobs")
+    )
     swept = [time for time in swept if time.how == "search"]
     knobs = list(dict.fromkeys(time.label.rpartition(" ")[0] for time in swept))
     parts = []
@@ -268,13 +379,35 @@ def counter_table(record: Record, strategy: str) -> str:
     names = list(dict.fromkeys(name for each in entries for name in each["counters"]))
     rows = []
     for each in entries:
-        counts = [f"{each['counters'][name]:,}" if name in each["counters"] else "-" for name in names]
+        counts = [
+            f"{each['counters'][name]:,}" if name in each["counters"] else "-" for name in names
+        ]
         queued = each["counters"].get("queued")
         left = "-" if queued is None else f"{queued - (each['reached'] - each['sources']):,}"
-        looked_at = next((each["counters"][name] for name in ("relaxations", "edges") if name in each["counters"]), None)
+        looked_at = next(
+            (
+                each["counters"][name]
+                for name in ("relaxations", "edges")
+                if name in each["counters"]
+            ),
+            None,
+        )
         share = "-" if looked_at is None else factor(looked_at / each["out_edges"])
-        rows.append([each["graph"], each["label"], str(each["sources"]), *counts, left, f"{each['reached']:,}", share])
-    return table(["graph", "setting", "sources", *names, "left", "reached", "edges / those out of reached"], rows)
+        rows.append(
+            [
+                each["graph"],
+                each["label"],
+                str(each["sources"]),
+                *counts,
+                left,
+                f"{each['reached']:,}",
+                share,
+            ]
+        )
+    return table(
+        ["graph", "setting", "sources", *names, "left", "reached", "edges / those out of reached"],
+        rows,
+    )
 
 
 # --- BFS-4K ------------------------------------------------------------------------------------------------------------
@@ -318,8 +451,27 @@ def levels_section(record: Record, draw: Draw) -> str:
             sums = [sum(step[i] for step in steps) for i in (4, 5, 6)]
             alone = sum(bool(step[0]) for step in steps)
             shown = "" if each["n_steps"] == len(steps) else f" (of {each['n_steps']})"
-            rows.append([each["label"], f"{len(steps)}{shown}", str(alone), *(f"{value:,}" for value in sums)])
-        parts.append(table(["setting", "launches shown", "of the single block", "queued", "duplicates", "conflicts"], rows))
+            rows.append(
+                [
+                    each["label"],
+                    f"{len(steps)}{shown}",
+                    str(alone),
+                    *(f"{value:,}" for value in sums),
+                ]
+            )
+        parts.append(
+            table(
+                [
+                    "setting",
+                    "launches shown",
+                    "of the single block",
+                    "queued",
+                    "duplicates",
+                    "conflicts",
+                ],
+                rows,
+            )
+        )
     return "\n".join(parts)
 
 
@@ -333,9 +485,13 @@ def rule_table(record: Record, graphs: list[str]) -> str:
     for graph in graphs:
         degrees = [record.graphs[graph][name] for name in ("mean", "deviation", "largest")]
         chosen = asdict(rule(*degrees))
-        changed = ", ".join(f"{name} = {value}" for name, value in chosen.items() if value != usual[name])
+        changed = ", ".join(
+            f"{name} = {value}" for name, value in chosen.items() if value != usual[name]
+        )
         rows.append([graph, *(f"{value:,g}" for value in degrees), changed or "as published"])
-    return table(["graph", "mean degree", "deviation", "largest", "knobs that are not as published"], rows)
+    return table(
+        ["graph", "mean degree", "deviation", "largest", "knobs that are not as published"], rows
+    )
 
 
 def duplicate_times(record: Record) -> str:
@@ -343,7 +499,13 @@ def duplicate_times(record: Record) -> str:
     labels = list(dict.fromkeys(time.label for time in times))
     graphs = dict.fromkeys(time.graph for time in times)
     rows = [
-        [graph, *(milliseconds(record.time(graph, "bfs_4k", label, group="duplicates")) for label in labels)]
+        [
+            graph,
+            *(
+                milliseconds(record.time(graph, "bfs_4k", label, group="duplicates"))
+                for label in labels
+            ),
+        ]
         for graph in graphs
     ]
     return table(["graph", *labels], rows) if rows else "Not measured yet.\n"
@@ -353,7 +515,9 @@ def level_plot(graph: str, found: list[dict]) -> str:
     """Plot vertices per level, and what each setting queued for the next."""
     colours = {each["label"]: svg_plots.look_of(i + 1)[0] for i, each in enumerate(found)}
     last = max([level for level, _ in found[0]["vertices"]] + [1])
-    most = max([n for _, n in found[0]["vertices"]] + [step[4] for each in found for step in each["steps"]])
+    most = max(
+        [n for _, n in found[0]["vertices"]] + [step[4] for each in found for step in each["steps"]]
+    )
     legend = [("vertices", svg_plots.look_of(0)[0]), *colours.items()]
     title = f"{graph}: vertices per level, and vertices queued"
     plane = Plane(title, (0, last), (1, 2 * most), svg_plots.WIDTH, 340, legend=legend, log="y")
@@ -363,7 +527,10 @@ def level_plot(graph: str, found: list[dict]) -> str:
     for each in found:
         for is_alone, level, n_levels, _, queued, *_ in each["steps"]:
             plane.mark(
-                min(level + n_levels, last), max(queued, 1), colours[each["label"]], "circle" if is_alone else "triangle"
+                min(level + n_levels, last),
+                max(queued, 1),
+                colours[each["label"]],
+                "circle" if is_alone else "triangle",
             )
     return picture(plane, file=True)
 
@@ -371,21 +538,30 @@ def level_plot(graph: str, found: list[dict]) -> str:
 def bfs_4k(record: Record, draw: Draw) -> Sections:
     yield "Figure 1: the systems", FIGURE_1
     graphs = claims.BFS_4K_GRAPHS
-    yield "Table 2: times", systems_table(record, _BFS_SYSTEMS, graphs, "bfs", draw, "systems-bfs-4k.svg")
+    yield (
+        "Table 2: times",
+        systems_table(record, _BFS_SYSTEMS, graphs, "bfs", draw, "systems-bfs-4k.svg"),
+    )
     rivals = {"sequential": ("fifo",), **claims.STRATEGY_OF}
 
     def paper(original: str, rival: int) -> float | None:
         times = said.BFS_4K_TABLE_2.get(original)
         return times[rival - 1] / times[-1] if rival and times and times[rival - 1] else None
 
-    yield "Figure 15: the others' times divided by BFS-4K's", ratio_rows(record, graphs, rivals, "bfs_4k", "bfs", paper)
+    yield (
+        "Figure 15: the others' times divided by BFS-4K's",
+        ratio_rows(record, graphs, rivals, "bfs_4k", "bfs", paper),
+    )
     yield "Figure 14: features", feature_tables(record, "bfs_4k", "bfs")
     yield "What the rule chooses", rule_table(record, measured_graphs(record, graphs, "bfs"))
     yield "Knobs", sweep_table(record, "bfs_4k", "bfs")
     yield "Figures 7, 10, 12 and 13a: levels and duplicates", levels_section(record, draw)
     yield "Duplicates counted", counter_table(record, "bfs_4k")
     yield "Times with and without Hash64, a launch per level", duplicate_times(record)
-    yield "Figure 13b: the culling of Merrill et al.", counter_table(record, "gather_expand_contract")
+    yield (
+        "Figure 13b: the culling of Merrill et al.",
+        counter_table(record, "gather_expand_contract"),
+    )
 
 
 # --- H-BF --------------------------------------------------------------------------------------------------------------
@@ -412,12 +588,20 @@ def mteps(record: Record) -> str:
         edges = record.graphs[graph]["edges"]
         cells = []
         for _, strategy, device in (*_SSSP_SYSTEMS[:6], _SSSP_SYSTEMS[-1]):
-            times = [row(record, graph, strategy, mode, "sssp", device) for mode in ("published", "rule")]
+            times = [
+                row(record, graph, strategy, mode, "sssp", device) for mode in ("published", "rule")
+            ]
             values = [known_rate(edges, time) for time in (times[:1] if device == "cpu" else times)]
             cells.append(" / ".join(values))
         original = claims.H_BF_GRAPHS[graph]
         rows.append([graph, original, known(said.H_BF_MTEPS.get(original)), *cells])
-    header = ["graph", "stands for", "H-BF in the paper", *(name for name, _, _ in _SSSP_SYSTEMS[:6]), "H-BF"]
+    header = [
+        "graph",
+        "stands for",
+        "H-BF in the paper",
+        *(name for name, _, _ in _SSSP_SYSTEMS[:6]),
+        "H-BF",
+    ]
     words = "On a GPU: as published / by a rule or a search.\n"
     return f"{words}\n{table(header, rows)}" if rows else "Not measured yet.\n"
 
@@ -435,8 +619,20 @@ def table_3(record: Record) -> str:
         labels = ("none", "only " + " and ".join(features), "published", "rule")
         times = [record.time(graph, "h_bf", label, **given) for label in labels]
         paper = f"{factor(sequential / before)}, then {factor(sequential / after)}"
-        ours = ", ".join(factor(cpu.median / time.median) if cpu and time else "-" for time in times)
-        rows.append([graph, original, " and ".join(features), paper, milliseconds(cpu), *map(milliseconds, times), ours])
+        ours = ", ".join(
+            factor(cpu.median / time.median) if cpu and time else "-" for time in times
+        )
+        rows.append(
+            [
+                graph,
+                original,
+                " and ".join(features),
+                paper,
+                milliseconds(cpu),
+                *map(milliseconds, times),
+                ours,
+            ]
+        )
     header = [
         "graph",
         "stands for",
@@ -465,20 +661,34 @@ def figure_9(record: Record) -> str:
             counted = record.counted(graph, "bellman_ford", label, "sssp")
             value = counted["counters"]["relaxations"] if counted else None
             cells.append(
-                "-" if value is None else "too many to count" if value < 0 else f"{value:,} ({factor(value / dijkstra)})"
+                "-"
+                if value is None
+                else "too many to count"
+                if value < 0
+                else f"{value:,} ({factor(value / dijkstra)})"
             )
         for each in ours.values():
             value = each["counters"]["relaxations"] if each else None
             cells.append("-" if value is None else f"{value:,} ({factor(value / dijkstra)})")
         rows.append([graph, *cells])
-    header = ["graph", "Dijkstra", "Bellman-Ford with a queue", "without a queue", "H-BF as published", "H-BF by the rule"]
+    header = [
+        "graph",
+        "Dijkstra",
+        "Bellman-Ford with a queue",
+        "without a queue",
+        "H-BF as published",
+        "H-BF by the rule",
+    ]
     words = "Relaxations from the same sources; in brackets as multiples of Dijkstra's, which relaxes each edge once.\n"
     return f"{words}\n{table(header, rows)}" if rows else "Not measured yet.\n"
 
 
 def h_bf(record: Record, draw: Draw) -> Sections:
     graphs = claims.H_BF_GRAPHS
-    yield "Table 2: times", systems_table(record, _SSSP_SYSTEMS, graphs, "sssp", draw, "systems-h-bf.svg")
+    yield (
+        "Table 2: times",
+        systems_table(record, _SSSP_SYSTEMS, graphs, "sssp", draw, "systems-h-bf.svg"),
+    )
     yield "Table 2: millions of traversed edges per second", mteps(record)
     rivals = {
         "sequential with a queue": ("fifo",),
@@ -491,7 +701,10 @@ def h_bf(record: Record, draw: Draw) -> Sections:
         times = said.H_BF_TABLE_2.get(original)
         return times[rival] / times[-1] if times else None
 
-    yield "Figure 8: the others' times divided by H-BF's", ratio_rows(record, graphs, rivals, "h_bf", "sssp", paper)
+    yield (
+        "Figure 8: the others' times divided by H-BF's",
+        ratio_rows(record, graphs, rivals, "h_bf", "sssp", paper),
+    )
     yield "Table 3: graphs with negative weights", table_3(record)
     yield "Figure 9: relaxations", figure_9(record)
     yield "Features", feature_tables(record, "h_bf", "sssp")
@@ -511,12 +724,18 @@ _UIUC_SYSTEMS: tuple[System, ...] = (
 def uiuc(record: Record, draw: Draw) -> Sections:
     for i, (title, graphs) in enumerate(UIUC_TABLES.items(), 1):
         named = {graph: graph if name == graph else name for graph, name in graphs.items()}
-        yield title, systems_table(record, _UIUC_SYSTEMS, named, "bfs", draw, f"systems-uiuc-{i}.svg")
+        yield (
+            title,
+            systems_table(record, _UIUC_SYSTEMS, named, "bfs", draw, f"systems-uiuc-{i}.svg"),
+        )
         shown = measured_graphs(record, graphs, "bfs")
         rows = []
         for graph in shown:
             paper = said.UIUC.get(graph)
-            for system, strategy, device, place in (("CPU-BFS", "fifo", "cpu", 1), ("IIIT-BFS", "scan_flags", "cuda", 0)):
+            for system, strategy, device, place in (
+                ("CPU-BFS", "fifo", "cpu", 1),
+                ("IIIT-BFS", "scan_flags", "cuda", 0),
+            ):
                 cells = ["-" if not paper else factor(paper[place] / paper[2])]
                 for mode in ("published", "rule"):
                     mine, theirs = (
@@ -527,7 +746,9 @@ def uiuc(record: Record, draw: Draw) -> Sections:
                 rows.append([graph, system, *cells])
         yield (
             f"{title.partition(':')[0]}: the others' times divided by UIUC-BFS's",
-            table(["graph", "system", "paper", "as published", "by the rule"], rows) if rows else "Not measured yet.\n",
+            table(["graph", "system", "paper", "as published", "by the rule"], rows)
+            if rows
+            else "Not measured yet.\n",
         )
     yield "Layers, thresholds and splitting", parts_of_uiuc(record)
     yield "Queues of a block and of its warps", block_queues(record)
@@ -535,23 +756,47 @@ def uiuc(record: Record, draw: Draw) -> Sections:
 
 def parts_of_uiuc(record: Record) -> str:
     times = record.where(lambda time: time.group == "layers")
-    labels = [label for label in dict.fromkeys(time.label for time in times) if label not in ("published", "rule")]
+    labels = [
+        label
+        for label in dict.fromkeys(time.label for time in times)
+        if label not in ("published", "rule")
+    ]
     rows = []
     for graph in dict.fromkeys(time.graph for time in times):
         base = record.time(graph, "queue_of_warps", group="layers")
         if base:
-            found = [record.time(graph, "queue_of_warps", label, group="layers") for label in ("rule", *labels)]
+            found = [
+                record.time(graph, "queue_of_warps", label, group="layers")
+                for label in ("rule", *labels)
+            ]
             rows.append([graph, milliseconds(base), *(compared(base, time) for time in found)])
-    words = "The published set's time divided by the setting's. *=*: no difference beyond the spread.\n"
-    return f"{words}\n{table(['graph', 'as published', 'by the rule', *labels], rows)}" if rows else "Not measured yet.\n"
+    words = (
+        "The published set's time divided by the setting's. *=*: no difference beyond the spread.\n"
+    )
+    return (
+        f"{words}\n{table(['graph', 'as published', 'by the rule', *labels], rows)}"
+        if rows
+        else "Not measured yet.\n"
+    )
 
 
 def block_queues(record: Record) -> str:
     rows = []
     for time in record.where(lambda each: (each.group, each.label) == ("queues", "published")):
         warps = record.time(time.graph, "queue_of_blocks", "queues warp", group="queues")
-        rows.append([time.graph, milliseconds(time), milliseconds(warps), "-" if warps is None else compared(time, warps)])
-    return table(["graph", "queue per block", "queue per warp", "ratio"], rows) if rows else "Not measured yet.\n"
+        rows.append(
+            [
+                time.graph,
+                milliseconds(time),
+                milliseconds(warps),
+                "-" if warps is None else compared(time, warps),
+            ]
+        )
+    return (
+        table(["graph", "queue per block", "queue per warp", "ratio"], rows)
+        if rows
+        else "Not measured yet.\n"
+    )
 
 
 def springer(record: Record, draw: Draw) -> Sections:
@@ -560,14 +805,23 @@ def springer(record: Record, draw: Draw) -> Sections:
         *((alias(name), name, "cuda") for name in SPRINGER_VARIANTS),
     )
     graphs = SPRINGER | {"web-NotreDame": "WikiTalk, in earlier records"}
-    yield "Figure 7: all variants", systems_table(record, systems, graphs, "bfs", draw, "systems-springer.svg")
+    yield (
+        "Figure 7: all variants",
+        systems_table(record, systems, graphs, "bfs", draw, "systems-springer.svg"),
+    )
     yield "Figure 8: shapes of the grid", shapes(record)
 
 
 def alias(strategy: str) -> str:
     from kepler_traverse.published import BFS
 
-    names = [name for each in BFS if each.name == strategy for name in each.aliases if name.startswith("springer")]
+    names = [
+        name
+        for each in BFS
+        if each.name == strategy
+        for name in each.aliases
+        if name.startswith("springer")
+    ]
     return names[0].removeprefix("springer-") if names else "-"
 
 
@@ -576,15 +830,24 @@ def shapes(record: Record) -> str:
     times = record.where(lambda time: time.group == "shapes")
     parts = []
     for graph, strategy in dict.fromkeys((time.graph, time.strategy) for time in times):
-        found = {time.label: time for time in times if (time.graph, time.strategy) == (graph, strategy)}
+        found = {
+            time.label: time for time in times if (time.graph, time.strategy) == (graph, strategy)
+        }
         if "published" in found:
             found["block 256, grid 0"] = found.pop("published")
         places = [[int(word.rpartition(" ")[2]) for word in label.split(", ")] for label in found]
         blocks, grids = (sorted({place[i] for place in places}) for i in (0, 1))
         rows = [
-            [str(block), *(milliseconds(found.get(f"block {block}, grid {grid}")) for grid in grids)] for block in blocks
+            [
+                str(block),
+                *(milliseconds(found.get(f"block {block}, grid {grid}")) for grid in grids),
+            ]
+            for block in blocks
         ]
-        parts += [f"`{strategy}` on {graph}:\n", table(["threads per block \\ blocks", *map(str, grids)], rows)]
+        parts += [
+            f"`{strategy}` on {graph}:\n",
+            table(["threads per block \\ blocks", *map(str, grids)], rows),
+        ]
     return "\n".join(parts) or "Not measured yet.\n"
 
 
@@ -606,12 +869,21 @@ def thread_table(record: Record) -> str:
         for place, threads in enumerate(THREADS):
             cells = []
             for i, strategy in enumerate(("buffers", "switch")):
-                one, time = threaded(record, graph, strategy, 1), threaded(record, graph, strategy, threads)
+                one, time = (
+                    threaded(record, graph, strategy, 1),
+                    threaded(record, graph, strategy, threads),
+                )
                 paper = said.SEVILMIS_1[original][i]
                 speedup = one.median / time.median if one and time else None
-                cells += [milliseconds(time), "-" if speedup is None else f"{speedup:.2f}", f"{paper[0] / paper[place]:.2f}"]
+                cells += [
+                    milliseconds(time),
+                    "-" if speedup is None else f"{speedup:.2f}",
+                    f"{paper[0] / paper[place]:.2f}",
+                ]
                 cells.append("-" if speedup is None else f"{speedup / threads:.2f}")
-            if any(threaded(record, graph, strategy, threads) for strategy in ("buffers", "switch")):
+            if any(
+                threaded(record, graph, strategy, threads) for strategy in ("buffers", "switch")
+            ):
                 rows.append([graph, original, str(threads), *cells])
     header = [
         "graph",
@@ -637,7 +909,9 @@ def figure_7(record: Record) -> str:
             times = [threaded(record, graph, serial, threads) for threads in THREADS]
             most = next((time for time in reversed(times) if time), None)
             serial_paper = said.SEVILMIS_1[original][i]
-            cells.append(f"{factor(one.median / most.median)} ({most.threads})" if one and most else "-")
+            cells.append(
+                f"{factor(one.median / most.median)} ({most.threads})" if one and most else "-"
+            )
             paper.append(factor(serial_paper[0] / serial_paper[-1]))
             for place in on_gpu:
                 time = record.time(graph, LAYERED[place])
@@ -661,11 +935,20 @@ def figure_7(record: Record) -> str:
 def sevilmis(record: Record, draw: Draw) -> Sections:
     yield "Table 1: threads of a CPU", thread_table(record)
     graphs = claims.SEVILMIS_GRAPHS
-    yield "Tables 2 and 3: GPU", systems_table(record, _SEVILMIS_SYSTEMS, graphs, "bfs", draw, "systems-sevilmis.svg")
+    yield (
+        "Tables 2 and 3: GPU",
+        systems_table(record, _SEVILMIS_SYSTEMS, graphs, "bfs", draw, "systems-sevilmis.svg"),
+    )
     yield "Figure 7: CPU beside GPU, over the own serial version", figure_7(record)
 
 
-SECTIONS = {"bfs-4k": bfs_4k, "h-bf": h_bf, "uiuc-bfs": uiuc, "springer": springer, "sevilmis": sevilmis}
+SECTIONS = {
+    "bfs-4k": bfs_4k,
+    "h-bf": h_bf,
+    "uiuc-bfs": uiuc,
+    "springer": springer,
+    "sevilmis": sevilmis,
+}
 
 # --- every strategy ------------------------------------------------------------------------------------------------------
 
@@ -680,14 +963,29 @@ of the rule where it is the only one measured. [How it was measured](README.md#h
 def all_strategies(record: Record, generated: str) -> str:
     parts = [ALL.format(generated=generated)]
     for algorithm, title in (("bfs", "Breadth-first search"), ("sssp", "Shortest distances")):
-        times = record.where(lambda time, algorithm=algorithm: time.algorithm == algorithm and time.how != "feature")
+        times = record.where(
+            lambda time, algorithm=algorithm: time.algorithm == algorithm and time.how != "feature"
+        )
         graphs = [graph for graph in record.graphs if any(time.graph == graph for time in times)]
         names = list(
-            dict.fromkeys((time.device, time.strategy, max(time.threads, 0)) for time in times if time.threads in (0, 1))
+            dict.fromkeys(
+                (time.device, time.strategy, max(time.threads, 0))
+                for time in times
+                if time.threads in (0, 1)
+            )
         )
         rows = []
-        for device, strategy, threads in sorted(names, key=lambda each: (each[0] == "cpu", each[1])):
-            find = partial(_usual, record, strategy=strategy, algorithm=algorithm, device=device, threads=threads)
+        for device, strategy, threads in sorted(
+            names, key=lambda each: (each[0] == "cpu", each[1])
+        ):
+            find = partial(
+                _usual,
+                record,
+                strategy=strategy,
+                algorithm=algorithm,
+                device=device,
+                threads=threads,
+            )
             cells = [milliseconds(find(graph)) for graph in graphs]
             if any(words != "-" for words in cells):
                 rows.append([f"`{strategy}`", device if not threads else "cpu, one core", *cells])
@@ -695,7 +993,9 @@ def all_strategies(record: Record, generated: str) -> str:
     return "\n".join(parts)
 
 
-def _usual(record: Record, graph: str, strategy: str, algorithm: str, device: str, threads: int) -> Time | None:
+def _usual(
+    record: Record, graph: str, strategy: str, algorithm: str, device: str, threads: int
+) -> Time | None:
     given = {"algorithm": algorithm, "device": device, "threads": threads}
     for label in ("published", "library", "rule"):
         time = record.time(graph, strategy, label, **given)

@@ -37,14 +37,22 @@ _CELL = ("device", "gpu_or_cpu", "graph", "weights", "algorithm", "sources", "re
 
 def machine_name(line: dict) -> str:
     where = line["machine"]
-    return where["gpu"] if line["device"] == "cuda" and where["gpu"] else f"{where['cpu']}, {where['cores']} cores"
+    return (
+        where["gpu"]
+        if line["device"] == "cuda" and where["gpu"]
+        else f"{where['cpu']}, {where['cores']} cores"
+    )
 
 
 def chosen(ways: dict[str, dict]) -> str | None:
     """The strategy of a cell that the constants of ``costs.json`` choose, by the shape that the plan saw."""
     from scripts.regret.fit import predicted
 
-    lines = [line for name, line in ways.items() if name != "auto" and line.get("group") and "shape" in line]
+    lines = [
+        line
+        for name, line in ways.items()
+        if name != "auto" and line.get("group") and "shape" in line
+    ]
     if not lines:
         return None
     costs = load_costs(lines[0]["device"])
@@ -62,7 +70,11 @@ def regrets(lines: list[dict]) -> list[dict]:
         cells[tuple(facts[name] for name in _CELL)][line["strategy"]] = line
     found = []
     for key, ways in cells.items():
-        times = {name: total(line) for name, line in ways.items() if name != "auto" and line["seconds"] is not None}
+        times = {
+            name: total(line)
+            for name, line in ways.items()
+            if name != "auto" and line["seconds"] is not None
+        }
         if len(times) < 2:
             continue
         best = min(times, key=times.get)
@@ -118,12 +130,17 @@ def summarised(lines: list[dict], before: Sequence[dict] = ()) -> dict:
                 "over": sum(cell["regret"] > MOST for cell in long),
                 "planning": round(planning[len(planning) // 2], 5) if planning else None,
                 "worst": [
-                    {key: round(value, 6) if isinstance(value, float) else value for key, value in cell.items()}
+                    {
+                        key: round(value, 6) if isinstance(value, float) else value
+                        for key, value in cell.items()
+                    }
                     for cell in sorted(long, key=lambda cell: -cell["regret"])[:WORST]
                 ],
             }
         )
-    errors = {device: found["cross_validation"] for device, found in json.loads(COSTS.read_text()).items()}
+    errors = {
+        device: found["cross_validation"] for device, found in json.loads(COSTS.read_text()).items()
+    }
     return {"short": SHORT, "machines": machines, "errors": errors}
 
 
@@ -177,7 +194,9 @@ def page(numbers: dict) -> str:
             "|---|---|---|---|---|---|---|---|",
         ]
         for cell in each["worst"]:
-            algorithm = f"{cell['algorithm']}, {cell['weights']}" if cell["weights"] else cell["algorithm"]
+            algorithm = (
+                f"{cell['algorithm']}, {cell['weights']}" if cell["weights"] else cell["algorithm"]
+            )
             result = cell["result"] + (f", reverse {cell['reverse']}" if cell["reverse"] else "")
             corrected = f"{cell['corrected']:.2f}" if cell["corrected"] else "-"
             parts.append(
@@ -195,7 +214,9 @@ def page(numbers: dict) -> str:
     ]
     for device, errors in numbers["errors"].items():
         for key, error in errors["errors"].items():
-            parts.append(f"| {device} | {key} | {error['lines']} | {error['median']:.2f}x | {error['p90']:.2f}x |")
+            parts.append(
+                f"| {device} | {key} | {error['lines']} | {error['median']:.2f}x | {error['p90']:.2f}x |"
+            )
     parts.append("")
     for device, errors in numbers["errors"].items():
         regret = errors["regret"]
@@ -224,10 +245,21 @@ def refit(options: argparse.Namespace) -> int:
         scope = Scope(None, REFIT_SOURCES, ("distances",), generated=folder is None, repeats=3)
         largest = REFIT_LARGEST if folder is None else None
         sweep(
-            "cpu", folder, options.output, options.seconds / 2, folder is None, largest, longest=REFIT_LONGEST, scope=scope
+            "cpu",
+            folder,
+            options.output,
+            options.seconds / 2,
+            folder is None,
+            largest,
+            longest=REFIT_LONGEST,
+            scope=scope,
         )
     for name in ("before", "after"):
-        found[name] = [cell for cell in regrets(read([options.output])) if cell["regret"] and cell["seconds"] > SHORT]
+        found[name] = [
+            cell
+            for cell in regrets(read([options.output]))
+            if cell["regret"] and cell["seconds"] > SHORT
+        ]
         if name == "before":
             fit.main([options.output], COSTS)
             load_costs.cache_clear()
@@ -238,7 +270,9 @@ def refit(options: argparse.Namespace) -> int:
         for cell in largest:
             if cell["regret"] > MOST:
                 where = f"{cell['graph']}, {cell['algorithm']} {cell['weights']}, {cell['sources']}"
-                print(f"  {cell['regret']:.2f}  {where}: {cell['auto']}, best {cell['best']} in {shown(cell['seconds'])}")
+                print(
+                    f"  {cell['regret']:.2f}  {where}: {cell['auto']}, best {cell['best']} in {shown(cell['seconds'])}"
+                )
     if means["after"] > means["before"]:
         COSTS.write_text(constants)
         print("the constants before are better, and are kept")
@@ -251,27 +285,51 @@ def refit(options: argparse.Namespace) -> int:
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="How far auto is from the best strategy.")
     commands = parser.add_subparsers(dest="command", required=True)
-    sweep = commands.add_parser("sweep", help="measure; writes one line of JSON per cell and strategy")
+    sweep = commands.add_parser(
+        "sweep", help="measure; writes one line of JSON per cell and strategy"
+    )
     sweep.add_argument("--device", choices=["cpu", "cuda"], required=True)
-    sweep.add_argument("--graphs", type=Path, help="folder of Parquet files; default: generated graphs only")
+    sweep.add_argument(
+        "--graphs", type=Path, help="folder of Parquet files; default: generated graphs only"
+    )
     sweep.add_argument("--output", type=Path, required=True)
     sweep.add_argument(
-        "--seconds", type=float, default=math.inf, help="end after this time, with the cells measured until then"
+        "--seconds",
+        type=float,
+        default=math.inf,
+        help="end after this time, with the cells measured until then",
     )
-    sweep.add_argument("--largest", type=int, help="maximum number of vertices of a generated graph")
-    sweep.add_argument("--longest", type=float, default=math.inf, help="omit cells with a longer estimated time")
+    sweep.add_argument(
+        "--largest", type=int, help="maximum number of vertices of a generated graph"
+    )
+    sweep.add_argument(
+        "--longest", type=float, default=math.inf, help="omit cells with a longer estimated time"
+    )
     sweep.add_argument("--seed", type=int, default=0, help="of the order of the cells")
     sweep.add_argument("--commit", help="the commit, if the code is a copy without its repository")
-    sweep.add_argument("--algorithm", nargs="+", choices=("bfs", "sssp"), help="of the cells; default: both")
-    sweep.add_argument("--sources", nargs="+", type=int, help="numbers of sources of the cells; default: all")
+    sweep.add_argument(
+        "--algorithm", nargs="+", choices=("bfs", "sssp"), help="of the cells; default: both"
+    )
+    sweep.add_argument(
+        "--sources", nargs="+", type=int, help="numbers of sources of the cells; default: all"
+    )
     sweep.add_argument("--result", nargs="+", help="results of the cells; default: all")
     sweep.add_argument("--files-only", action="store_true", help="omit generated graphs")
-    sweep.add_argument("--repeats", type=int, default=1, help="measure the cells of a graph so many times, in turns")
+    sweep.add_argument(
+        "--repeats",
+        type=int,
+        default=1,
+        help="measure the cells of a graph so many times, in turns",
+    )
     sweep.add_argument("--resume", action="store_true", help="omit the cells that the output has")
-    refit = commands.add_parser("refit", help="sweep, fit and write numbers and page, on a CPU that does nothing else")
+    refit = commands.add_parser(
+        "refit", help="sweep, fit and write numbers and page, on a CPU that does nothing else"
+    )
     refit.add_argument("--graphs", type=Path, required=True)
     refit.add_argument("--output", type=Path, default=ROOT / "out" / "regret.jsonl")
-    refit.add_argument("--seconds", type=float, default=600, help="of the sweep, half of them for generated graphs")
+    refit.add_argument(
+        "--seconds", type=float, default=600, help="of the sweep, half of them for generated graphs"
+    )
     for name in ("fit", "numbers"):
         commands.add_parser(name).add_argument("files", nargs="+", type=Path)
     commands.add_parser("page")
@@ -293,7 +351,13 @@ def main(arguments: list[str] | None = None) -> int:
             seed=options.seed,
             longest=options.longest,
             at=options.commit,
-            scope=Scope(options.algorithm, options.sources, options.result, not options.files_only, options.repeats),
+            scope=Scope(
+                options.algorithm,
+                options.sources,
+                options.result,
+                not options.files_only,
+                options.repeats,
+            ),
         )
         print(f"{options.output}: {found} cells")
     elif options.command == "fit":

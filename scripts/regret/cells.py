@@ -5,7 +5,18 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-_MEASURED = ("device", "machine", "graph", "weights", "algorithm", "sources", "result", "strategy", "repeats", "reverse")
+_MEASURED = (
+    "device",
+    "machine",
+    "graph",
+    "weights",
+    "algorithm",
+    "sources",
+    "result",
+    "strategy",
+    "repeats",
+    "reverse",
+)
 
 
 def read(files: list[Path]) -> list[dict]:
@@ -14,7 +25,9 @@ def read(files: list[Path]) -> list[dict]:
     for line in (json.loads(text) for file in files for text in file.read_text().splitlines()):
         key = json.dumps([line.get(name) for name in _MEASURED])
         before = fastest.setdefault(key, line)
-        if line.get("seconds") is not None and (before.get("seconds") is None or line["seconds"] < before["seconds"]):
+        if line.get("seconds") is not None and (
+            before.get("seconds") is None or line["seconds"] < before["seconds"]
+        ):
             fastest[key] = line
     return list(fastest.values())
 

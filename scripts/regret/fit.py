@@ -29,11 +29,13 @@ BFS_SINGLE = BFS_REGISTRY.with_plugins()[0]
 SSSP_SINGLE = SSSP_REGISTRY.with_plugins()[0]
 
 FILE = Path(__file__).resolve().parents[2] / "kepler_traverse" / "auto" / "costs.json"
-LONG, _WEIGHT_OF_SHORT = 0.005, 0.4  # seconds from which on a time has full weight, and the weight of shorter times
+# seconds from which on a time has full weight, and the weight of shorter times
+LONG, _WEIGHT_OF_SHORT = 0.005, 0.4
 _NEGLIGIBLE = 1e-6  # fraction of the time with which a term that NNLS omits begins
 _CELL = ("machine", "graph", "weights", "algorithm", "sources", "result")
 _BENT = 0.3  # error from which on it counts in proportion, not squared
-_DOUBT, _REGRET = 0.07, 3.0  # difference of logarithms in which a choice is in doubt, and weight of a regret
+# difference of logarithms in which a choice is in doubt, and weight of a regret
+_DOUBT, _REGRET = 0.07, 3.0
 _LARGEST = 2.0  # logarithm; a larger regret counts as this
 _NOTHING = 1e-4  # fraction of the time; a term that never exceeds it is omitted
 
@@ -43,31 +45,44 @@ def strategy_of(line: dict):
     if line["repeats"]:
         singles = BFS_SINGLE if line["algorithm"] == "bfs" else SSSP_SINGLE
         single = next(
-            strategy for strategy in singles if (strategy.device, strategy.name) == (line["device"], line["strategy"])
+            strategy
+            for strategy in singles
+            if (strategy.device, strategy.name) == (line["device"], line["strategy"])
         )
         return one_at_a_time(single, line["algorithm"])
     strategies = BFS if line["algorithm"] == "bfs" else SSSP
     return next(
-        strategy for strategy in strategies if (strategy.device, strategy.name) == (line["device"], line["strategy"])
+        strategy
+        for strategy in strategies
+        if (strategy.device, strategy.name) == (line["device"], line["strategy"])
     )
 
 
 def usable(line: dict) -> bool:
     """Whether a line has a time of a strategy for many sources that its terms may be fitted to."""
-    return line.get("seconds") is not None and line["sources"] > 1 and line["strategy"] != "auto" and not line.get("reverse")
+    return (
+        line.get("seconds") is not None
+        and line["sources"] > 1
+        and line["strategy"] != "auto"
+        and not line.get("reverse")
+    )
 
 
 def amounts_of(line: dict, costs: Costs) -> dict[str, float]:
     """Amounts of the terms of a line, as if measured on the machine of the constants."""
     machine = Machine(**line["speeds"])
     shape = Shape(**line["shape"])
-    return costs.scaled(strategy_of(line).terms(shape, line["sources"], line["group"], machine), machine)
+    return costs.scaled(
+        strategy_of(line).terms(shape, line["sources"], line["group"], machine), machine
+    )
 
 
 def fitted(amounts: list[dict[str, float]], seconds: np.ndarray) -> dict[str, float]:
     """Nanoseconds per unit of each term."""
     terms = [
-        term for term in dict.fromkeys(term for each in amounts for term in each) if any(each.get(term) for each in amounts)
+        term
+        for term in dict.fromkeys(term for each in amounts for term in each)
+        if any(each.get(term) for each in amounts)
     ]
     matrix = np.array([[each.get(term, 0.0) for term in terms] for each in amounts]) * 1e-9
     shares = matrix / seconds[:, None]
@@ -89,13 +104,18 @@ def fitted(amounts: list[dict[str, float]], seconds: np.ndarray) -> dict[str, fl
     }
 
 
-def adjusted(lines: list[dict], costs: Costs, constants: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+def adjusted(
+    lines: list[dict], costs: Costs, constants: dict[str, dict[str, float]]
+) -> dict[str, dict[str, float]]:
     """Adjust the constants of one algorithm, so that what they choose has little regret and the errors stay small.
 
     A choice by estimates that differ by less than ``_DOUBT`` counts as a choice of either, so that the sum of errors and
     regrets has a gradient.
     """
-    columns = {pair: i for i, pair in enumerate((key, term) for key in constants for term in constants[key])}
+    columns = {
+        pair: i
+        for i, pair in enumerate((key, term) for key in constants for term in constants[key])
+    }
     start = np.log([constants[key][term] for key, term in columns])
     amounts = np.zeros((len(lines), len(columns)))
     for i, line in enumerate(lines):
@@ -104,7 +124,9 @@ def adjusted(lines: list[dict], costs: Costs, constants: dict[str, dict[str, flo
             if (key, term) in columns:
                 amounts[i, columns[key, term]] = 1e-9 * amount
     seconds = np.array([total(line) for line in lines])
-    cells = np.unique([json.dumps([line.get(name) for name in _CELL]) for line in lines], return_inverse=True)[1]
+    cells = np.unique(
+        [json.dumps([line.get(name) for name in _CELL]) for line in lines], return_inverse=True
+    )[1]
     best = np.full(cells.max() + 1, np.inf)
     np.minimum.at(best, cells, seconds)
     regret = np.minimum(np.log(seconds / best[cells]), _LARGEST)
@@ -122,11 +144,21 @@ def adjusted(lines: list[dict], costs: Costs, constants: dict[str, dict[str, flo
         chosen = np.exp(likely - most[cells])
         chosen /= np.bincount(cells, chosen)[cells]
         expected = np.bincount(cells, chosen * regret)
-        slope = weights * errors / bent - of_cell[cells] * chosen * (regret - expected[cells]) / _DOUBT
+        slope = (
+            weights * errors / bent - of_cell[cells] * chosen * (regret - expected[cells]) / _DOUBT
+        )
         value = (weights * _BENT**2 * (bent - 1)).sum() + (of_cell * expected).sum()
         return value, (parts * (slope / estimates)[:, None]).sum(axis=0)
 
-    found = np.exp(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(each - 2, each + 2) for each in start]).x)
+    found = np.exp(
+        minimize(
+            loss,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(each - 2, each + 2) for each in start],
+        ).x
+    )
     result = {key: dict(terms) for key, terms in constants.items()}
     for (key, term), i in columns.items():
         result[key][term] = float(f"{found[i]:.4g}")
@@ -140,11 +172,15 @@ def fit(lines: list[dict], costs: Costs) -> dict[str, dict[str, float]]:
         by_key[cost_key(line["algorithm"], strategy_of(line))].append(line)
         by_algorithm[line["algorithm"]].append(line)
     constants = {
-        key: fitted([amounts_of(line, costs) for line in own], np.array([total(line) for line in own]))
+        key: fitted(
+            [amounts_of(line, costs) for line in own], np.array([total(line) for line in own])
+        )
         for key, own in sorted(by_key.items())
     }
     for algorithm, own in by_algorithm.items():
-        of_algorithm = {key: terms for key, terms in constants.items() if key.split()[0] == algorithm}
+        of_algorithm = {
+            key: terms for key, terms in constants.items() if key.split()[0] == algorithm
+        }
         constants |= adjusted(own, costs, of_algorithm)
     return constants
 
@@ -154,7 +190,9 @@ def predicted(line: dict, constants: dict, costs: Costs) -> float:
     found = constants.get(cost_key(line["algorithm"], strategy_of(line)))
     if found is None:
         return math.inf
-    return 1e-9 * sum(found.get(term, 0.0) * amount for term, amount in amounts_of(line, costs).items())
+    return 1e-9 * sum(
+        found.get(term, 0.0) * amount for term, amount in amounts_of(line, costs).items()
+    )
 
 
 def cross_validated(lines: list[dict], costs: Costs) -> dict:
@@ -174,12 +212,20 @@ def cross_validated(lines: list[dict], costs: Costs) -> dict:
             if line["graph"] != graph:
                 continue
             seconds = predicted(line, constants, costs)
-            cell = tuple(line[name] for name in ("graph", "weights", "algorithm", "sources", "result"))
+            cell = tuple(
+                line[name] for name in ("graph", "weights", "algorithm", "sources", "result")
+            )
             cells[cell].append((seconds, total(line)))
             if math.isfinite(seconds) and seconds > 0:
-                off[cost_key(line["algorithm"], strategy_of(line))].append(abs(math.log(seconds / total(line))))
+                off[cost_key(line["algorithm"], strategy_of(line))].append(
+                    abs(math.log(seconds / total(line)))
+                )
     best = {cell: min(taken for _, taken in own) for cell, own in cells.items()}
-    regrets = [min(own)[1] / best[cell] for cell, own in cells.items() if len(own) > 1 and best[cell] > LONG]
+    regrets = [
+        min(own)[1] / best[cell]
+        for cell, own in cells.items()
+        if len(own) > 1 and best[cell] > LONG
+    ]
     return {
         "errors": {
             key: {
@@ -217,7 +263,9 @@ def main(files: list[Path], output: Path = FILE) -> None:
             "cross_validation": checked,
         }
         for key, error in checked["errors"].items():
-            print(f"{device} {key}: {error['lines']} lines, off by {error['median']} (median), {error['p90']} (90 %)")
+            print(
+                f"{device} {key}: {error['lines']} lines, off by {error['median']} (median), {error['p90']} (90 %)"
+            )
         print(f"{device}: regret of what would be chosen {checked['regret']}")
     output.write_text(json.dumps(kept, indent=1) + "\n")
     print(f"{output} written")

@@ -43,11 +43,14 @@ def web(n: int, xp=np) -> tuple:
     rng = Draws(xp, SEED)
     core = n // 8
     src, dst = rng.integers(0, core, 12 * core), rng.integers(0, core, 12 * core)
-    dst = xp.minimum(dst, rng.integers(0, core, dst.size))  # some pages are linked to from everywhere
+    # some pages are linked to from everywhere
+    dst = xp.minimum(dst, rng.integers(0, core, dst.size))
     tail = xp.arange(core, n)
     place = (tail - core) % TAIL
     before = xp.where(place > 0, tail - 1, rng.integers(0, core, tail.size))
-    further = xp.minimum(tail + 1 + rng.integers(0, 3, tail.size), xp.minimum(tail - place + TAIL, n) - 1)
+    further = xp.minimum(
+        tail + 1 + rng.integers(0, 3, tail.size), xp.minimum(tail - place + TAIL, n) - 1
+    )
     return xp.concatenate([src, before, tail]), xp.concatenate([dst, tail, further])
 
 
@@ -76,16 +79,29 @@ def generated(smallest: int, largest: int) -> Iterator[GraphSource]:
     size = smallest
     while size <= largest:
         for family in FAMILIES:
-            ways = {"web": (True,), "social": (False, True), "uniform": (False, True)}.get(family, (False,))
+            ways = {"web": (True,), "social": (False, True), "uniform": (False, True)}.get(
+                family, (False,)
+            )
             for directed in ways:
                 name = f"{family} {size:,}" + (", directed" if directed else "")
                 yield GraphSource(
-                    name, family, directed, size, lambda xp=np, family=family, size=size: ends_of(family, size, xp)
+                    name,
+                    family,
+                    directed,
+                    size,
+                    lambda xp=np, family=family, size=size: ends_of(family, size, xp),
                 )
         size *= 10
 
 
-DIRECTED_FILES = ("cnr-2000", "web-NotreDame", "soc-Slashdot0902", "soc-Epinions1", "algs4-10000EWD", "USA-road-d.NY")
+DIRECTED_FILES = (
+    "cnr-2000",
+    "web-NotreDame",
+    "soc-Slashdot0902",
+    "soc-Epinions1",
+    "algs4-10000EWD",
+    "USA-road-d.NY",
+)
 
 
 def of_folder(folder: Path | None) -> Iterator[GraphSource]:
@@ -99,7 +115,9 @@ def of_folder(folder: Path | None) -> Iterator[GraphSource]:
 
         def make(xp=np, path=path):
             table = pyarrow.parquet.read_table(path, columns=["src", "dst"])
-            return tuple(xp.asarray(table[name].to_numpy().astype(np.int64)) for name in ("src", "dst"))
+            return tuple(
+                xp.asarray(table[name].to_numpy().astype(np.int64)) for name in ("src", "dst")
+            )
 
         rows = file.metadata.num_rows
         yield GraphSource(path.stem, "file", path.stem in DIRECTED_FILES, rows, make)
@@ -113,8 +131,11 @@ def weights_of(src, dst, kind: str):
     low, high = xp.minimum(src, dst).astype(np.uint64), xp.maximum(src, dst).astype(np.uint64)
     mixed = (low * np.uint64(0x9E3779B97F4A7C15)) ^ (high * np.uint64(0xBF58476D1CE4E5B9))
     mixed ^= mixed >> np.uint64(29)
-    share = ((mixed * np.uint64(0x94D049BB133111EB)) >> np.uint64(40)).astype(np.float64) / (1 << 24)
-    return xp.floor(WIDE**share).astype(np.float32)  # as many between 1 and 10 as between 100 and 1,000
+    share = ((mixed * np.uint64(0x94D049BB133111EB)) >> np.uint64(40)).astype(np.float64) / (
+        1 << 24
+    )
+    # as many between 1 and 10 as between 100 and 1,000
+    return xp.floor(WIDE**share).astype(np.float32)
 
 
 def build(source: GraphSource, weights: str | None, device: str):

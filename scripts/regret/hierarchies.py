@@ -39,14 +39,18 @@ def contraction(graph: Graph, name: str, cores: int) -> dict:
         "graph": name,
         "cores": cores,
         "seconds": graph.derived.known_hierarchy("weights").seconds,
-        "estimate": build_seconds(graph.n_vertices, graph.n_edges, graph.directed, cores, machine.step),
+        "estimate": build_seconds(
+            graph.n_vertices, graph.n_edges, graph.directed, cores, machine.step
+        ),
     }
 
 
 def sweeps(graph: Graph, name: str) -> list[dict]:
     """Measure sweeps of some numbers of sources, in the format of the other sweeps."""
     rng = np.random.default_rng(5)
-    targets = graph.ids_at(rng.choice(graph.n_vertices, min(TARGETS, graph.n_vertices), replace=False))
+    targets = graph.ids_at(
+        rng.choice(graph.n_vertices, min(TARGETS, graph.n_vertices), replace=False)
+    )
     lines = []
     for options in ({}, {"targets": targets, "result": "targets"}):
         for k in SOURCES:
@@ -95,10 +99,15 @@ def main() -> int:
         lines += sweeps(graph, name)
     costs = load_costs("cpu")
     key = f"sssp {SWEEP}"
-    amounts, seconds = [amounts_of(line, costs) for line in lines], np.array([line["seconds"] for line in lines])
+    amounts, seconds = (
+        [amounts_of(line, costs) for line in lines],
+        np.array([line["seconds"] for line in lines]),
+    )
     found = fitted(amounts, seconds)
     for each in builds:
-        print(f"{each['graph']}, {each['cores']} cores: {each['seconds']:.1f} s, estimated {each['estimate']:.1f} s")
+        print(
+            f"{each['graph']}, {each['cores']} cores: {each['seconds']:.1f} s, estimated {each['estimate']:.1f} s"
+        )
     for line, each in zip(lines, amounts, strict=True):
         before, after = predicted(each, dict(costs.nanoseconds[key])), predicted(each, found)
         print(
@@ -107,14 +116,20 @@ def main() -> int:
         )
     for title, constants in (("stored", dict(costs.nanoseconds[key])), ("fitted", found)):
         errors = np.exp(np.abs(np.log([predicted(each, constants) for each in amounts] / seconds)))
-        print(f"{title} {constants}: median error {np.median(errors):.2f}x, largest {errors.max():.2f}x")
+        print(
+            f"{title} {constants}: median error {np.median(errors):.2f}x, largest {errors.max():.2f}x"
+        )
     if options.out is not None:
-        options.out.write_text(json.dumps({"builds": builds, "sweeps": lines}, indent=1) + "\n", encoding="utf-8")
+        options.out.write_text(
+            json.dumps({"builds": builds, "sweeps": lines}, indent=1) + "\n", encoding="utf-8"
+        )
     if options.write:
         stored = json.loads(FILE.read_text(encoding="utf-8"))
         terms = stored["cpu"]["nanoseconds"][key]
         measured = {term for each in amounts for term in each}
-        stored["cpu"]["nanoseconds"][key] = {term: terms[term] for term in terms if term not in measured} | found
+        stored["cpu"]["nanoseconds"][key] = {
+            term: terms[term] for term in terms if term not in measured
+        } | found
         FILE.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
     return 0
 

@@ -95,7 +95,11 @@ class Scope(NamedTuple):
     repeats: int = 1
 
     def has(self, cell: Cell) -> bool:
-        asked = ((self.algorithms, cell.algorithm), (self.sources, cell.n_sources), (self.results, cell.result))
+        asked = (
+            (self.algorithms, cell.algorithm),
+            (self.sources, cell.n_sources),
+            (self.results, cell.result),
+        )
         return all(values is None or value in values for values, value in asked)
 
 
@@ -130,7 +134,10 @@ class Graphs:
         key = (cell.source.name, cell.weights)
         if key not in self._held:
             self._held[key] = regret_graphs.build(cell.source, cell.weights, self.device)
-            while len(self._held) > 1 and sum(graph.nbytes for graph in self._held.values()) > self._most:
+            while (
+                len(self._held) > 1
+                and sum(graph.nbytes for graph in self._held.values()) > self._most
+            ):
                 self._held.popitem(last=False)
         self._held.move_to_end(key)
         return self._held[key]
@@ -145,7 +152,9 @@ def sources_of(graph, n_sources: int) -> np.ndarray:
     """Random vertices with an edge that leads out; some of them twice where there are fewer."""
     degrees = to_host(namespace(graph.offsets).diff(graph.offsets))
     candidates = np.flatnonzero(degrees)
-    return np.random.default_rng(n_sources).choice(candidates, n_sources, replace=n_sources > candidates.size)
+    return np.random.default_rng(n_sources).choice(
+        candidates, n_sources, replace=n_sources > candidates.size
+    )
 
 
 def wait(graph) -> None:
@@ -167,7 +176,9 @@ def digests_of(group, first: int, every: int, algorithm: str) -> dict[int, int]:
             counts = to_host(group.counts[i]).astype(np.int64)
             found[first + i] = digest(np.trim_zeros(counts, "b"))
         else:
-            found[first + i] = digest(group.distance[i].astype(np.int32) if algorithm == "bfs" else group.distance[i])
+            found[first + i] = digest(
+                group.distance[i].astype(np.int32) if algorithm == "bfs" else group.distance[i]
+            )
     return found
 
 
@@ -187,8 +198,14 @@ class Ways:
         rows = [row for row in product(SINGLES[cell.algorithm]) if self._fits(row)]
         self.singles = [row.name for row in rows]
         self.loop = next(row.name for row in rows if row.default)
-        self.many = [row.name for row in product(MULTI_SOURCE[cell.algorithm]) if row.default and self._fits(row)]
-        self.reversing = {row.name for row in MULTI_SOURCE[cell.algorithm] if row.reverses and self._fits(row)}
+        self.many = [
+            row.name
+            for row in product(MULTI_SOURCE[cell.algorithm])
+            if row.default and self._fits(row)
+        ]
+        self.reversing = {
+            row.name for row in MULTI_SOURCE[cell.algorithm] if row.reverses and self._fits(row)
+        }
 
     def _fits(self, row) -> bool:
         return row.device == self.graph.device and row.unsupported_reason(self.graph) is None
@@ -197,10 +214,14 @@ class Ways:
         return self._many(self.graph, strategy=name, **self.options)
 
     def plan_one(self, name: str, graph):
-        return self._one(graph, strategy=name, predecessors=False, targets=self.options.get("targets"))
+        return self._one(
+            graph, strategy=name, predecessors=False, targets=self.options.get("targets")
+        )
 
 
-def run_over(plan, numbers, deadline: float, found: dict | None, cell: Cell, graph) -> tuple[float, int]:
+def run_over(
+    plan, numbers, deadline: float, found: dict | None, cell: Cell, graph
+) -> tuple[float, int]:
     """Search from all sources unless time is up; return the seconds, those of comparing left out, and sources done."""
     every = max(1, numbers.size * graph.n_vertices // COMPARED)
     wait(graph)
@@ -222,7 +243,9 @@ def compare(found: dict, expected: dict, name: str, cell: Cell) -> None:
     """Raise DifferentAnswersError if the distances of a source differ from those of another strategy."""
     for place in found.keys() & expected.keys():
         if found[place] != expected[place]:
-            raise DifferentAnswersError(f"{cell.named()}: {name} differs from the others for source {place}")
+            raise DifferentAnswersError(
+                f"{cell.named()}: {name} differs from the others for source {place}"
+            )
     expected |= found
 
 
@@ -240,7 +263,12 @@ def measure_many(ways: Ways, cell: Cell, graph, longest: float) -> Iterator[dict
     best, expected = float("inf"), {}
     order = sorted([*ways.many, ways.loop], key=lambda name: estimates.get(name, float("inf")))
     for name in order:
-        line = {"strategy": name, "repeats": name == ways.loop, "auto": taken, "estimated": estimates.get(name)}
+        line = {
+            "strategy": name,
+            "repeats": name == ways.loop,
+            "auto": taken,
+            "estimated": estimates.get(name),
+        }
         line |= {"shape": shape._asdict(), "planning": planning}
         line |= {"reverse_built": reversing if name in ways.reversing else None}
         allowed = max(LEAST, WORSE * best)
@@ -258,7 +286,10 @@ def measure_many(ways: Ways, cell: Cell, graph, longest: float) -> Iterator[dict
         if done < cell.n_sources:
             yield line | {"seconds": None, "over": round(seconds, 6)}
             continue
-        times = [run_over(plan, ways.numbers, float("inf"), None, cell, graph)[0] for _ in range(3 if seconds <= 1 else 1)]
+        times = [
+            run_over(plan, ways.numbers, float("inf"), None, cell, graph)[0]
+            for _ in range(3 if seconds <= 1 else 1)
+        ]
         seconds = min(times if seconds <= 1 else [seconds, *times])
         best = min(best, seconds)
         yield line | {"seconds": seconds}
@@ -326,7 +357,11 @@ def measure_one(ways: Ways, cell: Cell, graph, _longest: float) -> Iterator[dict
             compare({0: digest(plan.run(number).distance)}, expected, name, cell)
 
             def run(reverse=reverse, name=name, plan=plan):
-                (ways.plan_one(name, graph.derived.with_reverse()) if reverse == "built" else plan).run(number)
+                (
+                    ways.plan_one(name, graph.derived.with_reverse())
+                    if reverse == "built"
+                    else plan
+                ).run(number)
 
             times = []
             for _ in range(3):
@@ -342,11 +377,17 @@ def measure_one(ways: Ways, cell: Cell, graph, _longest: float) -> Iterator[dict
 def about(device: str, at: str | None) -> dict:
     """The machine, the versions and the commit, as every line has them; a copy of the code cannot find out its commit."""
     packages = ("numpy", "numba", "pyarrow", "cupy-cuda13x", "cupy-cuda12x", "cupy")
-    return {"device": device, "speeds": asdict(get_machine(device)), **environment.about(packages, at=at)}
+    return {
+        "device": device,
+        "speeds": asdict(get_machine(device)),
+        **environment.about(packages, at=at),
+    }
 
 
 def key_of(line: dict) -> tuple:
-    return tuple(line[name] for name in ("device", "graph", "weights", "algorithm", "sources", "result"))
+    return tuple(
+        line[name] for name in ("device", "graph", "weights", "algorithm", "sources", "result")
+    )
 
 
 def sweep(
@@ -375,7 +416,9 @@ def sweep(
     largest = largest or regret_graphs.LARGEST[device]
     made = regret_graphs.generated(regret_graphs.SMALLEST, largest) if scope.generated else ()
     sources = [*made, *regret_graphs.of_folder(folder)]
-    sources = [source for source in sources if source.family != "file" or source.size <= 8 * largest]
+    sources = [
+        source for source in sources if source.family != "file" or source.size <= 8 * largest
+    ]
     sources = [sources[i] for i in np.random.default_rng(seed).permutation(len(sources))]
     done = set()
     if resume and output.exists():
@@ -386,7 +429,9 @@ def sweep(
         for at, source in enumerate(sources):
             left = seconds - (time.perf_counter() - began)
             if left <= 0:
-                say(f"time is up after {measured} cells of {at} of {len(sources)} graphs; --resume continues")
+                say(
+                    f"time is up after {measured} cells of {at} of {len(sources)} graphs; --resume continues"
+                )
                 break
             # An equal share of what is left, times two, as small graphs take less than their share.
             ends = time.perf_counter() + 2 * left / (len(sources) - at)
@@ -403,7 +448,11 @@ def sweep(
                 if not graph.n_edges:
                     break
                 ways = Ways(cell, graph)
-                lines = list((measure_one if cell.n_sources == 1 else measure_many)(ways, cell, graph, longest))
+                lines = list(
+                    (measure_one if cell.n_sources == 1 else measure_many)(
+                        ways, cell, graph, longest
+                    )
+                )
                 file.writelines(json.dumps(cell.named() | facts | line) + "\n" for line in lines)
                 file.flush()
                 measured += bool(lines)

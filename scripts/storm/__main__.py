@@ -50,13 +50,30 @@ def _parser() -> argparse.ArgumentParser:
         prog="storm.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--hours", type=float, default=0.1, help="how long (default: 0.1)")
-    parser.add_argument("--seed", type=int, default=None, help="by default another one each time; it is printed")
-    parser.add_argument("--case", type=int, default=None, help="run this case alone, in this process")
-    parser.add_argument("--cases", type=int, default=_MANY, help="end after so many cases per process")
-    parser.add_argument("--processes", type=int, default=1, help="how many cases run at a time (default: 1)")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="cuda: ask the GPU, too, for equal bits")
-    parser.add_argument("--doors", default="", help="library, job, ...: some of them, with commas (default: all)")
-    parser.add_argument("--out", type=Path, default=None, help="file of findings, to which lines are added")
+    parser.add_argument(
+        "--seed", type=int, default=None, help="by default another one each time; it is printed"
+    )
+    parser.add_argument(
+        "--case", type=int, default=None, help="run this case alone, in this process"
+    )
+    parser.add_argument(
+        "--cases", type=int, default=_MANY, help="end after so many cases per process"
+    )
+    parser.add_argument(
+        "--processes", type=int, default=1, help="how many cases run at a time (default: 1)"
+    )
+    parser.add_argument(
+        "--device",
+        choices=("cpu", "cuda"),
+        default="cpu",
+        help="cuda: ask the GPU, too, for equal bits",
+    )
+    parser.add_argument(
+        "--doors", default="", help="library, job, ...: some of them, with commas (default: all)"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=None, help="file of findings, to which lines are added"
+    )
     return parser
 
 
@@ -67,7 +84,10 @@ def _settings(given: argparse.Namespace) -> Any:
     doors = tuple(name for name in given.doors.split(",") if name)
     unknown = set(doors) - set(DOORS)
     if unknown:
-        print(f"no such door: {', '.join(sorted(unknown))}; there are {', '.join(DOORS)}", file=sys.stderr)
+        print(
+            f"no such door: {', '.join(sorted(unknown))}; there are {', '.join(DOORS)}",
+            file=sys.stderr,
+        )
         sys.exit(2)
     seed = int(time.time()) % 10**6 if given.seed is None else given.seed
     return Settings(seed, given.device, doors)
@@ -107,7 +127,9 @@ class Storm:
         self._found: list[dict[str, Any]] = []
         self._lock = threading.Lock()
         until = self.began + 3600 * given.hours
-        shares = [Share(place, given.processes, until, given.cases) for place in range(given.processes)]
+        shares = [
+            Share(place, given.processes, until, given.cases) for place in range(given.processes)
+        ]
         self._watched = [Watched(self.settings, share, self._take) for share in shares]
 
     def run(self) -> int:
@@ -153,7 +175,12 @@ class Storm:
         print(_counts_shown(kinds))
         hours = (time.time() - self.began) / 3600
         ended = datetime.now(UTC).strftime("%Y-%m-%d")
-        summary = {"date": ended, "hours": round(hours, 3), "findings": len(self._found), "counts": dict(counts)}
+        summary = {
+            "date": ended,
+            "hours": round(hours, 3),
+            "findings": len(self._found),
+            "counts": dict(counts),
+        }
         self._write({"summary": self.what | summary})
 
 

@@ -126,12 +126,18 @@ def _distances(asked: Asked) -> Table:
 
 def _matrix(asked: Asked) -> Table:
     places = asked.network.ids if asked.question.targets is None else asked.question.targets
-    rows = [(source, tuple(inside.get(vertex) for vertex in places)) for source, inside in asked.searches()]
+    rows = [
+        (source, tuple(inside.get(vertex) for vertex in places))
+        for source, inside in asked.searches()
+    ]
     return Table(("source", "distance"), rows)
 
 
 def _reachable(asked: Asked) -> Table:
-    return Table(("source", "vertex"), [(source, vertex) for source, inside in asked.searches() for vertex in inside])
+    return Table(
+        ("source", "vertex"),
+        [(source, vertex) for source, inside in asked.searches() for vertex in inside],
+    )
 
 
 def _targets(asked: Asked) -> Table:
@@ -173,11 +179,18 @@ def _nearest(asked: Asked) -> Table:
     if asked.lengths.may_be_negative:
         alone = {source: asked.distances(source) for source in set(asked.sources)}
         owner = {
-            v: AnyOf(frozenset(source for source, found in alone.items() if found.get(v) == distance[v])) for v in distance
+            v: AnyOf(
+                frozenset(source for source, found in alone.items() if found.get(v) == distance[v])
+            )
+            for v in distance
         }
     else:
         owner = asked.lengths.nearest_sources(asked.sources, distance)
-    rows = [(v, owner[v], distance[v]) for v in asked.network.ids if v in distance and distance[v] <= limit]
+    rows = [
+        (v, owner[v], distance[v])
+        for v in asked.network.ids
+        if v in distance and distance[v] <= limit
+    ]
     return Table(("vertex", "source", "distance"), rows)
 
 
@@ -204,7 +217,11 @@ def _k_nearest(asked: Asked) -> Table:
     for label, members in _members(options.get("groups"), asked.sources):
         for vertex in asked.network.ids:
             near = [(asked.distances(source).get(vertex), source) for source in members]
-            inside = [(distance, source) for distance, source in near if distance is not None and distance <= limit]
+            inside = [
+                (distance, source)
+                for distance, source in near
+                if distance is not None and distance <= limit
+            ]
             rows += [(label, vertex, *each) for each in _ranked(inside, options["k"])]
     columns = ("group", "vertex", "rank", "source", "distance")
     if "groups" not in options:
@@ -232,7 +249,11 @@ def _nearest_targets(asked: Asked) -> Table:
         limit = asked.question.limit_of(place)
         for label, members in groups:
             near = [(_backward(asked, back, source, target), target) for target in members]
-            inside = [(distance, target) for distance, target in near if distance is not None and distance <= limit]
+            inside = [
+                (distance, target)
+                for distance, target in near
+                if distance is not None and distance <= limit
+            ]
             rows += [(source, label, *each) for each in _ranked(inside, options["k"])]
     columns: tuple[str, ...] = ("source", "group", "rank", "target", "distance")
     if "groups" not in options:
@@ -324,7 +345,9 @@ def _volumes(asked: Asked) -> list[tuple[Any, Any, Any]]:
     options = asked.question.options
     if asked.question.pairs is not None:
         volumes = options.get("volumes") or [1] * len(asked.question.pairs)
-        return [(o, d, volume) for (o, d), volume in zip(asked.question.pairs, volumes, strict=True)]
+        return [
+            (o, d, volume) for (o, d), volume in zip(asked.question.pairs, volumes, strict=True)
+        ]
     targets = asked.network.ids if asked.question.targets is None else asked.question.targets
     of_sources = options.get("source_weights") or [1] * len(asked.sources)
     of_targets = options.get("target_weights") or [1] * len(targets)
@@ -386,7 +409,9 @@ def _flows(asked: Asked) -> Expected:
     return Table(("src", "dst", "edge", "volume"), rows, close, *rest)
 
 
-def _shares(asked: Asked, source: Any) -> tuple[dict[Any, Fraction], dict[tuple[Any, Any], Fraction], list[Any]]:
+def _shares(
+    asked: Asked, source: Any
+) -> tuple[dict[Any, Fraction], dict[tuple[Any, Any], Fraction], list[Any]]:
     """Return what each vertex and each edge carries of the shortest paths from a source, and the ends of these paths."""
     distance = asked.distances(source)
     limit = asked.question.limit_of(0)
@@ -398,7 +423,9 @@ def _shares(asked: Asked, source: Any) -> tuple[dict[Any, Fraction], dict[tuple[
             continue
         starts = asked.lengths.tight_arcs_into(v, distance)
         if any(distance[u] >= distance[v] for u in starts):
-            raise Unrepresentable("rounding absorbs a weight, so that the number of paths is not defined")
+            raise Unrepresentable(
+                "rounding absorbs a weight, so that the number of paths is not defined"
+            )
         before[v] = starts
         counts[v] = sum(counts[u] for u in starts)
     targets = set(order if asked.question.targets is None else asked.question.targets) - {source}
@@ -442,8 +469,15 @@ def _betweenness(asked: Asked) -> Expected:
         scale = Fraction(1, inner * outer) if inner > 0 and outer > 0 else scale
     close = frozenset(["betweenness"])
     if options["of"] == "vertices":
-        return Table(("vertex", "betweenness"), [(v, float(of_vertices[v] * scale)) for v in asked.network.ids], close)
-    rows = [(u, v, float(of_edges[u, v] * scale)) for u, v in sorted(of_edges, key=lambda edge: (edge[1], edge[0]))]
+        return Table(
+            ("vertex", "betweenness"),
+            [(v, float(of_vertices[v] * scale)) for v in asked.network.ids],
+            close,
+        )
+    rows = [
+        (u, v, float(of_edges[u, v] * scale))
+        for u, v in sorted(of_edges, key=lambda edge: (edge[1], edge[0]))
+    ]
     return Table(("src", "dst", "betweenness"), rows, close)
 
 
@@ -481,7 +515,10 @@ def _plan(asked: Asked) -> Table:
     for place, group in enumerate(asked.question.options["groups"]):
         for source in group:
             found = asked.distances(source)
-            line = [found.get(v) if v in found and found[v] <= limit else None for v in asked.network.ids]
+            line = [
+                found.get(v) if v in found and found[v] <= limit else None
+                for v in asked.network.ids
+            ]
             rows.append((place, source, tuple(line)))
     return Table(("group", "source", "distance"), rows)
 
@@ -527,7 +564,9 @@ def expected(question: Question, network: Network) -> Expected:
     except Unrepresentable as error:
         ends = (question.limit, question.options.get("cutoffs"), question.targets, question.pairs)
         ends_early = question.kind == "extremes" or any(end is not None for end in ends)
-        return Refused(("PrecisionError", "NegativeCycleError", "CapacityError"), str(error), ends_early)
+        return Refused(
+            ("PrecisionError", "NegativeCycleError", "CapacityError"), str(error), ends_early
+        )
 
 
 def difference(wanted: Table, found: Table, is_ordered: bool = True) -> str:
@@ -538,7 +577,10 @@ def difference(wanted: Table, found: Table, is_ordered: bool = True) -> str:
     others = found.above_floor(wanted.floor)
     if not is_ordered:
         exact = [place for place, name in enumerate(wanted.columns) if name not in wanted.close]
-        rows, others = (sorted(each, key=lambda row: [repr(row[place]) for place in exact]) for each in (rows, others))
+        rows, others = (
+            sorted(each, key=lambda row: [repr(row[place]) for place in exact])
+            for each in (rows, others)
+        )
     for place, (row, other) in enumerate(zip(rows, others, strict=False)):
         for name, value, seen in zip(wanted.columns, row, other, strict=True):
             if not _fits(value, seen, name in wanted.close):

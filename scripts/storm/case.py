@@ -47,7 +47,11 @@ class Outcome:
     counts: Counter[str] = field(default_factory=Counter)
 
     def as_dict(self) -> dict[str, Any]:
-        return {"case": self.case, "findings": [asdict(each) for each in self.findings], "counts": dict(self.counts)}
+        return {
+            "case": self.case,
+            "findings": [asdict(each) for each in self.findings],
+            "counts": dict(self.counts),
+        }
 
 
 class Case:
@@ -67,17 +71,28 @@ class Case:
     def report(self, kind: str, what: str, detail: str, asked: str) -> None:
         """Add a finding."""
         shown = detail[:MAX_SHOWN]
-        found = Finding(self.settings.seed, self.number, self.door, kind, what, shown, asked[:MAX_SHOWN])
+        found = Finding(
+            self.settings.seed, self.number, self.door, kind, what, shown, asked[:MAX_SHOWN]
+        )
         self.outcome.findings.append(found)
 
-    def compare(self, kind: str, wanted: Table, found: Table, asked: str, is_ordered: bool = True) -> None:
+    def compare(
+        self, kind: str, wanted: Table, found: Table, asked: str, is_ordered: bool = True
+    ) -> None:
         """Compare an answer with what must come out."""
         self.count("comparisons")
         wrong = difference(wanted, found, is_ordered)
         if wrong:
             self.report(kind, "wrong", wrong, asked)
 
-    def check_error(self, kind: str, error: BaseException, wanted: Any, asked: str, allowed: tuple[str, ...] = ()) -> None:
+    def check_error(
+        self,
+        kind: str,
+        error: BaseException,
+        wanted: Any,
+        asked: str,
+        allowed: tuple[str, ...] = (),
+    ) -> None:
         """Say whether an error is one that may come."""
         self.count("errors")
         names = {each.__name__ for each in type(error).__mro__}
@@ -97,7 +112,11 @@ class Case:
 def shown_edges(edges: EdgeList) -> str:
     """Return an edge list in a few words, with its rows if they are few."""
     rows = f", rows {edges.rows}" if len(edges.rows) <= 12 else ""
-    more = f", vertices {edges.more_vertices}" if edges.more_vertices and len(edges.more_vertices) <= 12 else ""
+    more = (
+        f", vertices {edges.more_vertices}"
+        if edges.more_vertices and len(edges.more_vertices) <= 12
+        else ""
+    )
     return f"{edges.about}{rows}{more}"
 
 

@@ -31,7 +31,9 @@ def arrow_table(edges: EdgeList, more: dict[str, list[Any]] | None = None) -> pa
         "dst": pa.array([row[1] for row in edges.rows], id_type),
     }
     if edges.is_weighted:
-        columns["weight"] = pa.array([row[2] for row in edges.rows], pa.type_for_alias(edges.weights))
+        columns["weight"] = pa.array(
+            [row[2] for row in edges.rows], pa.type_for_alias(edges.weights)
+        )
     columns |= {name: pa.array(values) for name, values in (more or {}).items()}
     return pa.table(columns)
 
@@ -152,13 +154,18 @@ def _cut_rows(edges: EdgeList, draw: Random) -> list[EdgeList]:
     """Return consecutive slices of an edge list, of which one is empty."""
     count = draw.randrange(2, 5)
     cuts = sorted(draw.choices(range(len(edges.rows) + 1), k=count - 1))
-    slices = [edges.rows[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(edges.rows)], strict=True)]
+    slices = [
+        edges.rows[begin:end]
+        for begin, end in zip([0, *cuts], [*cuts, len(edges.rows)], strict=True)
+    ]
     slices.insert(draw.randrange(len(slices) + 1), [])
     return [EdgeList(rows, edges.directed, edges.weights, edges.more_vertices) for rows in slices]
 
 
 def _table_part(part: EdgeList, edges: EdgeList) -> pa.Table:
-    return arrow_table(part).cast(arrow_table(edges).schema) if part.rows else arrow_table(edges)[:0]
+    return (
+        arrow_table(part).cast(arrow_table(edges).schema) if part.rows else arrow_table(edges)[:0]
+    )
 
 
 def _parquet_folder(edges: EdgeList, folder: Path, draw: Random) -> Written:

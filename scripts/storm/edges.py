@@ -186,8 +186,12 @@ _BELOW_ZERO = ("below zero", "floats below zero")
 def _heights(draw: Random, n: int, pairs: list[tuple[int, int]], weights: list[Any]) -> list[Any]:
     """Return weights of which some are below zero: those of a potential, so that cycles are not; now and then one is."""
     height = [draw.randrange(0, 20) for _ in range(n)]
-    changed = [weight + height[u] - height[v] for (u, v), weight in zip(pairs, weights, strict=True)]
-    changed = [abs(weight) if u == v else weight for (u, v), weight in zip(pairs, changed, strict=True)]
+    changed = [
+        weight + height[u] - height[v] for (u, v), weight in zip(pairs, weights, strict=True)
+    ]
+    changed = [
+        abs(weight) if u == v else weight for (u, v), weight in zip(pairs, changed, strict=True)
+    ]
     if draw.random() < 0.3:
         changed[draw.randrange(len(changed))] = -30
     return changed
@@ -213,7 +217,11 @@ def _names(draw: Random, n: int) -> list[Id]:
     letters = draw.choice(["abc", "aé☃z", "xX_-", "日本語"])
     found: set[str] = set()
     while len(found) < n:
-        found.add("".join(draw.choice(letters) for _ in range(draw.randrange(1, 9))) + str(len(found)) + "q")
+        found.add(
+            "".join(draw.choice(letters) for _ in range(draw.randrange(1, 9)))
+            + str(len(found))
+            + "q"
+        )
     names: list[Id] = sorted(found)
     draw.shuffle(names)
     return names
@@ -224,7 +232,13 @@ def _digits(draw: Random, n: int) -> list[Id]:
     return [f"{k:0{width}d}" for k in draw.sample(range(3 * n), n)]
 
 
-IDS = {"counted": _counted, "with gaps": _with_gaps, "large": _large, "names": _names, "digits as text": _digits}
+IDS = {
+    "counted": _counted,
+    "with gaps": _with_gaps,
+    "large": _large,
+    "names": _names,
+    "digits as text": _digits,
+}
 SIZES = (1, 2, 3, 5, 8, 13, 21, 34, 34, 55, 55, 90, 130)
 
 

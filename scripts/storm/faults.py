@@ -50,7 +50,9 @@ def draw_blow(draw: Random) -> Blow:
         number=draw.choice(SIGNALS),
         to=draw.choice(["program", "group", "child"]),
         parts=0 if is_early else draw.choice([1, 2, 5, 12, 25]),
-        seconds=draw.uniform(0, 3.0) if is_early else draw.choice([0.0, draw.uniform(0, 0.05), draw.uniform(0, 0.5)]),
+        seconds=draw.uniform(0, 3.0)
+        if is_early
+        else draw.choice([0.0, draw.uniform(0, 0.05), draw.uniform(0, 0.5)]),
     )
 
 
@@ -69,14 +71,17 @@ class Command:
             cwd=ROOT,
             env=environment,
             start_new_session=True,
-            preexec_fn=None if limit is None else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+            preexec_fn=None
+            if limit is None
+            else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
         )
 
     def strike(self, blow: Blow, output: Path) -> bool:
         """Send a signal at its moment; return whether the command was still there."""
         enough = len(part_files(output)) + blow.parts
         self._wait_for(lambda: len(part_files(output)) >= enough)
-        if blow.number != signal.SIGKILL:  # Python itself ends otherwise, before it runs the program
+        # Python itself ends otherwise, before it runs the program
+        if blow.number != signal.SIGKILL:
             self._wait_for(self._has_begun)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(blow.seconds)

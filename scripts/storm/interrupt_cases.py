@@ -29,7 +29,9 @@ def _draw_graph(draw: Random) -> tuple[Network, Any]:
     """Return a graph whose searches take a while."""
     n = _N_VERTICES
     rows = [(v, v + 1, draw.randrange(1, 50)) for v in range(n - 1)]
-    rows += [(draw.randrange(n), min(n - 1, draw.randrange(n)), draw.randrange(1, 500)) for _ in range(n)]
+    rows += [
+        (draw.randrange(n), min(n - 1, draw.randrange(n)), draw.randrange(1, 500)) for _ in range(n)
+    ]
     edges = EdgeList(rows, draw.random() < 0.5, INTEGERS)
     table = containers.IN_MEMORY["mapping"](edges, draw)
     graph = library.kt.graph_from_edges(table, directed=edges.directed, edge_ids=True)
@@ -39,7 +41,9 @@ def _draw_graph(draw: Random) -> tuple[Network, Any]:
 def _longer(question: Question, draw: Random, network: Network) -> Question:
     """Return a question of many sources, or of many pairs."""
     if question.pairs is not None:
-        pairs = [(draw.choice(network.ids), draw.choice(network.ids)) for _ in range(4 * _N_SOURCES)]
+        pairs = [
+            (draw.choice(network.ids), draw.choice(network.ids)) for _ in range(4 * _N_SOURCES)
+        ]
         options = {name: value for name, value in question.options.items() if name != "volumes"}
         return replace(question, pairs=pairs, options=options)
     if question.sources is None or question.sources == ALL:
@@ -75,15 +79,17 @@ def run_interrupted(case: Case) -> None:
         kind = draw.choice(KINDS)
         question = _longer(draw_question(draw, network, [kind]), draw, network)
         way = library.draw_way(draw, question, "cpu")
-        way = replace(way, options={name: value for name, value in way.options.items() if name != "memory"})
+        way = replace(
+            way, options={name: value for name, value in way.options.items() if name != "memory"}
+        )
         moment = draw.choice(_MOMENTS) * draw.uniform(0.5, 1.5)
         _ask_interrupted(case, graph, question, way, moment)
 
 
-def _ask_interrupted(case: Case, graph: Any, question: Question, way: library.Way, moment: float) -> None:
-    words = (
-        f"{_N_VERTICES} vertices in a chain with shortcuts; {shown_question(question)}; {way}; SIGINT after {moment:.4f} s"
-    )
+def _ask_interrupted(
+    case: Case, graph: Any, question: Question, way: library.Way, moment: float
+) -> None:
+    words = f"{_N_VERTICES} vertices in a chain with shortcuts; {shown_question(question)}; {way}; SIGINT after {moment:.4f} s"  # noqa: E501
     case.count("calls")
     case.count(f"calls, {question.kind}")
     first: Table | None = None

@@ -17,7 +17,12 @@ from scripts.storm.oracle import Network
 from scripts.storm.questions import OF_LIBRARY_ALONE, QUESTIONS, Question, draw_question
 
 KINDS = [kind for kind in QUESTIONS if kind not in OF_LIBRARY_ALONE]
-_CODES_OF_ERRORS = {"NegativeCycleError": (4,), "PrecisionError": (2, 3), "InputError": (2,), "CapacityError": (2, 3)}
+_CODES_OF_ERRORS = {
+    "NegativeCycleError": (4,),
+    "PrecisionError": (2, 3),
+    "InputError": (2,),
+    "CapacityError": (2, 3),
+}
 NOT_VERIFIED = 5
 INTERRUPTED = 130
 
@@ -48,8 +53,11 @@ def _task_of(case: Case, edges: EdgeList, network: Network, question: Question) 
     run.settings["certify"] = draw.choice(["all", "all", "sample", "none"])
     if draw.random() < 0.2 and question.kind not in jobs.NO_SHARDS:
         run.settings["hierarchy"] = "no"
-    words = f"{shown_edges(edges)}; as {run.about}; {shown_question(question)}; settings {run.shown}"
-    if question.algorithm == "bfs":  # the job reads no weights then, by which rows of parallel edges are chosen
+    words = (
+        f"{shown_edges(edges)}; as {run.about}; {shown_question(question)}; settings {run.shown}"
+    )
+    # the job reads no weights then, by which rows of parallel edges are chosen
+    if question.algorithm == "bfs":
         network = Network(edges.without_weights())
     return Task(run, question, expected(question, network), words)
 
@@ -85,7 +93,9 @@ def _check_output(case: Case, task: Task, ended: Ended) -> bool:
     try:
         tables = jobs.read_output(task.run, task.question)
     except Exception as error:
-        case.report(task.question.kind, "unreadable", f"{type(error).__name__}: {error}", task.words)
+        case.report(
+            task.question.kind, "unreadable", f"{type(error).__name__}: {error}", task.words
+        )
         return False
     for found, is_ordered in tables:
         if not found.columns and not wanted.rows:
@@ -97,7 +107,12 @@ def _check_output(case: Case, task: Task, ended: Ended) -> bool:
 def _check_verify(case: Case, task: Task, codes: tuple[int, ...], words: str) -> None:
     case.count("verifications")
     ended = jobs.run_verify(task.run)
-    _check_codes(case, Task(task.run, task.question, task.wanted, f"{task.words}; verify, {words}"), ended, codes)
+    _check_codes(
+        case,
+        Task(task.run, task.question, task.wanted, f"{task.words}; verify, {words}"),
+        ended,
+        codes,
+    )
 
 
 def _afterwards(case: Case, task: Task) -> None:
@@ -105,7 +120,11 @@ def _afterwards(case: Case, task: Task) -> None:
     draw = case.draw
     if draw.random() < 0.5:
         _check_verify(case, task, (0,), "as it is")
-    if draw.random() < 0.15 and find_spec("deltalake") and task.question.kind not in (*jobs.OF_LOADS, "matrix"):
+    if (
+        draw.random() < 0.15
+        and find_spec("deltalake")
+        and task.question.kind not in (*jobs.OF_LOADS, "matrix")
+    ):
         _make_table(case, task)
     if draw.random() < 0.4:
         parts = jobs.part_files(task.run.output)
@@ -128,7 +147,12 @@ def _make_table(case: Case, task: Task) -> None:
     seen = deltalake.DeltaTable(str(task.run.output)).to_pyarrow_table().num_rows
     case.count("comparisons")
     if rows != seen:
-        case.report(task.question.kind, "wrong", f"the Delta table has {seen} rows, and the parts {rows}", task.words)
+        case.report(
+            task.question.kind,
+            "wrong",
+            f"the Delta table has {seen} rows, and the parts {rows}",
+            task.words,
+        )
     _check_verify(case, task, (0,), "with a Delta table")
 
 
@@ -158,19 +182,28 @@ def run_in_process(case: Case) -> None:
 def _compare_with_cpu(case: Case, task: Task) -> None:
     """Run the same on the CPU: the digests must be equal."""
     case.count("comparisons")
-    on_cpu = Run(task.run.edges, task.run.settings | {"device": "cpu"}, case.folder / "cpu", task.run.about)
+    on_cpu = Run(
+        task.run.edges, task.run.settings | {"device": "cpu"}, case.folder / "cpu", task.run.about
+    )
     ended = jobs.run_main(on_cpu, case.folder)
     if not _check_codes(case, task, ended, (0,)):
         return
     found, wanted = (jobs.digest(run.output) for run in (task.run, on_cpu))
     if found != wanted:
-        case.report(task.question.kind, "wrong", f"the digest is {found}, and on the CPU {wanted}", task.words)
+        case.report(
+            task.question.kind,
+            "wrong",
+            f"the digest is {found}, and on the CPU {wanted}",
+            task.words,
+        )
 
 
 def run_in_shards(case: Case) -> None:
     """Several shards one after another, and ``finish``."""
     task = _draw_task(case, [kind for kind in KINDS if kind not in jobs.NO_SHARDS])
-    if _check_output(case, task, jobs.run_shards(task.run, case.folder, case.draw.choice([1, 2, 3, 5]))):
+    if _check_output(
+        case, task, jobs.run_shards(task.run, case.folder, case.draw.choice([1, 2, 3, 5]))
+    ):
         _afterwards(case, task)
 
 
@@ -179,7 +212,9 @@ def run_as_command(case: Case) -> None:
     task = _draw_task(case, KINDS)
     if case.draw.random() < 0.15 and task.question.kind not in jobs.NO_SHARDS:
         task.run.settings["workers"] = 2
-    if _check_output(case, task, faults.run_command(jobs.command(task.run, case.folder), case.folder)):
+    if _check_output(
+        case, task, faults.run_command(jobs.command(task.run, case.folder), case.folder)
+    ):
         _afterwards(case, task)
 
 
@@ -212,7 +247,9 @@ def run_killed(case: Case) -> None:
     for _ in range(case.draw.choice([1, 1, 2, 3])):
         blow = faults.draw_blow(case.draw)
         words = f"{task.words}; {blow}"
-        command = faults.Command(jobs.command(task.run, case.folder, *_resume(task.run)), case.folder)
+        command = faults.Command(
+            jobs.command(task.run, case.folder, *_resume(task.run)), case.folder
+        )
         if command.strike(blow, task.run.output):
             case.count("kills")
             case.count(f"kills, {blow.number.name} to the {blow.to}")
@@ -244,7 +281,12 @@ def _run_to_the_end(case: Case, task: Task, said: str) -> Ended:
     words = ["--resume"] if advised else _resume(task.run)
     ended = faults.run_command(jobs.command(task.run, case.folder, *words), case.folder)
     if ended.code == 2 and advised and not _resume(task.run):
-        case.report(task.question.kind, "advice", f"it said {said[-300:]!r}, and then {ended.err[-300:]!r}", task.words)
+        case.report(
+            task.question.kind,
+            "advice",
+            f"it said {said[-300:]!r}, and then {ended.err[-300:]!r}",
+            task.words,
+        )
         ended = faults.run_command(jobs.command(task.run, case.folder), case.folder)
     return ended
 
@@ -295,7 +337,11 @@ def run_on_cut_files(case: Case) -> None:
     ended = jobs.run_main(task.run, case.folder)
     damaged = Task(task.run, task.question, task.wanted, f"{task.words}; {what}")
     # Text without its last lines is another edge list, and Parquet has no checksum of each byte.
-    codes = (0, 2, 3, 4) if is_text or path.suffix != ".parquet" or "flipped" in what or "zeros" in what else (0, 2)
+    codes = (
+        (0, 2, 3, 4)
+        if is_text or path.suffix != ".parquet" or "flipped" in what or "zeros" in what
+        else (0, 2)
+    )
     _check_codes(case, damaged, ended, codes)
 
 

@@ -52,12 +52,26 @@ class Run:
     @property
     def shown(self) -> str:
         """The settings that the question does not say."""
-        of_question = ("algorithm", "result", "sources", "targets", "directed", "cutoffs", "values", "columns")
-        return ", ".join(f"{key}={value}" for key, value in self.settings.items() if key not in of_question)
+        of_question = (
+            "algorithm",
+            "result",
+            "sources",
+            "targets",
+            "directed",
+            "cutoffs",
+            "values",
+            "columns",
+        )
+        return ", ".join(
+            f"{key}={value}" for key, value in self.settings.items() if key not in of_question
+        )
 
     def words(self, config: Path, *more: str) -> list[str]:
         """Write a settings file, and return the command line that reads it."""
-        config.write_text("".join(f"{key} = {_toml(value)}\n" for key, value in self.settings.items()), encoding="utf-8")
+        config.write_text(
+            "".join(f"{key} = {_toml(value)}\n" for key, value in self.settings.items()),
+            encoding="utf-8",
+        )
         return [*map(str, self.edges), "--config", str(config), "--output", str(self.output), *more]
 
 
@@ -102,7 +116,9 @@ def make_run(edges: EdgeList, question: Question, folder: Path, draw: Random, de
     settings: dict[str, Any] = {"algorithm": question.algorithm, "device": device, "result": result}
     settings |= {"directed": edges.directed, "report": draw.random() < 0.1}
     settings |= {
-        key: value for key, value in written.options.items() if key != "weight_type" or question.algorithm == "sssp"
+        key: value
+        for key, value in written.options.items()
+        if key != "weight_type" or question.algorithm == "sssp"
     }
     settings["columns"] = {}
     _add_options(settings, question)
@@ -114,7 +130,9 @@ def make_run(edges: EdgeList, question: Question, folder: Path, draw: Random, de
     if along:
         settings["along"] = list(along)
     if "through" in question.options:
-        settings["through"] = _write_table(folder / "through", {"edge": question.options["through"]}, draw)
+        settings["through"] = _write_table(
+            folder / "through", {"edge": question.options["through"]}, draw
+        )
     if not settings["columns"]:
         del settings["columns"]
     return Run(paths, settings, folder / "out", name)
@@ -190,9 +208,15 @@ def _add_pairs(settings: dict[str, Any], question: Question, folder: Path, draw:
     settings["pairs"] = _write_table(folder / "trips", columns, draw)
 
 
-def _add_vertices(settings: dict[str, Any], edges: EdgeList, question: Question, folder: Path, draw: Random) -> None:
+def _add_vertices(
+    settings: dict[str, Any], edges: EdgeList, question: Question, folder: Path, draw: Random
+) -> None:
     values = question.options.get("values", {})
-    listed = list(dict.fromkeys([*edges.more_vertices, *(vertex for known in values.values() for vertex in known)]))
+    listed = list(
+        dict.fromkeys(
+            [*edges.more_vertices, *(vertex for known in values.values() for vertex in known)]
+        )
+    )
     if not listed:
         return
     columns: dict[str, list[Any]] = {"vertex": listed}
@@ -299,7 +323,12 @@ def command(run: Run, folder: Path, *more: str) -> list[str]:
 
 def part_files(output: Path) -> list[Path]:
     """Return the part files of a run, in the order of their numbers; files may come and go meanwhile."""
-    found = [Path(place) / name for place, _, names in os.walk(output) for name in names if name.startswith("part-")]
+    found = [
+        Path(place) / name
+        for place, _, names in os.walk(output)
+        for name in names
+        if name.startswith("part-")
+    ]
     return sorted(found, key=lambda path: path.name)
 
 
@@ -325,7 +354,10 @@ def read_output(run: Run, question: Question) -> list[tuple[Table, bool]]:
     found = Table(parts[0].columns if parts else (), [row for part in parts for row in part.rows])
     if question.kind == "pairs":
         by_pair = sorted(found.rows)
-        return [(_without(Table(found.columns, by_pair), "pair"), True), (_given_pairs(run, question), True)]
+        return [
+            (_without(Table(found.columns, by_pair), "pair"), True),
+            (_given_pairs(run, question), True),
+        ]
     if question.kind == "paths":
         ordered = sorted(found.rows, key=lambda row: (row[0], row[2]))
         return [(_without(Table(found.columns, ordered), "source"), True)]
@@ -343,14 +375,19 @@ def _given_pairs(run: Run, question: Question) -> Table:
     table = pq.read_table(run.output / "_pairs.pq").select(["origin", "destination", "distance"])
     found = _arrow_rows(table.rename_columns(["source", "target", "distance"]))
     kind = type((question.pairs or [("", "")])[0][0])
-    return Table(found.columns, [(kind(origin), kind(end), distance) for origin, end, distance in found.rows])
+    return Table(
+        found.columns, [(kind(origin), kind(end), distance) for origin, end, distance in found.rows]
+    )
 
 
 def _lines(table: pa.Table) -> Table:
     """Return the lines of a part of a matrix; its metadata says how vertices without a path are marked."""
     unreached = float(table.schema.metadata[b"kepler_traverse.unreached"])
     found = _arrow_rows(table)
-    rows = [(source, tuple(None if each == unreached else each for each in distances)) for source, distances in found.rows]
+    rows = [
+        (source, tuple(None if each == unreached else each for each in distances))
+        for source, distances in found.rows
+    ]
     return Table(found.columns, rows)
 
 
@@ -363,7 +400,9 @@ def _loads(run: Run, question: Question) -> Table:
 
 def without_zeros(table: Table) -> Table:
     """Return a table without the rows that carry nothing, as files of loads are."""
-    return Table(table.columns, [row for row in table.rows if row[-1]], table.close, table.lost, table.floor)
+    return Table(
+        table.columns, [row for row in table.rows if row[-1]], table.close, table.lost, table.floor
+    )
 
 
 def digest(output: Path) -> str:

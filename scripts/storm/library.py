@@ -58,7 +58,11 @@ def make_graph(edges: EdgeList, folder: Path, draw: Random) -> tuple[Any, str]:
         name = draw.choice(list(containers.IN_MEMORY))
         made = containers.IN_MEMORY[name](edges, draw)
         is_columns = isinstance(made, tuple)
-        graph = kt.graph_from_edges(*made, **common) if is_columns else kt.graph_from_edges(made, **common)
+        graph = (
+            kt.graph_from_edges(*made, **common)
+            if is_columns
+            else kt.graph_from_edges(made, **common)
+        )
         return graph, name
     name = draw.choice(list(containers.FILES))
     written = containers.FILES[name](edges, folder, draw)
@@ -130,7 +134,10 @@ def to_host(found: Any) -> Any:
 
 def plain(column: Any) -> list[Any]:
     """Return the values of a column as Python has them, None for null."""
-    return [None if value is pd.NA or value is None or value != value else value for value in column.astype(object).tolist()]
+    return [
+        None if value is pd.NA or value is None or value != value else value
+        for value in column.astype(object).tolist()
+    ]
 
 
 def table_of(found: Any) -> Table:
@@ -149,9 +156,13 @@ def rows_of_matrix(matrix: Any) -> list[tuple[Any, ...]]:
     """Return the lines of a matrix, with None where there is no path."""
     lines = np.asarray(to_host(matrix))
     if lines.dtype.kind == "f":
-        return [tuple(None if value == np.inf else value for value in line) for line in lines.tolist()]
+        return [
+            tuple(None if value == np.inf else value for value in line) for line in lines.tolist()
+        ]
     unreached = np.iinfo(np.int64).max if lines.dtype == np.int64 else -1  # sums, or hops
-    return [tuple(None if value == unreached else value for value in line) for line in lines.tolist()]
+    return [
+        tuple(None if value == unreached else value for value in line) for line in lines.tolist()
+    ]
 
 
 # Calls.
@@ -199,7 +210,9 @@ def _ask_many(graph: Any, question: Question, way: Way) -> Table:
 
 def _null_types(kind: Any) -> Any:
     """Return the type of pandas that has nulls for an Arrow type, so that integers beyond 2^53 stay exact."""
-    return {"int64": pd.Int64Dtype(), "int32": pd.Int32Dtype(), "uint64": pd.UInt64Dtype()}.get(str(kind))
+    return {"int64": pd.Int64Dtype(), "int32": pd.Int32Dtype(), "uint64": pd.UInt64Dtype()}.get(
+        str(kind)
+    )
 
 
 def _listed_sources(graph: Any, question: Question) -> list[Any]:
@@ -223,7 +236,11 @@ def _as_pairs(graph: Any, question: Question, bitmap: Any) -> Table:
     ids = plain_ids(graph)
     bits = np.unpackbits(np.asarray(to_host(bitmap)), axis=1, bitorder="little")[:, : len(ids)]
     sources = _listed_sources(graph, question)
-    rows = [(source, ids[v]) for source, line in zip(sources, bits, strict=True) for v in np.flatnonzero(line).tolist()]
+    rows = [
+        (source, ids[v])
+        for source, line in zip(sources, bits, strict=True)
+        for v in np.flatnonzero(line).tolist()
+    ]
     return Table(("source", "vertex"), rows)
 
 
@@ -281,12 +298,16 @@ def _ask_extremes(graph: Any, question: Question, way: Way) -> Table:
 
 
 def _plain_array(values: Any) -> list[Any]:
-    return values.to_pylist() if hasattr(values, "to_pylist") else np.asarray(to_host(values)).tolist()
+    return (
+        values.to_pylist() if hasattr(values, "to_pylist") else np.asarray(to_host(values)).tolist()
+    )
 
 
 def _ask_plan(graph: Any, question: Question, way: Way) -> Table:
     """Run the groups of a question by one plan, which was made for the first one."""
-    planning: Callable[..., Any] = kt.plan_bfs_many if question.algorithm == "bfs" else kt.plan_sssp_many
+    planning: Callable[..., Any] = (
+        kt.plan_bfs_many if question.algorithm == "bfs" else kt.plan_sssp_many
+    )
     groups = question.options["groups"]
     plan = planning(graph, n_sources=len(groups[0]), **_limit(question), **way.options)
     rows = []

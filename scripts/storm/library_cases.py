@@ -31,7 +31,12 @@ def ask_library(case: Case) -> None:
     case.count("graphs")
     words = f"{shown_edges(edges)}; as {container}"
     if library.plain_ids(graph) != network.ids:
-        case.report("build", "wrong", f"ids are {library.plain_ids(graph)[:20]}, not {network.ids[:20]}", words)
+        case.report(
+            "build",
+            "wrong",
+            f"ids are {library.plain_ids(graph)[:20]}, not {network.ids[:20]}",
+            words,
+        )
         return
     if draw.random() < 0.25:
         words += _build_hierarchy(case, graph, draw)
@@ -39,7 +44,9 @@ def ask_library(case: Case) -> None:
     for _ in range(draw.randrange(2, 8)):
         question = draw_question(draw, network, kinds)
         way = library.draw_way(draw, question, "cpu")
-        _ask_once(case, graph, question, way, network, f"{words}; {shown_question(question)}; {way}")
+        _ask_once(
+            case, graph, question, way, network, f"{words}; {shown_question(question)}; {way}"
+        )
 
 
 def _build_hierarchy(case: Case, graph: Any, draw: Random) -> str:
@@ -47,12 +54,16 @@ def _build_hierarchy(case: Case, graph: Any, draw: Random) -> str:
     try:
         graph.hierarchy(metric)
     except Exception as error:
-        case.check_error("hierarchy", error, None, f"hierarchy({metric!r})", ("HierarchyError", "InputError"))
+        case.check_error(
+            "hierarchy", error, None, f"hierarchy({metric!r})", ("HierarchyError", "InputError")
+        )
         return ""
     return f"; hierarchy {metric}"
 
 
-def _ask_once(case: Case, graph: Any, question: Question, way: library.Way, network: Network, words: str) -> None:
+def _ask_once(
+    case: Case, graph: Any, question: Question, way: library.Way, network: Network, words: str
+) -> None:
     wanted = expected(question, network)
     case.count("calls")
     case.count(f"calls, {question.kind}")
@@ -74,9 +85,12 @@ def _ask_once(case: Case, graph: Any, question: Question, way: library.Way, netw
         _ask_on_gpu(case, graph, question, way, found, words)
 
 
-def _ask_on_gpu(case: Case, graph: Any, question: Question, way: library.Way, found: Table, words: str) -> None:
+def _ask_on_gpu(
+    case: Case, graph: Any, question: Question, way: library.Way, found: Table, words: str
+) -> None:
     """Ask the same of the GPU, now and then by another strategy: the answer must have the same bits as that of the CPU."""
-    draw = Random(f"{case.settings.seed}:{case.number}:{shown_question(question)}")  # so that the CPU is asked alike
+    # so that the CPU is asked alike
+    draw = Random(f"{case.settings.seed}:{case.number}:{shown_question(question)}")
     options = {name: value for name, value in way.options.items() if name != "strategy"}
     if draw.random() < 0.4 and question.kind != "extremes":
         options["strategy"] = draw.choice(library.strategies_for(question, "cuda"))

@@ -94,11 +94,15 @@ class Lengths:
     @property
     def has_negative_arcs(self) -> bool:
         """Whether an edge that may be on a path has a weight below zero."""
-        return not self.counts_hops and any(weight < 0 for arcs in self.network.arcs.values() for weight in arcs.values())
+        return not self.counts_hops and any(
+            weight < 0 for arcs in self.network.arcs.values() for weight in arcs.values()
+        )
 
     @property
     def may_be_negative(self) -> bool:
-        return self.has_negative_arcs or (not self.counts_hops and bool(self.network.negative_loops))
+        return self.has_negative_arcs or (
+            not self.counts_hops and bool(self.network.negative_loops)
+        )
 
     def add(self, distance: Any, weight: Any) -> Any:
         """Return a distance and the weight of an edge, added up and rounded."""
@@ -199,7 +203,9 @@ class Lengths:
             owner[vertex] = vertex if before[vertex] == vertex else owner[before[vertex]]
         return owner
 
-    def _point_back(self, roots: set[Any], distance: dict[Any, Any]) -> tuple[dict[Any, Any], list[Any]]:
+    def _point_back(
+        self, roots: set[Any], distance: dict[Any, Any]
+    ) -> tuple[dict[Any, Any], list[Any]]:
         before: dict[Any, Any] = {root: root for root in roots if distance[root] == 0}
         tight = {vertex: self.tight_arcs_into(vertex, distance) for vertex in distance}
         for vertex, starts in tight.items():

@@ -94,7 +94,10 @@ class Watched:
         share = Share(first, self.share.step, self.share.until, most)
         done = 0
         begun: int | None = None
-        with tempfile.TemporaryDirectory(prefix="kepler-storm-") as place, tempfile.TemporaryFile("w+") as errors:
+        with (
+            tempfile.TemporaryDirectory(prefix="kepler-storm-") as place,
+            tempfile.TemporaryFile("w+") as errors,
+        ):
             self._child = child = _start(self.settings, share, errors, place)
             with _deadline(child) as hear:
                 for line in _lines(child):
@@ -137,11 +140,31 @@ class Watched:
 
 
 def _start(settings: Settings, share: Share, errors: IO[str], place: str) -> subprocess.Popen[str]:
-    given = json.dumps([settings.seed, settings.device, settings.doors, share.first, share.step, share.until, share.most])
+    given = json.dumps(
+        [
+            settings.seed,
+            settings.device,
+            settings.doors,
+            share.first,
+            share.step,
+            share.until,
+            share.most,
+        ]
+    )
     command = [sys.executable, "-X", "faulthandler", "-m", "scripts.storm", "share", given]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": place, "PYTHONIOENCODING": "utf-8:backslashreplace"}
+    environment = os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "TMPDIR": place,
+        "PYTHONIOENCODING": "utf-8:backslashreplace",
+    }
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT, env=environment, start_new_session=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
+        cwd=ROOT,
+        env=environment,
+        start_new_session=True,
     )
 
 

@@ -71,7 +71,12 @@ class Drawing:
         return self.draw.sample(self.network.ids, min(count, len(self.network.ids)))
 
     def sources(self, may_repeat: bool = True, may_be_all: bool = True) -> Any:
-        if may_be_all and self.chance(0.15) and len(self.network.ids) <= 60 and ALL not in self.network.ids:
+        if (
+            may_be_all
+            and self.chance(0.15)
+            and len(self.network.ids) <= 60
+            and ALL not in self.network.ids
+        ):
             return ALL
         is_large = len(self.network.ids) > 300
         return self.ids(self.draw.choice([9, 70, 300] if is_large else [1, 4, 9]), may_repeat)
@@ -84,7 +89,9 @@ class Drawing:
         if self.algorithm == "bfs":
             return value
         if self.chance(0.15) and 1 < value < 2**50:
-            return self.draw.choice([value + 0.5, value - 0.25, value - 1e-9, math.nextafter(value, 0), value + 1e-9])
+            return self.draw.choice(
+                [value + 0.5, value - 0.25, value - 1e-9, math.nextafter(value, 0), value + 1e-9]
+            )
         return value
 
     def _some_distances(self) -> list[Any]:
@@ -123,7 +130,9 @@ def _of_vertices(kind: str) -> Callable[[Drawing], Question]:
         if kind == "matrix" and asked.chance(0.3):
             targets = asked.ids(6, may_repeat=False)
         limit = _limits_of(asked, sources)
-        return Question(kind, asked.algorithm, sources, targets=targets, limit=limit, options=options)
+        return Question(
+            kind, asked.algorithm, sources, targets=targets, limit=limit, options=options
+        )
 
     return draw_question
 
@@ -131,13 +140,17 @@ def _of_vertices(kind: str) -> Callable[[Drawing], Question]:
 def _targets(asked: Drawing) -> Question:
     sources = asked.sources()
     targets = asked.ids(6)
-    return Question("targets", asked.algorithm, sources, targets=targets, limit=_limits_of(asked, sources))
+    return Question(
+        "targets", asked.algorithm, sources, targets=targets, limit=_limits_of(asked, sources)
+    )
 
 
 def _summary(asked: Drawing) -> Question:
     sources = asked.sources()
     options = {"direction": "in"} if asked.chance(0.3) else {}
-    return Question("summary", asked.algorithm, sources, limit=_limits_of(asked, sources), options=options)
+    return Question(
+        "summary", asked.algorithm, sources, limit=_limits_of(asked, sources), options=options
+    )
 
 
 def _levels(asked: Drawing) -> Question:
@@ -171,14 +184,18 @@ def _nearest_targets(asked: Drawing) -> Question:
         options["groups"] = _groups(asked, len(targets))
     sources = asked.sources()
     limit = asked.limit()
-    return Question("nearest_targets", asked.algorithm, sources, targets=targets, limit=limit, options=options)
+    return Question(
+        "nearest_targets", asked.algorithm, sources, targets=targets, limit=limit, options=options
+    )
 
 
 def _decay(asked: Drawing) -> str:
     reach = max(1, round(float(asked.distance())))
     if reach > 1e12:
         reach = 1000
-    return asked.draw.choice([f"exponential:{1 / reach:.4g}", f"linear:{reach}", f"gaussian:{reach}"])
+    return asked.draw.choice(
+        [f"exponential:{1 / reach:.4g}", f"linear:{reach}", f"gaussian:{reach}"]
+    )
 
 
 def _opportunities(asked: Drawing) -> Question:
@@ -188,7 +205,10 @@ def _opportunities(asked: Drawing) -> Question:
     for name in names:
         unit = 8 if name == "area" else None
         numbers = [asked.draw.randrange(0, 100) for _ in some]
-        values[name] = {vertex: number / unit if unit else number for vertex, number in zip(some, numbers, strict=True)}
+        values[name] = {
+            vertex: number / unit if unit else number
+            for vertex, number in zip(some, numbers, strict=True)
+        }
     sources = asked.sources(may_repeat=False)
     options: dict[str, Any] = {"values": values, "cutoffs": asked.cutoffs()}
     if asked.chance(0.2):
@@ -208,14 +228,18 @@ def _within(asked: Drawing) -> Question:
 
 
 def _isochrones(asked: Drawing) -> Question:
-    return Question("isochrones", asked.algorithm, asked.sources(), options={"cutoffs": asked.cutoffs()})
+    return Question(
+        "isochrones", asked.algorithm, asked.sources(), options={"cutoffs": asked.cutoffs()}
+    )
 
 
 def _some_pairs(asked: Drawing) -> list[tuple[Any, Any]]:
     is_large = len(asked.network.ids) > 300
     origins = asked.ids(asked.draw.choice([30, 150] if is_large else [1, 3, 6]))
     count = asked.draw.choice([200, 800] if is_large else [1, 2, 5, 20, 60])
-    return [(asked.draw.choice(origins), asked.draw.choice(asked.network.ids)) for _ in range(count)]
+    return [
+        (asked.draw.choice(origins), asked.draw.choice(asked.network.ids)) for _ in range(count)
+    ]
 
 
 def _pairs(asked: Drawing) -> Question:
@@ -226,7 +250,9 @@ def _paths(asked: Drawing) -> Question:
     pairs = _some_pairs(asked)
     options: dict[str, Any] = {}
     if asked.chance(0.4):
-        options["along"] = {"toll": [asked.draw.randrange(-5, 50) for _ in asked.network.edges.rows]}
+        options["along"] = {
+            "toll": [asked.draw.randrange(-5, 50) for _ in asked.network.edges.rows]
+        }
     return Question("paths", asked.algorithm, None, pairs=pairs, options=options)
 
 
@@ -255,7 +281,9 @@ def _flows(asked: Drawing) -> Question:
         options["source_weights"] = [asked.draw.randrange(0, 9) for _ in sources]
     if targets and asked.chance(0.4):
         options["target_weights"] = [asked.draw.randrange(0, 9) for _ in targets]
-    return Question("flows", asked.algorithm, sources, targets=targets, limit=limit, options=options)
+    return Question(
+        "flows", asked.algorithm, sources, targets=targets, limit=limit, options=options
+    )
 
 
 def _betweenness(asked: Drawing) -> Question:
@@ -267,7 +295,9 @@ def _betweenness(asked: Drawing) -> Question:
         options["endpoints"] = True
     options["normalized"] = is_all and asked.chance(0.5)
     limit = asked.limit(0.2)
-    return Question("betweenness", asked.algorithm, sources, targets=targets, limit=limit, options=options)
+    return Question(
+        "betweenness", asked.algorithm, sources, targets=targets, limit=limit, options=options
+    )
 
 
 def _one(asked: Drawing) -> Question:
@@ -276,12 +306,16 @@ def _one(asked: Drawing) -> Question:
     if targets is None and asked.chance(0.2):
         options["unreached"] = "null"
     limit = asked.limit()
-    return Question("one", asked.algorithm, asked.ids(1), targets=targets, limit=limit, options=options)
+    return Question(
+        "one", asked.algorithm, asked.ids(1), targets=targets, limit=limit, options=options
+    )
 
 
 def _plan(asked: Drawing) -> Question:
     """Groups of several sizes, one after another."""
-    groups = [asked.ids(asked.draw.choice([1, 3, 12, 40])) for _ in range(asked.draw.randrange(2, 6))]
+    groups = [
+        asked.ids(asked.draw.choice([1, 3, 12, 40])) for _ in range(asked.draw.randrange(2, 6))
+    ]
     limit = None if asked.lengths.may_be_negative else asked.limit()
     return Question("plan", asked.algorithm, groups[0], limit=limit, options={"groups": groups})
 

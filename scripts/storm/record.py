@@ -89,4 +89,6 @@ def add(paths: list[Path]) -> int:
 
 def check() -> int:
     """Compare the page with the record; return the exit code."""
-    return put({PAGE: page_with(PAGE.read_text(encoding="utf-8"), _recorded())}, PROGRAM, check=True)
+    return put(
+        {PAGE: page_with(PAGE.read_text(encoding="utf-8"), _recorded())}, PROGRAM, check=True
+    )

@@ -27,7 +27,9 @@ def _as_numbers(edges: EdgeList) -> EdgeList:
     """Return an edge list whose ids are 0 to n - 1, with one row per pair of ends."""
     network = Network(edges)
     rank = network.rank
-    rows = [(rank[u], rank[v], weight) for u, arcs in network.arcs.items() for v, weight in arcs.items()]
+    rows = [
+        (rank[u], rank[v], weight) for u, arcs in network.arcs.items() for v, weight in arcs.items()
+    ]
     return replace(edges, rows=rows, directed=True, more_vertices=list(rank.values()))
 
 
@@ -56,7 +58,10 @@ def ask_scipy(case: Case) -> None:
     for _ in range(draw.randrange(1, 5)):
         name = draw.choice(FUNCTIONS)
         is_unweighted = not edges.is_weighted or draw.random() < 0.3
-        options: dict[str, Any] = {"directed": draw.random() < 0.6, "return_predecessors": draw.random() < 0.5}
+        options: dict[str, Any] = {
+            "directed": draw.random() < 0.6,
+            "return_predecessors": draw.random() < 0.5,
+        }
         if is_unweighted:
             options["unweighted"] = True
         if draw.random() < 0.7 or name in _OF_ALL_VERTICES:
@@ -73,7 +78,9 @@ def ask_scipy(case: Case) -> None:
         _call(case, asked, matrix, question, name, options)
 
 
-def _call(case: Case, edges: EdgeList, matrix: Any, question: Question, name: str, options: dict[str, Any]) -> None:
+def _call(
+    case: Case, edges: EdgeList, matrix: Any, question: Question, name: str, options: dict[str, Any]
+) -> None:
     network = Network(edges)
     wanted = expected(question, network)
     words = f"csgraph.{name}({matrix.format}, {options}); {shown_edges(edges)}"
@@ -91,8 +98,12 @@ def _call(case: Case, edges: EdgeList, matrix: Any, question: Question, name: st
             case.report(name, "accepted", wanted.why, words)
         return
     distances, predecessors = found if options["return_predecessors"] else (found, None)
-    lines = [tuple(None if value == np.inf else value for value in line) for line in distances.tolist()]
-    case.compare(name, wanted, Table(wanted.columns, list(zip(question.sources, lines, strict=True))), words)
+    lines = [
+        tuple(None if value == np.inf else value for value in line) for line in distances.tolist()
+    ]
+    case.compare(
+        name, wanted, Table(wanted.columns, list(zip(question.sources, lines, strict=True))), words
+    )
     if predecessors is not None:
         case.count("comparisons")
         wrong = _check_predecessors(network, question, wanted, predecessors)

@@ -35,20 +35,40 @@ def sparse_matrices(draw, negative=False):
     """CSR, CSC and COO matrices with explicit zeros, unsorted indices, duplicates and fractions whose sums are exact."""
     n = draw(st.integers(1, 8))
     entries = draw(
-        st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1), st.integers(-2 if negative else 0, 5)), max_size=20)
+        st.lists(
+            st.tuples(
+                st.integers(0, n - 1), st.integers(0, n - 1), st.integers(-2 if negative else 0, 5)
+            ),
+            max_size=20,
+        )
     )
-    row, column, value = (np.array(part, np.int64) for part in zip(*entries, strict=True)) if entries else ([], [], [])
+    row, column, value = (
+        (np.array(part, np.int64) for part in zip(*entries, strict=True))
+        if entries
+        else ([], [], [])
+    )
     data = np.asarray(value) * draw(st.sampled_from([1, 0.25]))
     kind = draw(st.sampled_from(["csr", "csc", "coo"]))
-    array = draw(st.sampled_from([scipy.sparse.coo_array, scipy.sparse.coo_matrix]))((data, (row, column)), shape=(n, n))
+    array = draw(st.sampled_from([scipy.sparse.coo_array, scipy.sparse.coo_matrix]))(
+        (data, (row, column)), shape=(n, n)
+    )
     if kind == "coo":
         return array
     # Without the conversion's sums, so that duplicates are parallel edges.
     order = np.argsort(row if kind == "csr" else column, kind="stable")
-    ends = np.concatenate([[0], np.cumsum(np.bincount(np.asarray(row if kind == "csr" else column, int), minlength=n))])
+    ends = np.concatenate(
+        [
+            [0],
+            np.cumsum(np.bincount(np.asarray(row if kind == "csr" else column, int), minlength=n)),
+        ]
+    )
     inner = np.asarray(column if kind == "csr" else row, np.int32)[order]
     made = getattr(scipy.sparse, f"{kind}_array")((n, n))
-    made.data, made.indices, made.indptr = data[order].astype(np.float64), inner, ends.astype(np.int32)
+    made.data, made.indices, made.indptr = (
+        data[order].astype(np.float64),
+        inner,
+        ends.astype(np.int32),
+    )
     return made
 
 
@@ -56,7 +76,9 @@ def matrices(negative=False):
     return st.one_of(dense_matrices(negative), sparse_matrices(negative))
 
 
-def assert_predecessors_lead_along_shortest_paths(matrix, directed, unweighted, distance, predecessor):
+def assert_predecessors_lead_along_shortest_paths(
+    matrix, directed, unweighted, distance, predecessor
+):
     """Each vertex that is reached has the predecessor of a shortest path, and following them ends at a source."""
     edges = convert.to_scipy(csgraph.from_matrix(matrix, directed, weighted=not unweighted)).todok()
     for row, previous in zip(np.atleast_2d(distance), np.atleast_2d(predecessor), strict=True):
@@ -82,7 +104,13 @@ def both(name, *arguments, **named):
                 warnings.simplefilter("ignore")
                 found.append(getattr(library, name)(*arguments, **named))
         except (ValueError, scipy_csgraph.NegativeCycleError) as error:
-            found.append(next(kind for kind in (ValueError, scipy_csgraph.NegativeCycleError) if isinstance(error, kind)))
+            found.append(
+                next(
+                    kind
+                    for kind in (ValueError, scipy_csgraph.NegativeCycleError)
+                    if isinstance(error, kind)
+                )
+            )
     return found
 
 
@@ -90,7 +118,9 @@ def assert_same(ours, theirs):
     assert type(ours) is type(theirs)
     if isinstance(ours, tuple):
         assert len(ours) == len(theirs)
-    for mine, other in zip(ours, theirs, strict=True) if isinstance(ours, tuple) else [(ours, theirs)]:
+    for mine, other in (
+        zip(ours, theirs, strict=True) if isinstance(ours, tuple) else [(ours, theirs)]
+    ):
         assert isinstance(mine, type) == isinstance(other, type)
         if isinstance(mine, type):
             assert mine is other
@@ -100,12 +130,22 @@ def assert_same(ours, theirs):
 
 
 @pytest.mark.parametrize(
-    "name", ["dijkstra", "bellman_ford", "johnson", "shortest_path", "breadth_first_order", "breadth_first_tree"]
+    "name",
+    [
+        "dijkstra",
+        "bellman_ford",
+        "johnson",
+        "shortest_path",
+        "breadth_first_order",
+        "breadth_first_tree",
+    ],
 )
 def test_signatures_are_those_of_scipy(name):
     ours = inspect.signature(getattr(csgraph, name)).parameters.values()
     theirs = inspect.signature(getattr(scipy_csgraph, name)).parameters.values()
-    assert [(p.name, p.default, p.kind) for p in ours] == [(p.name, p.default, p.kind) for p in theirs]
+    assert [(p.name, p.default, p.kind) for p in ours] == [
+        (p.name, p.default, p.kind) for p in theirs
+    ]
 
 
 def test_the_examples_of_the_docstrings_run():
@@ -125,7 +165,9 @@ def test_the_examples_of_the_docstrings_run():
 def test_dijkstra_is_that_of_scipy(matrix, directed, unweighted, limit, data):
     n = matrix.shape[0]
     some = st.lists(st.integers(-n, n - 1), max_size=5)
-    indices = data.draw(st.one_of(st.none(), st.integers(-n, n - 1), some, some.map(lambda found: [found, found])))
+    indices = data.draw(
+        st.one_of(st.none(), st.integers(-n, n - 1), some, some.map(lambda found: [found, found]))
+    )
     named = {"directed": directed, "indices": indices, "unweighted": unweighted, "limit": limit}
     assert_same(*both("dijkstra", matrix, **named))
     ours, theirs = both("dijkstra", matrix, **named, return_predecessors=True)
@@ -133,16 +175,26 @@ def test_dijkstra_is_that_of_scipy(matrix, directed, unweighted, limit, data):
     assert (ours[1].dtype, ours[1].shape) == (theirs[1].dtype, theirs[1].shape)
     assert np.array_equal(ours[1] == -9999, theirs[1] == -9999)
     flat = (-1, n)
-    assert_predecessors_lead_along_shortest_paths(matrix, directed, unweighted, ours[0].reshape(flat), ours[1].reshape(flat))
+    assert_predecessors_lead_along_shortest_paths(
+        matrix, directed, unweighted, ours[0].reshape(flat), ours[1].reshape(flat)
+    )
 
 
 @settings(max_examples=tiers.examples(100))
-@given(matrix=matrices(), directed=st.booleans(), limit=st.sampled_from([np.inf, 0, 2]), data=st.data())
+@given(
+    matrix=matrices(), directed=st.booleans(), limit=st.sampled_from([np.inf, 0, 2]), data=st.data()
+)
 def test_the_nearest_sources_are_those_of_scipy(matrix, directed, limit, data):
     n = matrix.shape[0]
     indices = data.draw(st.one_of(st.none(), st.lists(st.integers(0, n - 1), max_size=5)))
     unweighted = data.draw(st.booleans())
-    named = {"directed": directed, "indices": indices, "unweighted": unweighted, "limit": limit, "min_only": True}
+    named = {
+        "directed": directed,
+        "indices": indices,
+        "unweighted": unweighted,
+        "limit": limit,
+        "min_only": True,
+    }
     assert_same(*both("dijkstra", matrix, **named))
     ours, theirs = both("dijkstra", matrix, **named, return_predecessors=True)
     assert_same(ours[0], theirs[0])
@@ -150,14 +202,21 @@ def test_the_nearest_sources_are_those_of_scipy(matrix, directed, limit, data):
     assert [array.dtype for array in ours] == [array.dtype for array in theirs]
     assert np.array_equal(sources == -9999, theirs[2] == -9999)
     assert np.array_equal(predecessor == -9999, theirs[1] == -9999)
-    assert_predecessors_lead_along_shortest_paths(matrix, directed, unweighted, distance, predecessor)
+    assert_predecessors_lead_along_shortest_paths(
+        matrix, directed, unweighted, distance, predecessor
+    )
     for v in np.flatnonzero(predecessor != -9999):
         assert sources[predecessor[v]] == sources[v]
 
 
 # Sums that float32 and float64 hold, round down and round up; fractions; and sums beyond float64.
 AWKWARD = [
-    *([0, 1, 2, 3], [0.1, 0.3, 0.7, 1.5], [2**23, 2**23 + 1, 2**23 + 2], [2**24 - 1, 2, 4, 2**24 + 3]),
+    *(
+        [0, 1, 2, 3],
+        [0.1, 0.3, 0.7, 1.5],
+        [2**23, 2**23 + 1, 2**23 + 2],
+        [2**24 - 1, 2, 4, 2**24 + 3],
+    ),
     *([2**52, 2**52 + 1, 2**53 - 1, 3], [1e308, 1.0, 5e-324]),
 ]
 
@@ -166,14 +225,21 @@ AWKWARD = [
 def awkward_matrices(draw):
     n = draw(st.integers(2, 6))
     ends, values = st.integers(0, n - 1), st.sampled_from(draw(st.sampled_from(AWKWARD)))
-    entries = {(row, column): value for row, column, value in draw(st.lists(st.tuples(ends, ends, values), max_size=14))}
+    entries = {
+        (row, column): value
+        for row, column, value in draw(st.lists(st.tuples(ends, ends, values), max_size=14))
+    }
     row, column = zip(*entries, strict=True) if entries else ((), ())
-    return scipy.sparse.csr_array((np.array(list(entries.values()), np.float64), (row, column)), shape=(n, n))
+    return scipy.sparse.csr_array(
+        (np.array(list(entries.values()), np.float64), (row, column)), shape=(n, n)
+    )
 
 
 def chain(*weights):
     n = len(weights) + 1
-    return scipy.sparse.csr_array((np.array(weights, np.float64), (np.arange(n - 1), np.arange(1, n))), shape=(n, n))
+    return scipy.sparse.csr_array(
+        (np.array(weights, np.float64), (np.arange(n - 1), np.arange(1, n))), shape=(n, n)
+    )
 
 
 @settings(max_examples=tiers.examples(300))
@@ -191,7 +257,12 @@ def test_a_limit_beside_a_distance_is_compared_as_by_scipy(matrix, directed, min
     distances = np.unique(scipy_csgraph.dijkstra(matrix, directed))
     limit = distances[which % distances.size]
     limit = max(0.0, np.nextafter(limit, step * np.inf)) if step else limit
-    named = {"directed": directed, "limit": limit, "min_only": min_only, "return_predecessors": True}
+    named = {
+        "directed": directed,
+        "limit": limit,
+        "min_only": min_only,
+        "return_predecessors": True,
+    }
     ours, theirs = both("dijkstra", matrix, **named)
     assert_same(ours[0], theirs[0])
     for mine, other in zip(ours[1:], theirs[1:], strict=True):
@@ -207,10 +278,16 @@ def test_negative_weights_within_a_limit_are_those_within_it_and_no_others():
 
 
 @settings(max_examples=tiers.examples(200))
-@given(matrix=matrices(negative=True), directed=st.booleans(), unweighted=st.booleans(), data=st.data())
-def test_negative_weights_have_the_distances_and_the_cycles_of_scipy(matrix, directed, unweighted, data):
+@given(
+    matrix=matrices(negative=True), directed=st.booleans(), unweighted=st.booleans(), data=st.data()
+)
+def test_negative_weights_have_the_distances_and_the_cycles_of_scipy(
+    matrix, directed, unweighted, data
+):
     n = matrix.shape[0]
-    indices = data.draw(st.one_of(st.none(), st.integers(0, n - 1), st.lists(st.integers(0, n - 1), max_size=3)))
+    indices = data.draw(
+        st.one_of(st.none(), st.integers(0, n - 1), st.lists(st.integers(0, n - 1), max_size=3))
+    )
     named = {"directed": directed, "indices": indices, "unweighted": unweighted}
     for name in ("bellman_ford", "johnson", "dijkstra"):
         assert_same(*both(name, matrix, **named))
@@ -236,7 +313,11 @@ def test_the_breadth_first_order_is_that_of_scipy(matrix, directed, data):
 def test_every_kind_of_matrix_is_read_as_by_scipy(matrix, kind, mask):
     dense = matrix.astype(float)
     # With a mask of its own: SciPy raises an error for a masked array that has none.
-    given = np.ma.masked_array(dense, mask=dense < 2) if mask else getattr(scipy.sparse, f"{kind}_array")(matrix)
+    given = (
+        np.ma.masked_array(dense, mask=dense < 2)
+        if mask
+        else getattr(scipy.sparse, f"{kind}_array")(matrix)
+    )
     assert_same(*both("dijkstra", given))
     assert_same(*both("dijkstra", matrix.tolist()))
     assert_same(*both("breadth_first_order", given, 0))
@@ -279,10 +360,15 @@ def test_weights_that_float64_rounds_are_rounded_as_by_scipy():
 def test_negative_weights_of_dijkstra_warn_as_in_scipy():
     matrix = np.array([[0, -1, 0], [0, 0, 3], [0, 0, 0]])
     with pytest.warns(UserWarning, match="negative weights"):
-        assert_same(csgraph.dijkstra(matrix), np.array([[0, -1, 2], [np.inf, 0, 3], [np.inf, np.inf, 0]]))
+        assert_same(
+            csgraph.dijkstra(matrix), np.array([[0, -1, 2], [np.inf, 0, 3], [np.inf, np.inf, 0]])
+        )
     with pytest.warns(UserWarning, match="negative weights"):
         csgraph.dijkstra(csgraph.from_matrix(matrix))
-    with pytest.warns(UserWarning, match="negative weights"), pytest.raises(scipy_csgraph.NegativeCycleError):
+    with (
+        pytest.warns(UserWarning, match="negative weights"),
+        pytest.raises(scipy_csgraph.NegativeCycleError),
+    ):
         csgraph.dijkstra(matrix, directed=False)
 
 
@@ -296,11 +382,22 @@ def test_a_negative_cycle_is_an_error_of_both_libraries():
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_a_graph_that_was_built_once_gives_the_same(device):
-    matrix = scipy.sparse.random_array((60, 60), density=0.1, rng=np.random.default_rng(1), format="csr")
-    graph, hops = csgraph.from_matrix(matrix).to(device), csgraph.from_matrix(matrix, weighted=False).to(device)
+    matrix = scipy.sparse.random_array(
+        (60, 60), density=0.1, rng=np.random.default_rng(1), format="csr"
+    )
+    graph, hops = (
+        csgraph.from_matrix(matrix).to(device),
+        csgraph.from_matrix(matrix, weighted=False).to(device),
+    )
     for name in ("dijkstra", "bellman_ford", "johnson", "shortest_path"):
-        assert_same(getattr(csgraph, name)(graph, indices=[3, 3, 5]), getattr(csgraph, name)(matrix, indices=[3, 3, 5]))
-        assert_same(getattr(csgraph, name)(hops, unweighted=True), getattr(csgraph, name)(matrix, unweighted=True))
+        assert_same(
+            getattr(csgraph, name)(graph, indices=[3, 3, 5]),
+            getattr(csgraph, name)(matrix, indices=[3, 3, 5]),
+        )
+        assert_same(
+            getattr(csgraph, name)(hops, unweighted=True),
+            getattr(csgraph, name)(matrix, unweighted=True),
+        )
     nearest = {"indices": [3, 5], "min_only": True, "return_predecessors": True}
     assert_same(csgraph.dijkstra(graph, **nearest), csgraph.dijkstra(matrix, **nearest))
     assert_same(csgraph.breadth_first_order(graph, 2), csgraph.breadth_first_order(matrix, 2))
@@ -310,9 +407,15 @@ def test_a_graph_that_was_built_once_gives_the_same(device):
     ("call", "message"),
     [
         (lambda _: csgraph.dijkstra(np.ones((2, 3))), "csgraph"),
-        (lambda _: csgraph.dijkstra(scipy.sparse.csr_array((2, 3))), r"square matrix, not of shape \(2, 3\)"),
+        (
+            lambda _: csgraph.dijkstra(scipy.sparse.csr_array((2, 3))),
+            r"square matrix, not of shape \(2, 3\)",
+        ),
         (lambda _: csgraph.dijkstra("graph"), "csgraph"),
-        (lambda g: csgraph.dijkstra(g, indices=[0, 3]), "indices holds 3, and the vertices are 0 to 2"),
+        (
+            lambda g: csgraph.dijkstra(g, indices=[0, 3]),
+            "indices holds 3, and the vertices are 0 to 2",
+        ),
         (lambda g: csgraph.dijkstra(g, indices=-4), "indices holds -4"),
         (lambda g: csgraph.dijkstra(g, indices=[2**40]), "indices holds 1099511627776"),
         (lambda g: csgraph.dijkstra(g, indices=[0.5]), "indices must be whole numbers, not 0.5"),
@@ -320,13 +423,28 @@ def test_a_graph_that_was_built_once_gives_the_same(device):
         (lambda g: csgraph.dijkstra(g, indices=[[0], [1, 2]]), "indices must be vertex numbers"),
         (lambda g: csgraph.dijkstra(g, limit=-1), "limit must be 0 or more, not -1"),
         (lambda g: csgraph.dijkstra(g, limit="far"), "limit must be a number, not 'far'"),
-        (lambda g: csgraph.breadth_first_order(g, 3), "i_start must be a vertex from 0 to 2, not 3"),
-        (lambda g: csgraph.breadth_first_order(g, -1), "i_start must be a vertex from 0 to 2, not -1"),
+        (
+            lambda g: csgraph.breadth_first_order(g, 3),
+            "i_start must be a vertex from 0 to 2, not 3",
+        ),
+        (
+            lambda g: csgraph.breadth_first_order(g, -1),
+            "i_start must be a vertex from 0 to 2, not -1",
+        ),
         (lambda g: csgraph.shortest_path(g, "A*"), "method='A\\*' is none of"),
         (lambda g: csgraph.shortest_path(g, "FW", indices=[0]), "method='FW' computes all pairs"),
-        (lambda g: csgraph.shortest_path(csgraph.from_matrix(g), "FW"), "takes a matrix and no Graph"),
-        (lambda g: csgraph.dijkstra(csgraph.from_matrix(g), directed=False), "directed=False was given"),
-        (lambda g: csgraph.dijkstra(csgraph.from_matrix(g, weighted=False)), "without weights; take unweighted=True"),
+        (
+            lambda g: csgraph.shortest_path(csgraph.from_matrix(g), "FW"),
+            "takes a matrix and no Graph",
+        ),
+        (
+            lambda g: csgraph.dijkstra(csgraph.from_matrix(g), directed=False),
+            "directed=False was given",
+        ),
+        (
+            lambda g: csgraph.dijkstra(csgraph.from_matrix(g, weighted=False)),
+            "without weights; take unweighted=True",
+        ),
         (lambda g: csgraph.breadth_first_tree(csgraph.from_matrix(g), 0), "give its matrix"),
         (lambda g: csgraph.from_matrix(g, directed="no"), "directed must be True or False"),
     ],

@@ -17,14 +17,19 @@ import pandas as pd
 import pyarrow as pa
 
 EQUAL, REFUSED, EITHER = "equal", "refused", "either"
-LIBRARIES = [name for name in ("polars", "duckdb", "dask", "cudf") if importlib.util.find_spec(name) is not None]
+LIBRARIES = [
+    name
+    for name in ("polars", "duckdb", "dask", "cudf")
+    if importlib.util.find_spec(name) is not None
+]
 
 
 class Form(NamedTuple):
     name: str
     value: Any
     must: str = EQUAL
-    partner: Any = None  # the argument that the values are for, in a container of its own; None: its plain form
+    # the argument that the values are for, in a container of its own; None: its plain form
+    partner: Any = None
 
 
 class Text(str):
@@ -93,13 +98,18 @@ def columns(values: list[Any]) -> list[Form]:
 
 def no_ids(values: list[Any], must_be_known: bool = True) -> list[Form]:
     """Columns that hold no ids of a graph that has ``values``, though some are equal after a cast."""
-    other = [str(value) for value in values] if isinstance(values[0], int) else list(range(len(values)))
+    other = (
+        [str(value) for value in values] if isinstance(values[0], int) else list(range(len(values)))
+    )
     wrong: list[Any] = [
         Form("ids of the other type", other),
         Form("array of the other type", np.array(other)),
         Form("one None", [*values[1:], None]),
         Form(
-            "Series with a null", pd.Series([*values[1:], None], dtype="string" if isinstance(values[0], str) else "Int64")
+            "Series with a null",
+            pd.Series(
+                [*values[1:], None], dtype="string" if isinstance(values[0], str) else "Int64"
+            ),
         ),
         Form("Arrow null", pa.array([*values[1:], None])),
         Form("NaN", [*values[1:], float("nan")]),
@@ -108,7 +118,11 @@ def no_ids(values: list[Any], must_be_known: bool = True) -> list[Form]:
         Form("bytes", [b"a"] * len(values)),
         Form("a number", 3.5),
         Form("an object", object()),
-        *([Form("unknown ids", ["zz"] if isinstance(values[0], str) else [987654321])] if must_be_known else []),
+        *(
+            [Form("unknown ids", ["zz"] if isinstance(values[0], str) else [987654321])]
+            if must_be_known
+            else []
+        ),
     ]
     if isinstance(values[0], int):
         wrong += [
@@ -148,7 +162,9 @@ def indexes(n: int) -> dict[str, pd.Index]:
         "filtered": pd.Index(np.arange(n) * 5 + 1000),
         "text": pd.Index([f"row {n - i}" for i in range(n)]),
         "named": pd.Index([f"row {n - i}" for i in range(n)], name="row"),
-        "levels": pd.MultiIndex.from_arrays([np.arange(n)[::-1], list("abcdefgh"[:n])], names=["row", "key"]),
+        "levels": pd.MultiIndex.from_arrays(
+            [np.arange(n)[::-1], list("abcdefgh"[:n])], names=["row", "key"]
+        ),
     }
 
 
@@ -162,15 +178,32 @@ def labelled(values: list[Any], partner: list[Any], by_ids: bool) -> list[Form]:
         forms += [
             Form(f"{name}, as the partner", mine, EQUAL, theirs),
             Form(f"{name}, in another order", mine.iloc[turned], EITHER, theirs),
-            Form(f"default, partner {name}", pd.Series(values), EITHER if name == "shuffled" else EQUAL, theirs),
+            Form(
+                f"default, partner {name}",
+                pd.Series(values),
+                EITHER if name == "shuffled" else EQUAL,
+                theirs,
+            ),
         ]
         if name == "shuffled":
             continue
         forms.append(
-            Form(f"{name}, other labels than the partner", mine, EITHER, pd.Series(partner, indexes(n)["shuffled"]))
+            Form(
+                f"{name}, other labels than the partner",
+                mine,
+                EITHER,
+                pd.Series(partner, indexes(n)["shuffled"]),
+            )
         )
         forms.append(Form(f"{name}, partner without labels", mine, EITHER, list(partner)))
-    forms.append(Form("in another order than default", pd.Series(values).iloc[turned], EITHER, pd.Series(partner)))
+    forms.append(
+        Form(
+            "in another order than default",
+            pd.Series(values).iloc[turned],
+            EITHER,
+            pd.Series(partner),
+        )
+    )
     if by_ids:
         of_ids = pd.Series(values, partner)
         distinct = of_ids[~of_ids.index.duplicated()]
@@ -198,7 +231,10 @@ def frames(table: dict[str, list[Any]]) -> list[tuple[str, Any]]:
     if "polars" in LIBRARIES:
         import polars
 
-        found += [("polars", polars.from_arrow(arrow)), ("polars lazy", polars.from_arrow(arrow).lazy())]
+        found += [
+            ("polars", polars.from_arrow(arrow)),
+            ("polars lazy", polars.from_arrow(arrow).lazy()),
+        ]
     if "duckdb" in LIBRARIES:
         import duckdb
 
@@ -213,19 +249,31 @@ def frames(table: dict[str, list[Any]]) -> list[tuple[str, Any]]:
 def vertex_tables(ids: list[Any], table: dict[str, list[Any]]) -> list[Form]:
     """Tables of vertices in each library, with the ids in a column or an index of each name, and not in ascending order."""
     forms = []
-    for name, must in (("vertex", EQUAL), ("Vertex", EQUAL), ("node_id", EQUAL), ("id", EQUAL), ("osmid", REFUSED)):
+    for name, must in (
+        ("vertex", EQUAL),
+        ("Vertex", EQUAL),
+        ("node_id", EQUAL),
+        ("id", EQUAL),
+        ("osmid", REFUSED),
+    ):
         for library, frame in frames({name: ids, **table}):
-            if must == EQUAL or not library.startswith("mapping"):  # without ids, a mapping has its values by position
+            # without ids, a mapping has its values by position
+            if must == EQUAL or not library.startswith("mapping"):
                 forms.append(Form(f"{library}, column {name}", frame, must))
     by_index = pd.DataFrame(table, ids)
     forms += [
         Form("index without a name", by_index),
         Form("index osmid", by_index.rename_axis("osmid")),
         Form("index vertex", by_index.rename_axis("vertex")),
-        Form("leftover index beside a column", pd.DataFrame({"vertex": ids, **table}, indexes(len(ids))["filtered"])),
+        Form(
+            "leftover index beside a column",
+            pd.DataFrame({"vertex": ids, **table}, indexes(len(ids))["filtered"]),
+        ),
         Form("two columns of ids", pd.DataFrame({"node": ids, "id": ids, **table}), REFUSED),
         Form(
-            "index vertex and column vertex", pd.DataFrame({"vertex": ids, **table}, pd.Index(ids, name="vertex")), REFUSED
+            "index vertex and column vertex",
+            pd.DataFrame({"vertex": ids, **table}, pd.Index(ids, name="vertex")),
+            REFUSED,
         ),
         Form("index of positions", pd.DataFrame(table, indexes(len(ids))["filtered"]), REFUSED),
         Form("index of text", pd.DataFrame(table, indexes(len(ids))["text"]), REFUSED),
@@ -238,10 +286,19 @@ def vertex_tables(ids: list[Any], table: dict[str, list[Any]]) -> list[Form]:
     if isinstance(ids[0], int):
         forms += [
             Form("ids as text", pd.DataFrame({"vertex": list(map(str, ids)), **table}), REFUSED),
-            Form("ids as floats", pd.DataFrame({"vertex": [float(i) for i in ids], **table}), REFUSED),
-            Form("ids as floats, Arrow", pa.table({"vertex": pa.array(ids, pa.float64()), **table}), REFUSED),
+            Form(
+                "ids as floats", pd.DataFrame({"vertex": [float(i) for i in ids], **table}), REFUSED
+            ),
+            Form(
+                "ids as floats, Arrow",
+                pa.table({"vertex": pa.array(ids, pa.float64()), **table}),
+                REFUSED,
+            ),
             Form("index of floats", pd.DataFrame(table, pd.Index(ids, dtype=float)), REFUSED),
-            Form("structured array", np.array(list(zip(ids, *table.values(), strict=True)), _record("vertex", table))),
+            Form(
+                "structured array",
+                np.array(list(zip(ids, *table.values(), strict=True)), _record("vertex", table)),
+            ),
         ]
     return forms
 
@@ -270,23 +327,41 @@ def pairs(first: list[Any], second: list[Any], are_edges: bool = False) -> list[
         Form("columns of arrays", (np.array(first), np.array(second))),
         Form("columns of Arrow", (pa.array(first), pa.array(second))),
         Form("columns of one frame", (frame["origin"], frame["destination"])),
-        Form("columns of one filtered frame", _both(frame.set_index(indexes(len(rows))["filtered"]))),
+        Form(
+            "columns of one filtered frame", _both(frame.set_index(indexes(len(rows))["filtered"]))
+        ),
         Form("rows", rows),
         Form("rows in a tuple", tuple(rows)),
         Form("rows of an iterator", iter(rows)),
         Form("zip", zip(first, second, strict=True)),
         Form("rows of a frame", list(frame.itertuples(index=False))),
-        Form("rows of lists", [list(row) for row in rows], REFUSED if lists_may_be_columns else EQUAL),
-        *([] if lists_may_be_columns else [Form("lists in a tuple", tuple(map(list, rows)), REFUSED)]),
+        Form(
+            "rows of lists", [list(row) for row in rows], REFUSED if lists_may_be_columns else EQUAL
+        ),
+        *(
+            []
+            if lists_may_be_columns
+            else [Form("lists in a tuple", tuple(map(list, rows)), REFUSED)]
+        ),
         Form("one id", first[0], REFUSED),
         Form("a row without its tuple", rows[0], REFUSED),
         Form("columns of two lengths", (list(first), list(second)[1:]), REFUSED),
         Form("sets", (set(first), set(second)), REFUSED),
         Form("index of levels", by_levels.index),
         Form("frame with levels", by_levels),
-        *(Form(f"table of {name}", table) for name, table in frames({"origin": first, "destination": second})),
-        *(Form(f"table of {name} u, v", table) for name, table in frames({"u": first, "v": second})),
-        Form("table with three names", pd.DataFrame({"u": first, "v": second, "src": first, "dst": second}), REFUSED),
+        *(
+            Form(f"table of {name}", table)
+            for name, table in frames({"origin": first, "destination": second})
+        ),
+        *(
+            Form(f"table of {name} u, v", table)
+            for name, table in frames({"u": first, "v": second})
+        ),
+        Form(
+            "table with three names",
+            pd.DataFrame({"u": first, "v": second, "src": first, "dst": second}),
+            REFUSED,
+        ),
         Form("table without names", pd.DataFrame({"a": first, "b": second}), REFUSED),
     ]
 
@@ -299,9 +374,14 @@ def ends(first: list[Any], second: list[Any], leads: bool) -> list[Form]:
     """Two columns of ids beside each other: a value, and its partner. ``leads``: the rows are in the order of the value."""
     n = len(first)
     forms = [
-        Form(f"{form.name}", form.value, form.must, list(second)) for form in columns(first) if form.name != "dict keys"
+        Form(f"{form.name}", form.value, form.must, list(second))
+        for form in columns(first)
+        if form.name != "dict keys"
     ]
-    forms += [Form(f"{form.name} on the other side", list(first), form.must, form.value) for form in columns(second)]
+    forms += [
+        Form(f"{form.name} on the other side", list(first), form.must, form.value)
+        for form in columns(second)
+    ]
     for name, index in indexes(n).items():
         mine, theirs = pd.Series(first, index), pd.Series(second, index)
         forms += [
@@ -310,7 +390,9 @@ def ends(first: list[Any], second: list[Any], leads: bool) -> list[Form]:
             Form(f"{name} beside a list", mine, EQUAL, list(second)),
         ]
     forms += [Form(form.name, form.value, REFUSED, list(second)) for form in no_ids(first)]
-    return [form for form in forms if not (form.name.startswith("dict keys") and len(set(second)) < n)]
+    return [
+        form for form in forms if not (form.name.startswith("dict keys") and len(set(second)) < n)
+    ]
 
 
 def _turned(value: Any, partner: Any, leads: bool) -> tuple[Any, str, Any]:
@@ -320,9 +402,15 @@ def _turned(value: Any, partner: Any, leads: bool) -> tuple[Any, str, Any]:
 
 def numbers(values: list[Any]) -> list[Form]:
     """Lists of numbers that belong to nothing, such as cutoffs."""
-    forms = [*columns(values), *(form for form in no_numbers(values) if not form.name.startswith("too"))]
+    forms = [
+        *columns(values),
+        *(form for form in no_numbers(values) if not form.name.startswith("too")),
+    ]
     return [
-        form._replace(must=EITHER) if form.name in ("mapping", "masked", "masked, but nothing") else form for form in forms
+        form._replace(must=EITHER)
+        if form.name in ("mapping", "masked", "masked, but nothing")
+        else form
+        for form in forms
     ]
 
 
@@ -337,10 +425,23 @@ def one_id(value: Any) -> list[Form]:
         Form("of a Series", pd.Series([value]).iloc[0]),
     ]
     other = int if isinstance(value, str) else str
-    wrong: list[Any] = [None, float("nan"), True, b"a", [value], (value,), pd.Series([value]), object(), 987654321, "zz"]
+    wrong: list[Any] = [
+        None,
+        float("nan"),
+        True,
+        b"a",
+        [value],
+        (value,),
+        pd.Series([value]),
+        object(),
+        987654321,
+        "zz",
+    ]
     wrong += [other(value)] if other is str else []
     wrong += [float(value)] if other is str else []
-    return right + [Form(f"wrong {type(each).__name__} {str(each)[:9]}", each, REFUSED) for each in wrong]
+    return right + [
+        Form(f"wrong {type(each).__name__} {str(each)[:9]}", each, REFUSED) for each in wrong
+    ]
 
 
 def one_number(value: Any) -> list[Form]:

@@ -163,25 +163,44 @@ def of_ids(call: Callable[..., Any], must_be_known: bool = True, **facts: Any) -
     ids = IDS
 
     def forms(text: bool) -> list[Form]:
-        return [*containers.columns(named(ids, text)), *containers.no_ids(named(ids, text), must_be_known)]
+        return [
+            *containers.columns(named(ids, text)),
+            *containers.no_ids(named(ids, text), must_be_known),
+        ]
 
-    return Door(lambda text, value, _: call(text, value), lambda text: Form("plain", named(ids, text)), forms, **facts)
+    return Door(
+        lambda text, value, _: call(text, value),
+        lambda text: Form("plain", named(ids, text)),
+        forms,
+        **facts,
+    )
 
 
 def of_columns(call: Callable[..., Any], ids: list[int], **facts: Any) -> Door:
     """A door of a list of ids, of which the drop-in of another library has the rules for wrong ones."""
 
     def forms(text: bool) -> list[Form]:
-        return [form._replace(must=containers.EITHER) for form in containers.columns(named(ids, text))]
+        return [
+            form._replace(must=containers.EITHER) for form in containers.columns(named(ids, text))
+        ]
 
-    return Door(lambda text, value, _: call(text, value), lambda text: Form("plain", named(ids, text)), forms, **facts)
+    return Door(
+        lambda text, value, _: call(text, value),
+        lambda text: Form("plain", named(ids, text)),
+        forms,
+        **facts,
+    )
 
 
 def of_one_id(call: Callable[..., Any]) -> Door:
     def forms(text: bool) -> list[Form]:
         return containers.one_id(named([30], text)[0])
 
-    return Door(lambda text, value, _: call(text, value), lambda text: Form("plain", named([30], text)[0]), forms)
+    return Door(
+        lambda text, value, _: call(text, value),
+        lambda text: Form("plain", named([30], text)[0]),
+        forms,
+    )
 
 
 def of_number(call: Callable[..., Any], **facts: Any) -> Door:
@@ -210,14 +229,25 @@ def of_positions(call: Callable[..., Any], wrong: bool = True) -> Door:
     def forms(_: bool) -> list[Form]:
         right = containers.columns([2, 0, 1])
         return (
-            [*right, *containers.no_ids([2, 0, 1])] if wrong else [each._replace(must=containers.EITHER) for each in right]
+            [*right, *containers.no_ids([2, 0, 1])]
+            if wrong
+            else [each._replace(must=containers.EITHER) for each in right]
         )
 
-    return Door(lambda text, value, _: call(text, value), lambda _: Form("plain", [2, 0, 1]), forms, texts=(False,))
+    return Door(
+        lambda text, value, _: call(text, value),
+        lambda _: Form("plain", [2, 0, 1]),
+        forms,
+        texts=(False,),
+    )
 
 
 def per(
-    call: Callable[..., Any], values: list[Any], partner: list[int] | None = None, wrong: bool = True, by_ids: bool = True
+    call: Callable[..., Any],
+    values: list[Any],
+    partner: list[int] | None = None,
+    wrong: bool = True,
+    by_ids: bool = True,
 ) -> Door:
     """A door of a value per source, target or row, beside its partner."""
     ids = IDS if partner is None else partner
@@ -225,7 +255,10 @@ def per(
     def forms(text: bool) -> list[Form]:
         right = [form._replace(must=form.must) for form in containers.columns(values)]
         return [
-            *(form._replace(must=containers.EITHER) if "generator" in form.name else form for form in right),
+            *(
+                form._replace(must=containers.EITHER) if "generator" in form.name else form
+                for form in right
+            ),
             *(containers.no_numbers(values) if wrong else ()),
             *containers.labelled(values, named(ids, text), by_ids),
         ]
@@ -249,13 +282,18 @@ def per_vertex(call: Callable[..., Any]) -> Door:
             Form("by ids", by_ids),
             Form("by ids in another order", by_ids.iloc[[2, 0, 3, 1]]),
             Form("by ids with a name", by_ids.iloc[::-1].rename_axis("osmid")),
-            *(Form(f"index {name}", pd.Series(values, index), containers.REFUSED) for name, index in labels.items()),
+            *(
+                Form(f"index {name}", pd.Series(values, index), containers.REFUSED)
+                for name, index in labels.items()
+            ),
         ]
 
     return Door(lambda text, value, _: call(text, value), lambda _: Form("plain", values), forms)
 
 
-def of_pairs(call: Callable[..., Any], first: list[int], second: list[int], are_edges: bool = False) -> Door:
+def of_pairs(
+    call: Callable[..., Any], first: list[int], second: list[int], are_edges: bool = False
+) -> Door:
     def forms(text: bool) -> list[Form]:
         return containers.pairs(named(first, text), named(second, text), are_edges)
 
@@ -266,7 +304,13 @@ def of_pairs(call: Callable[..., Any], first: list[int], second: list[int], are_
     )
 
 
-def of_ends(call: Callable[..., Any], first: list[int], second: list[int], leads: bool, must: str | None = None) -> Door:
+def of_ends(
+    call: Callable[..., Any],
+    first: list[int],
+    second: list[int],
+    leads: bool,
+    must: str | None = None,
+) -> Door:
     """A door of one of two columns of ids, which ``leads`` if the rows are in its order."""
 
     def forms(text: bool) -> list[Form]:
@@ -274,7 +318,11 @@ def of_ends(call: Callable[..., Any], first: list[int], second: list[int], leads
         return (
             found
             if must is None
-            else [form._replace(must=must) for form in found if not {"beside", "another"} & {*form.name.split()}]
+            else [
+                form._replace(must=must)
+                for form in found
+                if not {"beside", "another"} & {*form.name.split()}
+            ]
         )
 
     def plain(text: bool) -> Form:
@@ -295,16 +343,27 @@ def of_tables(call: Callable[..., Any], columns: dict[str, list[Any]]) -> Door:
     return Door(lambda text, value, _: call(text, value), plain, forms)
 
 
-def of_rows_of_edges(call: Callable[..., Any], column: Callable[[Any], Any], wrong: bool = True) -> Door:
+def of_rows_of_edges(
+    call: Callable[..., Any], column: Callable[[Any], Any], wrong: bool = True
+) -> Door:
     """A door of a value per row of the edge list; ``column(values)`` puts it into the form of the argument."""
     values = [5, 3, 8]
 
     def forms(_: bool) -> list[Form]:
-        unlabelled = [*containers.columns(values), *(containers.no_numbers(values) if wrong else ())]
-        found = [form._replace(value=column(form.value)) for form in unlabelled if form.name != "generator"]
+        unlabelled = [
+            *containers.columns(values),
+            *(containers.no_numbers(values) if wrong else ()),
+        ]
+        found = [
+            form._replace(value=column(form.value))
+            for form in unlabelled
+            if form.name != "generator"
+        ]
         for form in containers.labelled(values, [0, 1, 2], by_ids=False):
             index = form.partner.index if isinstance(form.partner, pd.Series) else None
-            found.append(form._replace(value=column(form.value), partner=pd.DataFrame(EDGES, index)))
+            found.append(
+                form._replace(value=column(form.value), partner=pd.DataFrame(EDGES, index))
+            )
         return found
 
     def door(_: bool, value: Any, edges: Any) -> Any:
@@ -313,16 +372,30 @@ def of_rows_of_edges(call: Callable[..., Any], column: Callable[[Any], Any], wro
     return Door(door, lambda _: Form("plain", column(values)), forms, texts=(False,))
 
 
-def of_files(call: Callable[..., Any], table: dict[str, list[Any]], ids: tuple[str, ...], ways: tuple[str, ...]) -> Door:
+def of_files(
+    call: Callable[..., Any],
+    table: dict[str, list[Any]],
+    ids: tuple[str, ...],
+    ways: tuple[str, ...],
+) -> Door:
     """A door of a file, in which some columns hold ids; a table in memory is refused, or has the result of the file."""
 
     def forms(text: bool) -> list[Form]:
         own = _of_text(table, ids, text)
         found = [Form(f"file .{way}", write(own, way)) for way in ways]
-        found += [Form(f"{name} in memory", frame, containers.EITHER) for name, frame in containers.frames(own)]
-        floats = {name: [float(each) for each in column] if name in ids else column for name, column in table.items()}
+        found += [
+            Form(f"{name} in memory", frame, containers.EITHER)
+            for name, frame in containers.frames(own)
+        ]
+        floats = {
+            name: [float(each) for each in column] if name in ids else column
+            for name, column in table.items()
+        }
         other = _of_text(table, ids, not text)
-        found += [Form("no such file", "no/such/file.parquet", containers.REFUSED), Form("5", 5, containers.REFUSED)]
+        found += [
+            Form("no such file", "no/such/file.parquet", containers.REFUSED),
+            Form("5", 5, containers.REFUSED),
+        ]
         if ids:
             found.append(Form("ids of the other type", write(other, "parquet"), containers.REFUSED))
         if ids and not text:
@@ -374,13 +447,17 @@ def job(text: bool, **options: Any) -> Any:
         return run_job(graph(text), output=Path(folder) / "out", **options).to_pandas()
 
 
-def many(text: bool, sources: Any, result: str = "summary", algorithm: str = "sssp", **options: Any) -> Any:
+def many(
+    text: bool, sources: Any, result: str = "summary", algorithm: str = "sssp", **options: Any
+) -> Any:
     return getattr(kt, f"{algorithm}_many")(graph(text), sources, result=result, **options)
 
 
 def network() -> Network:
     x = pd.Series([0.0, 1.0, 2.0, 3.0], [30, 10, 20, 40])
-    return Network(x, x, pd.Series(EDGES["u"]), pd.Series(EDGES["v"]), pd.DataFrame({"w": EDGES["w"]}))
+    return Network(
+        x, x, pd.Series(EDGES["u"]), pd.Series(EDGES["v"]), pd.DataFrame({"w": EDGES["w"]})
+    )
 
 
 def geoparquet(text: bool, vertices: Any) -> Any:
@@ -410,18 +487,24 @@ def from_columns(text: bool, value: Any, partner: Any) -> Any:  # noqa: ARG001
 def weights_of(text: bool, value: Any, partner: Any) -> Any:  # noqa: ARG001
     """A weight per row, beside ends that have the labels of the partner."""
     index = partner.index if isinstance(partner, pd.Series) else None
-    ends = [pd.Series(EDGES[name], index) if index is not None else EDGES[name] for name in ("u", "v")]
+    ends = [
+        pd.Series(EDGES[name], index) if index is not None else EDGES[name] for name in ("u", "v")
+    ]
     return kt.graph_from_edges(*ends, weight=value, edge_ids=True)
 
 
 def directions_of(text: bool, value: Any, partner: Any) -> Any:  # noqa: ARG001
     index = partner.index if isinstance(partner, pd.Series) else None
-    ends = [pd.Series(EDGES[name], index) if index is not None else EDGES[name] for name in ("u", "v")]
+    ends = [
+        pd.Series(EDGES[name], index) if index is not None else EDGES[name] for name in ("u", "v")
+    ]
     return kt.graph_from_edges(*ends, oneway=value)
 
 
 def volumes_of(text: bool, value: Any, partner: Any) -> Any:
-    return kt.sssp_pairs(graph(text), partner, named([40, 40, 30], text), result="flows", volumes=value)
+    return kt.sssp_pairs(
+        graph(text), partner, named([40, 40, 30], text), result="flows", volumes=value
+    )
 
 
 def volumes_of_both(text: bool, value: Any, partner: Any) -> Any:
@@ -444,22 +527,39 @@ FIRST, SECOND = [30, 20, 30], [40, 10, 20]
 
 # By function and argument. What follows a # is another call of the same argument.
 DOORS: dict[str, Door] = {
-    "graph_from_edges.vertices": of_ids(lambda text, v: kt.graph_from_edges(_edges(text), vertices=v), must_be_known=False),
-    "graph_from_edges.only_vertices": of_ids(lambda text, v: kt.graph_from_edges(_edges(text), only_vertices=v)),
-    "graph_from_edges.edges": of_pairs(lambda _, v: kt.graph_from_edges(v), FIRST, SECOND, are_edges=True),
-    "graph_from_edges.edges#two": of_pairs(lambda _, v: kt.graph_from_edges(v), FIRST[:2], SECOND[:2], are_edges=True),
+    "graph_from_edges.vertices": of_ids(
+        lambda text, v: kt.graph_from_edges(_edges(text), vertices=v), must_be_known=False
+    ),
+    "graph_from_edges.only_vertices": of_ids(
+        lambda text, v: kt.graph_from_edges(_edges(text), only_vertices=v)
+    ),
+    "graph_from_edges.edges": of_pairs(
+        lambda _, v: kt.graph_from_edges(v), FIRST, SECOND, are_edges=True
+    ),
+    "graph_from_edges.edges#two": of_pairs(
+        lambda _, v: kt.graph_from_edges(v), FIRST[:2], SECOND[:2], are_edges=True
+    ),
     "graph_from_edges.src": of_ends(from_columns, EDGES["u"], EDGES["v"], leads=True),
-    "graph_from_edges.dst": of_ends(lambda text, v, p: from_columns(text, p, v), EDGES["v"], EDGES["u"], leads=False),
+    "graph_from_edges.dst": of_ends(
+        lambda text, v, p: from_columns(text, p, v), EDGES["v"], EDGES["u"], leads=False
+    ),
     "graph_from_edges.weight": per(weights_of, [5, 3, 8], by_ids=False),
     "graph_from_edges.oneway": per(directions_of, [1, 0, -1], wrong=False, by_ids=False),
     "read_graph.paths": of_files(
-        lambda _, v: kt.read_graph(v, device="cpu"), {"u": EDGES["u"], "v": EDGES["v"]}, (), ("csv", "parquet")
+        lambda _, v: kt.read_graph(v, device="cpu"),
+        {"u": EDGES["u"], "v": EDGES["v"]},
+        (),
+        ("csv", "parquet"),
     ),
     "read_graph.vertices": of_ids(
         lambda text, v: kt.read_graph(_edges(text), device="cpu", vertices=v), must_be_known=False
     ),
-    "read_graph.only_vertices": of_ids(lambda text, v: kt.read_graph(_edges(text), device="cpu", only_vertices=v)),
-    "with_weights.weight": of_rows_of_edges(lambda edges, v: kt.with_weights(_built(edges), v), lambda v: v),
+    "read_graph.only_vertices": of_ids(
+        lambda text, v: kt.read_graph(_edges(text), device="cpu", only_vertices=v)
+    ),
+    "with_weights.weight": of_rows_of_edges(
+        lambda edges, v: kt.with_weights(_built(edges), v), lambda v: v
+    ),
     "Graph.to_numbers.ids": of_ids(lambda text, v: graph(text).to_numbers(v)),
     "Graph.ids_at.numbers": of_positions(lambda _, v: graph(False).ids_at(v)),
     "bfs.source": of_one_id(lambda text, v: kt.bfs(graph(text), v)),
@@ -469,85 +569,153 @@ DOORS: dict[str, Door] = {
     "sssp.cutoff": of_number(lambda _, v: kt.sssp(graph(False), 30, cutoff=v)),
     "sssp.targets": of_ids(lambda text, v: kt.sssp(graph(text), named([40], text)[0], targets=v)),
     "bfs_many.sources": of_ids(lambda text, v: many(text, v, algorithm="bfs")),
-    "bfs_many.max_depth": per(lambda text, v, p: many(text, p, max_depth=v, algorithm="bfs"), [1, 2, 0]),
-    "bfs_many.targets": of_ids(lambda text, v: many(text, named(IDS, text), "targets", algorithm="bfs", targets=v)),
-    "bfs_many.cutoffs": of_numbers(lambda _, v: many(False, IDS, "within", algorithm="bfs", cutoffs=v)),
-    "bfs_many.values": of_tables(
-        lambda text, v: many(text, named(IDS, text), "opportunities", "bfs", values=v, cutoffs=[0, 1]), ATTRIBUTES
+    "bfs_many.max_depth": per(
+        lambda text, v, p: many(text, p, max_depth=v, algorithm="bfs"), [1, 2, 0]
     ),
-    "bfs_many.groups": per(lambda text, v, p: many(text, p, "nearest", "bfs", k=1, groups=v), [2, 1, 2], wrong=False),
+    "bfs_many.targets": of_ids(
+        lambda text, v: many(text, named(IDS, text), "targets", algorithm="bfs", targets=v)
+    ),
+    "bfs_many.cutoffs": of_numbers(
+        lambda _, v: many(False, IDS, "within", algorithm="bfs", cutoffs=v)
+    ),
+    "bfs_many.values": of_tables(
+        lambda text, v: many(
+            text, named(IDS, text), "opportunities", "bfs", values=v, cutoffs=[0, 1]
+        ),
+        ATTRIBUTES,
+    ),
+    "bfs_many.groups": per(
+        lambda text, v, p: many(text, p, "nearest", "bfs", k=1, groups=v), [2, 1, 2], wrong=False
+    ),
     "bfs_many.source_weights": per(
-        lambda text, v, p: many(text, p, "opportunities", "bfs", values=[1, 2, 3, 4], cutoffs=[1], source_weights=v),
+        lambda text, v, p: many(
+            text, p, "opportunities", "bfs", values=[1, 2, 3, 4], cutoffs=[1], source_weights=v
+        ),
         [5, 7, 2],
     ),
     "sssp_many.sources": of_ids(lambda text, v: many(text, v, "distances")),
     "sssp_many.sources#nearest": of_ids(lambda text, v: many(text, v, "nearest")),
     "sssp_many.cutoff": per(lambda text, v, p: many(text, p, cutoff=v), [1, 9, 3]),
     "sssp_many.targets": of_ids(lambda text, v: many(text, named(IDS, text), "targets", targets=v)),
-    "sssp_many.targets#nearest": of_ids(lambda text, v: many(text, named(IDS, text), "nearest", targets=v)),
-    "sssp_many.targets#matrix": of_ids(lambda text, v: many(text, named(IDS, text), "matrix", targets=v)),
+    "sssp_many.targets#nearest": of_ids(
+        lambda text, v: many(text, named(IDS, text), "nearest", targets=v)
+    ),
+    "sssp_many.targets#matrix": of_ids(
+        lambda text, v: many(text, named(IDS, text), "matrix", targets=v)
+    ),
     "sssp_many.cutoffs": of_numbers(lambda _, v: many(False, IDS, "isochrones", cutoffs=v)),
     "sssp_many.values": of_tables(
-        lambda text, v: many(text, named(IDS, text), "opportunities", values=v, cutoffs=[0, 4]), ATTRIBUTES
+        lambda text, v: many(text, named(IDS, text), "opportunities", values=v, cutoffs=[0, 4]),
+        ATTRIBUTES,
     ),
     "sssp_many.values#column": per_vertex(
         lambda text, v: many(text, named(IDS, text), "opportunities", values=v, cutoffs=[0, 4])
     ),
     "sssp_many.values#mapping": per_vertex(
-        lambda text, v: many(text, named(IDS, text), "opportunities", values={"jobs": v}, cutoffs=[0, 4])
+        lambda text, v: many(
+            text, named(IDS, text), "opportunities", values={"jobs": v}, cutoffs=[0, 4]
+        )
     ),
-    "sssp_many.groups": per(lambda text, v, p: many(text, p, "nearest", k=1, groups=v), ["s", "h", "s"], wrong=False),
+    "sssp_many.groups": per(
+        lambda text, v, p: many(text, p, "nearest", k=1, groups=v), ["s", "h", "s"], wrong=False
+    ),
     "sssp_many.source_weights": per(
-        lambda text, v, p: many(text, p, "opportunities", values=[1, 2, 3, 4], cutoffs=[4], source_weights=v), [5, 7, 2]
+        lambda text, v, p: many(
+            text, p, "opportunities", values=[1, 2, 3, 4], cutoffs=[4], source_weights=v
+        ),
+        [5, 7, 2],
     ),
     "bfs_pairs.origins": of_pairs(lambda text, v: kt.bfs_pairs(graph(text), v), FIRST, SECOND),
-    "bfs_pairs.destinations": of_ends(lambda text, v, p: kt.bfs_pairs(graph(text), p, v), FIRST, SECOND, leads=False),
-    "bfs_pairs.max_depth": of_number(lambda _, v: kt.bfs_pairs(graph(False), FIRST, SECOND, max_depth=v)),
+    "bfs_pairs.destinations": of_ends(
+        lambda text, v, p: kt.bfs_pairs(graph(text), p, v), FIRST, SECOND, leads=False
+    ),
+    "bfs_pairs.max_depth": of_number(
+        lambda _, v: kt.bfs_pairs(graph(False), FIRST, SECOND, max_depth=v)
+    ),
     "sssp_pairs.origins": of_pairs(lambda text, v: kt.sssp_pairs(graph(text), v), FIRST, SECOND),
-    "sssp_pairs.origins#one": of_pairs(lambda text, v: kt.sssp_pairs(graph(text), v), FIRST[:1], SECOND[:1]),
-    "sssp_pairs.origins#two": of_pairs(lambda text, v: kt.sssp_pairs(graph(text), v), FIRST[:2], SECOND[:2]),
-    "sssp_pairs.destinations": of_ends(lambda text, v, p: kt.sssp_pairs(graph(text), v, p), FIRST, SECOND, leads=True),
-    "sssp_pairs.cutoff": of_number(lambda _, v: kt.sssp_pairs(graph(False), FIRST, SECOND, cutoff=v)),
+    "sssp_pairs.origins#one": of_pairs(
+        lambda text, v: kt.sssp_pairs(graph(text), v), FIRST[:1], SECOND[:1]
+    ),
+    "sssp_pairs.origins#two": of_pairs(
+        lambda text, v: kt.sssp_pairs(graph(text), v), FIRST[:2], SECOND[:2]
+    ),
+    "sssp_pairs.destinations": of_ends(
+        lambda text, v, p: kt.sssp_pairs(graph(text), v, p), FIRST, SECOND, leads=True
+    ),
+    "sssp_pairs.cutoff": of_number(
+        lambda _, v: kt.sssp_pairs(graph(False), FIRST, SECOND, cutoff=v)
+    ),
     "paths.targets": of_pairs(lambda text, v: kt.paths(graph(text), v), FIRST, SECOND),
     "paths.targets#one": of_pairs(lambda text, v: kt.paths(graph(text), v), FIRST[:1], SECOND[:1]),
     "paths.targets#two": of_pairs(lambda text, v: kt.paths(graph(text), v), FIRST[:2], SECOND[:2]),
-    "paths.targets#of a frame": of_ids(lambda text, v: kt.paths(kt.sssp(graph(text), named([40], text)[0]), v)),
+    "paths.targets#of a frame": of_ids(
+        lambda text, v: kt.paths(kt.sssp(graph(text), named([40], text)[0]), v)
+    ),
     "paths.along": of_rows_of_edges(
         lambda edges, v: kt.paths(_built(edges), (FIRST, SECOND), along=v), lambda v: {"metres": v}
     ),
     "paths.along#frame": of_rows_of_edges(
-        lambda edges, v: kt.paths(_built(edges), (FIRST, SECOND), along=v), lambda v: _as_frame(v), wrong=False
+        lambda edges, v: kt.paths(_built(edges), (FIRST, SECOND), along=v),
+        lambda v: _as_frame(v),
+        wrong=False,
     ),
-    "certify.cutoff": of_number(lambda _, v: kt.certify(graph(False), kt.sssp(graph(False), 30, cutoff=3), cutoff=v).valid),
+    "certify.cutoff": of_number(
+        lambda _, v: kt.certify(graph(False), kt.sssp(graph(False), 30, cutoff=3), cutoff=v).valid
+    ),
     "certify.max_depth": of_number(
-        lambda _, v: kt.certify(graph(False), kt.bfs(graph(False), 30, max_depth=3), max_depth=v).valid
+        lambda _, v: (
+            kt.certify(graph(False), kt.bfs(graph(False), 30, max_depth=3), max_depth=v).valid
+        )
     ),
     "certify_many.source_vertices": of_positions(
-        lambda _, v: kt.certify_many(graph(False), v, kt.sssp_many(graph(False), [30, 10, 20], result="matrix")).valid
+        lambda _, v: (
+            kt.certify_many(
+                graph(False), v, kt.sssp_many(graph(False), [30, 10, 20], result="matrix")
+            ).valid
+        )
     ),
     "certify_many.limit": per(certified, [9, 1, 3], wrong=False, by_ids=False),
     "plan_bfs.max_depth": of_number(lambda _, v: kt.plan_bfs(graph(False), max_depth=v)(30)),
-    "plan_bfs.targets": of_ids(lambda text, v: kt.plan_bfs(graph(text), targets=v)(named([40], text)[0])),
-    "plan_sssp.cutoff": of_number(lambda _, v: kt.plan_sssp(graph(False), cutoff=v)(30)),
-    "plan_sssp.targets": of_ids(lambda text, v: kt.plan_sssp(graph(text), targets=v)(named([40], text)[0])),
-    "plan_bfs_many.max_depth": of_number(lambda _, v: kt.plan_bfs_many(graph(False), n_sources=2, max_depth=v).run([0, 1])),
-    "plan_bfs_many.targets": of_ids(
-        lambda text, v: kt.plan_bfs_many(graph(text), n_sources=2, result="targets", targets=v).run([0, 1])
+    "plan_bfs.targets": of_ids(
+        lambda text, v: kt.plan_bfs(graph(text), targets=v)(named([40], text)[0])
     ),
-    "plan_sssp_many.cutoff": of_number(lambda _, v: kt.plan_sssp_many(graph(False), n_sources=2, cutoff=v).run([0, 1])),
+    "plan_sssp.cutoff": of_number(lambda _, v: kt.plan_sssp(graph(False), cutoff=v)(30)),
+    "plan_sssp.targets": of_ids(
+        lambda text, v: kt.plan_sssp(graph(text), targets=v)(named([40], text)[0])
+    ),
+    "plan_bfs_many.max_depth": of_number(
+        lambda _, v: kt.plan_bfs_many(graph(False), n_sources=2, max_depth=v).run([0, 1])
+    ),
+    "plan_bfs_many.targets": of_ids(
+        lambda text, v: kt.plan_bfs_many(graph(text), n_sources=2, result="targets", targets=v).run(
+            [0, 1]
+        )
+    ),
+    "plan_sssp_many.cutoff": of_number(
+        lambda _, v: kt.plan_sssp_many(graph(False), n_sources=2, cutoff=v).run([0, 1])
+    ),
     "plan_sssp_many.targets": of_ids(
-        lambda text, v: kt.plan_sssp_many(graph(text), n_sources=2, result="targets", targets=v).run([0, 1])
+        lambda text, v: kt.plan_sssp_many(
+            graph(text), n_sources=2, result="targets", targets=v
+        ).run([0, 1])
     ),
     "Plan.__call__.source": of_one_id(lambda text, v: kt.plan_sssp(graph(text))(v)),
-    "MultiSourcePlan.run.source_vertices": of_positions(lambda _, v: kt.plan_bfs_many(graph(False), n_sources=3).run(v)),
+    "MultiSourcePlan.run.source_vertices": of_positions(
+        lambda _, v: kt.plan_bfs_many(graph(False), n_sources=3).run(v)
+    ),
     "MultiSourcePlan.iter_groups.source_vertices": of_positions(
-        lambda _, v: [np.array(each.distance) for each in kt.plan_bfs_many(graph(False), n_sources=3).iter_groups(v)]
+        lambda _, v: [
+            np.array(each.distance)
+            for each in kt.plan_bfs_many(graph(False), n_sources=3).iter_groups(v)
+        ]
     ),
     "maps.plot.vertices": of_tables(picture, PLACES)._replace(is_slow=True),
     "write_geoparquet.vertices": of_tables(geoparquet, PLACES),
     "pandana.Network.__init__.edge_from": of_ends(
         lambda _, v, p: (
-            Network(*_axes(), pd.Series(v), pd.Series(p), pd.DataFrame({"w": EDGES["w"]})).edges_df["from"].tolist()
+            Network(*_axes(), pd.Series(v), pd.Series(p), pd.DataFrame({"w": EDGES["w"]}))
+            .edges_df["from"]
+            .tolist()
         ),
         EDGES["u"],
         EDGES["v"],
@@ -556,14 +724,18 @@ DOORS: dict[str, Door] = {
     )._replace(texts=(False,)),
     "pandana.Network.__init__.edge_to": of_ends(
         lambda _, p, v: (
-            Network(*_axes(), pd.Series(p), pd.Series(v), pd.DataFrame({"w": EDGES["w"]})).edges_df["to"].tolist()
+            Network(*_axes(), pd.Series(p), pd.Series(v), pd.DataFrame({"w": EDGES["w"]}))
+            .edges_df["to"]
+            .tolist()
         ),
         EDGES["u"],
         EDGES["v"],
         leads=True,
         must=containers.EITHER,
     )._replace(texts=(False,)),
-    "pandana.Network.nodes_in_range.nodes": of_columns(lambda _, v: network().nodes_in_range(v, 3), IDS, texts=(False,)),
+    "pandana.Network.nodes_in_range.nodes": of_columns(
+        lambda _, v: network().nodes_in_range(v, 3), IDS, texts=(False,)
+    ),
     "pandana.Network.shortest_paths.nodes_a": of_columns(
         lambda _, v: network().shortest_paths(v, [40, 40, 40]), IDS, texts=(False,)
     ),
@@ -582,22 +754,34 @@ DOORS: dict[str, Door] = {
         )
         for name in ("dijkstra", "shortest_path", "johnson", "bellman_ford")
     },
-    "pipelines.run_job.edges": of_pairs(lambda _, v: _job_of(v), FIRST, SECOND, are_edges=True)._replace(is_slow=True),
+    "pipelines.run_job.edges": of_pairs(
+        lambda _, v: _job_of(v), FIRST, SECOND, are_edges=True
+    )._replace(is_slow=True),
     # Options of kinds.
-    "options.groups": per(lambda text, v, p: many(text, p, "nearest", k=1, groups=v), [2, 1, 2], wrong=False),
+    "options.groups": per(
+        lambda text, v, p: many(text, p, "nearest", k=1, groups=v), [2, 1, 2], wrong=False
+    ),
     "options.groups_of_targets": per(
-        lambda text, v, p: many(text, named(IDS, text), "nearest", targets=p, k=1, groups=v), ["s", "h", "s"], wrong=False
+        lambda text, v, p: many(text, named(IDS, text), "nearest", targets=p, k=1, groups=v),
+        ["s", "h", "s"],
+        wrong=False,
     ),
     "options.along": of_rows_of_edges(
         lambda edges, v: kt.paths(_built(edges), (FIRST, SECOND), along=v), lambda v: {"toll": v}
     ),
     "options.cutoffs": of_numbers(lambda _, v: many(False, IDS, "within", cutoffs=v)),
     "options.values": of_tables(
-        lambda text, v: many(text, named(IDS, text), "opportunities", values=v, cutoffs=[2], direction="in"), ATTRIBUTES
+        lambda text, v: many(
+            text, named(IDS, text), "opportunities", values=v, cutoffs=[2], direction="in"
+        ),
+        ATTRIBUTES,
     ),
-    "options.source_weights": per(lambda text, v, p: many(text, p, "flows", source_weights=v), [5, 7, 2]),
+    "options.source_weights": per(
+        lambda text, v, p: many(text, p, "flows", source_weights=v), [5, 7, 2]
+    ),
     "options.target_weights": per(
-        lambda text, v, p: many(text, named(IDS, text), "flows", targets=p, target_weights=v), [5, 7, 2]
+        lambda text, v, p: many(text, named(IDS, text), "flows", targets=p, target_weights=v),
+        [5, 7, 2],
     ),
     "options.volumes": per(volumes_of, [5, 7, 2], [30, 20, 10], by_ids=False),
     "options.volumes#pairs": per(volumes_of_both, [5, 7, 2], [30, 20, 10], by_ids=False),
@@ -606,7 +790,9 @@ DOORS: dict[str, Door] = {
     "options.through#rows": Door(
         lambda text, v, _: _through(text, v),
         lambda _: Form("plain", [0, 2]),
-        lambda _: [form for form in containers.columns([0, 2]) if form.name not in ("tuple", "generator")],
+        lambda _: [
+            form for form in containers.columns([0, 2]) if form.name not in ("tuple", "generator")
+        ],
         texts=(False,),
     ),
     # Options of the job.
@@ -615,7 +801,10 @@ DOORS: dict[str, Door] = {
     "job.cutoffs": of_numbers(lambda _, v: job(False, result="within", cutoffs=v), is_slow=True),
     "job.sources": of_ids(lambda text, v: job(text, sources=v), is_slow=True),
     "job.sources#file": of_files(
-        lambda text, v: job(text, sources=_path(v)), {"source": IDS}, ("source",), ("txt", "csv", "parquet")
+        lambda text, v: job(text, sources=_path(v)),
+        {"source": IDS},
+        ("source",),
+        ("txt", "csv", "parquet"),
     ),
     "job.targets": of_ids(lambda text, v: job(text, targets=v, result="targets"), is_slow=True),
     "job.targets#file": of_files(
@@ -624,18 +813,31 @@ DOORS: dict[str, Door] = {
         ("target",),
         ("txt", "csv", "parquet"),
     ),
-    "job.pairs": of_files(lambda text, v: job(text, pairs=v), PAIR_TABLE, ("origin", "destination"), ("csv", "parquet")),
+    "job.pairs": of_files(
+        lambda text, v: job(text, pairs=v),
+        PAIR_TABLE,
+        ("origin", "destination"),
+        ("csv", "parquet"),
+    ),
     "job.vertices": of_files(
-        lambda text, v: _job_of_files(text, vertices=v, values=["jobs"], cutoffs=[1], result="opportunities"),
+        lambda text, v: _job_of_files(
+            text, vertices=v, values=["jobs"], cutoffs=[1], result="opportunities"
+        ),
         {"vertex": VERTICES, "jobs": [7, 1, 100, 20]},
         ("vertex",),
         ("csv", "parquet"),
     ),
     "job.only_vertices": of_files(
-        lambda text, v: _job_of_files(text, only_vertices=v), {"vertex": IDS}, ("vertex",), ("txt", "parquet")
+        lambda text, v: _job_of_files(text, only_vertices=v),
+        {"vertex": IDS},
+        ("vertex",),
+        ("txt", "parquet"),
     ),
     "job.through": of_files(
-        lambda text, v: job(text, result="flows", through=v), {"src": [30], "dst": [10]}, ("src", "dst"), ("csv", "parquet")
+        lambda text, v: job(text, result="flows", through=v),
+        {"src": [30], "dst": [10]},
+        ("src", "dst"),
+        ("csv", "parquet"),
     ),
 }
 
@@ -669,7 +871,9 @@ def _job_of(edges: Any) -> Any:
     from kepler_traverse.pipelines import run_job
 
     with tempfile.TemporaryDirectory(prefix="doors-job-") as folder:
-        return run_job(edges, output=Path(folder) / "out", all_sources=True, report=False).to_pandas()
+        return run_job(
+            edges, output=Path(folder) / "out", all_sources=True, report=False
+        ).to_pandas()
 
 
 def _job_of_files(text: bool, **options: Any) -> Any:

@@ -41,14 +41,24 @@ def listed(row):
 def public_functions():
     """Functions and methods that docs/api.md lists, by name."""
     page = (_ROOT / "docs/api.md").read_text()
-    names = [line.strip() for line in page.splitlines() if line.startswith("   ") and not line.strip().startswith(":")]
+    names = [
+        line.strip()
+        for line in page.splitlines()
+        if line.startswith("   ") and not line.strip().startswith(":")
+    ]
     for name in sorted({*names, *kepler_traverse.__all__} - _NEEDS):
         module, _, last = name.rpartition(".")
-        value = getattr(import_module(f"kepler_traverse.{module}") if module else kepler_traverse, last)
+        value = getattr(
+            import_module(f"kepler_traverse.{module}") if module else kepler_traverse, last
+        )
         if not inspect.isclass(value):
             yield name, value
         elif not issubclass(value, Exception):
-            kept = ("__call__", "__init__") if not is_dataclass(value) and last == "Network" else ("__call__",)
+            kept = (
+                ("__call__", "__init__")
+                if not is_dataclass(value) and last == "Network"
+                else ("__call__",)
+            )
             for method, own in vars(value).items():
                 function = getattr(own, "__func__", own)
                 if inspect.isfunction(function) and (not method.startswith("_") or method in kept):
@@ -79,7 +89,12 @@ def test_every_option_of_the_job_has_its_row():
 
 
 def test_every_row_with_a_kind_has_a_door():
-    crossed = {f"{name}.{argument}" for name, row in FUNCTIONS.items() for argument, kind in listed(row).items() if kind}
+    crossed = {
+        f"{name}.{argument}"
+        for name, row in FUNCTIONS.items()
+        for argument, kind in listed(row).items()
+        if kind
+    }
     crossed |= {f"options.{name}" for name, kind in listed(OPTIONS_OF_KINDS).items() if kind}
     crossed |= {f"job.{name}" for name, kind in listed(JOB).items() if kind}
     assert crossed == {name.partition("#")[0] for name in DOORS}

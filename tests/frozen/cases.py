@@ -44,26 +44,55 @@ def cases():
     # Undirected, integer weights of which some are 0, ids with gaps and below 0, a second component and a single vertex.
     src, dst, weight = _grid(6, rng)
     src, dst = np.append(src, [40, 41, 42, 50]), np.append(dst, [41, 42, 40, 50])
-    streets = pd.DataFrame({"src": src * 7 - 20, "dst": dst * 7 - 20, "weight": np.append(weight, [3, 1, 2, 5])})
+    streets = pd.DataFrame(
+        {"src": src * 7 - 20, "dst": dst * 7 - 20, "weight": np.append(weight, [3, 1, 2, 5])}
+    )
     # Directed, float32 weights whose sums round, text ids, parallel edges, loops, vertices that nothing leads to.
     src, dst = rng.integers(0, 30, 70), rng.integers(0, 24, 70)
     names = np.array([f"{'é' if i % 3 == 0 else 'p'}{i}" for i in range(30)])
-    pages = pd.DataFrame({"src": names[src], "dst": names[dst], "weight": (rng.integers(1, 40, 70) / 10).astype(np.float32)})
+    pages = pd.DataFrame(
+        {
+            "src": names[src],
+            "dst": names[dst],
+            "weight": (rng.integers(1, 40, 70) / 10).astype(np.float32),
+        }
+    )
     # Directed, some integer weights below 0: the difference of two potentials, so that no cycle is negative.
     src, dst = rng.integers(0, 25, (2, 60))
     height = rng.integers(0, 30, 25)
     cost = rng.integers(0, 6, 60) + height[src] - height[dst]
-    tolls = pd.DataFrame({"src": src + 100, "dst": dst + 100, "weight": np.where(src == dst, 1, cost)})
+    tolls = pd.DataFrame(
+        {"src": src + 100, "dst": dst + 100, "weight": np.where(src == dst, 1, cost)}
+    )
     # Undirected, float64 weights, several components.
     src, dst = rng.integers(0, 12, (2, 30)) + np.repeat([0, 12, 24], 10)
     islands = pd.DataFrame({"src": src, "dst": dst, "weight": rng.integers(1, 99, 30) / 7})
     for table in (streets, pages, tolls, islands):
-        table["climb"], table["toll"] = rng.integers(0, 900, len(table)), rng.integers(-5, 50, len(table)) / 4
+        table["climb"], table["toll"] = (
+            rng.integers(0, 900, len(table)),
+            rng.integers(-5, 50, len(table)) / 4,
+        )
     made = (
         Case("streets", False, streets, [1, -20, 267, 71, -20], [225, 1, 330, 260], 12, {}),
-        Case("pages", True, pages, ["é0", "p7", "p29", "é3", "p7"], ["é9", "p1", "p28", "é0"], 4.5, {}),
+        Case(
+            "pages",
+            True,
+            pages,
+            ["é0", "p7", "p29", "é3", "p7"],
+            ["é9", "p1", "p28", "é0"],
+            4.5,
+            {},
+        ),
         Case("tolls", True, tolls, [103, 100, 124, 111, 103], [120, 103, 105, 108], 3, {}),
-        Case("islands", False, islands, [0, 13, 30, 5, 13], [3, 20, 30, 11], 9.25, {"weight_type": "float64"}),
+        Case(
+            "islands",
+            False,
+            islands,
+            [0, 13, 30, 5, 13],
+            [3, 20, 30, 11],
+            9.25,
+            {"weight_type": "float64"},
+        ),
     )
     return {case.name: case for case in made}
 
@@ -89,7 +118,9 @@ def write(case, folder):
         ),
         "clinics": pd.DataFrame({"clinic": case.targets}),
         "named": case.edges[["src", "dst"]][::3],
-        "trips": pd.DataFrame(dict(zip(("origin", "destination"), case.pairs, strict=True))).assign(riders=range(8)),
+        "trips": pd.DataFrame(dict(zip(("origin", "destination"), case.pairs, strict=True))).assign(
+            riders=range(8)
+        ),
     }
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=False)
@@ -100,7 +131,9 @@ def attributes(graph):
     """A table of all vertices with coordinates, in another order than the graph's."""
     ids = np.asarray(graph.ids)[::-1]
     at = np.arange(ids.size)
-    return pd.DataFrame({"vertex": ids, "x": at % 6 / 100, "y": at // 6 / 100, "jobs": at * 3 % 11, "area": at / 8})
+    return pd.DataFrame(
+        {"vertex": ids, "x": at % 6 / 100, "y": at // 6 / 100, "jobs": at * 3 % 11, "area": at / 8}
+    )
 
 
 # Each is searched in hops and by weights, on each graph.

@@ -21,7 +21,9 @@ from pipelines.output.manifest_types import FORMAT as OUTPUT_FORMAT
 from pipelines.verify import prove_output
 
 KEPT = Path(__file__).parent / "formats"
-GRAPHS, OUTPUTS = (sorted(path.name for path in (KEPT / what).iterdir()) for what in ("graphs", "outputs"))
+GRAPHS, OUTPUTS = (
+    sorted(path.name for path in (KEPT / what).iterdir()) for what in ("graphs", "outputs")
+)
 FIRST_READ = {"graphs": 4, "outputs": 2}  # formats before these were in no version
 
 
@@ -53,7 +55,9 @@ def test_a_stored_graph_of_each_format_is_the_graph_of_its_edges(tmp_path, name)
     loaded = load_graph(folder)
     edges = name.partition("-")[2]
     is_numbers = edges == "numbers"
-    built = read_graph(KEPT / f"{edges}.csv", directed=not is_numbers, device="cpu", edge_ids=is_numbers)
+    built = read_graph(
+        KEPT / f"{edges}.csv", directed=not is_numbers, device="cpu", edge_ids=is_numbers
+    )
     assert loaded.fingerprint == built.fingerprint == built.derived.without_hierarchy().fingerprint
     assert loaded.report == built.report
     metrics = [metric for metric in FOLDERS if has_hierarchy(folder, metric)]
@@ -76,7 +80,9 @@ def test_an_output_of_each_format_is_verified_and_resumed(tmp_path, monkeypatch,
     monkeypatch.chdir(tmp_path)
     edges = Path(manifest["settings"]["edges"][0]).name
     if format_of(name) < FIRST_READ["outputs"]:
-        with pytest.raises(OutputError, match=f"in format {format_of(name)}, and this version reads format"):
+        with pytest.raises(
+            OutputError, match=f"in format {format_of(name)}, and this version reads format"
+        ):
             prove_output(folder, edges if (tmp_path / edges).exists() else "numbers.csv", "cpu")
         return
     found = prove_output(folder, edges, "cpu").as_dict()
@@ -90,7 +96,15 @@ def test_a_missing_part_of_an_earlier_output_is_computed_again(tmp_path, monkeyp
     shutil.copy(KEPT / "numbers.csv", tmp_path)
     monkeypatch.chdir(tmp_path)
     (folder / manifest["parts"][0]["file"]).unlink()
-    given = {"distances": {"sources": [1, 3], "directed": False}, "summary": {"all_sources": True}}[manifest["result"]]
-    options = {"algorithm": manifest["algorithm"], "result": manifest["result"], "device": "cpu", "report": False, **given}
+    given = {"distances": {"sources": [1, 3], "directed": False}, "summary": {"all_sources": True}}[
+        manifest["result"]
+    ]
+    options = {
+        "algorithm": manifest["algorithm"],
+        "result": manifest["result"],
+        "device": "cpu",
+        "report": False,
+        **given,
+    }
     again = run_job("numbers.csv", output=folder, resume=True, **options)
     assert (again.computed, again.digest) == (1, manifest["digest"])

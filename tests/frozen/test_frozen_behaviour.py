@@ -44,9 +44,21 @@ RECORDING = bool(os.environ.get("KEPLER_RECORD"))
 ALGORITHMS = ("bfs", "sssp")
 LIMITS = {"bfs": "max_depth", "sssp": "cutoff"}
 DEFAULTS = {option.key: option.default for option in OPTIONS}
-SAME = ("edges", "output", "report", "device", "resume", "scheduler_address")  # settings that the tests choose
+# settings that the tests choose
+SAME = ("edges", "output", "report", "device", "resume", "scheduler_address")
 # What differs from run to run or from machine to machine; the manifest has it, and nothing here says what it is.
-VOLATILE = ("choice", "device", "memory", "seconds", "settings", "strategy", "tables", "versions", "workers", "parts")
+VOLATILE = (
+    "choice",
+    "device",
+    "memory",
+    "seconds",
+    "settings",
+    "strategy",
+    "tables",
+    "versions",
+    "workers",
+    "parts",
+)
 
 
 def as_recorded(section, found):
@@ -63,7 +75,8 @@ def in_lines(value, depth=0):
     if depth == 3 or not isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
     lines = (
-        f"{' ' * depth} {json.dumps(key, ensure_ascii=False)}: {in_lines(value[key], depth + 1)}" for key in sorted(value)
+        f"{' ' * depth} {json.dumps(key, ensure_ascii=False)}: {in_lines(value[key], depth + 1)}"
+        for key in sorted(value)
     )
     return "{\n" + ",\n".join(lines) + f"\n{' ' * depth}}}"
 
@@ -71,12 +84,18 @@ def in_lines(value, depth=0):
 def as_called(found):
     """Compare with the record of the same calls, of which some may not be made."""
     record = json.loads(RECORD.read_text())["calls"]
-    assert_equal("calls", {name: {call: record[name][call] for call in calls} for name, calls in found.items()}, found)
+    assert_equal(
+        "calls",
+        {name: {call: record[name][call] for call in calls} for name, calls in found.items()},
+        found,
+    )
 
 
 def assert_equal(what, before, found):
     differing = list(differences(what, before, json.loads(json.dumps(found))))
-    assert not differing, f"{len(differing)} differences from recorded.json:\n" + "\n".join(differing[:20])
+    assert not differing, f"{len(differing)} differences from recorded.json:\n" + "\n".join(
+        differing[:20]
+    )
 
 
 def differences(where, before, now):
@@ -100,22 +119,29 @@ def hashed(values):
 def described_rows(names, kinds, columns):
     rows = list(zip(*columns, strict=True))
     shown = ", ".join(f"{name} {kind}" for name, kind in zip(names, kinds, strict=True))
-    return f"{len(rows)} rows of {shown}" + (f": {rows[0]} ... {rows[-1]} #{hashed(rows)}" if rows else "")
+    return f"{len(rows)} rows of {shown}" + (
+        f": {rows[0]} ... {rows[-1]} #{hashed(rows)}" if rows else ""
+    )
 
 
 def described(found):
     """One line about a result; results with the same line are equal."""
     if isinstance(found, pd.DataFrame):
-        kinds = ["text" if found[name].dtype.kind == "O" else str(found[name].dtype) for name in found]
+        kinds = [
+            "text" if found[name].dtype.kind == "O" else str(found[name].dtype) for name in found
+        ]
         return described_rows(found.columns, kinds, [values_of(found[name]) for name in found])
     if isinstance(found, pa.Table):
-        return described_rows(found.column_names, found.schema.types, [values_of(column) for column in found.columns])
+        return described_rows(
+            found.column_names, found.schema.types, [values_of(column) for column in found.columns]
+        )
     if isinstance(found, np.ndarray):
         return f"{found.dtype} of {found.shape} #{hashed(host(found).tolist())}"
     if isinstance(found, dict):
         return found
     if isinstance(found, Extremes):
-        names = [each.name for each in dataclasses.fields(found) if each.name != "searches"]  # in groups of any size
+        # in groups of any size
+        names = [each.name for each in dataclasses.fields(found) if each.name != "searches"]
         return ", ".join(f"{name} {host(getattr(found, name))}" for name in names)
     return str(found)
 
@@ -137,7 +163,9 @@ def without_place(text):
 def data(tmp_path_factory):
     """The folder of all files, and case and graph by name."""
     root = tmp_path_factory.mktemp("frozen")
-    return SimpleNamespace(root=root, graphs={name: (case, write(case, root / name)) for name, case in cases().items()})
+    return SimpleNamespace(
+        root=root, graphs={name: (case, write(case, root / name)) for name, case in cases().items()}
+    )
 
 
 def names_for(case, graph, algorithm):
@@ -145,15 +173,30 @@ def names_for(case, graph, algorithm):
 
     def limited(name):
         function = getattr(kepler_traverse, algorithm + name)
-        return lambda *given, limit=None, **more: function(*given, **more, **in_words(algorithm, limit=limit))
+        return lambda *given, limit=None, **more: function(
+            *given, **more, **in_words(algorithm, limit=limit)
+        )
 
     weighs = algorithm == "sssp"
     origins, destinations = case.pairs
     return {
-        **{"one": limited(""), "many": limited("_many"), "pairs": limited("_pairs"), "algorithm": algorithm, "Path": Path},
+        **{
+            "one": limited(""),
+            "many": limited("_many"),
+            "pairs": limited("_pairs"),
+            "algorithm": algorithm,
+            "Path": Path,
+        },
         **{"extremes": extremes, "top_closeness": top_closeness},
         **{"paths": kepler_traverse.paths, "certify": kepler_traverse.certify},
-        **{"g": graph, "s": case.sources, "t": case.targets, "o": origins, "d": destinations, "edges": case.edges},
+        **{
+            "g": graph,
+            "s": case.sources,
+            "t": case.targets,
+            "o": origins,
+            "d": destinations,
+            "edges": case.edges,
+        },
         **{"most": case.limit if weighs else 3, "limits": [2, 0, 5, 1]},
         **{
             "cuts": [1, int(case.limit), 40] if weighs else [0, 1, 3],
@@ -187,7 +230,11 @@ def joined(groups):
     if isinstance(groups, pa.RecordBatchReader):
         return groups.read_all()
     groups = list(groups)
-    return np.concatenate(groups) if isinstance(groups[0], np.ndarray) else pd.concat(groups, ignore_index=True)
+    return (
+        np.concatenate(groups)
+        if isinstance(groups[0], np.ndarray)
+        else pd.concat(groups, ignore_index=True)
+    )
 
 
 def test_calls_return_what_is_recorded(data):
@@ -196,7 +243,11 @@ def test_calls_return_what_is_recorded(data):
 
 def test_streams_joined_are_the_calls(data):
     together = ("nearest", "flows", "betweenness")
-    many = [call for call in CALLS if call.startswith("many(") and not any(name in call for name in together)]
+    many = [
+        call
+        for call in CALLS
+        if call.startswith("many(") and not any(name in call for name in together)
+    ]
     streamed = [call for call in many if "[]" not in call]
 
     def frames(call):
@@ -218,9 +269,16 @@ def test_calls_on_a_gpu(data):
 def test_wrong_calls_are_refused(data):
     scope = vars(kepler_traverse) | {name: graph for name, (_, graph) in data.graphs.items()}
     scope |= {name: getattr(kepler_traverse, name) for name in kepler_traverse.__all__}
-    scope |= {"extremes": extremes, "top_closeness": top_closeness, "ones": np.ones(data.graphs["streets"][1].n_vertices)}
+    scope |= {
+        "extremes": extremes,
+        "top_closeness": top_closeness,
+        "ones": np.ones(data.graphs["streets"][1].n_vertices),
+    }
     triangle = np.array([1, 2, 3]), np.array([2, 3, 1])
-    scope |= {"bare": graph_from_edges(*triangle), "cycle": graph_from_edges(*triangle, np.array([1, 1, -3]))}
+    scope |= {
+        "bare": graph_from_edges(*triangle),
+        "cycle": graph_from_edges(*triangle, np.array([1, 1, -3])),
+    }
     as_recorded("wrong calls", {call: outcome(eval, call, scope) for call in WRONG_CALLS})
 
 
@@ -233,20 +291,33 @@ def jobs(data):
             scope = names_for(case, graph, algorithm) | {"in_words": in_words}
             options = {"batch_size": 2, "algorithm": algorithm, "directed": case.directed}
             options |= case.options if algorithm == "sssp" else {}
-            yield f"{algorithm} {name}: {text}", data.root / name, options | eval(f"in_words(algorithm, {text})", scope)
+            yield (
+                f"{algorithm} {name}: {text}",
+                data.root / name,
+                options | eval(f"in_words(algorithm, {text})", scope),
+            )
 
 
 def done(options, output, **more):
-    return run_job("edges.parquet", output=output, **{"device": "cpu", "report": False} | options | more)
+    return run_job(
+        "edges.parquet", output=output, **{"device": "cpu", "report": False} | options | more
+    )
 
 
 def described_manifest(manifest):
     """What a manifest says, without what differs from run to run."""
-    settings = {key: value for key, value in manifest["settings"].items() if value != DEFAULTS.get(key)}
+    settings = {
+        key: value for key, value in manifest["settings"].items() if value != DEFAULTS.get(key)
+    }
     for key in SAME:
         settings.pop(key, None)
-    parts = {part["file"]: f"{part['rows']} rows of {part['sources']} #{part['checksum']}" for part in manifest["parts"]}
-    graph = manifest["graph"] | {"built": {key: value for key, value in manifest["graph"]["built"].items() if value}}
+    parts = {
+        part["file"]: f"{part['rows']} rows of {part['sources']} #{part['checksum']}"
+        for part in manifest["parts"]
+    }
+    graph = manifest["graph"] | {
+        "built": {key: value for key, value in manifest["graph"]["built"].items() if value}
+    }
     kept = {key: value for key, value in manifest.items() if key not in VOLATILE}
     return kept | {"settings": settings, "parts": parts, "graph": graph}
 
@@ -257,8 +328,14 @@ def described_folder(folder):
     parts = sorted(folder.glob("part-*"))
     names = [path.name for path in sorted(folder.iterdir()) if path not in parts]
     with open_part(parts[0]) as part:
-        found["first part"] = described(pa.Table.from_batches(next(iter(part.tables(None))).to_batches()))
-    tables = {name: described(pq.read_table(folder / name)) for name in names if name.endswith((".pq", ".parquet"))}
+        found["first part"] = described(
+            pa.Table.from_batches(next(iter(part.tables(None))).to_batches())
+        )
+    tables = {
+        name: described(pq.read_table(folder / name))
+        for name in names
+        if name.endswith((".pq", ".parquet"))
+    }
     return found | tables | {"files": ", ".join(names)}
 
 
@@ -313,7 +390,10 @@ def as_far_as_found(found):
 
 
 def test_jobs_of_two_workers(data, monkeypatch):
-    with threads_of_this_process(n_workers=2, memory_limit=0) as cluster, Client(cluster, set_as_default=False) as client:
+    with (
+        threads_of_this_process(n_workers=2, memory_limit=0) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
         as_in_one_process(data, monkeypatch, {"client": client})
 
 
@@ -328,7 +408,11 @@ def as_in_one_process(data, monkeypatch, more):
     record, by_kind, found = json.loads(RECORD.read_text())["jobs"], {}, {}
     for job in jobs(data):
         # On a GPU there is no hierarchy of hops.
-        is_taken = more.get("device") != "cuda" or "hierarchy" not in job[2] or not job[0].startswith("bfs")
+        is_taken = (
+            more.get("device") != "cuda"
+            or "hierarchy" not in job[2]
+            or not job[0].startswith("bfs")
+        )
         if is_taken and not isinstance(record[job[0]], str):
             by_kind.setdefault(job[2].get("result", "pairs"), []).append(job)
     some = [each[place % len(each)] for place, each in enumerate(by_kind.values())]
@@ -341,9 +425,15 @@ def as_in_one_process(data, monkeypatch, more):
 def command_of(options):
     """The flags of the command line that options of ``run_job`` are."""
     for key, value in options.items():
-        value = [f"{role}={name}" for role, name in value.items()] if isinstance(value, dict) else value
+        value = (
+            [f"{role}={name}" for role, name in value.items()] if isinstance(value, dict) else value
+        )
         text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-        yield "--undirected" if key == "directed" else "--" + key.replace("_", "-") + ("" if value is True else f"={text}")
+        yield (
+            "--undirected"
+            if key == "directed"
+            else "--" + key.replace("_", "-") + ("" if value is True else f"={text}")
+        )
 
 
 def test_wrong_jobs_are_refused(data, monkeypatch, capsys):
@@ -366,8 +456,17 @@ def earlier(data, monkeypatch, tmp_path, request):
     monkeypatch.chdir(data.root / request.param)
     folder = shutil.copytree(EARLIER / request.param, tmp_path / "out")
     manifest = json.loads((folder / "_manifest.json").read_text())
-    settings = {key: value for key, value in manifest["settings"].items() if value != DEFAULTS.get(key, value)}
-    return folder, manifest, manifest["settings"]["edges"], settings | {"output": folder, "resume": True}
+    settings = {
+        key: value
+        for key, value in manifest["settings"].items()
+        if value != DEFAULTS.get(key, value)
+    }
+    return (
+        folder,
+        manifest,
+        manifest["settings"]["edges"],
+        settings | {"output": folder, "resume": True},
+    )
 
 
 def test_an_earlier_output_is_verified_and_resumed(earlier):
@@ -389,7 +488,9 @@ def test_an_earlier_output_is_verified_and_resumed(earlier):
 @pytest.mark.parametrize("step", [-1, 1])
 def test_an_output_of_another_format_is_refused(step, earlier):
     folder, manifest, edges, options = earlier
-    (folder / "_manifest.json").write_text(json.dumps(manifest | {"format": manifest["format"] + step}))
+    (folder / "_manifest.json").write_text(
+        json.dumps(manifest | {"format": manifest["format"] + step})
+    )
     refused = outcome(run_job, edges, **options), outcome(prove_output, folder, edges, "cpu")
     texts = [text.replace(str(folder), "out") for text in refused]
     as_recorded(

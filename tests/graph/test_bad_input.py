@@ -34,7 +34,10 @@ def test_a_bad_text_is_refused_with_the_same_words_on_the_gpu(tmp_path, what):
 
 
 def typed(src=None, dst=None, weight=None):
-    columns = {"src": pa.array([1, 2, 3]) if src is None else src, "dst": pa.array([2, 3, 4]) if dst is None else dst}
+    columns = {
+        "src": pa.array([1, 2, 3]) if src is None else src,
+        "dst": pa.array([2, 3, 4]) if dst is None else dst,
+    }
     return pa.table(columns if weight is None else {**columns, "weight": weight})
 
 
@@ -47,43 +50,83 @@ TABLES = {
         "no column 'u', which src_column names; it has columns 'src', 'dst'",
     ),
     "no weights": (typed(), {"weighted": True}, "no weight column"),
-    "null ids": (typed(pa.array([1, None, None])), {}, "row 1: src column 'src' has 2 missing values"),
-    "null string ids": (typed(pa.array(["a", "b", "c"]), pa.array(["a", "b", None])), {}, "row 2: dst column 'dst'"),
+    "null ids": (
+        typed(pa.array([1, None, None])),
+        {},
+        "row 1: src column 'src' has 2 missing values",
+    ),
+    "null string ids": (
+        typed(pa.array(["a", "b", "c"]), pa.array(["a", "b", None])),
+        {},
+        "row 2: dst column 'dst'",
+    ),
     "null dictionary ids": (
         typed(pa.array(["a", None, "c"]).dictionary_encode(), pa.array(["a", "b", "c"])),
         {},
         "row 1: src",
     ),
-    "float ids": (typed(pa.array([1.0, 2.0, 3.5])), {}, "has type double; vertex ids must be integers or strings"),
+    "float ids": (
+        typed(pa.array([1.0, 2.0, 3.5])),
+        {},
+        "has type double; vertex ids must be integers or strings",
+    ),
     "bool ids": (typed(pa.array([True, False, True])), {}, "has type bool"),
     "decimal ids": (typed(pa.array([1, 2, 3]).cast(pa.decimal128(20))), {}, "has type decimal128"),
     "dates as ids": (typed(pa.array([1, 2, 3], pa.date32())), {}, "has type date32"),
     "binary ids": (typed(pa.array([b"a", b"b", b"c"])), {}, "has type binary"),
     "nested ids": (typed(pa.array([[1], [2], [3]])), {}, "has type list"),
     "all null ids": (typed(pa.nulls(3)), {}, "has type null"),
-    "integer and string ends": (typed(dst=pa.array(["a", "b", "c"])), {}, "one end is an integer, the other a string"),
+    "integer and string ends": (
+        typed(dst=pa.array(["a", "b", "c"])),
+        {},
+        "one end is an integer, the other a string",
+    ),
     "int64 and uint64 without a type for both": (
         typed(pa.array([-1, 2, 3]), pa.array([2**63, 1, 2], pa.uint64())),
         {},
         "no integer type holds both",
     ),
-    "ids beyond the type asked for": (typed(pa.array([1, 2**40, 3])), {"id_type": "int32"}, "does not fit id_type='int32'"),
+    "ids beyond the type asked for": (
+        typed(pa.array([1, 2**40, 3])),
+        {"id_type": "int32"},
+        "does not fit id_type='int32'",
+    ),
     "words where integers were declared": (
         typed(pa.array(["1", "b", "c"]), pa.array(["1", "2", "3"])),
         {"id_type": "int64"},
         "row 1: src column 'src' has 'b'",
     ),
-    "null weights": (typed(weight=pa.array([1.0, None, None])), {}, "row 1: weight column 'weight' has 2 missing values"),
-    "bool weights": (typed(weight=pa.array([True, False, True])), {}, "has type bool; weights must be"),
-    "string weights": (typed(weight=pa.array(["1", "2", "3"])), {}, "has type string; weights must be"),
-    "decimal weights": (typed(weight=pa.array([1, 2, 3]).cast(pa.decimal128(20))), {}, "has type decimal128"),
+    "null weights": (
+        typed(weight=pa.array([1.0, None, None])),
+        {},
+        "row 1: weight column 'weight' has 2 missing values",
+    ),
+    "bool weights": (
+        typed(weight=pa.array([True, False, True])),
+        {},
+        "has type bool; weights must be",
+    ),
+    "string weights": (
+        typed(weight=pa.array(["1", "2", "3"])),
+        {},
+        "has type string; weights must be",
+    ),
+    "decimal weights": (
+        typed(weight=pa.array([1, 2, 3]).cast(pa.decimal128(20))),
+        {},
+        "has type decimal128",
+    ),
     "nested weights": (typed(weight=pa.array([[1], [2], [3]])), {}, "has type list"),
     "NaN weights": (
         typed(weight=pa.array([1, np.nan, np.nan])),
         {},
         "row 1, column 'weight': the weight is NaN (2 such rows)",
     ),
-    "infinite weights": (typed(weight=pa.array([1, 2, -np.inf])), {}, "row 2, column 'weight': the weight is -inf"),
+    "infinite weights": (
+        typed(weight=pa.array([1, 2, -np.inf])),
+        {},
+        "row 2, column 'weight': the weight is -inf",
+    ),
     "inexact weights": (
         typed(weight=pa.array([1, -(2**60), 2])),
         {"weight_type": "float64"},
@@ -118,7 +161,9 @@ def test_a_bad_column_is_refused_with_the_same_words_on_the_gpu(tmp_path, what):
 
 
 def test_a_repeated_column_of_an_arrow_file_is_refused(tmp_path):
-    table = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array([3])], names=["src", "dst", "src"])
+    table = pa.Table.from_arrays(
+        [pa.array([1]), pa.array([2]), pa.array([3])], names=["src", "dst", "src"]
+    )
     with pa.ipc.new_file(tmp_path / "e.arrow", table.schema) as writer:
         writer.write_table(table)
     assert "'src' occurs 2 times" in refusal(tmp_path / "e.arrow")
@@ -126,7 +171,10 @@ def test_a_repeated_column_of_an_arrow_file_is_refused(tmp_path):
 
 def test_a_file_that_may_not_be_read_is_not_said_to_be_damaged(tmp_path):
     file = DataFile(fsspec.filesystem("file"), str(write(tmp_path / "e.csv", "1,2\n")), "e.csv")
-    with pytest.raises(EdgeListError, match=r"^e\.csv: it may not be read \(permission denied\)$"), reading(file, "CSV"):
+    with (
+        pytest.raises(EdgeListError, match=r"^e\.csv: it may not be read \(permission denied\)$"),
+        reading(file, "CSV"),
+    ):
         raise PermissionError(13, "Permission denied")
 
 
@@ -184,7 +232,10 @@ def pair(tmp_path, first, second):
 
 def test_the_one_file_that_lacks_a_column_is_named(tmp_path):
     message = pair(tmp_path, typed(weight=pa.array([1, 2, 3])), typed())
-    assert f"{tmp_path / 'b.parquet'}: the edges are in 'src' and 'dst' without a weight here" in message
+    assert (
+        f"{tmp_path / 'b.parquet'}: the edges are in 'src' and 'dst' without a weight here"
+        in message
+    )
     assert f"'src' and 'dst' with the weight 'weight' in {tmp_path / 'a.parquet'}" in message
 
 
@@ -202,10 +253,14 @@ def test_files_whose_ids_no_type_holds_are_refused(tmp_path):
 def test_error_has_the_row_of_its_file_and_the_count_of_all_files(tmp_path):
     pq.write_table(typed(weight=pa.array([1.0, 2.0, 3.0])), tmp_path / "a.parquet")
     pq.write_table(typed(weight=pa.array([1.0, 2.0, np.nan])), tmp_path / "b.parquet")
-    with pytest.raises(EdgeListError, match=r"b\.parquet, row 2, column 'weight': the weight is NaN") as caught:
+    with pytest.raises(
+        EdgeListError, match=r"b\.parquet, row 2, column 'weight': the weight is NaN"
+    ) as caught:
         read(tmp_path)
     assert (caught.value.row, caught.value.column) == (5, "weight")
-    pq.write_table(typed(src=pa.array([1, None, 3]), weight=pa.array([1.0, 2.0, 3.0])), tmp_path / "b.parquet")
+    pq.write_table(
+        typed(src=pa.array([1, None, 3]), weight=pa.array([1.0, 2.0, 3.0])), tmp_path / "b.parquet"
+    )
     with pytest.raises(EdgeListError, match=r"b\.parquet, row 1: src column 'src'") as caught:
         read(tmp_path)
     assert (caught.value.row, caught.value.column) == (4, "src")
@@ -220,7 +275,9 @@ def test_type_of_ids_is_that_of_the_first_row(tmp_path):
 def test_a_wrong_value_far_down_is_named_by_its_row(tmp_path):
     lines = [f"{i},{i + 1}\n" for i in range(200_000)]
     lines[150_000] = "150000,oops\n"
-    assert "row 150000: dst column '1' has 'oops'" in refusal(write(tmp_path / "e.csv", "".join(lines)), header="no")
+    assert "row 150000: dst column '1' has 'oops'" in refusal(
+        write(tmp_path / "e.csv", "".join(lines)), header="no"
+    )
 
 
 # --- repairs that are counted, not refused ------------------------------------------------------------------------------

@@ -23,7 +23,9 @@ LIMIT = 3 << 30  # bytes of address space, of which libraries take the half
 
 def codes_of_long_text(values=1):
     codes = np.zeros(ROWS, np.int32)
-    return pa.DictionaryArray.from_arrays(codes, pa.array([chr(97 + i) * MIB for i in range(values)]))
+    return pa.DictionaryArray.from_arrays(
+        codes, pa.array([chr(97 + i) * MIB for i in range(values)])
+    )
 
 
 def short_text(n=ROWS):
@@ -32,9 +34,14 @@ def short_text(n=ROWS):
 
 def views():
     """Views of one text, which is there once."""
-    each = np.array((MIB, b"xxxx", 0, 0), [("length", "<i4"), ("prefix", "S4"), ("buffer", "<i4"), ("offset", "<i4")])
+    each = np.array(
+        (MIB, b"xxxx", 0, 0),
+        [("length", "<i4"), ("prefix", "S4"), ("buffer", "<i4"), ("offset", "<i4")],
+    )
     return pa.Array.from_buffers(
-        pa.string_view(), ROWS, [None, pa.py_buffer(np.repeat(each, ROWS)), pa.py_buffer(b"x" * MIB)]
+        pa.string_view(),
+        ROWS,
+        [None, pa.py_buffer(np.repeat(each, ROWS)), pa.py_buffer(b"x" * MIB)],
     )
 
 
@@ -68,7 +75,9 @@ def runs(n=400_000_000):
     """Row groups of the same integers, by runs: some bytes each."""
 
     def write(path):
-        piece = pa.table({"src": np.zeros(20_000_000, np.int64), "dst": np.ones(20_000_000, np.int64)})
+        piece = pa.table(
+            {"src": np.zeros(20_000_000, np.int64), "dst": np.ones(20_000_000, np.int64)}
+        )
         with pq.ParquetWriter(path, piece.schema, compression="zstd") as writer:
             for _ in range(n // 20_000_000):
                 writer.write_table(piece, row_group_size=20_000_000)
@@ -79,17 +88,28 @@ def runs(n=400_000_000):
 def shared_beginnings(path):
     texts = pa.array(["x" * 100_000 + str(i) for i in range(4000)])
     table = pa.table({"src": texts, "dst": pa.array(["y"] * 4000)})
-    pq.write_table(table, path, compression="zstd", use_dictionary=False, column_encoding={"src": "DELTA_BYTE_ARRAY"})
+    pq.write_table(
+        table,
+        path,
+        compression="zstd",
+        use_dictionary=False,
+        column_encoding={"src": "DELTA_BYTE_ARRAY"},
+    )
 
 
 BOMBS = {
-    "a dictionary of Arrow in Parquet": parquet(lambda: pa.table({"src": codes_of_long_text(), "dst": short_text()})),
-    "a dictionary of Parquet": plain_strings(lambda: pa.table({"src": codes_of_long_text(), "dst": short_text()})),
+    "a dictionary of Arrow in Parquet": parquet(
+        lambda: pa.table({"src": codes_of_long_text(), "dst": short_text()})
+    ),
+    "a dictionary of Parquet": plain_strings(
+        lambda: pa.table({"src": codes_of_long_text(), "dst": short_text()})
+    ),
     "a dictionary whose first values are short": plain_strings(
         lambda: pa.table(
             {
                 "src": pa.DictionaryArray.from_arrays(
-                    np.r_[np.zeros(ROWS // 2, np.int32), np.ones(ROWS // 2, np.int32)], pa.array(["a", "b" * (MIB // 2)])
+                    np.r_[np.zeros(ROWS // 2, np.int32), np.ones(ROWS // 2, np.int32)],
+                    pa.array(["a", "b" * (MIB // 2)]),
                 ),
                 "dst": short_text(),
             }
@@ -97,17 +117,38 @@ BOMBS = {
     ),
     "texts with one beginning": (".parquet", shared_beginnings),
     "runs in Parquet": runs(),
-    "a dictionary in Arrow": arrow(lambda: pa.table({"src": codes_of_long_text(), "dst": short_text()})),
-    "a dictionary in a stream": arrow(lambda: pa.table({"src": codes_of_long_text(), "dst": short_text()}), stream=True),
-    "views in Arrow": arrow(lambda: pa.table({"src": views(), "dst": short_text()}), compression=None),
-    "zeros in Arrow": arrow(lambda: pa.table({"src": np.zeros(1 << 27, np.int64), "dst": np.zeros(1 << 27, np.int64)})),
-    "zeros in a stream": arrow(
-        lambda: pa.table({"src": np.zeros(1 << 27, np.int64), "dst": np.zeros(1 << 27, np.int64)}), stream=True
+    "a dictionary in Arrow": arrow(
+        lambda: pa.table({"src": codes_of_long_text(), "dst": short_text()})
     ),
-    "text in zstd": (".csv.zst", lambda path: path.write_bytes(zstd(b"src,dst\n" + b"1,2\n" * (1 << 23)))),
-    "Parquet in zstd": (".parquet.zst", lambda path: path.write_bytes(zstd(b"PAR1" + bytes(1 << 30)))),
+    "a dictionary in a stream": arrow(
+        lambda: pa.table({"src": codes_of_long_text(), "dst": short_text()}), stream=True
+    ),
+    "views in Arrow": arrow(
+        lambda: pa.table({"src": views(), "dst": short_text()}), compression=None
+    ),
+    "zeros in Arrow": arrow(
+        lambda: pa.table({"src": np.zeros(1 << 27, np.int64), "dst": np.zeros(1 << 27, np.int64)})
+    ),
+    "zeros in a stream": arrow(
+        lambda: pa.table({"src": np.zeros(1 << 27, np.int64), "dst": np.zeros(1 << 27, np.int64)}),
+        stream=True,
+    ),
+    "text in zstd": (
+        ".csv.zst",
+        lambda path: path.write_bytes(zstd(b"src,dst\n" + b"1,2\n" * (1 << 23))),
+    ),
+    "Parquet in zstd": (
+        ".parquet.zst",
+        lambda path: path.write_bytes(zstd(b"PAR1" + bytes(1 << 30))),
+    ),
 }
-LONG = ("texts with one beginning", "runs in Parquet", "zeros in Arrow", "zeros in a stream", "Parquet in zstd")
+LONG = (
+    "texts with one beginning",
+    "runs in Parquet",
+    "zeros in Arrow",
+    "zeros in a stream",
+    "Parquet in zstd",
+)
 
 CHILD = """
 import resource, sys
@@ -130,7 +171,9 @@ def outcomes(paths, limit=LIMIT):
     return child.stdout.splitlines()
 
 
-@pytest.mark.parametrize("names", [sorted(set(BOMBS) - set(LONG)), pytest.param(LONG, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(
+    "names", [sorted(set(BOMBS) - set(LONG)), pytest.param(LONG, marks=pytest.mark.exhaustive)]
+)
 def test_a_small_file_that_stands_for_gigabytes_is_refused(tmp_path, names):
     paths = []
     for at, name in enumerate(names):
@@ -147,8 +190,17 @@ def test_large_texts_that_are_there_are_read(tmp_path):
     """Long ids, a dictionary with one long value among short ones, and one row after another."""
     texts = ["x" * 1000 + str(i) for i in range(200)]
     src, dst = pa.array(texts * 50), pa.array((texts[1:] + texts[:1]) * 50)
-    for options in ({}, {"use_dictionary": False}, {"use_dictionary": False, "column_encoding": "DELTA_BYTE_ARRAY"}):
-        pq.write_table(pa.table({"src": src, "dst": dst}), tmp_path / "e.parquet", compression="zstd", **options)
+    for options in (
+        {},
+        {"use_dictionary": False},
+        {"use_dictionary": False, "column_encoding": "DELTA_BYTE_ARRAY"},
+    ):
+        pq.write_table(
+            pa.table({"src": src, "dst": dst}),
+            tmp_path / "e.parquet",
+            compression="zstd",
+            **options,
+        )
         assert read_graph(tmp_path / "e.parquet", device="cpu").n_vertices == 200
     for kind in (src.dictionary_encode(), src.cast(pa.string_view())):
         table = pa.table({"src": kind, "dst": dst})
@@ -160,8 +212,12 @@ def test_large_texts_that_are_there_are_read(tmp_path):
 @pytest.mark.parametrize("compression", ["lz4", "zstd", "uncompressed"])
 def test_compressed_arrow_files_are_read(tmp_path, compression):
     r = np.random.default_rng(0)
-    table = pa.table({"src": r.integers(0, 99, 5000), "dst": r.integers(0, 99, 5000), "name": ["a", None] * 2500})
-    pyarrow.feather.write_feather(table, tmp_path / "e.feather", compression=compression, chunksize=700)
+    table = pa.table(
+        {"src": r.integers(0, 99, 5000), "dst": r.integers(0, 99, 5000), "name": ["a", None] * 2500}
+    )
+    pyarrow.feather.write_feather(
+        table, tmp_path / "e.feather", compression=compression, chunksize=700
+    )
     assert read_graph(tmp_path / "e.feather", device="cpu").report.rows == 5000
 
 
@@ -169,7 +225,11 @@ def test_compressed_arrow_files_are_read(tmp_path, compression):
 def test_files_of_ids_are_bounded_as_well(tmp_path, what):
     BOMBS["a dictionary of Parquet"][1](tmp_path / "v.parquet")
     names = pq.read_table(tmp_path / "v.parquet", columns=["dst"]).rename_columns(["vertex"])
-    pq.write_table(names.append_column("long", codes_of_long_text()), tmp_path / "more.parquet", store_schema=False)
+    pq.write_table(
+        names.append_column("long", codes_of_long_text()),
+        tmp_path / "more.parquet",
+        store_schema=False,
+    )
     table = pa.table({"vertex": codes_of_long_text()})
     pq.write_table(table, tmp_path / "v.parquet", compression="zstd", store_schema=False)
     (tmp_path / "e.csv").write_text("src,dst\ny,z\n")
@@ -185,5 +245,7 @@ def test_memory_that_is_not_there_is_said(tmp_path, monkeypatch, kind):
     column = pa.array(values) if kind == "numbers" else pa.array(values.astype(str))
     pq.write_table(pa.table({"src": column, "dst": column}), tmp_path / "e.parquet")
     monkeypatch.setattr(sizes, "available_memory", lambda _: 4 * MIB)
-    with pytest.raises(CapacityError, match=r"e\.parquet: its rows unpack to .* and 4\.0 MiB of memory are left"):
+    with pytest.raises(
+        CapacityError, match=r"e\.parquet: its rows unpack to .* and 4\.0 MiB of memory are left"
+    ):
         read_graph(tmp_path / "e.parquet", device="cpu")

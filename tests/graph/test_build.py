@@ -29,7 +29,10 @@ def neighbors_of(graph):
 
 
 def row_is_ascending(graph):
-    return all((np.diff(graph.targets[graph.offsets[v] : graph.offsets[v + 1]]) > 0).all() for v in range(graph.n_vertices))
+    return all(
+        (np.diff(graph.targets[graph.offsets[v] : graph.offsets[v + 1]]) > 0).all()
+        for v in range(graph.n_vertices)
+    )
 
 
 @given(weighted_rows(st.integers(0, 9)), st.booleans())
@@ -134,7 +137,9 @@ def test_weights_take_the_smallest_float_type_that_is_exact(weights, kind):
 
 
 def test_the_type_of_weights_can_be_asked_for():
-    assert build([(0, 1)], np.array([0.1]), weight_type="float32").weights.tolist() == [np.float32(0.1)]
+    assert build([(0, 1)], np.array([0.1]), weight_type="float32").weights.tolist() == [
+        np.float32(0.1)
+    ]
     assert build([(0, 1)], np.array([1]), weight_type="float64").weights.dtype == np.float64
     assert build([(0, 1)], np.array([2**24 + 1]), weight_type="float32").weights.dtype == np.float64
     with pytest.raises(InputError, match="'int8' is none of"):
@@ -185,7 +190,10 @@ def test_the_fingerprint_is_that_of_the_graph_not_of_the_edge_list():
     assert build(rows, [*weights[:-1], 99]).fingerprint != graph.fingerprint
     assert build([(u + 1, v + 1) for u, v in rows], weights).fingerprint != graph.fingerprint
     assert build(rows, weights, directed=False).fingerprint != graph.fingerprint
-    looped, floats = build([*rows, (0, 0)], [*weights, -5]), build(rows, weights, weight_type="float32")
+    looped, floats = (
+        build([*rows, (0, 0)], [*weights, -5]),
+        build(rows, weights, weight_type="float32"),
+    )
     assert len({each.fingerprint for each in (graph, looped, floats)}) == 3
 
 
@@ -228,7 +236,9 @@ def test_narrow_id_types_do_not_overflow(gap):
 
 
 def test_vertex_numbers_of_long_lists_are_as_wide_as_the_range_of_their_ids(monkeypatch):
-    monkeypatch.setattr(build_module, "index_dtype", lambda n: np.dtype(np.int32 if n <= 10 else np.int64))
+    monkeypatch.setattr(
+        build_module, "index_dtype", lambda n: np.dtype(np.int32 if n <= 10 else np.int64)
+    )
     src, dst = np.random.default_rng(1).integers(-4, 5, (2, 40))
     assert graph_from_edges(src, dst).targets.dtype == np.int32
     assert graph_from_edges(src, dst, vertices=np.array([7])).targets.dtype == np.int64
@@ -248,8 +258,18 @@ def test_blockwise_checks_give_the_same_graph_and_the_same_errors(monkeypatch):
         graph = graph_from_edges(src, dst, weights)
         with pytest.raises(EdgeListError) as first:
             graph_from_edges(src, dst, nan)
-        facts = (graph.fingerprint, graph.report, graph.has_negative_weights, graph.derived.min_weight)
-        return facts, str(first.value), first.value.row, graph_from_edges(src, dst, loop).negative_loops
+        facts = (
+            graph.fingerprint,
+            graph.report,
+            graph.has_negative_weights,
+            graph.derived.min_weight,
+        )
+        return (
+            facts,
+            str(first.value),
+            first.value.row,
+            graph_from_edges(src, dst, loop).negative_loops,
+        )
 
     whole = outcome()
     monkeypatch.setattr(_arrays, "MAX_SLICE", 7)
@@ -288,7 +308,9 @@ def test_long_and_short_lists_in_any_order_are_sorted_and_merged(weighted):
             vertex += 1
     weights = rng.integers(1, 100, len(rows)).tolist() if weighted else [1] * len(rows)
     graph = build(rows, weights if weighted else None, directed=True)
-    assert neighbors_of(graph) == oracle.edges_of([(u, v, w) for (u, v), w in zip(rows, weights, strict=True)], True)
+    assert neighbors_of(graph) == oracle.edges_of(
+        [(u, v, w) for (u, v), w in zip(rows, weights, strict=True)], True
+    )
     assert row_is_ascending(graph)
     loops = sum(u == v for u, v in rows)
     assert graph.report.parallel_edges == len(rows) - loops - graph.n_edges

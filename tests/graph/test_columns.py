@@ -18,7 +18,13 @@ from kepler_traverse.graph.storage import load_graph, write_graph
 from tests.support import tiers
 from tests.support.edge_files import BINARIES, read, refusal, write
 
-EDGES = {"u": [10, 20, 30], "v": [20, 30, 10], "key": [0, 0, 0], "osmid": [7, 8, 9], "length": [1.5, 2.5, 4.0]}
+EDGES = {
+    "u": [10, 20, 30],
+    "v": [20, 30, 10],
+    "key": [0, 0, 0],
+    "osmid": [7, 8, 9],
+    "length": [1.5, 2.5, 4.0],
+}
 
 
 def edges_of(graph):
@@ -50,7 +56,12 @@ def snap(folder, columns):
     return write(folder / "edges.txt", "".join(" ".join(map(str, row)) + "\n" for row in rows))
 
 
-NAMED = {"parquet": (parquet, {}), "arrow": (arrow, {}), "csv": (csv, {}), "snap": (snap, {"header": "yes"})}
+NAMED = {
+    "parquet": (parquet, {}),
+    "arrow": (arrow, {}),
+    "csv": (csv, {}),
+    "snap": (snap, {"header": "yes"}),
+}
 
 
 @pytest.fixture(params=NAMED)
@@ -75,18 +86,38 @@ def test_a_table_of_streets_has_its_length_for_the_weight_and_not_its_third_colu
     assert (report.unused_columns, report.unused_numbers) == (("key", "osmid"), ("key", "osmid"))
 
 
-@pytest.mark.parametrize("names", [("dst", "source"), ("weight", "dst"), ("a", "b"), ("head", "tail"), ("uid", "vid")])
+@pytest.mark.parametrize(
+    "names", [("dst", "source"), ("weight", "dst"), ("a", "b"), ("head", "tail"), ("uid", "vid")]
+)
 def test_columns_without_a_known_pair_of_names_are_refused_and_not_taken_by_position(named, names):
     message = named({names[0]: [1, 2], names[1]: [2, 3]}, refused=True)
     assert "no two columns are known by their names as the ends of an edge" in message
-    assert f"it has columns {names[0]!r}, {names[1]!r}; name them with src_column and dst_column" in message
+    assert (
+        f"it has columns {names[0]!r}, {names[1]!r}; name them with src_column and dst_column"
+        in message
+    )
 
 
 @pytest.mark.parametrize(
     "names",
     [
-        *("src,dst", "Source,TARGET", "source_id,target_id", "FromNodeId,ToNodeId", "from node,to node", "from_id,to_id"),
-        *("u,V", "i,j", "origin,destination", "Origin ID,Dest ID", "start,end", ":START_ID,:END_ID", "a_node,b_node"),
+        *(
+            "src,dst",
+            "Source,TARGET",
+            "source_id,target_id",
+            "FromNodeId,ToNodeId",
+            "from node,to node",
+            "from_id,to_id",
+        ),
+        *(
+            "u,V",
+            "i,j",
+            "origin,destination",
+            "Origin ID,Dest ID",
+            "start,end",
+            ":START_ID,:END_ID",
+            "a_node,b_node",
+        ),
         "node1,node2",
     ],
 )
@@ -95,17 +126,25 @@ def test_known_pairs_of_names_are_the_ends_wherever_they_stand(names):
     assert end_pairs(["key", end, "x", start, "weight"]) == [(start, end)]
 
 
-@pytest.mark.parametrize("names", ["dst,source", "head,tail", "uid,vid", "start,to", "grid,target", "row,column"])
+@pytest.mark.parametrize(
+    "names", ["dst,source", "head,tail", "uid,vid", "start,to", "grid,target", "row,column"]
+)
 def test_unknown_pairs_of_names_are_not_endpoints(names):
     assert end_pairs(names.split(",")) == []
 
 
-@pytest.mark.parametrize("name", ["weight", "W", "Length", "length_m", "cost", "travel_time", "Time (min)", "distance km"])
+@pytest.mark.parametrize(
+    "name",
+    ["weight", "W", "Length", "length_m", "cost", "travel_time", "Time (min)", "distance km"],
+)
 def test_known_names_of_weights(name):
     assert is_weight_name(name)
 
 
-@pytest.mark.parametrize("name", ["key", "osmid", "when", "timestamp", "speed_kph", "lanes", "id", "capacity", "weightless"])
+@pytest.mark.parametrize(
+    "name",
+    ["key", "osmid", "when", "timestamp", "speed_kph", "lanes", "id", "capacity", "weightless"],
+)
 def test_unknown_names_are_not_weights(name):
     assert not is_weight_name(name)
 
@@ -113,14 +152,19 @@ def test_unknown_names_are_not_weights(name):
 def test_missing_weight_is_an_error_that_lists_the_numeric_columns(named):
     columns = {"src": [1, 2], "dst": [2, 3], "toll": [5, 6], "name": ["a", "b"]}
     message = named(columns, refused=True, weighted=True)
-    assert "it has columns 'src', 'dst', 'toll', 'name'; column 'toll' holds numbers; name one with weight_column" in message
+    assert (
+        "it has columns 'src', 'dst', 'toll', 'name'; column 'toll' holds numbers; name one with weight_column"
+        in message
+    )
     assert edges_of(named(columns, weight_column="toll")) == [(1, 2, 5.0), (2, 3, 6.0)]
     assert named(columns).weights is None
 
 
 def test_likely_weight_columns_are_refused_unless_one_is_named(named):
     columns = {"src": [1], "dst": [2], "length": [5], "minutes": [6]}
-    assert "the weight could be 'length' or 'minutes'; name one with weight_column" in named(columns, refused=True)
+    assert "the weight could be 'length' or 'minutes'; name one with weight_column" in named(
+        columns, refused=True
+    )
     assert edges_of(named(columns, weight_column="minutes")) == [(1, 2, 6.0)]
     graph = named(columns, weighted=False)
     assert (graph.weights, graph.report.unused_numbers) == (None, ("length", "minutes"))
@@ -143,10 +187,22 @@ def test_a_text_stands_against_a_number(tmp_path):
     ("columns", "options", "says"),
     [
         ({"src": [1], "dst": [2], "SRC": [3]}, {}, "could be 'src' and 'dst' or 'SRC' and 'dst'"),
-        ({"src": [1], "dst": [2], "from": [3], "to": [4]}, {}, "could be 'src' and 'dst' or 'from' and 'to'"),
+        (
+            {"src": [1], "dst": [2], "from": [3], "to": [4]},
+            {},
+            "could be 'src' and 'dst' or 'from' and 'to'",
+        ),
         ({"src": [1], "dst": [2], "Cost": [3], "cost": [4]}, {}, "could be 'Cost' or 'cost'"),
-        ({"src": [1], "dst": [2]}, {"weight_column": "src"}, "'src' is src and cannot be the weight, too"),
-        ({"src": [1], "dst": [2]}, {"src_column": "src", "dst_column": "Dst"}, "no column 'Dst', which dst_column names"),
+        (
+            {"src": [1], "dst": [2]},
+            {"weight_column": "src"},
+            "'src' is src and cannot be the weight, too",
+        ),
+        (
+            {"src": [1], "dst": [2]},
+            {"src_column": "src", "dst_column": "Dst"},
+            "no column 'Dst', which dst_column names",
+        ),
     ],
 )
 def test_columns_that_could_be_meant_in_two_ways_are_refused(named, columns, options, says):
@@ -166,11 +222,17 @@ def test_messages_shorten_long_and_many_names(named):
 # --- by position ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "text"), [("e.csv", "1,2,5,9\n2,3,6,9\n"), ("e.txt", "1 2 5 9\n2 3 6 9\n")])
+@pytest.mark.parametrize(
+    ("name", "text"), [("e.csv", "1,2,5,9\n2,3,6,9\n"), ("e.txt", "1 2 5 9\n2 3 6 9\n")]
+)
 def test_columns_without_names_go_by_position_and_the_report_says_so(tmp_path, name, text):
     graph = read(write(tmp_path / name, text))
     assert edges_of(graph) == [(1, 2, 5.0), (2, 3, 6.0)]
-    assert (graph.report.src_column, graph.report.weight_column, graph.report.unused_columns) == ("0", "2", ("3",))
+    assert (graph.report.src_column, graph.report.weight_column, graph.report.unused_columns) == (
+        "0",
+        "2",
+        ("3",),
+    )
 
 
 def test_positions_that_are_named_do_not_make_a_header_of_the_first_edge(tmp_path):
@@ -189,7 +251,10 @@ def test_weights_of_later_files_are_not_dropped(tmp_path):
     pq.write_table(pa.table({"src": [1], "dst": [2]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"src": [2], "dst": [3], "weight": [4]}), tmp_path / "b.parquet")
     message = refusal(tmp_path)
-    assert f"{tmp_path / 'b.parquet'}: the edges are in 'src' and 'dst' with the weight 'weight' here" in message
+    assert (
+        f"{tmp_path / 'b.parquet'}: the edges are in 'src' and 'dst' with the weight 'weight' here"
+        in message
+    )
     assert f"'src' and 'dst' without a weight in {tmp_path / 'a.parquet'}" in message
     assert read(tmp_path, weighted=False).n_edges == 2
 
@@ -222,7 +287,10 @@ def partitioned(folder, by, ending=".parquet", rows=ROWS):
         if ending == ".parquet":
             pq.write_table(pa.table(columns), part / f"{at}.parquet")
         else:
-            write(part / f"{at}.csv", ",".join(names) + "\n" + ",".join(str(columns[name][0]) for name in names) + "\n")
+            write(
+                part / f"{at}.csv",
+                ",".join(names) + "\n" + ",".join(str(columns[name][0]) for name in names) + "\n",
+            )
     return folder
 
 
@@ -257,7 +325,12 @@ def test_a_partition_column_has_one_type_in_all_folders(tmp_path):
     graph = read(partitioned(tmp_path / "a", ["src"], rows=rows))
     assert graph.ids.to_pylist() == ["1", "b", "c"]
     rows = {"src": ["007", "8"], "dst": ["b", "c"], "weight": [1, 2]}
-    assert read(partitioned(tmp_path / "b", ["src"], rows=rows)).ids.to_pylist() == ["007", "8", "b", "c"]
+    assert read(partitioned(tmp_path / "b", ["src"], rows=rows)).ids.to_pylist() == [
+        "007",
+        "8",
+        "b",
+        "c",
+    ]
     assert edges_of(read(partitioned(tmp_path / "c", ["src"]), id_type="int32"))[0] == (1, 2, 5.0)
 
 
@@ -281,7 +354,17 @@ def test_a_partition_without_a_value_is_a_missing_end(tmp_path):
 # --- any names -----------------------------------------------------------------------------------------------------------
 
 PAIRS = ["src dst", "source target", "source destination", "from to", "u v", "origin destination"]
-VOCABULARY = [*dict.fromkeys(" ".join(PAIRS).split()), "SRC", "Weight", "weight", "length", "minutes", "key", "osmid", "x"]
+VOCABULARY = [
+    *dict.fromkeys(" ".join(PAIRS).split()),
+    "SRC",
+    "Weight",
+    "weight",
+    "length",
+    "minutes",
+    "key",
+    "osmid",
+    "x",
+]
 
 
 def chosen(names):
@@ -294,8 +377,12 @@ def chosen(names):
 
 
 @settings(max_examples=tiers.examples(80))
-@given(names=st.lists(st.sampled_from(VOCABULARY), min_size=2, max_size=6, unique=True), data=st.data())
-def test_column_names_give_the_same_columns_in_every_format_or_are_refused(tmp_path_factory, names, data):
+@given(
+    names=st.lists(st.sampled_from(VOCABULARY), min_size=2, max_size=6, unique=True), data=st.data()
+)
+def test_column_names_give_the_same_columns_in_every_format_or_are_refused(
+    tmp_path_factory, names, data
+):
     folder = tmp_path_factory.mktemp("names")
     values = {name: [100 * at + 1, 100 * at + 2] for at, name in enumerate(names)}
     expected = chosen(names)
@@ -307,7 +394,9 @@ def test_column_names_give_the_same_columns_in_every_format_or_are_refused(tmp_p
         return
     graph = read(path, **options)
     columns = [values[name] for name in expected]
-    assert edges_of(graph) == [(*row, *[None] * (3 - len(row))) for row in zip(*columns, strict=True)]
+    assert edges_of(graph) == [
+        (*row, *[None] * (3 - len(row))) for row in zip(*columns, strict=True)
+    ]
     assert set(graph.report.unused_columns) == set(names) - set(expected)
 
 
@@ -315,12 +404,20 @@ def test_column_names_give_the_same_columns_in_every_format_or_are_refused(tmp_p
 @given(
     rows=st.lists(st.tuples(*[st.integers(0, 10**6)] * 3), min_size=1, max_size=8),
     delimiter=st.sampled_from(",;\t|"),
-    header=st.sampled_from(["src{d}dst{d}weight\n", "dst{d} weight{d}src\n", "u{d}v{d}length\n", ""]),
+    header=st.sampled_from(
+        ["src{d}dst{d}weight\n", "dst{d} weight{d}src\n", "u{d}v{d}length\n", ""]
+    ),
     blank=st.sampled_from(["", " "]),
     ending=st.sampled_from([".csv", ".tsv", ".psv", ".csv.gz"]),
 )
-def test_delimiters_and_headers_give_the_edges_of_the_file(tmp_path_factory, rows, delimiter, header, blank, ending):
-    names = header.replace("{d}", ",").replace(" ", "").strip().split(",") if header else ["src", "dst", "weight"]
+def test_delimiters_and_headers_give_the_edges_of_the_file(
+    tmp_path_factory, rows, delimiter, header, blank, ending
+):
+    names = (
+        header.replace("{d}", ",").replace(" ", "").strip().split(",")
+        if header
+        else ["src", "dst", "weight"]
+    )
     order = [{"u": 0, "v": 1, "length": 2, "src": 0, "dst": 1, "weight": 2}[name] for name in names]
     text = header.replace("{d}", delimiter) + "".join(
         (delimiter + blank).join(str(row[at]) for at in order) + "\n" for row in rows
@@ -353,13 +450,18 @@ def test_delimiters_and_headers_are_found_where_they_are_sure(tmp_path, name, te
 
 def test_a_decimal_comma_is_no_delimiter(tmp_path):
     message = refusal(write(tmp_path / "e.csv", "1;2;1,5\n2;3;2,5\n"))
-    assert "row 0: weight column '2' has '1,5', which is not a number; write decimals with a point" in message
+    assert (
+        "row 0: weight column '2' has '1,5', which is not a number; write decimals with a point"
+        in message
+    )
 
 
 def test_blanks_that_follow_every_delimiter_do_not_belong_to_ids(tmp_path):
     graph = read(write(tmp_path / "e.csv", "from, to\nMain St, Oak Av\nOak Av, Elm\n"))
     assert graph.ids.to_pylist() == ["Elm", "Main St", "Oak Av"]
-    declared = read(write(tmp_path / "e.csv", "from, to\nMain St, Oak Av\nOak Av, Elm\n"), id_type="string")
+    declared = read(
+        write(tmp_path / "e.csv", "from, to\nMain St, Oak Av\nOak Av, Elm\n"), id_type="string"
+    )
     assert declared.ids.to_pylist() == [" Elm", " Oak Av", "Main St", "Oak Av"]
 
 
@@ -374,7 +476,12 @@ def test_the_first_line_of_snap_text_is_a_header_on_request(tmp_path):
     path = write(tmp_path / "e.txt", "# c\nfrom to minutes\na b 5\nb c 6\n")
     assert "looks like a header" in refusal(path)
     assert read(path, header="yes").report.weight_column == "minutes"
-    assert read(write(tmp_path / "e.txt", "from to\na b\n"), header="no").ids.to_pylist() == ["a", "b", "from", "to"]
+    assert read(write(tmp_path / "e.txt", "from to\na b\n"), header="no").ids.to_pylist() == [
+        "a",
+        "b",
+        "from",
+        "to",
+    ]
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
@@ -382,13 +489,18 @@ def test_a_mark_before_a_comment_does_not_make_an_edge_of_it(tmp_path, mark):
     assert edges_of(read(write(tmp_path / "e.txt", mark + b"# c\n1 2\n"))) == [(1, 2, None)]
     matrix = b"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n"
     assert edges_of(read(write(tmp_path / "e.mtx", mark + matrix))) == [(1, 2, None)]
-    assert edges_of(read(write(tmp_path / "e.gr", mark + b"c c\np sp 2 1\na 1 2 3\n"))) == [(1, 2, 3.0)]
+    assert edges_of(read(write(tmp_path / "e.gr", mark + b"c c\np sp 2 1\na 1 2 3\n"))) == [
+        (1, 2, 3.0)
+    ]
 
 
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        *((name, {"delimiter": ";"}) for name in ("plain.parquet", "file.arrow", "e.gr", "e.mtx", "e.txt")),
+        *(
+            (name, {"delimiter": ";"})
+            for name in ("plain.parquet", "file.arrow", "e.gr", "e.mtx", "e.txt")
+        ),
         *((name, {"header": "yes"}) for name in ("plain.parquet", "file.arrow", "e.gr", "e.mtx")),
     ],
 )

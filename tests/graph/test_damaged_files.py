@@ -15,7 +15,9 @@ from kepler_traverse.errors import EdgeListError
 from kepler_traverse.formats import files
 from tests.support.edge_files import read, refusal, write
 
-ROWS = pa.table({"src": range(5000), "dst": range(1, 5001), "weight": [i % 97 for i in range(5000)]})
+ROWS = pa.table(
+    {"src": range(5000), "dst": range(1, 5001), "weight": [i % 97 for i in range(5000)]}
+)
 
 
 def stream(sink):
@@ -38,9 +40,15 @@ WHOLE = {
     "e.arrows": lambda path: stream(str(path)),
     "e.csv.gz": lambda path: write(path, gzip.compress(csv_text().encode())),
     "e.csv.bz2": lambda path: write(path, bz2.compress(csv_text().encode())),
-    "e.csv.zst": lambda path: write(path, pa.Codec("zstd").compress(csv_text().encode()).to_pybytes()),
-    "e.txt.gz": lambda path: write(path, gzip.compress(csv_text().partition("\n")[2].replace(",", " ").encode())),
-    "e.parquet.gz": lambda path: pq.write_table(ROWS, pa.output_stream(str(path), compression="gzip")),
+    "e.csv.zst": lambda path: write(
+        path, pa.Codec("zstd").compress(csv_text().encode()).to_pybytes()
+    ),
+    "e.txt.gz": lambda path: write(
+        path, gzip.compress(csv_text().partition("\n")[2].replace(",", " ").encode())
+    ),
+    "e.parquet.gz": lambda path: pq.write_table(
+        ROWS, pa.output_stream(str(path), compression="gzip")
+    ),
 }
 
 
@@ -71,7 +79,11 @@ def test_a_file_cut_short_anywhere_is_refused(tmp_path, name):
     assert read(path).report.rows == 5000
     whole = path.read_bytes()
     # Where a stream may end between two batches, it would read as a shorter one.
-    ends = [i for i in range(8, len(whole), 8) if whole[i : i + 4] == b"\xff\xff\xff\xff"] if name.endswith("arrows") else []
+    ends = (
+        [i for i in range(8, len(whole), 8) if whole[i : i + 4] == b"\xff\xff\xff\xff"]
+        if name.endswith("arrows")
+        else []
+    )
     for cut in cuts(len(whole), ends):
         assert str(path) in refusal(write(path, whole[:cut]))
 
@@ -106,13 +118,22 @@ def test_a_flipped_bit_in_a_page_with_a_checksum_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("ending", [".gz", ".bz2", ".zst"])
-def test_a_file_that_unpacks_without_end_is_refused_and_not_read_to_the_end(ending, tmp_path, monkeypatch):
+def test_a_file_that_unpacks_without_end_is_refused_and_not_read_to_the_end(
+    ending, tmp_path, monkeypatch
+):
     monkeypatch.setattr(files, "_UNPACKED_FREELY", 1 << 20)
     monkeypatch.setattr(files, "_MAX_RATIO", 100)
-    for name, line in {"a.csv": b"1,2\n", "b.csv": b"\n", "c.txt": b"# x\n", "d.parquet": b"\0\0\0\0"}.items():
+    for name, line in {
+        "a.csv": b"1,2\n",
+        "b.csv": b"\n",
+        "c.txt": b"# x\n",
+        "d.parquet": b"\0\0\0\0",
+    }.items():
         path = tmp_path / f"{name}{ending}"
         kind = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}[ending]
         with pa.CompressedOutputStream(str(path), kind) as file:
             file.write(line * ((1 << 21) // len(line)))
-        with pytest.raises(EdgeListError, match=f"{name}{ending}: it unpacks to more than 100 times its size"):
+        with pytest.raises(
+            EdgeListError, match=f"{name}{ending}: it unpacks to more than 100 times its size"
+        ):
             read_graph(path, device="cpu")

@@ -17,14 +17,18 @@ from kepler_traverse.graph.storage import load_graph, write_graph
 from tests.kernels.simt import device, harness
 from tests.support.devices import each_namespace
 
-ON_HOST = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
+ON_HOST = pytest.mark.skipif(
+    harness.COMPILER is None, reason="no g++ to compile kernels for the host"
+)
 WAYS = {"yes": [(0, 1)], "no": [(0, 1), (1, 0)], "-1": [(1, 0)]}
 WEIGHTS = {
     "integers": lambda rng, m: rng.integers(-3, 6, m),
     "large integers": lambda rng, m: rng.integers(2**53, 2**53 + 4, m),
     "unsigned": lambda rng, m: rng.integers(0, 5, m).astype(np.uint8),
     "float64": lambda rng, m: rng.integers(-9, 9, m) / 7,
-    "float32 and zeros of both signs": lambda rng, m: rng.choice(np.array([-0.0, 0.0, 1e-40, 2.5], np.float32), m),
+    "float32 and zeros of both signs": lambda rng, m: rng.choice(
+        np.array([-0.0, 0.0, 1e-40, 2.5], np.float32), m
+    ),
 }
 
 
@@ -55,7 +59,10 @@ def stored(graph):
     src = ids[np.repeat(np.arange(graph.n_vertices), np.diff(offsets))].tolist()
     dst = ids[to_host(graph.targets)].tolist()
     weights = [0] * graph.n_edges if graph.weights is None else to_host(graph.weights).tolist()
-    return {(u, v): (w, row) for u, v, w, row in zip(src, dst, weights, to_host(graph.edge_rows).tolist(), strict=True)}
+    return {
+        (u, v): (w, row)
+        for u, v, w, row in zip(src, dst, weights, to_host(graph.edge_rows).tolist(), strict=True)
+    }
 
 
 def same(graph, other):
@@ -85,13 +92,20 @@ def test_edge_rows_are_the_first_rows_of_the_smallest_weight(xp, kind, directed)
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize(
     ("kind", "weight_type"),
-    [(kind, name) for kind in WEIGHTS for name in ("auto", "float64") if (kind, name) != ("large integers", "float64")],
+    [
+        (kind, name)
+        for kind in WEIGHTS
+        for name in ("auto", "float64")
+        if (kind, name) != ("large integers", "float64")
+    ],
 )
 def test_with_weights_is_the_graph_that_a_build_with_them_gives(xp, kind, directed, weight_type):
     rng, src, dst = random_rows(2)
     new = xp.asarray(WEIGHTS[kind](rng, src.size))
     src, dst = xp.asarray(src), xp.asarray(dst)
-    built = graph_from_edges(src, dst, new, directed=directed, edge_ids=True, weight_type=weight_type)
+    built = graph_from_edges(
+        src, dst, new, directed=directed, edge_ids=True, weight_type=weight_type
+    )
     for before in (None, xp.asarray(rng.random(src.size))):
         graph = graph_from_edges(src, dst, before, directed=directed, edge_ids=True)
         made = with_weights(graph, new, weight_type=weight_type)
@@ -121,19 +135,29 @@ def test_with_weights_per_stored_edge(xp):
     made = with_weights(graph, weights, per="edge")
     np.testing.assert_array_equal(to_host(made.weights), to_host(weights))
     ends = stored_ends(graph)
-    assert made.fingerprint == graph_from_edges(*map(xp.asarray, ends), weights, vertices=graph.ids).fingerprint
+    assert (
+        made.fingerprint
+        == graph_from_edges(*map(xp.asarray, ends), weights, vertices=graph.ids).fingerprint
+    )
 
 
 def stored_ends(graph):
     ids = to_host(graph.ids)
-    return ids[np.repeat(np.arange(graph.n_vertices), np.diff(to_host(graph.offsets)))], ids[to_host(graph.targets)]
+    return ids[np.repeat(np.arange(graph.n_vertices), np.diff(to_host(graph.offsets)))], ids[
+        to_host(graph.targets)
+    ]
 
 
 def test_with_weights_per_stored_edge_refuses_two_weights_of_an_undirected_edge(xp):
-    graph = graph_from_edges(xp.asarray(np.array([1, 2])), xp.asarray(np.array([2, 7])), directed=False)
+    graph = graph_from_edges(
+        xp.asarray(np.array([1, 2])), xp.asarray(np.array([2, 7])), directed=False
+    )
     made = with_weights(graph, xp.asarray(np.array([4, 4, 6, 6])), per="edge")
     assert to_host(made.weights).tolist() == [4, 4, 6, 6]
-    with pytest.raises(InputError, match=r"edge between 2 and 7 has the weight 6.0 in one direction and 5.0 in the other"):
+    with pytest.raises(
+        InputError,
+        match=r"edge between 2 and 7 has the weight 6.0 in one direction and 5.0 in the other",
+    ):
         with_weights(graph, xp.asarray(np.array([4, 4, 6, 5])), per="edge")
 
 
@@ -148,7 +172,12 @@ def test_with_weights_keeps_its_weights_from_later_changes_of_the_array():
     ("given", "options", "error", "message"),
     [
         ([1, 2], {}, EdgeListError, "2 weights for 3 rows of the edge list; give one per row"),
-        ([1, 2, 3], {"per": "edge"}, EdgeListError, "3 weights for 2 stored edges; give one per edge"),
+        (
+            [1, 2, 3],
+            {"per": "edge"},
+            EdgeListError,
+            "3 weights for 2 stored edges; give one per edge",
+        ),
         ([1, float("nan"), 3.0], {}, EdgeListError, "weight of row 1 is NaN"),
         ([1.0, 2.0, float("inf")], {}, EdgeListError, "weight of row 2 is inf"),
         ([1, 2, 2**63], {}, EdgeListError, "beyond int64"),
@@ -165,7 +194,9 @@ def test_with_weights_refuses_what_building_refuses(given, options, error, messa
 
 
 def test_with_weights_needs_to_know_the_rows():
-    with pytest.raises(InputError, match="build it with edge_ids=True, or give one weight per stored edge"):
+    with pytest.raises(
+        InputError, match="build it with edge_ids=True, or give one weight per stored edge"
+    ):
         with_weights(graph_from_edges([1], [2]), [1])
 
 
@@ -180,7 +211,9 @@ def test_with_weights_per_edge_says_nothing_of_negative_self_loops():
 @ON_HOST
 def test_weights_of_another_device_are_refused():
     with device.present():
-        graph = graph_from_edges(device.cp.asarray(np.array([1])), device.cp.asarray(np.array([2])), edge_ids=True)
+        graph = graph_from_edges(
+            device.cp.asarray(np.array([1])), device.cp.asarray(np.array([2])), edge_ids=True
+        )
         with pytest.raises(DeviceError, match="the graph is on cuda and the weights are on cpu"):
             with_weights(graph, np.array([1]))
 
@@ -218,14 +251,20 @@ def test_rows_along_paths_are_those_of_the_cheapest_edges(directed):
         rows = path["edge"].dropna().astype(int).tolist()
         vertices = path["vertex"].tolist()
         for (u, v), row in zip(pairwise(vertices), rows, strict=True):
-            assert {u, v} == {src[row], dst[row]} if not directed else (u, v) == (src[row], dst[row])
+            assert (
+                {u, v} == {src[row], dst[row]} if not directed else (u, v) == (src[row], dst[row])
+            )
         assert weight[rows].sum() == distance[target]
 
 
 def test_rows_along_paths_from_many_sources_and_of_strings():
-    table = pd.DataFrame({"src": ["a", "b", "a", "c"], "dst": ["b", "c", "c", "d"], "weight": [1, 1, 5, 1]})
+    table = pd.DataFrame(
+        {"src": ["a", "b", "a", "c"], "dst": ["b", "c", "c", "d"], "weight": [1, 1, 5, 1]}
+    )
     graph = graph_from_edges(table, edge_ids=True)
-    found = paths(sssp_many(graph, ["a", "b"], result="predecessors"), ["d"], graph=graph, edges=True)
+    found = paths(
+        sssp_many(graph, ["a", "b"], result="predecessors"), ["d"], graph=graph, edges=True
+    )
     assert found["edge"].fillna(-1).tolist() == [-1, 0, 1, 3, -1, 1, 3]
     assert "edge" not in paths(bfs(graph, "a"), ["d"], graph=graph)
 

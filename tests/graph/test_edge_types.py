@@ -43,13 +43,17 @@ def test_integer_ids_of_any_type_come_back_as_they_were(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())], ids=str
+    "kind",
+    [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())],
+    ids=str,
 )
 def test_string_ids_are_ordered_by_their_bytes(tmp_path, kind):
     src, dst = ["b", "ä", "zebra", "A"], ["A", "b", "ä", "\U0001f600"]
     path = tmp_path / "edges.arrow"
     with pa.ipc.new_file(path, pa.schema([("src", kind), ("dst", kind)])) as writer:
-        writer.write_table(pa.table({"src": pa.array(src).cast(kind), "dst": pa.array(dst).cast(kind)}))
+        writer.write_table(
+            pa.table({"src": pa.array(src).cast(kind), "dst": pa.array(dst).cast(kind)})
+        )
     graph = read(path)
     names = sorted({*src, *dst}, key=str.encode)
     assert graph.ids.to_pylist() == names
@@ -59,7 +63,8 @@ def test_string_ids_are_ordered_by_their_bytes(tmp_path, kind):
 
 
 @pytest.mark.parametrize(
-    ("first", "kind"), [("1", "int64"), ("-1", "int64"), ("007", "string"), ("0x7", "string"), ("+7", "string")]
+    ("first", "kind"),
+    [("1", "int64"), ("-1", "int64"), ("007", "string"), ("0x7", "string"), ("+7", "string")],
 )
 def test_id_type_of_a_text_follows_from_its_first_row(tmp_path, first, kind):
     graph = read(write(tmp_path / "edges.csv", f"src,dst\n{first},12\n12,13\n"))
@@ -71,11 +76,17 @@ def test_integers_are_taken_as_strings_on_request(tmp_path):
     graph = read(tmp_path / "edges.parquet", id_type="string")
     assert graph.ids.to_pylist() == ["1", "2", "3", "4", "5"]
     for name in ("edges.csv", "edges.gr", "edges.mtx"):
-        assert read(write(tmp_path / name, TEXTS[name]), id_type="string").fingerprint == graph.fingerprint
+        assert (
+            read(write(tmp_path / name, TEXTS[name]), id_type="string").fingerprint
+            == graph.fingerprint
+        )
 
 
 def test_strings_are_taken_as_integers_on_request(tmp_path):
-    pq.write_table(table(pa.array(SRC).cast("string"), pa.array(DST).cast("string")), tmp_path / "edges.parquet")
+    pq.write_table(
+        table(pa.array(SRC).cast("string"), pa.array(DST).cast("string")),
+        tmp_path / "edges.parquet",
+    )
     assert read(tmp_path / "edges.parquet", id_type="int64").fingerprint == EXPECTED.fingerprint
     padded = "src,dst\n007, +8\n -7,9 \n"
     assert read(write(tmp_path / "a.csv", padded), id_type="int64").ids.tolist() == [-7, 7, 8, 9]
@@ -83,7 +94,14 @@ def test_strings_are_taken_as_integers_on_request(tmp_path):
 
 @pytest.mark.parametrize("more", [[9, 1], np.array([9, 1], np.int32)])
 def test_isolated_vertices_may_be_given(tmp_path, more):
-    assert read(write(tmp_path / "e.csv", lines()), vertices=more).ids.tolist() == [1, 2, 3, 4, 5, 9]
+    assert read(write(tmp_path / "e.csv", lines()), vertices=more).ids.tolist() == [
+        1,
+        2,
+        3,
+        4,
+        5,
+        9,
+    ]
     pq.write_table(table(SRC.astype(np.int32), DST.astype(np.int32)), tmp_path / "e.parquet")
     graph = read(tmp_path / "e.parquet", vertices=more)
     assert graph.ids.dtype == np.int32
@@ -98,7 +116,10 @@ def test_isolated_vertices_may_be_strings(tmp_path):
 
 @pytest.mark.parametrize("name", ["e.gr", "e.mtx"])
 def test_formats_that_number_their_vertices_keep_isolated_ones(tmp_path, name):
-    text = {"e.gr": "p sp 9 1\na 2 7 3\n", "e.mtx": "%%MatrixMarket matrix coordinate integer general\n9 9 1\n2 7 3\n"}[name]
+    text = {
+        "e.gr": "p sp 9 1\na 2 7 3\n",
+        "e.mtx": "%%MatrixMarket matrix coordinate integer general\n9 9 1\n2 7 3\n",
+    }[name]
     path = write(tmp_path / name, text)
     assert read(path).ids.tolist() == list(range(1, 10))
     assert read(path, id_type="int16").ids.dtype == np.int16
@@ -134,26 +155,35 @@ def test_text_weights_are_integers_if_all_are_else_floats(tmp_path, texts, sourc
 def test_stored_weights_keep_their_values(tmp_path, kind):
     pq.write_table(table(weight=WEIGHT.astype(kind)), tmp_path / "e.parquet")
     graph = read(tmp_path / "e.parquet", weight_type="float32")
-    assert graph.fingerprint == graph_from_edges(SRC, DST, WEIGHT.astype(kind), weight_type="float32").fingerprint
+    assert (
+        graph.fingerprint
+        == graph_from_edges(SRC, DST, WEIGHT.astype(kind), weight_type="float32").fingerprint
+    )
     assert graph.weights.dtype == np.float32
 
 
 def test_weights_on_request_are_float64(tmp_path):
-    assert read(write(tmp_path / "e.csv", lines()), weight_type="float64").weights.dtype == np.float64
+    assert (
+        read(write(tmp_path / "e.csv", lines()), weight_type="float64").weights.dtype == np.float64
+    )
 
 
 @pytest.mark.parametrize("column", ["src", "dst", "weight"])
 def test_a_missing_value_in_a_later_block_is_named_with_its_row_in_the_file(tmp_path, column):
     row = {"src": "1", "dst": "2", "weight": "3"}
     text = "src,dst,weight\n" + "1,2,3\n" * 100_000 + ",".join((row | {column: ""}).values()) + "\n"
-    with pytest.raises(EdgeListError, match=f"e.csv, row 100000: {column} column '{column}' has 1 missing value") as error:
+    with pytest.raises(
+        EdgeListError, match=f"e.csv, row 100000: {column} column '{column}' has 1 missing value"
+    ) as error:
         read(write(tmp_path / "e.csv", text))
     assert error.value.row == 100_000
 
 
 def test_late_decimal_converts_earlier_blocks_to_floats(tmp_path):
     rows = [(i, i + 1, i % 100) for i in range(150_000)]
-    text = "src,dst,weight\n" + "".join(f"{u},{v},{w}\n" for u, v, w in rows) + "150000,150001,0.5\n"
+    text = (
+        "src,dst,weight\n" + "".join(f"{u},{v},{w}\n" for u, v, w in rows) + "150000,150001,0.5\n"
+    )
     graph = read(write(tmp_path / "e.csv", text))
     assert graph.report.weight_source == "float64"
     assert graph.weights[:3].tolist() == [0.0, 1.0, 2.0]
@@ -174,13 +204,17 @@ string_ids = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, m
 def test_edge_list_is_the_same_from_csv_and_parquet(tmp_path_factory, data, ids, directed):
     one = integer_ids if ids == "int64" else string_ids
     kind = data.draw(st.sampled_from(["none", "integers", "floats"]))
-    weight = {"none": st.none(), "integers": st.integers(0, 2**53), "floats": st.floats(0, 1e300)}[kind]
+    weight = {"none": st.none(), "integers": st.integers(0, 2**53), "floats": st.floats(0, 1e300)}[
+        kind
+    ]
     rows = data.draw(st.lists(st.tuples(one, one, weight), min_size=1, max_size=30))
     if kind == "floats":
         rows.append((*rows[0][:2], 0.5))  # as text, floats that are all whole numbers are integers
     columns = {"src": [r[0] for r in rows], "dst": [r[1] for r in rows]}
     if kind != "none":
-        columns["weight"] = pa.array([r[2] for r in rows], pa.int64() if kind == "integers" else pa.float64())
+        columns["weight"] = pa.array(
+            [r[2] for r in rows], pa.int64() if kind == "integers" else pa.float64()
+        )
     edges = pa.table(columns)
     folder = tmp_path_factory.mktemp("edges")
     pq.write_table(edges, folder / "e.parquet", row_group_size=7)

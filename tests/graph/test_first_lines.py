@@ -11,7 +11,14 @@ import pytest
 from kepler_traverse import graph_from_edges, read_graph
 from kepler_traverse.errors import EdgeListError, InputError
 
-FORMATS = {".csv": ",", ".tsv": "\t", ".txt": " ", ".edges": "\t", ".csv.gz": ",", ".csv with ;": ";"}
+FORMATS = {
+    ".csv": ",",
+    ".tsv": "\t",
+    ".txt": " ",
+    ".edges": "\t",
+    ".csv.gz": ",",
+    ".csv with ;": ";",
+}
 
 
 def write(folder, ending, lines):
@@ -47,7 +54,9 @@ def test_the_default_header_of_pandas_is_asked_about(tmp_path, ending, name):
 
 
 @pytest.mark.parametrize("ending", FORMATS)
-@pytest.mark.parametrize("names", [(2010, 2011), (2010, 2020), (1999, 2000, 2001), (1, 2, 3), (7, 8, 9)])
+@pytest.mark.parametrize(
+    "names", [(2010, 2011), (2010, 2020), (1999, 2000, 2001), (1, 2, 3), (7, 8, 9)]
+)
 def test_other_numbers_that_could_be_names_are_asked_about(tmp_path, ending, names):
     rows = [(50, 60, 1.5), (60, 70, 2.5), (70, 50, 9.5), (70, 90, 1.5)]
     path = write(tmp_path, ending, [names, *(row[: len(names)] for row in rows)])
@@ -60,8 +69,13 @@ def test_other_numbers_that_could_be_names_are_asked_about(tmp_path, ending, nam
 @pytest.mark.parametrize("with_index", [False, True])
 def test_pandas_writes_it_itself(tmp_path, ending, with_index):
     path = tmp_path / f"edges{ending}"
-    pd.DataFrame([(5, 6, 1.5), (6, 0, 2.5), (7, 1, 9.0)]).to_csv(path, sep=FORMATS[ending], index=with_index)
-    with pytest.raises(EdgeListError, match="header='yes'" if not (with_index and ending == ".txt") else "edges.txt"):
+    pd.DataFrame([(5, 6, 1.5), (6, 0, 2.5), (7, 1, 9.0)]).to_csv(
+        path, sep=FORMATS[ending], index=with_index
+    )
+    with pytest.raises(
+        EdgeListError,
+        match="header='yes'" if not (with_index and ending == ".txt") else "edges.txt",
+    ):
         read_graph(path)
 
 
@@ -69,10 +83,18 @@ def test_pandas_writes_it_itself(tmp_path, ending, with_index):
 @pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("both_ways", [False, True])
 def test_counts_of_vertices_and_edges_are_asked_about(tmp_path, ending, first, both_ways):
-    edges = [(first, first + 1), (first + 1, first + 2), (first + 3, first), (first + 2, first + 4), (first, first + 4)]
+    edges = [
+        (first, first + 1),
+        (first + 1, first + 2),
+        (first + 3, first),
+        (first + 2, first + 4),
+        (first, first + 4),
+    ]
     rows = edges + [(v, u) for u, v in edges if both_ways]
     path = write(tmp_path, ending, [(5, len(edges)), *rows])
-    with pytest.raises(EdgeListError, match=r"may be an edge, or count vertices and edges.*header='no'.*delete"):
+    with pytest.raises(
+        EdgeListError, match=r"may be an edge, or count vertices and edges.*header='no'.*delete"
+    ):
         read_graph(path)
     assert read_graph(path, header="no").report.rows == len(rows) + 1
     assert read_graph(write(tmp_path, ending, rows), header="no").report.rows == len(rows)
@@ -129,7 +151,9 @@ def test_the_default_header_over_one_column_of_ids_is_asked_about(tmp_path, what
     edges = tmp_path / "e.csv"
     edges.write_text("src,dst\n0,5\n5,6\n")
     pd.Series([5, 6]).to_csv(tmp_path / "ids.csv", index=False)
-    with pytest.raises(InputError, match=r"ids\.csv: the first line .* is 0, which may be an id, or the header"):
+    with pytest.raises(
+        InputError, match=r"ids\.csv: the first line .* is 0, which may be an id, or the header"
+    ):
         read_graph(edges, **{what: tmp_path / "ids.csv"})
     (tmp_path / "ids.txt").write_text("0\n5\n6\n")
     assert read_graph(edges, **{what: tmp_path / "ids.txt"}).n_vertices == 3

@@ -18,7 +18,20 @@ from kepler_traverse import cuda, graph_from_edges, read_graph
 from kepler_traverse.errors import DeviceError, InputError
 from kepler_traverse.formats import FORMATS
 from kepler_traverse.formats.text import is_number
-from tests.support.edge_files import BINARIES, DST, EXPECTED, ROWS, SRC, TEXTS, WEIGHT, lines, read, table, write, zstd
+from tests.support.edge_files import (
+    BINARIES,
+    DST,
+    EXPECTED,
+    ROWS,
+    SRC,
+    TEXTS,
+    WEIGHT,
+    lines,
+    read,
+    table,
+    write,
+    zstd,
+)
 
 NO_COLUMNS = {"src_column": "", "dst_column": "", "weight_column": "", "unused_columns": ()}
 
@@ -49,21 +62,31 @@ def test_a_binary_file_may_be_compressed_as_a_whole(tmp_path, name):
     assert read(path).fingerprint == EXPECTED.fingerprint
 
 
-def test_every_format_has_a_file_in_these_tests():  # but tables with a log, which have tests of their own
+# but tables with a log, which have tests of their own
+def test_every_format_has_a_file_in_these_tests():
     endings = {name[name.rindex(".") :] for name in [*TEXTS, *BINARIES]}
     assert all(endings & set(entry.endings) for entry in FORMATS if entry.endings)
 
 
 def test_delimiters_can_be_given_by_option(tmp_path):
-    assert read(write(tmp_path / "edges.csv", lines("~")), delimiter="~").fingerprint == EXPECTED.fingerprint
-    assert read(write(tmp_path / "edges.data", lines(";")), format="csv").fingerprint == EXPECTED.fingerprint
+    assert (
+        read(write(tmp_path / "edges.csv", lines("~")), delimiter="~").fingerprint
+        == EXPECTED.fingerprint
+    )
+    assert (
+        read(write(tmp_path / "edges.data", lines(";")), format="csv").fingerprint
+        == EXPECTED.fingerprint
+    )
 
 
 def test_an_undirected_graph_is_the_same_from_text_and_parquet(tmp_path):
     pq.write_table(table(), tmp_path / "edges.parquet")
     graph = read(tmp_path / "edges.parquet", directed=False)
     assert not graph.directed
-    assert graph.fingerprint == read(write(tmp_path / "edges.csv", lines()), directed=False).fingerprint
+    assert (
+        graph.fingerprint
+        == read(write(tmp_path / "edges.csv", lines()), directed=False).fingerprint
+    )
     assert graph.fingerprint == graph_from_edges(SRC, DST, WEIGHT, directed=False).fingerprint
 
 
@@ -108,13 +131,20 @@ def test_a_hive_partitioned_dataset_is_read(tmp_path):
 
 
 def test_several_csv_files_may_order_their_columns_differently(tmp_path):
-    write(tmp_path / "a.csv", "src,dst,weight\n" + "".join(f"{u},{v},{w}\n" for u, v, w in ROWS[:4]))
-    write(tmp_path / "b.csv", "weight,extra,dst,src\n" + "".join(f"{w},x,{v},{u}\n" for u, v, w in ROWS[4:]))
+    write(
+        tmp_path / "a.csv", "src,dst,weight\n" + "".join(f"{u},{v},{w}\n" for u, v, w in ROWS[:4])
+    )
+    write(
+        tmp_path / "b.csv",
+        "weight,extra,dst,src\n" + "".join(f"{w},x,{v},{u}\n" for u, v, w in ROWS[4:]),
+    )
     assert read([tmp_path / "a.csv", tmp_path / "b.csv"]).fingerprint == EXPECTED.fingerprint
 
 
 def test_int32_and_int64_files_are_read_together(tmp_path):
-    pq.write_table(table(SRC[:3].astype(np.int32), DST[:3], WEIGHT[:3].astype(np.int8)), tmp_path / "a.parquet")
+    pq.write_table(
+        table(SRC[:3].astype(np.int32), DST[:3], WEIGHT[:3].astype(np.int8)), tmp_path / "a.parquet"
+    )
     pq.write_table(table(SRC[3:], DST[3:].astype(np.uint32), WEIGHT[3:]), tmp_path / "b.parquet")
     assert read(tmp_path).fingerprint == EXPECTED.fingerprint
 
@@ -181,7 +211,10 @@ def test_matrix_market_kinds_are_expanded(tmp_path, kind, entries, edges):
     graph = read(write(tmp_path / "e.mtx", text))
     src = np.repeat(graph.ids, graph.derived.degrees).tolist()
     weights = [None] * graph.n_edges if graph.weights is None else graph.weights.tolist()
-    assert dict(zip(zip(src, graph.ids[graph.targets].tolist(), strict=True), weights, strict=True)) == edges
+    assert (
+        dict(zip(zip(src, graph.ids[graph.targets].tolist(), strict=True), weights, strict=True))
+        == edges
+    )
 
 
 # --- devices -----------------------------------------------------------------------------------------------------------
@@ -223,7 +256,12 @@ def test_several_files_and_types_read_on_the_gpu_are_the_same(tmp_path):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(
-    "text", ["src,dst\nb,c\nc,d\n", "src,dst,weight\n1,2,0.1\n2,3,0.3\n", "src,dst\n9223372036854775807,1\n"]
+    "text",
+    [
+        "src,dst\nb,c\nc,d\n",
+        "src,dst,weight\n1,2,0.1\n2,3,0.3\n",
+        "src,dst\n9223372036854775807,1\n",
+    ],
 )
 def test_gpu_reads_values_that_cudf_would_round(tmp_path, text):
     path = write(tmp_path / "e.csv", text)

@@ -62,7 +62,11 @@ def assert_same(graph, other):
             assert ours.dtype == theirs.dtype
             assert ours.tobytes() == theirs.tobytes()
     assert type(graph.ids) is type(other.ids)
-    assert graph.ids.tolist() == other.ids.tolist() if not graph.has_string_ids else graph.ids.equals(other.ids)
+    assert (
+        graph.ids.tolist() == other.ids.tolist()
+        if not graph.has_string_ids
+        else graph.ids.equals(other.ids)
+    )
 
 
 def ends(kind, rng):
@@ -92,7 +96,9 @@ WRITERS = {
     "parquet": lambda table, path: pq.write_table(table, path, row_group_size=150),
     "arrow": lambda table, path: pa.feather.write_feather(table, path, chunksize=150),
     "csv": pa.csv.write_csv,
-    "txt": lambda table, path: pa.csv.write_csv(table, path, pa.csv.WriteOptions(delimiter=" ", quoting_style="none")),
+    "txt": lambda table, path: pa.csv.write_csv(
+        table, path, pa.csv.WriteOptions(delimiter=" ", quoting_style="none")
+    ),
 }
 
 
@@ -106,18 +112,26 @@ def edge_table(ids, weight, seed=1):
     rng = np.random.default_rng(seed)
     src, dst = ends(ids, rng)
     columns = {"src": src, "dst": dst, "weight": weights(weight, rng)}
-    return pa.table({name: pa.array(column) for name, column in columns.items() if column is not None})
-
-
-@pytest.mark.parametrize(("ids", "weight"), tiers.few(itertools.product(KINDS_OF_IDS, KINDS_OF_WEIGHTS), 13))
-def test_the_graph_is_that_of_memory(tmp_path, ids, weight):
-    path = write(tmp_path, "parquet", edge_table(ids, weight))
-    for directed in (True, False):
-        assert_same(in_files(path, tmp_path, directed=directed), read_graph(path, device="cpu", directed=directed))
+    return pa.table(
+        {name: pa.array(column) for name, column in columns.items() if column is not None}
+    )
 
 
 @pytest.mark.parametrize(
-    ("ending", "ids", "n_files"), tiers.few(itertools.product(WRITERS, ["sparse", "strings"], [1, 3]), 11)
+    ("ids", "weight"), tiers.few(itertools.product(KINDS_OF_IDS, KINDS_OF_WEIGHTS), 13)
+)
+def test_the_graph_is_that_of_memory(tmp_path, ids, weight):
+    path = write(tmp_path, "parquet", edge_table(ids, weight))
+    for directed in (True, False):
+        assert_same(
+            in_files(path, tmp_path, directed=directed),
+            read_graph(path, device="cpu", directed=directed),
+        )
+
+
+@pytest.mark.parametrize(
+    ("ending", "ids", "n_files"),
+    tiers.few(itertools.product(WRITERS, ["sparse", "strings"], [1, 3]), 11),
 )
 def test_every_format_is_read_in_parts(tmp_path, ending, ids, n_files):
     path = write(tmp_path, ending, edge_table(ids, "floats"), n_files)
@@ -126,7 +140,11 @@ def test_every_format_is_read_in_parts(tmp_path, ending, ids, n_files):
 
 
 def test_rows_in_the_order_of_their_sources_are_read_once(tmp_path):
-    path = write(tmp_path, "parquet", edge_table("dense", "integers").sort_by([("src", "ascending"), ("dst", "ascending")]))
+    path = write(
+        tmp_path,
+        "parquet",
+        edge_table("dense", "integers").sort_by([("src", "ascending"), ("dst", "ascending")]),
+    )
     assert_same(in_files(path, tmp_path), read_graph(path, device="cpu"))
 
 
@@ -148,8 +166,20 @@ def test_vertices_of_their_own_and_a_type_of_weights(tmp_path):
 
 def test_files_of_different_types_are_one_edge_list(tmp_path):
     tables = [
-        pa.table({"src": pa.array([1, 2, 2], pa.int64()), "dst": [2, 3, 3], "weight": pa.array([1, 2, 2**40])}),
-        pa.table({"src": pa.array([2**63, 9], pa.uint64()), "dst": [1, 2], "weight": pa.array([0.5, -0.0])}),
+        pa.table(
+            {
+                "src": pa.array([1, 2, 2], pa.int64()),
+                "dst": [2, 3, 3],
+                "weight": pa.array([1, 2, 2**40]),
+            }
+        ),
+        pa.table(
+            {
+                "src": pa.array([2**63, 9], pa.uint64()),
+                "dst": [1, 2],
+                "weight": pa.array([0.5, -0.0]),
+            }
+        ),
     ]
     for i, table in enumerate(tables):
         pq.write_table(table, tmp_path / f"{i}.parquet")
@@ -158,12 +188,19 @@ def test_files_of_different_types_are_one_edge_list(tmp_path):
 
 def test_a_text_may_turn_out_to_have_floats(tmp_path):
     path = tmp_path / "edges.csv"
-    path.write_text("src,dst,weight\n" + "".join(f"{i % 7},{i % 11},{i if i < 400 else i / 8}\n" for i in range(500)))
+    path.write_text(
+        "src,dst,weight\n"
+        + "".join(f"{i % 7},{i % 11},{i if i < 400 else i / 8}\n" for i in range(500))
+    )
     assert_same(in_files(path, tmp_path), read_graph(path, device="cpu"))
 
 
 def spoiled(row, **values):
-    columns = {"src": [i % 50 for i in range(500)], "dst": [0] * 500, "weight": [i / 8 for i in range(500)]}
+    columns = {
+        "src": [i % 50 for i in range(500)],
+        "dst": [0] * 500,
+        "weight": [i / 8 for i in range(500)],
+    }
     for name, value in values.items():
         columns[name][row] = value
     return pa.table(columns)
@@ -172,7 +209,11 @@ def spoiled(row, **values):
 @pytest.mark.parametrize(
     ("ending", "table"),
     [
-        *((ending, spoiled(450, **{name: None})) for ending in ("parquet", "csv") for name in ("dst", "weight")),
+        *(
+            (ending, spoiled(450, **{name: None}))
+            for ending in ("parquet", "csv")
+            for name in ("dst", "weight")
+        ),
         *((ending, spoiled(490, weight=float("nan"))) for ending in ("parquet", "csv")),
         ("csv", spoiled(460, weight=1e-310)),
     ],
@@ -189,7 +230,10 @@ def test_an_integer_that_no_float_holds_is_named_by_its_row(tmp_path):
     """It is in a file already when the first float is met."""
     path = tmp_path / "edges.csv"
     path.write_text(
-        "src,dst,weight\n" + "".join(f"1,{i},{2**60 + 1 if i == 57 else i if i < 400 else i / 8}\n" for i in range(500))
+        "src,dst,weight\n"
+        + "".join(
+            f"1,{i},{2**60 + 1 if i == 57 else i if i < 400 else i / 8}\n" for i in range(500)
+        )
     )
     assert _refusal(path, scratch=tmp_path) == _refusal(path)
     assert _refusal(path)[1] == 57
@@ -197,17 +241,23 @@ def test_an_integer_that_no_float_holds_is_named_by_its_row(tmp_path):
 
 def _refusal(path, **more):
     with pytest.raises(EdgeListError) as refusal:
-        read_graph(path, device="cpu", **more, **({"build_memory": MEMORY} if "scratch" in more else {}))
+        read_graph(
+            path, device="cpu", **more, **({"build_memory": MEMORY} if "scratch" in more else {})
+        )
     return str(refusal.value), refusal.value.row, refusal.value.column
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "arrow"])
 def test_an_empty_table_is_refused_alike(tmp_path, ending):
     WRITERS[ending](edge_table("dense", "integers").slice(0, 0), tmp_path / f"edges-0.{ending}")
-    assert _refusal(tmp_path / f"edges-0.{ending}", scratch=tmp_path) == _refusal(tmp_path / f"edges-0.{ending}")
+    assert _refusal(tmp_path / f"edges-0.{ending}", scratch=tmp_path) == _refusal(
+        tmp_path / f"edges-0.{ending}"
+    )
 
 
-@pytest.mark.parametrize(("ids", "memory"), [("dense", ROWS * 10**9), ("strings", 2 * ROWS * 10**9)])
+@pytest.mark.parametrize(
+    ("ids", "memory"), [("dense", ROWS * 10**9), ("strings", 2 * ROWS * 10**9)]
+)
 def test_memory_is_taken_where_it_is_enough(tmp_path, ids, memory):
     path = write(tmp_path, "parquet", edge_table(ids, "integers"))
     assert not read_graph(path, device="cpu", scratch=tmp_path, build_memory=memory).report.in_files
@@ -275,16 +325,31 @@ except MemoryError:
 """
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere RLIMIT_DATA does not count mapped memory")
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"),
+    reason="elsewhere RLIMIT_DATA does not count mapped memory",
+)
 def test_a_graph_of_three_times_the_limit_is_built_within_it(tmp_path):
     """The system refuses memory beyond the limit: all that is private and can be written to, and so no files.
 
     Without files the same process runs out of memory.
     """
     rng, limit, rows = np.random.default_rng(3), 16 * 10**6, 2_050_000
-    columns = {"src": rng.integers(0, 20_000, rows), "dst": rng.integers(0, 20_000, rows), "weight": rng.random(rows)}
-    edges, small = tmp_path / "edges.parquet", write(tmp_path, "parquet", edge_table("dense", "floats"))
-    pq.write_table(pa.table(columns), edges, row_group_size=500_000, use_dictionary=False, compression="none")
+    columns = {
+        "src": rng.integers(0, 20_000, rows),
+        "dst": rng.integers(0, 20_000, rows),
+        "weight": rng.random(rows),
+    }
+    edges, small = (
+        tmp_path / "edges.parquet",
+        write(tmp_path, "parquet", edge_table("dense", "floats")),
+    )
+    pq.write_table(
+        pa.table(columns), edges, row_group_size=500_000, use_dictionary=False, compression="none"
+    )
     done = ran([sys.executable, "-c", _LIMITED, edges, small, tmp_path, limit])
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [f"3 {graph_from_edges(columns, directed=False).fingerprint}", "not in memory"]
+    assert done.stdout.splitlines() == [
+        f"3 {graph_from_edges(columns, directed=False).fingerprint}",
+        "not in memory",
+    ]

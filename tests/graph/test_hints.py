@@ -63,14 +63,25 @@ def test_nothing_is_said_without_reason(name):
 def test_a_network_that_lists_both_directions_needs_no_column_of_directions():
     """As OSMnx has it: two-way streets are two rows, and oneway says which are not."""
     table = pd.DataFrame(
-        {"u": [1, 2, 2, 3], "v": [2, 1, 3, 4], "length": [5.0, 5.0, 2.0, 1.0], "oneway": [False, False, True, True]}
+        {
+            "u": [1, 2, 2, 3],
+            "v": [2, 1, 3, 4],
+            "length": [5.0, 5.0, 2.0, 1.0],
+            "oneway": [False, False, True, True],
+        }
     )
     assert graph_from_edges(table).report.hints == ()
 
 
 @pytest.mark.parametrize(
     ("costs", "is_said"),
-    [([1, -1, 2], True), ([1.5, -1.0, 2.0], True), ([1, -1, -2], False), ([-1, -1, -1], False), ([1, 2, 3], False)],
+    [
+        ([1, -1, 2], True),
+        ([1.5, -1.0, 2.0], True),
+        ([1, -1, -2], False),
+        ([-1, -1, -1], False),
+        ([1, 2, 3], False),
+    ],
 )
 def test_a_cost_of_minus_one_may_mean_closed(costs, is_said):
     table = pd.DataFrame({**{name: ROADS[name] for name in ("from", "to")}, "cost": costs})
@@ -87,7 +98,9 @@ def test_an_end_with_one_value_is_said(tmp_path):
     """A file of interactions without a header: its second column is the kind of an edge."""
     path = tmp_path / "genes.sif"
     path.write_text("A\tpp\tB\nB\tpp\tC\nC\tpp\tA\n")
-    with pytest.warns(EdgeListWarning, match="column '1' has one value in all rows: is it the dst of an edge"):
+    with pytest.warns(
+        EdgeListWarning, match="column '1' has one value in all rows: is it the dst of an edge"
+    ):
         read_graph(path, format="csv", header="no", weighted=False)
     graph = read_graph(path, format="csv", header="no", src_column="0", dst_column="2")
     assert graph.n_edges == 3
@@ -125,7 +138,20 @@ def test_other_programs_say_it_in_one_line(tmp_path, capsys):
     pd.DataFrame({**ROADS, "oneway": ["no", "yes", "no"]}).to_csv(tmp_path / "e.csv", index=False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert extremes.main([str(tmp_path / "e.csv"), "--result", "top-closeness", "--k", "2", "--device", "cpu"]) == 0
+        assert (
+            extremes.main(
+                [
+                    str(tmp_path / "e.csv"),
+                    "--result",
+                    "top-closeness",
+                    "--k",
+                    "2",
+                    "--device",
+                    "cpu",
+                ]
+            )
+            == 0
+        )
     assert capsys.readouterr().err.count("'oneway' is not used") == 1
 
 
@@ -144,7 +170,9 @@ def test_directions_in_all_usual_forms(tmp_path, name, form):
     values, directions = ONEWAY[name]
     table = pd.DataFrame({**ROADS, "way": values})
     both = [(u, v, w, d) for u, v, w, d in zip(*ROADS.values(), directions, strict=True)]
-    rows = [(u, v, w) for u, v, w, d in both if d >= 0] + [(v, u, w) for u, v, w, d in both if d <= 0]
+    rows = [(u, v, w) for u, v, w, d in both if d >= 0] + [
+        (v, u, w) for u, v, w, d in both if d <= 0
+    ]
     expected = graph_from_edges(*np.array(rows).T)
     if form == "memory":
         graph = graph_from_edges(table, oneway="way")
@@ -157,7 +185,9 @@ def test_directions_in_all_usual_forms(tmp_path, name, form):
     assert graph.fingerprint == expected.fingerprint
 
 
-@pytest.mark.parametrize("values", [["F", "T", "F"], ["T", "T", "T"], ["f", "t", "b"], ["B", "x", "F"], ["N", "F", "B"]])
+@pytest.mark.parametrize(
+    "values", [["F", "T", "F"], ["T", "T", "T"], ["f", "t", "b"], ["B", "x", "F"], ["N", "F", "B"]]
+)
 def test_letters_that_could_be_false_and_true_are_refused(values):
     with pytest.raises(EdgeListError, match=r"no direction|F or T and no B"):
         graph_from_edges(pd.DataFrame({**ROADS, "way": values}), oneway="way")

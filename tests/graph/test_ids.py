@@ -38,18 +38,28 @@ def test_comment_is_a_line_that_begins_with_the_sign(tmp_path):
 
 
 def test_a_comment_may_follow_an_integer(tmp_path):
-    assert ids_in(NUMBERS, write(tmp_path / "s.txt", "\ufeff10 # home\n20\n#30\n7\n")) == [10, 20, 7]
+    assert ids_in(NUMBERS, write(tmp_path / "s.txt", "\ufeff10 # home\n20\n#30\n7\n")) == [
+        10,
+        20,
+        7,
+    ]
 
 
 @pytest.mark.parametrize("line", ["#tag", " a", "b "])
 def test_a_line_that_could_mean_two_things_is_refused(tmp_path, line):
     graph = words("a", "b", "#tag", " a", "b ", tmp_path=tmp_path)
-    with pytest.raises(InputError, match=r"s\.txt, line 2 of the file of sources: .* is a vertex, but could also mean"):
+    with pytest.raises(
+        InputError,
+        match=r"s\.txt, line 2 of the file of sources: .* is a vertex, but could also mean",
+    ):
         ids_in(graph, write(tmp_path / "s.txt", f"a\n{line}\n"))
 
 
 def test_blank_of_a_unique_name_belongs_to_the_id(tmp_path):
-    assert ids_in(words(" a", "b", tmp_path=tmp_path), write(tmp_path / "s.txt", " a\n b \n")) == [" a", "b"]
+    assert ids_in(words(" a", "b", tmp_path=tmp_path), write(tmp_path / "s.txt", " a\n b \n")) == [
+        " a",
+        "b",
+    ]
 
 
 @pytest.mark.parametrize("sign", ["\x85", "\u2028", "\x0b", "\x1c"])
@@ -59,23 +69,51 @@ def test_ids_keep_other_trailing_signs(tmp_path, sign):
 
 
 @pytest.mark.parametrize(
-    "text", ["1_0", "١٠", "1e1", "10.0", "0x0a", "ten", "1 0", "१०", "²", "+", "-", "−10", "007", "+20", "-0"]
+    "text",
+    [
+        "1_0",
+        "١٠",
+        "1e1",
+        "10.0",
+        "0x0a",
+        "ten",
+        "1 0",
+        "१०",
+        "²",
+        "+",
+        "-",
+        "−10",
+        "007",
+        "+20",
+        "-0",
+    ],
 )
 def test_non_integer_is_not_an_id_of_a_graph_of_integers(tmp_path, text):
-    with pytest.raises(InputError, match=r"line 1 of the file of sources: .* the ids of this graph are integers"):
+    with pytest.raises(
+        InputError, match=r"line 1 of the file of sources: .* the ids of this graph are integers"
+    ):
         ids_in(NUMBERS, write(tmp_path / "s.txt", f"{text}\n"))
     pq.write_table(pa.table({"id": [text]}), tmp_path / "s.parquet")
-    with pytest.raises(InputError, match=r"row 0 of the file of sources: .* the ids of this graph are integers"):
+    with pytest.raises(
+        InputError, match=r"row 0 of the file of sources: .* the ids of this graph are integers"
+    ):
         ids_in(NUMBERS, tmp_path / "s.parquet")
-    with pytest.raises(InputError, match=r"source .* is not a vertex: the ids of this graph are integers"):
+    with pytest.raises(
+        InputError, match=r"source .* is not a vertex: the ids of this graph are integers"
+    ):
         question.ids_like(NUMBERS, [text], "source")
 
 
 def test_a_typed_column_of_the_other_type_holds_no_id(tmp_path):
     names = words("10", "20", "0102", tmp_path=tmp_path)
-    for graph, column, kind in ((NUMBERS, pa.array(["10", "20"]), "integers"), (names, pa.array([10, 20]), "strings")):
+    for graph, column, kind in (
+        (NUMBERS, pa.array(["10", "20"]), "integers"),
+        (names, pa.array([10, 20]), "strings"),
+    ):
         pq.write_table(pa.table({"id": column}), tmp_path / "s.parquet")
-        with pytest.raises(InputError, match=f"row 0 of the file of sources: .* the ids of this graph are {kind}"):
+        with pytest.raises(
+            InputError, match=f"row 0 of the file of sources: .* the ids of this graph are {kind}"
+        ):
             ids_in(graph, tmp_path / "s.parquet")
 
 
@@ -112,15 +150,22 @@ def test_a_parquet_column_of_another_type_is_refused(tmp_path, column, says):
     ],
 )
 def test_the_column_of_the_ids_is_the_only_one_or_known_by_its_name(tmp_path, names, what, found):
-    pq.write_table(pa.table({name: [10 * (at + 1)] for at, name in enumerate(names)}), tmp_path / "s")
+    pq.write_table(
+        pa.table({name: [10 * (at + 1)] for at, name in enumerate(names)}), tmp_path / "s"
+    )
     if found is None:
-        with pytest.raises(InputError, match=f"not sure which column of the file of {what} holds the ids"):
+        with pytest.raises(
+            InputError, match=f"not sure which column of the file of {what} holds the ids"
+        ):
             read_ids(tmp_path / "s", what)
     else:
         assert ids_in(NUMBERS, tmp_path / "s", what) == [10 * (found + 1)]
 
 
-@pytest.mark.parametrize("data", ["10\n".encode("utf-16"), "10\n".encode("utf-16-le"), b"1\xff0\n", b"PAR1", b"", b"# c\n"])
+@pytest.mark.parametrize(
+    "data",
+    ["10\n".encode("utf-16"), "10\n".encode("utf-16-le"), b"1\xff0\n", b"PAR1", b"", b"# c\n"],
+)
 def test_a_file_of_ids_that_holds_none_is_refused_by_name(tmp_path, data):
     with pytest.raises(InputError, match=r"s\.txt: the file of sources (cannot be read|is empty)"):
         ids_in(NUMBERS, write(tmp_path / "s.txt", data))
@@ -128,7 +173,9 @@ def test_a_file_of_ids_that_holds_none_is_refused_by_name(tmp_path, data):
 
 def test_a_file_of_ids_that_is_not_there_is_refused_by_name(tmp_path):
     for path in (tmp_path / "absent", tmp_path):
-        with pytest.raises(InputError, match=r"the file of targets cannot be read: (No such file|it is a folder)"):
+        with pytest.raises(
+            InputError, match=r"the file of targets cannot be read: (No such file|it is a folder)"
+        ):
             ids_in(NUMBERS, path, "targets")
 
 
@@ -143,7 +190,9 @@ def test_further_vertices_come_from_a_file(tmp_path):
     assert read(edges, vertices=more, id_type="string").ids.to_pylist() == ["1", "2", "7"]
     pq.write_table(pa.table({"vertex": [9], "x": [1]}), tmp_path / "v.parquet")
     assert read(edges, vertices=tmp_path / "v.parquet").ids.tolist() == [1, 2, 9]
-    with pytest.raises(InputError, match=r"v\.txt, line 1 of the file of vertices: 'a' is not a vertex"):
+    with pytest.raises(
+        InputError, match=r"v\.txt, line 1 of the file of vertices: 'a' is not a vertex"
+    ):
         read(edges, vertices=write(tmp_path / "v.txt", "a\n"))
 
 
@@ -166,7 +215,8 @@ def test_numbered_vertices_are_numbers_however_they_are_written(tmp_path, name, 
 def test_signed_ids_that_are_not_negative_go_with_any_unsigned_ones(tmp_path):
     huge = 2**63 + 5
     pq.write_table(
-        pa.table({"src": pa.array([1, 2], pa.int32()), "dst": pa.array([huge, 1], pa.uint64())}), tmp_path / "e.parquet"
+        pa.table({"src": pa.array([1, 2], pa.int32()), "dst": pa.array([huge, 1], pa.uint64())}),
+        tmp_path / "e.parquet",
     )
     graph = read(tmp_path / "e.parquet")
     assert (graph.ids.dtype, graph.ids.tolist()) == (np.uint64, [1, 2, huge])
@@ -176,13 +226,22 @@ def test_signed_ids_that_are_not_negative_go_with_any_unsigned_ones(tmp_path):
 def test_integer_weights_that_meet_floats_of_another_file_are_not_rounded(tmp_path, kind):
     ends = {"src": [1, 2], "dst": [2, 3]}
     pq.write_table(pa.table(ends | {"weight": [0.5, 1.5]}), tmp_path / "a.parquet")
-    pq.write_table(pa.table(ends | {"weight": pa.array([2**60, 2**62 + 1], kind)}), tmp_path / "b.parquet")
+    pq.write_table(
+        pa.table(ends | {"weight": pa.array([2**60, 2**62 + 1], kind)}), tmp_path / "b.parquet"
+    )
     message = refusal(tmp_path)
-    assert f"{tmp_path / 'b.parquet'}, row 1: weight column 'weight' has the integer 4611686018427387905" in message
+    assert (
+        f"{tmp_path / 'b.parquet'}, row 1: weight column 'weight' has the integer 4611686018427387905"
+        in message
+    )
     top = 2**63 - 1 if kind == pa.int64() else 2**64 - 1
-    pq.write_table(pa.table(ends | {"weight": pa.array([2**60, top], kind)}), tmp_path / "b.parquet")
+    pq.write_table(
+        pa.table(ends | {"weight": pa.array([2**60, top], kind)}), tmp_path / "b.parquet"
+    )
     assert f"row 1: weight column 'weight' has the integer {top}" in refusal(tmp_path)
-    pq.write_table(pa.table(ends | {"weight": pa.array([2**60, 2**62], kind)}), tmp_path / "b.parquet")
+    pq.write_table(
+        pa.table(ends | {"weight": pa.array([2**60, 2**62], kind)}), tmp_path / "b.parquet"
+    )
     assert read(tmp_path, weight_type="float64").report.weight_source == "float64"
 
 
@@ -236,7 +295,9 @@ def test_an_unknown_integer_comes_with_its_neighbors(wanted, says):
 
 
 @pytest.mark.parametrize("n_more", [0, 5000])
-@pytest.mark.parametrize(("wanted", "near"), [("home", "Home"), (" Work", "Work"), ("Schol", "School"), ("HOME", "Home")])
+@pytest.mark.parametrize(
+    ("wanted", "near"), [("home", "Home"), (" Work", "Work"), ("Schol", "School"), ("HOME", "Home")]
+)
 def test_an_unknown_name_comes_with_one_that_looks_alike(tmp_path, wanted, near, n_more):
     graph = words("Home", "Work", "School", *(f"{i:05d}" for i in range(n_more)), tmp_path=tmp_path)
     with pytest.raises(UnknownVertexError) as caught:
@@ -259,7 +320,9 @@ def test_an_unknown_name_that_is_like_no_other_comes_alone(tmp_path):
 
 @pytest.mark.parametrize("count", [1, 100])
 def test_a_name_that_no_text_can_hold_is_unknown(tmp_path, count):
-    with pytest.raises(UnknownVertexError, match=rf"{count} sources? (is|are) not in the graph: '\\udc80'"):
+    with pytest.raises(
+        UnknownVertexError, match=rf"{count} sources? (is|are) not in the graph: '\\udc80'"
+    ):
         words("Home", "Work", tmp_path=tmp_path).to_numbers(count * ["\udc80"])
 
 
@@ -309,7 +372,9 @@ def test_a_table_of_vertices_that_cannot_be_used_is_refused(tmp_path, text, name
         read_vertex_table(path, names)
 
 
-@pytest.mark.parametrize(("kind", "first"), [("int8", -128), ("uint8", 0), ("uint64", 2**63 - 3), ("int64", -(2**63))])
+@pytest.mark.parametrize(
+    ("kind", "first"), [("int8", -128), ("uint8", 0), ("uint64", 2**63 - 3), ("int64", -(2**63))]
+)
 def test_ids_without_gaps_are_numbered_at_the_ends_of_their_type(kind, first):
     ids = [first + i for i in range(256 if kind.endswith("t8") else 5)]
     known = VertexIds(np.array(ids, kind))

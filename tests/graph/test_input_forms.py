@@ -42,7 +42,9 @@ FORMS = {
     "map": lambda: map(tuple, ROWS),
     "rows of pandas": lambda: pd.DataFrame(ROWS).itertuples(index=False),
     "a structured array": lambda: np.array(ROWS, [("src", "i8"), ("dst", "i4"), ("weight", "i8")]),
-    "a record array": lambda: np.array(ROWS, [("from", "i8"), ("to", "i8"), ("cost", "i8")]).view(np.recarray),
+    "a record array": lambda: np.array(ROWS, [("from", "i8"), ("to", "i8"), ("cost", "i8")]).view(
+        np.recarray
+    ),
     "values of a dict": lambda: dict(enumerate(ROWS)).values(),
     "edges of NetworkX": lambda: nx.MultiDiGraph(
         [(u, v, {"weight": w}) for u, v, w in ROWS],
@@ -62,7 +64,9 @@ def test_a_set_of_edges_and_items_of_a_dict():
     assert graph_from_edges({1: 2, 2: 3}.items()).fingerprint == expected.fingerprint
 
 
-@pytest.mark.parametrize("graph", [nx.path_graph(3), nx.grid_2d_graph(2, 2)], ids=["integers", "pairs as nodes"])
+@pytest.mark.parametrize(
+    "graph", [nx.path_graph(3), nx.grid_2d_graph(2, 2)], ids=["integers", "pairs as nodes"]
+)
 def test_a_graph_is_no_list_of_its_nodes(graph):
     with pytest.raises(EdgeListError, match=r"convert\.from_networkx"):
         graph_from_edges(graph)
@@ -71,7 +75,10 @@ def test_a_graph_is_no_list_of_its_nodes(graph):
 def test_an_open_file_is_named(tmp_path):
     path = tmp_path / "e.csv"
     path.write_text("src,dst\n1,2\n")
-    with open(path) as file, pytest.raises(InputError, match=r"an open file; give its path, '.*e\.csv'"):
+    with (
+        open(path) as file,
+        pytest.raises(InputError, match=r"an open file; give its path, '.*e\.csv'"),
+    ):
         read_graph(file)
     with open(path, "rb") as file, pytest.raises(InputError, match="an open file; give its path"):
         read_graph(file)
@@ -83,11 +90,20 @@ TIMES = pa.table(
     {
         "src": [1, 2, 3, 4],
         "dst": [2, 3, 4, 5],
-        "departs": [datetime.time(6, 30), datetime.time(7, 0), datetime.time(23, 59, 59, 500_000), None],
+        "departs": [
+            datetime.time(6, 30),
+            datetime.time(7, 0),
+            datetime.time(23, 59, 59, 500_000),
+            None,
+        ],
         "clock": pa.array([23400, 25200, 86399, None], pa.time32("s")),
         "takes": pa.array([60_000, 90_500, 86_400_000, None], pa.duration("ms")),
         "interval": pa.array(
-            [pa.MonthDayNano(each) for each in ([0, 0, 60 * 10**9], [0, 0, 90_500_000_000], [0, 1, 0])] + [None],
+            [
+                pa.MonthDayNano(each)
+                for each in ([0, 0, 60 * 10**9], [0, 0, 90_500_000_000], [0, 1, 0])
+            ]
+            + [None],
             pa.month_day_nano_interval(),
         ),
         "when": pa.array([0, 172_800, 10**9, None], pa.timestamp("s", "UTC")),
@@ -132,7 +148,14 @@ def test_filters_of_dates_times_and_durations(condition, tmp_path):
     assert (graph.edge_rows + 1).tolist() == CONDITIONS[condition]
     if "interval" not in condition:
         pq.write_table(TIMES.drop_columns(["interval"]), tmp_path / "t.parquet")
-        same = read_graph(tmp_path / "t.parquet", where=condition, vertices=[1], weighted=False, edge_ids=True, device="cpu")
+        same = read_graph(
+            tmp_path / "t.parquet",
+            where=condition,
+            vertices=[1],
+            weighted=False,
+            edge_ids=True,
+            device="cpu",
+        )
         np.testing.assert_array_equal(same.edge_rows, graph.edge_rows)
 
 
@@ -154,9 +177,15 @@ def test_a_time_that_is_none_is_refused_with_one_that_is(condition):
     assert WRONG[condition] in message
     assert len(message) < 250
     assert message.count("(") == message.count(")")
-    advised = message.rpartition("write it as ")[2].split(" or ")[0].split(", or as ")[0] if "write it" in message else ""
+    advised = (
+        message.rpartition("write it as ")[2].split(" or ")[0].split(", or as ")[0]
+        if "write it" in message
+        else ""
+    )
     if advised.startswith("'"):
-        graph_from_edges(TIMES, where=f"{condition.split()[0]} >= {advised}", vertices=[1], weighted=False)
+        graph_from_edges(
+            TIMES, where=f"{condition.split()[0]} >= {advised}", vertices=[1], weighted=False
+        )
 
 
 def test_weights_of_text_are_no_ids():
@@ -166,7 +195,9 @@ def test_weights_of_text_are_no_ids():
         lambda: graph_from_edges([(0, 1, "x")]),
         lambda: with_weights(graph_from_edges([0], [1], edge_ids=True), ["x"]),
     ):
-        with pytest.raises(InputError, match="weight must hold numbers, not strings; convert them to numbers") as caught:
+        with pytest.raises(
+            InputError, match="weight must hold numbers, not strings; convert them to numbers"
+        ) as caught:
             call()
         assert "ids" not in str(caught.value)
 
@@ -175,9 +206,13 @@ def test_weights_of_text_are_no_ids():
 def test_of_files_with_integers_and_one_with_text_that_one_is_named(tmp_path, order):
     kinds = [np.array([1], np.int32), np.array([1], np.int64), np.array(["a"])]
     for name, which in zip("abc", order, strict=True):
-        pq.write_table(pa.table({"src": kinds[which], "dst": kinds[which]}), tmp_path / f"{name}.parquet")
+        pq.write_table(
+            pa.table({"src": kinds[which], "dst": kinds[which]}), tmp_path / f"{name}.parquet"
+        )
     text = "abc"[order.index(2)]
-    with pytest.raises(EdgeListError, match=rf"{text}\.parquet.*string|string in .*{text}\.parquet"):
+    with pytest.raises(
+        EdgeListError, match=rf"{text}\.parquet.*string|string in .*{text}\.parquet"
+    ):
         read_graph(tmp_path)
 
 
@@ -209,6 +244,9 @@ def test_an_empty_parquet_file_of_ids_has_no_lines(tmp_path):
     pq.write_table(pa.table({"vertex": pa.array([], pa.int64())}), tmp_path / "v.parquet")
     (tmp_path / "v.txt").write_text("\n")
     (tmp_path / "e.csv").write_text("src,dst\n1,2\n")
-    for name, says in (("v.parquet", "a vertex id in each row"), ("v.txt", "one vertex id per line")):
+    for name, says in (
+        ("v.parquet", "a vertex id in each row"),
+        ("v.txt", "one vertex id per line"),
+    ):
         with pytest.raises(InputError, match=f"is empty; give {says}"):
             read_graph(tmp_path / "e.csv", vertices=tmp_path / name)

@@ -56,21 +56,35 @@ def delta_with_deletion_vector(folder):
     rows = {name: [LIVE[name][0], *OLD[name], LIVE[name][1]] for name in OLD}
     write(folder, pa.table(rows))
     deleted = [1, 2]
-    container = struct.pack("<IIHHI", 12346, 1, 0, len(deleted) - 1, 16) + struct.pack(f"<{len(deleted)}H", *deleted)
+    container = struct.pack("<IIHHI", 12346, 1, 0, len(deleted) - 1, 16) + struct.pack(
+        f"<{len(deleted)}H", *deleted
+    )
     bitmap = struct.pack("<IQI", 1681511377, 1, 0) + container
     padded = bitmap + b"\0" * (-len(bitmap) % 4)
-    alphabet = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
-    python = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
+    alphabet = (
+        b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+    )
+    python = (
+        b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
+    )
     text = base64.b85encode(padded).translate(bytes.maketrans(python, alphabet)).decode()
     log = os.path.join(folder, "_delta_log", "00000000000000000000.json")
     with open(log) as file:
         actions = [json.loads(line) for line in file]
     for action in actions:
         if "protocol" in action:
-            features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+            features = {
+                "readerFeatures": ["deletionVectors"],
+                "writerFeatures": ["deletionVectors"],
+            }
             action["protocol"] = {"minReaderVersion": 3, "minWriterVersion": 7, **features}
         if "add" in action:
-            vector = {"storageType": "i", "pathOrInlineDv": text, "sizeInBytes": len(bitmap), "cardinality": len(deleted)}
+            vector = {
+                "storageType": "i",
+                "pathOrInlineDv": text,
+                "sizeInBytes": len(bitmap),
+                "cardinality": len(deleted),
+            }
             action["add"]["deletionVector"] = vector
     with open(log, "w") as file:
         file.writelines(json.dumps(action) + "\n" for action in actions)
@@ -127,7 +141,14 @@ def test_a_part_of_a_table_is_no_edge_list(lake):
     plain = lake.parent.parent / "plain.parquet"
     pq.write_table(pa.table(OLD), plain)
     file = data_file_of(lake)
-    inside = [lake.parent, file, [file], [plain, file], str(file.parent / "*.parquet"), str(lake / "**" / "*.parquet")]
+    inside = [
+        lake.parent,
+        file,
+        [file],
+        [plain, file],
+        str(file.parent / "*.parquet"),
+        str(lake / "**" / "*.parquet"),
+    ]
     if file.parent != lake:
         inside.append(file.parent)
     for given in inside:
@@ -151,7 +172,9 @@ def test_files_of_ids_are_no_tables(lake, what, tmp_path):
     edges = tmp_path / "edges.csv"
     edges.write_text("src,dst\nx,y\n")
     for given in (lake, data_file_of(lake)):
-        with pytest.raises(InputError, match=r"a table of (Delta Lake|Apache Iceberg).*(deltalake|pyiceberg)"):
+        with pytest.raises(
+            InputError, match=r"a table of (Delta Lake|Apache Iceberg).*(deltalake|pyiceberg)"
+        ):
             read_graph(edges, **{what: given})
 
 
@@ -189,7 +212,14 @@ def test_tables_without_a_reader_are_refused_everywhere(tmp_path, title):
     (folder / "day=1").mkdir()
     file = folder / "day=1" / "p.parquet"
     pq.write_table(pa.table(OLD), file)
-    for given in (folder, tmp_path, file, file.parent, str(folder / "*" / "*.parquet"), str(tmp_path / "*")):
+    for given in (
+        folder,
+        tmp_path,
+        file,
+        file.parent,
+        str(folder / "*" / "*.parquet"),
+        str(tmp_path / "*"),
+    ):
         with pytest.raises(InputError, match=f"a table of {title}"):
             read_graph(given)
 
@@ -197,7 +227,10 @@ def test_tables_without_a_reader_are_refused_everywhere(tmp_path, title):
 def test_without_its_package_a_table_is_refused(tmp_path, monkeypatch):
     delta_overwritten(tmp_path / "t")
     monkeypatch.setitem(sys.modules, "deltalake", None)
-    with pytest.raises(InputError, match=r"a table of Delta Lake.*deltalake.*pip install 'kepler-traverse\[tables\]'"):
+    with pytest.raises(
+        InputError,
+        match=r"a table of Delta Lake.*deltalake.*pip install 'kepler-traverse\[tables\]'",
+    ):
         read_graph(tmp_path / "t")
 
 

@@ -23,7 +23,9 @@ def generate(path, kind, seed):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_seed_gives_the_same_edges_again_and_another_seed_does_not(kind, tmp_path):
-    first, again, other = (generate(tmp_path / f"{i}.parquet", kind, seed) for i, seed in enumerate([7, 7, 8]))
+    first, again, other = (
+        generate(tmp_path / f"{i}.parquet", kind, seed) for i, seed in enumerate([7, 7, 8])
+    )
     assert first.equals(again)
     assert not first.equals(other)
     assert (tmp_path / "0.parquet").read_bytes() == (tmp_path / "1.parquet").read_bytes()
@@ -65,7 +67,9 @@ def test_a_mesh_is_a_triangulated_grid():
     (down, right), (end_down, end_right) = (np.divmod(ends, columns) for ends in (src, dst))
     steps = set(zip((end_down - down).tolist(), (end_right - right).tolist(), strict=True))
     assert steps == {(0, 1), (1, 0), (1, 1), (1, -1)}
-    degrees = np.bincount(np.concatenate([src, dst]), minlength=rows * columns).reshape(rows, columns)[1:-1, 1:-1]
+    degrees = np.bincount(np.concatenate([src, dst]), minlength=rows * columns).reshape(
+        rows, columns
+    )[1:-1, 1:-1]
     assert set(degrees.ravel().tolist()) == {4, 5, 6, 7, 8}
     falling = ((end_down - down == 1) & (end_right - right == 1)).sum()
     assert 0.4 * cells < falling < 0.6 * cells
@@ -75,16 +79,30 @@ def test_every_inner_vertex_of_a_degree_six_grid_has_six_neighbors(tmp_path):
     rows, columns = 20, 30
     src, dst = make_graphs.degree_six(rows, columns, seed=1)
     assert src.size == rows * (columns - 1) + (rows - 1) * columns + (rows - 1) * (columns - 1)
-    degrees = np.bincount(np.concatenate([src, dst]), minlength=rows * columns).reshape(rows, columns)
+    degrees = np.bincount(np.concatenate([src, dst]), minlength=rows * columns).reshape(
+        rows, columns
+    )
     assert set(degrees[1:-1, 1:-1].ravel().tolist()) == {6}
     assert degrees.max() == 6
-    make_graphs.main(["degree-six", "--rows", "20", "--columns", "30", "--output", str(tmp_path / "grid.parquet")])
+    make_graphs.main(
+        [
+            "degree-six",
+            "--rows",
+            "20",
+            "--columns",
+            "30",
+            "--output",
+            str(tmp_path / "grid.parquet"),
+        ]
+    )
     written = pyarrow.parquet.read_table(tmp_path / "grid.parquet")
     assert np.array_equal(written["src"].to_numpy(), src)
     assert np.array_equal(written["dst"].to_numpy(), dst)
 
 
-@pytest.mark.parametrize("rng", [None, make_graphs.Draws(np, 1)], ids=["NumPy's draws", "our draws"])
+@pytest.mark.parametrize(
+    "rng", [None, make_graphs.Draws(np, 1)], ids=["NumPy's draws", "our draws"]
+)
 def test_scale_free_graph_has_one_hub_per_thousand_vertices(rng):
     src, dst = make_graphs.scale_free(20_500, 1, rng=rng)
     degrees = np.bincount(src, minlength=20_500)
@@ -98,9 +116,13 @@ def test_scale_free_graph_has_one_hub_per_thousand_vertices(rng):
 def test_potentials_make_negative_weights_and_move_distances_by_their_difference(tmp_path):
     edges, lowered = tmp_path / "edges.parquet", tmp_path / "lowered.parquet"
     make_graphs.main([*KINDS["lattice"], "--weights", "--output", str(edges)])
-    make_graphs.main(["potentials", str(edges), "--largest", "100", "--seed", "5", "--output", str(lowered)])
+    make_graphs.main(
+        ["potentials", str(edges), "--largest", "100", "--seed", "5", "--output", str(lowered)]
+    )
     before, after = (
-        graph_from_edges(*(table[name].to_numpy() for name in ("src", "dst", "weight")), directed=True)
+        graph_from_edges(
+            *(table[name].to_numpy() for name in ("src", "dst", "weight")), directed=True
+        )
         for table in map(pyarrow.parquet.read_table, (edges, lowered))
     )
     assert after.has_negative_weights

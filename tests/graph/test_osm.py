@@ -13,13 +13,18 @@ from kepler_traverse.convert import from_osm
 
 pytest.importorskip("osmium", reason="osmium is not installed: pip install 'kepler-traverse[osm]'")
 
-PLACES = {number: (8.40 + 0.003 * (number % 6), 49.0 + 0.002 * (number // 6)) for number in range(1, 37)}
+PLACES = {
+    number: (8.40 + 0.003 * (number % 6), 49.0 + 0.002 * (number // 6)) for number in range(1, 37)
+}
 
 
 def written(folder, ways, places=PLACES):
     """A file of OpenStreetMap: ways as (nodes, tags)."""
     lines = ["<osm version='0.6'>"]
-    lines += [f"<node id='{number}' lon='{x!r}' lat='{y!r}' version='1'/>" for number, (x, y) in places.items()]
+    lines += [
+        f"<node id='{number}' lon='{x!r}' lat='{y!r}' version='1'/>"
+        for number, (x, y) in places.items()
+    ]
     for number, (nodes, tags) in enumerate(ways, 500):
         inside = "".join(f"<nd ref='{node}'/>" for node in nodes)
         inside += "".join(f"<tag k='{key}' v='{value}'/>" for key, value in tags.items())
@@ -77,7 +82,11 @@ def test_times_are_those_of_a_search_through_all_nodes(tmp_path, seed):
     vertices = here.junctions["vertex"].tolist()
     found = sssp_many(here.graph, vertices).groupby("source")
     for source in vertices:
-        right = {node: time for node, time in nearest_of_all_nodes(edges, source).items() if node in vertices}
+        right = {
+            node: time
+            for node, time in nearest_of_all_nodes(edges, source).items()
+            if node in vertices
+        }
         times = found.get_group(source).set_index("vertex")["distance"].to_dict()
         assert times.keys() == right.keys()
         assert all(abs(times[node] - right[node]) <= 0.51 * len(here.roads) for node in right)
@@ -92,9 +101,15 @@ def test_times_are_those_of_a_search_through_all_nodes(tmp_path, seed):
         ({"highway": "footway"}, {"walk": "<>"}),
         ({"highway": "footway", "bicycle": "yes"}, {"walk": "<>", "bike": "<>"}),
         ({"highway": "residential", "oneway": "yes"}, {"drive": ">", "bike": ">", "walk": "<>"}),
-        ({"highway": "residential", "oneway": "-1", "oneway:bicycle": "no"}, {"drive": "<", "bike": "<>", "walk": "<>"}),
+        (
+            {"highway": "residential", "oneway": "-1", "oneway:bicycle": "no"},
+            {"drive": "<", "bike": "<>", "walk": "<>"},
+        ),
         *(
-            ({"highway": "residential", "oneway": "yes", **lane}, {"drive": ">", "bike": "<>", "walk": "<>"})
+            (
+                {"highway": "residential", "oneway": "yes", **lane},
+                {"drive": ">", "bike": "<>", "walk": "<>"},
+            )
             for lane in (
                 {"cycleway": "opposite"},
                 {"cycleway": "opposite_lane"},
@@ -110,15 +125,29 @@ def test_times_are_those_of_a_search_through_all_nodes(tmp_path, seed):
             {"drive": "<", "bike": "<>", "walk": "<>"},
         ),
         (
-            {"highway": "residential", "oneway": "yes", "cycleway": "opposite", "oneway:bicycle": "yes"},
+            {
+                "highway": "residential",
+                "oneway": "yes",
+                "cycleway": "opposite",
+                "oneway:bicycle": "yes",
+            },
             {"drive": ">", "bike": ">", "walk": "<>"},
         ),
-        ({"highway": "residential", "oneway": "yes", "cycleway": "lane"}, {"drive": ">", "bike": ">", "walk": "<>"}),
-        ({"highway": "tertiary", "junction": "roundabout"}, {"drive": ">", "bike": ">", "walk": "<>"}),
+        (
+            {"highway": "residential", "oneway": "yes", "cycleway": "lane"},
+            {"drive": ">", "bike": ">", "walk": "<>"},
+        ),
+        (
+            {"highway": "tertiary", "junction": "roundabout"},
+            {"drive": ">", "bike": ">", "walk": "<>"},
+        ),
         ({"highway": "service", "access": "private"}, {}),
         ({"highway": "service", "access": "no", "foot": "yes"}, {"walk": "<>"}),
         ({"highway": "service", "service": "driveway"}, {"bike": "<>", "walk": "<>"}),
-        ({"highway": "primary", "vehicle": "no", "motor_vehicle": "yes"}, {"drive": "<>", "walk": "<>"}),
+        (
+            {"highway": "primary", "vehicle": "no", "motor_vehicle": "yes"},
+            {"drive": "<>", "walk": "<>"},
+        ),
         ({"highway": "pedestrian", "area": "yes"}, {}),
         ({"highway": "construction", "foot": "yes"}, {}),
     ],
@@ -127,12 +156,16 @@ def test_tags_open_and_close_a_street(tmp_path, tags, open_to):
     path = written(tmp_path, [((1, 2), tags)])
     for mode in ("drive", "bike", "walk"):
         if mode not in open_to:
-            with pytest.raises(EdgeListError, match=rf"streets\.osm: it has no street for mode '{mode}'"):
+            with pytest.raises(
+                EdgeListError, match=rf"streets\.osm: it has no street for mode '{mode}'"
+            ):
                 from_osm(path, mode)
             continue
         roads = from_osm(path, mode).roads
         ends = {">": (1, 2), "<": (2, 1)}
-        assert set(zip(roads["src"], roads["dst"], strict=True)) == {ends[sign] for sign in open_to[mode]}
+        assert set(zip(roads["src"], roads["dst"], strict=True)) == {
+            ends[sign] for sign in open_to[mode]
+        }
 
 
 @pytest.mark.parametrize(
@@ -153,17 +186,23 @@ def test_tags_open_and_close_a_street(tmp_path, tags, open_to):
 def test_limits_hold_for_their_direction(tmp_path, tags, along, against):
     path = written(tmp_path, [((1, 2), {"highway": "residential", **tags})])
     roads = from_osm(path, "drive").roads
-    speeds = {(u, v): speed for u, v, speed in roads[["src", "dst", "speed"]].itertuples(index=False)}
+    speeds = {
+        (u, v): speed for u, v, speed in roads[["src", "dst", "speed"]].itertuples(index=False)
+    }
     assert speeds == {(1, 2): pytest.approx(along), (2, 1): pytest.approx(against)}
     for mode, speed in (("bike", 15), ("walk", 4.8)):
         assert set(from_osm(path, mode).roads["speed"]) == {speed}
 
 
 def test_streets_end_at_nodes_that_the_file_lacks(tmp_path):
-    here = from_osm(written(tmp_path, [((1, 2, 99, 3, 4, 98), {"highway": "path"})]), "walk", "millimetres")
+    here = from_osm(
+        written(tmp_path, [((1, 2, 99, 3, 4, 98), {"highway": "path"})]), "walk", "millimetres"
+    )
     assert here.junctions["vertex"].tolist() == [1, 2, 3, 4]
     assert here.roads[["src", "dst"]].to_numpy().tolist() == [[1, 2], [3, 4], [2, 1], [4, 3]]
-    assert here.roads["weight"].to_numpy() == pytest.approx([1000 * arc(1, 2), 1000 * arc(3, 4)] * 2, abs=1)
+    assert here.roads["weight"].to_numpy() == pytest.approx(
+        [1000 * arc(1, 2), 1000 * arc(3, 4)] * 2, abs=1
+    )
 
 
 ALL = [f"<node id='{node}' lon='8.{node}' lat='49' version='1'/>" for node in (1, 2)]
@@ -180,11 +219,27 @@ WAY = ["<way id='1' version='1'><nd ref='1'/><nd ref='2'/><tag k='highway' v='ro
         ("later.osm", WAY + ALL, "node 1 stands behind a way"),
         ("elsewhere.osm", WAY, "it has no street for mode 'drive'"),
         ("twice.osm", ALL + WAY + WAY, "way 1 stands there twice"),
-        ("drawn.osm", [line.replace("'2'", "'-2'") for line in ALL + WAY], "node -2 has a negative id"),
-        ("far.osm", [line.replace("lat='49'", "lat='91'") for line in ALL + WAY], "node 1 lies outside the earth"),
-        ("place.osm", [line.replace("lat='49'", "lat='x'") for line in ALL + WAY], "it cannot be read as OpenStreetMap"),
+        (
+            "drawn.osm",
+            [line.replace("'2'", "'-2'") for line in ALL + WAY],
+            "node -2 has a negative id",
+        ),
+        (
+            "far.osm",
+            [line.replace("lat='49'", "lat='91'") for line in ALL + WAY],
+            "node 1 lies outside the earth",
+        ),
+        (
+            "place.osm",
+            [line.replace("lat='49'", "lat='x'") for line in ALL + WAY],
+            "it cannot be read as OpenStreetMap",
+        ),
         ("past.osh", ALL + WAY, "it holds changes or a history"),
-        ("name.osm.opl", b"n1 v1 x8 y49\nn2 v1 x8 y48\nw1 v1 Thighway=road,name=\xff Nn1,n2\n", "it cannot be read"),
+        (
+            "name.osm.opl",
+            b"n1 v1 x8 y49\nn2 v1 x8 y48\nw1 v1 Thighway=road,name=\xff Nn1,n2\n",
+            "it cannot be read",
+        ),
     ],
 )
 def test_files_that_are_none_are_refused(tmp_path, name, content, said):

@@ -43,7 +43,9 @@ def write_arrow(new):
         piece = (
             table().slice(0, 0)
             if not rows
-            else pa.Table.from_pylist([dict(zip(table().schema.names, row, strict=True)) for row in rows])
+            else pa.Table.from_pylist(
+                [dict(zip(table().schema.names, row, strict=True)) for row in rows]
+            )
         )
         with pa.OSFile(str(path), "wb") as file, new(file, piece.schema) as writer:
             writer.write_table(piece)
@@ -69,17 +71,25 @@ WRITERS = {
     "parquet without types": (".parquet", write_bare_parquet),
     "parquet without columns": (
         ".parquet",
-        lambda path, rows: write_parquet(path, rows) if rows else pq.write_table(pa.table({}), path),
+        lambda path, rows: (
+            write_parquet(path, rows) if rows else pq.write_table(pa.table({}), path)
+        ),
     ),
     "csv": (".csv", write_bytes(csv_text)),
-    "csv, its part without a byte": (".csv", write_bytes(lambda rows: csv_text(rows) if rows else b"")),
+    "csv, its part without a byte": (
+        ".csv",
+        write_bytes(lambda rows: csv_text(rows) if rows else b""),
+    ),
     "csv without a header": (".csv", write_bytes(lambda rows: csv_text(rows, ""))),
     "csv with short names": (".csv", write_bytes(lambda rows: csv_text(rows, "u,v,weight\n"))),
     "csv.gz": (".csv.gz", write_bytes(lambda rows: gzip.compress(csv_text(rows)))),
     "csv.zst": (".csv.zst", write_bytes(lambda rows: zstd(csv_text(rows, "")))),
     "csv.bz2": (".csv.bz2", write_bytes(lambda rows: bz2.compress(csv_text(rows)))),
     "snap": (".txt", write_bytes(snap_text)),
-    "snap, its part without a byte": (".txt", write_bytes(lambda rows: snap_text(rows) if rows else b"")),
+    "snap, its part without a byte": (
+        ".txt",
+        write_bytes(lambda rows: snap_text(rows) if rows else b""),
+    ),
     "arrow file": (".arrow", write_arrow(pa.ipc.new_file)),
     "arrow stream": (".arrows", write_arrow(pa.ipc.new_stream)),
     "feather": (
@@ -118,13 +128,15 @@ def test_rows_are_counted_over_parts_without_any(tmp_path, name, monkeypatch):
     paths = write_parts(tmp_path / "parts", name, 1)
     expected = graph_from_edges(SRC, DST, WEIGHT, edge_ids=True)
     np.testing.assert_array_equal(read(paths, edge_ids=True).edge_rows, expected.edge_rows)
-    monkeypatch.setattr(formats, "_bytes_to_build", lambda *_: 1 << 62)  # so that columns go to files
+    # so that columns go to files
+    monkeypatch.setattr(formats, "_bytes_to_build", lambda *_: 1 << 62)
     in_files = read(paths, scratch=tmp_path)
     assert in_files.fingerprint == EXPECTED.fingerprint
     assert in_files.report.in_files
 
 
-@pytest.mark.parametrize("name", sorted({*WRITERS} - {"csv with short names"}))  # u,v may be two vertices
+# u,v may be two vertices
+@pytest.mark.parametrize("name", sorted({*WRITERS} - {"csv with short names"}))
 def test_parts_of_which_none_has_rows_are_an_error_without_vertices(tmp_path, name):
     ending, write = WRITERS[name]
     paths = [tmp_path / f"part-{i}{ending}" for i in range(2)]
@@ -160,7 +172,11 @@ def test_a_filter_that_keeps_nothing_of_some_files(tmp_path):
 
 @pytest.mark.parametrize(
     "empty",
-    [{"src": [], "dst": []}, pd.DataFrame({"src": [], "dst": []}), pa.table({"src": pa.nulls(0), "dst": pa.nulls(0)})],
+    [
+        {"src": [], "dst": []},
+        pd.DataFrame({"src": [], "dst": []}),
+        pa.table({"src": pa.nulls(0), "dst": pa.nulls(0)}),
+    ],
     ids=["mapping", "pandas", "arrow"],
 )
 def test_a_table_without_rows_needs_vertices(empty):

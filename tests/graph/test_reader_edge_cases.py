@@ -26,7 +26,9 @@ def dimacs(rows):
 
 
 def matrix_market(rows):
-    return f"%%MatrixMarket matrix coordinate real general\n9 9 {len(rows)}\n" + delimited(" ", "")(rows)
+    return f"%%MatrixMarket matrix coordinate real general\n9 9 {len(rows)}\n" + delimited(" ", "")(
+        rows
+    )
 
 
 TEXT = {
@@ -62,7 +64,10 @@ def made(folder, ending, row):
     """Write a file with an odd row between two good ones. In text, values are written unchanged, and None as nothing."""
     path = folder / f"edges.{ending}"
     if ending in TEXT:
-        return write(path, TEXT[ending]([GOOD[0], ["" if value is None else value for value in row], GOOD[1]]))
+        return write(
+            path,
+            TEXT[ending]([GOOD[0], ["" if value is None else value for value in row], GOOD[1]]),
+        )
     u, v, w = row
     whole = [(float(a), w) if isinstance(w, float) else (a, w) for a in (3, 4)]
     rows = [(1, 2, whole[0][0]), (u, v, w), (2, 3, whole[1][0])]
@@ -74,14 +79,26 @@ REFUSED = {
     # what: the odd row as text and as typed values (None: no typed column can hold it), and words of the message
     "NaN": ((1, 3, "nan"), (1, 3, math.nan), ["weight is NaN"]),
     "an infinite weight": ((1, 3, "inf"), (1, 3, math.inf), ["weight is inf"]),
-    "a negative infinite weight": ((1, 3, "-Infinity"), (1, 3, -math.inf), ["weight is -inf", "not a number"]),
+    "a negative infinite weight": (
+        (1, 3, "-Infinity"),
+        (1, 3, -math.inf),
+        ["weight is -inf", "not a number"],
+    ),
     "a weight beyond float64": ((1, 3, "1e400"), None, ["infinite"]),
     "a missing weight": ((1, 3, None), (1, 3, None), ["missing", "Expected 3 columns, got 2"]),
     "a weight that is a word": ((1, 3, "far"), None, ["'far', which is not a number"]),
     "a hexadecimal weight": ((1, 3, "0x10"), None, ["'0x10', which is not a number"]),
-    "a missing id": ((None, 3, 1), (None, 3, 1), ["missing", "Expected 3 columns, got 2", "an arc is"]),
+    "a missing id": (
+        (None, 3, 1),
+        (None, 3, 1),
+        ["missing", "Expected 3 columns, got 2", "an arc is"],
+    ),
     "an id that is a word": (("bob", 3, 1), None, ["'bob', which is not an integer"]),
-    "an id with a point": (("1.5", 3, 1), (1.5, 3, 1), ["'1.5', which is not an integer", "has type double"]),
+    "an id with a point": (
+        ("1.5", 3, 1),
+        (1.5, 3, 1),
+        ["'1.5', which is not an integer", "has type double"],
+    ),
     "a hexadecimal id": (("0x7", 3, 1), None, ["'0x7', which is not an integer"]),
     "an id beyond int64": (("9223372036854775808", 3, 1), None, ["beyond int64"]),
     "an id with an underscore": (("1_0", 3, 1), None, ["'1_0', which is not an integer"]),
@@ -97,7 +114,12 @@ REFUSED = {
 @pytest.mark.parametrize(
     ("what", "ending"),
     # None: a typed column cannot hold it.
-    [(what, ending) for what, (_, values, _) in REFUSED.items() for ending in FORMATS if ending in TEXT or values],
+    [
+        (what, ending)
+        for what, (_, values, _) in REFUSED.items()
+        for ending in FORMATS
+        if ending in TEXT or values
+    ],
 )
 def test_invalid_edges_are_refused_in_every_format(tmp_path, what, ending):
     text, values, says = REFUSED[what]
@@ -143,7 +165,10 @@ REPAIRED = {
 def test_repairs_are_counted_and_odd_values_unchanged_in_every_format(tmp_path, what, ending):
     row, counted_as, weights = REPAIRED[what]
     graph = read(made(tmp_path, ending, row), weight_type="float64")
-    counts = {name: getattr(graph.report, name) for name in ("parallel_edges", "self_loops", "negative_zeros")}
+    counts = {
+        name: getattr(graph.report, name)
+        for name in ("parallel_edges", "self_loops", "negative_zeros")
+    }
     assert counts == {name: int(name == counted_as) for name in counts}
     assert graph.weights.tolist() == weights
     assert not np.signbit(graph.weights[graph.weights == 0]).any()

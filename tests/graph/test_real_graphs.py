@@ -32,7 +32,11 @@ def as_matrix(graph, weighted):
 @pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
 @pytest.mark.parametrize(
     ("name", "direction"),
-    [("USA-road-NE-topology", "--undirected"), ("cnr-2000", "--directed"), ("soc-Slashdot0902", "--directed")],
+    [
+        ("USA-road-NE-topology", "--undirected"),
+        ("cnr-2000", "--directed"),
+        ("soc-Slashdot0902", "--directed"),
+    ],
 )
 def test_the_command_line_equals_scipy(name, direction, algorithm, real_graph, tmp_path, capsys):
     edges = pq.read_table(real_graph(name), columns=["src", "dst"])
@@ -40,7 +44,16 @@ def test_the_command_line_equals_scipy(name, direction, algorithm, real_graph, t
     weight = hashed_weights(edges["src"].to_numpy(), edges["dst"].to_numpy(), directed)
     path = tmp_path / "edges.parquet"
     pq.write_table(edges.append_column("weight", pa.array(weight)), path)
-    command = [str(path), direction, "--algorithm", algorithm, "--random-sources", str(SOURCES), "--seed", "7"]
+    command = [
+        str(path),
+        direction,
+        "--algorithm",
+        algorithm,
+        "--random-sources",
+        str(SOURCES),
+        "--seed",
+        "7",
+    ]
     assert main([*command, "--certify", "all", "--output", str(tmp_path / "out"), "--json"]) == 0
     summary = json.loads(capsys.readouterr().out)
     assert summary["sources"] == SOURCES
@@ -61,12 +74,15 @@ def test_the_command_line_equals_scipy(name, direction, algorithm, real_graph, t
 
 
 @pytest.mark.parametrize(
-    "name", ["karate", "netscience", "as-caida20071105", "delaunay_n16", "email-Enron", "luxembourg_osm"]
+    "name",
+    ["karate", "netscience", "as-caida20071105", "delaunay_n16", "email-Enron", "luxembourg_osm"],
 )
 def test_every_source_of_some_is_certified(name, real_graph):
     graph = read_graph(real_graph(name), directed=False, device="cpu")
     if graph.weights is None:
-        graph = replace(graph, weights=1 + np.arange(graph.n_edges, dtype=np.float32) % 7, directed=True)
+        graph = replace(
+            graph, weights=1 + np.arange(graph.n_edges, dtype=np.float32) % 7, directed=True
+        )
     plan = plan_sssp(graph)
     for number in np.random.default_rng(0).choice(graph.n_vertices, 5, replace=False):
         certify(graph, plan.run(int(number))).require()
@@ -114,9 +130,16 @@ def test_negative_weights_equal_scipy(real_graph):
     height = np.random.default_rng(4).integers(0, 64, graph.n_vertices) / 64
     src = np.repeat(np.arange(graph.n_vertices), graph.derived.degrees)
     # Quantized, so that every sum is exact in both types and the result is unique.
-    tilted = np.round(graph.weights.astype(np.float64) * 1024) / 1024 + height[src] - height[graph.targets]
+    tilted = (
+        np.round(graph.weights.astype(np.float64) * 1024) / 1024
+        + height[src]
+        - height[graph.targets]
+    )
     graph = type(graph)(
-        **{**{k: vars(graph)[k] for k in ("offsets", "targets", "ids")}, "weights": tilted.astype(np.float32)}
+        **{
+            **{k: vars(graph)[k] for k in ("offsets", "targets", "ids")},
+            "weights": tilted.astype(np.float32),
+        }
     )
     result = plan_sssp(graph).run(17)
     certify(graph, result).require()

@@ -29,7 +29,10 @@ def write_text(sep, squeeze=bytes):
 
 
 def write_snap(table, path):
-    path.write_bytes(b"# src dst weight\n" + table.to_pandas().to_csv(index=False, sep=" ", header=False).encode())
+    path.write_bytes(
+        b"# src dst weight\n"
+        + table.to_pandas().to_csv(index=False, sep=" ", header=False).encode()
+    )
 
 
 def write_stream(table, path):
@@ -42,7 +45,10 @@ WRITERS = {
     "csv": (".csv", write_text(",")),
     "tsv.gz": (".tsv.gz", write_text("\t", gzip.compress)),
     "snap": (".txt", write_snap),
-    "feather": (".feather", lambda table, path: pyarrow.feather.write_feather(table, path, chunksize=7)),
+    "feather": (
+        ".feather",
+        lambda table, path: pyarrow.feather.write_feather(table, path, chunksize=7),
+    ),
     "stream": (".arrows", write_stream),
     "delta": (".d", write_delta),
 }
@@ -58,7 +64,9 @@ def rows(request):
     return pa.table({"src": src, "dst": dst, "weight": r.integers(0, 9, N_ROWS)})
 
 
-@pytest.mark.parametrize("empty", [None, 1, *(pytest.param(at, marks=pytest.mark.exhaustive) for at in (0, 3))])
+@pytest.mark.parametrize(
+    "empty", [None, 1, *(pytest.param(at, marks=pytest.mark.exhaustive) for at in (0, 3))]
+)
 @pytest.mark.parametrize("name", WRITERS)
 def test_rows_in_another_order_and_in_parts_are_the_same_graph(tmp_path, rows, name, empty):
     ending, write = WRITERS[name]
@@ -82,9 +90,19 @@ def test_renamed_vertices_have_the_distances_of_the_old_ones(tmp_path, rows, nam
     ending, write = WRITERS[name]
     old = sorted(set(rows["src"].to_pylist()) | set(rows["dst"].to_pylist()))
     new = {vertex: f"{len(old) - at:03d}x" for at, vertex in enumerate(old)}
-    ends = {role: pa.array([new[vertex] for vertex in rows[role].to_pylist()]) for role in ("src", "dst")}
+    ends = {
+        role: pa.array([new[vertex] for vertex in rows[role].to_pylist()])
+        for role in ("src", "dst")
+    }
     write(pa.table({**ends, "weight": rows["weight"]}), tmp_path / f"e{ending}")
-    found = pd.DataFrame(sssp_many(read_graph(tmp_path / f"e{ending}"), [new[vertex] for vertex in old]))
+    found = pd.DataFrame(
+        sssp_many(read_graph(tmp_path / f"e{ending}"), [new[vertex] for vertex in old])
+    )
     right = pd.DataFrame(sssp_many(graph_from_edges(rows), old))
-    renamed = {(new[s], new[v]): d for s, v, d in right[["source", "vertex", "distance"]].itertuples(index=False)}
-    assert {(s, v): d for s, v, d in found[["source", "vertex", "distance"]].itertuples(index=False)} == renamed
+    renamed = {
+        (new[s], new[v]): d
+        for s, v, d in right[["source", "vertex", "distance"]].itertuples(index=False)
+    }
+    assert {
+        (s, v): d for s, v, d in found[["source", "vertex", "distance"]].itertuples(index=False)
+    } == renamed

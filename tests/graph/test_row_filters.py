@@ -48,10 +48,14 @@ CONDITIONS = {
     "highway == 'motorway'": lambda t: t.highway == "motorway",
     "highway != 'motorway'": lambda t: (t.highway != "motorway") & t.highway.notna(),
     "not highway = 'motorway'": lambda t: (t.highway != "motorway") & t.highway.notna(),
-    'highway <> "it\'s" and lanes>=2': lambda t: (t.highway != "it's") & t.highway.notna() & (t.lanes >= 2),
+    'highway <> "it\'s" and lanes>=2': lambda t: (
+        (t.highway != "it's") & t.highway.notna() & (t.lanes >= 2)
+    ),
     "highway == 'it''s'": lambda t: t.highway == "it's",
     "highway IN ('path', 'primary')": lambda t: t.highway.isin(["path", "primary"]),
-    "highway not in ['path','primary']": lambda t: ~t.highway.isin(["path", "primary"]) & t.highway.notna(),
+    "highway not in ['path','primary']": lambda t: (
+        ~t.highway.isin(["path", "primary"]) & t.highway.notna()
+    ),
     "lanes is null or highway is null": lambda t: t.lanes.isna() | t.highway.isna(),
     "lanes is not null": lambda t: t.lanes.notna(),
     "3 < lanes": lambda t: t.lanes > 3,
@@ -85,7 +89,9 @@ def sources(tmp_path_factory):
     pyarrow.feather.write_feather(table, folder / "roads.arrow", chunksize=2)
     (folder / "parts").mkdir()
     for part, rows in enumerate((slice(0, 3), slice(3, 4), slice(4, 7))):
-        pq.write_table(table.slice(rows.start, rows.stop - rows.start), folder / "parts" / f"{part}.parquet")
+        pq.write_table(
+            table.slice(rows.start, rows.stop - rows.start), folder / "parts" / f"{part}.parquet"
+        )
     return {
         "pandas": ROADS,
         "categories": ROADS.astype({"highway": "category"}),
@@ -106,7 +112,9 @@ def polars_frame():
 
 
 def with_geometry():
-    return need("geopandas").GeoDataFrame(ROADS, geometry=[need("shapely").Point(0, row) for row in range(len(ROADS))])
+    return need("geopandas").GeoDataFrame(
+        ROADS, geometry=[need("shapely").Point(0, row) for row in range(len(ROADS))]
+    )
 
 
 def pyg_data():
@@ -130,9 +138,13 @@ MADE = {
     "nullable pandas": lambda: ROADS.convert_dtypes(),
     "pandas backed by pyarrow": lambda: ROADS.convert_dtypes(dtype_backend="pyarrow"),
     "a column that Arrow lacks": lambda: ROADS.assign(what=object()),
-    "dask": lambda: need("dask.dataframe").from_pandas(ROADS.astype({"toll": "boolean"}), npartitions=3),
+    "dask": lambda: need("dask.dataframe").from_pandas(
+        ROADS.astype({"toll": "boolean"}), npartitions=3
+    ),
     "dask with categories": lambda: need("dask.dataframe").from_pandas(
-        ROADS.astype({"highway": "category", "toll": "boolean"}).set_index("src"), npartitions=2, sort=False
+        ROADS.astype({"highway": "category", "toll": "boolean"}).set_index("src"),
+        npartitions=2,
+        sort=False,
     ),
     "mapping of all kinds": lambda: {
         **{name: ROADS[name] for name in ROADS.columns},
@@ -162,7 +174,9 @@ def oracle(rows, **options):
     return graph_from_edges(rows[["src", "dst", "weight"]], **options)
 
 
-@pytest.mark.parametrize(("where", "kind"), tiers.few(itertools.product(CONDITIONS, KINDS), 2 * len(CONDITIONS) + 1))
+@pytest.mark.parametrize(
+    ("where", "kind"), tiers.few(itertools.product(CONDITIONS, KINDS), 2 * len(CONDITIONS) + 1)
+)
 def test_where_reads_the_rows_that_pandas_keeps(sources, kind, where):
     kept = CONDITIONS[where](ROADS).fillna(False).to_numpy().astype(bool)
     graph_of = read_graph if kind != "pandas" else graph_from_edges
@@ -175,7 +189,11 @@ def test_where_reads_the_rows_that_pandas_keeps(sources, kind, where):
     expected = oracle(ROADS[kept], edge_ids=True)
     assert graph.fingerprint == expected.fingerprint
     np.testing.assert_array_equal(graph.edge_rows, np.flatnonzero(kept)[expected.edge_rows])
-    assert (graph.report.rows, graph.report.filtered_rows, graph.report.where) == (7, 7 - kept.sum(), where)
+    assert (graph.report.rows, graph.report.filtered_rows, graph.report.where) == (
+        7,
+        7 - kept.sum(),
+        where,
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -222,7 +240,9 @@ def some_condition(rng, depth=0):
     if roll < 0.75:
         return f"{column} is null", lambda row: row[column] is None
     shown = str.lower if column == "b" else str
-    quoted = {value: repr(value) if isinstance(value, str) else shown(str(value)) for value in values}
+    quoted = {
+        value: repr(value) if isinstance(value, str) else shown(str(value)) for value in values
+    }
     if roll < 0.85:
         some = rng.sample(values, rng.randint(1, 2))
         text = f"{column} in ({', '.join(quoted[value] for value in some)})"
@@ -237,13 +257,20 @@ def some_condition(rng, depth=0):
         ">": lambda x: x > value,
         ">=": lambda x: x >= value,
     }[sign]
-    return f"{column} {sign} {quoted[value]}", lambda row: None if row[column] is None else compare(row[column])
+    return (
+        f"{column} {sign} {quoted[value]}",
+        lambda row: None if row[column] is None else compare(row[column]),
+    )
 
 
 @pytest.mark.parametrize("seed", range(150))
 def test_conditions_follow_three_valued_logic(seed):
-    rows = [dict(zip("ifsb", values, strict=True)) for values in itertools.product(*VALUES.values())]
-    types = pa.schema([("i", pa.int16()), ("f", pa.float32()), ("s", pa.string()), ("b", pa.bool_())])
+    rows = [
+        dict(zip("ifsb", values, strict=True)) for values in itertools.product(*VALUES.values())
+    ]
+    types = pa.schema(
+        [("i", pa.int16()), ("f", pa.float32()), ("s", pa.string()), ("b", pa.bool_())]
+    )
     table = pa.Table.from_pylist(rows, types)
     text, holds = some_condition(random.Random(seed))
     expected = [i for i, row in enumerate(rows) if holds(row) is True]
@@ -251,7 +278,12 @@ def test_conditions_follow_three_valued_logic(seed):
 
 
 def test_integers_are_compared_exactly():
-    table = pa.table({"x": pa.array([2**53, 2**53 + 1, None], pa.int64()), "u": pa.array([2**64 - 1, 0, 1], pa.uint64())})
+    table = pa.table(
+        {
+            "x": pa.array([2**53, 2**53 + 1, None], pa.int64()),
+            "u": pa.array([2**64 - 1, 0, 1], pa.uint64()),
+        }
+    )
     assert row_filter(f"x == {2**53 + 1}").kept(table, FILE).tolist() == [1]
     assert row_filter(f"u == {2**64 - 1} or u < 0.5").kept(table, FILE).tolist() == [0, 1]
     assert row_filter(f"u in ({2**64 - 1}, -1, 7)").kept(table, FILE).tolist() == [0]
@@ -263,7 +295,9 @@ def test_dates_and_times_are_compared_with_text():
     days = [datetime.date(2026, 1, day) for day in (1, 15, 31)]
     table = pa.table({"day": days, "at": pa.array(days, pa.date32()).cast(pa.timestamp("ns"))})
     assert row_filter("day >= '2026-01-15'").kept(table, FILE).tolist() == [1, 2]
-    assert row_filter("at in ('2026-01-15 00:00:00') or day == '2026-01-01'").kept(table, FILE).tolist() == [0, 1]
+    assert row_filter("at in ('2026-01-15 00:00:00') or day == '2026-01-01'").kept(
+        table, FILE
+    ).tolist() == [0, 1]
     with pytest.raises(EdgeListError, match=r"column 'day' is date32.* and 'soon' is none"):
         row_filter("day > 'soon'").kept(table, FILE)
 
@@ -302,7 +336,10 @@ def test_dates_and_times_are_compared_with_text():
         ("lanes == 'two'", "column 'lanes' is .* and is compared with 'two'"),
         ("highway", "column 'highway' is .*string and no condition"),
         ("toll < true", "column 'toll' is bool, which < does not order"),
-        ("highway == lanes", "column 'highway' is .* and column 'lanes' is .*; they cannot be compared"),
+        (
+            "highway == lanes",
+            "column 'highway' is .* and column 'lanes' is .*; they cannot be compared",
+        ),
     ],
 )
 def test_faults_of_a_condition_are_named(where, message):
@@ -331,19 +368,25 @@ def test_a_filter_may_leave_out_rows_that_are_no_edges(tmp_path):
             assert read_graph(given, where=where, device="cpu").n_edges == 1
     (tmp_path / "e.csv").write_text("src,dst,weight\n1,2,1\n,3,2\n3,4,\n")
     assert read_graph(tmp_path / "e.csv", where=where, device="cpu").n_edges == 1
-    with pytest.raises(EdgeListError, match=r"e.csv, row 2: weight column 'weight' has 1 missing value"):
+    with pytest.raises(
+        EdgeListError, match=r"e.csv, row 2: weight column 'weight' has 1 missing value"
+    ):
         read_graph(tmp_path / "e.csv", where="src is not null", device="cpu")
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "pandas"])
 def test_errors_name_rows_as_they_were_before_the_filter(tmp_path, kind):
-    table = pd.DataFrame({"src": [1, 2, 3], "dst": [2, 3, 4], "weight": [1.5, np.inf, np.inf], "use": [1, 0, 1]})
+    table = pd.DataFrame(
+        {"src": [1, 2, 3], "dst": [2, 3, 4], "weight": [1.5, np.inf, np.inf], "use": [1, 0, 1]}
+    )
     path = tmp_path / f"e.{kind}"
     if kind == "csv":
         path.write_text("src,dst,weight,use\n1,2,1.5,1\n2,3,inf,0\n3,4,1e999,1\n")
     elif kind == "parquet":
         table.to_parquet(path)
-    with pytest.raises(EdgeListError, match=r"row 2.*weight.* (is inf|has 'inf'|has '1e999'|infinite)") as raised:
+    with pytest.raises(
+        EdgeListError, match=r"row 2.*weight.* (is inf|has 'inf'|has '1e999'|infinite)"
+    ) as raised:
         read_graph(table if kind == "pandas" else path, where="use == 1", device="cpu")
     assert raised.value.row == 2
 
@@ -352,7 +395,8 @@ def test_text_that_is_no_number_is_named_with_its_row(tmp_path):
     path = tmp_path / "e.csv"
     path.write_text("src,dst,lanes\n1,2,1\n2,3,2;3\n3,1,\n")
     with pytest.raises(
-        EdgeListError, match=r"e.csv, row 1: where column 'lanes' has '2;3', and where compares it with numbers"
+        EdgeListError,
+        match=r"e.csv, row 1: where column 'lanes' has '2;3', and where compares it with numbers",
     ):
         read_graph(path, where="lanes > 1", device="cpu")
     assert read_graph(path, where="lanes == '2;3'", device="cpu").n_edges == 1
@@ -366,17 +410,25 @@ def test_columns_without_names_and_folders_can_be_filtered(tmp_path):
     (tmp_path / "day=1").mkdir()
     (tmp_path / "day=2").mkdir()
     for day in (1, 2):
-        pq.write_table(pa.table({"src": [day], "dst": [day + 1]}), tmp_path / f"day={day}" / "e.parquet")
+        pq.write_table(
+            pa.table({"src": [day], "dst": [day + 1]}), tmp_path / f"day={day}" / "e.parquet"
+        )
     graph = read_graph(tmp_path, where="day == 2", device="cpu", format="parquet", edge_ids=True)
     assert (graph.ids.tolist(), graph.edge_rows.tolist()) == ([2, 3], [1])
 
 
 @pytest.mark.parametrize("name", ["e.mtx", "e.gr"])
 def test_formats_without_columns_take_no_filter(tmp_path, name):
-    text = "p sp 3 1\na 1 2 5\n" if name == "e.gr" else "%%MatrixMarket matrix coordinate integer general\n3 3 1\n1 2 5\n"
+    text = (
+        "p sp 3 1\na 1 2 5\n"
+        if name == "e.gr"
+        else "%%MatrixMarket matrix coordinate integer general\n3 3 1\n1 2 5\n"
+    )
     (tmp_path / name).write_text(text)
     for option in ({"where": "weight > 1"}, {"oneway_column": "oneway"}):
-        with pytest.raises(InputError, match=r"have no column names; leave (where|oneway_column) out"):
+        with pytest.raises(
+            InputError, match=r"have no column names; leave (where|oneway_column) out"
+        ):
             read_graph(tmp_path / name, device="cpu", **option)
     assert read_graph(tmp_path / name, device="cpu", only_vertices=[1, 3]).ids.tolist() == [1, 3]
 
@@ -410,15 +462,22 @@ def test_tables_without_names_take_no_filter_and_no_column_by_name():
 def test_edges_of_pyg_are_filtered_by_their_attributes():
     where, kept = "edge_speed < 100 and src != 4", (ROADS["max speed"] < 100) & (ROADS.src != 4)
     graph = graph_from_edges(pyg_data(), where=where, oneway="edge_oneway", edge_ids=True)
-    assert graph.fingerprint == oracle(listed_both_ways(ROADS[kept], ROADS.oneway[kept])).fingerprint
+    assert (
+        graph.fingerprint == oracle(listed_both_ways(ROADS[kept], ROADS.oneway[kept])).fingerprint
+    )
     assert set(graph.edge_rows.tolist()) <= set(np.flatnonzero(kept))
     expression = (pc.field("edge_speed") < 100) & (pc.field("src") != 4)
-    assert graph_from_edges(pyg_data(), where=expression).fingerprint == oracle(ROADS[kept]).fingerprint
+    assert (
+        graph_from_edges(pyg_data(), where=expression).fingerprint
+        == oracle(ROADS[kept]).fingerprint
+    )
     with pytest.raises(EdgeListError, match="edge_points cannot be read as a column"):
         graph_from_edges(pyg_data(), where="edge_points > 1")
 
 
-@pytest.mark.parametrize("kind", ["strings", "categories", "polars", "polars categories", "mapping", "dask", "numpy"])
+@pytest.mark.parametrize(
+    "kind", ["strings", "categories", "polars", "polars categories", "mapping", "dask", "numpy"]
+)
 def test_rows_of_string_ids_are_filtered(kind):
     rows = ROADS.assign(src="v" + ROADS.src.astype(str), dst="v" + ROADS.dst.astype(str))
     where = "highway != 'motorway' and src != 'v5'"
@@ -427,10 +486,16 @@ def test_rows_of_string_ids_are_filtered(kind):
         "strings": lambda: rows,
         "categories": lambda: rows.astype({"src": "category", "dst": "category"}),
         "polars": lambda: need("polars").from_pandas(rows),
-        "polars categories": lambda: need("polars").from_pandas(rows.astype({"src": "category", "dst": "category"})),
-        "mapping": lambda: {name: rows[name].tolist() for name in ("src", "dst", "weight", "highway", "oneway")},
+        "polars categories": lambda: need("polars").from_pandas(
+            rows.astype({"src": "category", "dst": "category"})
+        ),
+        "mapping": lambda: {
+            name: rows[name].tolist() for name in ("src", "dst", "weight", "highway", "oneway")
+        },
         "dask": lambda: need("dask.dataframe").from_pandas(rows, npartitions=2),
-        "numpy": lambda: {name: rows[name].to_numpy() for name in ("src", "dst", "weight", "highway", "oneway")},
+        "numpy": lambda: {
+            name: rows[name].to_numpy() for name in ("src", "dst", "weight", "highway", "oneway")
+        },
     }[kind]()
     graph = graph_from_edges(table, where=where, oneway="oneway", edge_ids=True)
     assert graph.fingerprint == oracle(listed_both_ways(rows[kept], rows.oneway[kept])).fingerprint
@@ -449,14 +514,19 @@ def test_frames_of_cudf_are_filtered(ids):
     where = "highway != 'motorway'"
     graph = graph_from_edges(table, where=where, oneway="oneway", edge_ids=True)
     expected = graph_from_edges(rows, where=where, oneway="oneway", edge_ids=True)
-    assert (graph.device, graph.fingerprint) == ("cpu" if ids == "strings" else "cuda", expected.fingerprint)
+    assert (graph.device, graph.fingerprint) == (
+        "cpu" if ids == "strings" else "cuda",
+        expected.fingerprint,
+    )
     np.testing.assert_array_equal(to_host(graph.edge_rows), expected.edge_rows)
     with pytest.raises(EdgeListError, match="where is true for none of the 7 rows"):
         graph_from_edges(table, where="highway == 'none'")
 
 
 def test_columns_in_gpu_memory_are_filtered_there(xp):
-    columns = {name: xp.asarray(ROADS[name].to_numpy()) for name in ("src", "dst", "weight", "max speed")}
+    columns = {
+        name: xp.asarray(ROADS[name].to_numpy()) for name in ("src", "dst", "weight", "max speed")
+    }
     columns["highway"] = ROADS.highway.tolist()
     where, kept = "highway != 'motorway' and `max speed` < 60", [0, 5, 6]
     graph = graph_from_edges(columns, where=where, edge_ids=True)
@@ -467,7 +537,15 @@ def test_columns_in_gpu_memory_are_filtered_there(xp):
 
 # Directions
 
-WAYS = {"yes": (1,), "no": (1, -1), "-1": (-1,), "Yes": (1,), "FALSE": (1, -1), "reverse": (-1,), "0": (1, -1)}
+WAYS = {
+    "yes": (1,),
+    "no": (1, -1),
+    "-1": (-1,),
+    "Yes": (1,),
+    "FALSE": (1, -1),
+    "reverse": (-1,),
+    "0": (1, -1),
+}
 
 
 def listed_both_ways(rows, ways):
@@ -483,7 +561,11 @@ def listed_both_ways(rows, ways):
 def test_oneway_is_the_table_with_both_directions_listed(sources, kind):
     graph = read_graph(given(sources, kind), oneway_column="oneway", device="cpu")
     assert graph.fingerprint == oracle(listed_both_ways(ROADS, ROADS.oneway)).fingerprint
-    assert (graph.report.rows, graph.report.self_loops, graph.report.oneway_column) == (7, 1, "oneway")
+    assert (graph.report.rows, graph.report.self_loops, graph.report.oneway_column) == (
+        7,
+        1,
+        "oneway",
+    )
     where = "highway != 'motorway'"
     rows = ROADS[(ROADS.highway != "motorway") & ROADS.highway.notna()]
     graph = read_graph(given(sources, kind), oneway_column="oneway", where=where, device="cpu")
@@ -508,20 +590,28 @@ def test_oneway_takes_columns_of_any_kind(column):
     expected = graph_from_edges([1, 2, 3, 3], [2, 3, 2, 1]).fingerprint
     src, dst = [1, 3, 3], [2, 2, 1]
     assert graph_from_edges(src, dst, oneway=column).fingerprint == expected
-    assert graph_from_edges({"src": src, "dst": dst, "o": column}, oneway="o").fingerprint == expected
+    assert (
+        graph_from_edges({"src": src, "dst": dst, "o": column}, oneway="o").fingerprint == expected
+    )
     pairs = list(zip(src, dst, strict=True))
     for edges in (pairs, np.array([src, dst])):
         assert graph_from_edges(edges, oneway=column).fingerprint == expected
     assert graph_from_edges((src, dst), oneway=column).fingerprint == expected
     names = [["a", "c", "c"], ["b", "b", "a"]]
     strings = graph_from_edges(*names, oneway=column)
-    assert strings.fingerprint == graph_from_edges(["a", "b", "c", "c"], ["b", "c", "b", "a"]).fingerprint
+    assert (
+        strings.fingerprint
+        == graph_from_edges(["a", "b", "c", "c"], ["b", "c", "b", "a"]).fingerprint
+    )
 
 
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        ([1, 2, 0], "row 1: oneway column 'oneway' has 2, which is no direction; give yes, true, 1, forward"),
+        (
+            [1, 2, 0],
+            "row 1: oneway column 'oneway' has 2, which is no direction; give yes, true, 1, forward",
+        ),
         (np.array([1, 2, 0], np.uint8), "row 1: .* has 2"),
         ([1, 0.5, 0], "row 1: .* has 0.5"),
         (["yes", "no", "reversible"], "row 2: .* has 'reversible', which is no direction"),
@@ -538,7 +628,9 @@ def test_oneway_refuses_other_values_with_their_row(column, message):
 
 
 def test_oneway_contradicts_undirected_and_other_roles():
-    with pytest.raises(InputError, match=r"oneway says which rows .* and directed=False says that all are"):
+    with pytest.raises(
+        InputError, match=r"oneway says which rows .* and directed=False says that all are"
+    ):
         graph_from_edges(ROADS, oneway="oneway", directed=np.False_)
     with pytest.raises(InputError, match="oneway_column says which rows"):
         read_graph(ROADS, oneway_column="oneway", directed=False, device="cpu")
@@ -555,7 +647,11 @@ def test_oneway_contradicts_undirected_and_other_roles():
 @pytest.mark.parametrize("oneway", [False, True])
 def test_only_vertices_is_the_subgraph_of_networkx(xp, directed, oneway):
     rng = np.random.default_rng(3)
-    src, dst, weight = rng.integers(0, 30, 200) * 5, rng.integers(0, 30, 200) * 5, rng.integers(1, 99, 200)
+    src, dst, weight = (
+        rng.integers(0, 30, 200) * 5,
+        rng.integers(0, 30, 200) * 5,
+        rng.integers(1, 99, 200),
+    )
     ways = rng.choice(np.array([-1, 0, 1], np.int8), 200) if oneway and directed else None
     whole = nx.DiGraph() if directed else nx.Graph()
     best: dict = {}
@@ -570,12 +666,21 @@ def test_only_vertices_is_the_subgraph_of_networkx(xp, directed, oneway):
     part = whole.subgraph(chosen)
     columns = [xp.asarray(column) for column in (src, dst, weight)]
     graph = graph_from_edges(
-        *columns, directed=directed, only_vertices=chosen, edge_ids=True, oneway=None if ways is None else xp.asarray(ways)
+        *columns,
+        directed=directed,
+        only_vertices=chosen,
+        edge_ids=True,
+        oneway=None if ways is None else xp.asarray(ways),
     )
     assert to_host(graph.ids).tolist() == chosen
     starts = np.repeat(np.arange(graph.n_vertices), np.diff(to_host(graph.offsets)))
     ids = to_host(graph.ids)
-    edges = zip(ids[starts].tolist(), ids[to_host(graph.targets)].tolist(), to_host(graph.weights).tolist(), strict=True)
+    edges = zip(
+        ids[starts].tolist(),
+        ids[to_host(graph.targets)].tolist(),
+        to_host(graph.weights).tolist(),
+        strict=True,
+    )
     stored = {(u, v): w for u, v, w in edges}
     expected = {(u, v): w for u, v, w in part.edges(data="weight")}
     assert stored == expected | ({} if directed else {(v, u): w for (u, v), w in expected.items()})
@@ -584,7 +689,11 @@ def test_only_vertices_is_the_subgraph_of_networkx(xp, directed, oneway):
     np.testing.assert_array_equal(weight[rows], to_host(graph.weights))
     new = xp.asarray(rng.random(200))
     rebuilt = graph_from_edges(
-        *columns[:2], new, directed=directed, only_vertices=chosen, oneway=None if ways is None else xp.asarray(ways)
+        *columns[:2],
+        new,
+        directed=directed,
+        only_vertices=chosen,
+        oneway=None if ways is None else xp.asarray(ways),
     )
     assert with_weights(graph, new).fingerprint == rebuilt.fingerprint
 
@@ -605,12 +714,19 @@ def test_only_vertices_of_strings_and_files(tmp_path):
     expected = graph_from_edges(["a"], ["b"]).fingerprint
     assert graph_from_edges(table, only_vertices=["b", "a", "b"]).fingerprint == expected
     (tmp_path / "ids.txt").write_text("b\na\n")
-    assert read_graph(table, only_vertices=tmp_path / "ids.txt", device="cpu").fingerprint == expected
-    assert graph_from_edges(table, only_vertices=["a", "d"], vertices=["d"]).ids.to_pylist() == ["a", "d"]
+    assert (
+        read_graph(table, only_vertices=tmp_path / "ids.txt", device="cpu").fingerprint == expected
+    )
+    assert graph_from_edges(table, only_vertices=["a", "d"], vertices=["d"]).ids.to_pylist() == [
+        "a",
+        "d",
+    ]
 
 
 def test_unknown_and_no_vertices_to_keep_are_refused():
-    with pytest.raises(UnknownVertexError, match=r"2 only_vertices ids are not in the graph: 77, 88"):
+    with pytest.raises(
+        UnknownVertexError, match=r"2 only_vertices ids are not in the graph: 77, 88"
+    ):
         graph_from_edges(ROADS, only_vertices=[1, 77, 88])
     with pytest.raises(UnknownVertexError, match="not in the graph: 2"):
         graph_from_edges(ROADS, where="src == 4", only_vertices=[1, 2])
@@ -625,7 +741,8 @@ def test_unknown_and_no_vertices_to_keep_are_refused():
 
 def test_columns_of_a_mapping_that_do_not_fit_are_refused():
     with pytest.raises(
-        EdgeListError, match="columns must be one-dimensional and of one length: src has 2, dst has 2, k has 1"
+        EdgeListError,
+        match="columns must be one-dimensional and of one length: src has 2, dst has 2, k has 1",
     ):
         graph_from_edges({"src": [1, 2], "dst": [2, 3], "k": [1]}, where="k == 1")
     with pytest.raises(EdgeListError, match="a column of type list"):

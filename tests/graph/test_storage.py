@@ -26,7 +26,9 @@ def some_graphs():
         "string ids": graph_from_numbers(*ends, ids=strings),
         "no edges": graph_from_edges([], [], vertices=np.array([4, 9])),
         "no vertices": graph_from_edges([], []),
-        "integer weights and a negative loop": graph_from_edges([1, 2, 2], [2, 2, 3], [2**24, -5, 1]),
+        "integer weights and a negative loop": graph_from_edges(
+            [1, 2, 2], [2, 2, 3], [2**24, -5, 1]
+        ),
     }
 
 
@@ -41,7 +43,10 @@ def test_a_graph_survives_the_disk(name, tmp_path):
     assert loaded.directed == graph.directed
     assert loaded.report == graph.report
     assert loaded.fingerprint == graph.fingerprint
-    assert (loaded.integer_weights, loaded.negative_loops) == (graph.integer_weights, graph.negative_loops)
+    assert (loaded.integer_weights, loaded.negative_loops) == (
+        graph.integer_weights,
+        graph.negative_loops,
+    )
     for attribute in ("offsets", "targets", "weights"):
         before, after = getattr(graph, attribute), getattr(loaded, attribute)
         assert (before is None) == (after is None)
@@ -77,23 +82,33 @@ def test_every_byte_of_a_stored_graph_counts(tmp_path):
     rng, folder = np.random.default_rng(1), tmp_path / "graph"
     rows = np.array(lattice(6, 6))[:, :2]
     weights = rng.integers(1, 9, len(rows))
-    graph = graph_from_edges([*rows[:, 0], 1], [*rows[:, 1], 1], [*weights, 4], directed=False, edge_ids=True)
+    graph = graph_from_edges(
+        [*rows[:, 0], 1], [*rows[:, 1], 1], [*weights, 4], directed=False, edge_ids=True
+    )
     graph.hierarchy()
     graph.hierarchy("hops")
     write_graph(graph, folder, "origin")
     load_graph(folder)
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    assert {"edge_rows.npy", "edges_of_rows.npy", "ids.npy", "meta.json", "order.npy"} <= {path.name for path in files}
+    assert {"edge_rows.npy", "edges_of_rows.npy", "ids.npy", "meta.json", "order.npy"} <= {
+        path.name for path in files
+    }
     for path in files:
         data = path.read_bytes()
-        places = {0, 60, 126, 127, len(data) - 1, *rng.integers(0, len(data), 4)}  # the magic, the padding, the end
-        damages = [data[:at] + bytes([data[at] ^ 1 << rng.integers(8)]) + data[at + 1 :] for at in places if at < len(data)]
+        # the magic, the padding, the end
+        places = {0, 60, 126, 127, len(data) - 1, *rng.integers(0, len(data), 4)}
+        damages = [
+            data[:at] + bytes([data[at] ^ 1 << rng.integers(8)]) + data[at + 1 :]
+            for at in places
+            if at < len(data)
+        ]
         for damaged in (*damages, data[:-1], data + b"\n", b""):
             path.write_bytes(damaged)
             with pytest.raises(InputError, match=r"damaged|another version|no stored graph"):
                 load_graph(folder)
         path.unlink()
-        if path != folder / FOLDER / "meta.json" and path != folder / FOLDERS["hops"] / "meta.json":  # then there is none
+        # then there is none
+        if path != folder / FOLDER / "meta.json" and path != folder / FOLDERS["hops"] / "meta.json":
             with pytest.raises(InputError, match=r"damaged|no stored graph"):
                 load_graph(folder)
         path.write_bytes(data)

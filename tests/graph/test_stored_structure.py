@@ -33,12 +33,18 @@ def stored(tmp_path):
             ends = np.array([0, 1], np.int32), np.array([1, 2], np.int32)
             graph = graph_from_numbers(*ends, ids=pa.array(["a", "b", "c"]))
         write_graph(graph, folder)
-        names = [name for name in ("offsets", "targets", "weights", "ids") if (folder / f"{name}.npy").exists()]
+        names = [
+            name
+            for name in ("offsets", "targets", "weights", "ids")
+            if (folder / f"{name}.npy").exists()
+        ]
         arrays = {name: np.load(folder / f"{name}.npy") for name in names}
         change(arrays)
         ids = arrays.get("ids", pa.array(["a", "b", "c"]))
         if isinstance(ids, pa.Array):
-            with pyarrow.ipc.new_file(str(folder / "ids.arrow"), pa.schema([("ids", ids.type)])) as writer:
+            with pyarrow.ipc.new_file(
+                str(folder / "ids.arrow"), pa.schema([("ids", ids.type)])
+            ) as writer:
                 writer.write_table(pa.table({"ids": ids}))
         for name in names:
             np.save(folder / f"{name}.npy", arrays[name])
@@ -85,7 +91,10 @@ FAULTS = {
     "offsets that fall": (put("offsets", 7, 0), "offsets"),
     "an offset beyond the edges": (put("offsets", 9, 2**40), "offsets"),
     "offsets that end early": (put("offsets", -1, 3), "offsets"),
-    "offsets that end late": (lambda a: a["offsets"].__setitem__(-1, a["offsets"][-1] + 1), "offsets"),
+    "offsets that end late": (
+        lambda a: a["offsets"].__setitem__(-1, a["offsets"][-1] + 1),
+        "offsets",
+    ),
     "no offsets": (replaced("offsets", lambda a: a[:0]), "offsets"),
     "offsets of 32 bits": (replaced("offsets", lambda a: a.astype(np.int32)), "offsets"),
     "offsets in two dimensions": (replaced("offsets", lambda a: a.reshape(1, -1)), "offsets"),
@@ -113,7 +122,9 @@ STRING_FAULTS = {
         pa.string(), 3, [None, pa.py_buffer(np.arange(4, dtype=np.int32)), pa.py_buffer(b"a\xffc")]
     ),
     "offsets beyond the text": pa.Array.from_buffers(
-        pa.string(), 3, [None, pa.py_buffer(np.array([0, 50, 2, 3], np.int32)), pa.py_buffer(b"abc")]
+        pa.string(),
+        3,
+        [None, pa.py_buffer(np.array([0, 50, 2, 3], np.int32)), pa.py_buffer(b"abc")],
     ),
 }
 
@@ -129,7 +140,10 @@ def test_a_fault_is_named_and_refused(name, verify, stored):
 @pytest.mark.parametrize("name", STRING_FAULTS)
 def test_faults_of_string_ids_are_refused(name, stored):
     with pytest.raises(InputError, match="damaged"):
-        load_graph(stored(lambda arrays: arrays.update(ids=STRING_FAULTS[name]), strings=True), verify=False)
+        load_graph(
+            stored(lambda arrays: arrays.update(ids=STRING_FAULTS[name]), strings=True),
+            verify=False,
+        )
 
 
 @pytest.mark.parametrize("name", ["targets", "weights"])
@@ -143,7 +157,11 @@ def test_an_undirected_edge_must_be_there_both_ways(name, stored):
             arrays["offsets"][vertex + 1] - 1,
             arrays["targets"][arrays["offsets"][vertex] : arrays["offsets"][vertex + 1]],
         )
-        free = next(u for u in range(arrays["offsets"].size - 2, 0, -1) if u not in row and u > row[:-1].max(initial=-1))
+        free = next(
+            u
+            for u in range(arrays["offsets"].size - 2, 0, -1)
+            if u not in row and u > row[:-1].max(initial=-1)
+        )
         arrays["targets"][at] = free
 
     with pytest.raises(InputError, match="both ways"):
@@ -152,7 +170,14 @@ def test_an_undirected_edge_must_be_there_both_ways(name, stored):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"\x93NUMPY", b"PK\x05\x06" + bytes(18), b"garbage", b"\x93NUMPY\x01\x00\x10\x00{'descr': 'O'}  \n"]
+    "content",
+    [
+        b"",
+        b"\x93NUMPY",
+        b"PK\x05\x06" + bytes(18),
+        b"garbage",
+        b"\x93NUMPY\x01\x00\x10\x00{'descr': 'O'}  \n",
+    ],
 )
 def test_a_file_that_is_no_array_is_refused(content, tmp_path):
     write_graph(build(ROWS), tmp_path / "graph")
@@ -166,11 +191,20 @@ def test_every_graph_that_is_built_has_no_fault(rows, directed, kind):
     weights = None if kind is None else (np.arange(len(rows)) % 3 - 0.0).astype(kind)
     graph = build(rows, weights, directed=directed, weight_type="auto")
     assert find_fault(graph.offsets, graph.targets, graph.weights, not directed) == ""
-    assert find_fault(graph.reverse.offsets, graph.reverse.targets, graph.reverse.weights, not directed) == ""
+    assert (
+        find_fault(
+            graph.reverse.offsets, graph.reverse.targets, graph.reverse.weights, not directed
+        )
+        == ""
+    )
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(name=st.sampled_from(["offsets", "targets", "weights"]), at=st.integers(0, 2**16), bit=st.integers(0, 63))
+@given(
+    name=st.sampled_from(["offsets", "targets", "weights"]),
+    at=st.integers(0, 2**16),
+    bit=st.integers(0, 63),
+)
 @example(name="weights", at=907, bit=29)  # an integer weight beyond int64
 def test_a_flipped_bit_is_refused_or_leaves_a_graph_that_can_be_searched(stored, name, at, bit):
     def change(arrays):

@@ -13,7 +13,16 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kepler_traverse import bfs, convert, csgraph, graph_from_edges, load_graph, read_graph, save_graph, sssp
+from kepler_traverse import (
+    bfs,
+    convert,
+    csgraph,
+    graph_from_edges,
+    load_graph,
+    read_graph,
+    save_graph,
+    sssp,
+)
 from kepler_traverse.errors import DeviceError, EdgeListError, InputError
 from kepler_traverse.formats.tables import is_table, read_table
 from tests.support.edge_files import need
@@ -88,7 +97,9 @@ def multi_graph():
 
 
 def polars_frame():
-    return need("polars").DataFrame({"src": SRC, "dst": DST, "weight": WEIGHT, "more": ["x"] * len(SRC)})
+    return need("polars").DataFrame(
+        {"src": SRC, "dst": DST, "weight": WEIGHT, "more": ["x"] * len(SRC)}
+    )
 
 
 def data_of_pyg(**more):
@@ -128,11 +139,20 @@ def torch_columns():
 KINDS = {
     "pandas": lambda: graph_from_edges(frame()),
     "pandas with nullable types": lambda: graph_from_edges(frame().convert_dtypes()),
-    "pandas backed by pyarrow": lambda: graph_from_edges(frame().convert_dtypes(dtype_backend="pyarrow")),
-    "pandas of categories": lambda: graph_from_edges(frame().astype({"src": "category", "dst": "category"})),
-    "pandas with the ends in the index": lambda: graph_from_edges(frame().set_index(["src", "dst"])),
+    "pandas backed by pyarrow": lambda: graph_from_edges(
+        frame().convert_dtypes(dtype_backend="pyarrow")
+    ),
+    "pandas of categories": lambda: graph_from_edges(
+        frame().astype({"src": "category", "dst": "category"})
+    ),
+    "pandas with the ends in the index": lambda: graph_from_edges(
+        frame().set_index(["src", "dst"])
+    ),
     "pandas by other names": lambda: graph_from_edges(
-        frame().rename(columns={"src": "x", "dst": "y", "weight": "z"}), src="x", dst="y", weight="z"
+        frame().rename(columns={"src": "x", "dst": "y", "weight": "z"}),
+        src="x",
+        dst="y",
+        weight="z",
     ),
     "pandas by names after it": lambda: graph_from_edges(frame(), "src", "dst", "weight"),
     "pandas with columns that are numbers": lambda: graph_from_edges(
@@ -142,9 +162,13 @@ KINDS = {
         frame().assign(when=pd.period_range("2026", periods=len(SRC), freq="D"), what=object())
     ),
     "pyarrow table": lambda: graph_from_edges(table()),
-    "pyarrow table of several chunks": lambda: graph_from_edges(pa.concat_tables([table()[:3], table()[3:]])),
+    "pyarrow table of several chunks": lambda: graph_from_edges(
+        pa.concat_tables([table()[:3], table()[3:]])
+    ),
     "pyarrow table of dictionaries": lambda: graph_from_edges(
-        pa.table([column.dictionary_encode() for column in table().columns], names=table().column_names)
+        pa.table(
+            [column.dictionary_encode() for column in table().columns], names=table().column_names
+        )
     ),
     "record batch": lambda: graph_from_edges(table().to_batches()[0]),
     "record batch reader": lambda: graph_from_edges(table().to_reader(max_chunksize=3)),
@@ -152,38 +176,60 @@ KINDS = {
     "Arrow array": lambda: graph_from_edges(ArrowArray(table().to_batches()[0])),
     "interchange protocol": lambda: graph_from_edges(Interchange(table())),
     "mapping of lists": lambda: graph_from_edges({"from": SRC, "to": DST, "cost": WEIGHT}),
-    "mapping of all kinds": lambda: graph_from_edges({"u": pa.array(SRC), "v": pd.Series(DST), "w": tuple(WEIGHT)}),
+    "mapping of all kinds": lambda: graph_from_edges(
+        {"u": pa.array(SRC), "v": pd.Series(DST), "w": tuple(WEIGHT)}
+    ),
     "numpy arrays": lambda: graph_from_edges(*arrays()),
-    "numpy arrays by name": lambda: graph_from_edges(src=arrays()[0], dst=arrays()[1], weight=arrays()[2]),
+    "numpy arrays by name": lambda: graph_from_edges(
+        src=arrays()[0], dst=arrays()[1], weight=arrays()[2]
+    ),
     "lists": lambda: graph_from_edges(SRC, DST, WEIGHT),
     "tuple of lists": lambda: graph_from_edges((SRC, DST, WEIGHT)),
     "tuple of arrays": lambda: graph_from_edges(arrays()),
     "list of tuples": lambda: graph_from_edges(list(zip(SRC, DST, WEIGHT, strict=True))),
     "tuple of tuples": lambda: graph_from_edges(tuple(zip(SRC, DST, WEIGHT, strict=True))),
-    "list of lists": lambda: graph_from_edges([list(row) for row in zip(SRC, DST, WEIGHT, strict=True)]),
+    "list of lists": lambda: graph_from_edges(
+        [list(row) for row in zip(SRC, DST, WEIGHT, strict=True)]
+    ),
     "edge_index of numpy": lambda: graph_from_edges(np.array([SRC, DST]), weight=WEIGHT),
     "read_graph of a table": lambda: read_graph(frame(), device="cpu"),
-    "read_graph of arrays": lambda: read_graph({"src": SRC, "dst": DST, "weight": WEIGHT}, device="cpu"),
+    "read_graph of arrays": lambda: read_graph(
+        {"src": SRC, "dst": DST, "weight": WEIGHT}, device="cpu"
+    ),
     "Dask frame": lambda: graph_from_edges(of_dask(frame())),
-    "Dask frame with an end in the index": lambda: graph_from_edges(of_dask(frame().set_index("src"))),
-    "Dask Series": lambda: graph_from_edges(*(of_dask(frame())[name] for name in ("src", "dst", "weight"))),
+    "Dask frame with an end in the index": lambda: graph_from_edges(
+        of_dask(frame().set_index("src"))
+    ),
+    "Dask Series": lambda: graph_from_edges(
+        *(of_dask(frame())[name] for name in ("src", "dst", "weight"))
+    ),
     "NetworkX": lambda: convert.from_networkx(multi_graph(), weight="length"),
     "igraph": lambda: convert.from_igraph(of_igraph(), weight="cost"),
     "polars": lambda: graph_from_edges(polars_frame()),
     "polars lazy": lambda: graph_from_edges(polars_frame().lazy()),
-    "polars Series": lambda: graph_from_edges(*(polars_frame()[name] for name in ("src", "dst", "weight"))),
+    "polars Series": lambda: graph_from_edges(
+        *(polars_frame()[name] for name in ("src", "dst", "weight"))
+    ),
     "DuckDB": lambda: graph_from_edges(duckdb_relation()),
     "torch": lambda: graph_from_edges(*torch_columns()),
-    "edge_index of torch": lambda: graph_from_edges(need("torch").tensor([SRC, DST]), weight=torch_columns()[2]),
+    "edge_index of torch": lambda: graph_from_edges(
+        need("torch").tensor([SRC, DST]), weight=torch_columns()[2]
+    ),
     "PyG with edge_weight": lambda: graph_from_edges(data_of_pyg(edge_weight=torch_columns()[2])),
-    "PyG with edge_attr": lambda: graph_from_edges(data_of_pyg(edge_attr=torch_columns()[2]), weight="edge_attr"),
+    "PyG with edge_attr": lambda: graph_from_edges(
+        data_of_pyg(edge_attr=torch_columns()[2]), weight="edge_attr"
+    ),
     "GeoPandas": lambda: graph_from_edges(of_geopandas()),
-    "GeoPandas with u, v, key in the index": lambda: graph_from_edges(of_geopandas().set_index(["u", "v", "key"])),
+    "GeoPandas with u, v, key in the index": lambda: graph_from_edges(
+        of_geopandas().set_index(["u", "v", "key"])
+    ),
     "OSMnx edges": lambda: graph_from_edges(
         need("osmnx").graph_to_gdfs(multi_graph(), nodes=False, fill_edge_geometry=True)
     ),
     **{
-        f"scipy {kind} {family}": lambda kind=kind, family=family: graph_from_edges(matrix(kind, family))
+        f"scipy {kind} {family}": lambda kind=kind, family=family: graph_from_edges(
+            matrix(kind, family)
+        )
         for kind in FORMATS
         for family in ("matrix", "array")
     },
@@ -201,18 +247,26 @@ def test_edges_of_every_kind_give_one_graph(kind):
 @pytest.mark.parametrize("directed", [True, False])
 def test_the_rules_of_the_builder_hold_for_tables(directed):
     edges = {"u": [1, 1, 2, 2], "v": [2, 2, 1, 2], "cost": [5, 3, 4, 1], "other": [0, 0, 0, 0]}
-    graph = graph_from_edges(pd.DataFrame(edges), directed=directed, vertices=[9], weight_type="float64")
+    graph = graph_from_edges(
+        pd.DataFrame(edges), directed=directed, vertices=[9], weight_type="float64"
+    )
     assert graph.report.rows == 4
     assert graph.report.self_loops == 1
     assert graph.report.isolated_vertices == 1
-    assert (graph.report.src_column, graph.report.dst_column, graph.report.weight_column) == ("u", "v", "cost")
+    assert (graph.report.src_column, graph.report.dst_column, graph.report.weight_column) == (
+        "u",
+        "v",
+        "cost",
+    )
     assert graph.report.unused_columns == ("other",)
     assert graph.ids.tolist() == [1, 2, 9]
     assert graph.weights.tolist() == ([3.0, 4.0] if directed else [3.0, 3.0])
     assert graph.distance_dtype == np.float64
 
 
-@pytest.mark.parametrize("make", [frame, table, polars_frame, duckdb_relation, lambda: of_dask(frame())])
+@pytest.mark.parametrize(
+    "make", [frame, table, polars_frame, duckdb_relation, lambda: of_dask(frame())]
+)
 def test_unused_columns_of_a_table_are_reported_and_weights_can_be_left_out(make):
     graph = graph_from_edges(make(), weighted=False)
     assert graph.weights is None
@@ -313,7 +367,10 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize(("kind", "damage"), [(kind, what) for what in DAMAGE for kind in what.split() if kind in FORMATS])
+@pytest.mark.parametrize(
+    ("kind", "damage"),
+    [(kind, what) for what in DAMAGE for kind in what.split() if kind in FORMATS],
+)
 def test_a_matrix_whose_arrays_do_not_fit_together_is_refused_by_every_door(kind, damage):
     for family in ("matrix", "array"):
         for door in (
@@ -331,9 +388,17 @@ def test_a_matrix_whose_arrays_do_not_fit_together_is_refused_by_every_door(kind
 
 BAD_MATRICES = {
     "not square": (lambda: scipy.sparse.coo_matrix((3, 4)), {}, r"must be square.*\(3, 4\)"),
-    "one dimension": (lambda: scipy.sparse.coo_array(([1], ([2],)), shape=(4,)), {}, r"must be square"),
+    "one dimension": (
+        lambda: scipy.sparse.coo_array(([1], ([2],)), shape=(4,)),
+        {},
+        r"must be square",
+    ),
     "names": (matrix, {"src": "row", "dst": "col"}, "leave src out"),
-    "complex": (lambda: matrix(weight=[1j] * len(SRC)), {}, "weights must be numbers, not complex128"),
+    "complex": (
+        lambda: matrix(weight=[1j] * len(SRC)),
+        {},
+        "weights must be numbers, not complex128",
+    ),
     "NaN": (lambda: matrix(weight=[np.nan, *WEIGHT[1:]]), {}, "row 0.*NaN"),
     "booleans as weights": (
         lambda: matrix(weight=[True] * len(SRC)),
@@ -384,7 +449,11 @@ IDS = st.integers(-(2**63), 2**64 - 1)
 SIGNED, UNSIGNED = st.integers(-(2**63), 2**63 - 1), st.integers(0, 2**64 - 1)
 
 
-@given(st.one_of(*(st.lists(st.tuples(ids, ids), min_size=4, max_size=12) for ids in (SIGNED, UNSIGNED, IDS))))
+@given(
+    st.one_of(
+        *(st.lists(st.tuples(ids, ids), min_size=4, max_size=12) for ids in (SIGNED, UNSIGNED, IDS))
+    )
+)
 def test_ids_of_64_bits_are_exact_or_refused(rows):
     src, dst = ([row[i] for row in rows] for i in (0, 1))
     known = {*src, *dst}
@@ -395,13 +464,19 @@ def test_ids_of_64_bits_are_exact_or_refused(rows):
     ]
     if min(known) < 0 and max(known) >= 2**63:
         for make in makers:
-            with pytest.raises(EdgeListError, match=r"no integer type holds both|neither int64 nor uint64"):
+            with pytest.raises(
+                EdgeListError, match=r"no integer type holds both|neither int64 nor uint64"
+            ):
                 make()
         return
     for make in makers:
         graph = make()
         assert graph.ids.tolist() == sorted(known)
-        found = zip(np.repeat(graph.ids, graph.derived.degrees).tolist(), graph.ids[graph.targets].tolist(), strict=True)
+        found = zip(
+            np.repeat(graph.ids, graph.derived.degrees).tolist(),
+            graph.ids[graph.targets].tolist(),
+            strict=True,
+        )
         assert set(found) == {(u, v) for u, v in rows if u != v}
 
 
@@ -421,7 +496,9 @@ def test_string_ids_of_every_kind_are_one_graph(rows):
         graph_from_edges(pd.DataFrame(columns).astype("category")),
         graph_from_edges(*(pd.Series(column).astype("category") for column in columns.values())),
         graph_from_edges(*(np.array(column, object) for column in columns.values())),
-        graph_from_edges(*(np.array(column, np.dtypes.StringDType()) for column in columns.values())),
+        graph_from_edges(
+            *(np.array(column, np.dtypes.StringDType()) for column in columns.values())
+        ),
         graph_from_edges(*(pa.array(column, pa.string_view()) for column in columns.values())),
         graph_from_edges(*(pa.array(column).dictionary_encode() for column in columns.values())),
     ]
@@ -452,10 +529,18 @@ def test_numpy_strings_are_ids_and_isolated_vertices_too():
 
 @pytest.mark.parametrize("id_type", ["string", "int32", "uint8"])
 def test_read_graph_takes_a_type_of_ids_for_tables_too(id_type):
-    for edges in (frame(), {"src": SRC, "dst": DST, "weight": WEIGHT}, list(zip(SRC, DST, WEIGHT, strict=True))):
+    for edges in (
+        frame(),
+        {"src": SRC, "dst": DST, "weight": WEIGHT},
+        list(zip(SRC, DST, WEIGHT, strict=True)),
+    ):
         graph = read_graph(edges, id_type=id_type, device="cpu")
         assert (graph.ids.type == "string") if id_type == "string" else (graph.ids.dtype == id_type)
-        assert [str(i) for i in graph.ids.to_pylist()] == list(map(str, range(N))) if id_type == "string" else True
+        assert (
+            [str(i) for i in graph.ids.to_pylist()] == list(map(str, range(N)))
+            if id_type == "string"
+            else True
+        )
     with pytest.raises(EdgeListError, match="does not fit id_type='int8'"):
         read_graph({"src": [1, 2], "dst": [2, 300]}, id_type="int8", device="cpu")
 
@@ -463,7 +548,10 @@ def test_read_graph_takes_a_type_of_ids_for_tables_too(id_type):
 def test_distances_of_float_weights_are_of_their_type():
     for kind in (np.float32, np.float64):
         weights = np.array(WEIGHT, kind) / 3
-        graphs = [graph_from_edges(SRC, DST, weights), graph_from_edges(pd.DataFrame({"u": SRC, "v": DST, "w": weights}))]
+        graphs = [
+            graph_from_edges(SRC, DST, weights),
+            graph_from_edges(pd.DataFrame({"u": SRC, "v": DST, "w": weights})),
+        ]
         assert {graph.distance_dtype for graph in graphs} == {np.dtype(kind)}
         assert len({graph.fingerprint for graph in graphs}) == 1
 
@@ -476,29 +564,73 @@ def columns_with(**other):
 
 
 BAD_FRAMES = {
-    "null ids": (columns_with(src=pd.array([1, None, 2], "Int64")), {}, "row 1: src column 'src' has 1 missing value"),
-    "null strings": (columns_with(src=["a", None, "b"], dst=["a", "b", "c"]), {}, "row 1: src column 'src' has 1 missing"),
+    "null ids": (
+        columns_with(src=pd.array([1, None, 2], "Int64")),
+        {},
+        "row 1: src column 'src' has 1 missing value",
+    ),
+    "null strings": (
+        columns_with(src=["a", None, "b"], dst=["a", "b", "c"]),
+        {},
+        "row 1: src column 'src' has 1 missing",
+    ),
     "ids that are floats": (
         columns_with(dst=[1.0, 2.0, np.nan]),
         {},
         "dst column 'dst' has type double; vertex ids must be",
     ),
-    "ids that are dates": (columns_with(dst=pd.date_range("2026", periods=3)), {}, "dst column 'dst' has type timestamp"),
-    "ids of mixed kinds": (columns_with(src=[1, "a", 2]), {}, "src column 'src' holds values of several kinds"),
-    "ids that no type holds": (columns_with(src=[2**70, 1, 2]), {}, "src column 'src' holds values of several kinds, or"),
-    "integers and strings": (columns_with(dst=["a", "b", "c"]), {}, r"one end is an integer.*\.astype\(str\), takes both"),
-    "NaN weights": (columns_with(weight=[1, np.nan, 2]), {}, "row 1: weight column 'weight' has 1 missing value"),
-    "infinite weights": (columns_with(weight=[1, 2, np.inf]), {}, "row 2, column 'weight': the weight is inf"),
+    "ids that are dates": (
+        columns_with(dst=pd.date_range("2026", periods=3)),
+        {},
+        "dst column 'dst' has type timestamp",
+    ),
+    "ids of mixed kinds": (
+        columns_with(src=[1, "a", 2]),
+        {},
+        "src column 'src' holds values of several kinds",
+    ),
+    "ids that no type holds": (
+        columns_with(src=[2**70, 1, 2]),
+        {},
+        "src column 'src' holds values of several kinds, or",
+    ),
+    "integers and strings": (
+        columns_with(dst=["a", "b", "c"]),
+        {},
+        r"one end is an integer.*\.astype\(str\), takes both",
+    ),
+    "NaN weights": (
+        columns_with(weight=[1, np.nan, 2]),
+        {},
+        "row 1: weight column 'weight' has 1 missing value",
+    ),
+    "infinite weights": (
+        columns_with(weight=[1, 2, np.inf]),
+        {},
+        "row 2, column 'weight': the weight is inf",
+    ),
     "strings as weights": (
         columns_with(weight=["1", "2", "3"]),
         {},
         "weight column 'weight' has type .*string; weights must",
     ),
-    "booleans as weights": (columns_with(weight=[True, False, True]), {}, "has type bool; weights must be"),
-    "a wrong name": (columns_with(), {"src": "a", "dst": "dst"}, "no column 'a', which src names; it has columns 'src'"),
+    "booleans as weights": (
+        columns_with(weight=[True, False, True]),
+        {},
+        "has type bool; weights must be",
+    ),
+    "a wrong name": (
+        columns_with(),
+        {"src": "a", "dst": "dst"},
+        "no column 'a', which src names; it has columns 'src'",
+    ),
     "one name alone": (columns_with(), {"src": "src"}, "src and dst go together"),
     "a name twice": (columns_with(), {"src": "src", "dst": "src"}, "must differ"),
-    "no known names": ({"a": [1], "b": [2]}, {}, "known by their names.*name them with src and dst"),
+    "no known names": (
+        {"a": [1], "b": [2]},
+        {},
+        "known by their names.*name them with src and dst",
+    ),
     "two weights": (
         columns_with(cost=WEIGHT[:3]),
         {},
@@ -510,7 +642,11 @@ BAD_FRAMES = {
         "no weight column is known by its name.*name one with weight",
     ),
     "one column": ({"a": [1]}, {}, "an edge needs two columns"),
-    "no rows": ({"src": [], "dst": []}, {}, r"no edges \(0 rows\); for a graph without edges give its vertices"),
+    "no rows": (
+        {"src": [], "dst": []},
+        {},
+        r"no edges \(0 rows\); for a graph without edges give its vertices",
+    ),
     "a column as a name": (
         columns_with(),
         {"src": "src", "dst": "dst", "weight": WEIGHT[:3]},
@@ -526,7 +662,10 @@ def test_a_bad_frame_is_refused_with_the_column_and_what_to_do(what):
         graph_from_edges(pd.DataFrame(columns), **options)
 
 
-@pytest.mark.parametrize("what", [what for what, (columns, _, _) in BAD_FRAMES.items() if what != "ids that no type holds"])
+@pytest.mark.parametrize(
+    "what",
+    [what for what, (columns, _, _) in BAD_FRAMES.items() if what != "ids that no type holds"],
+)
 def test_a_bad_arrow_table_and_mapping_are_refused_too(what):
     columns, options, _ = BAD_FRAMES[what]
     with pytest.raises(InputError):
@@ -551,33 +690,77 @@ BAD_CALLS = {
     "null strings": ((["a", None], ["b", "c"]), {}, "src holds 1 nulls: drop those rows"),
     "null integers": ((pa.array([1, None]), [1, 2]), {}, "src holds 1 nulls: drop those rows"),
     "masked": ((np.ma.array([1, 2], mask=[False, True]), [1, 2]), {}, "src is masked at row 1"),
-    "mixed ids": (([1, "a"], [2, 3]), {}, "src holds strings and other values.*convert all ids to strings"),
-    "half a character": ((["a", "\ud800"], ["b", "c"]), {}, "src holds strings that are not valid Unicode text"),
+    "mixed ids": (
+        ([1, "a"], [2, 3]),
+        {},
+        "src holds strings and other values.*convert all ids to strings",
+    ),
+    "half a character": (
+        (["a", "\ud800"], ["b", "c"]),
+        {},
+        "src holds strings that are not valid Unicode text",
+    ),
     "one end is text": ((["a", "b"], [1, 2]), {}, "one end is an integer, the other a string"),
-    "strings as weights": (([1], [2], ["3"]), {}, "weight must hold numbers, not strings; convert them"),
+    "strings as weights": (
+        ([1], [2], ["3"]),
+        {},
+        "weight must hold numbers, not strings; convert them",
+    ),
     "float ids": (([1.5], [2]), {}, "src: vertex ids must be integers, not float64"),
     "boolean ids": ((np.array([True]), [2]), {}, "src: vertex ids must be integers, not bool"),
     "NaN": (([1, 2], [2, 3], [1.0, np.nan]), {}, "weight of row 1 is NaN"),
-    "vertices of another kind": (([1], [2]), {"vertices": ["a"]}, "vertices must hold numbers, not strings"),
-    "vertices that are numbers": ((["a"], ["b"]), {"vertices": [1]}, "vertices must be strings like the ids"),
+    "vertices of another kind": (
+        ([1], [2]),
+        {"vertices": ["a"]},
+        "vertices must hold numbers, not strings",
+    ),
+    "vertices that are numbers": (
+        (["a"], ["b"]),
+        {"vertices": [1]},
+        "vertices must be strings like the ids",
+    ),
     "weights without": (([1], [2]), {"weighted": True}, "weighted=True requires weights"),
     "weights and none": (([1], [2], [3]), {"weighted": False}, "contradict each other"),
     "directed": (([1], [2]), {"directed": None}, "directed must be True or False, not None"),
     "weighted": (([1], [2]), {"weighted": 1}, "weighted must be True or False, not 1"),
     "two lists": (([[1, 2], [2, 3]],), {}, "could be edges or columns: give edges as tuples"),
-    "ragged pairs": (([(1, 2), (2, 3, 4)],), {}, r"row 1 is \[2, 3, 4\]; each must be \(src, dst\)"),
+    "ragged pairs": (
+        ([(1, 2), (2, 3, 4)],),
+        {},
+        r"row 1 is \[2, 3, 4\]; each must be \(src, dst\)",
+    ),
     "pairs of four": (([(1, 2, 3, 4)],), {}, "row 0 is a value of type tuple; each must be"),
     "pairs and scalars": (([(1, 2), 3],), {}, "row 1 is 3; each must be"),
-    "a transposed edge_index": ((np.zeros((5, 2), int),), {}, r"shape \(5, 2\) is no edge_index.*give its transpose"),
-    "a matrix of numbers": ((np.zeros((5, 5)),), {}, r"shape \(5, 5\) is no edge_index.*give src and dst"),
-    "edge_index of floats": ((np.zeros((2, 5)),), {}, "src: vertex ids must be integers, not float64"),
+    "a transposed edge_index": (
+        (np.zeros((5, 2), int),),
+        {},
+        r"shape \(5, 2\) is no edge_index.*give its transpose",
+    ),
+    "a matrix of numbers": (
+        (np.zeros((5, 5)),),
+        {},
+        r"shape \(5, 5\) is no edge_index.*give src and dst",
+    ),
+    "edge_index of floats": (
+        (np.zeros((2, 5)),),
+        {},
+        "src: vertex ids must be integers, not float64",
+    ),
     "edge_index without edges": ((np.zeros((2, 0), int),), {}, r"no edges \(0 rows\)"),
-    "edge_index by names": ((np.zeros((2, 5), int),), {"src": "a", "dst": "b"}, "has no columns with names; leave src out"),
+    "edge_index by names": (
+        (np.zeros((2, 5), int),),
+        {"src": "a", "dst": "b"},
+        "has no columns with names; leave src out",
+    ),
     "pairs by names": (([(1, 2)],), {"weight": "a"}, "has no columns with names; leave weight out"),
     "a mapping of numbers": (({1: [1], 2: [2]},), {}, "names of columns must be strings, not 1"),
     "a mapping of unequal columns": (({"u": [1, 2], "v": [1]},), {}, "src has 2, dst has 1 rows"),
     "an object": ((object(),), {}, "dst is missing"),
-    "a name without a table": ((object(),), {"src": "a", "dst": "b"}, "is no table of edges; give a data frame of pandas"),
+    "a name without a table": (
+        (object(),),
+        {"src": "a", "dst": "b"},
+        "is no table of edges; give a data frame of pandas",
+    ),
     "a generator": (((i for i in SRC), (i for i in DST)), {}, "src must be an array, a list"),
 }
 
@@ -602,7 +785,8 @@ def test_a_stream_that_fails_is_an_error_of_ours():
         raise OSError("the connection broke")
 
     with pytest.raises(
-        EdgeListError, match=r"pyarrow RecordBatchReader cannot be read as a table \(OSError: the connection broke"
+        EdgeListError,
+        match=r"pyarrow RecordBatchReader cannot be read as a table \(OSError: the connection broke",
     ):
         graph_from_edges(pa.RecordBatchReader.from_batches(table().schema, batches()))
 
@@ -630,14 +814,26 @@ def test_is_table_does_not_compute_a_lazy_frame():
         warnings.simplefilter("error")
         assert is_table(lazy)
     assert not is_table(polars.Series([1]))
-    for column in (pd.Series([1]), pa.array([1]), pa.chunked_array([[1]]), np.zeros(3), [1, 2], "a", None, range(3), 5):
+    for column in (
+        pd.Series([1]),
+        pa.array([1]),
+        pa.chunked_array([[1]]),
+        np.zeros(3),
+        [1, 2],
+        "a",
+        None,
+        range(3),
+        5,
+    ):
         assert not is_table(column)
 
 
 def test_a_lazy_frame_computes_the_columns_of_the_edges_alone():
     polars = need("polars")
     lazy = polars.LazyFrame({"src": SRC, "dst": DST, "weight": WEIGHT, "more": SRC})
-    lazy = lazy.with_columns(polars.col("more").map_batches(lambda _: pytest.fail("computed"), return_dtype=polars.Int64))
+    lazy = lazy.with_columns(
+        polars.col("more").map_batches(lambda _: pytest.fail("computed"), return_dtype=polars.Int64)
+    )
     assert graph_from_edges(lazy).fingerprint == EXPECTED.fingerprint
 
 
@@ -717,17 +913,26 @@ def test_networkx_and_back_is_the_same_graph(edges, directed):
     assert convert.from_networkx(there, weight="cost").fingerprint == graph.fingerprint
     table = convert.to_arrow(graph)
     if table.num_rows:
-        assert graph_from_edges(table, directed=directed, vertices=graph.ids).fingerprint == graph.fingerprint
+        assert (
+            graph_from_edges(table, directed=directed, vertices=graph.ids).fingerprint
+            == graph.fingerprint
+        )
 
 
 @given(edge_rows(), st.booleans())
 def test_an_unweighted_graph_survives_each_way(rows, directed):
     graph = graph_from_edges(*np.array(rows).T, directed=directed, vertices=range(24))
     assert convert.from_networkx(convert.to_networkx(graph)).fingerprint == graph.fingerprint
-    assert graph_from_edges(convert.to_scipy(graph), directed=directed, weighted=False).fingerprint == graph.fingerprint
+    assert (
+        graph_from_edges(convert.to_scipy(graph), directed=directed, weighted=False).fingerprint
+        == graph.fingerprint
+    )
     if graph.n_edges:
         assert (
-            graph_from_edges(convert.to_arrow(graph), directed=directed, vertices=graph.ids).fingerprint == graph.fingerprint
+            graph_from_edges(
+                convert.to_arrow(graph), directed=directed, vertices=graph.ids
+            ).fingerprint
+            == graph.fingerprint
         )
 
 
@@ -758,7 +963,10 @@ def test_string_nodes_go_to_networkx_and_back(directed, weight):
     assert graph.ids.to_pylist() == ["a", "alone", "b", "é"]
     assert graph.report.isolated_vertices == 1
     again = convert.to_networkx(graph, weight="w")
-    assert networkx.utils.graphs_equal(again, there if weight else type(there)(there.edges)) or not weight
+    assert (
+        networkx.utils.graphs_equal(again, there if weight else type(there)(there.edges))
+        or not weight
+    )
     if weight:
         lengths = networkx.single_source_dijkstra_path_length(there, "é", weight="w")
         assert dict(sssp(graph, "é")[["vertex", "distance"]].itertuples(index=False)) == lengths
@@ -767,7 +975,10 @@ def test_string_nodes_go_to_networkx_and_back(directed, weight):
 def test_a_negative_self_loop_is_kept_by_each_way():
     graph = graph_from_edges([0, 1, 1], [1, 1, 0], [2, -1, 0])
     assert graph.negative_loops == {1: -1}
-    assert convert.from_networkx(convert.to_networkx(graph), weight="weight").fingerprint == graph.fingerprint
+    assert (
+        convert.from_networkx(convert.to_networkx(graph), weight="weight").fingerprint
+        == graph.fingerprint
+    )
     assert graph_from_edges(convert.to_scipy(graph)).fingerprint == graph.fingerprint
     assert graph_from_edges(convert.to_arrow(graph)).fingerprint == graph.fingerprint
 
@@ -797,7 +1008,9 @@ def test_weights_of_networkx_that_are_missing_or_no_numbers_are_refused():
     there = networkx.Graph()
     there.add_edge("a", "b", length=1)
     there.add_edge("b", "c", length="2", time=3)
-    with pytest.raises(InputError, match=r"edge \('a', 'b'\) has no attribute 'time'; give it one, or another name"):
+    with pytest.raises(
+        InputError, match=r"edge \('a', 'b'\) has no attribute 'time'; give it one, or another name"
+    ):
         convert.from_networkx(there, weight="time")
     with pytest.raises(InputError, match="weight must hold numbers, not strings"):
         convert.from_networkx(there, weight="length")
@@ -822,7 +1035,10 @@ def test_igraph_attributes_are_weights_and_ids(directed):
     there.vs["number"] = [30, 20, 10, 40]
     graph = convert.from_igraph(there, weight="length", ids="name")
     columns = {"src": ["a", "b", "c"], "dst": ["b", "c", "a"], "weight": [1.5, 2.5, 3.5]}
-    assert graph.fingerprint == graph_from_edges(columns, directed=directed, vertices=["alone"]).fingerprint
+    assert (
+        graph.fingerprint
+        == graph_from_edges(columns, directed=directed, vertices=["alone"]).fingerprint
+    )
     assert convert.from_igraph(there, ids="number").ids.tolist() == [10, 20, 30, 40]
     expected = there.distances(source=2, weights="length")[0]
     numbers = graph.to_numbers(there.vs["name"])
@@ -856,7 +1072,9 @@ def test_igraph_attributes_that_are_missing_are_refused_by_name():
 
 
 def test_a_graph_is_saved_and_loaded(tmp_path):
-    graph = graph_from_edges({"src": ["a", "b"], "dst": ["b", "c"], "w": [0.5, 1.5]}, directed=False)
+    graph = graph_from_edges(
+        {"src": ["a", "b"], "dst": ["b", "c"], "w": [0.5, 1.5]}, directed=False
+    )
     save_graph(graph, tmp_path / "graph")
     assert load_graph(tmp_path / "graph").fingerprint == graph.fingerprint
     save_graph(EXPECTED, str(tmp_path / "graph"))  # replaces it
@@ -871,7 +1089,9 @@ def test_a_folder_of_somebody_else_is_not_replaced(tmp_path):
     save_graph(EXPECTED, tmp_path / "real")
     (tmp_path / "link").symlink_to(tmp_path / "real")
     for name in ("empty", "file", "graph", "link"):
-        with pytest.raises(InputError, match=f"{name} exists and is no stored graph; name a new folder"):
+        with pytest.raises(
+            InputError, match=f"{name} exists and is no stored graph; name a new folder"
+        ):
             save_graph(EXPECTED, tmp_path / name)
     assert (tmp_path / "graph" / "notes.txt").read_text() == "mine"
     assert (tmp_path / "link").is_symlink()
@@ -891,7 +1111,11 @@ def test_damaged_foreign_and_missing_folders_are_not_loaded(tmp_path):
     targets.write_bytes(targets.read_bytes()[:-1] + b"\1")
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "meta.json").write_text("{}")
-    for name, says in (("graph", "damaged"), ("foreign", "another version"), ("missing", "no stored graph is here")):
+    for name, says in (
+        ("graph", "damaged"),
+        ("foreign", "another version"),
+        ("missing", "no stored graph is here"),
+    ):
         with pytest.raises(InputError, match=says):
             load_graph(tmp_path / name)
     with pytest.raises(InputError, match="folder must hold paths, not None"):
@@ -922,7 +1146,9 @@ def cupy_columns():
 def cugraph_of(directed=True, **columns):
     cugraph = need("cugraph")
     there = cugraph.Graph(directed=directed)
-    there.from_cudf_edgelist(cudf_frame(**columns), source="src", destination="dst", edge_attr="weight")
+    there.from_cudf_edgelist(
+        cudf_frame(**columns), source="src", destination="dst", edge_attr="weight"
+    )
     return there
 
 
@@ -934,18 +1160,28 @@ def cupy_matrix(kind):
 
 GPU_KINDS = {
     "cuDF": lambda: graph_from_edges(cudf_frame()),
-    "cuDF with the ends in the index": lambda: graph_from_edges(cudf_frame().set_index(["src", "dst"])),
+    "cuDF with the ends in the index": lambda: graph_from_edges(
+        cudf_frame().set_index(["src", "dst"])
+    ),
     "cuDF with a column of strings": lambda: graph_from_edges(cudf_frame(more=["x"] * len(SRC))),
-    "cuDF Series": lambda: graph_from_edges(*(cudf_frame()[name] for name in ("src", "dst", "weight"))),
+    "cuDF Series": lambda: graph_from_edges(
+        *(cudf_frame()[name] for name in ("src", "dst", "weight"))
+    ),
     "CuPy": lambda: graph_from_edges(*cupy_columns()),
-    "mapping of CuPy arrays": lambda: graph_from_edges(dict(zip(("u", "v", "w"), cupy_columns(), strict=True))),
-    "edge_index of CuPy": lambda: graph_from_edges(need("cupy").asarray([SRC, DST]), weight=cupy_columns()[2]),
+    "mapping of CuPy arrays": lambda: graph_from_edges(
+        dict(zip(("u", "v", "w"), cupy_columns(), strict=True))
+    ),
+    "edge_index of CuPy": lambda: graph_from_edges(
+        need("cupy").asarray([SRC, DST]), weight=cupy_columns()[2]
+    ),
     "torch": lambda: graph_from_edges(*(column.cuda() for column in torch_columns())),
     "PyG": lambda: graph_from_edges(data_of_pyg(edge_weight=torch_columns()[2]).to("cuda")),
     "dask_cudf": lambda: graph_from_edges(need("dask_cudf").from_cudf(cudf_frame(), npartitions=3)),
     "cuGraph": lambda: convert.from_cugraph(cugraph_of()),
     "read_graph of pandas": lambda: read_graph(frame(), device="cuda"),
-    "read_graph of arrays": lambda: read_graph({"src": SRC, "dst": DST, "weight": WEIGHT}, device="cuda"),
+    "read_graph of arrays": lambda: read_graph(
+        {"src": SRC, "dst": DST, "weight": WEIGHT}, device="cuda"
+    ),
 }
 
 
@@ -1012,18 +1248,24 @@ def test_a_column_that_converts_to_arrow_alone_may_have_a_type_of_pandas():
             return len(self._values)
 
         def __arrow_array__(self, type=None):
-            raise TypeError("Implicit conversion to a host PyArrow object via __arrow_array__ is not allowed.")
+            raise TypeError(
+                "Implicit conversion to a host PyArrow object via __arrow_array__ is not allowed."
+            )
 
         def to_arrow(self):
             return pa.array(self._values)
 
     columns = ["a", "é", ""], ["b", "a", "é"]
-    assert graph_from_edges(*map(OfCudf, columns)).fingerprint == graph_from_edges(*columns).fingerprint
+    assert (
+        graph_from_edges(*map(OfCudf, columns)).fingerprint
+        == graph_from_edges(*columns).fingerprint
+    )
 
 
 @pytest.mark.gpu
 def test_an_undirected_graph_of_cugraph_is_the_same():
-    expected = graph_from_edges(SRC, DST, np.array(WEIGHT, float), directed=False)  # cuGraph returns float64 weights here
+    # cuGraph returns float64 weights here
+    expected = graph_from_edges(SRC, DST, np.array(WEIGHT, float), directed=False)
     assert convert.from_cugraph(cugraph_of(directed=False)).fingerprint == expected.fingerprint
 
 
@@ -1034,7 +1276,9 @@ def test_bad_columns_in_gpu_memory_are_refused_by_name():
         graph_from_edges(cudf.DataFrame({"src": [1, None], "dst": [2, 3]}))
     with pytest.raises(EdgeListError, match="src holds 1 nulls: drop those rows"):
         graph_from_edges(cudf.Series([1, None]), cudf.Series([2, 3]))
-    with pytest.raises(EdgeListError, match="dst column 'dst' has type double; vertex ids must be integers"):
+    with pytest.raises(
+        EdgeListError, match="dst column 'dst' has type double; vertex ids must be integers"
+    ):
         graph_from_edges(cudf.DataFrame({"src": [1, 2], "dst": [2.0, 3.0]}))
     with pytest.raises(EdgeListError, match="'src' is a level of the index and a column, too"):
         graph_from_edges(cudf_frame().set_index("src", drop=False))
@@ -1042,9 +1286,15 @@ def test_bad_columns_in_gpu_memory_are_refused_by_name():
         graph_from_edges(cupy.array([1, 2]), [2, 3])
 
 
-@pytest.mark.parametrize(("columns", "found"), [(["a", "weights"], "weights"), (["a", "cost"], "cost"), (["a", "b"], None)])
+@pytest.mark.parametrize(
+    ("columns", "found"),
+    [(["a", "weights"], "weights"), (["a", "cost"], "cost"), (["a", "b"], None)],
+)
 def test_the_weights_of_a_graph_of_cugraph_are_found_by_name_only(columns, found):
-    edges = pd.DataFrame({"src": [0, 1], "dst": [1, 2]} | {name: [5, 7] if name == found else [1, 2] for name in columns})
+    edges = pd.DataFrame(
+        {"src": [0, 1], "dst": [1, 2]}
+        | {name: [5, 7] if name == found else [1, 2] for name in columns}
+    )
     there = SimpleNamespace(
         view_edge_list=lambda: edges,
         is_directed=lambda: True,

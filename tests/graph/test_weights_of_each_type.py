@@ -28,7 +28,10 @@ TYPED = {
     **{name: pa.array([1.0, 2.0, 3.0], name) for name in ("float32", "float64")},
     "float16": pa.array(np.array([1, 2, 3], np.float16)),
     "dictionary": pa.array([1, 2, 3]).dictionary_encode(),
-    **{f"duration[{unit}]": pa.array([1, 2, 3], pa.duration(unit)) for unit in ("s", "ms", "us", "ns")},
+    **{
+        f"duration[{unit}]": pa.array([1, 2, 3], pa.duration(unit))
+        for unit in ("s", "ms", "us", "ns")
+    },
     "interval": pa.array([pa.MonthDayNano([0, 1, 10**9])] * 3),
     "string": pa.array(["1", "2", "3"]),
     "large_string": pa.array(["1", "2", "3"], pa.large_string()),
@@ -46,7 +49,9 @@ TYPED = {
     "map": pa.array([[("a", 1)]] * 3, pa.map_(pa.string(), pa.int64())),
     "null": pa.nulls(3),
 }
-NUMBERS = [name for name in TYPED if name.startswith(("int", "uint", "float", "dictionary", "duration"))]
+NUMBERS = [
+    name for name in TYPED if name.startswith(("int", "uint", "float", "dictionary", "duration"))
+]
 NAMES = ("weight", "travel_time", "minutes")
 
 
@@ -78,7 +83,11 @@ def test_beside_a_second_candidate_it_is_no_less(tmp_path, kind, name):
     for read in each_way(pa.table({**ENDS, name: TYPED[kind], "cost": [7, 8, 9]}), tmp_path):
         with pytest.raises(EdgeListError, match=name):
             read()
-        chosen = {"weight": "cost"} if "graph_from_edges" in read.__code__.co_names else {"weight_column": "cost"}
+        chosen = (
+            {"weight": "cost"}
+            if "graph_from_edges" in read.__code__.co_names
+            else {"weight_column": "cost"}
+        )
         assert read(**chosen).weights.tolist() == [7, 9, 8]
 
 
@@ -86,15 +95,24 @@ def test_a_time_may_be_a_point_in_time():
     table = pa.table({**ENDS, "time": TYPED["timestamp"]})
     with pytest.warns(EdgeListWarning, match="'time' holds dates or times of day"):
         assert graph_from_edges(table).report.hints
-    assert graph_from_edges(table.append_column("length", pa.array([1, 2, 3]))).report.weight_column == "length"
+    assert (
+        graph_from_edges(table.append_column("length", pa.array([1, 2, 3]))).report.weight_column
+        == "length"
+    )
 
 
 MINUTES = [1, 1, 9]
 DURATIONS = {
     "pandas": lambda: pd.Series(pd.to_timedelta(MINUTES, unit="min")),
-    "pandas, microseconds": lambda: pd.Series(pd.to_timedelta(MINUTES, unit="min")).astype("timedelta64[us]"),
-    "pandas with memory of Arrow": lambda: pd.Series(pd.to_timedelta(MINUTES, unit="min")).astype("duration[ns][pyarrow]"),
-    "pandas objects": lambda: pd.Series([datetime.timedelta(minutes=m) for m in MINUTES], dtype=object),
+    "pandas, microseconds": lambda: pd.Series(pd.to_timedelta(MINUTES, unit="min")).astype(
+        "timedelta64[us]"
+    ),
+    "pandas with memory of Arrow": lambda: pd.Series(pd.to_timedelta(MINUTES, unit="min")).astype(
+        "duration[ns][pyarrow]"
+    ),
+    "pandas objects": lambda: pd.Series(
+        [datetime.timedelta(minutes=m) for m in MINUTES], dtype=object
+    ),
     "numpy": lambda: np.array(MINUTES, "timedelta64[m]").astype("timedelta64[s]"),
     "numpy, minutes": lambda: np.array(MINUTES, "timedelta64[m]"),
     "arrow": lambda: pa.array([60 * m for m in MINUTES], pa.duration("s")),
@@ -114,14 +132,22 @@ def test_durations_are_seconds(kind):
         assert graph.integer_weights
         assert sssp(graph, 1)["distance"].tolist() == [0, 60, 120]
     if kind.startswith("pandas"):
-        assert graph_from_edges(pd.DataFrame({**ENDS, "duration": column})).weights.tolist() == [60, 540, 60]
+        assert graph_from_edges(pd.DataFrame({**ENDS, "duration": column})).weights.tolist() == [
+            60,
+            540,
+            60,
+        ]
 
 
 def test_two_days_of_an_interval_have_48_hours_and_months_no_length():
     days = pa.array([pa.MonthDayNano([0, 2, -5 * 10**8])] * 3)
     assert graph_from_edges({**ENDS, "time": days}).weights.tolist() == [172799.5] * 3
-    months = pa.array([pa.MonthDayNano([0, 2, 0]), pa.MonthDayNano([1, 0, 0]), pa.MonthDayNano([0, 0, 0])])
-    with pytest.raises(EdgeListError, match="row 1: weight column 'time' has an interval of 1 months"):
+    months = pa.array(
+        [pa.MonthDayNano([0, 2, 0]), pa.MonthDayNano([1, 0, 0]), pa.MonthDayNano([0, 0, 0])]
+    )
+    with pytest.raises(
+        EdgeListError, match="row 1: weight column 'time' has an interval of 1 months"
+    ):
         graph_from_edges(pa.table({**ENDS, "time": months}))
 
 
@@ -133,11 +159,16 @@ def test_a_missing_duration_is_refused_with_its_row():
         graph_from_edges(ENDS["u"], ENDS["v"], np.array([1, "NaT", 2], "timedelta64[s]"))
 
 
-@given(st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=5), st.sampled_from(["s", "ms", "us", "ns"]))
+@given(
+    st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=5),
+    st.sampled_from(["s", "ms", "us", "ns"]),
+)
 def test_seconds_are_exact_or_the_nearest_float(values, unit):
     per = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
     src = list(range(len(values)))
-    graph = graph_from_edges(pa.table({"u": src, "v": [u + 1 for u in src], "w": pa.array(values, pa.duration(unit))}))
+    graph = graph_from_edges(
+        pa.table({"u": src, "v": [u + 1 for u in src], "w": pa.array(values, pa.duration(unit))})
+    )
     for value, weight in zip(values, graph.weights.tolist(), strict=True):
         exact = Fraction(value, per)
         if graph.integer_weights:
@@ -147,7 +178,11 @@ def test_seconds_are_exact_or_the_nearest_float(values, unit):
 
 
 def test_parts_in_other_units_are_one_edge_list(tmp_path):
-    pieces = [(pa.duration("s"), [60]), (pa.duration("ms"), [1500]), (pa.duration("ns"), [540 * 10**9])]
+    pieces = [
+        (pa.duration("s"), [60]),
+        (pa.duration("ms"), [1500]),
+        (pa.duration("ns"), [540 * 10**9]),
+    ]
     for i, (kind, values) in enumerate(pieces):
         row = {"u": [ENDS["u"][i]], "v": [ENDS["v"][i]], "time": pa.array(values, kind)}
         pyarrow.feather.write_feather(pa.table(row), tmp_path / f"{i}.feather")

@@ -36,7 +36,9 @@ def check(graph):
 
 
 @pytest.mark.parametrize("directed", [True, False])
-@pytest.mark.parametrize("rows", [TREE, CLIQUE, ONE_WAY, lattice(12, 15), rmat(8, 4, seed=3)], ids=len)
+@pytest.mark.parametrize(
+    "rows", [TREE, CLIQUE, ONE_WAY, lattice(12, 15), rmat(8, 4, seed=3)], ids=len
+)
 def test_distances_are_those_of_scipy(rows, directed):
     check(build(rows, weights_for(rows, 1), directed))
 
@@ -47,13 +49,19 @@ def test_distances_of_any_graph_are_those_of_scipy(drawn, directed):
     check(build(rows, weights, directed))
 
 
-@given(weighted_rows(st.sampled_from([0.0, 0.125, 0.5, 3.0, 40.25])), st.booleans(), st.sampled_from(["float32", "float64"]))
+@given(
+    weighted_rows(st.sampled_from([0.0, 0.125, 0.5, 3.0, 40.25])),
+    st.booleans(),
+    st.sampled_from(["float32", "float64"]),
+)
 def test_floats_that_are_multiples_of_a_power_of_two_have_a_hierarchy(drawn, directed, weight_type):
     rows, weights = drawn
     check(build(rows, np.array(weights, weight_type), directed, weight_type=weight_type))
 
 
-@given(weighted_rows(st.integers(0, 9), max_rows=40), st.booleans(), st.randoms(use_true_random=False))
+@given(
+    weighted_rows(st.integers(0, 9), max_rows=40), st.booleans(), st.randoms(use_true_random=False)
+)
 def test_contraction_in_any_order_keeps_distances(drawn, directed, random):
     graph = build(*drawn, directed)
     reverse = graph.reverse
@@ -75,7 +83,9 @@ def test_targets_cutoffs_and_the_reverse_use_the_hierarchy(directed):
     targets = np.array([1999, 3, 70])
     found = swept(graph, targets=graph.ids_at(targets), result="targets")
     assert np.array_equal(found, everything[:, np.sort(targets)])
-    assert np.array_equal(swept(graph, cutoff=97.5), np.where(everything <= 97.5, everything, np.inf))
+    assert np.array_equal(
+        swept(graph, cutoff=97.5), np.where(everything <= 97.5, everything, np.inf)
+    )
     assert np.array_equal(swept(graph.derived.linked_reverse()), everything.T)
 
 
@@ -92,7 +102,9 @@ def test_float_sums_that_would_round_are_searched_without_the_hierarchy():
     weights = np.full(300, 2.0**19 - 0.5, np.float32)
     graph = build([(v, v + 1) for v in range(300)], weights, directed=False, weight_type="float32")
     graph.hierarchy()
-    expected = plan_sssp_many(graph, n_sources=2, strategy="near_far_per_thread").run([0, 150]).distance
+    expected = (
+        plan_sssp_many(graph, n_sources=2, strategy="near_far_per_thread").run([0, 150]).distance
+    )
     assert (expected.max() / 0.5) > 2**24
     assert swept(graph, [0, 150]).tobytes() == expected.tobytes()
 
@@ -127,7 +139,9 @@ def test_a_changed_shortcut_is_found_by_the_certificate():
     weights[hierarchy.upward.offsets[1]] += 3  # an edge to the top, which all paths over it use
     weights[: weights.size // 2] //= 2
     edges = hierarchy.upward._replace(weights=weights)
-    graph.derived.keep_hierarchy(dataclasses.replace(hierarchy, upward=edges, downward=edges), "weights")
+    graph.derived.keep_hierarchy(
+        dataclasses.replace(hierarchy, upward=edges, downward=edges), "weights"
+    )
     with pytest.raises(CertificateError):
         certify_many(graph, sources, swept(graph, sources)).require()
 
@@ -172,11 +186,15 @@ def test_contraction_gives_up_where_all_is_near(monkeypatch, directed):
     rows = [(int(u), int(v)) for u, v in rng.integers(0, 1000, (2500, 2))]
     graph = build(rows, weights_for(rows, 1), directed=directed)
     with pytest.raises(
-        HierarchyError, match=r"half of the vertices are within \d+ edges of one vertex, as in a random graph"
+        HierarchyError,
+        match=r"half of the vertices are within \d+ edges of one vertex, as in a random graph",
     ):
         graph.hierarchy()
     monkeypatch.setattr(build_module, "_NEAR", 0)
-    with pytest.raises(HierarchyError, match=r"with \d+ of .* contracting more vertices adds more edges than it removes"):
+    with pytest.raises(
+        HierarchyError,
+        match=r"with \d+ of .* contracting more vertices adds more edges than it removes",
+    ):
         graph.hierarchy()
 
 
@@ -201,7 +219,9 @@ def test_the_hierarchy_says_what_it_is_and_is_kept():
     assert repr(hierarchy).startswith(
         f"<Hierarchy: 200 vertices, {hierarchy.levels} levels, {hierarchy.shortcuts:,} shortcuts, "
     )
-    assert hierarchy.nbytes == sum(array.nbytes for array in (hierarchy.order, hierarchy.position, *hierarchy.upward))
+    assert hierarchy.nbytes == sum(
+        array.nbytes for array in (hierarchy.order, hierarchy.position, *hierarchy.upward)
+    )
 
 
 def test_auto_takes_the_hierarchy_of_a_road_like_graph():
@@ -215,6 +235,10 @@ def test_auto_takes_the_hierarchy_of_a_road_like_graph():
 
 def test_a_graph_without_edges_has_a_hierarchy():
     graph = graph_from_edges(
-        np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), vertices=np.array([4, 9]), directed=False
+        np.zeros(0, np.int64),
+        np.zeros(0, np.int64),
+        np.zeros(0, np.int64),
+        vertices=np.array([4, 9]),
+        directed=False,
     )
     check(graph)

@@ -53,7 +53,9 @@ def moved(rows, weights, directed=False, **options):
 
 
 def plan_of(graph, k, *, result="distances", **options):
-    return REGISTRY.plan_multi_source(graph, n_sources=k, result=result, strategy="hierarchy_sweep", **options)
+    return REGISTRY.plan_multi_source(
+        graph, n_sources=k, result=result, strategy="hierarchy_sweep", **options
+    )
 
 
 def within(distances, limit, dtype=np.float32):
@@ -67,7 +69,9 @@ def test_distances_are_those_of_scipy(name, directed):
     rows = GRAPHS[name]
     graph, there = moved(rows, weights_for(rows, 2), directed)
     sources = np.arange(graph.n_vertices)
-    found = np.concatenate([host(group.distance) for group in plan_of(there, 40).iter_groups(sources)])
+    found = np.concatenate(
+        [host(group.distance) for group in plan_of(there, 40).iter_groups(sources)]
+    )
     assert np.array_equal(found, dijkstra(convert.to_scipy(graph)))
 
 
@@ -106,7 +110,9 @@ def test_targets_limits_and_the_reverse_use_the_hierarchy(directed):
     sources, targets = np.arange(40), np.array([3, 40, 50])
     found = plan_of(there, 40, result="targets", targets=targets).run(sources).distance
     assert np.array_equal(host(found), everything[:40, targets])
-    assert np.array_equal(host(plan_of(there, 40, limit=9.5).run(sources).distance), within(everything[:40], 9.5))
+    assert np.array_equal(
+        host(plan_of(there, 40, limit=9.5).run(sources).distance), within(everything[:40], 9.5)
+    )
     reverse = plan_of(there.derived.linked_reverse(), 40).run(sources).distance
     assert np.array_equal(host(reverse), everything.T[:40])
 
@@ -143,7 +149,9 @@ def test_statistics_of_interleaved_distances_have_the_bits_of_those_of_rows(name
     on_rows = host(found.rows())
     for bound in (limit, 7.0):
         expected = summary_of_distances(on_rows, graph.offsets, bound)
-        for one, other in zip(summary_of_distances(found, there.offsets, bound), expected, strict=True):
+        for one, other in zip(
+            summary_of_distances(found, there.offsets, bound), expected, strict=True
+        ):
             assert one.tobytes() == other.tobytes()
     counts = np.full(sources.size, 0.0625), np.zeros(sources.size, np.int64), 128
     if name != "long":
@@ -165,7 +173,9 @@ def test_sums_beyond_32_bits_are_exact():
 def test_float_sums_that_would_round_are_searched_without_the_hierarchy():
     weights = np.full(60, 2.0**19 - 0.5, np.float32)
     graph, there = moved([(v, v + 1) for v in range(60)], weights, weight_type="float32")
-    expected = plan_sssp_many(graph, n_sources=2, strategy="near_far_per_thread").run([0, 30]).distance
+    expected = (
+        plan_sssp_many(graph, n_sources=2, strategy="near_far_per_thread").run([0, 30]).distance
+    )
     assert (expected[np.isfinite(expected)].max() / 0.5) > 2**24
     assert host(plan_of(there, 2).run([0, 30]).distance).tobytes() == expected.tobytes()
 
@@ -231,10 +241,14 @@ def test_a_changed_shortcut_is_found_by_the_certificate():
     weights = hierarchy.upward.weights.copy()
     weights[: weights.size // 2] //= 2
     edges = hierarchy.upward._replace(weights=weights)
-    there.derived.keep_hierarchy(dataclasses.replace(hierarchy, upward=edges, downward=edges), "weights")
+    there.derived.keep_hierarchy(
+        dataclasses.replace(hierarchy, upward=edges, downward=edges), "weights"
+    )
     sources = np.arange(40)
     with pytest.raises(CertificateError):
-        certify_many(there, sources, plan_of(there, 40, forms=("interleaved",)).run(sources).distance).require()
+        certify_many(
+            there, sources, plan_of(there, 40, forms=("interleaved",)).run(sources).distance
+        ).require()
 
 
 @pytest.mark.usefixtures("one_order")
@@ -243,6 +257,8 @@ def test_a_graph_on_the_device_builds_the_same_hierarchy():
     weights = weights_for(rows, 7)
     graph, there = build(rows, weights), build(rows, weights).to("cuda")
     assert there.hierarchy().order.tobytes() == graph.hierarchy().order.tobytes()
-    assert there.to("cpu").derived.known_hierarchy("weights") is there.derived.known_hierarchy("weights")
+    assert there.to("cpu").derived.known_hierarchy("weights") is there.derived.known_hierarchy(
+        "weights"
+    )
     with pytest.raises(HierarchyError, match="floats whose sums"):
         build([(0, 1)], [0.1]).to("cuda").hierarchy()

@@ -31,7 +31,11 @@ def canonical_path(weights, distance, source, target):
     layer = {source: 0}
     before = {}
     for v in distance:
-        nearer = [u for (u, x), w in weights.items() if x == v and distance.get(u, np.inf) < distance[v] == distance[u] + w]
+        nearer = [
+            u
+            for (u, x), w in weights.items()
+            if x == v and distance.get(u, np.inf) < distance[v] == distance[u] + w
+        ]
         if nearer and v != source:
             layer[v], before[v] = 0, min(nearer)
     for depth in range(1, len(distance) + 1):
@@ -59,7 +63,12 @@ def test_paths_follow_the_rule_of_canonical_predecessors(drawn, directed):
     known.add_nodes_from(np.asarray(graph.ids).tolist())
     known.add_weighted_edges_from((u, v, w) for (u, v), w in weights.items())
     origins, destinations = all_pairs(graph)
-    found = paths(graph, (origins, destinations), strategy=SWEEP).groupby("pair")["vertex"].apply(list).to_dict()
+    found = (
+        paths(graph, (origins, destinations), strategy=SWEEP)
+        .groupby("pair")["vertex"]
+        .apply(list)
+        .to_dict()
+    )
     distances = {s: nx.single_source_dijkstra_path_length(known, s) for s in known}
     expected = {
         pair: canonical_path(weights, distances[s], s, t)
@@ -71,7 +80,8 @@ def test_paths_follow_the_rule_of_canonical_predecessors(drawn, directed):
 
 @given(weighted_rows(st.sampled_from([0, 0, 0, 1, 3, 2**40]), max_rows=60), st.booleans())
 def test_paths_and_distances_of_any_graph_are_those_of_searches(drawn, directed):
-    graph = build(*drawn, directed)  # parallel edges, self-loops, zero weights and their cycles, several components
+    # parallel edges, self-loops, zero weights and their cycles, several components
+    graph = build(*drawn, directed)
     pairs = all_pairs(graph)
     expected = paths(graph, pairs), sssp_pairs(graph, *pairs)
     graph.hierarchy()
@@ -81,7 +91,9 @@ def test_paths_and_distances_of_any_graph_are_those_of_searches(drawn, directed)
 
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize(
-    "rows", [ONE_WAY, lattice(20, 33), path(1025), rmat(8, 4, seed=3), NAMED["two components"]], ids=len
+    "rows",
+    [ONE_WAY, lattice(20, 33), path(1025), rmat(8, 4, seed=3), NAMED["two components"]],
+    ids=len,
 )
 def test_paths_of_large_graphs_are_those_of_searches(rows, directed):
     graph = build(rows, [w % 4 for w in weights_for(rows, 1)], directed)
@@ -109,17 +121,25 @@ def planned(graph, table, **options):
 def test_all_ways_to_find_paths_agree(kind, limit):
     rows = lattice(9, 11)
     weights = np.array(weights_for(rows, 4)) % 5
-    weights = {"integers": weights, "halves": weights.astype(np.float32) / 2, "beyond 32 bits": weights * 2**26}[kind]
+    weights = {
+        "integers": weights,
+        "halves": weights.astype(np.float32) / 2,
+        "beyond 32 bits": weights * 2**26,
+    }[kind]
     scale = 2**26 if kind == "beyond 32 bits" else 1
     limit = None if limit is None else limit * scale
     graph = build(rows, weights, weight_type="float64" if kind == "beyond 32 bits" else "auto")
     graph.hierarchy()
     rng = np.random.default_rng(3)
-    table = pair_table(*rng.integers(0, graph.n_vertices, (2, 40)) // [[13], [1]])  # 8 origins, one group on any machine
+    # 8 origins, one group on any machine
+    table = pair_table(*rng.integers(0, graph.n_vertices, (2, 40)) // [[13], [1]])
     options = {"limit": limit, "strategy": SEARCH}
     expected = walk_back(planned(graph, table, **options)[1], table.lists, limit)
     by_distances = walk_by_distances(
-        graph, planned(graph, table, predecessors=False, output="all", **options)[1], table.lists, limit
+        graph,
+        planned(graph, table, predecessors=False, output="all", **options)[1],
+        table.lists,
+        limit,
     )
     plan, found = planned(graph, table, limit=limit, strategy=SWEEP)
     assert found.routes is not None
@@ -131,11 +151,16 @@ def test_all_ways_to_find_paths_agree(kind, limit):
     half = found[2:5].routes
     begin, end = table.lists.offsets[[2, 5]]
     assert half.sizes.tolist() == expected.sizes[begin:end].tolist()
-    assert half.vertices.tolist() == expected.vertices[expected.sizes[:begin].sum() :][: half.sizes.sum()].tolist()
+    assert (
+        half.vertices.tolist()
+        == expected.vertices[expected.sizes[:begin].sum() :][: half.sizes.sum()].tolist()
+    )
 
 
 def test_float_sums_that_would_round_are_searched():
-    graph = build(path(300), np.full(300, 2.0**19 - 0.5, np.float32), directed=False, weight_type="float32")
+    graph = build(
+        path(300), np.full(300, 2.0**19 - 0.5, np.float32), directed=False, weight_type="float32"
+    )
     pairs = all_pairs(graph)[0][:600:2], np.arange(300)
     expected = paths(graph, pairs, strategy=SEARCH), sssp_pairs(graph, *pairs, strategy=SEARCH)
     graph.hierarchy()
@@ -149,9 +174,15 @@ def test_a_wrong_hierarchy_is_an_error_and_no_endless_walk():
     hierarchy = graph.hierarchy()
     pairs = all_pairs(graph)
     chosen = np.random.default_rng(1).choice(pairs[0].size, 400)
-    for wrong in (hierarchy.upward.weights // 2, hierarchy.upward.weights * 0, hierarchy.upward.weights + 1):
+    for wrong in (
+        hierarchy.upward.weights // 2,
+        hierarchy.upward.weights * 0,
+        hierarchy.upward.weights + 1,
+    ):
         edges = hierarchy.upward._replace(weights=wrong)
-        graph.derived.keep_hierarchy(dataclasses.replace(hierarchy, upward=edges, downward=edges), "weights")
+        graph.derived.keep_hierarchy(
+            dataclasses.replace(hierarchy, upward=edges, downward=edges), "weights"
+        )
         with pytest.raises(CertificateError, match="no edge explains a distance"):
             paths(graph, (pairs[0][chosen], pairs[1][chosen]), strategy=SWEEP)
 
@@ -161,7 +192,9 @@ def test_auto_looks_few_paths_up_and_searches_for_many():
     graph = build(rows, weights_for(rows, 8), directed=False)
     graph.hierarchy()
     options = {"n_sources": 40, "result": "paths", "strategy": "auto"}
-    few, many = (REGISTRY.plan_multi_source(graph, targets_per_source=k, **options) for k in (1, 100_000))
+    few, many = (
+        REGISTRY.plan_multi_source(graph, targets_per_source=k, **options) for k in (1, 100_000)
+    )
     assert few.strategy.name == SWEEP
     assert "paths are looked up, 1 per source" in few.why
     assert many.strategy.name != SWEEP

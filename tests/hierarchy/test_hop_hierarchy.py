@@ -25,7 +25,16 @@ from kepler_traverse.hierarchy.stored import FOLDERS, has_hierarchy, save_hierar
 from tests.support.graphs import build, edge_rows, lattice, path, rmat, weights_for
 
 SWEEP, SEARCH = "hierarchy_sweep", "source_per_thread"
-KINDS = ["distances", "predecessors", "matrix", "summary", "levels", "targets", "reachable", "k_nearest"]
+KINDS = [
+    "distances",
+    "predecessors",
+    "matrix",
+    "summary",
+    "levels",
+    "targets",
+    "reachable",
+    "k_nearest",
+]
 KINDS += ["within", "isochrones"]
 
 
@@ -62,7 +71,11 @@ def test_hops_pairs_and_paths_of_any_graph(rows, directed):
     graph = build(rows, directed=directed)
     ids = np.asarray(graph.ids)
     pairs = np.repeat(ids, ids.size), np.tile(ids, ids.size)
-    expected = paths(graph, pairs), bfs_pairs(graph, *pairs), bfs_many(graph, "all", result="levels")
+    expected = (
+        paths(graph, pairs),
+        bfs_pairs(graph, *pairs),
+        bfs_many(graph, "all", result="levels"),
+    )
     graph.hierarchy("hops")
     assert paths(graph, pairs, strategy=SWEEP).equals(expected[0])
     assert bfs_pairs(graph, *pairs, strategy=SWEEP).equals(expected[1])
@@ -71,7 +84,9 @@ def test_hops_pairs_and_paths_of_any_graph(rows, directed):
     known.add_nodes_from(ids.tolist())
     known.add_edges_from(rows)
     lengths = dict(nx.all_pairs_shortest_path_length(known))
-    expected_hops = [lengths[s].get(t, -1) for s, t in zip(*(each.tolist() for each in pairs), strict=True)]
+    expected_hops = [
+        lengths[s].get(t, -1) for s, t in zip(*(each.tolist() for each in pairs), strict=True)
+    ]
     assert expected[1]["distance"].fillna(-1).tolist() == expected_hops
 
 
@@ -98,7 +113,10 @@ def test_hierarchies_of_hops_and_weights_are_used_and_certified():
 def test_counts_of_a_second_group_are_its_own():
     graph = build(path(700), directed=False)
     graph.hierarchy("hops")
-    plan, other = (plan_bfs_many(graph, n_sources=16, strategy=each, result="levels") for each in (SWEEP, SEARCH))
+    plan, other = (
+        plan_bfs_many(graph, n_sources=16, strategy=each, result="levels")
+        for each in (SWEEP, SEARCH)
+    )
     for sources in ([0, 350], [350, 349, 7], [700]):
         assert plan.run(sources).counts.tolist() == other.run(sources).counts.tolist()
 
@@ -114,7 +132,10 @@ def test_hierarchies_of_hops_and_weights_are_stored_each_in_its_folder(directed,
     save_graph(graph, tmp_path / "graph")  # a stored graph with a hierarchy is replaced
     loaded = load_graph(tmp_path / "graph")
     for metric in FOLDERS:
-        before, after = graph.derived.known_hierarchy(metric), loaded.derived.known_hierarchy(metric)
+        before, after = (
+            graph.derived.known_hierarchy(metric),
+            loaded.derived.known_hierarchy(metric),
+        )
         assert np.array_equal(before.order, after.order)
         assert np.array_equal(before.downward.weights, after.downward.weights)
     shutil.rmtree(tmp_path / "graph" / FOLDERS["hops"])

@@ -30,7 +30,9 @@ def test_a_hierarchy_survives_the_disk(directed, tmp_path):
     assert after.is_symmetric == (not directed)
     for name in ("order", "position"):
         assert np.array_equal(getattr(before, name), getattr(after, name))
-    for one, other in zip((*before.upward, *before.downward), (*after.upward, *after.downward), strict=True):
+    for one, other in zip(
+        (*before.upward, *before.downward), (*after.upward, *after.downward), strict=True
+    ):
         assert one.dtype == other.dtype
         assert np.array_equal(one, other)
     assert (before.unit, before.longest, before.levels, before.shortcuts) == (
@@ -40,7 +42,11 @@ def test_a_hierarchy_survives_the_disk(directed, tmp_path):
         after.shortcuts,
     )
     plan = plan_sssp_many(loaded, n_sources=4, strategy="hierarchy_sweep")
-    expected = plan_sssp_many(graph, n_sources=4, strategy="near_far_per_thread").run(np.arange(4)).distance
+    expected = (
+        plan_sssp_many(graph, n_sources=4, strategy="near_far_per_thread")
+        .run(np.arange(4))
+        .distance
+    )
     assert np.array_equal(plan.run(np.arange(4)).distance, expected)
 
 
@@ -50,7 +56,9 @@ def test_a_worker_finds_a_flipped_bit_of_a_hierarchy(tmp_path):
     data = bytearray(path.read_bytes())
     data[-20] ^= 1
     path.write_bytes(data)
-    with pytest.raises(InputError, match=r"hierarchy/upward_weights\.npy differs from its checksum"):
+    with pytest.raises(
+        InputError, match=r"hierarchy/upward_weights\.npy differs from its checksum"
+    ):
         load_graph(tmp_path / "graph", verify=False)
 
 

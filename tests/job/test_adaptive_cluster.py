@@ -85,7 +85,13 @@ def test_dask_says_which_worker_was_closed_and_which_was_killed(kind):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("place", ["folder", "store"])
-def test_workers_come_and_go_and_the_run_is_that_of_one_process(edges, tmp_path, monkeypatch, capsys, place):  # noqa: F811
+def test_workers_come_and_go_and_the_run_is_that_of_one_process(
+    edges,  # noqa: F811
+    tmp_path,
+    monkeypatch,
+    capsys,
+    place,
+):
     """The cluster begins without a worker, and has none again on the way. One worker is killed."""
     options = "--random-sources 240 --seed 1 --batch-size 4 --device cpu --no-report"
     words = [str(edges), *options.split()]
@@ -97,27 +103,49 @@ def test_workers_come_and_go_and_the_run_is_that_of_one_process(edges, tmp_path,
             stack.enter_context(served(monkeypatch))
         out = open_store("s3://bucket/run" if place == "store" else tmp_path / "out")
         stack.enter_context(pinned())
-        env = {name: value for name, value in os.environ.items() if name.startswith(("AWS_", "KEPLER_"))}
-        here = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "memory_limit": 0, "env": env}
+        env = {
+            name: value
+            for name, value in os.environ.items()
+            if name.startswith(("AWS_", "KEPLER_"))
+        }
+        here = {
+            "host": "127.0.0.1",
+            "dashboard_address": "127.0.0.1:0",
+            "memory_limit": 0,
+            "env": env,
+        }
         cluster = stack.enter_context(LocalCluster(n_workers=0, threads_per_worker=1, **here))
-        stack.enter_context(Client(cluster, set_as_default=False)).register_plugin(Slows(range(300)))
+        stack.enter_context(Client(cluster, set_as_default=False)).register_plugin(
+            Slows(range(300))
+        )
         often = {"interval": "200ms", "target_duration": "1s"}
         cluster.adapt(minimum=0, maximum=3, wait_count=50, **often)
         code, moments = [], {}
 
         def wait_for_parts(moment):
             least = sum(name.startswith("part-") for name in out.names()) + 3
-            wait_until(lambda: sum(name.startswith("part-") for name in out.names()) >= least or code)
+            wait_until(
+                lambda: sum(name.startswith("part-") for name in out.names()) >= least or code
+            )
             moments[moment] = not code
 
         async def busy():
             """Process ids of workers with tasks; in the thread in which workers come and go."""
-            there = [worker.name for worker in cluster.scheduler.workers.values() if worker.processing]
-            return [cluster.workers[name].pid for name in there if name in cluster.workers and cluster.workers[name].pid]
+            there = [
+                worker.name for worker in cluster.scheduler.workers.values() if worker.processing
+            ]
+            return [
+                cluster.workers[name].pid
+                for name in there
+                if name in cluster.workers and cluster.workers[name].pid
+            ]
 
         def churn():
             wait_for_parts("begun")
-            cluster.sync(cluster._adaptive.scale_down, [worker.name for worker in cluster.scheduler.workers.values()][:1])
+            cluster.sync(
+                cluster._adaptive.scale_down,
+                [worker.name for worker in cluster.scheduler.workers.values()][:1],
+            )
             wait_for_parts("one closed")
             cluster.adapt(minimum=0, maximum=0, wait_count=1, **often)
             wait_until(lambda: not cluster.scheduler.workers)
@@ -128,14 +156,22 @@ def test_workers_come_and_go_and_the_run_is_that_of_one_process(edges, tmp_path,
 
         churning = threading.Thread(target=churn)
         churning.start()
-        code.append(main([*words, "--output", str(out), "--scheduler-address", cluster.scheduler_address]))
+        code.append(
+            main([*words, "--output", str(out), "--scheduler-address", cluster.scheduler_address])
+        )
         churning.join()
-        found, expected = (json.loads(each.get(MANIFEST, 10**9)) for each in (out, Store(tmp_path / "alone")))
+        found, expected = (
+            json.loads(each.get(MANIFEST, 10**9)) for each in (out, Store(tmp_path / "alone"))
+        )
         names = set(out.names())
     assert code == [0], capsys.readouterr().err
-    assert moments == dict.fromkeys(["begun", "one closed", "all closed", "one killed"], True), "the run ended before"
+    assert moments == dict.fromkeys(["begun", "one closed", "all closed", "one killed"], True), (
+        "the run ended before"
+    )
     assert found["digest"] == expected["digest"]
-    assert [part["sha256"] for part in found["parts"]] == [part["sha256"] for part in expected["parts"]]
+    assert [part["sha256"] for part in found["parts"]] == [
+        part["sha256"] for part in expected["parts"]
+    ]
     assert found["failed"] == []
     # One was killed. Dask also kills those that are closed at once, if they hold results and no other is left.
     assert len(found["retried"]) <= 1 + 3

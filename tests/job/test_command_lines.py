@@ -65,7 +65,8 @@ def test_a_run_goes_on_whatever_its_command_line_looks_like(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    "words", [["e", "--output", "o"], ["--output", "o", "--", "-e"], ["--output", "o", "--", "--resume"]]
+    "words",
+    [["e", "--output", "o"], ["--output", "o", "--", "-e"], ["--output", "o", "--", "--resume"]],
 )
 def test_the_first_process_resumes_in_front_of_what_is_no_option(words, monkeypatch):
     calls = []
@@ -82,7 +83,9 @@ def test_the_first_process_resumes_in_front_of_what_is_no_option(words, monkeypa
     assert flags["edges"] == [words[-1] if "--" in words else "e"]
 
 
-@pytest.mark.parametrize(("reported", "more"), [(b"", ""), (supervisor._HAS_FOLDER, " with --resume")])
+@pytest.mark.parametrize(
+    ("reported", "more"), [(b"", ""), (supervisor._HAS_FOLDER, " with --resume")]
+)
 def test_a_job_that_is_killed_says_which_command_goes_on(reported, more, monkeypatch, capsys):
     monkeypatch.setattr(supervisor, "_watch", lambda *_args, **_more: (-signal.SIGKILL, reported))
     assert supervisor.run(batch_sources.main, ["e", "--output", "o"]) == 1
@@ -102,9 +105,14 @@ def test_an_address_with_one_slash_is_refused(edges, tmp_path, monkeypatch, caps
     assert sorted(os.listdir()) == before
 
 
-@pytest.mark.parametrize("place", ["https:/user:word@host/o", "s3:/user:word@host/o", "https:/host/o?sig=word"])
+@pytest.mark.parametrize(
+    "place", ["https:/user:word@host/o", "s3:/user:word@host/o", "https:/host/o?sig=word"]
+)
 def test_a_password_is_not_printed_whatever_the_slashes(edges, capsys, place):
-    for words in ([edges, "--sources", "1", "--output", place], [edges, "--output", "q", "--pairs", place]):
+    for words in (
+        [edges, "--sources", "1", "--output", place],
+        [edges, "--output", "q", "--pairs", place],
+    ):
         assert "word" not in refused(capsys, *words)
     assert "word" not in refused(capsys, place, edges, program=verify.main)
 
@@ -137,23 +145,43 @@ def test_a_file_in_a_list_of_ids_is_told(edges, tmp_path, capsys):
         said = refused(capsys, edges, "--config", config, "--output", tmp_path / "out", *more)
         assert f"{key} = '{tmp_path}/ids.txt', without a list" in said
     config.write_text(f'sources = "{tmp_path}/ids.txt"\n')
-    assert call(capsys, edges, "--config", config, "--device", "cpu", "--output", tmp_path / "out")[0] == 0
+    assert (
+        call(capsys, edges, "--config", config, "--device", "cpu", "--output", tmp_path / "out")[0]
+        == 0
+    )
 
 
 def test_a_working_folder_that_is_gone_and_a_locale_without_utf8_are_told(edges, tmp_path):
     gone = tmp_path / "gone"
     gone.mkdir()
     code = f"import os, sys; os.rmdir({str(gone)!r}); from pipelines.batch_sources import main; sys.exit(main(sys.argv[1:]))"
-    done = ran([sys.executable, "-c", code, edges, "--sources", "1", "--output", "q"], cwd=gone, env=environment())
-    assert (done.returncode, "the current folder does not exist any more" in done.stderr) == (2, True), done.stderr
+    done = ran(
+        [sys.executable, "-c", code, edges, "--sources", "1", "--output", "q"],
+        cwd=gone,
+        env=environment(),
+    )
+    assert (done.returncode, "the current folder does not exist any more" in done.stderr) == (
+        2,
+        True,
+    ), done.stderr
     posix = environment(LC_ALL="POSIX", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
-    done = ran([sys.executable, "-m", "pipelines.batch_sources", edges, "--sources", "1", "--output", "ö"], env=posix)
+    done = ran(
+        [sys.executable, "-m", "pipelines.batch_sources", edges, "--sources", "1", "--output", "ö"],
+        env=posix,
+    )
     assert (done.returncode, "set LC_ALL=C.UTF-8" in done.stderr) == (2, True), done.stderr
 
 
 # Plug-ins.
 @pytest.mark.parametrize(
-    "source", ["raise RuntimeError('a\\nb')", "import nothing_there", "KINDS = 7", "def", "raise SystemExit(0)"]
+    "source",
+    [
+        "raise RuntimeError('a\\nb')",
+        "import nothing_there",
+        "KINDS = 7",
+        "def",
+        "raise SystemExit(0)",
+    ],
 )
 def test_a_broken_plugin_is_one_line_for_every_command(tmp_path, source):
     (tmp_path / "broken.py").write_text(source)
@@ -193,7 +221,9 @@ def test_a_plugin_is_found_in_the_current_folder(tmp_path):
     code += "from pipelines.__main__ import main; sys.exit(main())"
     for folder, name in ((ROOT, "examples.farthest_plugin"), (tmp_path, "mine")):
         # As of a console script, the current folder is no place of modules.
-        given = environment(KEPLER_PLUGINS=name) | ({"PYTHONSAFEPATH": ""} if folder == tmp_path else {})
+        given = environment(KEPLER_PLUGINS=name) | (
+            {"PYTHONSAFEPATH": ""} if folder == tmp_path else {}
+        )
         done = ran([sys.executable, "-c", code], cwd=folder, env=given)
         assert (done.returncode, "--n-farthest N" in done.stdout) == (0, True), done.stderr
 
@@ -228,18 +258,26 @@ sys.argv = ["kepler-traverse", name]
 sys.exit(program.main())
 """
 OTHERS = [name for name in COMMANDS if name not in ("run", "plan")]
-WAYS = [(name, start, number) for number in (signal.SIGTERM, signal.SIGINT) for start in STARTS for name in OTHERS]
+WAYS = [
+    (name, start, number)
+    for number in (signal.SIGTERM, signal.SIGINT)
+    for start in STARTS
+    for name in OTHERS
+]
 
 
 @pytest.mark.parametrize(("name", "start", "number"), few(WAYS, 3))
 def test_every_program_ends_by_a_signal_with_130(name, start, number):
     code = f"{STAYS}\n{STARTS[start]}\n{STARTED}"
-    done = ran([sys.executable, "-c", code, name, COMMANDS[name][0], int(number)], env=environment())
+    done = ran(
+        [sys.executable, "-c", code, name, COMMANDS[name][0], int(number)], env=environment()
+    )
     assert (done.returncode, "Traceback" in done.stderr) == (130, False), done.stderr
     assert "interrupted" in done.stderr
 
 
-@pytest.mark.parametrize("name", [name for name in OTHERS if name != "completion"])  # which is no module to run
+# which is no module to run
+@pytest.mark.parametrize("name", [name for name in OTHERS if name != "completion"])
 def test_every_module_that_is_run_heeds_signals(name):
     source = (ROOT / f"pipelines/{COMMANDS[name][0]}.py").read_text()
     assert source.rstrip().endswith("sys.exit(signals.run_heeding(main))")
@@ -274,7 +312,11 @@ def test_no_command_needs_much_more_memory_than_a_new_run(tmp_path, edges):
         return ran([sys.executable, "-c", LIMITED, mib, *words], env=environment()).returncode
 
     same = ["--sources", "1,2", "--batch-size", "1", "--device", "cpu", "--output"]
-    needed = next(mib for mib in range(600, 4000, 200) if limited(mib, "run", edges, *same, tmp_path / str(mib)) == 0)
+    needed = next(
+        mib
+        for mib in range(600, 4000, 200)
+        if limited(mib, "run", edges, *same, tmp_path / str(mib)) == 0
+    )
     out, shared, most = tmp_path / str(needed), tmp_path / "shared", needed + 300
     for words in (
         ["run", edges, *same, out, "--resume"], ["verify", out, edges], ["finish", out],
@@ -300,20 +342,37 @@ def test_a_full_place_of_temporary_files_or_of_edges_is_named(tmp_path, monkeypa
     monkeypatch.setattr(scratch.os, "posix_fallocate", full)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(scratch.tempfile, "tempdir", str(tmp_path))
-    with pytest.raises(OutputError, match=re.escape(f"{tmp_path}: temporary files")), scratch.temporary_folder():
+    with (
+        pytest.raises(OutputError, match=re.escape(f"{tmp_path}: temporary files")),
+        scratch.temporary_folder(),
+    ):
         pass
     assert not os.listdir(tmp_path)
-    with pytest.raises(OutputError, match=re.escape(f"{tmp_path}: the graph cannot be built there: No space")):
+    with pytest.raises(
+        OutputError, match=re.escape(f"{tmp_path}: the graph cannot be built there: No space")
+    ):
         scratch.Scratch(tmp_path, 2**30).empty(10, "int64")
 
 
 @pytest.mark.exhaustive
 @pytest.mark.skipif(os.geteuid() != 0, reason="file systems are mounted by root alone")
-@pytest.mark.parametrize(("variable", "named"), [("NUMBA_CACHE_DIR", "NUMBA_CACHE_DIR"), ("output", "free some space")])
+@pytest.mark.parametrize(
+    ("variable", "named"), [("NUMBA_CACHE_DIR", "NUMBA_CACHE_DIR"), ("output", "free some space")]
+)
 def test_a_full_disk_is_named(tmp_path, edges, variable, named):
     full = tmp_path / "full"
     full.mkdir()
-    command = [sys.executable, "-m", "pipelines.batch_sources", edges, "--sources", "1", "--device", "cpu", "--output"]
+    command = [
+        sys.executable,
+        "-m",
+        "pipelines.batch_sources",
+        edges,
+        "--sources",
+        "1",
+        "--device",
+        "cpu",
+        "--output",
+    ]
     out = f"{full}/out" if variable == "output" else tmp_path / "out"
     script = f"mount -t tmpfs -o size=16k tmpfs {full} && (head -c 99999 /dev/zero > {full}/fill; true) && "
     script += shlex.join(map(str, [*command, out]))
@@ -321,7 +380,9 @@ def test_a_full_disk_is_named(tmp_path, edges, variable, named):
     done = ran(["unshare", "-m", "bash", "-c", script], env=given)
     if "mount" in done.stderr and "permission" in done.stderr:
         pytest.skip("no file system can be mounted here")
-    assert (done.returncode, named in done.stderr, str(full) in done.stderr) == (2, True, True), done.stderr
+    assert (done.returncode, named in done.stderr, str(full) in done.stderr) == (2, True, True), (
+        done.stderr
+    )
 
 
 def test_folders_of_processes_that_were_killed_are_deleted_by_the_next_one(tmp_path, monkeypatch):
@@ -332,19 +393,26 @@ def test_folders_of_processes_that_were_killed_are_deleted_by_the_next_one(tmp_p
     (tmp_path / "kepler-of-others").mkdir()
     monkeypatch.setattr(scratch.tempfile, "tempdir", str(tmp_path))
     with scratch.temporary_folder() as folder, scratch.temporary_folder() as second:
-        assert sorted(os.listdir(tmp_path)) == sorted(["kepler-of-others", *map(os.path.basename, (folder, second))])
+        assert sorted(os.listdir(tmp_path)) == sorted(
+            ["kepler-of-others", *map(os.path.basename, (folder, second))]
+        )
     assert left not in os.listdir(tmp_path)
     assert os.listdir(tmp_path) == ["kepler-of-others"]
 
 
 # Several processes, and what stays of them.
 def test_what_another_process_has_deleted_is_no_full_disk(tmp_path):
-    with pytest.raises(ChangedFolderError, match="another process has completed the run"), writing_to(tmp_path):
+    with (
+        pytest.raises(ChangedFolderError, match="another process has completed the run"),
+        writing_to(tmp_path),
+    ):
         (tmp_path / "missing/file").write_bytes(b"")
     assert batch_sources.report_error(ChangedFolderError("another process"), debug=False) == 1
 
 
-def test_finish_names_the_shards_to_run_again_and_writes_a_report_that_is_missing(tmp_path, edges, capsys):
+def test_finish_names_the_shards_to_run_again_and_writes_a_report_that_is_missing(
+    tmp_path, edges, capsys
+):
     out = tmp_path / "out"
     same = [edges, "--sources", "1,2,3,7", "--batch-size", "1", "--device", "cpu", "--output", out]
     for shard in ("0/3", "2/3"):
@@ -381,19 +449,28 @@ def test_the_advice_for_a_damaged_commit_works(tmp_path, edges, capsys, damage):
 # The table of exit codes in docs/operations.md.
 @pytest.mark.filterwarnings("ignore:overflow encountered")
 def test_each_exit_code_of_the_page_is_that_of_a_run(tmp_path, edges, capsys):
-    page = (ROOT / "docs/operations.md").read_text().partition("### Exit codes")[2].partition("###")[0]
+    page = (
+        (ROOT / "docs/operations.md").read_text().partition("### Exit codes")[2].partition("###")[0]
+    )
     codes = [int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)]
     found = {}
     same = ["--device", "cpu", "--no-report"]
     found[0] = call(capsys, edges, "--sources", "1", "--output", tmp_path / "a", *same)[0]
     found[2] = call(capsys, edges, "--sources", "99", "--output", tmp_path / "b", *same)[0]
     cycle = write_edges(tmp_path / "cycle.parquet", [1, 2], [2, 1], [-2, 1])
-    found[4] = call(capsys, cycle, "--algorithm", "sssp", "--sources", "1", "--output", tmp_path / "c", *same)[0]
+    found[4] = call(
+        capsys, cycle, "--algorithm", "sssp", "--sources", "1", "--output", tmp_path / "c", *same
+    )[0]
     floats = write_edges(tmp_path / "floats.parquet", [1, 2], [2, 3], [1e308, 1e308])
-    found[3] = call(capsys, floats, "--algorithm", "sssp", "--sources", "1", "--output", tmp_path / "d", *same)[0]
+    found[3] = call(
+        capsys, floats, "--algorithm", "sssp", "--sources", "1", "--output", tmp_path / "d", *same
+    )[0]
     found[1] = batch_sources.report_error(RuntimeError("anything"), debug=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pipelines.cli.settings.merge_settings", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(
+            "pipelines.cli.settings.merge_settings",
+            lambda *_: (_ for _ in ()).throw(KeyboardInterrupt),
+        )
         found[130] = call(capsys, edges, "--sources", "1", "--output", tmp_path / "e", *same)[0]
     assert {code: found.get(code) for code in codes} == {code: code for code in codes}
     assert call(capsys, tmp_path / "a", edges, "--device", "cpu", program=verify.main)[0] == 0
@@ -412,13 +489,23 @@ def test_doctor_says_in_words_what_is_missing():
         "AssertionError": "it does not work",
     }  # fmt: skip
     assert {line: doctor.in_words(line) for line in lines} == lines
-    project = (ROOT / "pyproject.toml").read_text().partition("[project.optional-dependencies]")[2].partition("\n[")[0]
+    project = (
+        (ROOT / "pyproject.toml")
+        .read_text()
+        .partition("[project.optional-dependencies]")[2]
+        .partition("\n[")[0]
+    )
     extras = set(re.findall(r"^([a-z0-9]+) = \[", project, re.MULTILINE))
     assert doctor.EXTRAS.keys() <= extras
-    assert not extras - doctor.EXTRAS.keys() - {"job", "test", "docs", "cuda12", "cuda13", "mg", "dev", "bench", "recipes"}
+    assert (
+        not extras
+        - doctor.EXTRAS.keys()
+        - {"job", "test", "docs", "cuda12", "cuda13", "mg", "dev", "bench", "recipes"}
+    )
 
 
 def test_pages_print_commands_that_an_installation_has():
-    for page in sorted((*(ROOT / "docs").glob("*.md"), *(ROOT / "docs/from").glob("*.md"))):  # logs of measurements are kept
+    # logs of measurements are kept
+    for page in sorted((*(ROOT / "docs").glob("*.md"), *(ROOT / "docs/from").glob("*.md"))):
         for line in page.read_text().splitlines():
             assert not line.lstrip("$ ").startswith("python -m pipelines"), (page.name, line)

@@ -30,8 +30,12 @@ def no_children(monkeypatch):
 
 def test_memory_is_that_of_processes_of_their_own(edges, capsys):
     algorithm = [] if tiers.ALL else ["--algorithm", "sssp"]
-    facts = summary_of(capsys, edges, "--random-sources", 5, "--device", "cpu", "--json", *algorithm, program=main)
-    assert [run["algorithm"] for run in facts["runs"]] == (["bfs", "sssp"] if tiers.ALL else ["sssp"])
+    facts = summary_of(
+        capsys, edges, "--random-sources", 5, "--device", "cpu", "--json", *algorithm, program=main
+    )
+    assert [run["algorithm"] for run in facts["runs"]] == (
+        ["bfs", "sssp"] if tiers.ALL else ["sssp"]
+    )
     for run in facts["runs"]:
         assert run["equal"]
         assert run["certified"] == 5
@@ -43,9 +47,13 @@ def test_memory_is_that_of_processes_of_their_own(edges, capsys):
 
 
 @pytest.mark.usefixtures("no_children")
-@pytest.mark.parametrize("flags", [[], ["--undirected"], ["--hash-weights"], ["--hash-weights", "--undirected"]])
+@pytest.mark.parametrize(
+    "flags", [[], ["--undirected"], ["--hash-weights"], ["--hash-weights", "--undirected"]]
+)
 def test_the_table_says_that_all_is_equal(edges, capsys, flags):
-    code, out, _ = call(capsys, edges, "--random-sources", 3, "--device", "cpu", *flags, program=main)
+    code, out, _ = call(
+        capsys, edges, "--random-sources", 3, "--device", "cpu", *flags, program=main
+    )
     assert code == 0
     assert out.count("all distances equal, 3 results certified") == 2
 
@@ -61,7 +69,16 @@ def test_wrong_distance_is_noticed(edges, capsys, monkeypatch, algorithm):
         return distance
 
     monkeypatch.setattr(comparison, "in_our_encoding", one_off)
-    words = ["--algorithm", algorithm, "--random-sources", 2, "--device", "cpu", "--undirected", "--json"]
+    words = [
+        "--algorithm",
+        algorithm,
+        "--random-sources",
+        2,
+        "--device",
+        "cpu",
+        "--undirected",
+        "--json",
+    ]
     code, out, _ = call(capsys, edges, *words, program=main)
     assert code == 1
     (run,) = json.loads(out)["runs"]
@@ -95,7 +112,10 @@ def test_hashed_weights_are_the_stated_ones():
 
     rng = np.random.default_rng(1)
     src, dst = rng.integers(-(2**40), 2**40, (2, 500))
-    expected = [1 + mix((mix(u % 2**64) + v) % 2**64) % 255 for u, v in zip(src.tolist(), dst.tolist(), strict=True)]
+    expected = [
+        1 + mix((mix(u % 2**64) + v) % 2**64) % 255
+        for u, v in zip(src.tolist(), dst.tolist(), strict=True)
+    ]
     weights = hashed_weights(src, dst, directed=True)
     assert weights.tolist() == expected
     assert (weights.min(), weights.max()) >= (1, 1)
@@ -108,7 +128,16 @@ def test_hashed_weights_are_the_stated_ones():
 @pytest.mark.parametrize("direction", ["--directed", "--undirected"])
 def test_compare_finds_both_algorithms_to_agree_with_cugraph(edges, capsys, direction):
     code, out, err = call(
-        capsys, edges, "--random-sources", 8, "--device", "cuda", "--hash-weights", direction, "--json", program=main
+        capsys,
+        edges,
+        "--random-sources",
+        8,
+        "--device",
+        "cuda",
+        "--hash-weights",
+        direction,
+        "--json",
+        program=main,
     )
     assert code == 0, err
     assert all(run["equal"] and run["peer"] == "cuGraph" for run in json.loads(out)["runs"])
@@ -120,4 +149,6 @@ def test_random_sources_are_the_same_on_both_devices(edges):
 
     graph = read_graph(edges, device="cpu")
     assert cuda.available()
-    np.testing.assert_array_equal(random_sources(graph, 9, 4), random_sources(graph.to("cuda"), 9, 4))
+    np.testing.assert_array_equal(
+        random_sources(graph, 9, 4), random_sources(graph.to("cuda"), 9, 4)
+    )

@@ -40,10 +40,14 @@ def test_summaries_inward_are_those_of_igraph_in_that_mode(direction, weighted):
     assert frame["eccentricity"].tolist() == others.max(axis=1).tolist()
     assert frame["sum"].tolist() == others.sum(axis=1).tolist()
     n = len(IDS)
-    of_igraph = np.nan_to_num(other.closeness(mode=direction, weights=weights)) * (reached - 1) / (n - 1)
+    of_igraph = (
+        np.nan_to_num(other.closeness(mode=direction, weights=weights)) * (reached - 1) / (n - 1)
+    )
     np.testing.assert_allclose(frame["closeness"], of_igraph, rtol=1e-12)
     np.testing.assert_allclose(
-        frame["harmonic"] / (n - 1), other.harmonic_centrality(mode=direction, weights=weights), rtol=1e-12
+        frame["harmonic"] / (n - 1),
+        other.harmonic_centrality(mode=direction, weights=weights),
+        rtol=1e-12,
     )
 
 
@@ -60,10 +64,14 @@ def test_the_reverse_of_the_reverse_is_no_third_graph():
     assert GRAPH.reverse.reverse is GRAPH
 
 
-@pytest.mark.parametrize("result", ["distances", "predecessors", "matrix", "targets", "levels", "reachable", "nearest"])
+@pytest.mark.parametrize(
+    "result", ["distances", "predecessors", "matrix", "targets", "levels", "reachable", "nearest"]
+)
 def test_direction_in_is_refused_for_other_results(result):
     with pytest.raises(InputError, match="direction='in' is for result summary"):
-        bfs_many(GRAPH, [1], result=result, direction="in", targets=[2] if result == "targets" else None)
+        bfs_many(
+            GRAPH, [1], result=result, direction="in", targets=[2] if result == "targets" else None
+        )
 
 
 def test_negative_cycle_is_reported_in_the_order_of_the_edges():
@@ -76,17 +84,35 @@ def test_negative_cycle_is_reported_in_the_order_of_the_edges():
 
 @pytest.fixture(scope="module")
 def edges(tmp_path_factory):
-    return write_edges(tmp_path_factory.mktemp("edges") / "edges.parquet", *zip(*ROWS, strict=True), WEIGHTS)
+    return write_edges(
+        tmp_path_factory.mktemp("edges") / "edges.parquet", *zip(*ROWS, strict=True), WEIGHTS
+    )
 
 
 def test_a_job_counts_inward_says_so_and_can_be_verified(edges, tmp_path):
     folder = tmp_path / "out"
-    words = [str(edges), "--all-sources", "--algorithm", "sssp", "--result", "summary", "--workers", "1", "--device", "cpu"]
+    words = [
+        str(edges),
+        "--all-sources",
+        "--algorithm",
+        "sssp",
+        "--result",
+        "summary",
+        "--workers",
+        "1",
+        "--device",
+        "cpu",
+    ]
     assert main([*words, "--direction", "in", "--output", str(folder)]) == 0
     expected = sssp_many(GRAPH, IDS, result="summary", direction="in")
     assert pd.read_parquet(sorted(folder.glob("part-*.parquet"))).equals(expected)
     manifest = manifest_of(folder)
-    assert manifest["direction"] == manifest["settings"]["direction"] == manifest["identity"]["direction"] == "in"
+    assert (
+        manifest["direction"]
+        == manifest["settings"]["direction"]
+        == manifest["identity"]["direction"]
+        == "in"
+    )
     assert "distances to the sources" in (folder / "_report.html").read_text()
     assert verify.main([str(folder), str(edges)]) == 0
     # A run in the other direction is another run with other rows.
@@ -97,6 +123,12 @@ def test_a_job_counts_inward_says_so_and_can_be_verified(edges, tmp_path):
 
 
 def test_a_job_refuses_a_direction_that_its_result_does_not_have(edges, tmp_path, capsys):
-    for wrong in (["--direction", "in"], ["--direction", "in", "--result", "levels"], ["--direction", "inward"]):
-        assert "--direction" in refused(capsys, edges, "--all-sources", *wrong, "--output", tmp_path / "out")
+    for wrong in (
+        ["--direction", "in"],
+        ["--direction", "in", "--result", "levels"],
+        ["--direction", "inward"],
+    ):
+        assert "--direction" in refused(
+            capsys, edges, "--all-sources", *wrong, "--output", tmp_path / "out"
+        )
     assert not (tmp_path / "out").exists()

@@ -38,14 +38,32 @@ def edges(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def options(edges):
-    return [edges, "--random-sources", N_SOURCES, "--seed", 3, "--device", "cpu", "--no-report", "--json"]
+    return [
+        edges,
+        "--random-sources",
+        N_SOURCES,
+        "--seed",
+        3,
+        "--device",
+        "cpu",
+        "--no-report",
+        "--json",
+    ]
 
 
 @pytest.fixture(scope="module")
 def undisturbed(options, tmp_path_factory):
     """A finished run in batches of four sources by one worker; tests copy it before they touch it."""
     folder = tmp_path_factory.mktemp("runs") / "undisturbed"
-    assert main([str(word) for word in [*options, "--output", folder, "--workers", 1, "--batch-size", 4]]) == 0
+    assert (
+        main(
+            [
+                str(word)
+                for word in [*options, "--output", folder, "--workers", 1, "--batch-size", 4]
+            ]
+        )
+        == 0
+    )
     return folder
 
 
@@ -69,7 +87,11 @@ def test_a_finished_folder_holds_parts_manifest_and_mark_and_nothing_else(undist
     assert manifest["settings"]["batch_size"] == 4
     for part in manifest["parts"]:
         assert part["rows"] == pq.read_metadata(undisturbed / part["file"]).num_rows
-    assert pq.read_schema(undisturbed / "part-000000.parquet").names == ["source", "vertex", "distance"]
+    assert pq.read_schema(undisturbed / "part-000000.parquet").names == [
+        "source",
+        "vertex",
+        "distance",
+    ]
 
 
 def test_weighted_distances_between_strings_are_those_of_plain_python(tmp_path, capsys):
@@ -77,9 +99,7 @@ def test_weighted_distances_between_strings_are_those_of_plain_python(tmp_path, 
     columns = dict(zip(("from", "to", "cost"), zip(*names, strict=True), strict=True))
     pa.csv.write_csv(pa.table(columns), tmp_path / "edges.csv")
     sources = [names[0][0], names[8][1], names[0][0]]
-    words = (
-        "--algorithm sssp --undirected --result predecessors --columns weight=cost --device cpu --workers 1 --json --sources"
-    )
+    words = "--algorithm sssp --undirected --result predecessors --columns weight=cost --device cpu --workers 1 --json --sources"  # noqa: E501
     argv = [tmp_path / "edges.csv", *words.split(), ",".join(sources), "--output", tmp_path / "out"]
     summary = summary_of(capsys, *argv)
     assert (summary["sources"], summary["duplicate_sources"]) == (2, 1)
@@ -94,12 +114,16 @@ def test_weighted_distances_between_strings_are_those_of_plain_python(tmp_path, 
 
 @pytest.mark.parametrize("batch_size", [1, N_SOURCES])
 def test_the_digest_does_not_depend_on_batches(options, undisturbed, tmp_path, capsys, batch_size):
-    summary = summary_of(capsys, *options, "--output", tmp_path / "out", "--workers", 1, "--batch-size", batch_size)
+    summary = summary_of(
+        capsys, *options, "--output", tmp_path / "out", "--workers", 1, "--batch-size", batch_size
+    )
     assert summary["batches"] == -(-N_SOURCES // batch_size)
     assert summary["digest"] == manifest_of(undisturbed)["digest"]
 
 
-def test_the_same_run_writes_the_same_bytes_with_more_workers_and_another_strategy(options, undisturbed, tmp_path, capsys):
+def test_the_same_run_writes_the_same_bytes_with_more_workers_and_another_strategy(
+    options, undisturbed, tmp_path, capsys
+):
     more = ["--workers", 2, "--batch-size", 4, "--strategy", "queue"]
     assert call(capsys, *options, "--output", tmp_path / "out", *more)[0] == 0
     assert parts_of(tmp_path / "out") == parts_of(undisturbed)
@@ -165,7 +189,11 @@ def test_limit_and_targets_cut_the_rows(edges, tmp_path, capsys):
         words = f"--sources {source} --max-depth 2 --device cpu --workers 1 --strategy {strategy} --json --targets"
         argv = [edges, *words.split(), tmp_path / "targets.txt", "--output", tmp_path / strategy]
         digests.add(summary_of(capsys, *argv)["digest"])
-    expected = {v: d for v, d in oracle.bfs(oracle.edges_of(ROWS), source).items() if v in targets and d <= 2}
+    expected = {
+        v: d
+        for v, d in oracle.bfs(oracle.edges_of(ROWS), source).items()
+        if v in targets and d <= 2
+    }
     assert dict(rows_of(tmp_path / "queue", "vertex", "distance")) == expected
     assert len(digests) == 1
 
@@ -173,7 +201,9 @@ def test_limit_and_targets_cut_the_rows(edges, tmp_path, capsys):
 def test_a_batch_that_fails_leaves_the_others_and_exit_code_three(tmp_path, capsys):
     rows = {"src": [0, 1, 2], "dst": [1, 2, 3], "weight": np.array([3e38, 3e38, 1.0], np.float32)}
     pq.write_table(pa.table(rows), tmp_path / "edges.parquet")
-    words = "--algorithm sssp --sources 0,1,2,3 --device cpu --workers 1 --batch-size 1 --json --output"
+    words = (
+        "--algorithm sssp --sources 0,1,2,3 --device cpu --workers 1 --batch-size 1 --json --output"
+    )
     argv = [tmp_path / "edges.parquet", *words.split(), tmp_path / "out"]
     code, out, err = call(capsys, *argv)
     summary = json.loads(out)
@@ -203,7 +233,10 @@ def test_the_plan_is_shown_without_touching_the_disk(options, tmp_path, capsys):
     assert "estimated: " + plan["strategy"] in plan["why"], "the first of those estimated is taken"
     assert plan["sources"] == N_SOURCES
     assert plan["batch_size"] * plan["n_batches"] >= N_SOURCES
-    assert sum(size for name, size in plan["memory"].items() if name != "total") == plan["memory"]["total"]
+    assert (
+        sum(size for name, size in plan["memory"].items() if name != "total")
+        == plan["memory"]["total"]
+    )
     assert not (tmp_path / "out").exists()
     code, text, _ = call(capsys, *options[:-1], "--plan")
     assert code == 0
@@ -223,7 +256,9 @@ def test_the_summary_for_people_names_the_folder(undisturbed, options, capsys):
 
 @pytest.mark.parametrize("rows_per_group", [1, 4, 10, 1000])
 @pytest.mark.parametrize("ids", ["integers", "strings"])
-def test_a_part_without_a_manifest_is_checked_by_its_rows(tmp_path, monkeypatch, rows_per_group, ids):
+def test_a_part_without_a_manifest_is_checked_by_its_rows(
+    tmp_path, monkeypatch, rows_per_group, ids
+):
     monkeypatch.setattr("pipelines.output.row_groups.GROUP_BYTES", 40 * rows_per_group)
     if ids == "integers":
         graph = graph_from_edges(np.array([5, 7, 9]), np.array([7, 9, 11]), np.array([1, 2, 3]))
@@ -249,13 +284,21 @@ def test_a_part_without_a_manifest_is_checked_by_its_rows(tmp_path, monkeypatch,
     assert check(sources=sources[::-1]) is None
     # A complete file with rows other than those computed.
     rows = [row for answer in answers for row in answer.each()]
-    wrong = [Answer.of_one(s, table if s != sources[0] else table.slice(1), total) for s, table, total in rows]
+    wrong = [
+        Answer.of_one(s, table if s != sources[0] else table.slice(1), total)
+        for s, table, total in rows
+    ]
     write_part(Store(tmp_path), 0, Layout(run="run"), wrong)
     assert check() is None
 
 
 def test_outcome_of_a_batch_is_below_a_kilobyte(tmp_path):
     table = pa.table({"source": [1, 1], "vertex": [1, 2], "distance": pa.array([0, 1], pa.int32())})
-    summary = write_part(Store(tmp_path), 7, Layout(run="f" * 64), [Answer.of_one(i, table, 2**64 - 1) for i in range(500)])
+    summary = write_part(
+        Store(tmp_path),
+        7,
+        Layout(run="f" * 64),
+        [Answer.of_one(i, table, 2**64 - 1) for i in range(500)],
+    )
     assert len(pickle.dumps(summary)) < 1024
     assert (summary["file"], summary["rows"]) == ("part-000007.parquet", 1000)

@@ -44,7 +44,9 @@ def run(capsys, edges, *argv):
 
 
 @pytest.mark.parametrize("more", [[], ["--plan"]], ids=["run", "plan"])
-def test_a_worker_whose_memory_limit_is_below_the_plan_is_refused_before_anything_is_written(edges, tmp_path, capsys, more):
+def test_a_worker_whose_memory_limit_is_below_the_plan_is_refused_before_anything_is_written(
+    edges, tmp_path, capsys, more
+):
     with threads_of_this_process(n_workers=1, memory_limit="200MiB") as small:
         (worker,) = small.scheduler_info["workers"]
         where = ["--scheduler-address", small.scheduler_address, "--output", tmp_path / "out"]
@@ -58,8 +60,14 @@ def test_a_worker_whose_memory_limit_is_below_the_plan_is_refused_before_anythin
 
 
 def test_the_limit_that_the_message_names_is_enough():
-    found = {"tcp://10.0.0.2:1": WorkerMemory(host="b", limit=1000 * MIB, usable=800 * MIB, available=2**40)}
-    with pytest.raises(CapacityError, match=r"the plan needs 1000 MiB in each worker .* or with 1\.2 GiB at least"):
+    found = {
+        "tcp://10.0.0.2:1": WorkerMemory(
+            host="b", limit=1000 * MIB, usable=800 * MIB, available=2**40
+        )
+    }
+    with pytest.raises(
+        CapacityError, match=r"the plan needs 1000 MiB in each worker .* or with 1\.2 GiB at least"
+    ):
         refuse_small_workers(found, 600 * MIB, 400 * MIB)
     refuse_small_workers(found, 600 * MIB, 200 * MIB)
     unlimited = {"tcp://10.0.0.2:1": WorkerMemory(host="b", limit=0, usable=0, available=2**40)}
@@ -68,7 +76,9 @@ def test_the_limit_that_the_message_names_is_enough():
 
 def test_the_memory_that_counts_is_that_of_each_host_and_not_of_the_driver():
     def of(host, port):
-        return f"tcp://{host}:{port}", WorkerMemory(host=host, limit=0, usable=0, available=1000 * MIB)
+        return f"tcp://{host}:{port}", WorkerMemory(
+            host=host, limit=0, usable=0, available=1000 * MIB
+        )
 
     on_three_hosts = dict(of(host, port) for host in "abc" for port in (1, 2))
     refuse_small_workers(on_three_hosts, 500 * MIB, 200 * MIB)  # 1.7 GiB in all
@@ -76,12 +86,23 @@ def test_the_memory_that_counts_is_that_of_each_host_and_not_of_the_driver():
         refuse_small_workers(on_three_hosts | dict([of("c", 3)]), 500 * MIB, 200 * MIB)
 
 
-def test_workers_on_many_hosts_are_planned_beyond_the_memory_of_the_driver(edges, tmp_path, capsys, monkeypatch):
+def test_workers_on_many_hosts_are_planned_beyond_the_memory_of_the_driver(
+    edges, tmp_path, capsys, monkeypatch
+):
     """Fifty thousand workers would not fit this machine; on hosts of their own they do."""
     memory = WorkerMemory(host="", limit=0, usable=0, available=2**40)
-    hosts = {f"tcp://{i}:1": SimpleNamespace(**(vars(memory) | {"host": str(i)})) for i in range(50_000)}
+    hosts = {
+        f"tcp://{i}:1": SimpleNamespace(**(vars(memory) | {"host": str(i)})) for i in range(50_000)
+    }
     monkeypatch.setattr("pipelines.scheduling.existing_cluster.survey", lambda *_: hosts)
-    words = ["--scheduler-address", "tcp://nowhere:1", "--output", tmp_path / "out", "--plan", "--json"]
+    words = [
+        "--scheduler-address",
+        "tcp://nowhere:1",
+        "--output",
+        tmp_path / "out",
+        "--plan",
+        "--json",
+    ]
     code, out, err = run(capsys, edges, *words)
     assert code == 0, err
     assert json.loads(out)["workers"] == len(hosts)
@@ -124,16 +145,31 @@ OTHER = "def version_here():\n    return '0.0.9, sources 000000000000'\n"
     ],
     ids=["none", "another"],
 )  # fmt: skip
-def test_a_worker_without_this_package_or_with_another_version_is_refused_by_name(edges, tmp_path, capsys, modules, words):
+def test_a_worker_without_this_package_or_with_another_version_is_refused_by_name(
+    edges, tmp_path, capsys, modules, words
+):
     folder = tmp_path / "there"
     folder.mkdir()
-    with threads_of_this_process(n_workers=0) as empty, worker_with(empty.scheduler_address, folder, **modules):
+    with (
+        threads_of_this_process(n_workers=0) as empty,
+        worker_with(empty.scheduler_address, folder, **modules),
+    ):
         with Client(empty, set_as_default=False) as client:
             client.wait_for_workers(1, timeout=PATIENCE)
             (worker,) = client.scheduler_info()["workers"]
-            with pytest.raises(ClusterError, match=f"worker {worker} has joined and cannot run this job: .*--resume"):
+            with pytest.raises(
+                ClusterError,
+                match=f"worker {worker} has joined and cannot run this job: .*--resume",
+            ):
                 check_newcomers(client, [worker], 0)
-        code, out, err = run(capsys, edges, "--scheduler-address", empty.scheduler_address, "--output", tmp_path / "out")
+        code, out, err = run(
+            capsys,
+            edges,
+            "--scheduler-address",
+            empty.scheduler_address,
+            "--output",
+            tmp_path / "out",
+        )
     assert (code, out) == (2, ""), err
     (line,) = err.splitlines()
     assert line.startswith(f"error: worker {worker} cannot run this job: on host 127.0.0.1 it ")
@@ -144,9 +180,15 @@ def test_a_worker_without_this_package_or_with_another_version_is_refused_by_nam
 def test_a_worker_of_another_version_that_joins_unseen_writes_nothing(monkeypatch):
     from pipelines.worker.plugin import TraversalPlugin
 
-    monkeypatch.setattr("pipelines.worker.traversal_worker.version_here", lambda: "0.0.9, sources 000000000000")
-    plugin = TraversalPlugin(SimpleNamespace(threads=1, version=version_here(), url="", output="out"), "plugin")
-    with pytest.raises(ClusterError, match=r"has another version of this package \(0\.0\.9, .*\) than the job"):
+    monkeypatch.setattr(
+        "pipelines.worker.traversal_worker.version_here", lambda: "0.0.9, sources 000000000000"
+    )
+    plugin = TraversalPlugin(
+        SimpleNamespace(threads=1, version=version_here(), url="", output="out"), "plugin"
+    )
+    with pytest.raises(
+        ClusterError, match=r"has another version of this package \(0\.0\.9, .*\) than the job"
+    ):
         plugin._load()
     assert plugin.loaded is None
 
@@ -155,21 +197,34 @@ def test_the_version_changes_with_any_source(monkeypatch, tmp_path):
     before = version_here()
     (tmp_path / "pipelines" / "scheduling").mkdir(parents=True)
     (tmp_path / "pipelines" / "scheduling" / "package_version.py").write_text("# another\n")
-    monkeypatch.setattr(package_version, "__file__", str(tmp_path / "pipelines" / "scheduling" / "package_version.py"))
+    monkeypatch.setattr(
+        package_version,
+        "__file__",
+        str(tmp_path / "pipelines" / "scheduling" / "package_version.py"),
+    )
     assert package_version.version_here.__wrapped__() != before
 
 
 def test_a_worker_that_is_small_and_joins_later_ends_the_run_by_name():
-    with threads_of_this_process(n_workers=1, memory_limit="200MiB") as small, Client(small, set_as_default=False) as client:
+    with (
+        threads_of_this_process(n_workers=1, memory_limit="200MiB") as small,
+        Client(small, set_as_default=False) as client,
+    ):
         (worker,) = small.scheduler_info["workers"]
         check_newcomers(client, [worker], 100 * MIB)
-        with pytest.raises(ClusterError, match=f"worker {worker} has joined .* memory limit is 200 MiB"):
+        with pytest.raises(
+            ClusterError, match=f"worker {worker} has joined .* memory limit is 200 MiB"
+        ):
             check_newcomers(client, [worker], 300 * MIB)
 
 
-def test_workers_that_dask_has_paused_are_named_and_end_the_run(edges, tmp_path, capsys, monkeypatch):
+def test_workers_that_dask_has_paused_are_named_and_end_the_run(
+    edges, tmp_path, capsys, monkeypatch
+):
     """This process, whose threads they are, uses more than the limit, so they are paused from the start."""
-    monkeypatch.setattr("pipelines.scheduling.existing_cluster.refuse_small_workers", lambda *_: None)
+    monkeypatch.setattr(
+        "pipelines.scheduling.existing_cluster.refuse_small_workers", lambda *_: None
+    )
     out = tmp_path / "out"
     with threads_of_this_process(n_workers=1, memory_limit="60MiB") as small:
         (worker,) = small.scheduler_info["workers"]
@@ -180,7 +235,10 @@ def test_workers_that_dask_has_paused_are_named_and_end_the_run(edges, tmp_path,
         code, _, err = run(capsys, edges, *where, "--output", out)
     lines = err.splitlines()
     assert code == 1
-    assert any(line.startswith(f"paused by Dask: worker {worker}: ") and "limit of 60" in line for line in lines), err
+    assert any(
+        line.startswith(f"paused by Dask: worker {worker}: ") and "limit of 60" in line
+        for line in lines
+    ), err
     assert lines[-1].startswith("error: all 1 workers have been paused for 3 seconds")
     assert "--memory-limit" in lines[-1]
     assert not list(out.glob("part-*"))
@@ -198,7 +256,10 @@ class Scheduler:
     def __init__(self, looks):
         self.looks = iter(looks)
         self.scheduler = SimpleNamespace(
-            ncores=lambda: self.now, ncores_running=lambda: self.running, processing=dict, identity=self.identity
+            ncores=lambda: self.now,
+            ncores_running=lambda: self.running,
+            processing=dict,
+            identity=self.identity,
         )
 
     def identity(self):
@@ -215,7 +276,15 @@ class Scheduler:
 
 
 def test_events_of_workers_are_reported_once(tmp_path):
-    looks = [("ab", "ab"), ("b", "b"), ("bc", "bc"), ("bc", "b"), ("bc", "b"), ("bc", "bc"), ("bc", "bc")]
+    looks = [
+        ("ab", "ab"),
+        ("b", "b"),
+        ("bc", "bc"),
+        ("bc", "b"),
+        ("bc", "b"),
+        ("bc", "bc"),
+        ("bc", "bc"),
+    ]
     scheduler, observer, joined = Scheduler(looks), Observer(), []
     executor = DaskExecutor(scheduler, None)
     executor.admit = joined.append
@@ -243,8 +312,12 @@ def test_workers_that_are_lost_at_once_are_one_line(tmp_path):
 
 def test_a_paused_worker_that_is_at_a_batch_is_waited_for(tmp_path, monkeypatch):
     scheduler = Scheduler([("a", "")] * 3)
-    window = Window(DaskExecutor(scheduler, None), Observer(), tmp_path, Settings(edges=[], worker_timeout=5))
-    task = scheduling_scheduler.Task(number=1, parts=(0,), isolate=False, without=frozenset(), mark=tmp_path / "mark")
+    window = Window(
+        DaskExecutor(scheduler, None), Observer(), tmp_path, Settings(edges=[], worker_timeout=5)
+    )
+    task = scheduling_scheduler.Task(
+        number=1, parts=(0,), isolate=False, without=frozenset(), mark=tmp_path / "mark"
+    )
     window._in_flight[InFlight()] = task
     scheduler.look(window)
     now = scheduling_scheduler.time.monotonic()
@@ -264,9 +337,13 @@ def test_a_paused_worker_that_is_at_a_batch_is_waited_for(tmp_path, monkeypatch)
         (ClusterError("another version"), "another version"),
     ],
 )  # fmt: skip
-def test_a_worker_that_cannot_take_a_task_apart_ends_the_run_and_blames_no_source(tmp_path, error, words):
+def test_a_worker_that_cannot_take_a_task_apart_ends_the_run_and_blames_no_source(
+    tmp_path, error, words
+):
     window = Window(DaskExecutor(None, None), Observer(), tmp_path)
-    task = scheduling_scheduler.Task(number=1, parts=(0,), isolate=False, without=frozenset(), mark=tmp_path / "mark")
+    task = scheduling_scheduler.Task(
+        number=1, parts=(0,), isolate=False, without=frozenset(), mark=tmp_path / "mark"
+    )
     with pytest.raises(ClusterError, match=words):
         window._on_task_error(task, error)
 
@@ -276,9 +353,15 @@ def settings(*more):
 
 
 def test_workers_that_the_profiler_can_stop_are_noted(capsys):
-    with dask.config.set({"distributed.worker.profile.enabled": True}), threads_of_this_process(n_workers=1) as one:
+    with (
+        dask.config.set({"distributed.worker.profile.enabled": True}),
+        threads_of_this_process(n_workers=1) as one,
+    ):
         check_existing(settings("--scheduler-address", one.scheduler_address), "cpu", [])
-    is_noted = "start them with DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED=False" in capsys.readouterr().err
+    is_noted = (
+        "start them with DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED=False"
+        in capsys.readouterr().err
+    )
     assert is_noted == (sys.version_info < (3, 12))
 
 
@@ -288,7 +371,9 @@ def start_fails(times, sound):
     def start(*how):
         start.calls += 1
         if start.calls <= times:
-            raise RuntimeError("Cluster failed to start") from OSError("Nanny failed to start worker process")
+            raise RuntimeError("Cluster failed to start") from OSError(
+                "Nanny failed to start worker process"
+            )
         return sound(*how)
 
     start.calls = 0
@@ -297,7 +382,9 @@ def start_fails(times, sound):
 
 def test_workers_that_die_while_they_start_are_started_again(monkeypatch, capsys):
     monkeypatch.setattr(cluster, "Client", lambda *_, **__: contextlib.nullcontext("a client"))
-    monkeypatch.setattr(cluster, "_cpu_cluster", start_fails(2, lambda *_: contextlib.nullcontext()))
+    monkeypatch.setattr(
+        cluster, "_cpu_cluster", start_fails(2, lambda *_: contextlib.nullcontext())
+    )
     with cluster.cluster_for(settings(), "cpu", 1, 0) as client:
         assert client == "a client"
     again = "the workers do not start: Nanny failed to start worker process; they are started again"

@@ -19,7 +19,13 @@ def roads(tmp_path):
 def test_extremes_are_json_on_stdout(roads, capsys):
     assert extremes.main([*roads, "--algorithm", "sssp"]) == 0
     found = json.loads(capsys.readouterr().out)
-    expected = {"diameter": 8, "radius": 5, "center": ["b"], "periphery": ["a", "d"], "n_vertices_considered": 4}
+    expected = {
+        "diameter": 8,
+        "radius": 5,
+        "center": ["b"],
+        "periphery": ["a", "d"],
+        "n_vertices_considered": 4,
+    }
     assert {name: found[name] for name in expected} == expected
     assert 0 < found["searches"] <= 4
 
@@ -27,7 +33,12 @@ def test_extremes_are_json_on_stdout(roads, capsys):
 def test_extremes_are_written_as_json(roads, tmp_path):
     assert extremes.main([*roads, "--output", str(tmp_path / "found.json")]) == 0
     found = json.loads((tmp_path / "found.json").read_text())
-    assert (found["diameter"], found["radius"], found["center"], found["periphery"]) == (3, 2, ["b", "c"], ["a", "d"])
+    assert (found["diameter"], found["radius"], found["center"], found["periphery"]) == (
+        3,
+        2,
+        ["b", "c"],
+        ["a", "d"],
+    )
     assert [path.name for path in tmp_path.glob(".found*")] == []
 
 
@@ -44,16 +55,27 @@ def test_extremes_are_written_as_parquet(roads, tmp_path):
 
 def test_top_closeness_is_written_as_parquet(roads, tmp_path):
     output = tmp_path / "top.parquet"
-    assert extremes.main([*roads, "--result", "top-closeness", "--k", "2", "--output", str(output)]) == 0
+    assert (
+        extremes.main([*roads, "--result", "top-closeness", "--k", "2", "--output", str(output)])
+        == 0
+    )
     table = pyarrow.parquet.read_table(output).to_pydict()
-    assert table == {"vertex": ["b", "c"], "closeness": [0.75, 0.75], "reached": [4, 4], "sum": [4, 4]}
+    assert table == {
+        "vertex": ["b", "c"],
+        "closeness": [0.75, 0.75],
+        "reached": [4, 4],
+        "sum": [4, 4],
+    }
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--k", "3"], "--k does not belong to --result extremes"),
-        (["--result", "top-closeness", "--unconnected", "largest"], "--unconnected does not belong"),
+        (
+            ["--result", "top-closeness", "--unconnected", "largest"],
+            "--unconnected does not belong",
+        ),
         (["--result", "girth"], "invalid choice"),
         (["--columns", "weight=weight"], "needs --algorithm sssp"),
         (["--output", "found.csv"], "must end in .json or .parquet"),

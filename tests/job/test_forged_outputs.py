@@ -122,7 +122,9 @@ def a_socket(path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("shape", [a_dangling_link, a_link_to_the_right_bytes, a_folder, a_fifo, a_socket])
+@pytest.mark.parametrize(
+    "shape", [a_dangling_link, a_link_to_the_right_bytes, a_folder, a_fifo, a_socket]
+)
 def test_special_files_are_never_verified_nor_waited_at(run, name, shape):
     shape(run.folder / name)
     if name == "_lock":  # of which verify knows nothing
@@ -172,8 +174,12 @@ def test_a_manifest_that_is_no_json_of_one_meaning_is_refused(run, what):
         "a key twice": whole.replace(b'"format": 2,', b'"format": 2, "format": 2,'),
         "NaN": whole.replace(b'"workers": 1', b'"workers": NaN'),
         "infinity": whole.replace(b'"read": ', b'"read": 1e999, "more": '),
-        "beyond 64 bits": whole.replace(b'"duplicate_sources": 0', b'"duplicate_sources": ' + b"9" * 400),
-        "very many digits": whole.replace(b'"duplicate_sources": 0', b'"duplicate_sources": ' + b"9" * 5000),
+        "beyond 64 bits": whole.replace(
+            b'"duplicate_sources": 0', b'"duplicate_sources": ' + b"9" * 400
+        ),
+        "very many digits": whole.replace(
+            b'"duplicate_sources": 0', b'"duplicate_sources": ' + b"9" * 5000
+        ),
     }
     text = changed.get(what, TEXTS[what])
     assert text != whole
@@ -190,7 +196,13 @@ def test_a_run_writes_no_key_that_its_manifest_does_not_define(run):
 def places(value, at=()):
     """Every place in a manifest, of lists the first entry's alone."""
     yield at
-    inner = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value[:1])
+        if isinstance(value, list)
+        else ()
+    )
     for key, held in inner:
         yield from places(held, (*at, key))
 
@@ -208,7 +220,23 @@ def changed_at(manifest, place, value):
 
 
 LEFT_OUT = object()
-WRONG = [LEFT_OUT, None, True, -1, 10**9, 10**30, 0.5, 1e300, "x", "<b>\x1b[31m", "0" * 64, [], [[]], {}, {"x": 1}]
+WRONG = [
+    LEFT_OUT,
+    None,
+    True,
+    -1,
+    10**9,
+    10**30,
+    0.5,
+    1e300,
+    "x",
+    "<b>\x1b[31m",
+    "0" * 64,
+    [],
+    [[]],
+    {},
+    {"x": 1},
+]
 # Fields that verification does not depend on: those that are only displayed, and settings other than those of reading.
 SHOWN = {
     "means", "direction", "device", "strategy", "workers", "memory", "duplicate_sources", "versions",
@@ -263,7 +291,9 @@ def test_resuming_handles_manifest_fields_of_wrong_types(run):
     assert tried > (500 if tiers.ALL else 50)
 
 
-@pytest.mark.parametrize("change", [{"batches": 10**9}, {"batches": 10**6, "sources": 4 * 10**6}, {"sources": 2**62}])
+@pytest.mark.parametrize(
+    "change", [{"batches": 10**9}, {"batches": 10**6, "sources": 4 * 10**6}, {"sources": 2**62}]
+)
 def test_a_number_in_a_manifest_takes_neither_time_nor_memory(run, change):
     run.seal(run.manifest | change)
     assert run.verify()[0] in (2, 5)
@@ -295,7 +325,14 @@ def resealed(run, number):
 
 
 def footers(right: dict):
-    yield from (None, b"", b"[]", b"\xff", b"[" * 50_000, json.dumps(right).encode().replace(b"{", b'{"run": 1, ', 1))
+    yield from (
+        None,
+        b"",
+        b"[]",
+        b"\xff",
+        b"[" * 50_000,
+        json.dumps(right).encode().replace(b"{", b'{"run": 1, ', 1),
+    )
     for key in ("format", "run", "part", "result", "rows", "sources", "checksums"):
         for value in (LEFT_OUT, None, True, -1, 10**30, 0.5, "x", [], [None], {}, [10**30], [{}]):
             if value != right[key]:
@@ -307,7 +344,9 @@ def test_every_wrong_footer_is_found_and_such_a_part_is_computed_again(run):
     whole, footer, entry = path.read_bytes(), footer_of(path), run.manifest["parts"][1]
     graph = read_graph(run.edges, device="cpu")
     known = (run.folder, 1, Layout(run=footer["run"]), footer["sources"], graph, None)
-    assert checked_part(*known) == {key: entry[key] for key in ("file", "rows", "sha256", "checksum", "bytes")}
+    assert checked_part(*known) == {
+        key: entry[key] for key in ("file", "rows", "sha256", "checksum", "bytes")
+    }
     tried = 0
     for wrong in footers(footer):
         path.write_bytes(whole)
@@ -347,7 +386,14 @@ def test_columns_of_another_kind_are_found(run, name, kind):
     resealed(run, 1)
     code, text = run.verify()
     assert (code, path.name in text) == (5, True), text
-    known = (run.folder, 1, Layout(run=footer["run"]), footer["sources"], read_graph(run.edges, device="cpu"), None)
+    known = (
+        run.folder,
+        1,
+        Layout(run=footer["run"]),
+        footer["sources"],
+        read_graph(run.edges, device="cpu"),
+        None,
+    )
     assert checked_part(*known) is None
 
 
@@ -368,7 +414,11 @@ def test_an_extra_part_is_refused_by_resuming_and_found_by_verify(run):
 
 def test_a_forged_manifest_with_a_mark_that_fits_is_not_taken_over_by_resuming(run):
     right = run.manifest
-    for forged in ({"parts": []}, {"digest": "0" * 16 + "-" + "0" * 16}, {"parts": right["parts"][:1], "sources": 4}):
+    for forged in (
+        {"parts": []},
+        {"digest": "0" * 16 + "-" + "0" * 16},
+        {"parts": right["parts"][:1], "sources": 4},
+    ):
         run.seal(right | forged)
         code, text = run.resume()
         assert code == 0, text
@@ -386,7 +436,12 @@ def test_garbage_in_success_is_found_and_repaired_by_resuming(run):
 
 
 def test_resuming_a_finished_run_deletes_temporary_files(run):
-    left = [".part-000001.0123456789abcdef.tmp", ".task-000004.01234567.tmp", ".shared.0123.tmp", "._manifest.json.7.tmp"]
+    left = [
+        ".part-000001.0123456789abcdef.tmp",
+        ".task-000004.01234567.tmp",
+        ".shared.0123.tmp",
+        "._manifest.json.7.tmp",
+    ]
     for name in left:
         (run.folder / name).write_bytes(b"half a file")
     (run.folder / "_graph.77.tmp").mkdir()

@@ -57,7 +57,16 @@ def folder(tmp_path_factory):
 def written(folder):
     """The output of a run."""
     output = folder / "written"
-    words = [folder / "edges.csv", "--sources", "1,2", "--device", "cpu", "--no-report", "--output", output]
+    words = [
+        folder / "edges.csv",
+        "--sources",
+        "1,2",
+        "--device",
+        "cpu",
+        "--no-report",
+        "--output",
+        output,
+    ]
     assert batch_sources.main([str(word) for word in words]) == 0
     return output
 
@@ -78,7 +87,9 @@ def no_cluster(monkeypatch, tmp_path):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "none")
     monkeypatch.setattr(object_stores, "_PATIENCE", 0.0)
     monkeypatch.setattr("pipelines.scheduling.cluster.Client", NoClient)
-    monkeypatch.setattr(engine.KeplerEngine, "answer", lambda self, run: self.work(run) and run.finish({}))
+    monkeypatch.setattr(
+        engine.KeplerEngine, "answer", lambda self, run: self.work(run) and run.finish({})
+    )
 
 
 def call(capsys, program, argv):
@@ -104,7 +115,14 @@ def names(error, flag, value):
     """Whether a message says what it is about: the option, or the value as it was given."""
     key = flag[2:].replace("-", "_")
     role = key.removesuffix("_file").replace("_", " ").rstrip("s")
-    shown = (flag, key, role, repr(value)[1:-1][:60] or "''", value.strip()[:60], os.path.abspath(value.replace("\0", "")))
+    shown = (
+        flag,
+        key,
+        role,
+        repr(value)[1:-1][:60] or "''",
+        value.strip()[:60],
+        os.path.abspath(value.replace("\0", "")),
+    )
     return any(text and text in error for text in shown)
 
 
@@ -113,7 +131,11 @@ def forms(flag, value):
 
 
 def base_of(folder, key=None):
-    words = [str(folder / "edges.csv"), "--device", "cpu"] if key != "device" else [str(folder / "edges.csv")]
+    words = (
+        [str(folder / "edges.csv"), "--device", "cpu"]
+        if key != "device"
+        else [str(folder / "edges.csv")]
+    )
     if key not in ("sources", "random_sources", "all_sources"):
         words += ["--random-sources", "2"] if key == "seed" else ["--sources", "1"]
     if key in ("cutoff", "weight_type"):
@@ -131,20 +153,32 @@ def test_a_wrong_value_of_an_option_of_the_job_is_named(flag, folder, capsys):
         refused += error is not None
         if error is not None and value not in ("-", "---", "-x", "--"):
             assert names(error, flag, value), (flag, value, error)
-    assert refused > 5 or option.key in (*FOLDERS, "strategy", "delimiter"), "the values are wrong ones"
+    assert refused > 5 or option.key in (*FOLDERS, "strategy", "delimiter"), (
+        "the values are wrong ones"
+    )
 
 
-@pytest.mark.parametrize("key", [*(option.key for option in OPTIONS), "edges", "knobs", "no_such_key"])
+@pytest.mark.parametrize(
+    "key", [*(option.key for option in OPTIONS), "edges", "knobs", "no_such_key"]
+)
 def test_a_wrong_value_in_a_settings_file_is_named(key, folder, tmp_path, capsys):
     path = tmp_path / "run.toml"
     for value in OF_A_FILE:
         path.write_text(f"{key} = {value}\n", encoding="utf-8")
-        words = [word for word in base_of(folder, key) if key != "edges" or not word.endswith("edges.csv")]
+        words = [
+            word
+            for word in base_of(folder, key)
+            if key != "edges" or not word.endswith("edges.csv")
+        ]
         error = call(capsys, batch_sources.main, [*words, "--config", str(path)])
         if error is not None:
             plain = tomllib.loads(f"value = {value}")["value"]
             plain = str(plain[0] if isinstance(plain, list) and plain else plain)
-            assert key in error.lower() or names(error, f"--{key}".replace("_", "-"), plain), (key, value, error)
+            assert key in error.lower() or names(error, f"--{key}".replace("_", "-"), plain), (
+                key,
+                value,
+                error,
+            )
 
 
 def test_pairs_of_options_of_the_job_work_or_are_refused(folder, tmp_path, capsys):
@@ -155,7 +189,13 @@ def test_pairs_of_options_of_the_job_work_or_are_refused(folder, tmp_path, capsy
     words = {}
     for key, value in values.items():
         flag = "--" + key.replace("_", "-")
-        words[key] = [value] if value and value.startswith("--") else [flag] if value is None else [flag, value]
+        words[key] = (
+            [value]
+            if value and value.startswith("--")
+            else [flag]
+            if value is None
+            else [flag, value]
+        )
         words[key] = [word.replace("{folder}", str(folder)) for word in words[key]]
     pairs = list(itertools.combinations(words, 2))
     codes = []
@@ -179,7 +219,11 @@ def test_command_lines_of_many_options_at_random_end_as_they_should(folder, tmp_
         argv = [str(folder / "edges.csv"), "--plan"]
         for flag in choose.sample(flags, choose.randrange(1, 6)):
             value = choose.choice([choose.choice(WRONG), VALUES.get(FLAGS[flag].key) or "1"])
-            argv += [flag] if FLAGS[flag].kind == "switch" else [flag, value.replace("{folder}", str(folder))]
+            argv += (
+                [flag]
+                if FLAGS[flag].kind == "switch"
+                else [flag, value.replace("{folder}", str(folder))]
+            )
         choose.shuffle(argv)
         call(capsys, batch_sources.main, argv)
     assert not {path.name for path in tmp_path.iterdir()} - {"run.toml"}
@@ -244,7 +288,13 @@ def test_pairs_of_options_of_compare_work_or_are_refused(folder, capsys):
         argv = [str(folder / "edges.csv")]
         for flag in (one, other):
             value = values.get(flag[2:].replace("-", "_"))
-            argv += [value] if value and value.startswith("--") else [flag] if value is None else [flag, value]
+            argv += (
+                [value]
+                if value and value.startswith("--")
+                else [flag]
+                if value is None
+                else [flag, value]
+            )
         if "--random-sources" not in argv:
             argv += ["--random-sources", "1"]
         call(capsys, compare.main, argv)
@@ -267,7 +317,13 @@ def test_the_plan_is_json_for_every_result(folder, capsys):
         "targets": ["--targets", "2"],
         "k_nearest": ["--nearest-k", "2"],
         "nearest_targets": ["--nearest-k", "2", "--targets", "1"],
-        "opportunities": [*cutoffs, "--values", "jobs", "--vertices", str(folder / "attributes.csv")],
+        "opportunities": [
+            *cutoffs,
+            "--values",
+            "jobs",
+            "--vertices",
+            str(folder / "attributes.csv"),
+        ],
         "within": cutoffs,
         "isochrones": cutoffs,
     }
@@ -275,6 +331,10 @@ def test_the_plan_is_json_for_every_result(folder, capsys):
     of_pairs = [*base_of(folder, "sources"), "--pairs", str(folder / "trips.csv")]
     for result in results:
         more = needed.get(result, [])
-        base = of_pairs if result in ("pairs", "paths") else base_of(folder, "sources" if result == "extremes" else None)
+        base = (
+            of_pairs
+            if result in ("pairs", "paths")
+            else base_of(folder, "sources" if result == "extremes" else None)
+        )
         assert batch_sources.main([*base, "--result", result, "--json", *more]) == 0
         assert json.loads(capsys.readouterr().out)["result"] == result

@@ -52,7 +52,11 @@ def another_users(path, monkeypatch):
 
     def lstat(asked, *more, **keywords):
         facts = real(asked, *more, **keywords)
-        return os.stat_result([*facts[:4], facts.st_uid + 4711, *facts[5:10]]) if os.fspath(asked) == str(path) else facts
+        return (
+            os.stat_result([*facts[:4], facts.st_uid + 4711, *facts[5:10]])
+            if os.fspath(asked) == str(path)
+            else facts
+        )
 
     monkeypatch.setattr(storage.os, "lstat", lstat)
 
@@ -65,7 +69,11 @@ def test_a_cache_that_others_can_write_to_is_refused(edges, tmp_path, capsys, mo
     writable_by(mode)(cache)
     assert main(edges, cache, "--output", output, *more) == 2
     message = capsys.readouterr().err
-    assert ("--graph-cache" in message, str(cache) in message, "others can write" in message) == (True, True, True)
+    assert ("--graph-cache" in message, str(cache) in message, "others can write" in message) == (
+        True,
+        True,
+        True,
+    )
     assert not output.exists()
     assert list(cache.iterdir()) == []
 
@@ -91,7 +99,9 @@ def test_a_cache_behind_a_link_is_judged_by_what_it_leads_to(edges, tmp_path, ca
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o002, 0o000])
-def test_a_cache_that_the_job_makes_is_its_users_alone_whatever_the_umask(edges, tmp_path, capsys, umask):
+def test_a_cache_that_the_job_makes_is_its_users_alone_whatever_the_umask(
+    edges, tmp_path, capsys, umask
+):
     before = os.umask(umask)
     try:
         assert not computed(edges, tmp_path / "cache", tmp_path / "out")["graph"]["reused"]
@@ -104,7 +114,9 @@ def test_a_cache_that_the_job_makes_is_its_users_alone_whatever_the_umask(edges,
 
 @pytest.mark.parametrize("place", ["", "meta.json", "targets.npy"])
 @pytest.mark.parametrize("how", ["mode", "owner"])
-def test_a_graph_that_others_could_have_written_is_built_again(edges, tmp_path, capsys, monkeypatch, place, how):
+def test_a_graph_that_others_could_have_written_is_built_again(
+    edges, tmp_path, capsys, monkeypatch, place, how
+):
     cache = tmp_path / "cache"
     computed(edges, cache, tmp_path / "out")
     (folder,) = cache.glob("graph-*[!k]")
@@ -124,7 +136,9 @@ def test_a_graph_put_in_place_of_the_right_one_is_not_used(edges, tmp_path, caps
     (folder,) = cache.glob("graph-*[!k]")
     before = os.umask(0o000)
     try:
-        write_graph(graph_from_edges(np.array([1, 2]), np.array([3, 3])), folder, stored_origin(folder))
+        write_graph(
+            graph_from_edges(np.array([1, 2]), np.array([3, 3])), folder, stored_origin(folder)
+        )
     finally:
         os.umask(before)
     writable_by(0o022)(folder)
@@ -140,11 +154,27 @@ def test_a_graph_behind_a_link_is_refused(tmp_path):
 
 
 STRINGS = graph_from_numbers(
-    np.array([0, 1, 4], np.int32), np.array([1, 2, 0], np.int32), ids=pa.array(["a", "b", "c", "d", "é"])
+    np.array([0, 1, 4], np.int32),
+    np.array([1, 2, 0], np.int32),
+    ids=pa.array(["a", "b", "c", "d", "é"]),
 )
 INTEGERS = graph_from_edges(np.array([1, 2, 3]), np.array([2, 3, 1]), np.array([5, 6, 7]))
 LEFT_OUT = object()
-WRONG = [LEFT_OUT, None, True, -1, 0.5, 10**30, "x", "../../evil", [], [[]], [None], {}, {"rows": "x"}]
+WRONG = [
+    LEFT_OUT,
+    None,
+    True,
+    -1,
+    0.5,
+    10**30,
+    "x",
+    "../../evil",
+    [],
+    [[]],
+    [None],
+    {},
+    {"rows": "x"},
+]
 
 
 @pytest.mark.parametrize("graph", [STRINGS, INTEGERS], ids=["strings", "integers"])
@@ -156,11 +186,18 @@ def test_facts_about_a_stored_graph_of_another_kind_are_refused(tmp_path, graph)
     tried = 0
     for key, right in meta.items():
         for value in WRONG:
-            changed = {**meta, key: value} if value is not LEFT_OUT else {k: v for k, v in meta.items() if k != key}
+            changed = (
+                {**meta, key: value}
+                if value is not LEFT_OUT
+                else {k: v for k, v in meta.items() if k != key}
+            )
             if value == right:
                 continue
-            if type(value) is type(right) and not (isinstance(value, list) or value == {"rows": "x"}):
-                continue  # other texts and booleans are as valid, and an incomplete report is a valid report
+            if type(value) is type(right) and not (
+                isinstance(value, list) or value == {"rows": "x"}
+            ):
+                # other texts and booleans are as valid, and an incomplete report is a valid report
+                continue
             (folder / "meta.json").write_bytes(sealed(changed))
             for verify in (False, True):
                 with pytest.raises(InputError, match=r"damaged|another version"):
@@ -176,12 +213,23 @@ def test_arrays_are_read_from_the_cache_folder_only(tmp_path, name):
     write_graph(INTEGERS, folder)
     np.save(tmp_path / "evil.npy", np.arange(3))
     meta = json.loads((folder / "meta.json").read_text())
-    (folder / "meta.json").write_text(json.dumps(meta | {"files": meta["files"] | {f"{name}.npy": "0" * 64}}))
+    (folder / "meta.json").write_text(
+        json.dumps(meta | {"files": meta["files"] | {f"{name}.npy": "0" * 64}})
+    )
     with pytest.raises(InputError, match="files cannot be"):
         load_graph(folder, verify=False)
 
 
-TEXTS = [b"", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"format": NaN}', b'{"format": 1, "format": 1}', b"9" * 5000]
+TEXTS = [
+    b"",
+    b"[]",
+    b"null",
+    b"\xff\xfe",
+    b"[" * 100_000,
+    b'{"format": NaN}',
+    b'{"format": 1, "format": 1}',
+    b"9" * 5000,
+]
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
@@ -214,7 +262,9 @@ def empty(path):
 
 
 def garbage(path):
-    path.write_bytes(b"\x93NUMPY\x01\x00v\x00{'descr': '<i8', 'fortran_order': [[[(, }" + b" " * 200)
+    path.write_bytes(
+        b"\x93NUMPY\x01\x00v\x00{'descr': '<i8', 'fortran_order': [[[(, }" + b" " * 200
+    )
 
 
 def a_pickle(path):
@@ -227,7 +277,9 @@ def a_pickle(path):
     *((INTEGERS, name) for name in ("meta.json", "offsets.npy", "targets.npy", "weights.npy", "ids.npy")),
     (STRINGS, "ids.arrow"),
 ], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
-def test_a_file_of_a_stored_graph_that_is_none_is_refused_and_not_waited_at(tmp_path, graph, name, make):
+def test_a_file_of_a_stored_graph_that_is_none_is_refused_and_not_waited_at(
+    tmp_path, graph, name, make
+):
     folder = tmp_path / "graph"
     write_graph(graph, folder, "origin")
     make(folder / name)
@@ -250,14 +302,27 @@ def bytes_in(cache):
     return {path.name: path.read_bytes() for path in graph.iterdir()}
 
 
-@pytest.mark.parametrize("more", [[], ["--undirected"], ["--id-type", "string"], ["--algorithm", "sssp"]])
+@pytest.mark.parametrize(
+    "more", [[], ["--undirected"], ["--id-type", "string"], ["--algorithm", "sssp"]]
+)
 def test_a_graph_that_is_built_in_files_is_stored_alike(many_edges, tmp_path, capsys, more):
     limit = ["--build-memory", "1GiB", *more]
     assert main(many_edges, tmp_path / "files", "--plan", *limit) == 0
     assert "with edges in files, with a limit of 1.0 GiB" in capsys.readouterr().out
     assert not (tmp_path / "files").exists()
     assert main(many_edges, tmp_path / "files", "--output", tmp_path / "one", *limit) == 0
-    assert main(many_edges, tmp_path / "memory", "--output", tmp_path / "two", "--build-memory", "8000GiB", *more) == 0
+    assert (
+        main(
+            many_edges,
+            tmp_path / "memory",
+            "--output",
+            tmp_path / "two",
+            "--build-memory",
+            "8000GiB",
+            *more,
+        )
+        == 0
+    )
     assert bytes_in(tmp_path / "files") == bytes_in(tmp_path / "memory")
     capsys.readouterr()
     assert main(many_edges, tmp_path / "files", "--plan", "--json", *limit) == 0
@@ -269,7 +334,9 @@ def test_an_output_is_verified_with_edges_in_files(many_edges, tmp_path, capsys,
     cache, made = tmp_path / "cache", []
     assert main(many_edges, cache, "--output", tmp_path / "out", "--build-memory", "1GiB") == 0
     empty = Scratch.empty
-    monkeypatch.setattr(Scratch, "empty", lambda self, *size: made.append(self.folder) or empty(self, *size))
+    monkeypatch.setattr(
+        Scratch, "empty", lambda self, *size: made.append(self.folder) or empty(self, *size)
+    )
     assert verify_output([str(tmp_path / "out"), str(many_edges), "--device", "cpu"]) == 0
     assert set(made) == {cache}
     shutil.rmtree(cache)
@@ -292,21 +359,39 @@ batch_sources.main(sys.argv[1:])
 
 def test_nothing_is_left_of_a_graph_whose_building_is_killed(many_edges, tmp_path):
     cache, more = tmp_path / "cache", ["--build-memory", "1GiB"]
-    words = [many_edges, "--sources", "1", "--device", "cpu", "--graph-cache", cache, "--output", tmp_path / "out", *more]
+    words = [
+        many_edges,
+        "--sources",
+        "1",
+        "--device",
+        "cpu",
+        "--graph-cache",
+        cache,
+        "--output",
+        tmp_path / "out",
+        *more,
+    ]
     assert ran([sys.executable, "-c", _KILLED, *words]).returncode == -signal.SIGKILL
     assert [path.suffix for path in cache.iterdir()] == [".lock"]
     assert not (tmp_path / "out").exists()
     assert computed(many_edges, cache, tmp_path / "out")["graph"]["reused"] is False
 
 
-def test_a_full_disk_of_the_cache_ends_the_run_with_a_word(many_edges, tmp_path, capsys, monkeypatch):
+def test_a_full_disk_of_the_cache_ends_the_run_with_a_word(
+    many_edges, tmp_path, capsys, monkeypatch
+):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "posix_fallocate", full)
-    assert main(many_edges, tmp_path / "cache", "--output", tmp_path / "out", "--build-memory", "1GiB") == 2
+    assert (
+        main(many_edges, tmp_path / "cache", "--output", tmp_path / "out", "--build-memory", "1GiB")
+        == 2
+    )
     message = capsys.readouterr().err
-    assert f"{tmp_path / 'cache'}: the graph cannot be built there: No space left on device" in message
+    assert (
+        f"{tmp_path / 'cache'}: the graph cannot be built there: No space left on device" in message
+    )
     assert not (tmp_path / "out").exists()
 
 
@@ -314,8 +399,14 @@ def test_a_full_disk_of_the_cache_ends_the_run_with_a_word(many_edges, tmp_path,
     ("more", "why"),
     [
         ([], "without --graph-cache a graph is built in memory"),
-        (["--graph-cache", "graphs", "--where", "weight > 3"], "with --where a graph is built in memory"),
-        (["--graph-cache", "graphs", "--result", "flows", "--targets", "1"], "with --result a graph is built in memory"),
+        (
+            ["--graph-cache", "graphs", "--where", "weight > 3"],
+            "with --where a graph is built in memory",
+        ),
+        (
+            ["--graph-cache", "graphs", "--result", "flows", "--targets", "1"],
+            "with --result a graph is built in memory",
+        ),
     ],
 )
 def test_a_limit_that_has_no_effect_is_refused(edges, tmp_path, capsys, monkeypatch, more, why):

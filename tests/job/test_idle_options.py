@@ -11,7 +11,14 @@ from types import SimpleNamespace
 import pytest
 
 from kepler_traverse.errors import InputError
-from pipelines.cli.options import COLUMN_ROLES, OPTIONS, SOURCE_CHOICES, TLS, UsageError, parse_flags
+from pipelines.cli.options import (
+    COLUMN_ROLES,
+    OPTIONS,
+    SOURCE_CHOICES,
+    TLS,
+    UsageError,
+    parse_flags,
+)
 from pipelines.cli.settings import merge_settings
 from pipelines.cli.shards import parse_shard
 from pipelines.monitoring import console
@@ -23,7 +30,9 @@ from pipelines.scheduling import cluster, existing_cluster
 from pipelines.scheduling.existing_cluster import WorkerMemory
 from tests.support import tiers
 
-EDGES = "src,dst,weight,a,b,c\n1,2,3,2,1,2.5\n2,3,1,3,2,1.5\n3,1,9,1,3,1\n3,4,2,4,3,1\n4,1,1,4,1,7\n"
+EDGES = (
+    "src,dst,weight,a,b,c\n1,2,3,2,1,2.5\n2,3,1,3,2,1.5\n3,1,9,1,3,1\n3,4,2,4,3,1\n4,1,1,4,1,7\n"
+)
 
 # Values other than the default that these edges can be read and searched with, or are refused with.
 VALUES = {
@@ -43,10 +52,28 @@ VALUES = {
 COLUMNS = {
     **{"src": "a,dst=b", "dst": "b,src=a", "weight": "c", "oneway": "c"},
     **{"source": "stop", "limit": "kind", "group": "kind", "source_weight": "kind"},
-    **{"target": "stop", "origin": "a,destination=b", "destination": "b,origin=a", "volume": "a", "target_weight": "kind"},
+    **{
+        "target": "stop",
+        "origin": "a,destination=b",
+        "destination": "b,origin=a",
+        "volume": "a",
+        "target_weight": "kind",
+    },
 }
 # What they do is seen at the end of a run, or on the terminal, or with a GPU alone; other tests look there.
-AT_THE_END = {"output", "graph_cache", "hierarchy", "resume", "report", "plan", "json", "verbose", "debug", "device", *TLS}
+AT_THE_END = {
+    "output",
+    "graph_cache",
+    "hierarchy",
+    "resume",
+    "report",
+    "plan",
+    "json",
+    "verbose",
+    "debug",
+    "device",
+    *TLS,
+}
 AT_THE_END |= {"geometry", "keep_columns", "build_memory"}
 # Options and their values; each role of a column is one.
 WORDS = {f"--{key}".replace("_", "-"): value for key, value in VALUES.items()}
@@ -54,16 +81,48 @@ WORDS |= {f"--columns {role}": f"{role}={value}" for role, value in COLUMNS.item
 WORDS |= {"--sources FILE": "{folder}/ids.txt", "--targets FILE": "{folder}/ids.txt"}
 
 BASES = {
-    **{f"bfs {result}": ["--result", result] for result in ("distances", "predecessors", "summary", "levels", "reachable")},
-    **{f"sssp {result}": ["--algorithm", "sssp", "--result", result] for result in ("distances", "summary", "nearest")},
+    **{
+        f"bfs {result}": ["--result", result]
+        for result in ("distances", "predecessors", "summary", "levels", "reachable")
+    },
+    **{
+        f"sssp {result}": ["--algorithm", "sssp", "--result", result]
+        for result in ("distances", "summary", "nearest")
+    },
     "bfs nearest": ["--result", "nearest"],
     "flows": ["--result", "flows"],
-    "betweenness of a sample": ["--result", "betweenness", "--all-sources", "--samples", "3", "--of", "vertices"],
+    "betweenness of a sample": [
+        "--result",
+        "betweenness",
+        "--all-sources",
+        "--samples",
+        "3",
+        "--of",
+        "vertices",
+    ],
     "opportunities": [
-        *("--result", "opportunities", "--cutoffs", "1,2", "--values", "a", "--vertices", "{folder}/table.csv")
+        *(
+            "--result",
+            "opportunities",
+            "--cutoffs",
+            "1,2",
+            "--values",
+            "a",
+            "--vertices",
+            "{folder}/table.csv",
+        )
     ],
     "opportunities of a table": [
-        *("--result", "opportunities", "--cutoffs", "1,2", "--values", "a", "--vertices", "{folder}/table.csv"),
+        *(
+            "--result",
+            "opportunities",
+            "--cutoffs",
+            "1,2",
+            "--values",
+            "a",
+            "--vertices",
+            "{folder}/table.csv",
+        ),
         *("--sources", "{folder}/weights.csv", "--columns", "source=stop"),
     ],
     "within": ["--algorithm", "sssp", "--result", "within", "--cutoffs", "1,2"],
@@ -73,10 +132,24 @@ BASES = {
     "sssp targets": ["--algorithm", "sssp", "--result", "targets", "--targets", "1,4"],
     "limits of a table": ["--sources", "{folder}/limits.csv", "--columns", "source=stop"],
     "nearest of tables": [
-        *("--result", "nearest", "--nearest-k", "1", "--sources", "{folder}/stops.csv", "--columns", "source=stop")
+        *(
+            "--result",
+            "nearest",
+            "--nearest-k",
+            "1",
+            "--sources",
+            "{folder}/stops.csv",
+            "--columns",
+            "source=stop",
+        )
     ],
     "a cluster that exists": ["--scheduler-address", "tcp://127.0.0.1:2"],
-    "nearest on a cluster that exists": ["--scheduler-address", "tcp://127.0.0.1:2", "--result", "nearest"],
+    "nearest on a cluster that exists": [
+        "--scheduler-address",
+        "tcp://127.0.0.1:2",
+        "--result",
+        "nearest",
+    ],
     "sources drawn": ["--random-sources", "3"],
     "all sources": ["--all-sources"],
     "sources of a file": ["--sources", "{folder}/two.txt"],
@@ -143,16 +216,22 @@ def what_a_run_does(argv, folder, monkeypatch):
     kepler = engine.KeplerEngine(settings)
     prepared = kepler.prepare(None)
     prepared.sizing = sizing = kepler.size(prepared, settings.batch_size)
-    identity = make_identity(prepared.request, prepared.graph.fingerprint, prepared.names, sizing.batch_size)
+    identity = make_identity(
+        prepared.request, prepared.graph.fingerprint, prepared.names, sizing.batch_size
+    )
     prepared.choice = kepler.choose(prepared)
     manifest = driver._new_manifest(settings, prepared)
-    result_folder = SimpleNamespace(path=folder, graph=folder, store=Store(folder), manifest=manifest)
+    result_folder = SimpleNamespace(
+        path=folder, graph=folder, store=Store(folder), manifest=manifest
+    )
     the_job = BatchRun(settings, prepared, result_folder, "", parse_shard(settings.shard, {}))
     window = kepler.window(the_job, None)
     made = []
     monkeypatch.setattr(Client, "made", made, raising=False)
     monkeypatch.setattr(cluster, "Client", Client)
-    monkeypatch.setattr(cluster, "_cpu_cluster", lambda *how: made.append(how) or contextlib.nullcontext())
+    monkeypatch.setattr(
+        cluster, "_cpu_cluster", lambda *how: made.append(how) or contextlib.nullcontext()
+    )
     with cluster.cluster_for(settings, "cpu", sizing.workers, 0):
         pass
     graph = prepared.graph
@@ -189,11 +268,16 @@ def test_every_option_has_an_effect_or_is_refused(base, folder, monkeypatch):
         str(folder / "out"),
         *(word.format(folder=folder) for word in BASES[base]),
     ]
-    if not any(f"--{key}".replace("_", "-") in argv for key in SOURCE_CHOICES) and base != "extremes":
+    if (
+        not any(f"--{key}".replace("_", "-") in argv for key in SOURCE_CHOICES)
+        and base != "extremes"
+    ):
         argv += ["--sources", "1,2"]
     without = outcome(argv, folder, monkeypatch)
     assert not isinstance(without, str), without
-    assert outcome(argv, folder, monkeypatch) == without, "nothing but the option may make a difference"
+    assert outcome(argv, folder, monkeypatch) == without, (
+        "nothing but the option may make a difference"
+    )
     checked = 0
     for name, value in WORDS.items():
         flag = value if value and value.startswith("--") else name.partition(" ")[0]

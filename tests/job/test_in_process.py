@@ -37,7 +37,9 @@ def edges(tmp_path_factory):
     rng = np.random.default_rng(6)
     src, dst = rng.integers(0, 500, (2, 2500))
     src[:100] = 7  # a hub
-    return write_edges(tmp_path_factory.mktemp("edges") / "edges.parquet", src, dst, rng.integers(1, 99, src.size))
+    return write_edges(
+        tmp_path_factory.mktemp("edges") / "edges.parquet", src, dst, rng.integers(1, 99, src.size)
+    )
 
 
 def flags(edges, *words, size="3"):
@@ -58,7 +60,11 @@ def finished(argv, folder, before=""):
 
 @pytest.mark.parametrize(
     "words",
-    [["--algorithm", "sssp", "--result", "predecessors"], ["--result", "summary"], ["--result", "nearest", "--undirected"]],
+    [
+        ["--algorithm", "sssp", "--result", "predecessors"],
+        ["--result", "summary"],
+        ["--result", "nearest", "--undirected"],
+    ],
     ids=["predecessors", "summary", "nearest"],
 )
 def test_a_run_in_process_writes_the_bytes_of_a_run_on_a_cluster(edges, tmp_path, capsys, words):
@@ -109,7 +115,16 @@ def test_a_small_run_imports_no_dask_bokeh_pandas_or_linear_algebra(edges, tmp_p
     assert json.loads(summary)["status"] == "done"
     loaded = set(modules.split())
     assert {"numba", "pyarrow"} <= loaded
-    assert not loaded & {"bokeh", "pandas", "distributed", "dask", "tornado", "prometheus_client", "cudf", "matplotlib"}
+    assert not loaded & {
+        "bokeh",
+        "pandas",
+        "distributed",
+        "dask",
+        "tornado",
+        "prometheus_client",
+        "cudf",
+        "matplotlib",
+    }
     assert "scipy.linalg" not in loaded
 
 
@@ -138,7 +153,10 @@ FAULTS = {
         "def strike(): raise CUDARuntimeError('cudaErrorIllegalAddress: an illegal memory access')\n",
         "it cannot go on",
     ),
-    "killed": ("import os, signal\ndef strike(): os.kill(os.getpid(), signal.SIGKILL)\n", "it was ended by SIGKILL"),
+    "killed": (
+        "import os, signal\ndef strike(): os.kill(os.getpid(), signal.SIGKILL)\n",
+        "it was ended by SIGKILL",
+    ),
     "hangs": (
         # PyDLL keeps the interpreter, as a kernel does: no thread of the process can do anything about it.
         "import ctypes\ndef strike(): ctypes.PyDLL(None).sleep(1000)\n"
@@ -150,13 +168,22 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(
-    "fault", [pytest.param(name, marks=() if name == "killed" else pytest.mark.exhaustive) for name in FAULTS]
+    "fault",
+    [
+        pytest.param(name, marks=() if name == "killed" else pytest.mark.exhaustive)
+        for name in FAULTS
+    ],
 )
-def test_worker_processes_run_what_a_process_that_fails_has_left(edges, undisturbed, tmp_path, fault):
+def test_worker_processes_run_what_a_process_that_fails_has_left(
+    edges, undisturbed, tmp_path, fault
+):
     before, said = FAULTS[fault]
     code, out, err = finished(flags(edges), tmp_path / "out", before + FAULT)
     assert code == 0, err
-    assert f"the process that ran the batches is gone: {said}; worker processes run the remaining ones" in err
+    assert (
+        f"the process that ran the batches is gone: {said}; worker processes run the remaining ones"
+        in err
+    )
     summary, manifest = json.loads(out), manifest_of(tmp_path / "out")
     assert summary["digest"] == manifest_of(undisturbed)["digest"]
     assert summary["kept"] + summary["computed"] == summary["batches"]
@@ -165,11 +192,16 @@ def test_worker_processes_run_what_a_process_that_fails_has_left(edges, undistur
     workers = Counter(part.get("worker", NAME) == NAME for part in manifest["parts"])
     assert workers[False] > 0, "the rest is computed by worker processes"
     retried = [entry["why"] for entry in manifest["retried"]]
-    assert any(retry.startswith(("the process that ran it was ended", "this process cannot compute")) for retry in retried)
+    assert any(
+        retry.startswith(("the process that ran it was ended", "this process cannot compute"))
+        for retry in retried
+    )
     assert "Traceback" not in err
 
 
-def test_an_unwatched_run_whose_device_is_lost_says_how_to_go_on(edges, tmp_path, capsys, monkeypatch):
+def test_an_unwatched_run_whose_device_is_lost_says_how_to_go_on(
+    edges, tmp_path, capsys, monkeypatch
+):
     from kepler_traverse.multi_source import planning
 
     class CUDARuntimeError(RuntimeError):
@@ -181,7 +213,10 @@ def test_an_unwatched_run_whose_device_is_lost_says_how_to_go_on(edges, tmp_path
     with monkeypatch.context() as patch:
         patch.setattr(planning.MultiSourcePlan, "run", faulty)
         assert main([*flags(edges), "--output", str(tmp_path / "out")]) == 1
-    assert "CUDARuntimeError: cudaErrorIllegalAddress); run again with --resume" in capsys.readouterr().err
+    assert (
+        "CUDARuntimeError: cudaErrorIllegalAddress); run again with --resume"
+        in capsys.readouterr().err
+    )
     assert manifest_of(tmp_path / "out")["status"] == "failed"
     assert main([*flags(edges), "--output", str(tmp_path / "out"), "--resume"]) == 0
 
@@ -197,8 +232,12 @@ def strike():
 IGNORES = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
 
 
-@pytest.mark.parametrize("how", [pytest.param("the whole job", marks=pytest.mark.exhaustive), "the program alone"])
-def test_a_killed_run_in_process_frees_its_folder_and_resumes_to_the_same_digest(edges, undisturbed, tmp_path, how):
+@pytest.mark.parametrize(
+    "how", [pytest.param("the whole job", marks=pytest.mark.exhaustive), "the program alone"]
+)
+def test_a_killed_run_in_process_frees_its_folder_and_resumes_to_the_same_digest(
+    edges, undisturbed, tmp_path, how
+):
     folder = tmp_path / "out"
     with start(flags(edges, size="1"), folder, HANGS + FAULT) as job:
         wait_until(folder.with_suffix(".hangs").exists, job)
@@ -207,7 +246,8 @@ def test_a_killed_run_in_process_frees_its_folder_and_resumes_to_the_same_digest
             os.killpg(job.pid, signal.SIGKILL)
         else:
             job.kill()
-        wait_until(lambda: not session_of(job))  # the process that computes does not outlive the one that watches it
+        # the process that computes does not outlive the one that watches it
+        wait_until(lambda: not session_of(job))
     assert manifest_of(folder)["status"] == "running"
     code, out, err = finished(flags(edges, size="1"), folder, "sys.argv.append('--resume')")
     assert code == 0, err
@@ -224,7 +264,9 @@ def test_a_killed_run_in_process_frees_its_folder_and_resumes_to_the_same_digest
         (signal.SIGTERM, True, ""),
     ],
 )
-def test_an_interrupted_run_in_process_ends_its_batch_and_says_how_to_resume(edges, tmp_path, number, to_all, before):
+def test_an_interrupted_run_in_process_ends_its_batch_and_says_how_to_resume(
+    edges, tmp_path, number, to_all, before
+):
     folder = tmp_path / "out"
     with start(flags(edges, size="1"), folder, before + HANGS + FAULT) as job:
         wait_until(folder.with_suffix(".hangs").exists, job)
@@ -255,7 +297,8 @@ sys.exit(supervisor.run(main, ["a"]))
         ("return 3", 3, ["['a'] False"]),
         ("sys.exit(4)", 4, ["['a'] False"]),
         ("raise KeyboardInterrupt", 130, ["['a'] False"]),
-        ("os.kill(os.getpid(), 9)", 1, ["['a'] False"]),  # before any batch: there is nothing to resume
+        # before any batch: there is nothing to resume
+        ("os.kill(os.getpid(), 9)", 1, ["['a'] False"]),
         ("supervision.begin(); os.kill(os.getpid(), 9)", 1, ["['a'] False", "['a', '--resume'] True"]),
         ("supervision.begin(); supervision.end(); os.kill(os.getpid(), 9)", 1, ["['a'] False"]),
         ("return 0 if supervision.needs_workers else supervisor.EXIT_UNUSABLE", 0,
@@ -330,7 +373,9 @@ def test_in_process_executor_begins_the_next_task_once_the_first_makes_way(tmp_p
 
 
 def task(number, tmp_path):
-    return Task(number=number, parts=(number,), isolate=False, without=frozenset(), mark=tmp_path / "mark")
+    return Task(
+        number=number, parts=(number,), isolate=False, without=frozenset(), mark=tmp_path / "mark"
+    )
 
 
 def test_in_process_executor_never_begins_a_cancelled_task(tmp_path):
@@ -361,10 +406,14 @@ def test_in_process_executor_ends_the_run_where_the_process_is_unusable_or_hangs
     observer = Observer("this process cannot compute any longer (ValueError: of the device)")
     with (
         InProcessExecutor(run, is_unusable=lambda error: isinstance(error, ValueError)) as executor,
-        pytest.raises(ProcessUnusableError, match=r"ValueError: of the device\); run again with --resume"),
+        pytest.raises(
+            ProcessUnusableError, match=r"ValueError: of the device\); run again with --resume"
+        ),
     ):
         Window(executor, observer, tmp_path).run([0, 1])
-    with pytest.raises(ProcessUnusableError, match=r"a batch took longer than 5 seconds .*--resume"):
+    with pytest.raises(
+        ProcessUnusableError, match=r"a batch took longer than 5 seconds .*--resume"
+    ):
         executor.restart(NAME, "a batch took longer than 5 seconds at worker w, which is restarted")
 
 
@@ -389,16 +438,21 @@ LOAD = Load(
 )
 def test_little_work_runs_in_process(workers, seconds, n_sources, here):
     load = Load(**{**vars(LOAD), "n_sources": n_sources})
-    sizing = Sizing(workers=workers, threads=1, batch_size=1, n_batches=1, memory={}, output_bytes=0)
+    sizing = Sizing(
+        workers=workers, threads=1, batch_size=1, n_batches=1, memory={}, output_bytes=0
+    )
     machine = Machine(device="cpu", cores=2, n_gpus=0, available=2**40)
     assert runs_in_this_process(load, sizing, machine, seconds) is here
 
 
 @pytest.mark.parametrize(
-    ("workers", "seconds", "here"), [(2, 23.0, True), (2, 25.0, False), (8, 13.5, True), (8, 14.0, False)]
+    ("workers", "seconds", "here"),
+    [(2, 23.0, True), (2, 25.0, False), (8, 13.5, True), (8, 14.0, False)],
 )
 def test_a_run_leaves_one_gpu_where_several_have_made_up_for_their_start(workers, seconds, here):
-    sizing = Sizing(workers=workers, threads=1, batch_size=1, n_batches=1, memory={}, output_bytes=0)
+    sizing = Sizing(
+        workers=workers, threads=1, batch_size=1, n_batches=1, memory={}, output_bytes=0
+    )
     machine = Machine(device="cuda", cores=16, n_gpus=workers, available=2**40)
     assert runs_in_this_process(LOAD, sizing, machine, seconds) is here
 
@@ -443,7 +497,14 @@ def test_compiling_is_a_phase_of_its_own(monkeypatch):
         with compile_clock.compiling():
             work(8)
         work(16)
-    assert phases.seconds == {"load": 0, "compile": 12, "traverse": 2, "certify": 0, "rows": 0, "write": 17}
+    assert phases.seconds == {
+        "load": 0,
+        "compile": 12,
+        "traverse": 2,
+        "certify": 0,
+        "rows": 0,
+        "write": 17,
+    }
     assert lap.seconds == 2
     assert phases.elapsed == 19
 
@@ -462,13 +523,18 @@ def test_compiling_by_numba_is_measured_in_the_thread_that_waits():
     thread.start()
     thread.join()
     assert compile_clock.seconds() > before
-    assert compile_clock.thread_seconds() == mine, "another thread has compiled, and this one needed nothing of it"
+    assert compile_clock.thread_seconds() == mine, (
+        "another thread has compiled, and this one needed nothing of it"
+    )
     doubled(1.5)
     assert compile_clock.thread_seconds() > mine
 
 
 def test_seconds_of_compiling_are_those_of_the_worker_that_compiled_longest():
-    parts = [{"worker": "a", "phases": {"compile": 2.0}}, {"worker": "b", "phases": {"compile": 3.0}}]
+    parts = [
+        {"worker": "a", "phases": {"compile": 2.0}},
+        {"worker": "b", "phases": {"compile": 3.0}},
+    ]
     assert compile_seconds([*parts, {"worker": "a", "phases": {"compile": 2.0}}, {}]) == 4.0
     assert compile_seconds([]) == 0.0
 
@@ -477,7 +543,12 @@ def test_seconds_of_compiling_are_those_of_the_worker_that_compiled_longest():
 def test_after_warming_a_run_compiles_nothing(edges, tmp_path, capsys):
     assert warm.main(["--device", "cpu"]) == 0
     assert "tiny runs" in capsys.readouterr().out
-    for i, words in enumerate([["--algorithm", "sssp", "--result", "predecessors"], ["--result", "levels", "--undirected"]]):
+    for i, words in enumerate(
+        [
+            ["--algorithm", "sssp", "--result", "predecessors"],
+            ["--result", "levels", "--undirected"],
+        ]
+    ):
         # Another process has what was kept on disk, and nothing else.
         code, _, err = finished(flags(edges, *words), tmp_path / str(i))
         assert code == 0, err
@@ -502,13 +573,25 @@ def test_a_step_that_takes_long_is_named_and_a_short_one_is_not(capsys, monkeypa
     steps.end(seconds={"read": 0.01, "build": 2.0, "compile": 13.44})
     steps.compiled(13.44)
     steps.compiled(0.01)
-    assert ("".join(said) + capsys.readouterr().err).splitlines() == ["long", "building 2.0 s", "compiled for 13.4 s"]
+    assert ("".join(said) + capsys.readouterr().err).splitlines() == [
+        "long",
+        "building 2.0 s",
+        "compiled for 13.4 s",
+    ]
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_jobs_of_the_benchmark_are_command_lines_that_the_job_takes(device, tmp_path):
     for case in startup_job.cases(device):
-        words = [f"{case.graph}.parquet", "--device", device, *case.options, "--json", "--output", str(tmp_path / "out")]
+        words = [
+            f"{case.graph}.parquet",
+            "--device",
+            device,
+            *case.options,
+            "--json",
+            "--output",
+            str(tmp_path / "out"),
+        ]
         assert merge_settings(*parse_flags(words)).json
 
 

@@ -65,11 +65,21 @@ SSSP = ["--algorithm", "sssp"]
         ("edges.csv", a_header_only, [], ["edges.csv"]),
         ("edges.parquet", a_truncated_parquet, [], ["edges.parquet"]),
         ("edges.parquet", a_nan_weight, SSSP, ["edges.parquet", "weight", "row 1", "NaN"]),
-        ("edges.parquet", a_negative_weight, [*SSSP, "--strategy", "near_far"], ["near_far", "negative", "frontier"]),
+        (
+            "edges.parquet",
+            a_negative_weight,
+            [*SSSP, "--strategy", "near_far"],
+            ["near_far", "negative", "frontier"],
+        ),
         ("edges.parquet", good, ["--sources", "1,77,78"], ["77, 78", "source"]),
         ("edges.parquet", good, ["--sources", "1,x"], ["source 'x'", "integers"]),
         ("edges.parquet", good, ["--random-sources", "4"], ["4 random sources", "3 vertices"]),
-        ("edges.parquet", good, ["--strategy", "dijkstra"], ["'dijkstra'", "switch", "source_per_thread"]),
+        (
+            "edges.parquet",
+            good,
+            ["--strategy", "dijkstra"],
+            ["'dijkstra'", "switch", "source_per_thread"],
+        ),
         ("edges.parquet", good, ["--format", "exel"], ["exel", "parquet", "csv"]),
         ("edges.parquet", good, ["--scheduler-file", "no_such.json"], ["no_such.json"]),
     ],
@@ -78,7 +88,9 @@ SSSP = ["--algorithm", "sssp"]
 def test_wrong_input_gives_one_message_that_names_it(name, make, flags, words, tmp_path, capsys):
     make(tmp_path / name)
     sources = [] if {"--sources", "--random-sources"} & set(flags) else ["--sources", "1"]
-    message = fails(capsys, tmp_path / name, *flags, *sources, "--device", "cpu", "--output", tmp_path / "out")
+    message = fails(
+        capsys, tmp_path / name, *flags, *sources, "--device", "cpu", "--output", tmp_path / "out"
+    )
     assert all(word in message for word in words), message
     assert not (tmp_path / "out").exists()
 
@@ -102,7 +114,9 @@ def test_a_wrong_file_of_sources_is_refused(edges, tmp_path, capsys, text, words
     path = tmp_path / "sources.txt"
     if text is not None:
         path.write_text(text)
-    message = fails(capsys, edges, "--sources", path, "--device", "cpu", "--output", tmp_path / "out")
+    message = fails(
+        capsys, edges, "--sources", path, "--device", "cpu", "--output", tmp_path / "out"
+    )
     assert all(word in message for word in words), message
     assert not (tmp_path / "out").exists()
 
@@ -110,7 +124,9 @@ def test_a_wrong_file_of_sources_is_refused(edges, tmp_path, capsys, text, words
 def test_an_unknown_target_is_refused(edges, tmp_path, capsys):
     (tmp_path / "targets.txt").write_text("2\n55\n")
     targets = ["--targets", tmp_path / "targets.txt"]
-    message = fails(capsys, edges, "--sources", 1, *targets, "--device", "cpu", "--output", tmp_path / "out")
+    message = fails(
+        capsys, edges, "--sources", 1, *targets, "--device", "cpu", "--output", tmp_path / "out"
+    )
     assert "target" in message
     assert "55" in message
 
@@ -121,12 +137,16 @@ def test_a_folder_in_use_is_refused_and_left_alone(edges, tmp_path, capsys, name
     folder = tmp_path / "out"
     folder.mkdir()
     (folder / name).write_text("mine")
-    assert str(folder) in fails(capsys, edges, "--sources", 1, "--device", "cpu", "--output", folder, *resume)
+    assert str(folder) in fails(
+        capsys, edges, "--sources", 1, "--device", "cpu", "--output", folder, *resume
+    )
     assert {path.name: path.read_text() for path in folder.iterdir()} == {name: "mine"}
 
 
 def test_an_output_that_is_a_file_is_refused(edges, capsys):
-    assert "this is a file" in fails(capsys, edges, "--sources", 1, "--device", "cpu", "--output", edges)
+    assert "this is a file" in fails(
+        capsys, edges, "--sources", 1, "--device", "cpu", "--output", edges
+    )
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
@@ -149,14 +169,32 @@ def test_a_scheduler_that_does_not_answer_is_refused(edges, tmp_path, capsys, mo
     monkeypatch.setattr("pipelines.scheduling.cluster.CONNECT_SECONDS", 1)
     address = "tcp://127.0.0.1:9"
     message = fails(
-        capsys, edges, "--sources", 1, "--device", "cpu", "--output", tmp_path / "out", "--scheduler-address", address
+        capsys,
+        edges,
+        "--sources",
+        1,
+        "--device",
+        "cpu",
+        "--output",
+        tmp_path / "out",
+        "--scheduler-address",
+        address,
     )
     assert address in message
     assert not (tmp_path / "out").exists()
 
 
 def test_a_traceback_is_shown_on_request_only(edges, tmp_path, capsys):
-    argv = [str(edges), "--sources", "77", "--device", "cpu", "--output", str(tmp_path / "out"), "--debug"]
+    argv = [
+        str(edges),
+        "--sources",
+        "77",
+        "--device",
+        "cpu",
+        "--output",
+        str(tmp_path / "out"),
+        "--debug",
+    ]
     assert main(argv) == 2
     assert "Traceback" in capsys.readouterr().err
 
@@ -171,7 +209,9 @@ def test_a_traceback_is_shown_on_request_only(edges, tmp_path, capsys):
          "the job needs dask, which is not installed: pip install 'kepler-traverse[job]'"),
     ],
 )  # fmt: skip
-def test_an_unexpected_error_is_one_message_and_exit_code_one(edges, tmp_path, capsys, monkeypatch, error, said):
+def test_an_unexpected_error_is_one_message_and_exit_code_one(
+    edges, tmp_path, capsys, monkeypatch, error, said
+):
     def broken(*_, **__):
         raise error
 
@@ -187,7 +227,8 @@ def test_a_negative_self_loop_is_a_negative_cycle(tmp_path, capsys):
     assert "negative cycle" in err
     assert "2 -> 2" in err
     parquet(tmp_path / "edges.parquet", src=[1, 3], dst=[2, 3], weight=[1, -1])
-    assert main([str(word) for word in (*job, tmp_path / "other", "--sources", 1)]) == 0  # which does not reach the loop
+    # which does not reach the loop
+    assert main([str(word) for word in (*job, tmp_path / "other", "--sources", 1)]) == 0
 
 
 FILES = [option.flag for option in OPTIONS if option.kind in ("file", "ids")]
@@ -207,8 +248,16 @@ def test_files_that_are_not_regular_are_refused_whatever_names_them(shape, tmp_p
         else:
             odd.mkdir()
         said = f"odd.csv: the file cannot be read: it is {shape} and not a regular file"
-        assert {"--sources", "--targets", "--pairs", "--vertices", "--scheduler-file", "--tls-key"} <= set(FILES)
-        for flag in FILES if shape != "a folder" else set(FILES) - {"--sources", "--targets"}:  # there it is an id
+        assert {
+            "--sources",
+            "--targets",
+            "--pairs",
+            "--vertices",
+            "--scheduler-file",
+            "--tls-key",
+        } <= set(FILES)
+        # there it is an id
+        for flag in FILES if shape != "a folder" else set(FILES) - {"--sources", "--targets"}:
             kind = ("--result", "flows") if flag == "--through" else ()
             assert said in fails(capsys, edges, flag, odd, *kind, "--output", tmp_path / "out")
         words = [edges, "--sources", 1, "--output", tmp_path / "out"]
@@ -217,8 +266,12 @@ def test_files_that_are_not_regular_are_refused_whatever_names_them(shape, tmp_p
             with pytest.raises(InputError, match=f"it is {shape}"):
                 read(odd)
         if shape != "a folder":
-            assert f"odd.csv: it is {shape} and not a regular file" in fails(capsys, odd, *words[1:])
-            assert f"odd.csv: it is {shape} and not a regular file" in fails(capsys, tmp_path, *words[1:])
+            assert f"odd.csv: it is {shape} and not a regular file" in fails(
+                capsys, odd, *words[1:]
+            )
+            assert f"odd.csv: it is {shape} and not a regular file" in fails(
+                capsys, tmp_path, *words[1:]
+            )
     assert not (tmp_path / "out").exists()
 
 
@@ -227,13 +280,18 @@ def test_a_number_that_is_also_the_name_of_a_file_is_refused(edges, tmp_path, ca
     (tmp_path / "1").write_text("2\n")
     words = [edges, "--device", "cpu", "--output", "out"]
     for flag in ("--sources", "--targets"):
-        assert "'1' may be ids or the file of this name; for the file give ./1" in fails(capsys, *words, flag, "1")
+        assert "'1' may be ids or the file of this name; for the file give ./1" in fails(
+            capsys, *words, flag, "1"
+        )
     parquet(tmp_path / "names.parquet", src=["a"], dst=["b"])
     said = fails(capsys, tmp_path / "names.parquet", "--output", "out", "--sources", "stops.csv")
     assert said.endswith("Nor is there a file of that name.")
-    assert "99" in fails(capsys, *words, "--sources", "./1", "--targets", "99", "--result", "targets")
-    assert "source './1' is not a vertex: the ids of this graph are integers; a file is given alone" in fails(
-        capsys, *words, "--sources", "./1,2"
+    assert "99" in fails(
+        capsys, *words, "--sources", "./1", "--targets", "99", "--result", "targets"
+    )
+    assert (
+        "source './1' is not a vertex: the ids of this graph are integers; a file is given alone"
+        in fails(capsys, *words, "--sources", "./1,2")
     )
 
 
@@ -244,5 +302,7 @@ def read_sources_table(path):
 def test_a_home_folder_that_no_shell_has_expanded_is_refused(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for flag in ("--output", "--graph-cache"):
-        assert "~/x: the shell has not expanded ~" in fails(capsys, "edges.csv", "--sources", "1", f"{flag}=~/x")
+        assert "~/x: the shell has not expanded ~" in fails(
+            capsys, "edges.csv", "--sources", "1", f"{flag}=~/x"
+        )
     assert not list(tmp_path.iterdir())

@@ -36,7 +36,9 @@ def refused(capsys, *argv):
 def test_a_plan_names_the_columns(capsys, streets):
     code, out, err = call(capsys, streets, "--algorithm", "sssp", "--sources", "1", "--plan")
     assert code == 0
-    assert re.search(r"^columns +'u' to 'v', weight 'length'; not used: 'key', 'osmid'$", out, re.MULTILINE)
+    assert re.search(
+        r"^columns +'u' to 'v', weight 'length'; not used: 'key', 'osmid'$", out, re.MULTILINE
+    )
     assert "not used" not in err
 
 
@@ -47,10 +49,16 @@ def test_a_run_names_the_columns_in_summary_manifest_and_report(capsys, streets,
     shown = "'u' to 'v', weight 'length'; not used: 'key', 'osmid'"
     assert f"columns: {shown}\n" in out
     built = manifest_of(tmp_path / "out")["graph"]["built"]
-    assert (built["src_column"], built["dst_column"], built["weight_column"]) == ("u", "v", "length")
+    assert (built["src_column"], built["dst_column"], built["weight_column"]) == (
+        "u",
+        "v",
+        "length",
+    )
     assert built["unused_columns"] == ["key", "osmid"]
     page = (tmp_path / "out" / "_report.html").read_text()
-    assert shown.replace("'", "&#x27;") in page or shown.replace("'", "&#39;") in page or shown in page
+    assert (
+        shown.replace("'", "&#x27;") in page or shown.replace("'", "&#39;") in page or shown in page
+    )
     distances = pq.read_table(tmp_path / "out" / "part-000000.parquet").to_pydict()
     assert distances["distance"] == [0.0, 1.5, 4.0]
 
@@ -70,16 +78,34 @@ def test_bfs_says_which_weights_it_passes_over(capsys, streets):
     assert notes(capsys, streets) == [says]
     assert notes(capsys, streets, "--algorithm", "sssp") == []
     for flag, value in (("--columns", "weight=key"), ("--weight-type", "float64")):
-        code, _, err = call(capsys, streets, flag, value, "--plan", "--sources", "1", "--device", "cpu")
-        assert (code, re.search(f"{flag}( weight=NAME)? has no effect", err) is not None) == (2, True), err
+        code, _, err = call(
+            capsys, streets, flag, value, "--plan", "--sources", "1", "--device", "cpu"
+        )
+        assert (code, re.search(f"{flag}( weight=NAME)? has no effect", err) is not None) == (
+            2,
+            True,
+        ), err
     streets.write_text("from,to,toll,fee\na,b,1,2\n")
-    assert "columns 'toll', 'fee' are not used; --algorithm sssp --columns weight=toll" in notes(capsys, streets)[0]
+    assert (
+        "columns 'toll', 'fee' are not used; --algorithm sssp --columns weight=toll"
+        in notes(capsys, streets)[0]
+    )
     streets.write_text("from,to,name\na,b,x\n")
     assert notes(capsys, streets) == []
 
 
 def test_a_run_of_bfs_says_it_too(capsys, streets, tmp_path):
-    flags = ["--output", tmp_path / "out", "--sources", "1", "--device", "cpu", "--workers", "1", "--no-report"]
+    flags = [
+        "--output",
+        tmp_path / "out",
+        "--sources",
+        "1",
+        "--device",
+        "cpu",
+        "--workers",
+        "1",
+        "--no-report",
+    ]
     code, _, err = call(capsys, streets, *flags)
     assert code == 0
     assert "bfs counts hops: column 'length' is not used" in err
@@ -133,7 +159,9 @@ def test_messages_of_the_library_speak_of_arguments(tmp_path):
 def test_every_option_of_reading_has_a_flag():
     flags = {option.flag for option in OPTIONS} | {"--undirected"}
     names = [
-        name for name in ReadOptions.__dataclass_fields__ if name not in ("weighted", "device", "scratch", "may_be_empty")
+        name
+        for name in ReadOptions.__dataclass_fields__
+        if name not in ("weighted", "device", "scratch", "may_be_empty")
     ]
     for name in [*names, "format", "weight_type", "vertices"]:
         assert flag_text(name).split()[0] in flags
@@ -177,7 +205,15 @@ def test_an_output_with_further_vertices_is_proven_right(capsys, tmp_path):
 def test_a_source_with_a_sharp_sign_is_that_source(capsys, tmp_path):
     pq.write_table(pa.table({"src": ["node", "node#1"], "dst": ["x", "y"]}), tmp_path / "e.parquet")
     (tmp_path / "s.txt").write_text("node#1\n")
-    flags = ["--sources", tmp_path / "s.txt", "--output", tmp_path / "out", "--workers", "1", "--no-report"]
+    flags = [
+        "--sources",
+        tmp_path / "s.txt",
+        "--output",
+        tmp_path / "out",
+        "--workers",
+        "1",
+        "--no-report",
+    ]
     assert call(capsys, tmp_path / "e.parquet", *flags)[0] == 0
     rows = pq.read_table(tmp_path / "out" / "part-000000.parquet").to_pydict()
     assert (rows["source"], rows["vertex"]) == (["node#1", "node#1"], ["node#1", "y"])

@@ -12,7 +12,17 @@ import pytest
 from pipelines import run_job
 from pipelines.batch_sources import main
 from tests.job.test_result_kinds import first_lost, forge
-from tests.support.jobs import Runs, forget_parts, manifest_of, parts_of, proven, refused, rows_of, summary_of, write_edges
+from tests.support.jobs import (
+    Runs,
+    forget_parts,
+    manifest_of,
+    parts_of,
+    proven,
+    refused,
+    rows_of,
+    summary_of,
+    write_edges,
+)
 
 N = 70
 CASES = {
@@ -26,7 +36,9 @@ CASES = {
 @pytest.fixture(scope="module")
 def edges(tmp_path_factory):
     rng = np.random.default_rng(4)
-    src, dst = np.concatenate([[np.arange(N - 1), np.arange(1, N)], rng.integers(0, N, (2, 40))], axis=1)
+    src, dst = np.concatenate(
+        [[np.arange(N - 1), np.arange(1, N)], rng.integers(0, N, (2, 40))], axis=1
+    )
     name = np.vectorize("v{:03d}".format)
     weight = rng.integers(1, 9, src.size)
     path = tmp_path_factory.mktemp("edges") / "edges.parquet"
@@ -34,7 +46,18 @@ def edges(tmp_path_factory):
 
 
 def command(edges, folder, case, *more):
-    words = [edges, "--result", "extremes", *CASES[case], "--device", "cpu", "--no-report", "--json", "--output", folder]
+    words = [
+        edges,
+        "--result",
+        "extremes",
+        *CASES[case],
+        "--device",
+        "cpu",
+        "--no-report",
+        "--json",
+        "--output",
+        folder,
+    ]
     return [str(word) for word in (*words, *more)]
 
 
@@ -52,7 +75,14 @@ def by_networkx(edges, case):
             graph.add_edge(row.src, row.dst, weight=row.weight, share=row.share)
     if case == "largest":
         graph = graph.subgraph(max(nx.strongly_connected_components(graph), key=len))
-    far = {v: max(nx.single_source_dijkstra_path_length(graph, v, weight=weight or (lambda *_: 1)).values()) for v in graph}
+    far = {
+        v: max(
+            nx.single_source_dijkstra_path_length(
+                graph, v, weight=weight or (lambda *_: 1)
+            ).values()
+        )
+        for v in graph
+    }
     rows = [("center", v, far[v]) for v in sorted(graph) if far[v] == min(far.values())]
     return rows + [("periphery", v, far[v]) for v in sorted(graph) if far[v] == max(far.values())]
 
@@ -76,11 +106,17 @@ def test_the_part_is_written_again_and_is_kept_if_it_is_right(edges, job, tmp_pa
     assert parts_of(folder) == before
     forget_parts(folder)
     assert summary_of(capsys, *command(edges, folder, "sssp", "--resume"))["computed"] == 0
-    assert "unconnected was" in refused(capsys, *command(edges, folder, "sssp", "--resume", "--unconnected", "largest"))
+    assert "unconnected was" in refused(
+        capsys, *command(edges, folder, "sssp", "--resume", "--unconnected", "largest")
+    )
 
 
 @pytest.mark.parametrize(
-    "change", [first_lost, lambda t: t.set_column(2, "eccentricity", pa.array(t["eccentricity"].to_numpy() + 1))]
+    "change",
+    [
+        first_lost,
+        lambda t: t.set_column(2, "eccentricity", pa.array(t["eccentricity"].to_numpy() + 1)),
+    ],
 )
 def test_wrong_extremes_are_found(change, edges, job, tmp_path, capsys):
     folder = shutil.copytree(job("sssp"), tmp_path / "out")
@@ -90,7 +126,9 @@ def test_wrong_extremes_are_found(change, edges, job, tmp_path, capsys):
 
 
 def test_a_graph_in_memory_needs_no_sources(edges, job, tmp_path):
-    made = run_job(pd.read_parquet(edges), output=tmp_path / "out", result="extremes", directed=False)
+    made = run_job(
+        pd.read_parquet(edges), output=tmp_path / "out", result="extremes", directed=False
+    )
     assert made.to_pandas().equals(rows_of(job("bfs")))
 
 
@@ -106,5 +144,7 @@ def test_a_graph_in_memory_needs_no_sources(edges, job, tmp_path):
 )  # fmt: skip
 def test_extremes_refuse_options_that_they_do_not_take(more, said, edges, tmp_path, capsys):
     base = [] if "--result" in more else ["--result", "extremes"]
-    assert said in refused(capsys, edges, *base, "--device", "cpu", "--output", tmp_path / "out", *more)
+    assert said in refused(
+        capsys, edges, *base, "--device", "cpu", "--output", tmp_path / "out", *more
+    )
     assert not (tmp_path / "out").exists()

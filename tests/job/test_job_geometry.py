@@ -36,7 +36,14 @@ def data(tmp_path_factory):
 
 
 def run(data, folder, kind, *more, code=0, places="places.parquet", cutoffs=True):
-    words = [data / "edges.parquet", "--undirected", "--algorithm", "sssp", "--sources", "v000,v044,v080,v900"]
+    words = [
+        data / "edges.parquet",
+        "--undirected",
+        "--algorithm",
+        "sssp",
+        "--sources",
+        "v000,v044,v080,v900",
+    ]
     words += ["--vertices", data / places]
     words += ["--result", "isochrones", "--cutoffs", ",".join(map(str, CUTOFFS))] if cutoffs else []
     words += ["--geometry", kind, "--device", "cpu", "--no-report", "--output", folder, *more]
@@ -47,7 +54,9 @@ def run(data, folder, kind, *more, code=0, places="places.parquet", cutoffs=True
 def by_library(data, path, **options):
     """The same file, written by the library."""
     places = pd.read_parquet(data / "places.parquet")
-    graph = read_graph(data / "edges.parquet", device="cpu", directed=False, vertices=places["vertex"].tolist())
+    graph = read_graph(
+        data / "edges.parquet", device="cpu", directed=False, vertices=places["vertex"].tolist()
+    )
     bands = sssp_many(graph, ["v000", "v044", "v080", "v900"], result="isochrones", cutoffs=CUTOFFS)
     write_geoparquet(bands, path, places, **options)
     return pq.read_table(path)
@@ -60,7 +69,10 @@ def test_the_file_is_that_of_the_library_for_any_batches(kind, data, tmp_path, m
     monkeypatch.setattr(geometry, "ROWS_PER_GROUP", 16)
     folder = run(data, tmp_path / "out", kind, "--batch-size", 1)
     path = folder / f"_{kind}.pq"
-    found, expected = pq.read_table(path), by_library(data, tmp_path / "own.parquet", hulls=kind == "hulls")
+    found, expected = (
+        pq.read_table(path),
+        by_library(data, tmp_path / "own.parquet", hulls=kind == "hulls"),
+    )
     assert found.column_names == expected.column_names
     for name in found.column_names:
         assert found[name].to_pylist() == expected[name].to_pylist()
@@ -78,7 +90,9 @@ def test_the_file_is_that_of_the_library_for_any_batches(kind, data, tmp_path, m
     assert path.read_bytes() == whole
     words = [folder, data / "edges.parquet", "--device", "cpu"]
     assert call(capsys, *words, program=verify.main)[0] == 0
-    table = found.set_column(2, found.column_names[2], found[2].take(pa.array(range(found.num_rows)[::-1])))
+    table = found.set_column(
+        2, found.column_names[2], found[2].take(pa.array(range(found.num_rows)[::-1]))
+    )
     pq.write_table(table, path)
     for said in (f"table: {path.name}", "the file is not there"):
         code, out, _ = call(capsys, *words, program=verify.main)
@@ -90,7 +104,9 @@ def test_coordinates_beyond_degrees_have_no_reference_system(data, tmp_path):
     places = pd.read_parquet(data / "places.parquet")
     places.assign(x=places["x"] * 1e5).to_parquet(tmp_path / "metres.parquet")
     folder = run(data, tmp_path / "out", "points", places=tmp_path / "metres.parquet")
-    column = json.loads(pq.read_schema(folder / "_points.pq").metadata[b"geo"])["columns"]["geometry"]
+    column = json.loads(pq.read_schema(folder / "_points.pq").metadata[b"geo"])["columns"][
+        "geometry"
+    ]
     assert column["crs"] is None
 
 
@@ -100,8 +116,13 @@ def test_hulls_of_another_geos_are_not_called_wrong(data, tmp_path, capsys):
     table = pq.read_table(folder / "_hulls.pq")
     table = table.replace_schema_metadata(table.schema.metadata | {b"geos": b"3.0.0"})
     pq.write_table(table, folder / "_hulls.pq")
-    code, out, _ = call(capsys, folder, data / "edges.parquet", "--device", "cpu", program=verify.main)
-    assert (code, "it was made with GEOS 3.0.0, and can be checked with that alone" in out) == (5, True)
+    code, out, _ = call(
+        capsys, folder, data / "edges.parquet", "--device", "cpu", program=verify.main
+    )
+    assert (code, "it was made with GEOS 3.0.0, and can be checked with that alone" in out) == (
+        5,
+        True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,12 +130,23 @@ def test_hulls_of_another_geos_are_not_called_wrong(data, tmp_path, capsys):
     [
         (lambda p: p.drop(columns="y"), "no column of attributes 'y'"),
         (lambda p: p.assign(x="east"), "x"),
-        (lambda p: p.assign(y=np.where(p["vertex"] == "v044", np.inf, p["y"])), "vertices['y'] is inf at vertex 'v044'"),
-        (lambda p: pd.concat([p, p[p["vertex"] == "v007"]]), "places.parquet: vertices has vertex 'v007' twice"),
-        (lambda p: p[p["vertex"] != "v007"], "vertices lacks 1 vertices of the graph, the first 'v007'"),
+        (
+            lambda p: p.assign(y=np.where(p["vertex"] == "v044", np.inf, p["y"])),
+            "vertices['y'] is inf at vertex 'v044'",
+        ),
+        (
+            lambda p: pd.concat([p, p[p["vertex"] == "v007"]]),
+            "places.parquet: vertices has vertex 'v007' twice",
+        ),
+        (
+            lambda p: p[p["vertex"] != "v007"],
+            "vertices lacks 1 vertices of the graph, the first 'v007'",
+        ),
     ],
 )
-def test_vertices_without_coordinates_are_refused_before_the_searches(change, said, data, tmp_path, capsys):
+def test_vertices_without_coordinates_are_refused_before_the_searches(
+    change, said, data, tmp_path, capsys
+):
     change(pd.read_parquet(data / "places.parquet")).to_parquet(tmp_path / "places.parquet")
     run(data, tmp_path / "out", "points", code=2, places=tmp_path / "places.parquet")
     assert said in capsys.readouterr().err
@@ -123,7 +155,9 @@ def test_vertices_without_coordinates_are_refused_before_the_searches(change, sa
 
 @pytest.mark.parametrize(("of", "kind"), [("edges", "LineString"), ("vertices", "Point")])
 def test_loads_have_shapes_and_the_file_of_the_library_has_them_too(of, kind, data, tmp_path):
-    folder = run(data, tmp_path / "out", "shapes", "--result", "betweenness", "--of", of, cutoffs=False)
+    folder = run(
+        data, tmp_path / "out", "shapes", "--result", "betweenness", "--of", of, cutoffs=False
+    )
     loads = pq.read_table(folder / "_loads.pq")
     column = json.loads(loads.schema.metadata[b"geo"])["columns"]["geometry"]
     assert column["geometry_types"] == [kind]

@@ -23,7 +23,9 @@ from tests.support.processes import ran, session_of, started, wait_until
 
 
 def weighted(path, rows):
-    return write_edges(path, *np.array(rows).T, np.random.default_rng(4).integers(1, 100, len(rows)))
+    return write_edges(
+        path, *np.array(rows).T, np.random.default_rng(4).integers(1, 100, len(rows))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -45,21 +47,36 @@ def computed(edges, output, *more):
 @pytest.fixture(scope="module")
 def searched(edges, tmp_path_factory):
     """The digest of a run without a hierarchy."""
-    return computed(edges, tmp_path_factory.mktemp("searched") / "out", "--workers", 1, "--hierarchy", "no")["digest"]
+    return computed(
+        edges, tmp_path_factory.mktemp("searched") / "out", "--workers", 1, "--hierarchy", "no"
+    )["digest"]
 
 
 @pytest.mark.parametrize("result", ["distances", "predecessors", "summary"])
 def test_results_are_those_without_a_hierarchy(edges, tmp_path, result):
     more = ["--workers", 1, "--result", result]
-    runs = [computed(edges, tmp_path / choice, *more, "--hierarchy", choice) for choice in ("yes", "no")]
+    runs = [
+        computed(edges, tmp_path / choice, *more, "--hierarchy", choice) for choice in ("yes", "no")
+    ]
     assert runs[0]["digest"] == runs[1]["digest"]
     assert [run["settings"]["hierarchy"] for run in runs] == ["yes", "no"]
 
 
 @pytest.mark.parametrize("result", ["distances", "summary"])
 def test_hops_are_those_without_a_hierarchy(edges, tmp_path, result, capsys):
-    more = ["--algorithm", "bfs", "--workers", 1, "--result", result, "--graph-cache", tmp_path / "cache"]
-    runs = [computed(edges, tmp_path / choice, *more, "--hierarchy", choice) for choice in ("no", "yes")]
+    more = [
+        "--algorithm",
+        "bfs",
+        "--workers",
+        1,
+        "--result",
+        result,
+        "--graph-cache",
+        tmp_path / "cache",
+    ]
+    runs = [
+        computed(edges, tmp_path / choice, *more, "--hierarchy", choice) for choice in ("no", "yes")
+    ]
     assert runs[0]["digest"] == runs[1]["digest"]
     assert "<Hierarchy: " in capsys.readouterr().err
     (folder,) = (path for path in (tmp_path / "cache").iterdir() if path.is_dir())
@@ -69,13 +86,25 @@ def test_hops_are_those_without_a_hierarchy(edges, tmp_path, result, capsys):
 
 
 @pytest.mark.parametrize(
-    ("result", "algorithm", "certify"), tiers.pairs(["pairs", "paths"], ["bfs", "sssp"], ["all", "none"])
+    ("result", "algorithm", "certify"),
+    tiers.pairs(["pairs", "paths"], ["bfs", "sssp"], ["all", "none"]),
 )
 def test_pairs_and_paths_are_those_without_a_hierarchy(edges, tmp_path, result, algorithm, certify):
     origins, destinations = np.random.default_rng(5).integers(0, 8100, (2, 30))
     trips = tmp_path / "trips.parquet"
     pq.write_table(pa.table({"origin": origins // 900 * 900, "destination": destinations}), trips)
-    more = ["--pairs", trips, "--result", result, "--certify", certify, "--undirected", "--device", "cpu", "--no-report"]
+    more = [
+        "--pairs",
+        trips,
+        "--result",
+        result,
+        "--certify",
+        certify,
+        "--undirected",
+        "--device",
+        "cpu",
+        "--no-report",
+    ]
     found = []
     for choice in ("yes", "no"):
         given = [
@@ -91,20 +120,36 @@ def test_pairs_and_paths_are_those_without_a_hierarchy(edges, tmp_path, result, 
 
 
 def test_workers_find_the_hierarchy_with_the_graph(edges, searched, tmp_path):
-    manifest = computed(edges, tmp_path / "out", "--workers", 2, "--hierarchy", "yes", "--strategy", "hierarchy_sweep")
+    manifest = computed(
+        edges,
+        tmp_path / "out",
+        "--workers",
+        2,
+        "--hierarchy",
+        "yes",
+        "--strategy",
+        "hierarchy_sweep",
+    )
     assert manifest["digest"] == searched
 
 
-def test_a_stored_hierarchy_is_found_again_and_not_used_if_unwanted(edges, searched, tmp_path, capsys):
+def test_a_stored_hierarchy_is_found_again_and_not_used_if_unwanted(
+    edges, searched, tmp_path, capsys
+):
     cache = ["--workers", 1, "--graph-cache", tmp_path / "cache"]
     assert computed(edges, tmp_path / "plain", *cache)["digest"] == searched
     assert computed(edges, tmp_path / "first", *cache, "--hierarchy", "yes")["digest"] == searched
     assert "<Hierarchy: " in capsys.readouterr().err
     (folder,) = (path for path in (tmp_path / "cache").iterdir() if path.is_dir())
     assert has_hierarchy(folder)
-    assert computed(edges, tmp_path / "second", *cache, "--strategy", "hierarchy_sweep")["digest"] == searched
+    assert (
+        computed(edges, tmp_path / "second", *cache, "--strategy", "hierarchy_sweep")["digest"]
+        == searched
+    )
     assert "<Hierarchy: " not in capsys.readouterr().err
-    unwanted = words(edges, tmp_path / "third", *cache, "--strategy", "hierarchy_sweep", "--hierarchy", "no")
+    unwanted = words(
+        edges, tmp_path / "third", *cache, "--strategy", "hierarchy_sweep", "--hierarchy", "no"
+    )
     assert batch_sources.main(unwanted) == 2
     assert "needs a hierarchy" in capsys.readouterr().err
 
@@ -134,15 +179,20 @@ def test_a_damaged_hierarchy_is_built_again_with_its_graph(edges, searched, tmp_
     [
         (Estimate(build=1.0, sweep=0.01, search=0.2), True),  # 40 sources; pays from 6 on
         (Estimate(build=1.0, sweep=0.01, search=0.02), False),  # from 100 on
-        (Estimate(build=0.1, sweep=0.001, search=0.02), False),  # from 6 on, but saves less than a second
+        # from 6 on, but saves less than a second
+        (Estimate(build=0.1, sweep=0.001, search=0.02), False),
     ],
     ids=["pays", "does not pay", "saves little"],
 )
-def test_auto_builds_a_hierarchy_if_the_estimate_says_so(edges, searched, tmp_path, capsys, monkeypatch, estimate, is_built):
+def test_auto_builds_a_hierarchy_if_the_estimate_says_so(
+    edges, searched, tmp_path, capsys, monkeypatch, estimate, is_built
+):
     real = MultiSourcePlan.estimate_hierarchy
     monkeypatch.setattr(MultiSourcePlan, "estimate_hierarchy", lambda plan: real(plan) and estimate)
     assert computed(edges, tmp_path / "out", "--workers", 1)["digest"] == searched
-    assert ("building a hierarchy: a hierarchy would take 1 s" in capsys.readouterr().err) is is_built
+    assert (
+        "building a hierarchy: a hierarchy would take 1 s" in capsys.readouterr().err
+    ) is is_built
 
 
 def test_a_plan_names_the_break_even_and_builds_nothing(edges, capsys):
@@ -159,12 +209,24 @@ def test_a_graph_with_hubs_is_refused_with_the_reason(tmp_path, capsys, monkeypa
 
 @pytest.mark.parametrize(
     ("more", "reason"),
-    [({"--result": "nearest"}, "one search"), ({"--algorithm": "bfs", "--device": "cuda"}, "with bfs is for --device cpu")],
+    [
+        ({"--result": "nearest"}, "one search"),
+        ({"--algorithm": "bfs", "--device": "cuda"}, "with bfs is for --device cpu"),
+    ],
 )
 def test_a_hierarchy_that_no_search_could_use_is_refused(edges, tmp_path, capsys, more, reason):
     flags = {"--algorithm": "sssp", "--device": "cpu", "--result": "distances"} | more
     chosen = [word for pair in flags.items() for word in pair]
-    given = [edges, *chosen, "--random-sources", 9, "--hierarchy", "yes", "--output", tmp_path / "out"]
+    given = [
+        edges,
+        *chosen,
+        "--random-sources",
+        9,
+        "--hierarchy",
+        "yes",
+        "--output",
+        tmp_path / "out",
+    ]
     assert batch_sources.main([str(word) for word in given]) == 2
     assert reason in capsys.readouterr().err
 
@@ -172,7 +234,12 @@ def test_a_hierarchy_that_no_search_could_use_is_refused(edges, tmp_path, capsys
 @pytest.mark.exhaustive
 def test_a_killed_run_with_a_hierarchy_resumes_to_the_same_digest(edges, searched, tmp_path):
     folder = tmp_path / "out"
-    command = [sys.executable, "-m", "pipelines.batch_sources", *words(edges, folder, "--workers", 2, "--hierarchy", "yes")]
+    command = [
+        sys.executable,
+        "-m",
+        "pipelines.batch_sources",
+        *words(edges, folder, "--workers", 2, "--hierarchy", "yes"),
+    ]
     with started(command) as job:
         wait_until(lambda: list(folder.glob("part-*.parquet")), job)
         job.kill()

@@ -28,7 +28,9 @@ def test_a_job_reads_live_rows_and_its_output_is_verified(tmp_path, name):
     assert verify.main([str(tmp_path / "o"), str(folder)]) == 0
 
 
-@pytest.mark.parametrize("flag", ["--sources", "--targets", "--pairs", "--vertices", "--only-vertices", "--through"])
+@pytest.mark.parametrize(
+    "flag", ["--sources", "--targets", "--pairs", "--vertices", "--only-vertices", "--through"]
+)
 @pytest.mark.parametrize("is_folder", [False, True])
 def test_other_tables_of_a_job_are_plain_files(tmp_path, capsys, flag, is_folder):
     READ["delta, overwritten"](tmp_path / "t")
@@ -59,10 +61,18 @@ def test_tables_of_a_job_that_stand_for_gigabytes_are_refused(tmp_path, capsys, 
     codes = np.zeros(20_000, np.int32)
     names = {"--pairs": ("src", "dst")}.get(flag, ("vertex",))
     long = pa.DictionaryArray.from_arrays(codes, pa.array(["x" * 2**20]))
-    pq.write_table(pa.table(dict.fromkeys(names, long)), tmp_path / "t.parquet", compression="zstd", store_schema=False)
+    pq.write_table(
+        pa.table(dict.fromkeys(names, long)),
+        tmp_path / "t.parquet",
+        compression="zstd",
+        store_schema=False,
+    )
     (tmp_path / "e.csv").write_text("src,dst,weight\na,b,1\nb,c,2\n")
     sources = [] if flag in ("--sources", "--pairs") else ["--sources", "a"]
-    assert run(tmp_path / "e.csv", flag, tmp_path / "t.parquet", *sources, "--output", tmp_path / "o") == 2
+    assert (
+        run(tmp_path / "e.csv", flag, tmp_path / "t.parquet", *sources, "--output", tmp_path / "o")
+        == 2
+    )
     said = capsys.readouterr().err
     assert "t.parquet: its" in said
     assert "GiB or more" in said
@@ -71,5 +81,7 @@ def test_tables_of_a_job_that_stand_for_gigabytes_are_refused(tmp_path, capsys, 
 def test_a_compressed_table_that_unpacks_without_end_is_refused(tmp_path, capsys):
     (tmp_path / "p.csv.gz").write_bytes(gzip.compress(b"src,dst\n" + b"a,b\n" * (1 << 23)))
     (tmp_path / "e.csv").write_text("src,dst,weight\na,b,1\nb,c,2\n")
-    assert run(tmp_path / "e.csv", "--pairs", tmp_path / "p.csv.gz", "--output", tmp_path / "o") == 2
+    assert (
+        run(tmp_path / "e.csv", "--pairs", tmp_path / "p.csv.gz", "--output", tmp_path / "o") == 2
+    )
     assert "unpacks to more than 200 times its size" in capsys.readouterr().err

@@ -18,14 +18,39 @@ N_SOURCES = 11
 CASES = {
     "opportunities": ["--result", "opportunities", "--values", "jobs,area", "--cutoffs", "0,2"],
     "opportunities of weights": [
-        *("--result", "opportunities", "--algorithm", "sssp", "--values", "jobs,area", "--cutoffs", "3,9.5,14"),
+        *(
+            "--result",
+            "opportunities",
+            "--algorithm",
+            "sssp",
+            "--values",
+            "jobs,area",
+            "--cutoffs",
+            "3,9.5,14",
+        ),
         *("--decay", "exponential:0.1"),
     ],
-    "opportunities, inwards": ["--result", "opportunities", "--values", "jobs", "--cutoffs", "1,3", "--direction", "in"],
+    "opportunities, inwards": [
+        "--result",
+        "opportunities",
+        "--values",
+        "jobs",
+        "--cutoffs",
+        "1,3",
+        "--direction",
+        "in",
+    ],
     "within": ["--result", "within", "--cutoffs", "0,1,200"],
     "within of weights": ["--result", "within", "--algorithm", "sssp", "--cutoffs", "3,9.5"],
     "isochrones": ["--result", "isochrones", "--cutoffs", "1,2"],
-    "isochrones of weights": ["--result", "isochrones", "--algorithm", "sssp", "--cutoffs", "3,9.5"],
+    "isochrones of weights": [
+        "--result",
+        "isochrones",
+        "--algorithm",
+        "sssp",
+        "--cutoffs",
+        "3,9.5",
+    ],
 }
 NEAREST = {  # which one search finds
     "k_nearest": ["--result", "nearest", "--nearest-k", "3"],
@@ -42,7 +67,9 @@ def data(tmp_path_factory):
     src, dst = rng.integers(0, 45, (2, 100)) * 7
     write_edges(folder / "edges.parquet", src, dst, rng.integers(0, 9, 100))
     ids = np.unique([*src, *dst, 1000, 2000])[::-1]
-    table = pd.DataFrame({"vertex": ids, "jobs": rng.integers(-9, 99, ids.size), "area": rng.random(ids.size)})
+    table = pd.DataFrame(
+        {"vertex": ids, "jobs": rng.integers(-9, 99, ids.size), "area": rng.random(ids.size)}
+    )
     table.to_parquet(folder / "vertices.parquet")
     table.to_csv(folder / "vertices.csv", index=False)
     return folder
@@ -51,7 +78,15 @@ def data(tmp_path_factory):
 @pytest.fixture(scope="module")
 def job(data, tmp_path_factory):
     def command(folder, case, *more, batch_size=4, vertices="vertices.parquet"):
-        words = [data / "edges.parquet", "--vertices", data / vertices, "--random-sources", N_SOURCES, "--device", "cpu"]
+        words = [
+            data / "edges.parquet",
+            "--vertices",
+            data / vertices,
+            "--random-sources",
+            N_SOURCES,
+            "--device",
+            "cpu",
+        ]
         words += (CASES | NEAREST)[case]
         words += ["--batch-size", batch_size, "--workers", 1] if case in CASES else []
         words += ["--no-report", "--json", "--output", folder]
@@ -61,16 +96,26 @@ def job(data, tmp_path_factory):
 
 
 @pytest.mark.parametrize("case", CASES | NEAREST)
-def test_rows_equal_the_librarys_for_any_batches_and_are_proven_right_again(case, data, job, capsys):
+def test_rows_equal_the_librarys_for_any_batches_and_are_proven_right_again(
+    case, data, job, capsys
+):
     folder = job(case)
     manifest = manifest_of(folder)
     sources = [source for part in manifest["parts"] for source in part["sources"]]
-    table, more = pd.read_parquet(data / "vertices.parquet"), {"result": "k_nearest"} if case in NEAREST else {}
-    _, expected = by_library(data / "edges.parquet", (CASES | NEAREST)[case], sources, table, **more)
+    table, more = (
+        pd.read_parquet(data / "vertices.parquet"),
+        {"result": "k_nearest"} if case in NEAREST else {},
+    )
+    _, expected = by_library(
+        data / "edges.parquet", (CASES | NEAREST)[case], sources, table, **more
+    )
     pd.testing.assert_frame_equal(rows_of(folder), expected, check_exact=True)
     if case in NEAREST:
         flags = dict(zip(NEAREST[case][::2], NEAREST[case][1::2], strict=True))
-        assert (manifest["result"], manifest["identity"]["k"]) == ("k_nearest", int(flags["--nearest-k"]))
+        assert (manifest["result"], manifest["identity"]["k"]) == (
+            "k_nearest",
+            int(flags["--nearest-k"]),
+        )
     for way in [{}, {"batch_size": 1}, {"batch_size": 99}] if case in CASES else [{}]:
         other = job(case, *([] if way else ["--certify", "none"]), **way)
         assert manifest_of(other)["digest"] == manifest["digest"]
@@ -86,7 +131,10 @@ def test_a_renamed_attribute_is_found(data, job, tmp_path, capsys):
     forge(folder, lambda table: named(table).replace_schema_metadata(table.schema.metadata))
     code, found = proven(folder, data / "edges.parquet", capsys)
     assert (code, found["faults"][0]["kind"]) == (5, "wrong result")
-    assert "its columns are source, cutoff, area, jobs, not source, cutoff, jobs, area" in found["faults"][0]["message"]
+    assert (
+        "its columns are source, cutoff, area, jobs, not source, cutoff, jobs, area"
+        in found["faults"][0]["message"]
+    )
 
 
 def test_a_run_with_other_cutoffs_or_attributes_is_not_resumed(data, job, tmp_path, capsys):
@@ -101,14 +149,19 @@ def test_a_run_with_other_cutoffs_or_attributes_is_not_resumed(data, job, tmp_pa
 
 
 def test_a_csv_of_vertices_gives_the_same_rows(job):
-    assert rows_of(job("opportunities", vertices="vertices.csv")).equals(rows_of(job("opportunities")))
+    assert rows_of(job("opportunities", vertices="vertices.csv")).equals(
+        rows_of(job("opportunities"))
+    )
 
 
 def test_changed_attributes_are_refused_by_verify(data, job, tmp_path, capsys):
     folder, moved = tmp_path / "out", tmp_path / "vertices.parquet"
     shutil.copy(data / "vertices.parquet", moved)
     words = job.command(folder, "opportunities")
-    assert main([word if word != str(data / "vertices.parquet") else str(moved) for word in words]) == 0
+    assert (
+        main([word if word != str(data / "vertices.parquet") else str(moved) for word in words])
+        == 0
+    )
     table = pd.read_parquet(moved)
     table["jobs"] += 1
     table.to_parquet(moved)
@@ -119,14 +172,33 @@ def test_changed_attributes_are_refused_by_verify(data, job, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--result", "opportunities", "--values", "jobs"], "--result opportunities needs --cutoffs"),
-        (["--result", "within", "--cutoffs", "1", "--decay", "linear:3"], "--decay is for --result opportunities or flows"),
+        (
+            ["--result", "opportunities", "--values", "jobs"],
+            "--result opportunities needs --cutoffs",
+        ),
+        (
+            ["--result", "within", "--cutoffs", "1", "--decay", "linear:3"],
+            "--decay is for --result opportunities or flows",
+        ),
         (["--result", "within", "--cutoffs", "1,x"], "'x' is no number"),
-        (["--result", "opportunities", "--cutoffs", "1", "--values", "jobs,"], "holds an empty name"),
+        (
+            ["--result", "opportunities", "--cutoffs", "1", "--values", "jobs,"],
+            "holds an empty name",
+        ),
     ],
 )
-def test_wrong_options_are_refused_before_anything_is_written(words, message, data, tmp_path, capsys):
-    argv = [data / "edges.parquet", "--vertices", data / "vertices.parquet", "--all-sources", "--device", "cpu", *words]
+def test_wrong_options_are_refused_before_anything_is_written(
+    words, message, data, tmp_path, capsys
+):
+    argv = [
+        data / "edges.parquet",
+        "--vertices",
+        data / "vertices.parquet",
+        "--all-sources",
+        "--device",
+        "cpu",
+        *words,
+    ]
     assert message in refused(capsys, *argv, "--output", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -152,7 +224,15 @@ def test_wrong_distances_of_the_k_nearest_fail(way, data, tmp_path, monkeypatch)
         distance[distance == 2] = 1
         return distance, owner
 
-    argv = [data / "edges.parquet", "--random-sources", 5, "--device", "cpu", *NEAREST["k_nearest"], "--no-report"]
+    argv = [
+        data / "edges.parquet",
+        "--random-sources",
+        5,
+        "--device",
+        "cpu",
+        *NEAREST["k_nearest"],
+        "--no-report",
+    ]
     if way == "merged":
         monkeypatch.setattr(MultiSourcePlan, "iter_groups", groups_too_near)
         argv += ["--strategy", "bit_parallel"]
@@ -172,9 +252,18 @@ def test_a_run_with_another_k_is_not_resumed(job, capsys):
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        ("jobs\n1,9007199254740993\n2,0.5\n", "column 'jobs', row 0: float64 cannot hold the integer 9007199254740993"),
-        ("jobs\n1,1\n2,9223372036854775809\n", "row 1: float64 cannot hold the integer 9223372036854775809 exactly"),
-        ("jobs,jobs\n1,2,3\n", "places.csv: the file of vertices has several columns 'jobs'; rename all but one"),
+        (
+            "jobs\n1,9007199254740993\n2,0.5\n",
+            "column 'jobs', row 0: float64 cannot hold the integer 9007199254740993",
+        ),
+        (
+            "jobs\n1,1\n2,9223372036854775809\n",
+            "row 1: float64 cannot hold the integer 9223372036854775809 exactly",
+        ),
+        (
+            "jobs,jobs\n1,2,3\n",
+            "places.csv: the file of vertices has several columns 'jobs'; rename all but one",
+        ),
         ("jobs\n1,\n2,3\n", "places.csv: values['jobs'] holds 1 nulls"),
         ("jobs\n1,2\n1,3\n", "places.csv: values: vertex 1 occurs 2 times"),
         ("jobs\n1,9223372036854775807\n2,1\n", "places.csv: the sum of values['jobs'] can reach"),

@@ -23,7 +23,12 @@ N = 60
 def edges(tmp_path_factory):
     rng, name = np.random.default_rng(7), np.vectorize("v{:03d}".format)
     src, dst = rng.integers(0, N, (2, 150))
-    return write_edges(tmp_path_factory.mktemp("edges") / "edges.parquet", name(src), name(dst), rng.integers(1, 9, 150))
+    return write_edges(
+        tmp_path_factory.mktemp("edges") / "edges.parquet",
+        name(src),
+        name(dst),
+        rng.integers(1, 9, 150),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +36,13 @@ def trips(edges, tmp_path_factory):
     """Trips with duplicates, with another column, of string ids."""
     path, rng = tmp_path_factory.mktemp("trips") / "trips.parquet", np.random.default_rng(8)
     ids = np.asarray(read_graph(edges, device="cpu").ids)
-    table = pd.DataFrame({"from": rng.choice(ids[:9], 50), "to": rng.choice(ids, 50), "persons": rng.integers(1, 5, 50)})
+    table = pd.DataFrame(
+        {
+            "from": rng.choice(ids[:9], 50),
+            "to": rng.choice(ids, 50),
+            "persons": rng.integers(1, 5, 50),
+        }
+    )
     table = pd.concat([table, table.iloc[:3]], ignore_index=True)
     table.to_parquet(path, index=False)
     return path
@@ -46,23 +57,39 @@ def run(edges, pairs, folder, *more, code=0):
 @pytest.mark.parametrize("certify", ["all", "sample", "none"])
 @pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
 def test_pairs_has_a_row_per_row_given(algorithm, certify, edges, trips, tmp_path):
-    folder = run(edges, trips, tmp_path / "out", "--algorithm", algorithm, "--certify", certify, "--batch-size", 4)
+    folder = run(
+        edges,
+        trips,
+        tmp_path / "out",
+        "--algorithm",
+        algorithm,
+        "--certify",
+        certify,
+        "--batch-size",
+        4,
+    )
     given = pd.read_parquet(trips)
     graph = read_graph(edges, device="cpu")
-    expected = (bfs_pairs if algorithm == "bfs" else sssp_pairs)(graph, given["from"], given["to"])["distance"]
+    expected = (bfs_pairs if algorithm == "bfs" else sssp_pairs)(graph, given["from"], given["to"])[
+        "distance"
+    ]
     found = pd.read_parquet(folder / "_pairs.pq", dtype_backend="numpy_nullable")
     assert list(found.columns) == ["from", "to", "persons", "distance"]
     for name in given:
         assert found[name].tolist() == given[name].tolist()
     assert found["distance"].fillna(-1).tolist() == expected.fillna(-1).tolist()
-    rows = pd.read_parquet(folder, dtype_backend="numpy_nullable").sort_values("pair", ignore_index=True)
+    rows = pd.read_parquet(folder, dtype_backend="numpy_nullable").sort_values(
+        "pair", ignore_index=True
+    )
     assert list(rows.columns) == ["pair", "source", "target", "distance"]
     assert rows["pair"].tolist() == list(range(len(given)))
     assert rows["source"].tolist() == given["from"].tolist()
     assert rows["target"].tolist() == given["to"].tolist()
     assert rows["distance"].fillna(-1).tolist() == expected.fillna(-1).tolist()
     for size in (1, 100) if certify == "all" else ():
-        other = run(edges, trips, tmp_path / str(size), "--algorithm", algorithm, "--batch-size", size)
+        other = run(
+            edges, trips, tmp_path / str(size), "--algorithm", algorithm, "--batch-size", size
+        )
         assert manifest_of(other)["digest"] == manifest_of(folder)["digest"]
 
 
@@ -72,7 +99,8 @@ def test_pairs_and_paths_need_certified_distances(result, edges, trips, tmp_path
 
     def too_near(plan, numbers, lists=None):
         found = search(plan, numbers, lists)
-        distance = getattr(found.distance, "distance", found.distance)  # of the vertices reached, or of all
+        # of the vertices reached, or of all
+        distance = getattr(found.distance, "distance", found.distance)
         distance[distance == 2] = 1
         return found
 
@@ -96,7 +124,10 @@ def test_pairs_resume_to_the_same_files(edges, trips, tmp_path):
 
 @pytest.mark.parametrize("package", ["pandas", "polars", "duckdb"])
 def test_readers_of_a_folder_take_its_parts_alone(package, edges, trips, tmp_path):
-    reader, folder = pytest.importorskip(package), run(edges, trips, tmp_path / "out", "--batch-size", 2)
+    reader, folder = (
+        pytest.importorskip(package),
+        run(edges, trips, tmp_path / "out", "--batch-size", 2),
+    )
     expected = sum(pq.read_metadata(path).num_rows for path in folder.glob("part-*.parquet"))
     assert sorted(folder.glob("*.parquet")) == sorted(folder.glob("part-*"))
     if package == "duckdb":
@@ -119,7 +150,10 @@ def test_verify_proves_pairs_and_finds_a_changed_answer(edges, trips, tmp_path, 
     table = pq.read_table(folder / "_pairs.pq")
     changed = table["distance"].to_pylist()
     changed[3] = 1 if changed[3] is None else changed[3] + 1
-    pq.write_table(table.set_column(3, "distance", pa.array(changed, table["distance"].type)), folder / "_pairs.pq")
+    pq.write_table(
+        table.set_column(3, "distance", pa.array(changed, table["distance"].type)),
+        folder / "_pairs.pq",
+    )
     code, out, _ = call(capsys, folder, edges, "--device", "cpu", program=verify.main)
     assert (code, "table: _pairs.pq" in out) == (5, True)
 
@@ -146,9 +180,17 @@ def test_pairs_in_csv_of_integer_ids(tmp_path):
 @pytest.mark.parametrize(
     ("text", "more", "said"),
     [
-        ("origin,destination\nv001,v999\n", [], "destination, row 0: 1 destination is not in the graph: 'v999'"),
+        (
+            "origin,destination\nv001,v999\n",
+            [],
+            "destination, row 0: 1 destination is not in the graph: 'v999'",
+        ),
         ("origin,destination\nv001,v001\n,v001\n", [], "row 1"),
-        ("origin,destination,distance\nv001,v001,3\n", [], "column 'distance', which the result adds"),
+        (
+            "origin,destination,distance\nv001,v001,3\n",
+            [],
+            "column 'distance', which the result adds",
+        ),
         ("a,b\nv001,v001\n", [], "--columns origin=NAME"),
         ("origin,destination\n", [], "has no row"),
     ],
@@ -164,13 +206,17 @@ def test_pairs_that_cannot_be_answered_are_refused(text, more, said, edges, tmp_
 
 
 @pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
-def test_result_paths_has_the_paths_and_edges_of_the_library(algorithm, edges, trips, tmp_path, capsys):
+def test_result_paths_has_the_paths_and_edges_of_the_library(
+    algorithm, edges, trips, tmp_path, capsys
+):
     more = ["--algorithm", algorithm, "--result", "paths", "--batch-size", 4]
     folder = run(edges, trips, tmp_path / "out", *more)
     given = pd.read_parquet(trips)
     graph = read_graph(edges, device="cpu", edge_ids=True)
     expected = paths(graph, (given["from"], given["to"]), edges=True, algorithm=algorithm)
-    found = pd.read_parquet(folder, dtype_backend="numpy_nullable").sort_values(["pair", "position"], ignore_index=True)
+    found = pd.read_parquet(folder, dtype_backend="numpy_nullable").sort_values(
+        ["pair", "position"], ignore_index=True
+    )
     assert list(found.columns) == ["pair", "source", "position", "vertex", "edge"]
     for name in expected:
         assert found[name].fillna(-1).tolist() == expected[name].fillna(-1).tolist()
@@ -195,7 +241,16 @@ def tolls(edges, tmp_path_factory):
     return folder
 
 
-ALONG = ["--algorithm", "sssp", "--columns", "weight=weight", "--result", "paths", "--along", "metres,toll"]
+ALONG = [
+    "--algorithm",
+    "sssp",
+    "--columns",
+    "weight=weight",
+    "--result",
+    "paths",
+    "--along",
+    "metres,toll",
+]
 ALONG += ["--where", "weight < 50"]
 
 
@@ -204,10 +259,14 @@ def test_sums_along_paths_are_those_of_the_library(tolls, trips, tmp_path, capsy
     folder = run(tolls, trips, tmp_path / "out", "--format", "parquet", "--batch-size", 4, *ALONG)
     given = pd.read_parquet(trips)
     table = pd.concat([pd.read_parquet(file) for file in files], ignore_index=True)
-    graph = read_graph(files, device="cpu", edge_ids=True, weight_column="weight", where="weight < 50")
+    graph = read_graph(
+        files, device="cpu", edge_ids=True, weight_column="weight", where="weight < 50"
+    )
     sums = {"metres": table["metres"].fillna(0).astype(int), "toll": table["toll"]}
     expected = paths(graph, (given["from"], given["to"]), edges=True, along=sums)
-    found = pd.read_parquet(folder, dtype_backend="numpy_nullable").sort_values(["pair", "position"], ignore_index=True)
+    found = pd.read_parquet(folder, dtype_backend="numpy_nullable").sort_values(
+        ["pair", "position"], ignore_index=True
+    )
     assert list(found.columns) == ["pair", "source", "position", "vertex", "edge", "metres", "toll"]
     for name in ("pair", "vertex", "metres", "toll"):
         assert found[name].tolist() == expected[name].tolist()
@@ -219,7 +278,10 @@ def test_sums_along_paths_are_those_of_the_library(tolls, trips, tmp_path, capsy
         again = run(tolls, trips, tmp_path / other, "--format", "parquet", *other.split(), *ALONG)
         assert manifest_of(again)["digest"] == manifest_of(folder)["digest"]
     text = run(tolls / "all.csv", trips, tmp_path / "csv", *ALONG)
-    assert pd.read_parquet(text).sort_values(["pair", "position"])["metres"].tolist() == found["metres"].tolist()
+    assert (
+        pd.read_parquet(text).sort_values(["pair", "position"])["metres"].tolist()
+        == found["metres"].tolist()
+    )
     capsys.readouterr()
     assert verify.main([str(folder), *map(str, files), "--device", "cpu"]) == 0
     table.assign(toll=table["toll"] + 1).to_parquet(tmp_path / "other.parquet")
@@ -262,25 +324,45 @@ def test_resume_writes_the_same_sums(tolls, trips, tmp_path, capsys):
         ("part", [], "row 3: column 'part' has 1 missing value"),
     ],
 )
-def test_columns_that_cannot_be_summed_are_refused(along, more, said, tolls, trips, tmp_path, capsys):
+def test_columns_that_cannot_be_summed_are_refused(
+    along, more, said, tolls, trips, tmp_path, capsys
+):
     table = pd.read_csv(tolls / "all.csv").assign(name="x", huge=2**60, part=1.5, edge=1)
     table.loc[3, "part"] = np.nan
     table.to_parquet(tmp_path / "edges.parquet")
-    run(tmp_path / "edges.parquet", trips, tmp_path / "out", "--result", "paths", "--along", along, *more, code=2)
+    run(
+        tmp_path / "edges.parquet",
+        trips,
+        tmp_path / "out",
+        "--result",
+        "paths",
+        "--along",
+        along,
+        *more,
+        code=2,
+    )
     assert said in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
 def test_along_is_for_paths_of_files(edges, trips, tmp_path):
     with pytest.raises(InputError, match="edges are in memory"):
-        run_job(pd.read_parquet(edges), output=tmp_path / "out", pairs=trips, result="paths", along=["weight"])
+        run_job(
+            pd.read_parquet(edges),
+            output=tmp_path / "out",
+            pairs=trips,
+            result="paths",
+            along=["weight"],
+        )
 
 
 def test_paths_of_a_graph_in_memory_need_its_rows(edges, trips, tmp_path):
     table = pd.read_parquet(edges)
     made = run_job(table, output=tmp_path / "table", pairs=trips, result="paths")
     known = graph_from_edges(table, edge_ids=True, weighted=False)
-    assert run_job(known, output=tmp_path / "graph", pairs=trips, result="paths").digest == made.digest
+    assert (
+        run_job(known, output=tmp_path / "graph", pairs=trips, result="paths").digest == made.digest
+    )
     with pytest.raises(InputError, match="build it with edge_ids=True"):
         run_job(graph_from_edges(table), output=tmp_path / "none", pairs=trips, result="paths")
     assert not (tmp_path / "none").exists()
@@ -295,7 +377,9 @@ def test_ids_of_a_graph_with_edge_rows_are_copied_from_a_gpu(edges):
         assert there.graph.device == "cpu"
 
 
-@pytest.mark.parametrize(("rows", "says"), [([0, 2], "a row that the table of pairs does not have"), ([1, 1], "row 0")])
+@pytest.mark.parametrize(
+    ("rows", "says"), [([0, 2], "a row that the table of pairs does not have"), ([1, 1], "row 0")]
+)
 def test_parts_without_each_row_of_the_table_once_are_no_answer(tmp_path, rows, says):
     pq.write_table(pa.table({"pair": pa.array(rows, pa.int64())}), tmp_path / "part.parquet")
     with pytest.raises(ValueError, match=says):

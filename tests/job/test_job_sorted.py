@@ -31,7 +31,9 @@ CASES = {
 def edges(tmp_path_factory):
     rng = np.random.default_rng(7)
     src, dst = ([f"v{i}" for i in ends] for ends in rng.integers(0, 90, (2, 150)))
-    return write_edges(tmp_path_factory.mktemp("edges") / "edges.parquet", src, dst, rng.integers(0, 9, len(src)))
+    return write_edges(
+        tmp_path_factory.mktemp("edges") / "edges.parquet", src, dst, rng.integers(0, 9, len(src))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,17 @@ def job(edges, tmp_path_factory):
 
     def run(*words, folder=None):
         folder = folder or root / str(next(count))
-        asked = [str(edges), "--sources", SOURCES, "--device", "cpu", "--no-report", "--json", "--output", str(folder)]
+        asked = [
+            str(edges),
+            "--sources",
+            SOURCES,
+            "--device",
+            "cpu",
+            "--no-report",
+            "--json",
+            "--output",
+            str(folder),
+        ]
         assert main([*asked, "--batch-size", "3", *words]) == 0
         return folder
 
@@ -58,7 +70,10 @@ def test_rows_are_the_same_in_another_order(case, edges, job, capsys):
         pd.testing.assert_frame_equal(pd.read_parquet(folder / name), expected)
         metadata = pq.read_metadata(folder / name)
         for group in range(metadata.num_row_groups):
-            names = [expected.columns[each.column_index] for each in metadata.row_group(group).sorting_columns]
+            names = [
+                expected.columns[each.column_index]
+                for each in metadata.row_group(group).sorting_columns
+            ]
             assert names == ([] if expected["distance"].isna().any() else ORDER)
     code, found = proven(folder, edges, capsys)
     assert (code, found["faults"]) == (0, [])
@@ -70,7 +85,9 @@ def swapped(table):
 
 
 @pytest.mark.parametrize("case", ["predecessors", "nulls"])
-@pytest.mark.parametrize(("change", "kinds"), [(swapped, {"order"}), (first_lost, {"rows", "wrong result"})])
+@pytest.mark.parametrize(
+    ("change", "kinds"), [(swapped, {"order"}), (first_lost, {"rows", "wrong result"})]
+)
 def test_another_order_and_lost_rows_are_found(change, kinds, case, edges, job, tmp_path, capsys):
     folder = shutil.copytree(job(*CASES[case], "--sort", "distance"), tmp_path / "out")
     forge(folder, change)
@@ -85,7 +102,16 @@ def test_resuming_keeps_the_order(job, edges, tmp_path, capsys):
     (folder / "part-000001.parquet").unlink()
     job("--sort", "distance", "--resume", folder=folder)
     assert parts_of(folder) == before
-    words = [str(edges), "--sources", SOURCES, "--device", "cpu", "--no-report", "--output", str(folder)]
+    words = [
+        str(edges),
+        "--sources",
+        SOURCES,
+        "--device",
+        "cpu",
+        "--no-report",
+        "--output",
+        str(folder),
+    ]
     assert "sort was" in refused(capsys, *words, "--batch-size", "3", "--resume")
 
 
@@ -93,10 +119,22 @@ def test_readers_skip_nine_tenths_of_a_sorted_part(tmp_path, monkeypatch):
     monkeypatch.setattr(row_groups, "GROUP_BYTES", 2**13)
     ring = pd.DataFrame({"src": range(4000), "dst": [*range(1, 4000), 0]})
     ring.to_parquet(tmp_path / "ring.parquet")
-    words = ["--sources", "7,3000", "--device", "cpu", "--no-report", "--sort", "distance", "--batch-size", "2"]
+    words = [
+        "--sources",
+        "7,3000",
+        "--device",
+        "cpu",
+        "--no-report",
+        "--sort",
+        "distance",
+        "--batch-size",
+        "2",
+    ]
     assert main([str(tmp_path / "ring.parquet"), *words, "--output", str(tmp_path / "out")]) == 0
     path = str(tmp_path / "out/part-000000.parquet")
-    groups = [pq.read_metadata(path).row_group(i) for i in range(pq.read_metadata(path).num_row_groups)]
+    groups = [
+        pq.read_metadata(path).row_group(i) for i in range(pq.read_metadata(path).num_row_groups)
+    ]
     read = [group.total_byte_size for group in groups if group.column(2).statistics.min < 100]
     assert 0 < 10 * sum(read) < sum(group.total_byte_size for group in groups)
     duckdb = pytest.importorskip("duckdb")

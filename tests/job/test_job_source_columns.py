@@ -34,12 +34,17 @@ def data(tmp_path_factory):
     """A folder with an edge list, and a table of sources, of which one is in two groups."""
     folder = tmp_path_factory.mktemp("data")
     rng = np.random.default_rng(7)
-    src, dst = np.concatenate([rng.integers(0, N, (2, 90)), [np.arange(N), np.arange(N)]], axis=1) * 7
+    src, dst = (
+        np.concatenate([rng.integers(0, N, (2, 90)), [np.arange(N), np.arange(N)]], axis=1) * 7
+    )
     write_edges(folder / "edges.parquet", src, dst, rng.integers(0, 9, src.size))
     stops = [21, 7, 70, 14, 7, 140, 203]
     kinds = ["school", "school", "école", "hospital", "hospital", "school", "hospital"]
     table = pd.DataFrame({"stop": stops, "kind": kinds, "rank": [2, 2, 1, 2, -1, 1, 2]})
-    table["people"], table["share"] = [3, 5, -2, 0, 5, 10**9, 7], [0.5, 1.25, 3.0, 0.1, 1.25, 2.0, 1e-3]
+    table["people"], table["share"] = (
+        [3, 5, -2, 0, 5, 10**9, 7],
+        [0.5, 1.25, 3.0, 0.1, 1.25, 2.0, 1e-3],
+    )
     table["most"], table["metres"] = [1, 0, 3, 2, 0, 7, 2], [3, 0, 9.5, 4, 0, 2.5, 6]
     table.to_parquet(folder / "stops.parquet", index=False)
     table.to_csv(folder / "stops.csv", index=False)
@@ -49,7 +54,15 @@ def data(tmp_path_factory):
 @pytest.fixture(scope="module")
 def job(data, tmp_path_factory):
     def command(folder, *more, table="stops.parquet"):
-        words = [data / "edges.parquet", "--sources", data / table, "--columns", "source=stop", "--device", "cpu"]
+        words = [
+            data / "edges.parquet",
+            "--sources",
+            data / table,
+            "--columns",
+            "source=stop",
+            "--device",
+            "cpu",
+        ]
         return [str(word) for word in (*words, "--no-report", "--json", "--output", folder, *more)]
 
     return Runs(tmp_path_factory.mktemp("runs"), command)
@@ -66,7 +79,9 @@ def test_the_nearest_of_each_group_are_those_of_the_library(column, algorithm, d
     table = pd.read_parquet(data / "stops.parquet")
     graph = read_graph(data / "edges.parquet", device="cpu", weighted=algorithm == "sssp")
     search = bfs_many if algorithm == "bfs" else sssp_many
-    expected = search(graph, table["stop"].tolist(), result="nearest", k=2, groups=table[column].tolist())
+    expected = search(
+        graph, table["stop"].tolist(), result="nearest", k=2, groups=table[column].tolist()
+    )
     folder = job(*words)
     pd.testing.assert_frame_equal(rows_of(folder), expected, check_exact=True)
     assert parts_of(job(*words, table="stops.csv")) == parts_of(folder)
@@ -80,12 +95,41 @@ def test_the_nearest_targets_of_each_group_are_those_of_the_library(column, data
     sources, table = "7,21,35,273", pd.read_parquet(data / "stops.parquet")
     graph = read_graph(data / "edges.parquet", device="cpu")
     ends = {"targets": table["stop"].tolist(), "groups": table[column].tolist()}
-    expected = sssp_many(graph, [int(each) for each in sources.split(",")], result="nearest", k=2, cutoff=9, **ends)
+    expected = sssp_many(
+        graph, [int(each) for each in sources.split(",")], result="nearest", k=2, cutoff=9, **ends
+    )
 
     def words(folder, file, *more):
-        named = ["--columns", f"target=stop,group={column}", "--targets", file, "--sources", sources]
-        own = ["--algorithm", "sssp", "--result", "nearest", "--nearest-k", "2", "--cutoff", "9", "--device", "cpu"]
-        words = (data / "edges.parquet", *own, *named, "--no-report", "--json", "--output", folder, *more)
+        named = [
+            "--columns",
+            f"target=stop,group={column}",
+            "--targets",
+            file,
+            "--sources",
+            sources,
+        ]
+        own = [
+            "--algorithm",
+            "sssp",
+            "--result",
+            "nearest",
+            "--nearest-k",
+            "2",
+            "--cutoff",
+            "9",
+            "--device",
+            "cpu",
+        ]
+        words = (
+            data / "edges.parquet",
+            *own,
+            *named,
+            "--no-report",
+            "--json",
+            "--output",
+            folder,
+            *more,
+        )
         return list(map(str, words))
 
     ways = {"one": [], "two": ["--batch-size", 1], "three": ["--certify", "none"]}
@@ -96,33 +140,72 @@ def test_the_nearest_targets_of_each_group_are_those_of_the_library(column, data
     folder = tmp_path / "one"
     assert main(words(folder, data / "stops.parquet", "--resume")) == 0
     resumed = words(folder, data / "stops.parquet", "--resume")
-    assert "groups was" in refused(capsys, *(word.replace(f"group={column}", "group=people") for word in resumed))
+    assert "groups was" in refused(
+        capsys, *(word.replace(f"group={column}", "group=people") for word in resumed)
+    )
     code, found = proven(folder, data / "edges.parquet", capsys)
     assert (code, found["faults"], found["proven"]) == (0, [], {"traversed again": 4})
-    table.assign(**{column: table[column].iloc[::-1].tolist()}).to_parquet(tmp_path / "other.parquet")
-    verified = [folder, data / "edges.parquet", "--device", "cpu", "--targets", tmp_path / "other.parquet"]
+    table.assign(**{column: table[column].iloc[::-1].tolist()}).to_parquet(
+        tmp_path / "other.parquet"
+    )
+    verified = [
+        folder,
+        data / "edges.parquet",
+        "--device",
+        "cpu",
+        "--targets",
+        tmp_path / "other.parquet",
+    ]
     said = refused(capsys, *verified, program=verify.main)
     assert "other.parquet: these are not the groups of the run" in said
-    forge(folder, lambda t: t.set_column(1, "group", t["group"].take(pa.array(range(len(t)))[::-1])))
+    forge(
+        folder, lambda t: t.set_column(1, "group", t["group"].take(pa.array(range(len(t)))[::-1]))
+    )
     assert proven(folder, data / "edges.parquet", capsys)[0] == 5
 
 
 def test_groups_of_targets_are_a_column_of_their_table(data, tmp_path, capsys):
     """A table of sources with such a column has no groups, and must not have it beside those of the targets."""
-    table = pd.read_parquet(data / "stops.parquet").rename(columns={"stop": "source", "kind": "group"})
+    table = pd.read_parquet(data / "stops.parquet").rename(
+        columns={"stop": "source", "kind": "group"}
+    )
     table[["source", "group"]].to_csv(tmp_path / "sources.csv", index=False)
     table.rename(columns={"source": "target"}).to_csv(tmp_path / "targets.csv", index=False)
-    words = [data / "edges.parquet", "--result", "nearest", "--device", "cpu", "--no-report", "--output", tmp_path / "out"]
+    words = [
+        data / "edges.parquet",
+        "--result",
+        "nearest",
+        "--device",
+        "cpu",
+        "--no-report",
+        "--output",
+        tmp_path / "out",
+    ]
     words += ["--sources", tmp_path / "sources.csv", "--targets"]
-    assert "has a column 'group', which the result adds" in refused(capsys, *words, tmp_path / "targets.csv")
+    assert "has a column 'group', which the result adds" in refused(
+        capsys, *words, tmp_path / "targets.csv"
+    )
     assert main([str(word) for word in (*words, "7,21")]) == 0
     assert manifest_of(tmp_path / "out")["settings"]["columns"] == {"source": "source"}
     assert "group" in pd.read_parquet(tmp_path / "out" / "_sources.pq")
 
 
 def test_a_table_whose_sources_reach_no_target_is_written(data, job, tmp_path):
-    pd.read_csv(data / "stops.csv", usecols=["stop", "kind"]).to_csv(tmp_path / "some.csv", index=False)
-    words = ["--result", "nearest", "--nearest-k", "1", "--targets", "273", "--max-depth", "0", "--batch-size", "2"]
+    pd.read_csv(data / "stops.csv", usecols=["stop", "kind"]).to_csv(
+        tmp_path / "some.csv", index=False
+    )
+    words = [
+        "--result",
+        "nearest",
+        "--nearest-k",
+        "1",
+        "--targets",
+        "273",
+        "--max-depth",
+        "0",
+        "--batch-size",
+        "2",
+    ]
     for more in ([], ["--resume"]):
         assert main(job.command(tmp_path / "out", *words, *more, table=tmp_path / "some.csv")) == 0
         answer = pd.read_parquet(tmp_path / "out" / "_sources.pq")
@@ -130,7 +213,12 @@ def test_a_table_whose_sources_reach_no_target_is_written(data, job, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change", [one_more, first_lost, lambda t: t.set_column(0, "group", t["group"].take(pa.array(range(len(t)))[::-1]))]
+    "change",
+    [
+        one_more,
+        first_lost,
+        lambda t: t.set_column(0, "group", t["group"].take(pa.array(range(len(t)))[::-1])),
+    ],
 )
 def test_wrong_rows_of_groups_are_found(change, data, job, tmp_path, capsys):
     folder = shutil.copytree(job(*GROUPS), tmp_path / "out")
@@ -145,7 +233,9 @@ def test_groups_are_resumed_from_rows_alone(job, tmp_path, capsys):
     forget_parts(folder)
     assert summary_of(capsys, *job.command(folder, *GROUPS, "--resume"))["computed"] == 0
     assert parts_of(folder) == before
-    assert "groups was" in refused(capsys, *job.command(folder, *GROUPS[:-1], "group=rank", "--resume"))
+    assert "groups was" in refused(
+        capsys, *job.command(folder, *GROUPS[:-1], "group=rank", "--resume")
+    )
 
 
 def test_changed_groups_are_refused_by_verify(data, job, tmp_path, capsys):
@@ -153,7 +243,10 @@ def test_changed_groups_are_refused_by_verify(data, job, tmp_path, capsys):
     table["kind"] = table["kind"].iloc[::-1].tolist()
     table.to_parquet(tmp_path / "other.parquet")
     words = [job(*GROUPS), data / "edges.parquet", "--device", "cpu", "--sources"]
-    for path, said in ((tmp_path / "other.parquet", "not the groups of the run"), (tmp_path / "none", "--sources")):
+    for path, said in (
+        (tmp_path / "other.parquet", "not the groups of the run"),
+        (tmp_path / "none", "--sources"),
+    ):
         assert said in refused(capsys, *words, path, program=verify.main)
 
 
@@ -191,11 +284,15 @@ def test_each_source_is_searched_to_its_own_limit(case, data, job, capsys):
         assert np.array_equal(list_of_matrix(folder)[1], np.where(np.isinf(expected), -1, expected))
     else:
         rows = rows_of(folder)
-        for name in expected if "targets" in case else ():  # pandas marks what is missing in two ways
+        # pandas marks what is missing in two ways
+        for name in expected if "targets" in case else ():
             rows[name], expected[name] = rows[name].astype(float), expected[name].astype(float)
         pd.testing.assert_frame_equal(rows, expected, check_exact=True)
     digest = manifest_of(folder)["digest"]
-    for other in (job(*limited(case), "--batch-size", "1"), job(*limited(case), "--certify", "none", table="stops.csv")):
+    for other in (
+        job(*limited(case), "--batch-size", "1"),
+        job(*limited(case), "--certify", "none", table="stops.csv"),
+    ):
         assert manifest_of(other)["digest"] == digest
     code, found = proven(folder, data / "edges.parquet", capsys)
     assert (code, found["faults"], sum(found["proven"].values())) == (0, [], 6)
@@ -205,26 +302,47 @@ def test_text_of_a_table_is_taken_as_it_is_written(tmp_path):
     (tmp_path / "edges.csv").write_text("from,to\nNA,B\nB,null\n")
     (tmp_path / "stops.csv").write_text("source;country\nNA;NA\nnull;\nB;null\n")
     words = ["--device", "cpu", "--no-report", "--result", "summary", "--output", tmp_path / "out"]
-    assert main([str(word) for word in (tmp_path / "edges.csv", "--sources", tmp_path / "stops.csv", *words)]) == 0
-    table = pq.read_table(tmp_path / "out" / "_sources.pq", columns=["source", "country", "reached"])
-    assert list(zip(*table.to_pydict().values(), strict=True)) == [("NA", "NA", 3), ("null", None, 1), ("B", "null", 2)]
+    assert (
+        main(
+            [
+                str(word)
+                for word in (tmp_path / "edges.csv", "--sources", tmp_path / "stops.csv", *words)
+            ]
+        )
+        == 0
+    )
+    table = pq.read_table(
+        tmp_path / "out" / "_sources.pq", columns=["source", "country", "reached"]
+    )
+    assert list(zip(*table.to_pydict().values(), strict=True)) == [
+        ("NA", "NA", 3),
+        ("null", None, 1),
+        ("B", "null", 2),
+    ]
 
 
 def test_a_run_with_other_limits_or_without_is_not_resumed(job, capsys):
     words = limited("distances")
     folder = job(*words, "--batch-size", "4")
     for other, said in (([*words[:-1], "limit=rank"], "row 4: -1 is no limit"), ([], "limits was")):
-        assert said in refused(capsys, *job.command(folder, *other, "--batch-size", "4", "--resume"))
+        assert said in refused(
+            capsys, *job.command(folder, *other, "--batch-size", "4", "--resume")
+        )
 
 
 def test_a_vertex_beyond_the_limit_of_its_source_is_found(data, job, tmp_path, capsys):
-    folder, table = shutil.copytree(job(*limited("distances")), tmp_path / "out"), pd.read_parquet(data / "stops.parquet")
+    folder, table = (
+        shutil.copytree(job(*limited("distances")), tmp_path / "out"),
+        pd.read_parquet(data / "stops.parquet"),
+    )
     forge(folder, first_lost)
     assert proven(folder, data / "edges.parquet", capsys)[0] == 5
     # With other limits in the table the rows would be wrong; the run's digest of the limits says so first.
     table.assign(most=table["most"] + 1).to_parquet(tmp_path / "other.parquet")
     words = [job(*limited("distances")), data / "edges.parquet", "--device", "cpu", "--sources"]
-    assert "not the limits of the run" in refused(capsys, *words, tmp_path / "other.parquet", program=verify.main)
+    assert "not the limits of the run" in refused(
+        capsys, *words, tmp_path / "other.parquet", program=verify.main
+    )
 
 
 @pytest.mark.parametrize(
@@ -233,30 +351,55 @@ def test_a_vertex_beyond_the_limit_of_its_source_is_found(data, job, tmp_path, c
         (["--columns", "group=kind"], "--columns group=NAME is for --result k_nearest"),
         ([*GROUPS[:-1], "group=type"], "no column 'type'; the table of sources has"),
         ([*GROUPS[:-1], "group=gap"], "column 'gap', row 1: it holds no value"),
-        ([*GROUPS[:-1], "group=share"], "column 'share' has type double; groups are integers or strings"),
+        (
+            [*GROUPS[:-1], "group=share"],
+            "column 'share' has type double; groups are integers or strings",
+        ),
         ([*AREA, "source_weight=kind"], "; weights and volumes are numbers"),
         ([*AREA, "source_weight=infinite"], "column 'infinite', row 0: inf is not finite"),
         ([*AREA, "source_weight=two"], "source 7 is given twice with different weights"),
         ([*AREA, "source_weight=huge"], "beyond int64"),
-        (["--columns", "source_weight=two", "--result", "within", "--cutoffs", "1"], "is for --result opportunities or"),
+        (
+            ["--columns", "source_weight=two", "--result", "within", "--cutoffs", "1"],
+            "is for --result opportunities or",
+        ),
         (["--columns", "limit=kind"], "; the largest number of hops is an integer"),
-        (["--columns", "limit=metres"], "column 'metres' has type double; the largest number of hops is an integer"),
+        (
+            ["--columns", "limit=metres"],
+            "column 'metres' has type double; the largest number of hops is an integer",
+        ),
         (["--columns", "limit=kind", "--algorithm", "sssp"], "; limits are numbers"),
         (["--columns", "limit=rank"], "column 'rank', row 4: -1 is no limit"),
         (["--columns", "limit=far", "--algorithm", "sssp"], "column 'far', row 2: inf is no limit"),
-        (["--columns", "limit=two"], "column 'two', row 4: source 7 has the limit 5 here and 2 in row 1"),
-        (["--columns", "limit=most", "--max-depth", "2"], "--columns limit=NAME and --max-depth both limit the distance"),
+        (
+            ["--columns", "limit=two"],
+            "column 'two', row 4: source 7 has the limit 5 here and 2 in row 1",
+        ),
+        (
+            ["--columns", "limit=most", "--max-depth", "2"],
+            "--columns limit=NAME and --max-depth both limit the distance",
+        ),
         (["--columns", "limit=most", "--result", "nearest"], "--result nearest takes none"),
-        (["--columns", "limit=most", "--result", "within", "--cutoffs", "3"], "--result within takes none"),
+        (
+            ["--columns", "limit=most", "--result", "within", "--cutoffs", "3"],
+            "--result within takes none",
+        ),
     ],
 )
 @pytest.mark.usefixtures("places")
 def test_columns_that_cannot_be_used_are_refused(words, said, data, job, tmp_path, capsys):
-    odd = {"far": [1.0, 2.0, np.inf, 1.0, 2.0, 1.0, 1.0], "infinite": np.inf, "huge": 2**61, "gap": ["a", None, *"bcdef"]}
+    odd = {
+        "far": [1.0, 2.0, np.inf, 1.0, 2.0, 1.0, 1.0],
+        "infinite": np.inf,
+        "huge": 2**61,
+        "gap": ["a", None, *"bcdef"],
+    }
     table = pd.read_parquet(data / "stops.parquet").assign(two=range(1, 8), **odd)
     table.to_parquet(tmp_path / "own.parquet", index=False)
     places = ["--vertices", data / "places.csv"] if "opportunities" in words else []
-    assert said in refused(capsys, *job.command(tmp_path / "out", *words, *places, table=tmp_path / "own.parquet"))
+    assert said in refused(
+        capsys, *job.command(tmp_path / "out", *words, *places, table=tmp_path / "own.parquet")
+    )
     assert not (tmp_path / "out").exists()
 
 
@@ -268,24 +411,40 @@ def opportunities(data, weights):
 @pytest.fixture(scope="module")
 def places(data):
     rng = np.random.default_rng(3)
-    table = pd.DataFrame({"vertex": np.arange(N) * 7, "jobs": rng.integers(-9, 99, N), "area": rng.random(N)})
+    table = pd.DataFrame(
+        {"vertex": np.arange(N) * 7, "jobs": rng.integers(-9, 99, N), "area": rng.random(N)}
+    )
     table.to_csv(data / "places.csv", index=False)
     return table
 
 
 @pytest.mark.parametrize(
-    ("words", "role", "column"), [([], "limit", "most"), (GROUPS[:-2], "group", "kind"), (None, "source_weight", "people")]
+    ("words", "role", "column"),
+    [([], "limit", "most"), (GROUPS[:-2], "group", "kind"), (None, "source_weight", "people")],
 )
 @pytest.mark.usefixtures("places")
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_columns_called_by_their_roles_are_found(words, role, column, suffix, data, job, tmp_path, capsys):
+def test_columns_called_by_their_roles_are_found(
+    words, role, column, suffix, data, job, tmp_path, capsys
+):
     """Columns of roles that the result has not are passed over."""
     words = opportunities(data, None) if words is None else words
     table = pd.read_parquet(data / "stops.parquet")
-    table = table.rename(columns={"stop": "source", "most": "limit", "kind": "group", "people": "weight"})
+    table = table.rename(
+        columns={"stop": "source", "most": "limit", "kind": "group", "people": "weight"}
+    )
     path = tmp_path / f"own.{suffix}"
     table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path)
-    common = [data / "edges.parquet", "--sources", path, "--device", "cpu", "--no-report", "--output", tmp_path / "out"]
+    common = [
+        data / "edges.parquet",
+        "--sources",
+        path,
+        "--device",
+        "cpu",
+        "--no-report",
+        "--output",
+        tmp_path / "out",
+    ]
     assert main([str(word) for word in (*common, *words)]) == 0
     found = manifest_of(tmp_path / "out")
     named = {"limit": "limit", "group": "group", "source_weight": "weight"}
@@ -300,12 +459,17 @@ def test_columns_called_by_their_roles_are_found(words, role, column, suffix, da
 def test_sums_are_multiplied_by_the_weight_of_their_source(column, data, places, job, capsys):
     words = opportunities(data, column)
     folder, plain = job(*words, "--batch-size", "4"), rows_of(job(*opportunities(data, None)))
-    weights = pd.read_parquet(data / "stops.parquet").drop_duplicates("stop").set_index("stop")[column]
+    weights = (
+        pd.read_parquet(data / "stops.parquet").drop_duplicates("stop").set_index("stop")[column]
+    )
     rows = rows_of(folder)
     assert rows["jobs"].dtype == (np.int64 if column == "people" else np.float64)
     for name in ("jobs", "area"):
         assert rows[name].tolist() == (plain[name] * plain["source"].map(weights)).tolist()
-    for other in (job(*words, "--batch-size", "1"), job(*words, "--certify", "none", table="stops.csv")):
+    for other in (
+        job(*words, "--batch-size", "1"),
+        job(*words, "--certify", "none", table="stops.csv"),
+    ):
         assert rows_of(other).equals(rows)
     graph = read_graph(data / "edges.parquet", device="cpu", weighted=False)
     table = pd.read_parquet(data / "stops.parquet")

@@ -37,12 +37,26 @@ CASES = {
 @pytest.fixture(scope="module")
 def edges(tmp_path_factory):
     rng = np.random.default_rng(7)
-    src, dst = np.concatenate([rng.integers(0, N, (2, 60)), [np.arange(N), np.arange(N)]], axis=1) * 7
-    return write_edges(tmp_path_factory.mktemp("edges") / "edges.parquet", src, dst, rng.integers(0, 9, src.size))
+    src, dst = (
+        np.concatenate([rng.integers(0, N, (2, 60)), [np.arange(N), np.arange(N)]], axis=1) * 7
+    )
+    return write_edges(
+        tmp_path_factory.mktemp("edges") / "edges.parquet", src, dst, rng.integers(0, 9, src.size)
+    )
 
 
 def command(edges, folder, *more):
-    words = [edges, "--sources", ",".join(map(str, SOURCES)), "--device", "cpu", "--no-report", "--json", "--output", folder]
+    words = [
+        edges,
+        "--sources",
+        ",".join(map(str, SOURCES)),
+        "--device",
+        "cpu",
+        "--no-report",
+        "--json",
+        "--output",
+        folder,
+    ]
     return [str(word) for word in (*words, *more)]
 
 
@@ -57,10 +71,14 @@ def test_rows_are_those_of_the_library_for_any_batches(case, unreached, edges, j
     words = [*CASES[case], "--unreached", unreached]
     folder = job(*words, "--batch-size", "2")
     _, expected = by_library(edges, CASES[case], SOURCES, unreached=unreached)
-    table = pa.concat_tables(pq.read_table(path) for path in sorted(folder.glob("part-*"))).replace_schema_metadata(None)
+    table = pa.concat_tables(
+        pq.read_table(path) for path in sorted(folder.glob("part-*"))
+    ).replace_schema_metadata(None)
     assert table.column_names == list(expected.columns)
     for name in table.column_names:
-        assert [None if pd.isna(value) else value for value in expected[name]] == table[name].to_pylist()
+        assert [None if pd.isna(value) else value for value in expected[name]] == table[
+            name
+        ].to_pylist()
         if unreached == "cugraph":
             assert table[name].type == pa.from_numpy_dtype(expected[name].dtype)
     digest = manifest_of(folder)["digest"]
@@ -71,14 +89,25 @@ def test_rows_are_those_of_the_library_for_any_batches(case, unreached, edges, j
 
 
 def test_parts_are_kept_or_made_again(edges, job, tmp_path, capsys):
-    words = ["--algorithm", "sssp", "--result", "predecessors", "--unreached", "cugraph", "--batch-size", "2"]
+    words = [
+        "--algorithm",
+        "sssp",
+        "--result",
+        "predecessors",
+        "--unreached",
+        "cugraph",
+        "--batch-size",
+        "2",
+    ]
     folder = shutil.copytree(job(*words), tmp_path / "out")
     before = parts_of(folder)
     forget_parts(folder)
     (folder / "part-000001.parquet").unlink()
     assert summary_of(capsys, *command(edges, folder, *words, "--resume"))["computed"] == 1
     assert parts_of(folder) == before
-    assert "unreached was" in refused(capsys, *command(edges, folder, *words[:4], *words[6:], "--resume"))
+    assert "unreached was" in refused(
+        capsys, *command(edges, folder, *words[:4], *words[6:], "--resume")
+    )
 
 
 def marked_as_reached(table):

@@ -38,7 +38,9 @@ SEED = int(os.environ.get("KEPLER_SEED", "20"))
 
 @pytest.fixture(scope="module")
 def command(tmp_path_factory):
-    path = random_edges(tmp_path_factory.mktemp("edges") / "edges.parquet", 5, 20_000, 200_000, (1, 256))
+    path = random_edges(
+        tmp_path_factory.mktemp("edges") / "edges.parquet", 5, 20_000, 200_000, (1, 256)
+    )
     flags = "--algorithm sssp --random-sources 60 --batch-size 2 --workers 2 --device cpu --result predecessors --json"
     return [sys.executable, "-m", "pipelines.batch_sources", str(path), *flags.split(), "--output"]
 
@@ -71,7 +73,9 @@ def read_new_parts(folder, seen):
 def watch(job, folder, seen, seconds=float("inf")):
     """Read parts as they come, until so much time is over or the job has ended."""
     moment = time.monotonic() + seconds
-    wait_until(lambda: read_new_parts(folder, seen) or time.monotonic() > moment or job.poll() is not None)
+    wait_until(
+        lambda: read_new_parts(folder, seen) or time.monotonic() > moment or job.poll() is not None
+    )
 
 
 def resumed(command, folder):
@@ -106,8 +110,11 @@ def test_a_killed_job_resumes_to_the_same_digest(command, undisturbed, tmp_path,
 
 def workers_of(job):
     try:
-        children = psutil.Process(job.pid).children(recursive=True)  # the program runs in a child of the process
-        return [child for child in children if any("spawn_main" in word for word in child.cmdline())]
+        # the program runs in a child of the process
+        children = psutil.Process(job.pid).children(recursive=True)
+        return [
+            child for child in children if any("spawn_main" in word for word in child.cmdline())
+        ]
     except psutil.NoSuchProcess:
         return []
 
@@ -133,7 +140,9 @@ def test_a_killed_worker_changes_nothing(command, undisturbed, tmp_path, round_)
 
 
 @pytest.mark.exhaustive
-def test_a_worker_that_is_killed_as_soon_as_it_begins_to_start_changes_nothing(command, undisturbed, tmp_path):
+def test_a_worker_that_is_killed_as_soon_as_it_begins_to_start_changes_nothing(
+    command, undisturbed, tmp_path
+):
     with start(command, tmp_path / "out") as job:
         wait_until(lambda: workers_of(job), job)[0].kill()
         code, out, err = finish(job)
@@ -143,7 +152,8 @@ def test_a_worker_that_is_killed_as_soon_as_it_begins_to_start_changes_nothing(c
 
 @pytest.mark.exhaustive
 def test_an_interrupted_job_says_how_to_resume(command, tmp_path):
-    command = [{"60": "240"}.get(word, word) for word in command]  # long enough not to end before it is interrupted
+    # long enough not to end before it is interrupted
+    command = [{"60": "240"}.get(word, word) for word in command]
     folder, seen = tmp_path / "out", {}
     with start(command, folder) as job:
         wait_until(lambda: read_new_parts(folder, seen) or seen, job)
@@ -158,7 +168,9 @@ def test_an_interrupted_job_says_how_to_resume(command, tmp_path):
     manifest = manifest_of(folder)
     assert manifest["status"] == "interrupted"
     on_disk = sorted(path.name for path in folder.glob("part-*"))
-    assert sorted(part["file"] for part in manifest["parts"]) == on_disk, "what ran has been finished and is known"
+    assert sorted(part["file"] for part in manifest["parts"]) == on_disk, (
+        "what ran has been finished and is known"
+    )
     summary = resumed(command, folder)
     assert summary["kept"] > 0
     assert summary["kept"] + summary["computed"] == summary["batches"] == 120
@@ -187,7 +199,10 @@ def test_a_signal_that_was_ignored_at_the_start_stays_ignored():
         with supervisor._Child().signals_forwarded():
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
         signals.listen()
-        assert [signal.getsignal(number) for number in before] == [signal.SIG_IGN, signals.interrupt]
+        assert [signal.getsignal(number) for number in before] == [
+            signal.SIG_IGN,
+            signals.interrupt,
+        ]
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -12,12 +12,29 @@ import pytest
 
 from kepler_traverse._arrays import to_host
 from pipelines.output import matrix_file
-from pipelines.output.matrix_file import UNREACHED_KEY, VERTICES, MatrixWriter, make_list, to_array, unreached_in_file
+from pipelines.output.matrix_file import (
+    UNREACHED_KEY,
+    VERTICES,
+    MatrixWriter,
+    make_list,
+    to_array,
+    unreached_in_file,
+)
 from pipelines.output.part_reader import open_part
 from scripts.docs.run_examples import blocks_of
 from tests.support import tiers
 from tests.support.clusters import threads_of_this_process
-from tests.support.jobs import Runs, by_library, forget_parts, manifest_of, parts_of, proven, seal, summary_of, write_edges
+from tests.support.jobs import (
+    Runs,
+    by_library,
+    forget_parts,
+    manifest_of,
+    parts_of,
+    proven,
+    seal,
+    summary_of,
+    write_edges,
+)
 
 N_SOURCES = 9
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -36,11 +53,16 @@ TYPES = {"floats": np.float64, "negative integers": np.int64, "large integers": 
 @pytest.fixture(scope="module")
 def edges(tmp_path_factory):
     rng = np.random.default_rng(7)
-    src, dst = np.sort(rng.integers(0, 45, (2, 100)), axis=0) * 7  # no cycles but loops, so that tolls may be negative
+    # no cycles but loops, so that tolls may be negative
+    src, dst = np.sort(rng.integers(0, 45, (2, 100)), axis=0) * 7
     keep = src < dst
     src, dst = np.append(src[keep], 322), np.append(dst[keep], 322)
     weight = rng.integers(0, 9, src.size)
-    more = {"toll": np.where(src == dst, 1, weight - 3), "length": weight / 7, "meters": weight * 30_000}
+    more = {
+        "toll": np.where(src == dst, 1, weight - 3),
+        "length": weight / 7,
+        "meters": weight * 30_000,
+    }
     return write_edges(tmp_path_factory.mktemp("edges") / "edges.parquet", src, dst, weight, **more)
 
 
@@ -55,8 +77,27 @@ def job(edges, scheduler, tmp_path_factory):
     """Runs a case once for each way, and returns its folder; ``command`` is the command line that it ran."""
 
     def command(folder, case, *more, result="matrix", batch_size=4, device="cpu"):
-        words = [edges, "--random-sources", N_SOURCES, "--seed", 3, "--device", device, "--no-report", "--json"]
-        words += [*CASES[case], "--result", result, "--batch-size", batch_size, "--output", folder, *more]
+        words = [
+            edges,
+            "--random-sources",
+            N_SOURCES,
+            "--seed",
+            3,
+            "--device",
+            device,
+            "--no-report",
+            "--json",
+        ]
+        words += [
+            *CASES[case],
+            "--result",
+            result,
+            "--batch-size",
+            batch_size,
+            "--output",
+            folder,
+            *more,
+        ]
         words += ["--scheduler-address", scheduler] if device == "cpu" and batch_size == 99 else []
         return [str(word) for word in words]
 
@@ -65,7 +106,10 @@ def job(edges, scheduler, tmp_path_factory):
 
 def written(folder):
     """The sources and the matrix."""
-    tables = [pa.ipc.open_file(pa.memory_map(str(path))).read_all() for path in sorted(folder.glob("part-*.arrow"))]
+    tables = [
+        pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+        for path in sorted(folder.glob("part-*.arrow"))
+    ]
     table = pa.concat_tables(tables)
     return table["source"].to_pylist(), to_array(table["distance"]), table.schema.metadata
 
@@ -81,18 +125,23 @@ def answer(edges, case, sources):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("case", CASES)
-def test_the_lists_are_the_librarys_distances_and_are_proven_right_again(case, device, edges, job, capsys):
+def test_the_lists_are_the_librarys_distances_and_are_proven_right_again(
+    case, device, edges, job, capsys
+):
     folder = job(case, device=device)
     sources, matrix, metadata = written(folder)
     graph, expected = answer(edges, case, sources)
-    assert sources == [source for part in manifest_of(folder)["parts"] for source in part["sources"]]
+    assert sources == [
+        source for part in manifest_of(folder)["parts"] for source in part["sources"]
+    ]
     assert matrix.dtype == TYPES.get(case, np.int16)
     stated = metadata[UNREACHED_KEY].decode()
     reached = matrix != (np.inf if stated == "inf" else int(stated))
     assert not reached.all()
     assert np.array_equal(np.where(reached, matrix, np.inf), expected)
     assert pq.read_table(folder / VERTICES)["vertex"].to_pylist() == to_host(graph.ids).tolist()
-    dataset = pyarrow.dataset.dataset(str(folder), format="arrow")  # files that begin with "_" are passed over
+    # files that begin with "_" are passed over
+    dataset = pyarrow.dataset.dataset(str(folder), format="arrow")
     assert dataset.count_rows() == N_SOURCES
     code, found = proven(folder, edges, capsys)
     assert (code, found["faults"], found["proven"]) == (0, [], {"traversed again": N_SOURCES})
@@ -107,7 +156,9 @@ def test_the_digest_is_that_of_the_distances_whatever_the_batches(case, job):
 
 
 @pytest.mark.parametrize("case", tiers.few(CASES, 2))
-def test_parts_that_the_manifest_does_not_know_are_kept_if_they_are_right(case, job, tmp_path, capsys):
+def test_parts_that_the_manifest_does_not_know_are_kept_if_they_are_right(
+    case, job, tmp_path, capsys
+):
     folder = shutil.copytree(job(case), tmp_path / "out")
     before = parts_of(folder)
     forget_parts(folder)
@@ -115,13 +166,21 @@ def test_parts_that_the_manifest_does_not_know_are_kept_if_they_are_right(case, 
     first = folder / "part-000000.arrow"
     first.write_bytes(first.read_bytes()[:-1])
     summary = summary_of(capsys, *job.command(folder, case, "--resume"))
-    assert (summary["computed"], summary["kept"], summary["digest"]) == (1, 2, manifest_of(job(case))["digest"])
+    assert (summary["computed"], summary["kept"], summary["digest"]) == (
+        1,
+        2,
+        manifest_of(job(case))["digest"],
+    )
     assert parts_of(folder) == before
     assert (folder / VERTICES).exists()
 
 
 def test_the_reader_of_the_page_reads_a_job(job, tmp_path, monkeypatch):
-    (block,) = [block for _, block in blocks_of(Path("docs/results.md").read_text()) if "out/matrix" in block]
+    (block,) = [
+        block
+        for _, block in blocks_of(Path("docs/results.md").read_text())
+        if "out/matrix" in block
+    ]
     shutil.copytree(job("hops"), tmp_path / "out" / "matrix")
     monkeypatch.chdir(tmp_path)
     found = {}
@@ -129,7 +188,10 @@ def test_the_reader_of_the_page_reads_a_job(job, tmp_path, monkeypatch):
     sources, matrix, _ = written(tmp_path / "out" / "matrix")
     assert found["sources"].tolist() == sources
     assert np.array_equal(found["matrix"], matrix)
-    assert found["vertices"].tolist() == pq.read_table(tmp_path / "out" / "matrix" / VERTICES)["vertex"].to_pylist()
+    assert (
+        found["vertices"].tolist()
+        == pq.read_table(tmp_path / "out" / "matrix" / VERTICES)["vertex"].to_pylist()
+    )
 
 
 def forge(folder, change):
@@ -158,18 +220,24 @@ def another_mark(table):
 
 
 def no_mark(table):
-    return table.replace_schema_metadata({k: v for k, v in table.schema.metadata.items() if k != UNREACHED_KEY})
+    return table.replace_schema_metadata(
+        {k: v for k, v in table.schema.metadata.items() if k != UNREACHED_KEY}
+    )
 
 
 def a_null(table):
     values = to_array(table["distance"])
-    lists = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel(), mask=values.ravel() == 1), values.shape[1])
+    lists = pa.FixedSizeListArray.from_arrays(
+        pa.array(values.ravel(), mask=values.ravel() == 1), values.shape[1]
+    )
     return table.set_column(1, "distance", lists)
 
 
 def a_column_less(table):
     values = to_array(table["distance"])[:, 1:]
-    return table.set_column(1, "distance", pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1]))
+    return table.set_column(
+        1, "distance", pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
+    )
 
 
 @pytest.mark.parametrize(
@@ -202,10 +270,15 @@ def test_a_wrong_file_of_vertices_is_found(change, edges, job, tmp_path, capsys)
     else:
         (folder / VERTICES).unlink()
     code, found = proven(folder, edges, capsys)
-    assert (code, [(fault["kind"], fault["file"]) for fault in found["faults"]]) == (5, [("table", VERTICES)])
+    assert (code, [(fault["kind"], fault["file"]) for fault in found["faults"]]) == (
+        5,
+        [("table", VERTICES)],
+    )
 
 
-def test_a_part_with_a_larger_number_in_a_later_batch_is_written_again_in_a_wider_type(tmp_path, monkeypatch):
+def test_a_part_with_a_larger_number_in_a_later_batch_is_written_again_in_a_wider_type(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(matrix_file, "ROWS_PER_PART", 6)  # two lists of three per batch
     values = [[0, 1, -1], [2, 0, 3], [0, 4, 5], [40_000, 0, -1], [7, 8, 0]]
     writer = MatrixWriter(tmp_path / ".part-000000.a.tmp", {"what": "lists"})
@@ -233,7 +306,12 @@ def test_a_part_with_a_larger_number_in_a_later_batch_is_written_again_in_a_wide
         (np.array([0, np.inf, 2**40], np.float64), (False, True, False), "int64", [0, -1, 2**40]),
         (np.array([0, 2**63 - 1, 5]), (False, True, False), "int16", [0, -1, 5]),
         (np.array([0, np.inf, -5], np.float32), (False, True, True), "int64", [0, 2**63 - 1, -5]),
-        (np.array([0, np.inf, 0.5], np.float32), (False, False, False), "float32", [0, np.inf, 0.5]),
+        (
+            np.array([0, np.inf, 0.5], np.float32),
+            (False, False, False),
+            "float32",
+            [0, np.inf, 0.5],
+        ),
     ],
 )
 def test_a_list_has_the_narrowest_type_that_holds_it(distance, how, kind, expected):

@@ -56,7 +56,9 @@ def test_workers_are_fewer_if_memory_is_short():
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_too_large_runs_are_refused_with_the_numbers(device):
-    with pytest.raises(InputError, match=r"needs 1\.\d GiB of memory .*graph.* and 954 MiB are free"):
+    with pytest.raises(
+        InputError, match=r"needs 1\.\d GiB of memory .*graph.* and 954 MiB are free"
+    ):
         size_up(LOAD, Machine(device=device, cores=4, n_gpus=1, available=10**9))
 
 
@@ -66,8 +68,15 @@ def test_batches_with_few_rows_are_sized_by_the_traversals():
     sizing = size_up(load, machine)
     assert sizing.batch_size == 2**28 // 10**6
     assert sizing.output_bytes == 48 * 10_000
-    sizing = size_up(replace(load, rows_per_source=10**6, most_rows=10**6, one_search=True), machine, workers=4)
-    assert (sizing.workers, sizing.threads, sizing.batch_size, sizing.n_batches) == (1, 4, 10_000, 1)
+    sizing = size_up(
+        replace(load, rows_per_source=10**6, most_rows=10**6, one_search=True), machine, workers=4
+    )
+    assert (sizing.workers, sizing.threads, sizing.batch_size, sizing.n_batches) == (
+        1,
+        4,
+        10_000,
+        1,
+    )
     assert sizing.output_bytes == 48 * 10**6
 
 
@@ -83,14 +92,21 @@ def test_batches_with_few_rows_are_sized_by_the_traversals():
         (10_240, 1024, 2, 1024),
     ],
 )
-def test_batches_are_multiples_of_groups_and_equal_per_worker(n_sources, group, workers, batch_size):
-    assert size_up(replace(SUMMARIES, n_sources=n_sources, group=group), gpus(workers)).batch_size == batch_size
+def test_batches_are_multiples_of_groups_and_equal_per_worker(
+    n_sources, group, workers, batch_size
+):
+    assert (
+        size_up(replace(SUMMARIES, n_sources=n_sources, group=group), gpus(workers)).batch_size
+        == batch_size
+    )
 
 
 @given(n_sources=st.integers(1, 5000), group=st.integers(2, 200), workers=st.integers(1, 8))
 def test_batch_size_is_the_largest_multiple_of_a_group_that_ends_first(n_sources, group, workers):
     load = replace(SUMMARIES, n_sources=n_sources, group=group)
-    plain, sizing = (size_up(each, gpus(workers), workers) for each in (replace(load, group=1), load))
+    plain, sizing = (
+        size_up(each, gpus(workers), workers) for each in (replace(load, group=1), load)
+    )
     assert sizing.batch_size <= plain.batch_size
     if plain.batch_size < group:
         assert sizing.batch_size == plain.batch_size
@@ -112,7 +128,9 @@ def last_end(load, workers, batch_size):
 
 @on_a_device
 def test_gpu_groups_are_those_of_the_plan_and_statistics_have_memory():
-    graph = graph_from_edges(*np.random.default_rng(4).integers(0, 100, (2, 300)), np.ones(300), directed=False)
+    graph = graph_from_edges(
+        *np.random.default_rng(4).integers(0, 100, (2, 300)), np.ones(300), directed=False
+    )
     asked = {"limit": None, "targets": None, "certify": "all", "knobs": None, "at_once": 50}
 
     def load(graph, algorithm, strategy, result="summary"):
@@ -128,7 +146,10 @@ def test_gpu_groups_are_those_of_the_plan_and_statistics_have_memory():
     assert load(graph, "sssp", "auto")[0].group == 1
     with running(None if HAS_GPU else {"block": 64}):
         there = graph.to("cuda")
-        for algorithm, strategy, group in (("sssp", "source_per_lane", 32), ("bfs", "bit_parallel", 64)):
+        for algorithm, strategy, group in (
+            ("sssp", "source_per_lane", 32),
+            ("bfs", "bit_parallel", 64),
+        ):
             found, plan = load(there, algorithm, strategy)
             assert found.group == plan.group == group
             assert found.state_bytes > plan.nbytes
@@ -144,7 +165,15 @@ def test_parts_have_about_the_bytes_that_are_asked_for(tmp_path, monkeypatch, re
 
     def sizes(*words):
         out = tmp_path / f"out{len(list(tmp_path.iterdir()))}"
-        argv = [tmp_path / "edges.parquet", "--algorithm", "sssp", "--device", "cpu", "--random-sources", "240"]
+        argv = [
+            tmp_path / "edges.parquet",
+            "--algorithm",
+            "sssp",
+            "--device",
+            "cpu",
+            "--random-sources",
+            "240",
+        ]
         argv += ["--workers", "1", "--result", result, "--output", out, *words]
         assert batch_sources.main(list(map(str, argv))) == 0
         return [part.stat().st_size for part in sorted(out.glob("part-*"))]
@@ -154,7 +183,8 @@ def test_parts_have_about_the_bytes_that_are_asked_for(tmp_path, monkeypatch, re
     assert len(parts) in (8, 9)
     assert all(0.8 < size / (total / 8) < 1.2 for size in parts[:-1])
     assert sum(parts[::2]) == sum(sizes("--part-size", str(total // 8), "--shard", "0/2"))
-    monkeypatch.setattr(run_sizing, "answers_for", None)  # no source is searched for a size that no part can have
+    # no source is searched for a size that no part can have
+    monkeypatch.setattr(run_sizing, "answers_for", None)
     assert len(sizes("--part-size", "1GB")) == 3
 
 

@@ -67,8 +67,25 @@ def proven(folder, edges):
             ("--sources", SOURCES, "--batch-size", 4),
             ("--undirected", "--random-sources", 9, "--result", "summary"),
             ("--undirected", "--sources", SOURCES, "--max-depth", 0, "--result", "levels"),
-            ("--sources", SOURCES, "--targets", "0,9999,7", "--result", "targets", "--certify", "sample"),
-            ("--algorithm", "sssp", "--undirected", "--sources", SOURCES, "--weight-type", "float64"),
+            (
+                "--sources",
+                SOURCES,
+                "--targets",
+                "0,9999,7",
+                "--result",
+                "targets",
+                "--certify",
+                "sample",
+            ),
+            (
+                "--algorithm",
+                "sssp",
+                "--undirected",
+                "--sources",
+                SOURCES,
+                "--weight-type",
+                "float64",
+            ),
             ("--algorithm", "sssp", "--sources", SOURCES, "--cutoff", 4),
             ("--algorithm", "sssp", "--sources", SOURCES, "--cutoff", 0, "--result", "reachable"),
             ("--algorithm", "sssp", "--sources", SOURCES, "--targets", "0,9999,7"),
@@ -88,10 +105,30 @@ def test_an_output_is_proven_right_from_files_alone(edges, tmp_path, words):
 def test_parts_manifest_and_digest_are_those_of_the_other_engine(edges, tmp_path, rapids):
     words = ["--algorithm", "sssp", "--undirected", "--random-sources", 7, "--batch-size", 3]
     assert run(edges, tmp_path / "mg", *words) == 0
-    own = [edges, *words, "--output", tmp_path / "own", "--device", "cpu", "--engine", "kepler", "--workers", 1]
+    own = [
+        edges,
+        *words,
+        "--output",
+        tmp_path / "own",
+        "--device",
+        "cpu",
+        "--engine",
+        "kepler",
+        "--workers",
+        1,
+    ]
     assert main([str(word) for word in own]) == 0
     mg, own = manifest_of(tmp_path / "mg"), manifest_of(tmp_path / "own")
-    for key in ("digest", "identity", "fingerprint", "graph", "sources", "batches", "means", "status"):
+    for key in (
+        "digest",
+        "identity",
+        "fingerprint",
+        "graph",
+        "sources",
+        "batches",
+        "means",
+        "status",
+    ):
         assert mg[key] == own[key], key
     assert [part["sha256"] for part in mg["parts"]] == [part["sha256"] for part in own["parts"]]
     assert set(mg) == set(own)
@@ -100,7 +137,9 @@ def test_parts_manifest_and_digest_are_those_of_the_other_engine(edges, tmp_path
     assert rapids.calls == [True, "destroyed"]
 
 
-def test_wrong_distance_fails_its_source_alone_and_resuming_repairs_it(edges, tmp_path, rapids, monkeypatch, capsys):
+def test_wrong_distance_fails_its_source_alone_and_resuming_repairs_it(
+    edges, tmp_path, rapids, monkeypatch, capsys
+):
     def wrong_from_7(graph, source, cutoff=None):
         found = fake_rapids.sssp(graph, source, cutoff)
         frame = found.pieces[0].compute()
@@ -123,7 +162,9 @@ def test_wrong_distance_fails_its_source_alone_and_resuming_repairs_it(edges, tm
     assert proven(tmp_path / "out", edges)["valid"]
 
 
-def test_a_lost_worker_ends_the_run_and_resuming_finishes_it(edges, tmp_path, rapids, monkeypatch, capsys):
+def test_a_lost_worker_ends_the_run_and_resuming_finishes_it(
+    edges, tmp_path, rapids, monkeypatch, capsys
+):
     def losing(graph, start, depth_limit=None, check_start=True):
         client = fake_rapids.default_client()
         if losing.left:
@@ -138,7 +179,9 @@ def test_a_lost_worker_ends_the_run_and_resuming_finishes_it(edges, tmp_path, ra
     assert run(edges, tmp_path / "out", "--sources", SOURCES, "--batch-size", 2) == 1
     assert "a worker is lost; run again with --resume" in capsys.readouterr().err
     assert manifest_of(tmp_path / "out")["status"] == "failed"
-    assert rapids.calls == [True], "the collective was waited for, which the lost worker will never join"
+    assert rapids.calls == [True], (
+        "the collective was waited for, which the lost worker will never join"
+    )
     monkeypatch.setattr(rapids.dask, "bfs", fake_rapids.bfs)
     assert run(edges, tmp_path / "out", "--sources", SOURCES, "--batch-size", 2, "--resume") == 0
     assert proven(tmp_path / "out", edges)["valid"]
@@ -165,7 +208,9 @@ def test_bad_input_is_one_error_before_anything_is_written(tmp_path, what, capsy
     columns, message = BAD[what]
     table = {"src": [0, 1, 2], "dst": [1, 2, 0], "weight": [1, 2, 3]} | columns
     path = tmp_path / "bad.parquet"
-    pq.write_table(pa.table({name: values for name, values in table.items() if values is not None}), path)
+    pq.write_table(
+        pa.table({name: values for name, values in table.items() if values is not None}), path
+    )
     assert run(path, tmp_path / "out", "--algorithm", "sssp", "--sources", 0) == 2
     error = capsys.readouterr().err.strip()
     assert error.startswith(f"error: {path}")
@@ -186,7 +231,9 @@ def test_bad_input_is_one_error_before_anything_is_written(tmp_path, what, capsy
     ],
 )
 def test_unsupported_settings_are_refused_before_anything_starts(words, message):
-    flags, _ = parse_flags(["edges.parquet", "--engine", "cugraph-mg", "--sources", "1", "--output", "out", *words])
+    flags, _ = parse_flags(
+        ["edges.parquet", "--engine", "cugraph-mg", "--sources", "1", "--output", "out", *words]
+    )
     with pytest.raises(UsageError, match=f"--engine cugraph-mg: {message}"):
         merge_settings(flags)
 
@@ -203,13 +250,18 @@ def test_missing_cugraph_is_an_error_that_says_what_to_install(edges, tmp_path, 
 def test_a_text_file_is_refused(tmp_path, capsys):
     (tmp_path / "edges.csv").write_text("src,dst\n1,2\n")
     assert run(tmp_path / "edges.csv", tmp_path / "out", "--sources", 1) == 2
-    assert "edges.csv: --engine cugraph-mg reads Parquet files; convert the edge list" in capsys.readouterr().err
+    assert (
+        "edges.csv: --engine cugraph-mg reads Parquet files; convert the edge list"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.usefixtures("rapids")
 def test_weights_of_zero_alone_do_not_hang(tmp_path):
     path = tmp_path / "zeros.parquet"
-    pq.write_table(pa.table({"src": [0, 1, 2, 5], "dst": [1, 2, 0, 6], "weight": [0, 0, 0, 0]}), path)
+    pq.write_table(
+        pa.table({"src": [0, 1, 2, 5], "dst": [1, 2, 0, 6], "weight": [0, 0, 0, 0]}), path
+    )
     assert run(path, tmp_path / "out", "--algorithm", "sssp", "--all-sources") == 0
     assert proven(tmp_path / "out", path)["valid"]
 
@@ -236,12 +288,21 @@ TOO_LARGE = Load(
 
 @pytest.mark.parametrize(
     ("others", "is_proposed"),
-    [({}, True), ({"engine": "kepler"}, False), ({"result": "predecessors"}, False), ({"device": "cpu"}, False)],
+    [
+        ({}, True),
+        ({"engine": "kepler"}, False),
+        ({"result": "predecessors"}, False),
+        ({"device": "cpu"}, False),
+    ],
 )
-def test_a_plan_that_does_not_fit_proposes_the_engine_where_it_can_help(monkeypatch, others, is_proposed):
+def test_a_plan_that_does_not_fit_proposes_the_engine_where_it_can_help(
+    monkeypatch, others, is_proposed
+):
     monkeypatch.setattr(cuda, "available", lambda: True)
     with (
-        pytest.raises(CapacityError, match=r"this run needs .* GiB of memory on each GPU") as caught,
+        pytest.raises(
+            CapacityError, match=r"this run needs .* GiB of memory on each GPU"
+        ) as caught,
         proposed(settings(**others)),
     ):
         size_up(TOO_LARGE, Machine(device="cuda", cores=4, n_gpus=2, available=2**30))
@@ -251,13 +312,18 @@ def test_a_plan_that_does_not_fit_proposes_the_engine_where_it_can_help(monkeypa
 def test_memory_that_runs_out_while_the_graph_is_read_proposes_it_too(monkeypatch):
     monkeypatch.setattr(cuda, "available", lambda: True)
     with (
-        pytest.raises(CapacityError, match=r"does not fit the memory of a GPU \(no room\); or take --engine cugraph-mg"),
+        pytest.raises(
+            CapacityError,
+            match=r"does not fit the memory of a GPU \(no room\); or take --engine cugraph-mg",
+        ),
         proposed(settings()),
     ):
         raise MemoryError("no room")
 
 
-@pytest.mark.parametrize(("text", "size"), [("4096", 4096), ("1.5GiB", 3 * 2**29), ("20 MB", 20_000_000)])
+@pytest.mark.parametrize(
+    ("text", "size"), [("4096", 4096), ("1.5GiB", 3 * 2**29), ("20 MB", 20_000_000)]
+)
 def test_a_size_may_have_a_unit(text, size):
     assert parse_flags(["e", "--gpu-memory", text])[0]["gpu_memory"] == size
 
@@ -271,7 +337,9 @@ def test_invalid_memory_sizes_are_refused(text):
 @pytest.fixture(scope="module")
 def client():
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as cluster,
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
+        ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
@@ -296,7 +364,9 @@ def test_every_seeded_fault_is_rejected_as_the_other_certificate_rejects_it(clie
     for fault in range(6):
         wrong = right.copy()
         at = rng.integers(wrong.size)
-        wrong[at] = rng.choice([wrong[at] + 1, wrong[at] - 1, np.inf, 0, np.nan, -0.0, np.float32(2.5)])
+        wrong[at] = rng.choice(
+            [wrong[at] + 1, wrong[at] - 1, np.inf, 0, np.nan, -0.0, np.float32(2.5)]
+        )
         if np.array_equal(wrong.view(np.int32), right.view(np.int32)):
             continue
         expected = certify_many(whole, np.array([source]), wrong[None], limit)
@@ -310,11 +380,15 @@ def test_certificate_rejects_a_cycle_of_zero_weights(client):
     _, graph = parted(client, src, dst, weight)
     assert graph.edges.certify(0, np.array([0, 9, 9, 9], np.float32), None).valid
     found = graph.edges.certify(0, np.array([0, 4, 4, 4], np.float32), None)
-    assert found.failures["C4"].startswith("3 distances are explained by no edge, or only by each other")
+    assert found.failures["C4"].startswith(
+        "3 distances are explained by no edge, or only by each other"
+    )
 
 
 def test_a_distance_beyond_its_type_is_named(client):
-    _, graph = parted(client, np.array([0, 1]), np.array([1, 2]), np.array([3e38, 3e38], np.float32))
+    _, graph = parted(
+        client, np.array([0, 1]), np.array([1, 2]), np.array([3e38, 3e38], np.float32)
+    )
     with pytest.raises(PrecisionError, match="exceeds the largest float32"):
         graph.edges.certify(0, np.array([0, 3e38, np.inf], np.float32), None)
 
@@ -333,7 +407,10 @@ def test_a_distance_beyond_its_type_is_named(client):
 def test_cugraph_on_all_gpus_gives_the_digest_of_the_cpu(tmp_path, words):
     pytest.importorskip("cugraph.dask")
     rng = np.random.default_rng(5)
-    src, dst = (rng.zipf(1.4, 40_000) % 5_000).astype(np.int64) * 3 - 900, rng.integers(0, 5_000, 40_000) * 3 - 900
+    src, dst = (
+        (rng.zipf(1.4, 40_000) % 5_000).astype(np.int64) * 3 - 900,
+        rng.integers(0, 5_000, 40_000) * 3 - 900,
+    )
     path = tmp_path / "edges.parquet"
     table = pa.table({"src": src, "dst": dst, "weight": rng.integers(0, 50, src.size)})
     pq.write_table(table, path, row_group_size=9_000)
@@ -341,5 +418,7 @@ def test_cugraph_on_all_gpus_gives_the_digest_of_the_cpu(tmp_path, words):
     found = prove_output(tmp_path / "out", [str(path)], "cpu").as_dict()
     assert found["valid"], found["faults"]
     manifest = manifest_of(tmp_path / "out")
-    graph = read_graph(path, device="cpu", directed="--undirected" not in words, weighted="sssp" in words)
+    graph = read_graph(
+        path, device="cpu", directed="--undirected" not in words, weighted="sssp" in words
+    )
     assert manifest["graph"]["fingerprint"] == graph.fingerprint

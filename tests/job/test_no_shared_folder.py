@@ -25,9 +25,25 @@ from tests.support.processes import PATIENCE, ROOT, ran
 
 skip_without_server()
 EDGES, CACHE = "s3://bucket/edges.parquet", "s3://bucket/graphs"
-WORDS = ["--undirected", "--sources", ",".join(map(str, range(24))), "--batch-size", "4", "--device", "cpu", "--no-report"]
+WORDS = [
+    "--undirected",
+    "--sources",
+    ",".join(map(str, range(24))),
+    "--batch-size",
+    "4",
+    "--device",
+    "cpu",
+    "--no-report",
+]
 # In a mount namespace of its own, a process finds an empty folder in place of the job's.
-APART = ["unshare", "--map-root-user", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"']
+APART = [
+    "unshare",
+    "--map-root-user",
+    "--mount",
+    "sh",
+    "-c",
+    'mount -t tmpfs none "$0" && exec "$@"',
+]
 
 
 @pytest.fixture
@@ -56,7 +72,11 @@ def cluster(tmp_path, job_folder):
     them and returns a client."""
     can_be_apart = shutil.which("unshare") and ran([*APART, job_folder, "true"]).returncode == 0
     pinned = {"SCHEDULER__ALLOWED_FAILURES": "0", "WORKER__PROFILE__ENABLED": "False"}
-    env = {**os.environ, "PYTHONPATH": str(ROOT), **{f"DASK_DISTRIBUTED__{name}": value for name, value in pinned.items()}}
+    env = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        **{f"DASK_DISTRIBUTED__{name}": value for name, value in pinned.items()},
+    }
     with contextlib.ExitStack() as stack:
 
         def start(*words):
@@ -64,22 +84,31 @@ def cluster(tmp_path, job_folder):
             for name in "ab":
                 host = tmp_path / name
                 host.mkdir(mode=0o700)
-                options = {"cwd": host, "env": env | dict.fromkeys(("HOME", "TMPDIR", "KEPLER_CACHE_DIR"), str(host))}
+                options = {
+                    "cwd": host,
+                    "env": env | dict.fromkeys(("HOME", "TMPDIR", "KEPLER_CACHE_DIR"), str(host)),
+                }
                 own = ["--host", "127.0.0.1", "--local-directory", host, *words]
                 before = [*APART, job_folder] if can_be_apart else ()
-                stack.enter_context(dask_program("worker", tmp_path, *own, before=before, **options))
+                stack.enter_context(
+                    dask_program("worker", tmp_path, *own, before=before, **options)
+                )
             address = json.loads((tmp_path / "scheduler.json").read_text())["address"]
             client = stack.enter_context(Client(address, set_as_default=False))
             client.wait_for_workers(2, timeout=PATIENCE)
             (job_folder / "seen").touch()
-            assert not can_be_apart or set(client.run((job_folder / "seen").exists).values()) == {False}
+            assert not can_be_apart or set(client.run((job_folder / "seen").exists).values()) == {
+                False
+            }
             return client
 
         yield start
 
 
 def run(client, url, *more):
-    return batch_sources.main([EDGES, *WORDS, "--output", url, "--scheduler-address", client.scheduler.address, *more])
+    return batch_sources.main(
+        [EDGES, *WORDS, "--output", url, "--scheduler-address", client.scheduler.address, *more]
+    )
 
 
 def manifest_of(place):
@@ -103,7 +132,11 @@ def test_a_worker_dies_and_the_run_is_that_of_one_process(tmp_path, cluster, cap
     assert (found["digest"], digests(found)) == (expected["digest"], digests(expected))
     assert found["retried"] == [{"file": "part-000002.parquet", "why": "its worker died"}]
     assert verify.main([url, EDGES, "--device", "cpu"]) == 0
-    assert {name.partition("-")[0] for name in open_store(url).names()} == {"part", MANIFEST, "_SUCCESS"}
+    assert {name.partition("-")[0] for name in open_store(url).names()} == {
+        "part",
+        MANIFEST,
+        "_SUCCESS",
+    }
     for host in "ab":
         assert len(list((tmp_path / host / "graphs").glob("graph-*/"))) == 1
     assert not list((tmp_path / "a").rglob("part-*")) + list((tmp_path / "b").rglob("part-*"))
@@ -119,7 +152,11 @@ def test_a_source_that_kills_workers_is_found_and_left_out(tmp_path, cluster, ca
     client.register_plugin(Kills([9]))
     assert run(client, url, "--graph-cache", CACHE) == 3, capsys.readouterr().err
     (commits,) = [CommitLog(open_store(url)).read()]
-    failed = [(each["file"], each["sources"], each["error"]) for commit in commits for each in commit["failed"]]
+    failed = [
+        (each["file"], each["sources"], each["error"])
+        for commit in commits
+        for each in commit["failed"]
+    ]
     assert failed == [("part-000002.parquet", [9], "its worker died (3 times)")]
     take_plugin(client, Kills.name)
     assert run(client, url, "--graph-cache", CACHE, "--resume") == 0, capsys.readouterr().err
@@ -129,7 +166,10 @@ def test_a_source_that_kills_workers_is_found_and_left_out(tmp_path, cluster, ca
 
 
 def test_a_worker_that_does_not_see_the_store_is_refused_also_when_it_joins():
-    url, problem = "s3://bucket/none", r"cannot use s3://bucket/none/_manifest.json \(there is no such object\); give"
+    url, problem = (
+        "s3://bucket/none",
+        r"cannot use s3://bucket/none/_manifest.json \(there is no such object\); give",
+    )
     with threads_of_this_process(n_workers=1) as one, Client(one, set_as_default=False) as client:
         with pytest.raises(InputError, match=problem):
             refuse_unfit_workers(client, "cpu", [], url)

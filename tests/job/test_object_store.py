@@ -46,7 +46,11 @@ def no_faults(server):
 @pytest.fixture(params=["disk", "objects"])
 def store(request, tmp_path):
     (tmp_path / "here").mkdir()
-    return Store(tmp_path / "here") if request.param == "disk" else open_store(f"s3://bucket/{tmp_path.name}")
+    return (
+        Store(tmp_path / "here")
+        if request.param == "disk"
+        else open_store(f"s3://bucket/{tmp_path.name}")
+    )
 
 
 def put(store, name, data):
@@ -84,7 +88,9 @@ def test_writers_of_one_log_lose_nothing(store):
             assert log.append(entry(100 * writer + number))
 
     at_once(*(functools.partial(write, writer) for writer in range(4)))
-    assert sorted(numbers_in(CommitLog(store))) == [100 * writer + number for writer in range(4) for number in range(6)]
+    assert sorted(numbers_in(CommitLog(store))) == [
+        100 * writer + number for writer in range(4) for number in range(6)
+    ]
 
 
 def test_an_object_store_cleans_up_and_names_itself():
@@ -124,7 +130,11 @@ def test_read_graph_takes_objects_folders_and_patterns(folder, inputs, server): 
     server.log.clear()
     for name in ("edges.parquet", "parts", "parts/", "parts/*", "*/a.parquet", "par*"):
         assert read_graph(f"{inputs}/{name}").fingerprint == expected, name
-    for name, says in (("none.parquet", "no such object"), ("none*", "no object matches"), ("edges.parquet?x=1", "credent")):
+    for name, says in (
+        ("none.parquet", "no such object"),
+        ("none*", "no object matches"),
+        ("edges.parquet?x=1", "credent"),
+    ):
         with pytest.raises(InputError, match=says):
             read_graph(f"{inputs}/{name}")
 
@@ -150,7 +160,8 @@ def test_an_object_is_copied_once_and_again_when_it_changes(server, tmp_path, mo
 def test_a_run_whose_inputs_are_in_the_store_is_that_of_files(folder, inputs, tmp_path, kind):  # noqa: F811
     url, out = f"s3://bucket/{kind}-of-urls", tmp_path / "out"
     words = [
-        word.replace(str(folder), inputs) for word in argv(folder, url, "--graph-cache", "s3://bucket/graphs", kind=kind)
+        word.replace(str(folder), inputs)
+        for word in argv(folder, url, "--graph-cache", "s3://bucket/graphs", kind=kind)
     ]
     assert [batch_sources.main([*words, "--shard", f"{index}/2"]) for index in range(2)] == [0, 0]
     assert finish.main([url]) == 0
@@ -161,7 +172,15 @@ def test_a_run_whose_inputs_are_in_the_store_is_that_of_files(folder, inputs, tm
 
 def test_a_graph_is_built_once_for_all_hosts(inputs, tmp_path, monkeypatch, capsys):
     """Each host has a folder for copies of its own."""
-    words = [f"{inputs}/edges.parquet", "--algorithm", "sssp", "--device", "cpu", "--random-sources", "3"]
+    words = [
+        f"{inputs}/edges.parquet",
+        "--algorithm",
+        "sssp",
+        "--device",
+        "cpu",
+        "--random-sources",
+        "3",
+    ]
     words += ["--graph-cache", "s3://bucket/hosts", "--hierarchy", "yes"]
     reused, contracted, digests = [], [], set()
     for host in range(4):
@@ -236,7 +255,12 @@ def test_a_run_to_an_object_store_has_the_bytes_of_one_to_a_disk(folder, alone, 
     assert verify.main([url, str(folder / "edges.parquet"), "--device", "cpu"]) == 0
 
 
-def test_a_job_that_another_one_overtakes_leaves_nothing_beside_the_results(folder, alone, tmp_path, monkeypatch):  # noqa: F811
+def test_a_job_that_another_one_overtakes_leaves_nothing_beside_the_results(
+    folder,  # noqa: F811
+    alone,
+    tmp_path,
+    monkeypatch,
+):
     """What it commits once the other one has completed the run, and deleted the log, is of no run."""
     url, join, commits = "s3://bucket/overtaken", OutputFolder.join, []
 
@@ -247,7 +271,9 @@ def test_a_job_that_another_one_overtakes_leaves_nothing_beside_the_results(fold
         return manifest
 
     append = CommitLog.append
-    monkeypatch.setattr(CommitLog, "append", lambda self, added: commits.append(added) or append(self, added))
+    monkeypatch.setattr(
+        CommitLog, "append", lambda self, added: commits.append(added) or append(self, added)
+    )
     monkeypatch.setattr(OutputFolder, "join", slow)
     assert run(folder, url) == 0
     assert len(commits) >= 2, "both have committed"
@@ -262,7 +288,14 @@ def test_tables_beside_the_parts_are_in_the_store(folder, tmp_path, kind):  # no
     check(folder, url, out, tmp_path)
 
 
-def test_shards_of_a_store_with_faults_write_the_same(folder, server, alone, tmp_path, capsys, monkeypatch):  # noqa: F811
+def test_shards_of_a_store_with_faults_write_the_same(
+    folder,  # noqa: F811
+    server,
+    alone,
+    tmp_path,
+    capsys,
+    monkeypatch,
+):
     """Puts fail before or after they are done, reads are cut short, and two calls of finish are at once."""
     url = "s3://bucket/shards"
     monkeypatch.setattr(object_stores, "_FIRST_PAUSE", 0.01)
@@ -286,21 +319,29 @@ def test_requests_are_counted_as_the_server_counts_them(folder, server, monkeypa
     server.log.clear()
     assert [run(folder, url, "--shard", f"{index}/2") for index in range(2)] == [0, 0]
     assert finish.main([url]) == 0
-    asked, behind = server.log.copy(), TRAFFIC.take()  # what came after the log of the run was closed
+    # what came after the log of the run was closed
+    asked, behind = server.log.copy(), TRAFFIC.take()
     server.fail_share = server.cut_share = 0.0
     manifest = json.loads(open_store(url).get("_manifest.json", 10**6))
     parts = [part | part["stored"] for part in manifest["parts"]]
     counted = Counter(manifest["traffic"]) + Counter(behind)
     assert counted["put"] + sum(part["requests"] for part in parts) == asked["PUT"]
-    assert counted["sent"] + sum(part["requests"] * part["bytes"] for part in parts) == asked["bytes"]
+    assert (
+        counted["sent"] + sum(part["requests"] * part["bytes"] for part in parts) == asked["bytes"]
+    )
     assert counted["get"] == asked["GET"] - asked["list"]
-    assert (counted["list"], counted["head"], counted["delete"]) == (asked["list"], asked["HEAD"], asked["POST"])
+    assert (counted["list"], counted["head"], counted["delete"]) == (
+        asked["list"],
+        asked["HEAD"],
+        asked["POST"],
+    )
     assert min(asked["failed"], asked["cut"]) > 0
     assert all(0 < part["seconds"] < 60 for part in parts)
 
 
 def test_plan_and_summary_say_what_the_store_is_asked_for_and_costs(folder, capsys):  # noqa: F811
-    url, prices = "s3://bucket/priced", ["--price-requests", "1000", "--price-gb", "1e9"]  # 1 per request, and per byte
+    # 1 per request, and per byte
+    url, prices = "s3://bucket/priced", ["--price-requests", "1000", "--price-gb", "1e9"]
 
     def said(program, *more):
         capsys.readouterr()
@@ -311,23 +352,35 @@ def test_plan_and_summary_say_what_the_store_is_asked_for_and_costs(folder, caps
     plan = said(batch_sources.main, *words, *prices, "--plan")
     assert plan["cost"] == plan["requests"] + plan["sent"]
     assert "cost" not in said(batch_sources.main, *words, "--plan")
-    first, second = (said(batch_sources.main, *words, *prices, "--shard", f"{index}/2") for index in range(2))
+    first, second = (
+        said(batch_sources.main, *words, *prices, "--shard", f"{index}/2") for index in range(2)
+    )
     whole = said(finish.main, url)
     assert whole["cost"] == whole["requests"] + whole["sent"]
     for key in ("requests", "sent"):
         assert whole[key] >= first[key] + second[key]
     assert plan["requests"] <= whole["requests"]
-    assert whole["sent"] > sum(part["bytes"] for part in json.loads(open_store(url).get("_manifest.json", 10**6))["parts"])
+    assert whole["sent"] > sum(
+        part["bytes"] for part in json.loads(open_store(url).get("_manifest.json", 10**6))["parts"]
+    )
     assert batch_sources.main([*words, "--plan"]) == 0
     assert "at least 11 requests, at most " in capsys.readouterr().out
     assert finish.main([url]) == 0
     assert f"store: {whole['requests']} requests, " in capsys.readouterr().out
 
 
-def test_finish_reads_no_part_that_is_as_it_was_put_and_says_which_is_lost(folder, alone, tmp_path, monkeypatch, capsys):  # noqa: F811
+def test_finish_reads_no_part_that_is_as_it_was_put_and_says_which_is_lost(
+    folder,  # noqa: F811
+    alone,
+    tmp_path,
+    monkeypatch,
+    capsys,
+):
     url, read = "s3://bucket/lost", []
     local = ObjectStore.local
-    monkeypatch.setattr(ObjectStore, "local", lambda self, names: read.extend(names) or local(self, names))
+    monkeypatch.setattr(
+        ObjectStore, "local", lambda self, names: read.extend(names) or local(self, names)
+    )
 
     def computed(index):
         capsys.readouterr()
@@ -343,7 +396,9 @@ def test_finish_reads_no_part_that_is_as_it_was_put_and_says_which_is_lost(folde
         patch.delattr(CommitLog, "read")  # a shard has a record of its own
         assert [computed(index) for index in range(2)] == [0, 0]
     assert finish.main([url]) == 3
-    assert "2 parts are damaged (part-000002.parquet, part-000003.parquet)" in capsys.readouterr().err
+    assert (
+        "2 parts are damaged (part-000002.parquet, part-000003.parquet)" in capsys.readouterr().err
+    )
     assert read == ["part-000002.parquet", "part-000003.parquet"]
     with monkeypatch.context() as patch:
         patch.delattr(CommitLog, "read")
@@ -359,20 +414,39 @@ def test_finish_reads_no_part_that_is_as_it_was_put_and_says_which_is_lost(folde
 
 
 @pytest.mark.parametrize(("denied", "code"), [("PUT", 2), ("GET HEAD", 2), ("POST", 0)])
-def test_a_store_that_refuses_is_one_line_without_credentials(folder, server, alone, capsys, denied, code):  # noqa: F811
+def test_a_store_that_refuses_is_one_line_without_credentials(
+    folder,  # noqa: F811
+    server,
+    alone,
+    capsys,
+    denied,
+    code,
+):
     """Credentials that may not delete are enough: the commits stay."""
     url = f"s3://bucket/denied-{denied[:3]}"
     assert run(folder, url, "--shard", "0/2") == 0
     server.denied = denied
     assert run(folder, url, "--resume", "--debug", "-v") == code
     error = capsys.readouterr().err
-    assert ("AccessDenied" in error, "OFTHETEST" in error, "HMAC" in error) == (code > 0, False, False), error
+    assert ("AccessDenied" in error, "OFTHETEST" in error, "HMAC" in error) == (
+        code > 0,
+        False,
+        False,
+    ), error
     server.denied = ""
     assert run(folder, url, "--resume") == 0
-    assert manifest_of(alone)["digest"] == json.loads(open_store(url).get("_manifest.json", 10**6))["digest"]
+    assert (
+        manifest_of(alone)["digest"]
+        == json.loads(open_store(url).get("_manifest.json", 10**6))["digest"]
+    )
 
 
-def test_a_store_that_cannot_be_reached_is_an_error_of_one_line(folder, server, capsys, monkeypatch):  # noqa: F811
+def test_a_store_that_cannot_be_reached_is_an_error_of_one_line(
+    folder,  # noqa: F811
+    server,
+    capsys,
+    monkeypatch,
+):
     monkeypatch.setattr(object_stores, "_PATIENCE", 0.3)
     assert run(folder, "s3://nobucket/run") == 2
     message = capsys.readouterr().err
@@ -386,7 +460,10 @@ def test_a_store_that_cannot_be_reached_is_an_error_of_one_line(folder, server, 
 
 LOGS = {
     "Delta Lake": ("_delta_log/00000000000000000000.json", b"{}"),
-    "Apache Iceberg": ("metadata/v1.metadata.json", b'{"format-version": 2, "location": "s3://bucket/t"}'),
+    "Apache Iceberg": (
+        "metadata/v1.metadata.json",
+        b'{"format-version": 2, "location": "s3://bucket/t"}',
+    ),
     "Apache Hudi": (".hoodie/hoodie.properties", b""),
 }
 
@@ -401,7 +478,15 @@ def test_tables_with_a_log_are_refused_in_a_store(tmp_path, title):
         with open_store(url).new_file(at) as file:
             file.write(data)
     inside = f"{url}/day=1/p.parquet"
-    for given in (url, f"{url}/", above, inside, f"{url}/day=1", f"{url}/day=*/*.parquet", f"{above}/*"):
+    for given in (
+        url,
+        f"{url}/",
+        above,
+        inside,
+        f"{url}/day=1",
+        f"{url}/day=*/*.parquet",
+        f"{above}/*",
+    ):
         with pytest.raises(InputError, match=f"a table of {title}"):
             read_graph(given)
     (tmp_path / "e.csv").write_text("src,dst\na,b\n")
@@ -413,7 +498,10 @@ def test_tables_with_a_log_are_refused_in_a_store(tmp_path, title):
     ("variables", "said"),
     [
         ({"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, "set AWS_ALLOW_HTTP=true"),
-        ({"AWS_ENDPOINT_URL": "127.0.0.1:9"}, "AWS_ENDPOINT_URL is '127.0.0.1:9', which is no address of a server"),
+        (
+            {"AWS_ENDPOINT_URL": "127.0.0.1:9"},
+            "AWS_ENDPOINT_URL is '127.0.0.1:9', which is no address of a server",
+        ),
         ({"AWS_ENDPOINT_URL_S3": "ftp://127.0.0.1:9"}, "AWS_ENDPOINT_URL_S3 is "),
         ({"AWS_REGION": "x y"}, "AWS_REGION is 'x y'"),
     ],
@@ -425,7 +513,10 @@ def test_an_error_of_configuration_is_told_at_once(monkeypatch, tmp_path, capsys
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(object_stores.random, "uniform", lambda *_: pytest.fail("it waits"))
     for program, words in (
-        (batch_sources.main, ["s3://bucket/edges.parquet", "--sources", "1", "--output", str(tmp_path / "out")]),
+        (
+            batch_sources.main,
+            ["s3://bucket/edges.parquet", "--sources", "1", "--output", str(tmp_path / "out")],
+        ),
         (verify.main, ["s3://bucket/out", "edges.parquet"]),
         (finish.main, ["s3://bucket/out"]),
     ):

@@ -48,8 +48,14 @@ def start(tmp_path):
     children = []
 
     def started(program, *words):
-        kept = {name: value for name, value in os.environ.items() if name.startswith(("AWS_", "KEPLER_"))}
-        child = context.Process(target=in_child, args=(program, list(words), kept, str(tmp_path / f"{program}.log")))
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if name.startswith(("AWS_", "KEPLER_"))
+        }
+        child = context.Process(
+            target=in_child, args=(program, list(words), kept, str(tmp_path / f"{program}.log"))
+        )
         child.start()
         children.append(child)
         return child
@@ -92,15 +98,28 @@ def test_shards_that_are_killed_all_the_time_lose_nothing(server, tmp_path, star
         run_in_namespace()
         return
     row = range(0, n_parts, 2)
-    pd.DataFrame({"src": row, "dst": [each + 1 for each in row]}).to_parquet(tmp_path / "edges.parquet")
+    pd.DataFrame({"src": row, "dst": [each + 1 for each in row]}).to_parquet(
+        tmp_path / "edges.parquet"
+    )
     monkeypatch.setenv("KEPLER_CACHE_DIR", str(tmp_path / "copies"))
-    words = [str(tmp_path / "edges.parquet"), "--undirected", "--all-sources", "--device", "cpu", "--no-report"]
-    words += ["--max-depth", "1", "--strategy", "short_search"]  # no search costs as much as the graph is large
+    words = [
+        str(tmp_path / "edges.parquet"),
+        "--undirected",
+        "--all-sources",
+        "--device",
+        "cpu",
+        "--no-report",
+    ]
+    # no search costs as much as the graph is large
+    words += ["--max-depth", "1", "--strategy", "short_search"]
     assert batch_sources.main([*words, "--output", str(tmp_path / "alone")]) == 0
     expected = json.loads((tmp_path / "alone" / MANIFEST).read_text())["digest"]
     words += ["--output", URL, "--batch-size", "1", "--workers", "1"]
     begun, kills, luck, log = time.monotonic(), 0, random.Random(7), tmp_path / "batch_sources.log"
-    running = {index: start("batch_sources", *words, "--shard", f"{index}/{SHARDS}") for index in range(SHARDS)}
+    running = {
+        index: start("batch_sources", *words, "--shard", f"{index}/{SHARDS}")
+        for index in range(SHARDS)
+    }
     killed, there, clock = set(), {}, Clock(served.pid)
     while running:
         clock.wait([child.pid for child in running.values()])
@@ -126,7 +145,9 @@ def test_shards_that_are_killed_all_the_time_lose_nothing(server, tmp_path, star
     calls = [start("finish", URL, "--json") for _ in range(2)]
     for call in calls:
         call.join()
-    print(f"{n_parts} parts, {kills} kills: shards {took:.0f} s, with finish {time.monotonic() - begun:.0f} s")
+    print(
+        f"{n_parts} parts, {kills} kills: shards {took:.0f} s, with finish {time.monotonic() - begun:.0f} s"
+    )
     found = served.state()
     text = (tmp_path / "finish.log").read_text()
     said = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
@@ -139,18 +160,27 @@ def test_shards_that_are_killed_all_the_time_lose_nothing(server, tmp_path, star
     manifest, held = json.loads(data), found["objects"]
     parts = {part["file"]: part["sha256"] for part in manifest["parts"]}
     assert len(parts) == n_parts
-    assert {name: digest for name, digest in held.items() if name not in (MANIFEST, "_SUCCESS")} == parts
+    assert {
+        name: digest for name, digest in held.items() if name not in (MANIFEST, "_SUCCESS")
+    } == parts
     # No part was ever there that was not whole.
-    assert {name: digest for name, digest in there.items() if name.startswith("part-")}.items() <= parts.items()
+    assert {
+        name: digest for name, digest in there.items() if name.startswith("part-")
+    }.items() <= parts.items()
 
-    requests = Counter(manifest["traffic"]) + Counter(put=sum(part["stored"]["requests"] for part in manifest["parts"]))
+    requests = Counter(manifest["traffic"]) + Counter(
+        put=sum(part["stored"]["requests"] for part in manifest["parts"])
+    )
     log = found["log"]
     asked = {"put": log["PUT"], "get": log["GET"] - log["list"], "list": log["list"]}
     print("recorded", dict(requests), "asked", asked, "faults", log)
-    for kind, count in asked.items():  # what a killed process has asked for since its last commit is not recorded
+    # what a killed process has asked for since its last commit is not recorded
+    for kind, count in asked.items():
         assert requests[kind] <= count
     # A part was put by its last process as often as that recorded, but for a request that failed before one was killed.
-    puts = {part["file"]: found["puts"][f"/bucket/run/{part['file']}"] for part in manifest["parts"]}
+    puts = {
+        part["file"]: found["puts"][f"/bucket/run/{part['file']}"] for part in manifest["parts"]
+    }
     last = {name: len(answers) - 1 - answers[:-1].rfind("1") for name, answers in puts.items()}
     more = [last[part["file"]] - part["stored"]["requests"] for part in manifest["parts"]]
     assert min(more) == 0
@@ -178,11 +208,25 @@ class Clock:
 
 def run_in_namespace():
     """Run the test in a network namespace, where ministack has its port."""
-    here = [sys.executable, "-m", "pytest", "-q", "-s", "--all", "--numprocesses", "0", "-k", "ministack", __file__]
+    here = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-s",
+        "--all",
+        "--numprocesses",
+        "0",
+        "-k",
+        "ministack",
+        __file__,
+    ]
     words = [*NAMESPACE, "sh", "-c", 'ip link set lo up && exec "$@"', "sh", *here]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with started(words, env=os.environ | {INSIDE: "1"}) as child:
         out, err = child.communicate()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    print(out, f"{after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime:.0f} s of CPU")
+    print(
+        out, f"{after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime:.0f} s of CPU"
+    )
     assert child.returncode == 0, out + err

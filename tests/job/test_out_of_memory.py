@@ -18,7 +18,18 @@ from pipelines.worker.traverse import BatchTraverser
 from tests.support.jobs import parts_of
 
 ALLOCATE = {
-    np: ("empty", "zeros", "ones", "full", "empty_like", "where", "flatnonzero", "concatenate", "arange", "diff"),
+    np: (
+        "empty",
+        "zeros",
+        "ones",
+        "full",
+        "empty_like",
+        "where",
+        "flatnonzero",
+        "concatenate",
+        "arange",
+        "diff",
+    ),
     pa: ("array", "table", "concat_tables", "chunked_array"),
 }
 
@@ -69,7 +80,11 @@ def one_worker(tmp_path):
         plugin = TraversalPlugin(work, "plugin")
         # Dask keeps a worker whose plugin could not be set up.
         with contextlib.suppress(MemoryError):
-            asyncio.run(plugin.setup(types.SimpleNamespace(state=types.SimpleNamespace(nthreads=1), address="")))
+            asyncio.run(
+                plugin.setup(
+                    types.SimpleNamespace(state=types.SimpleNamespace(nthreads=1), address="")
+                )
+            )
         return plugin
 
     def answer(plugin, sources):
@@ -97,7 +112,9 @@ def test_failed_allocation_leaves_the_bytes_of_the_part_unchanged(one_worker, mo
     assert [path.name for path in folder.iterdir()] == ["part-000000.parquet"]
 
 
-def test_permanent_allocation_failures_report_each_source_and_write_no_file(one_worker, monkeypatch):
+def test_permanent_allocation_failures_report_each_source_and_write_no_file(
+    one_worker, monkeypatch
+):
     start, answer, folder = one_worker
     plugin = start()
     allocator = FailingAllocator(monkeypatch)

@@ -40,7 +40,19 @@ def finished(edges, tmp_path_factory):
 
 
 def main(edges, *more):
-    words = [edges, "--sources", "1,2", "--batch-size", 1, "--workers", 1, "--device", "cpu", "--no-report", *more]
+    words = [
+        edges,
+        "--sources",
+        "1,2",
+        "--batch-size",
+        1,
+        "--workers",
+        1,
+        "--device",
+        "cpu",
+        "--no-report",
+        *more,
+    ]
     return batch_sources.main([str(word) for word in words])
 
 
@@ -61,9 +73,15 @@ def test_the_options_that_name_folders_are_known_as_such():
 @pytest.mark.parametrize("where", ["flag", "file"])
 @pytest.mark.parametrize(
     ("option", "scheme"),
-    [(option, scheme) for option in FOLDERS for scheme in ("gcs", "hdfs", "https", "file", "memory", "S3", "a+b.c-d")],
+    [
+        (option, scheme)
+        for option in FOLDERS
+        for scheme in ("gcs", "hdfs", "https", "file", "memory", "S3", "a+b.c-d")
+    ],
 )
-def test_an_address_is_no_folder_to_write_to(edges, tmp_path, capsys, monkeypatch, option, scheme, where):
+def test_an_address_is_no_folder_to_write_to(
+    edges, tmp_path, capsys, monkeypatch, option, scheme, where
+):
     monkeypatch.chdir(tmp_path)
     address = f"{scheme}://bucket/out"
     given = [option.flag, address]
@@ -85,8 +103,17 @@ def test_an_address_is_no_folder_to_verify(edges, capsys):
 
 
 SECRETS = [
-    *("s3://key:word@bucket/out", "az://bucket/out?sig=abc", "gs://bucket/out#x", "s3://word@bucket/out"),
-    *("https://key:word@host/out", "https://host/out?sig=abc", "simplecache::https://word@host/out"),
+    *(
+        "s3://key:word@bucket/out",
+        "az://bucket/out?sig=abc",
+        "gs://bucket/out#x",
+        "s3://word@bucket/out",
+    ),
+    *(
+        "https://key:word@host/out",
+        "https://host/out?sig=abc",
+        "simplecache::https://word@host/out",
+    ),
 ]
 
 
@@ -101,7 +128,9 @@ def test_an_address_with_a_password_is_refused_and_not_repeated(edges, tmp_path,
         lambda: compare.main([str(edges), address]),
         lambda: extremes.main([address]),
         lambda: batch_sources.main([address, "--sources", "1", *out]),
-        lambda: batch_sources.main(["--config", str(tmp_path / "run.toml"), "--sources", "1", *out]),
+        lambda: batch_sources.main(
+            ["--config", str(tmp_path / "run.toml"), "--sources", "1", *out]
+        ),
         *(
             lambda flag=flag: batch_sources.main([*here, *out, flag, address])
             for flag in ("--graph-cache", "--pairs", "--vertices", "--only-vertices")
@@ -130,12 +159,30 @@ def test_an_address_with_a_password_is_refused_and_not_repeated(edges, tmp_path,
 
 
 def test_of_azure_an_address_may_name_a_container(tmp_path):
-    refuse_secrets("--output", "abfss://container@account.dfs.core.windows.net/run", str(tmp_path), [1, 2], None)
+    refuse_secrets(
+        "--output",
+        "abfss://container@account.dfs.core.windows.net/run",
+        str(tmp_path),
+        [1, 2],
+        None,
+    )
 
 
 def test_an_object_store_is_not_for_all_gpus_together(edges, capsys):
-    words = [str(edges), "--sources", "1", "--output", "s3://bucket/out", "--engine", "cugraph-mg", "--device", "cuda"]
-    assert "--engine cugraph-mg writes to no object store" in refused(capsys, batch_sources.main(words))
+    words = [
+        str(edges),
+        "--sources",
+        "1",
+        "--output",
+        "s3://bucket/out",
+        "--engine",
+        "cugraph-mg",
+        "--device",
+        "cuda",
+    ]
+    assert "--engine cugraph-mg writes to no object store" in refused(
+        capsys, batch_sources.main(words)
+    )
 
 
 def test_a_path_with_colons_is_a_path(edges, tmp_path, monkeypatch):
@@ -159,12 +206,16 @@ def a_cycle_of_links(folder):
     return "one"
 
 
-@pytest.mark.parametrize(("key", "more"), [("output", []), ("output", ["--resume"]), ("graph_cache", [])])
+@pytest.mark.parametrize(
+    ("key", "more"), [("output", []), ("output", ["--resume"]), ("graph_cache", [])]
+)
 @pytest.mark.parametrize("make", [too_long, within_a_file, a_cycle_of_links])
 def test_a_folder_that_cannot_be_is_refused_by_name(edges, tmp_path, capsys, make, key, more):
     name = tmp_path / make(tmp_path)
     flags = {"output": tmp_path / "out"} | {key: name}
-    words = [word for flag, value in flags.items() for word in ("--" + flag.replace("_", "-"), value)]
+    words = [
+        word for flag, value in flags.items() for word in ("--" + flag.replace("_", "-"), value)
+    ]
     assert str(name) in refused(capsys, main(edges, *words, *more))
 
 
@@ -172,14 +223,20 @@ def test_a_folder_that_cannot_be_is_refused_by_name(edges, tmp_path, capsys, mak
 def test_a_null_character_in_the_name_of_a_folder_is_refused(edges, tmp_path, capsys, option):
     (tmp_path / "run.toml").write_text(f'{option.key} = "a\\u0000b"\n')
     others = [] if option.key == "output" else ["--output", tmp_path / "out"]
-    assert f"{option.key} cannot be" in refused(capsys, main(edges, "--config", tmp_path / "run.toml", *others))
+    assert f"{option.key} cannot be" in refused(
+        capsys, main(edges, "--config", tmp_path / "run.toml", *others)
+    )
 
 
 def test_resuming_where_no_run_is_computes_nothing(edges, tmp_path, capsys):
     (tmp_path / "empty").mkdir()
     for name, says in (("mistyped", "does not exist"), ("empty", "is empty")):
         message = refused(capsys, main(edges, "--output", tmp_path / name, "--resume"))
-        assert (str(tmp_path / name) in message, says in message, "--resume" in message) == (True, True, True)
+        assert (str(tmp_path / name) in message, says in message, "--resume" in message) == (
+            True,
+            True,
+            True,
+        )
     assert os.listdir(tmp_path) == ["empty"]
     assert os.listdir(tmp_path / "empty") == []
 
@@ -207,7 +264,9 @@ def test_a_lock_that_no_process_holds_is_no_hindrance(finished, edges, tmp_path)
 
 
 @pytest.mark.parametrize("number", sorted(file_locks._UNSUPPORTED), ids=errno.errorcode.get)
-def test_a_file_system_without_locks_is_not_called_another_run(edges, tmp_path, capsys, monkeypatch, number):
+def test_a_file_system_without_locks_is_not_called_another_run(
+    edges, tmp_path, capsys, monkeypatch, number
+):
     def flock(*_):
         raise OSError(number, os.strerror(number))
 
@@ -217,7 +276,9 @@ def test_a_file_system_without_locks_is_not_called_another_run(edges, tmp_path, 
     assert "no file locks" in message
     assert os.strerror(number) in message
     assert os.listdir(tmp_path) == []
-    message = refused(capsys, main(edges, "--output", tmp_path / "out", "--graph-cache", tmp_path / "cache"))
+    message = refused(
+        capsys, main(edges, "--output", tmp_path / "out", "--graph-cache", tmp_path / "cache")
+    )
     assert (str(tmp_path / "cache") in message, "no file locks" in message) == (True, True)
 
 
@@ -227,10 +288,14 @@ def test_a_lock_that_is_held_is_called_another_run(edges, tmp_path, capsys):
         assert not file_locks.take_lock(held)
         os.close(held)
         assert "not finished" in refused(capsys, main(edges, "--output", tmp_path / "out"))
-        assert "another run is writing" in refused(capsys, main(edges, "--output", tmp_path / "out", "--resume"))
+        assert "another run is writing" in refused(
+            capsys, main(edges, "--output", tmp_path / "out", "--resume")
+        )
 
 
-def test_a_file_that_vanishes_while_the_folder_is_looked_at_makes_it_no_empty_folder(tmp_path, monkeypatch):
+def test_a_file_that_vanishes_while_the_folder_is_looked_at_makes_it_no_empty_folder(
+    tmp_path, monkeypatch
+):
     (tmp_path / ".part-000001.0123.tmp").touch()
 
     def vanished(path):
@@ -267,7 +332,9 @@ def test_a_lock_is_never_opened_by_way_of_a_link(tmp_path):
     assert not (tmp_path / "victim").exists()
 
 
-@pytest.mark.parametrize(("status", "swept"), [("done", True), ("failed", True), ("interrupted", False)])
+@pytest.mark.parametrize(
+    ("status", "swept"), [("done", True), ("failed", True), ("interrupted", False)]
+)
 def test_temporary_files_of_killed_workers_are_deleted_when_a_run_ends(tmp_path, status, swept):
     with OutputFolder(Store(tmp_path)) as folder:
         folder.manifest["status"] = status
@@ -310,14 +377,18 @@ def shell(command, **environment):
 
 def test_a_reader_that_has_gone_is_no_error(edges):
     plan = f'"$PY" -m pipelines.batch_sources {edges} --sources 1 --device cpu --plan'
-    for command in tiers.few([plan, '"$PY" -m pipelines.verify --help', plan + " --json", '"$PY" -m pipelines --help'], 1):
+    for command in tiers.few(
+        [plan, '"$PY" -m pipelines.verify --help', plan + " --json", '"$PY" -m pipelines --help'], 1
+    ):
         done = shell(f'{command} | true; echo "${{PIPESTATUS[@]}}"')
         assert (done.stdout, done.stderr) == ("0 0\n", "")
 
 
 @pytest.mark.exhaustive  # as tests/monitoring/test_terminal.py without a process
 def test_a_full_disk_under_stdout_is_said(edges):
-    done = shell(f'"$PY" -m pipelines.batch_sources {edges} --sources 1 --device cpu --plan > /dev/full')
+    done = shell(
+        f'"$PY" -m pipelines.batch_sources {edges} --sources 1 --device cpu --plan > /dev/full'
+    )
     assert done.returncode == 2
     assert "stdout cannot be written to: No space left" in done.stderr
 
@@ -337,22 +408,39 @@ for line in sys.argv[1:]:
 def test_a_terminal_that_knows_ascii_alone_gets_escaped_text(tmp_path):
     names, out = tmp_path / "names.parquet", tmp_path / "out"
     pq.write_table(pa.table({"src": ["é", "b"], "dst": ["b", "c"]}), names)
-    wrong = (["--sources", "ü"], ["--all-sources", "--output", "ö"], ["--all-sources", "--algorithm", "é"])
+    wrong = (
+        ["--sources", "ü"],
+        ["--all-sources", "--output", "ö"],
+        ["--all-sources", "--algorithm", "é"],
+    )
     lines = [f"job {names} --all-sources --workers 1 --output {out}", f"verify {out} {names}"]
     lines += [f"job {names} {' '.join(words)}" for words in wrong] + ["verify ö é"]
     ascii_only = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
-    done = ran([sys.executable, "-c", COMMANDS, *lines], errors="surrogateescape", env=os.environ | ascii_only)
+    done = ran(
+        [sys.executable, "-c", COMMANDS, *lines],
+        errors="surrogateescape",
+        env=os.environ | ascii_only,
+    )
     assert done.stderr.isascii()
     assert done.stdout.isascii()
     assert "verified (3 sources" in done.stdout
     assert "é" in (out / "_report.html").read_text(encoding="utf-8")
-    assert [line for line in done.stderr.splitlines() if line.isdigit()] == ["0", "0", "2", "2", "2", "2"]
+    assert [line for line in done.stderr.splitlines() if line.isdigit()] == [
+        "0",
+        "0",
+        "2",
+        "2",
+        "2",
+        "2",
+    ]
     errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert len(errors) == 4
     assert errors[-1] == "error: \\udcc3\\udcb6: no such folder"
 
 
-def test_an_interrupt_after_the_results_says_so_and_resume_writes_the_report(edges, tmp_path, monkeypatch, capsys):
+def test_an_interrupt_after_the_results_says_so_and_resume_writes_the_report(
+    edges, tmp_path, monkeypatch, capsys
+):
     def interrupted(*_):
         raise KeyboardInterrupt
 
@@ -362,7 +450,10 @@ def test_an_interrupt_after_the_results_says_so_and_resume_writes_the_report(edg
         assert batch_sources.main([str(word) for word in words]) == 130
     assert (tmp_path / "out" / "_SUCCESS").exists()
     said = capsys.readouterr().err
-    assert f"interrupted: all results are in {tmp_path / 'out'}. To write the report too: python -m " in said
+    assert (
+        f"interrupted: all results are in {tmp_path / 'out'}. To write the report too: python -m "
+        in said
+    )
     for _ in range(2):
         assert batch_sources.main([str(word) for word in (*words, "--resume")]) == 0
         assert "</html>" in (tmp_path / "out" / "_report.html").read_text(encoding="utf-8")

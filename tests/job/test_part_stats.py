@@ -39,16 +39,22 @@ def test_edges_and_distances_are_counted_as_in_plain_python(algorithm):
         stats = GroupStats()
         stats.add_group(graph, plan.query, group)
         assert stats.edges == [count_edges(graph, traversal) for traversal in group]
-        assert merged(*stats.histograms) == merged(*(make_histogram(traversal) for traversal in group))
+        assert merged(*stats.histograms) == merged(
+            *(make_histogram(traversal) for traversal in group)
+        )
         histograms = [[make_histogram(traversal)] for traversal in group]
-        for source, *counts in zip(group.sources.tolist(), stats.edges, group.rounds, histograms, strict=True):
+        for source, *counts in zip(
+            group.sources.tolist(), stats.edges, group.rounds, histograms, strict=True
+        ):
             tally.add([source], source / 8, *counts)
     found = tally.summary()
     assert found["edges"] == edges
     assert found["rounds"] > 0
     assert found["slowest"] == (19, 19 / 8)
     bins = found["distances"]
-    expected = np.bincount(np.floor(np.array(distances) / bins["width"]).astype(int) - bins["first"])
+    expected = np.bincount(
+        np.floor(np.array(distances) / bins["width"]).astype(int) - bins["first"]
+    )
     assert bins["counts"] == expected.tolist()
     assert len(bins["counts"]) <= MAX_BINS
     assert bins["width"] >= 1
@@ -93,7 +99,10 @@ def test_histogram_is_none_if_nothing_is_reached():
     assert merged(None, None) is None
 
 
-@pytest.mark.parametrize("distances", [[0.0, 5e-324], [-1.7e308, 1.7e308], [1e300, 1.0000000000000002e300], [1e300], [7.0]])
+@pytest.mark.parametrize(
+    "distances",
+    [[0.0, 5e-324], [-1.7e308, 1.7e308], [1e300, 1.0000000000000002e300], [1e300], [7.0]],
+)
 def test_distances_at_the_ends_of_their_type_have_a_histogram(distances):
     of_rows = histogram_of_rows("sssp", np.array(distances), np.array([len(distances)]))
     for found in (make_histogram(Distances(distances)), of_rows):

@@ -30,20 +30,43 @@ SIZE = 3
 def stops(folder):  # noqa: F811
     """A table of sources: one is there twice."""
     ids = pd.unique(pd.read_parquet(folder / "edges.parquet")["src"])[:24]
-    table = pd.DataFrame({"stop": ids, "zone": [ZONES[at * at % 7 % 5] for at in range(len(ids))], "ward": ids % 5 - 2})
+    table = pd.DataFrame(
+        {
+            "stop": ids,
+            "zone": [ZONES[at * at % 7 % 5] for at in range(len(ids))],
+            "ward": ids % 5 - 2,
+        }
+    )
     table = pd.concat([table, table[3:4]])
     table.to_csv(folder / "zones.csv", index=False)
     return table
 
 
 def run(folder, out, *more, table="zones.csv", by="zone"):  # noqa: F811
-    words = [folder / "edges.parquet", "--algorithm", "sssp", "--device", "cpu", "--batch-size", SIZE, "--output", out]
-    words += ["--sources", folder / table, "--columns", "source=stop", *(["--partition-by", by] if by else []), *more]
+    words = [
+        folder / "edges.parquet",
+        "--algorithm",
+        "sssp",
+        "--device",
+        "cpu",
+        "--batch-size",
+        SIZE,
+        "--output",
+        out,
+    ]
+    words += [
+        "--sources",
+        folder / table,
+        "--columns",
+        "source=stop",
+        *(["--partition-by", by] if by else []),
+        *more,
+    ]
     return batch_sources.main(list(map(str, words)))
 
 
 @pytest.fixture(scope="module")
-def runs(folder, stops, tmp_path_factory):  # noqa: F811, ARG001
+def runs(folder, stops, tmp_path_factory):  # noqa: ARG001, F811
     """The same run by zones, by wards and in one folder."""
     path = tmp_path_factory.mktemp("partitions")
     for by in ("zone", "ward", None):
@@ -65,7 +88,10 @@ def bytes_of(out):
 
 
 def faults(out, folder, **more):  # noqa: F811
-    return {(each.kind, each.file) for each in prove_output(out, [str(folder / "edges.parquet")], "cpu", **more).faults}
+    return {
+        (each.kind, each.file)
+        for each in prove_output(out, [str(folder / "edges.parquet")], "cpu", **more).faults
+    }
 
 
 @pytest.mark.parametrize("by", ["zone", "ward"])
@@ -75,21 +101,30 @@ def test_each_value_has_a_folder_with_the_parts_of_its_sources(runs, stops, by):
     numbers, number = [], 0
     for value in sorted(distinct[by].unique()):
         mine = [name for name in names if unquote(os.path.dirname(name)) == f"{by}={value}"]
-        sources = [json.loads(pq.read_metadata(out / name).metadata[b"kepler_traverse"])["sources"] for name in mine]
+        sources = [
+            json.loads(pq.read_metadata(out / name).metadata[b"kepler_traverse"])["sources"]
+            for name in mine
+        ]
         expected = distinct["stop"][distinct[by] == value].tolist()
         assert sources == [expected[at : at + SIZE] for at in range(0, len(expected), SIZE)]
         numbers += [int(name[-14:-8]) for name in mine]
         number += len(mine)
     assert numbers == list(range(number)) == list(range(len(names)))
-    assert [part["file"] for part in manifest_of(out)["parts"]] == sorted(names, key=lambda name: name[-14:])
+    assert [part["file"] for part in manifest_of(out)["parts"]] == sorted(
+        names, key=lambda name: name[-14:]
+    )
     # The rows and the digest are those of one folder; a reader of Hive's layout adds the column.
     assert manifest_of(out)["digest"] == manifest_of(runs / "None")["digest"]
     expected = (
-        pd.read_parquet(runs / "None").merge(distinct[["stop", by]], left_on="source", right_on="stop").drop(columns="stop")
+        pd.read_parquet(runs / "None")
+        .merge(distinct[["stop", by]], left_on="source", right_on="stop")
+        .drop(columns="stop")
     )
     found = pd.read_parquet(out).astype({by: expected[by].dtype})
     order = ["source", "vertex"]
-    pd.testing.assert_frame_equal(*(frame.sort_values(order, ignore_index=True) for frame in (found, expected)))
+    pd.testing.assert_frame_equal(
+        *(frame.sort_values(order, ignore_index=True) for frame in (found, expected))
+    )
 
 
 def test_shards_and_finish_write_the_files_of_one_process(folder, runs, tmp_path):  # noqa: F811
@@ -128,7 +163,9 @@ def test_a_part_in_another_folder_is_found_and_refused(folder, out, capsys):  # 
 def test_a_table_that_has_changed_is_refused(folder, stops, out, tmp_path, capsys):  # noqa: F811
     other = stops.assign(zone=stops["zone"].where(stops["stop"] != stops["stop"].iloc[5], "Ost"))
     other.to_csv(tmp_path / "other.csv", index=False)
-    with pytest.raises(InputError, match="these are not the partitions of the run; give its table by --sources"):
+    with pytest.raises(
+        InputError, match="these are not the partitions of the run; give its table by --sources"
+    ):
         faults(out, folder, sources=str(tmp_path / "other.csv"))
     assert run(folder, out, "--resume", table=tmp_path / "other.csv") == 2
     assert "partitions was" in capsys.readouterr().err
@@ -154,9 +191,18 @@ def test_a_manifest_that_contradicts_itself_is_found(folder, runs, tmp_path, cap
 @pytest.mark.parametrize(
     ("plant", "said"),
     [
-        (lambda out: (out / "zone=Nord" / "notes.txt").write_text("mine"), "holds 'zone=Nord/notes.txt', which is none"),
-        (lambda out: (out / "zone=Nord").rename(out / "elsewhere"), "holds 'elsewhere', which is none"),
-        (lambda out: (out / "zone=West").symlink_to(out / "zone=Nord"), "it is a symbolic link and not a folder"),
+        (
+            lambda out: (out / "zone=Nord" / "notes.txt").write_text("mine"),
+            "holds 'zone=Nord/notes.txt', which is none",
+        ),
+        (
+            lambda out: (out / "zone=Nord").rename(out / "elsewhere"),
+            "holds 'elsewhere', which is none",
+        ),
+        (
+            lambda out: (out / "zone=West").symlink_to(out / "zone=Nord"),
+            "it is a symbolic link and not a folder",
+        ),
         (lambda out: (out / "zone=West").write_text(""), "it is a file and not a folder"),
     ],
 )
@@ -181,14 +227,28 @@ def test_a_folder_of_parts_is_no_link(folder, out):  # noqa: F811
         ("zone", ["a", "x" * 300, "c"], "cannot be a partition"),
         ("zone", ["a", "__HIVE_DEFAULT_PARTITION__", "c"], "cannot be a partition"),
         ("_zone", ["a", "b", "c"], "begins with neither . nor _"),
-        ("zone", ["a", "b", "other"], "row 2: source .* is in 'other' here and in 'a' in row 0; give it one"),
+        (
+            "zone",
+            ["a", "b", "other"],
+            "row 2: source .* is in 'other' here and in 'a' in row 0; give it one",
+        ),
     ],
 )
 def test_what_makes_no_partitions_is_refused(folder, tmp_path, column, values, said):  # noqa: F811
     stop = pd.read_parquet(folder / "edges.parquet")["src"].unique()
-    rows = pd.DataFrame({"stop": [stop[0], stop[1], stop[0 if "other" in values else 2]], column: values})
+    rows = pd.DataFrame(
+        {"stop": [stop[0], stop[1], stop[0 if "other" in values else 2]], column: values}
+    )
     rows.to_parquet(tmp_path / "table.parquet")
-    words = [folder / "edges.parquet", "--device", "cpu", "--output", tmp_path / "out", "--partition-by", column]
+    words = [
+        folder / "edges.parquet",
+        "--device",
+        "cpu",
+        "--output",
+        tmp_path / "out",
+        "--partition-by",
+        column,
+    ]
     words += ["--sources", tmp_path / "table.parquet", "--columns", "source=stop"]
     from pipelines.run.driver import execute
 
@@ -206,7 +266,7 @@ def test_what_makes_no_partitions_is_refused(folder, tmp_path, column, values, s
         (["--sources", "{table}", "--engine", "cugraph-mg"], "its parts are in one folder"),
     ],
 )
-def test_partitions_without_a_use_are_refused(folder, stops, more, said):  # noqa: F811, ARG001
+def test_partitions_without_a_use_are_refused(folder, stops, more, said):  # noqa: ARG001, F811
     words = [str(folder / "edges.parquet"), "--output", "out", "--partition-by", "zone"]
     words += [word.format(table=folder / "zones.csv") for word in more]
     words += ["--columns", "source=stop"] if "{table}" in more else []
@@ -217,12 +277,14 @@ def test_partitions_without_a_use_are_refused(folder, stops, more, said):  # noq
 def test_a_layout_numbers_the_parts_of_all_folders():
     layout = Layout("distances", 4, {"z=a": 9, "z=b": 1, "z=c": 4})
     assert list(layout.bounds()) == [(0, 4), (4, 8), (8, 9), (9, 10), (10, 14)]
-    assert layout.names() == [f"z={value}/part-{at:06d}.parquet" for at, value in enumerate("aaabc")]
+    assert layout.names() == [
+        f"z={value}/part-{at:06d}.parquet" for at, value in enumerate("aaabc")
+    ]
     assert partition_name("a=b", "c/d%\n") == "a%3Db=c%2Fd%25%0A"
 
 
 @pytest.mark.parametrize("result", ["summary", "matrix"])
-def test_tables_of_all_parts_and_arrow_files_have_partitions_too(folder, tmp_path, runs, result):  # noqa: F811, ARG001
+def test_tables_of_all_parts_and_arrow_files_have_partitions_too(folder, tmp_path, runs, result):  # noqa: ARG001, F811
     for by in ("ward", None):
         assert run(folder, tmp_path / str(by), "--result", result, by=by) == 0
         assert not faults(tmp_path / str(by), folder)
@@ -236,13 +298,19 @@ def test_tables_of_all_parts_and_arrow_files_have_partitions_too(folder, tmp_pat
 def test_partitions_become_columns_of_a_delta_table(folder, stops, runs, tmp_path, capsys):  # noqa: F811
     deltalake = pytest.importorskip("deltalake", reason="deltalake (extra tables) is not installed")
     pytest.importorskip("pyiceberg", reason="pyiceberg (extra tables) is not installed")
-    for kind, said in (("delta", "does not find the folder of the partition '100%'"), ("iceberg", "which lack 'zone'")):
+    for kind, said in (
+        ("delta", "does not find the folder of the partition '100%'"),
+        ("iceberg", "which lack 'zone'"),
+    ):
         assert finish.main([str(runs / "zone"), "--table", kind]) == 2
         assert said in capsys.readouterr().err
     plain = stops.assign(zone=stops["zone"].str.replace(r"\W", "ü", regex=True))
     plain.to_csv(tmp_path / "plain.csv", index=False)
     assert run(folder, tmp_path / "zone", table=tmp_path / "plain.csv") == 0
-    for out, by in ((tmp_path / "zone", "zone"), (shutil.copytree(runs / "ward", tmp_path / "ward"), "ward")):
+    for out, by in (
+        (tmp_path / "zone", "zone"),
+        (shutil.copytree(runs / "ward", tmp_path / "ward"), "ward"),
+    ):
         for _ in range(2):
             assert finish.main([str(out), "--table", "delta"]) == 0
         found = deltalake.DeltaTable(out).to_pandas()
@@ -252,7 +320,7 @@ def test_partitions_become_columns_of_a_delta_table(folder, stops, runs, tmp_pat
         assert not faults(out, folder)
 
 
-def test_partitions_in_an_object_store(folder, stops, runs, tmp_path, monkeypatch):  # noqa: F811, ARG001
+def test_partitions_in_an_object_store(folder, stops, runs, tmp_path, monkeypatch):  # noqa: ARG001, F811
     skip_without_server()
     from pipelines.output.store import open_store
 

@@ -45,7 +45,11 @@ asyncio.run(main())
 
 
 def listening(pid):
-    return {c.laddr for c in psutil.Process(pid).net_connections(kind="inet") if c.status == psutil.CONN_LISTEN}
+    return {
+        c.laddr
+        for c in psutil.Process(pid).net_connections(kind="inet")
+        if c.status == psutil.CONN_LISTEN
+    }
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +63,9 @@ def own(tmp_path_factory):
     before = listening(os.getpid())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tempfile, "tempdir", str(temporary))
-        settings = merge_settings(*parse_flags(["edges.parquet", "--sources", "1", "--output", "out"]))
+        settings = merge_settings(
+            *parse_flags(["edges.parquet", "--sources", "1", "--output", "out"])
+        )
         with cluster_for(settings, "cpu", 2, 0) as client:
             in_workers = [listening(pid) for pid in client.run(os.getpid).values()]
             yield client, listening(os.getpid()) - before, in_workers
@@ -72,8 +78,14 @@ def addresses_of(client):
 
 def intrude(addresses):
     """What each way to each address gives; as another user where this one may become it and Python starts there."""
-    environ = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "HOME": "/", "PATH": os.defpath}
-    for user in [{"user": 65534, "group": 65534, "extra_groups": []}, {}] if os.geteuid() == 0 else [{}]:
+    environ = {
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "HOME": "/",
+        "PATH": os.defpath,
+    }
+    for user in (
+        [{"user": 65534, "group": 65534, "extra_groups": []}, {}] if os.geteuid() == 0 else [{}]
+    ):
         command = [sys.executable, "-c", INTRUDER, *addresses]
         try:
             done = ran(command, cwd="/", env=environ, **user)
@@ -94,24 +106,37 @@ def test_scheduler_nannies_and_workers_run_code_of_the_run_only(own):
     for address in open_to_all:
         assert os.getpid() in answers[address], answers
     for address in ours:
-        assert all("CommClosedError" in str(answer) for answer in answers[address]), (address, answers[address])
+        assert all("CommClosedError" in str(answer) for answer in answers[address]), (
+            address,
+            answers[address],
+        )
 
 
 def test_every_socket_listens_on_this_machine_only_and_none_is_a_workers_http_server(own):
     _, here, in_workers = own
-    assert [len(here), *map(len, in_workers)] == [4, 1, 1]  # here: scheduler, dashboard, two nannies
+    # here: scheduler, dashboard, two nannies
+    assert [len(here), *map(len, in_workers)] == [4, 1, 1]
     assert {socket.ip for socket in here.union(*in_workers)} == {"127.0.0.1"}
 
 
 def test_the_dashboard_answers_only_at_addresses_with_the_token(own):
     client, _, _ = own
     said = []
-    dashboard_plugin.open_page(client, FACTS | {"started": time.time()}, lambda *lines: said.extend(lines)).end("done")
+    dashboard_plugin.open_page(
+        client, FACTS | {"started": time.time()}, lambda *lines: said.extend(lines)
+    ).end("done")
     link = client.dashboard_link
     assert said == [f"dashboard: {link}", f"this run: {link.replace('/status', '/kepler')}"]
     start, token, _ = client.dashboard_link.rsplit("/", 2)
     assert len(token) == 32
-    pages = ["status", "kepler", "json/counts.json", "metrics", "info/main/workers.html", "statics/css/base.css"]
+    pages = [
+        "status",
+        "kepler",
+        "json/counts.json",
+        "metrics",
+        "info/main/workers.html",
+        "statics/css/base.css",
+    ]
     wrong_starts = (
         "", f"/{token[:-1]}", f"/{token}0", f"/%00{token}", f"/{'0' * 32}", f"//{token}", f"/.//{token}", "/%C3%A9",
     )  # fmt: skip
@@ -119,7 +144,8 @@ def test_the_dashboard_answers_only_at_addresses_with_the_token(own):
         assert code_of(f"{start}/{token}/{page}") == 200, page
         for wrong in wrong_starts:
             assert code_of(f"{start}{wrong}/{page}") == 403, (wrong, page)
-    assert code_of(f"{start}/sitemap.json") == 403  # Dask has it at the root alone, and it lists the token
+    # Dask has it at the root alone, and it lists the token
+    assert code_of(f"{start}/sitemap.json") == 403
     for page in ("status/ws", "kepler"):
         assert code_of(f"{start}/{page}", **WEBSOCKET) == 403
     assert code_of(start) == code_of(f"{start}/") == code_of(f"{start}/favicon.ico") == 403
@@ -128,7 +154,9 @@ def test_the_dashboard_answers_only_at_addresses_with_the_token(own):
 def test_workers_import_no_module_from_a_folder_that_others_can_write_to(own):
     client, _, _ = own
     for folders in [sys.path, *client.run(lambda: sys.path).values()]:
-        scratch = [Path(folder) for folder in folders if "scratch" in folder and os.path.exists(folder)]
+        scratch = [
+            Path(folder) for folder in folders if "scratch" in folder and os.path.exists(folder)
+        ]
         assert scratch
         for folder in scratch:
             modes = [parent.stat().st_mode for parent in [folder, *folder.parents]]
@@ -172,8 +200,13 @@ def test_workers_do_not_read_the_frames_of_all_threads(own):
 
         time.sleep(0.3)
         worker = get_worker()
-        return [name for name in worker.periodic_callbacks if "profile" in name], worker.blocked_handlers
+        return [
+            name for name in worker.periodic_callbacks if "profile" in name
+        ], worker.blocked_handlers
 
     worker = next(iter(client.scheduler_info(n_workers=-1)["workers"]))
     client.run(with_garbage, workers=[worker])
-    assert client.submit(work, workers=[worker], pure=False).result(timeout=20) == ([], ["call_stack"])
+    assert client.submit(work, workers=[worker], pure=False).result(timeout=20) == (
+        [],
+        ["call_stack"],
+    )

@@ -48,9 +48,23 @@ CASES = {
     "summary of weights, to a limit": ["--result", "summary", "--algorithm", "sssp", "--cutoff", 9],
     "levels, to a limit": ["--result", "levels", "--max-depth", 4],
     "targets": ["--result", "targets", "--targets", ",".join(map(str, TARGETS))],
-    "targets of weights": ["--result", "targets", "--algorithm", "sssp", "--targets", ",".join(map(str, TARGETS))],
+    "targets of weights": [
+        "--result",
+        "targets",
+        "--algorithm",
+        "sssp",
+        "--targets",
+        ",".join(map(str, TARGETS)),
+    ],
     "reachable": ["--result", "reachable"],
-    "nearest targets": ["--result", "nearest_targets", "--nearest-k", 2, "--targets", ",".join(map(str, TARGETS))],
+    "nearest targets": [
+        "--result",
+        "nearest_targets",
+        "--nearest-k",
+        2,
+        "--targets",
+        ",".join(map(str, TARGETS)),
+    ],
     "nearest": ["--result", "nearest", "--max-depth", 2],
     "nearest of weights": ["--result", "nearest", "--algorithm", "sssp"],
 }
@@ -81,7 +95,18 @@ def job(edges, schedulers, tmp_path_factory):
     """Runs a case once for each way, and returns its folder; ``command`` is the command line that it ran."""
 
     def command(folder, case, *more, workers=2, batch_size=7):
-        words = [edges, "--random-sources", N_SOURCES, "--seed", 3, "--device", "cpu", "--no-report", "--json", *CASES[case]]
+        words = [
+            edges,
+            "--random-sources",
+            N_SOURCES,
+            "--seed",
+            3,
+            "--device",
+            "cpu",
+            "--no-report",
+            "--json",
+            *CASES[case],
+        ]
         batches = [] if OUTPUT_SCHEMAS[result_of(case)].one_search else ["--batch-size", batch_size]
         words += [*batches, "--scheduler-address", schedulers[workers], "--output", folder, *more]
         return [str(word) for word in words]
@@ -90,17 +115,24 @@ def job(edges, schedulers, tmp_path_factory):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_rows_equal_the_librarys_for_any_batches_and_workers_and_are_proven_right_again(case, edges, job, capsys):
+def test_rows_equal_the_librarys_for_any_batches_and_workers_and_are_proven_right_again(
+    case, edges, job, capsys
+):
     folder = job(case)
     manifest = manifest_of(folder)
     sources = [source for part in manifest["parts"] for source in part["sources"]]
     rows = rows_of(folder)
     _, expected = by_library(edges, CASES[case], sources)
-    for name in expected if result_of(case) == "targets" else ():  # pandas marks what is missing in two ways
+    # pandas marks what is missing in two ways
+    for name in expected if result_of(case) == "targets" else ():
         rows[name], expected[name] = rows[name].astype(float), expected[name].astype(float)
     pd.testing.assert_frame_equal(rows, expected, check_exact=True)
     is_one_search = OUTPUT_SCHEMAS[result_of(case)].one_search
-    ways = [] if is_one_search or case not in tiers.few(CASES, 3) else [{"batch_size": 4, "workers": 1}]
+    ways = (
+        []
+        if is_one_search or case not in tiers.few(CASES, 3)
+        else [{"batch_size": 4, "workers": 1}]
+    )
     if tiers.ALL:
         assert parts_of(job(case, workers=1)) == parts_of(folder)
         ways = ways and [{"batch_size": 1}, {"batch_size": 99, "workers": 1}]
@@ -135,9 +167,13 @@ def test_the_manifest_and_every_part_say_what_was_written(case, job):
         assert (footer["result"], footer["sources"]) == (form.name, part["sources"])
         group, rows = file.metadata.row_group(0), file.read_row_group(0)
         assert all(group.column(i).statistics.has_min_max for i in range(group.num_columns))
-        order = [(rows.column_names[each.column_index], "ascending") for each in group.sorting_columns]
+        order = [
+            (rows.column_names[each.column_index], "ascending") for each in group.sorting_columns
+        ]
         assert order or part["sources"] != sorted(part["sources"])
-        assert not order or rows.sort_by(order).select(names := [name for name, _ in order]).equals(rows.select(names))
+        assert not order or rows.sort_by(order).select(names := [name for name, _ in order]).equals(
+            rows.select(names)
+        )
     assert len(manifest["parts"]) == (1 if form.one_search else 3)
 
 
@@ -148,12 +184,17 @@ def test_parts_unknown_to_the_manifest_stay_if_their_rows_are_right(case, job, t
     forget_parts(folder)
     summary = summary_of(capsys, *job.command(folder, case, "--resume"))
     assert (summary["computed"], summary["kept"]) == (0, len(before))
-    assert (summary["digest"], summary["result"]) == (manifest_of(job(case))["digest"], result_of(case))
+    assert (summary["digest"], summary["result"]) == (
+        manifest_of(job(case))["digest"],
+        result_of(case),
+    )
     assert parts_of(folder) == before
 
 
 def test_terminal_and_report_state_the_result_kind(job, capsys):
-    words = [word for word in job.command(job("nearest"), "nearest", "--resume") if word != "--json"]
+    words = [
+        word for word in job.command(job("nearest"), "nearest", "--resume") if word != "--json"
+    ]
     assert main(words) == 0
     assert f"nearest: {OUTPUT_SCHEMAS['nearest'].means}" in capsys.readouterr().out
     assert main([*words, "--plan"]) == 0
@@ -161,7 +202,9 @@ def test_terminal_and_report_state_the_result_kind(job, capsys):
 
 
 def test_targets_in_a_file_are_those_given_by_their_ids(job, tmp_path):
-    (tmp_path / "targets.txt").write_text("".join(f"{target}\n" for target in [*TARGETS, TARGETS[0]]))
+    (tmp_path / "targets.txt").write_text(
+        "".join(f"{target}\n" for target in [*TARGETS, TARGETS[0]])
+    )
     folder = tmp_path / "out"
     words = job.command(folder, "targets")
     at = words.index("--targets")
@@ -174,10 +217,14 @@ def forge(folder, change, **footers):
     """Change the rows of the first part file, and adapt its footer, hashes and checksums."""
     manifest = manifest_of(folder)
     path, entry = folder / manifest["parts"][0]["file"], manifest["parts"][0]
-    graph = read_graph(manifest["settings"]["edges"], device="cpu", weighted=manifest["algorithm"] == "sssp")
+    graph = read_graph(
+        manifest["settings"]["edges"], device="cpu", weighted=manifest["algorithm"] == "sssp"
+    )
     table = change(pq.read_table(path))
     checksums = checksums_in([table], graph, graph.to_numbers(entry["sources"]), table.schema.names)
-    footer = json.loads(pq.read_metadata(path).metadata[FOOTER_KEY]) | {"rows": table.num_rows} | footers
+    footer = (
+        json.loads(pq.read_metadata(path).metadata[FOOTER_KEY]) | {"rows": table.num_rows} | footers
+    )
     footer["checksums"] = [f"{checksum:016x}" for checksum in checksums]
     with pq.ParquetWriter(path, table.schema) as writer:
         writer.write_table(table)
@@ -208,7 +255,9 @@ def last_twice(table):
 
 @pytest.mark.parametrize("change", [one_more, first_lost, last_twice])
 @pytest.mark.parametrize("case", CERTIFIED)
-def test_rows_that_are_wrong_are_found_although_all_hashes_agree(case, change, edges, job, tmp_path, capsys):
+def test_rows_that_are_wrong_are_found_although_all_hashes_agree(
+    case, change, edges, job, tmp_path, capsys
+):
     folder = shutil.copytree(job(case), tmp_path / "out")
     forge(folder, change)
     code, found = proven(folder, edges, capsys)
@@ -233,11 +282,19 @@ def one_worker(edges, tmp_path):
         graph = read_graph(edges, device="cpu", weighted="sssp" in CASES[case])
         write_graph(graph, tmp_path / "graph")
         targets = TARGETS if result_of(case) == "targets" else None
-        asked = {"limit": None, "targets": targets, "result": result_of(case), "certify": "all", "knobs": None} | options
+        asked = {
+            "limit": None,
+            "targets": targets,
+            "result": result_of(case),
+            "certify": "all",
+            "knobs": None,
+        } | options
         algorithm = "sssp" if "sssp" in CASES[case] else "bfs"
         request = Request(algorithm=algorithm, strategy="auto", at_once=graph.n_vertices, **asked)
         places = {"graph_folder": tmp_path / "graph", "output": tmp_path}
-        work = Work(request=request, layout=Layout(result_of(case)), device="cpu", threads=1, **places)
+        work = Work(
+            request=request, layout=Layout(result_of(case)), device="cpu", threads=1, **places
+        )
         plugin = TraversalPlugin(work, "plugin")
         asyncio.run(plugin.setup(SimpleNamespace(state=SimpleNamespace(nthreads=1), address="")))
         (outcome,) = plugin.answer([(0, list(range(N_SOURCES)))], False, tmp_path / "mark")
@@ -251,7 +308,8 @@ def test_results_need_certified_distances(case, edges, one_worker, monkeypatch, 
     def broken(run):
         def too_near(plan, numbers):
             found = run(plan, numbers)
-            distance = getattr(found.distance, "distance", found.distance)  # of reached vertices alone
+            # of reached vertices alone
+            distance = getattr(found.distance, "distance", found.distance)
             distance[distance == 2] = 1
             return found
 
@@ -271,7 +329,9 @@ def test_results_need_certified_distances(case, edges, one_worker, monkeypatch, 
         assert not rejected & set(graph.to_numbers(footer["sources"]).tolist())
 
 
-def test_a_merged_search_without_memory_is_tried_once_more_and_then_reported_for_every_source(one_worker, monkeypatch):
+def test_a_merged_search_without_memory_is_tried_once_more_and_then_reported_for_every_source(
+    one_worker, monkeypatch
+):
     tries = []
 
     def none_left(_plan, numbers, _options):
@@ -283,11 +343,16 @@ def test_a_merged_search_without_memory_is_tried_once_more_and_then_reported_for
     assert outcome["summary"] is None
     assert len(tries) == 2
     assert len(outcome["failed"]) == tries[0]
-    assert all("the search from all sources together: no memory" in reason for _, reason in outcome["failed"])
+    assert all(
+        "the search from all sources together: no memory" in reason
+        for _, reason in outcome["failed"]
+    )
 
 
 def test_a_negative_cycle_is_named_by_its_vertices_also_in_a_merged_search():
-    graph = graph_from_edges(np.array([10, 20, 30, 40]), np.array([20, 30, 10, 10]), np.array([1, -5, 2, 1]))
+    graph = graph_from_edges(
+        np.array([10, 20, 30, 40]), np.array([20, 30, 10, 10]), np.array([1, -5, 2, 1])
+    )
     with pytest.raises(NegativeCycleError) as caught:
         sssp_many(graph, [40, 30], result="nearest")
     assert set(caught.value.cycle) == {10, 20, 30}

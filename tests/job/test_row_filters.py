@@ -38,27 +38,59 @@ def call(*words):
 
 
 def run(edges, output, *more):
-    words = [edges, "--algorithm", "sssp", "--all-sources", "--output", output, "--device", "cpu", "--workers", 1]
+    words = [
+        edges,
+        "--algorithm",
+        "sssp",
+        "--all-sources",
+        "--output",
+        output,
+        "--device",
+        "cpu",
+        "--workers",
+        1,
+    ]
     assert call(*words, "--no-report", *more) == 0
     return manifest_of(output)
 
 
 def test_a_run_with_filters_is_the_run_of_the_rows_they_keep(edges, tmp_path, capsys):
-    more = ["--where", WHERE, "--columns", "oneway=oneway", "--only-vertices", tmp_path / "inside.txt", "--json"]
+    more = [
+        "--where",
+        WHERE,
+        "--columns",
+        "oneway=oneway",
+        "--only-vertices",
+        tmp_path / "inside.txt",
+        "--json",
+    ]
     manifest = run(edges, tmp_path / "out", *more)
     summary = json.loads(capsys.readouterr().out)
     # Row 0 from 1 to 2, row 2 from 4 to 3, row 4 from 4 to 1.
     expected = graph_from_edges([1, 4, 4], [2, 3, 1], [5, 3, 1])
     assert manifest["graph"]["fingerprint"] == expected.fingerprint
     built = manifest["graph"]["built"]
-    assert (built["rows"], built["filtered_rows"], built["where"], built["oneway_column"]) == (6, 3, WHERE, "oneway")
-    assert (manifest["settings"]["where"], manifest["settings"]["columns"]["oneway"]) == (WHERE, "oneway")
+    assert (built["rows"], built["filtered_rows"], built["where"], built["oneway_column"]) == (
+        6,
+        3,
+        WHERE,
+        "oneway",
+    )
+    assert (manifest["settings"]["where"], manifest["settings"]["columns"]["oneway"]) == (
+        WHERE,
+        "oneway",
+    )
     inside = str(tmp_path / "inside.txt")
     assert summary["filters"] == {"where": WHERE, "only_vertices": inside, "filtered_rows": 3}
     assert summary["columns"]["oneway_column"] == "oneway"
     assert verify.main([str(tmp_path / "out"), str(edges)]) == 0
     frame = pd.read_parquet(tmp_path / "out")
-    assert frame[frame.source == 4].set_index("vertex").distance.to_dict() == {4: 0, 3: 3, 1: 1, 2: 6}
+    assert frame[frame.source == 4].set_index("vertex").distance.to_dict() == {
+        4: 0,
+        3: 3,
+        1: 1,
+        2: 6,
+    }
 
 
 def test_the_plan_names_the_filter(edges, capsys):
@@ -71,10 +103,27 @@ def test_the_plan_names_the_filter(edges, capsys):
 def test_resume_refuses_another_filter(edges, tmp_path, capsys):
     run(edges, tmp_path / "out", "--where", WHERE)
     (tmp_path / "out" / "_SUCCESS").unlink()
-    words = [edges, "--algorithm", "sssp", "--all-sources", "--output", tmp_path / "out", "--workers", 1, "--resume"]
-    for changed in ([], ["--where", "weight < 7"], ["--where", WHERE, "--columns", "oneway=oneway"]):
+    words = [
+        edges,
+        "--algorithm",
+        "sssp",
+        "--all-sources",
+        "--output",
+        tmp_path / "out",
+        "--workers",
+        1,
+        "--resume",
+    ]
+    for changed in (
+        [],
+        ["--where", "weight < 7"],
+        ["--where", WHERE, "--columns", "oneway=oneway"],
+    ):
         assert call(*words, *changed) == 2
-        assert "--resume needs the settings of the run that it finishes: graph was" in capsys.readouterr().err
+        assert (
+            "--resume needs the settings of the run that it finishes: graph was"
+            in capsys.readouterr().err
+        )
     assert call(*words, "--where", WHERE) == 0
 
 
@@ -86,16 +135,26 @@ def test_a_cached_graph_is_not_that_of_another_filter(edges, tmp_path):
         "oneway": ["--columns", "oneway=oneway"],
         "vertices": ["--only-vertices", tmp_path / "inside.txt"],
     }
-    found = {name: run(edges, tmp_path / name, *cache, *more)["graph"]["fingerprint"] for name, more in filters.items()}
+    found = {
+        name: run(edges, tmp_path / name, *cache, *more)["graph"]["fingerprint"]
+        for name, more in filters.items()
+    }
     assert len(set(found.values())) == 4
     again = run(edges, tmp_path / "again", *cache, *filters["where"])
     assert again["graph"]["fingerprint"] == found["where"]
     folders = [path for path in (tmp_path / "cache").iterdir() if path.is_dir()]
-    assert {storage.load_graph(folder, verify=False).fingerprint for folder in folders} == set(found.values())
+    assert {storage.load_graph(folder, verify=False).fingerprint for folder in folders} == set(
+        found.values()
+    )
 
 
 def test_a_change_of_the_file_of_vertices_changes_the_cached_graph(edges, tmp_path):
-    given = {"edges": [str(edges)], "all_sources": True, "plan": True, "only_vertices": str(tmp_path / "inside.txt")}
+    given = {
+        "edges": [str(edges)],
+        "all_sources": True,
+        "plan": True,
+        "only_vertices": str(tmp_path / "inside.txt"),
+    }
     before = digest_inputs(merge_settings(given))
     (tmp_path / "inside.txt").write_text("1\n")
     assert digest_inputs(merge_settings(given)) != before
@@ -105,10 +164,22 @@ def test_a_change_of_the_file_of_vertices_changes_the_cached_graph(edges, tmp_pa
     ("flags", "says"),
     [
         (["--where", "weight > 99"], "--where is true for none of the 6 rows"),
-        (["--where", "highway > 2"], "row 0: where column 'highway' has 'path', and --where compares it with numbers"),
-        (["--columns", "oneway=highway"], "row 0: oneway column 'highway' has 'path', which is no direction"),
-        (["--only-vertices", "{folder}/unknown.txt"], "2 --only-vertices FILE ids are not in the graph: 77, 78"),
-        (["--engine", "cugraph-mg", "--where", "weight > 1"], "--engine cugraph-mg: it reads all rows.* leave --where out"),
+        (
+            ["--where", "highway > 2"],
+            "row 0: where column 'highway' has 'path', and --where compares it with numbers",
+        ),
+        (
+            ["--columns", "oneway=highway"],
+            "row 0: oneway column 'highway' has 'path', which is no direction",
+        ),
+        (
+            ["--only-vertices", "{folder}/unknown.txt"],
+            "2 --only-vertices FILE ids are not in the graph: 77, 78",
+        ),
+        (
+            ["--engine", "cugraph-mg", "--where", "weight > 1"],
+            "--engine cugraph-mg: it reads all rows.* leave --where out",
+        ),
         (["--engine", "cugraph-mg", "--only-vertices", "x"], "leave --only-vertices out"),
     ],
 )

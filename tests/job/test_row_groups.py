@@ -13,8 +13,15 @@ from pipelines.output.part_file import plain
 from pipelines.output.row_groups import Encoding, RowGroupWriter, release_encoded_columns
 from pipelines.output.thrift import Reader, encoded
 
-OPTIONS = {"version": "2.6", "compression": "zstd", "compression_level": 1, "write_page_checksum": True}
-ENCODING = Encoding(OPTIONS, dictionary=("source",), repeated=("vertex",), order=("source", "vertex"))
+OPTIONS = {
+    "version": "2.6",
+    "compression": "zstd",
+    "compression_level": 1,
+    "write_page_checksum": True,
+}
+ENCODING = Encoding(
+    OPTIONS, dictionary=("source",), repeated=("vertex",), order=("source", "vertex")
+)
 
 
 def rows(source, vertex, distance):
@@ -30,12 +37,16 @@ def schema_of(table):
 
 def whole_in(groups):
     """The columns of integers that are written by differences."""
-    return tuple(f.name for f in schema_of(groups[0]) if pa.types.is_integer(f.type) and f.name != "source")
+    return tuple(
+        f.name for f in schema_of(groups[0]) if pa.types.is_integer(f.type) and f.name != "source"
+    )
 
 
 def bytes_of(groups, encoding=ENCODING):
     file = io.BytesIO()
-    writer = RowGroupWriter(file, schema_of(groups[0]), encoding._replace(differences=whole_in(groups)))
+    writer = RowGroupWriter(
+        file, schema_of(groups[0]), encoding._replace(differences=whole_in(groups))
+    )
     for group in groups:
         writer.write(group)
     writer.close({b"footer": "a note"})
@@ -61,24 +72,44 @@ INTEGERS = pa.array(np.arange(50_000, dtype=np.int32) * 3)
 SOME = pa.array(np.arange(0, 50_000, 7, dtype=np.int32))
 STRINGS = pa.array([f"town {i:05}" for i in range(30_000)])
 CASES = {
-    "one source per group": [rows(s, INTEGERS, pa.array(np.arange(50_000) % (s + 5))) for s in (7, 3, 9)],
+    "one source per group": [
+        rows(s, INTEGERS, pa.array(np.arange(50_000) % (s + 5))) for s in (7, 3, 9)
+    ],
     "floats": [rows(s, INTEGERS, pa.array(np.arange(50_000) / 7)) for s in (7, 3)],
-    "other vertices": [rows(1, INTEGERS, INTEGERS), rows(2, SOME, SOME), rows(3, INTEGERS, INTEGERS)],
+    "other vertices": [
+        rows(1, INTEGERS, INTEGERS),
+        rows(2, SOME, SOME),
+        rows(3, INTEGERS, INTEGERS),
+    ],
     "several sources per group": [
-        pa.concat_tables([rows(s, v, v) for s, v in ((5, SOME), (2, INTEGERS), (8, SOME.slice(0, 0)))]),
+        pa.concat_tables(
+            [rows(s, v, v) for s, v in ((5, SOME), (2, INTEGERS), (8, SOME.slice(0, 0)))]
+        ),
         pa.concat_tables([rows(s, v, v) for s, v in ((6, SOME), (1, INTEGERS), (4, SOME))]),
         pa.concat_tables([rows(s, v, v) for s, v in ((16, SOME), (11, INTEGERS), (14, SOME))]),
     ],
-    "strings": [rows(s, STRINGS, pa.array(np.arange(30_000))) for s in ("home", "a longer name", "work")],
+    "strings": [
+        rows(s, STRINGS, pa.array(np.arange(30_000))) for s in ("home", "a longer name", "work")
+    ],
     "a source twice": [pa.concat_tables([rows(5, SOME, SOME), rows(5, SOME, SOME)])],
-    "nulls": [rows(1, SOME, pa.array([None, 3] * (len(SOME) // 2) + [None] * (len(SOME) % 2), pa.int32()))],
-    "slices": [rows(1, INTEGERS.slice(5, 90), SOME.slice(0, 90)), rows(2, INTEGERS.slice(9, 90), SOME.slice(0, 90))],
+    "nulls": [
+        rows(1, SOME, pa.array([None, 3] * (len(SOME) // 2) + [None] * (len(SOME) % 2), pa.int32()))
+    ],
+    "slices": [
+        rows(1, INTEGERS.slice(5, 90), SOME.slice(0, 90)),
+        rows(2, INTEGERS.slice(9, 90), SOME.slice(0, 90)),
+    ],
     **{
         str(kind): [
             rows(pa.scalar(largest, kind), SOME.cast(pa.uint64()), SOME),
             rows(pa.scalar(1, kind), SOME.cast(pa.uint64()), SOME),
         ]
-        for kind, largest in ((pa.int8(), -128), (pa.uint8(), 255), (pa.uint32(), 2**32 - 1), (pa.uint64(), 2**64 - 1))
+        for kind, largest in (
+            (pa.int8(), -128),
+            (pa.uint8(), 255),
+            (pa.uint32(), 2**32 - 1),
+            (pa.uint64(), 2**64 - 1),
+        )
     },
     "no dictionary arrays": [pa.table({"source": SOME, "vertex": SOME, "distance": SOME})] * 2,
 }
@@ -99,7 +130,9 @@ def page_index(data):
 
 
 def is_sorted(rows, names):
-    return not names or rows.select(names).equals(rows.select(names).sort_by([(name, "ascending") for name in names]))
+    return not names or rows.select(names).equals(
+        rows.select(names).sort_by([(name, "ascending") for name in names])
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -120,9 +153,13 @@ def test_the_file_is_that_of_pyarrow(case):
         for i in range(ours.num_row_groups):
             assert ours.read_row_group(i).equals(theirs.read_row_group(i))
             for c in range(3):
-                one, other = (file.metadata.row_group(i).column(c).to_dict() for file in (ours, theirs))
+                one, other = (
+                    file.metadata.row_group(i).column(c).to_dict() for file in (ours, theirs)
+                )
                 where = [key for key in one if "offset" in key or "total" in key]
-                assert {k: v for k, v in one.items() if k not in where} == {k: v for k, v in other.items() if k not in where}
+                assert {k: v for k, v in one.items() if k not in where} == {
+                    k: v for k, v in other.items() if k not in where
+                }
                 assert one["statistics"]["has_min_max"]
 
 
@@ -140,13 +177,17 @@ def test_page_index_and_order_are_those_of_the_rows(case, monkeypatch):
             for values in rows.columns:
                 first, least, largest = next(pages)
                 assert first[0] == 0
-                for begin, end, low, high in zip(first, [*first[1:], len(values)], least, largest, strict=True):
+                for begin, end, low, high in zip(
+                    first, [*first[1:], len(values)], least, largest, strict=True
+                ):
                     bounds = pc.min_max(values[begin:end])
                     for bound, stored in (("min", low), ("max", high)):
                         expected = bounds[bound].as_py()
                         is_text = isinstance(expected, str)
                         kind = None if is_text else values.type.to_pandas_dtype()
-                        assert expected == (stored.decode() if is_text else np.frombuffer(stored, kind)[0])
+                        assert expected == (
+                            stored.decode() if is_text else np.frombuffer(stored, kind)[0]
+                        )
         assert (case in ("several sources per group", "a source twice")) == (claims[0] == [])
 
 
@@ -155,18 +196,23 @@ def test_readers_skip_row_groups_far_from_a_source(monkeypatch):
     monkeypatch.setattr(row_groups, "GROUP_BYTES", 2**14)
     groups = [rows(s, INTEGERS, pa.array(abs(np.arange(50_000) - 1_000 * s))) for s in (7, 30)]
     metadata = written(groups).metadata
-    near = [metadata.row_group(i).column(2).statistics.min < 100 for i in range(metadata.num_row_groups)]
+    near = [
+        metadata.row_group(i).column(2).statistics.min < 100 for i in range(metadata.num_row_groups)
+    ]
     assert 0 < sum(near) * 10 < len(near)
 
 
 def test_an_array_at_the_address_of_an_earlier_one_is_encoded():
     def last_vertex(offset):
         memory[:] = np.arange(1000) + offset
-        return written([rows(1, pa.array(memory), SOME.slice(0, 1000))]).read()["vertex"][-1].as_py()
+        return (
+            written([rows(1, pa.array(memory), SOME.slice(0, 1000))]).read()["vertex"][-1].as_py()
+        )
 
     memory = np.zeros(1000, np.int32)
     assert last_vertex(0) == 999
-    release_encoded_columns()  # arrays are immutable: only a pool that lends their memory again may write to it
+    # arrays are immutable: only a pool that lends their memory again may write to it
+    release_encoded_columns()
     assert last_vertex(5) == 1004
 
 
@@ -188,14 +234,21 @@ def test_the_pages_of_vertices_are_encoded_once(monkeypatch):
 def test_long_names_are_written_without_keeping_a_dictionary():
     names = ["x" * 300_000, "y" * 300_000]
     groups = [pa.concat_tables([rows(name, SOME.slice(0, 3), SOME.slice(0, 3)) for name in names])]
-    assert written(groups).read()["source"].to_pylist() == [name for name in names for _ in range(3)]
+    assert written(groups).read()["source"].to_pylist() == [
+        name for name in names for _ in range(3)
+    ]
 
 
 def test_row_groups_split_more_rows_than_one_takes(monkeypatch):
     monkeypatch.setattr(row_groups, "GROUP_BYTES", 20_000 * 20)
     file = written(CASES["one source per group"][:1])
-    assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [25_000, 25_000]
-    assert file.read().equals(plain(CASES["one source per group"][0]).replace_schema_metadata(file.schema_arrow.metadata))
+    assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [
+        25_000,
+        25_000,
+    ]
+    assert file.read().equals(
+        plain(CASES["one source per group"][0]).replace_schema_metadata(file.schema_arrow.metadata)
+    )
 
 
 def test_a_dictionary_array_is_refused_where_no_dictionary_is_written():
@@ -224,14 +277,25 @@ def test_duckdb_and_polars_read_the_file(tmp_path):
     assert duckdb.sql(where).fetchall() == [(100, 297)]
     polars = pytest.importorskip("polars")
     assert polars.read_parquet(path).to_dict(as_series=False) == all_rows
-    found = polars.scan_parquet(path).filter((polars.col("source") == 11) & (polars.col("distance") < 300)).collect()
+    found = (
+        polars.scan_parquet(path)
+        .filter((polars.col("source") == 11) & (polars.col("distance") < 300))
+        .collect()
+    )
     assert (found.height, found["vertex"].max()) == (100, 297)
 
 
 @pytest.mark.gpu
 def test_cudf_reads_the_file(tmp_path):
-    cudf, path, groups = pytest.importorskip("cudf"), str(tmp_path / "part.parquet"), CASES["several sources per group"]
+    cudf, path, groups = (
+        pytest.importorskip("cudf"),
+        str(tmp_path / "part.parquet"),
+        CASES["several sources per group"],
+    )
     (tmp_path / "part.parquet").write_bytes(bytes_of(groups))
-    assert cudf.read_parquet(path).to_arrow().to_pydict() == plain(pa.concat_tables(groups)).to_pydict()
+    assert (
+        cudf.read_parquet(path).to_arrow().to_pydict()
+        == plain(pa.concat_tables(groups)).to_pydict()
+    )
     found = cudf.read_parquet(path, filters=[("source", "==", 11), ("distance", "<", 300)])
     assert (len(found), int(found["vertex"].max())) == (100, 297)

@@ -35,7 +35,11 @@ from tests.support.jobs import manifest_of
 from tests.support.processes import PATIENCE, ran
 
 RNG = np.random.default_rng(7)
-EDGES = {"src": RNG.integers(0, 300, 1500), "dst": RNG.integers(0, 300, 1500), "weight": RNG.integers(1, 90, 1500)}
+EDGES = {
+    "src": RNG.integers(0, 300, 1500),
+    "dst": RNG.integers(0, 300, 1500),
+    "weight": RNG.integers(1, 90, 1500),
+}
 TABLE = pd.DataFrame(EDGES)
 GRAPH = graph_from_edges(TABLE, directed=False)
 SOURCES = [17, 3, 250, 99]
@@ -57,7 +61,13 @@ def a_client(how="tcp"):
             cluster = stack.enter_context(threads_of_this_process(n_workers=2, memory_limit=0))
         else:
             cluster = stack.enter_context(
-                LocalCluster(n_workers=2, threads_per_worker=1, processes=False, memory_limit=0, dashboard_address=":0")
+                LocalCluster(
+                    n_workers=2,
+                    threads_per_worker=1,
+                    processes=False,
+                    memory_limit=0,
+                    dashboard_address=":0",
+                )
             )
             assert cluster.scheduler_address.startswith("inproc://")
         yield stack.enter_context(Client(cluster, set_as_default=False))
@@ -69,14 +79,26 @@ def test_a_path_a_table_and_a_graph_give_one_digest(edges, tmp_path):
         for i, given in enumerate([edges, [str(edges)], TABLE, GRAPH, pa.table(EDGES)])
     ]
     assert len({result.digest for result in found}) == 1
-    words = [edges, "--undirected", "--algorithm", "sssp", "--sources", "17,3,250,99", "--output", tmp_path / "cli"]
+    words = [
+        edges,
+        "--undirected",
+        "--algorithm",
+        "sssp",
+        "--sources",
+        "17,3,250,99",
+        "--output",
+        tmp_path / "cli",
+    ]
     assert main([str(word) for word in [*words, "--device", "cpu", "--no-report"]]) == 0
     assert manifest_of(tmp_path / "cli")["digest"] == found[0].digest
 
 
 def test_hops_of_a_table_are_those_of_a_path_whatever_its_weights(edges, tmp_path):
     options = SSSP | {"algorithm": "bfs", "directed": False, "result": "flows"}
-    found = [run_job(given, output=tmp_path / str(i), **options) for i, given in enumerate([edges, TABLE])]
+    found = [
+        run_job(given, output=tmp_path / str(i), **options)
+        for i, given in enumerate([edges, TABLE])
+    ]
     assert found[0].digest == found[1].digest
     rows = [pd.read_parquet(tmp_path / str(i) / "_loads.pq")["edge"] for i in range(2)]
     assert rows[0].equals(rows[1])  # of parallel edges the first, and not the shortest
@@ -90,7 +112,11 @@ def test_rows_of_a_table_are_chosen_as_those_of_a_path(tmp_path):
     np.savetxt(tmp_path / "ids.txt", ids, fmt="%d")
     table = run_job(rows, output=tmp_path / "table", only_vertices=ids, **chosen, **SSSP)
     path = run_job(
-        tmp_path / "rows.parquet", output=tmp_path / "path", only_vertices=str(tmp_path / "ids.txt"), **chosen, **SSSP
+        tmp_path / "rows.parquet",
+        output=tmp_path / "path",
+        only_vertices=str(tmp_path / "ids.txt"),
+        **chosen,
+        **SSSP,
     )
     assert table.digest == path.digest
     assert table.digest != run_job(TABLE, output=tmp_path / "all", **SSSP).digest
@@ -140,7 +166,12 @@ def test_batches_run_on_the_workers_of_a_client_which_stays_open(edges, tmp_path
     with a_client(how) as client:
         options = {} if given == "graph" else {"directed": False}
         result = run_job(
-            GRAPH if given == "graph" else edges, output=tmp_path / "out", client=client, batch_size=1, **options, **SSSP
+            GRAPH if given == "graph" else edges,
+            output=tmp_path / "out",
+            client=client,
+            batch_size=1,
+            **options,
+            **SSSP,
         )
         assert client.submit(sum, [1, 2]).result(timeout=PATIENCE) == 3
         assert result.manifest["workers"] == 2
@@ -148,7 +179,9 @@ def test_batches_run_on_the_workers_of_a_client_which_stays_open(edges, tmp_path
         assert workers <= set(client.scheduler_info()["workers"])
     assert result.digest == alone.digest
     assert not (tmp_path / "out" / "_graph").exists()
-    assert [part["worker"] for part in alone.manifest["parts"]] != [part["worker"] for part in result.manifest["parts"]]
+    assert [part["worker"] for part in alone.manifest["parts"]] != [
+        part["worker"] for part in result.manifest["parts"]
+    ]
 
 
 def test_clients_that_cannot_be_used_are_refused(tmp_path):
@@ -158,7 +191,10 @@ def test_clients_that_cannot_be_used_are_refused(tmp_path):
         run_job(GRAPH, output=tmp_path / "out", client=client, **SSSP)
     with pytest.raises(InputError, match=r"client must be a Client, not 'tcp://127.0.0.1:8786'"):
         run_job(GRAPH, output=tmp_path / "out", client="tcp://127.0.0.1:8786", **SSSP)
-    with a_client() as client, pytest.raises(InputError, match="workers has no effect: a scheduler is named"):
+    with (
+        a_client() as client,
+        pytest.raises(InputError, match="workers has no effect: a scheduler is named"),
+    ):
         run_job(GRAPH, output=tmp_path / "out", client=client, workers=2, **SSSP)
     assert not (tmp_path / "out").exists()
 
@@ -173,18 +209,41 @@ def test_a_scheduler_of_the_environment_is_not_used(tmp_path, monkeypatch):
     [
         ({"source": [1]}, InputError, "source is no option of the job; did you mean sources?"),
         ({"plan": True}, InputError, "plan is an option of the command line only"),
-        ({"scheduler_address": "tcp://a:1"}, InputError, "scheduler_address is an option of the command line only; give"),
-        ({"sources": None}, InputError, "no sources are given: take one of sources, random_sources"),
-        ({"sources": ["17"]}, UnknownVertexError, "source '17' is not a vertex: the ids of this graph are integers"),
-        pytest.param(  # with an id, because the order of a set differs between processes
-            {"sources": {17, "a"}}, InputError, "sources must be integers or strings, and not both", id="mixed sources"
+        (
+            {"scheduler_address": "tcp://a:1"},
+            InputError,
+            "scheduler_address is an option of the command line only; give",
         ),
-        ({"targets": 5, "result": "targets"}, UnknownVertexError, "targets must be a list of ids, not 5: give [5]"),
+        (
+            {"sources": None},
+            InputError,
+            "no sources are given: take one of sources, random_sources",
+        ),
+        (
+            {"sources": ["17"]},
+            UnknownVertexError,
+            "source '17' is not a vertex: the ids of this graph are integers",
+        ),
+        pytest.param(  # with an id, because the order of a set differs between processes
+            {"sources": {17, "a"}},
+            InputError,
+            "sources must be integers or strings, and not both",
+            id="mixed sources",
+        ),
+        (
+            {"targets": 5, "result": "targets"},
+            UnknownVertexError,
+            "targets must be a list of ids, not 5: give [5]",
+        ),
         ({"columns": {"src": "src"}}, InputError, "columns names src 'src', and edges are a graph"),
         ({"directed": True}, InputError, "directed has no effect: edges are a graph"),
         ({"where": "weight > 3"}, InputError, "where has no effect: edges are a graph"),
         ({"only_vertices": [17]}, InputError, "only_vertices has no effect: edges are a graph"),
-        ({"knobs": {"a": 1}}, InputError, "knobs are those of one strategy, and strategy is 'auto'"),
+        (
+            {"knobs": {"a": 1}},
+            InputError,
+            "knobs are those of one strategy, and strategy is 'auto'",
+        ),
         ({"engine": "cugraph-mg"}, InputError, "engine"),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
@@ -197,15 +256,22 @@ def test_wrong_options_are_errors_in_the_words_of_python(tmp_path, options, erro
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("wrong", [None, 5, [], [5], object()], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "wrong", [None, 5, [], [5], object()], ids=lambda value: type(value).__name__
+)
 def test_run_job_refuses_what_is_no_edge_list(tmp_path, wrong):
-    with pytest.raises(InputError, match="edges must be a Graph, a table, a path or a list of paths, not "):
+    with pytest.raises(
+        InputError, match="edges must be a Graph, a table, a path or a list of paths, not "
+    ):
         run_job(wrong, output=tmp_path / "out", **SSSP)
 
 
 def test_a_folder_that_is_taken_is_refused_in_the_words_of_python(tmp_path):
     run_job(GRAPH, output=tmp_path / "out", **SSSP)
-    with pytest.raises(OutputError, match="the folder holds a finished run; take a new folder, or resume=True to check"):
+    with pytest.raises(
+        OutputError,
+        match="the folder holds a finished run; take a new folder, or resume=True to check",
+    ):
         run_job(GRAPH, output=tmp_path / "out", **SSSP)
     again = run_job(GRAPH, output=tmp_path / "out", resume=True, **SSSP)
     assert again.computed == 0
@@ -217,8 +283,21 @@ def test_a_folder_that_is_taken_is_refused_in_the_words_of_python(tmp_path):
     ids=lambda value: type(value).__name__,
 )
 def test_sources_are_what_bfs_many_takes(tmp_path, sources):
-    expected = range(5) if isinstance(sources, range) else [4, 2] if hasattr(sources, "__next__") else sources
-    result = run_job(GRAPH, output=tmp_path / "out", sources=sources, result="summary", device="cpu", report=False)
+    expected = (
+        range(5)
+        if isinstance(sources, range)
+        else [4, 2]
+        if hasattr(sources, "__next__")
+        else sources
+    )
+    result = run_job(
+        GRAPH,
+        output=tmp_path / "out",
+        sources=sources,
+        result="summary",
+        device="cpu",
+        report=False,
+    )
     expected = bfs_many(GRAPH, expected, result="summary")
     pd.testing.assert_frame_equal(result.to_pandas(), expected, check_dtype=False)
 
@@ -252,11 +331,16 @@ def test_a_job_of_which_sources_fail_raises_with_the_result(tmp_path, monkeypatc
         outcomes = answer(self, batches, *more)
         for outcome in outcomes:
             if outcome["part"] == 1:
-                outcome["summary"], outcome["failed"] = None, [(batches[0][1][0], "MemoryError: planted")]
+                outcome["summary"], outcome["failed"] = (
+                    None,
+                    [(batches[0][1][0], "MemoryError: planted")],
+                )
         return outcomes
 
     monkeypatch.setattr(TraversalWorker, "answer", failing)
-    with pytest.raises(JobFailedError, match=r"of 4 sources failed, the first of them: .*planted; .* resume=True") as raised:
+    with pytest.raises(
+        JobFailedError, match=r"of 4 sources failed, the first of them: .*planted; .* resume=True"
+    ) as raised:
         run_job(GRAPH, output=tmp_path / "out", batch_size=1, **SSSP)
     result = raised.value.result
     assert result.manifest["status"] == "failed"
@@ -270,7 +354,9 @@ def test_a_job_of_which_sources_fail_raises_with_the_result(tmp_path, monkeypatc
 def test_a_negative_cycle_is_the_error_of_the_library(tmp_path):
     graph = graph_from_edges([0, 1, 2], [1, 2, 0], [1.0, 1.0, -3.0])
     with pytest.raises(NegativeCycleError) as raised:
-        run_job(graph, output=tmp_path / "out", algorithm="sssp", sources=0, device="cpu", report=False)
+        run_job(
+            graph, output=tmp_path / "out", algorithm="sssp", sources=0, device="cpu", report=False
+        )
     assert sorted(raised.value.cycle) == [0, 1, 2]
 
 
@@ -296,7 +382,13 @@ def test_the_package_of_the_job_imports_nothing_until_it_is_used():
 
 
 def test_an_interrupted_job_leaves_a_folder_that_can_be_resumed(tmp_path, monkeypatch):
-    options = {"sources": "all", "result": "summary", "batch_size": 5, "device": "cpu", "report": False}
+    options = {
+        "sources": "all",
+        "result": "summary",
+        "batch_size": 5,
+        "device": "cpu",
+        "report": False,
+    }
     done, strikes = BatchRun.done, iter([signal.SIGINT])
 
     def struck(*args):
@@ -306,9 +398,13 @@ def test_an_interrupted_job_leaves_a_folder_that_can_be_resumed(tmp_path, monkey
 
     with monkeypatch.context() as patch:
         patch.setattr(BatchRun, "done", struck)
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a run in the background
+        # ignored in a run in the background
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            with pytest.raises(KeyboardInterrupt, match=r"interrupted: .* To finish: run_job\(\.\.\., resume=True\)"):
+            with pytest.raises(
+                KeyboardInterrupt,
+                match=r"interrupted: .* To finish: run_job\(\.\.\., resume=True\)",
+            ):
                 run_job(GRAPH, output=tmp_path / "out", **options)
         finally:
             signal.signal(signal.SIGINT, before)

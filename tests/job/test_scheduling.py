@@ -48,18 +48,26 @@ def test_the_first_tasks_of_workers_that_write_side_by_side_hold_more():
     assert TaskSizer(first=32).batches(left=20, workers=1) == 20
 
 
-@pytest.mark.parametrize(("seconds", "batches"), [(0.1, 30), (1.0, 3), (2.9, 1), (60.0, 1), (1e-9, MAX_BATCHES)])
+@pytest.mark.parametrize(
+    ("seconds", "batches"), [(0.1, 30), (1.0, 3), (2.9, 1), (60.0, 1), (1e-9, MAX_BATCHES)]
+)
 def test_a_task_lasts_about_as_long_as_is_aimed_at(seconds, batches):
     assert paced(seconds).batches(left=10**6, workers=2) == batches
 
 
 def test_tasks_are_longer_for_many_workers_so_that_one_scheduler_keeps_up():
-    assert [paced(0.1).batches(left=10**6, workers=n) for n in (8, 300, 512, 4096)] == [30, 30, 51, 100]
+    assert [paced(0.1).batches(left=10**6, workers=n) for n in (8, 300, 512, 4096)] == [
+        30,
+        30,
+        51,
+        100,
+    ]
 
 
 @pytest.mark.parametrize("workers", [2, 40])
 def test_the_simulated_scheduler_is_no_limit_until_it_is_one(workers):
-    assert simulate(workers, seconds=1.0, cost=0.0) > 0.97  # less at the end, where one is the first to have no more
+    # less at the end, where one is the first to have no more
+    assert simulate(workers, seconds=1.0, cost=0.0) > 0.97
     assert simulate(workers, seconds=1.0, cost=0.1 / workers) > 0.95
     # It can serve half of them.
     assert simulate(workers, seconds=1.0, cost=2.0 / workers, window=1) < 0.6
@@ -168,7 +176,10 @@ class Cluster:
         self.tasks.append((task.parts, task.isolate))
         if self.deadly not in task.parts or self.deadly in task.without:
             summary = {"seconds": 0.1}
-            return Future("finished", [{"part": part, "summary": summary, "failed": []} for part in task.parts])
+            return Future(
+                "finished",
+                [{"part": part, "summary": summary, "failed": []} for part in task.parts],
+            )
         mark = Mark(task.mark)  # left behind by a worker that dies
         mark.__enter__()
         mark.at(task.parts[0], self.deadly if task.isolate else None, task.parts[-1])
@@ -183,10 +194,16 @@ def test_batches_of_a_lost_worker_are_bisected_until_the_deadly_one_is_found(tmp
     assert observer.failures == [(deadly, [deadly], f"its result is gone ({MAX_FAILURES} times)")]
     lost = [parts for parts, _ in workers.tasks if deadly in parts]
     assert [len(parts) for parts in lost] == [32, 16, 8, 4, 2, 1, *[1] * MAX_FAILURES, 1]
-    assert [parts for parts, isolate in workers.tasks if isolate] == [(deadly,)] * (MAX_FAILURES + 1)
+    assert [parts for parts, isolate in workers.tasks if isolate] == [(deadly,)] * (
+        MAX_FAILURES + 1
+    )
     assert set(observer.again) == set(range(32))
-    assert all(message.startswith("given out again: batch") for message in observer.notices), "a lost batch is reported"
-    assert any("0, 1, 2, 3, 4 and 27 more: its result is gone" in message for message in observer.notices)
+    assert all(message.startswith("given out again: batch") for message in observer.notices), (
+        "a lost batch is reported"
+    )
+    assert any(
+        "0, 1, 2, 3, 4 and 27 more: its result is gone" in message for message in observer.notices
+    )
 
 
 class ClosedAtOneBatch(Cluster):
@@ -207,9 +224,14 @@ class ClosedAtOneBatch(Cluster):
         self.left -= 1
         if self.left < 0:
             task.mark.unlink()
-            return Future("finished", [{"part": part, "summary": {"seconds": 0.1}, "failed": []} for part in task.parts])
+            return Future(
+                "finished",
+                [{"part": part, "summary": {"seconds": 0.1}, "failed": []} for part in task.parts],
+            )
         future.status = "error"
-        future.exception = lambda: KilledWorker(task.number, SimpleNamespace(address="tcp://10.0.0.1:1"), 0)
+        future.exception = lambda: KilledWorker(
+            task.number, SimpleNamespace(address="tcp://10.0.0.1:1"), 0
+        )
         return future
 
 
@@ -218,19 +240,25 @@ class ClosedAtOneBatch(Cluster):
     [
         (["add-worker", "closing-worker", "remove-worker"], False),
         (["add-worker", "remove-worker"], True),
-        (["add-worker", "closing-worker", "remove-worker", "add-worker", "remove-worker"], True),  # at the same address
+        # at the same address
+        (["add-worker", "closing-worker", "remove-worker", "add-worker", "remove-worker"], True),
     ],
 )
 def test_a_source_is_not_blamed_for_workers_that_close(tmp_path, actions, is_blamed):
     """They say so before, unlike those that die: a cluster has fewer, or a spot machine is taken away."""
-    workers, observer = ClosedAtOneBatch(3, actions, 2 * MAX_FAILURES), Observer("failed", "its worker died")
+    workers, observer = (
+        ClosedAtOneBatch(3, actions, 2 * MAX_FAILURES),
+        Observer("failed", "its worker died"),
+    )
     Window(DaskExecutor(workers, workers.submit), observer, tmp_path).run(list(range(5)))
     failures = [(3, [3], f"its worker died ({MAX_FAILURES} times)")]
     assert (observer.failures, bool(observer.again)) == (failures if is_blamed else [], is_blamed)
     assert observer.parts == Counter(range(5))
 
 
-def test_a_batch_whose_result_was_lost_is_not_blamed_for_the_heartbeat_of_the_worker_that_computes_it_again(tmp_path):
+def test_a_batch_whose_result_was_lost_is_not_blamed_for_the_heartbeat_of_the_worker_that_computes_it_again(
+    tmp_path,
+):
     workers = Cluster(2, "lost")
     with pytest.raises(cluster.ClusterError, match=f"workers have been lost {MAX_LOSSES} times"):
         Window(DaskExecutor(workers, workers.submit), Observer(), tmp_path).run(list(range(4)))
@@ -252,26 +280,45 @@ def test_a_worker_that_dies_while_it_loads_the_graph_is_waited_for_and_not_for_e
     client = ClientOfDyingWorkers(2)
     cluster.give_plugin(client, None, "plugin")
     assert client.left == -1
-    with pytest.raises(cluster.ClusterError, match=r"workers die while they load the graph .*Stream is closed.*--resume"):
+    with pytest.raises(
+        cluster.ClusterError,
+        match=r"workers die while they load the graph .*Stream is closed.*--resume",
+    ):
         cluster.give_plugin(ClientOfDyingWorkers(10**6), None, "plugin")
 
 
 @pytest.fixture
 def edges(tmp_path):
-    return write_edges(tmp_path / "edges.parquet", *np.random.default_rng(4).integers(0, 200, (2, 800)))
+    return write_edges(
+        tmp_path / "edges.parquet", *np.random.default_rng(4).integers(0, 200, (2, 800))
+    )
 
 
 def prepared(*argv):
     return prepare.prepare(merge_settings(*parse_flags([str(word) for word in argv])))
 
 
-def test_the_next_run_of_the_same_files_takes_its_graph_from_the_cache(edges, tmp_path, capsys, monkeypatch):
-    flags = [edges, "--device", "cpu", "--workers", 1, "--graph-cache", tmp_path / "cache", "--output", tmp_path / "out"]
+def test_the_next_run_of_the_same_files_takes_its_graph_from_the_cache(
+    edges, tmp_path, capsys, monkeypatch
+):
+    flags = [
+        edges,
+        "--device",
+        "cpu",
+        "--workers",
+        1,
+        "--graph-cache",
+        tmp_path / "cache",
+        "--output",
+        tmp_path / "out",
+    ]
     summary_of(capsys, *flags, "--sources", "1,2", "--json", "--no-report")
     assert not (tmp_path / "out" / "_graph").exists()
     graph = manifest_of(tmp_path / "out")["graph"]
     assert not graph["reused"]
-    monkeypatch.setattr(prepare, "read_graph", lambda *_, **__: pytest.fail("the edge list was read again"))
+    monkeypatch.setattr(
+        prepare, "read_graph", lambda *_, **__: pytest.fail("the edge list was read again")
+    )
     for more in ([], ["--plan"]):
         again = prepared(*flags, "--sources", "3", *more)
         assert again.reused
@@ -281,11 +328,15 @@ def test_the_next_run_of_the_same_files_takes_its_graph_from_the_cache(edges, tm
 
 
 def test_a_plan_puts_nothing_into_the_cache(edges, tmp_path):
-    prepared(edges, "--device", "cpu", "--graph-cache", tmp_path / "cache", "--sources", "3", "--plan")
+    prepared(
+        edges, "--device", "cpu", "--graph-cache", tmp_path / "cache", "--sources", "3", "--plan"
+    )
     assert not (tmp_path / "cache").exists()
 
 
-def test_an_edge_list_that_was_written_anew_is_read_anew_also_where_its_size_and_date_are_the_same(edges):
+def test_an_edge_list_that_was_written_anew_is_read_anew_also_where_its_size_and_date_are_the_same(
+    edges,
+):
     settings = merge_settings(*parse_flags([str(edges), "--sources", "1", "--output", "out"]))
     first = prepare.digest_inputs(settings)
     assert prepare.digest_inputs(settings) == first
@@ -327,7 +378,9 @@ def change_the_end(folder):
     (folder / "meta.json").write_text(json.dumps(meta | {"directed": False}))
 
 
-@pytest.mark.parametrize("damage", [damage_an_array, cut_an_array, lose_the_end, change_the_end, shutil.rmtree])
+@pytest.mark.parametrize(
+    "damage", [damage_an_array, cut_an_array, lose_the_end, change_the_end, shutil.rmtree]
+)
 def test_a_damaged_graph_in_the_cache_is_built_again_and_never_used(tmp_path, damage):
     built, observer = [], []
     _, folder, found = cached_graph(tmp_path, ORIGIN, "cpu", builder(built), observer.append)
@@ -347,7 +400,11 @@ def test_graph_cache_builds_once_the_graph_of_two_runs(tmp_path):
     built, observer, found = [], [], []
 
     def want():
-        found.append(cached_graph(tmp_path, ORIGIN, "cpu", builder(built, lambda: len(observer) == 2), observer.append)[2])
+        found.append(
+            cached_graph(
+                tmp_path, ORIGIN, "cpu", builder(built, lambda: len(observer) == 2), observer.append
+            )[2]
+        )
 
     at_once(*[want] * 3)
     assert len(built) == 1

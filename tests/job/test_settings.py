@@ -51,22 +51,36 @@ def test_the_shipped_file_holds_every_setting_with_its_default():
     assert set(tomllib.loads(in_comments)) == set(KNOWN_KEYS)
 
 
-@pytest.mark.parametrize("name", sorted(path.relative_to(CONF).as_posix() for path in CONF.rglob("*.toml")))
+@pytest.mark.parametrize(
+    "name", sorted(path.relative_to(CONF).as_posix() for path in CONF.rglob("*.toml"))
+)
 def test_every_shipped_file_loads(name):
     sources = ["--sources", "1"] if name == "batch_sources.toml" else []
-    assert settings("edges.csv", "--output", "out", "--config", str(CONF / name), *sources).edges == ["edges.csv"]
+    assert settings(
+        "edges.csv", "--output", "out", "--config", str(CONF / name), *sources
+    ).edges == ["edges.csv"]
 
 
 def test_flags_win_over_the_file(tmp_path):
     path = written(
-        tmp_path, 'edges = ["a.csv"]\noutput = "out"\nbatch_size = 7\nworkers = 3\nreport = false\nall_sources = true\n'
+        tmp_path,
+        'edges = ["a.csv"]\noutput = "out"\nbatch_size = 7\nworkers = 3\nreport = false\nall_sources = true\n',
     )
     merged = settings("--config", path, "--batch-size", "9", "--report", "--random-sources", "4")
-    assert (merged.edges, merged.batch_size, merged.workers, merged.report) == (["a.csv"], 9, 3, True)
+    assert (merged.edges, merged.batch_size, merged.workers, merged.report) == (
+        ["a.csv"],
+        9,
+        3,
+        True,
+    )
     assert (merged.random_sources, merged.all_sources) == (4, False)
 
 
-WITH_KNOBS = sorted(path.relative_to(CONF).as_posix() for path in CONF.rglob("*.toml") if "[knobs]\n" in path.read_text())
+WITH_KNOBS = sorted(
+    path.relative_to(CONF).as_posix()
+    for path in CONF.rglob("*.toml")
+    if "[knobs]\n" in path.read_text()
+)
 
 
 def test_every_strategy_with_knobs_has_a_file():
@@ -79,7 +93,11 @@ def test_every_strategy_with_knobs_has_a_file():
 def test_the_file_of_a_published_system_holds_all_of_its_knobs_as_published(name):
     values = tomllib.loads((CONF / name).read_text())
     wanted = (values["strategy"], values["device"])
-    (row,) = [row for row in (BFS if values["algorithm"] == "bfs" else SSSP) if (row.name, row.device) == wanted]
+    (row,) = [
+        row
+        for row in (BFS if values["algorithm"] == "bfs" else SSSP)
+        if (row.name, row.device) == wanted
+    ]
     assert name == f"published/{row.name}.toml"
     assert list(values["knobs"]) == [field.name for field in fields(row.knobs)]
     assert row.knobs_from(values["knobs"]) == row.knobs()
@@ -89,11 +107,15 @@ def test_knobs_of_the_file_reach_the_plan_in_the_worker(monkeypatch, tmp_path):
     given = {}
     registry = SimpleNamespace(plan_multi_source=lambda _graph, **options: given.update(options))
     monkeypatch.setattr(planning, "SSSP", registry)
-    chosen = settings(*ENOUGH, "--config", written(tmp_path, f"{H_BF}min_width = 8\nheavy = 'blocks'"))
+    chosen = settings(
+        *ENOUGH, "--config", written(tmp_path, f"{H_BF}min_width = 8\nheavy = 'blocks'")
+    )
     assert chosen.knobs == {"min_width": 8, "heavy": "blocks"}
     request = planning.Request.of(make_question(chosen), chosen)
     graph = SimpleNamespace(device="cuda")
-    work = plugin.Work(request=request, layout=Layout(), graph_folder=CONF, output=CONF, device="cuda", threads=1)
+    work = plugin.Work(
+        request=request, layout=Layout(), graph_folder=CONF, output=CONF, device="cuda", threads=1
+    )
     planning.plan_for(graph, work.request)
     assert given["knobs"] == chosen.knobs
     assert given["strategy"] == "h_bf"
@@ -126,9 +148,15 @@ def test_a_misspelt_key_is_an_error_that_lists_the_known_ones(tmp_path):
         ("[knobs]", "knobs cannot be {}"),
         ("[knobs]\nk1 = 8", "[knobs] are those of one strategy, and strategy is 'auto'"),
         (f"{H_BF}width = 8", "[knobs]: strategy 'h_bf' has no knob 'width'; it has edge_classes"),
-        (f"{H_BF}min_width = 3", "[knobs]: knob min_width of h_bf must be one of (1, 2, 4, 8, 16, 32), not 3"),
+        (
+            f"{H_BF}min_width = 3",
+            "[knobs]: knob min_width of h_bf must be one of (1, 2, 4, 8, 16, 32), not 3",
+        ),
         (f"{H_BF}counters = 1", "[knobs]: knob counters of h_bf must be true or false, not 1"),
-        ("strategy = 'queue_warp'\n[knobs]\nk1 = 8", "[knobs]: strategy 'queue_warp' has no knobs; leave them out"),
+        (
+            "strategy = 'queue_warp'\n[knobs]\nk1 = 8",
+            "[knobs]: strategy 'queue_warp' has no knobs; leave them out",
+        ),
     ],
 )
 def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, message):
@@ -212,7 +240,8 @@ def test_a_value_below_zero_is_the_value_of_no_other_option():
 def test_a_setting_of_a_file_that_has_no_effect_is_said(tmp_path, capsys):
     path = written(tmp_path, "columns.weight = 'minutes'\nseed = 7\nall_sources = true")
     chosen = settings("edges.csv", "--output", "out", "--config", path)
-    assert (chosen.columns, chosen.seed) == (None, 1)  # or the manifest would have what no run may have
+    # or the manifest would have what no run may have
+    assert (chosen.columns, chosen.seed) == (None, 1)
     assert capsys.readouterr().err.splitlines() == [
         f"note: {path}: seed has no effect: it draws --random-sources, and the sources are given otherwise",
         f"note: {path}: columns.weight has no effect: bfs counts hops and takes no weights; --algorithm sssp does",
@@ -242,7 +271,11 @@ def test_settings_results_are_those_of_the_forms():
 
 
 def test_settings_have_a_flag_but_for_edges_and_knobs():
-    assert {field.name for field in fields(Settings)} == {"edges", "knobs", *(option.key for option in OPTIONS)}
+    assert {field.name for field in fields(Settings)} == {
+        "edges",
+        "knobs",
+        *(option.key for option in OPTIONS),
+    }
 
 
 def test_the_scheduler_file_of_the_environment_is_taken(monkeypatch):

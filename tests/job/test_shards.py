@@ -34,7 +34,14 @@ KINDS = {
     "flows": ["--pairs", "{folder}/trips.csv", "--result", "flows"],
     "a sample": ["--result", "betweenness", "--samples", "11"],
     "matrix": ["--random-sources", "11", "--result", "matrix"],
-    "summary": ["--sources", "{folder}/stops.csv", "--columns", "source=stop", "--result", "summary"],
+    "summary": [
+        "--sources",
+        "{folder}/stops.csv",
+        "--columns",
+        "source=stop",
+        "--result",
+        "summary",
+    ],
 }
 
 
@@ -43,14 +50,28 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("shards")
     rng = np.random.default_rng(7)
     src, dst = rng.integers(0, 300, (2, 1200))
-    pd.DataFrame({"src": src, "dst": dst, "weight": rng.integers(1, 50, src.size)}).to_parquet(path / "edges.parquet")
-    pd.DataFrame({"origin": src[:13], "destination": dst[13:26]}).to_csv(path / "trips.csv", index=False)
+    pd.DataFrame({"src": src, "dst": dst, "weight": rng.integers(1, 50, src.size)}).to_parquet(
+        path / "edges.parquet"
+    )
+    pd.DataFrame({"origin": src[:13], "destination": dst[13:26]}).to_csv(
+        path / "trips.csv", index=False
+    )
     pd.DataFrame({"stop": src[:12], "note": "x"}).to_csv(path / "stops.csv", index=False)
     return path
 
 
 def argv(folder, out, *more, kind="distances", size="2"):
-    words = [folder / "edges.parquet", "--algorithm", "sssp", "--device", "cpu", "--output", out, "--batch-size", size]
+    words = [
+        folder / "edges.parquet",
+        "--algorithm",
+        "sssp",
+        "--device",
+        "cpu",
+        "--output",
+        out,
+        "--batch-size",
+        size,
+    ]
     return [str(word).format(folder=folder) for word in [*words, *KINDS[kind], *more]]
 
 
@@ -59,7 +80,9 @@ def run(*args, **more):
 
 
 def shards(folder, out, *more, count=3, **options):
-    return [run(folder, out, *more, "--shard", f"{index}/{count}", **options) for index in range(count)]
+    return [
+        run(folder, out, *more, "--shard", f"{index}/{count}", **options) for index in range(count)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -114,20 +137,32 @@ def test_shards_write_the_files_of_one_process(folder, alone, tmp_path, capsys, 
     assert "was finished before" in capsys.readouterr().out
     before = (out / MANIFEST).read_bytes()
     assert shards(folder, out, kind=kind) == [0, 0, 0]  # an array that was submitted twice
-    assert ((out / MANIFEST).read_bytes(), sorted(os.listdir(out))) == (before, sorted(os.listdir(expected)))
+    assert ((out / MANIFEST).read_bytes(), sorted(os.listdir(out))) == (
+        before,
+        sorted(os.listdir(expected)),
+    )
 
 
 def test_a_shard_says_what_it_has_computed(folder, tmp_path, capsys):
     assert run(folder, tmp_path / "out", "--shard", "1/3", "--json") == 0
     facts = json.loads(capsys.readouterr().out)
-    assert (facts["shard"], facts["sources"], facts["computed"], facts["digest"]) == ("1/3", 4, 2, None)
+    assert (facts["shard"], facts["sources"], facts["computed"], facts["digest"]) == (
+        "1/3",
+        4,
+        2,
+        None,
+    )
     assert manifest_of(tmp_path / "out")["settings"]["shard"] is None
 
 
 def test_batches_of_shards_do_not_depend_on_the_machine(folder, tmp_path, monkeypatch):
     sizes = set()
     for cores in (1, 16):
-        for module in ("pipelines.run.prepare", "pipelines.run.sizing", "pipelines.worker.host_limits"):
+        for module in (
+            "pipelines.run.prepare",
+            "pipelines.run.sizing",
+            "pipelines.worker.host_limits",
+        ):
             monkeypatch.setattr(f"{module}.CPU_COUNT", cores)
         assert run(folder, tmp_path / str(cores), "--shard", "0/2", size="auto") == 0
         sizes.add(manifest_of(tmp_path / str(cores))["identity"]["batch_size"])
@@ -140,14 +175,22 @@ def test_batches_of_shards_do_not_depend_on_the_machine(folder, tmp_path, monkey
 def test_a_run_that_lacks_parts_is_not_finished(folder, tmp_path, capsys):
     out = tmp_path / "out"
     assert finish.main([str(out)]) == 2
-    assert f"holds no {MANIFEST}, so there is no run to finish; correct its name\n" in capsys.readouterr().err
+    assert (
+        f"holds no {MANIFEST}, so there is no run to finish; correct its name\n"
+        in capsys.readouterr().err
+    )
     assert run(folder, out, "--shard", "0/3") == 0
     assert finish.main([str(out)]) == 3
-    assert "4 parts are missing (part-000001.parquet, part-000002.parquet," in capsys.readouterr().err
+    assert (
+        "4 parts are missing (part-000001.parquet, part-000002.parquet," in capsys.readouterr().err
+    )
     assert manifest_of(out)["status"] == "running"
     faults = prove_output(out, [str(folder / "edges.parquet")], "cpu").as_dict()["faults"]
-    assert [fault["message"] for fault in faults] == ["the run is not complete: 4 of 11 sources are computed"]
-    assert run(folder, out, "--resume") == 0  # one process computes what is missing, and completes the run
+    assert [fault["message"] for fault in faults] == [
+        "the run is not complete: 4 of 11 sources are computed"
+    ]
+    # one process computes what is missing, and completes the run
+    assert run(folder, out, "--resume") == 0
     assert prove_output(out, [str(folder / "edges.parquet")], "cpu").as_dict()["valid"]
 
 
@@ -213,14 +256,19 @@ def test_of_two_runs_that_begin_at_once_one_is_refused(folder, tmp_path, monkeyp
     assert "limit was 9.0 and is null" in capsys.readouterr().err
 
 
-def test_sources_that_failed_are_tried_by_the_next_attempt(folder, alone, tmp_path, monkeypatch, capsys):
+def test_sources_that_failed_are_tried_by_the_next_attempt(
+    folder, alone, tmp_path, monkeypatch, capsys
+):
     out, answer = tmp_path / "out", TraversalWorker.answer
 
     def failing(self, batches, *more):
         outcomes = answer(self, batches, *more)
         for outcome in outcomes:
             if outcome["part"] == 1:
-                outcome["summary"], outcome["failed"] = None, [(batches[0][1][0], "MemoryError: planted")]
+                outcome["summary"], outcome["failed"] = (
+                    None,
+                    [(batches[0][1][0], "MemoryError: planted")],
+                )
         return outcomes
 
     with monkeypatch.context() as patch:
@@ -241,7 +289,11 @@ def test_sources_that_failed_are_tried_by_the_next_attempt(folder, alone, tmp_pa
 
 @pytest.mark.parametrize("moment", ["_put_tables", "CommitLog.close", "OutputFolder.complete"])
 def test_finish_while_another_call_completes_the_run(out, alone, monkeypatch, moment):
-    owner = {"_put_tables": finishing, "CommitLog.close": CommitLog, "OutputFolder.complete": finishing.OutputFolder}[moment]
+    owner = {
+        "_put_tables": finishing,
+        "CommitLog.close": CommitLog,
+        "OutputFolder.complete": finishing.OutputFolder,
+    }[moment]
     name = moment.rpartition(".")[2]
     real, inner = getattr(owner, name), []
 
@@ -306,7 +358,10 @@ def test_many_calls_of_finish_at_once_agree(computed, tmp_path):
 
 
 def test_a_commit_that_comes_while_finish_checks_is_counted(out, monkeypatch):
-    late, real = {**ENTRIES, "retried": [{"file": "part-000001.parquet", "why": "planted"}]}, finishing._put_tables
+    late, real = (
+        {**ENTRIES, "retried": [{"file": "part-000001.parquet", "why": "planted"}]},
+        finishing._put_tables,
+    )
 
     def slow(*args):
         monkeypatch.setattr(finishing, "_put_tables", real)
@@ -359,7 +414,10 @@ def test_writers_of_one_log_lose_nothing_and_readers_see_whole_commits(tmp_path,
     log = CommitLog(Store(tmp_path))
     numbers = numbers_in(log)
     assert sorted(numbers) == [100 * writer + number for writer in range(6) for number in range(20)]
-    assert all(sorted(own) == own for own in ([n for n in numbers if n // 100 == writer] for writer in range(6)))
+    assert all(
+        sorted(own) == own
+        for own in ([n for n in numbers if n // 100 == writer] for writer in range(6))
+    )
     assert sorted(seen) == seen
     assert log.close([], {})
     assert not CommitLog(Store(tmp_path)).append(entry(1))
@@ -373,7 +431,12 @@ def test_a_block_that_its_writer_did_not_write_is_read_as_its_commits(tmp_path, 
     for number in range(14):
         added = entry(number) | {"seconds": {"traverse": 0.1 * number}}
         assert log.append(
-            added | {"failed": [{"file": "part-000000.parquet", "sources": [number % 3], "error": str(number)}]}
+            added
+            | {
+                "failed": [
+                    {"file": "part-000000.parquet", "sources": [number % 3], "error": str(number)}
+                ]
+            }
         )
     blocks = sorted(name for name in os.listdir(tmp_path / COMMITS) if "-" in name)
     assert blocks == ["00000000-00000003.json", "00000004-00000007.json", "00000008-00000011.json"]
@@ -421,7 +484,12 @@ def test_a_link_whose_answer_was_lost_counts_as_made(tmp_path, monkeypatch):
 
 # Which shard a process is
 
-SLURM = {"SLURM_ARRAY_TASK_ID": "7", "SLURM_ARRAY_TASK_COUNT": "4", "SLURM_ARRAY_TASK_MIN": "5", "SLURM_ARRAY_TASK_MAX": "8"}
+SLURM = {
+    "SLURM_ARRAY_TASK_ID": "7",
+    "SLURM_ARRAY_TASK_COUNT": "4",
+    "SLURM_ARRAY_TASK_MIN": "5",
+    "SLURM_ARRAY_TASK_MAX": "8",
+}
 
 
 @pytest.mark.parametrize(
@@ -439,7 +507,8 @@ SLURM = {"SLURM_ARRAY_TASK_ID": "7", "SLURM_ARRAY_TASK_COUNT": "4", "SLURM_ARRAY
         ("3", {}, "it is I/N"),
         ("auto", {}, "neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX"),
         ("auto", {"JOB_COMPLETION_INDEX": "0"}, "give --shard auto/N"),
-        ("auto", SLURM | {"SLURM_ARRAY_TASK_MAX": "9"}, "not evenly numbered"),  # as of --array=5,7,8,9
+        # as of --array=5,7,8,9
+        ("auto", SLURM | {"SLURM_ARRAY_TASK_MAX": "9"}, "not evenly numbered"),
         ("auto/6", SLURM, "there is no shard 7 of 6"),
     ],
 )
@@ -459,7 +528,15 @@ def test_a_shard_is_named_or_comes_from_the_environment(text, environment, expec
     ],
 )
 def test_shards_are_refused_where_they_have_no_effect(folder, tmp_path, capsys, more, says):
-    words = [str(folder / "edges.parquet"), "--sources", "1,2", "--output", str(tmp_path / "out"), "--shard", "0/2"]
+    words = [
+        str(folder / "edges.parquet"),
+        "--sources",
+        "1,2",
+        "--output",
+        str(tmp_path / "out"),
+        "--shard",
+        "0/2",
+    ]
     assert batch_sources.main([*words, *more]) == 2
     assert says in capsys.readouterr().err
 

@@ -31,7 +31,13 @@ BATCH = 10  # sources
 
 class Future:
     def __init__(self, task):
-        self.task, self.key, self.status, self.outcomes, self.is_over = task, task.number, "pending", None, False
+        self.task, self.key, self.status, self.outcomes, self.is_over = (
+            task,
+            task.number,
+            "pending",
+            None,
+            False,
+        )
 
     def add_done_callback(self, _call):
         pass
@@ -59,7 +65,11 @@ class ScriptedWindow(Window):
         super().__init__(DaskExecutor(client, self.submit), self, folder, choice=choice)
 
     def sync(self, question, **_):
-        return {} if question is self.client.scheduler.processing else dict.fromkeys(range(self.n_workers), 1)
+        return (
+            {}
+            if question is self.client.scheduler.processing
+            else dict.fromkeys(range(self.n_workers), 1)
+        )
 
     def submit(self, task):
         self.submitted.append((task.strategy, task.parts))
@@ -84,7 +94,12 @@ class ScriptedWindow(Window):
             self.seconds += seconds * len(future.task.parts)
             future.status = "finished"
             future.outcomes = [
-                {"part": part, "summary": {"seconds": seconds}, "failed": [], "measured": [name, BATCH, seconds]}
+                {
+                    "part": part,
+                    "summary": {"seconds": seconds},
+                    "failed": [],
+                    "measured": [name, BATCH, seconds],
+                }
                 for part in future.task.parts
             ]
         return ended
@@ -110,10 +125,14 @@ def choice_of(estimated, n_batches, group=BATCH):
     tiers.pairs([1, 2, 5], [(0.2, 1), (1, 0.2), (5, 1), (1, 5), (0.2, 5), (1, 1)], [1.2, 4, 24]),
     ids=str,
 )
-def test_estimates_that_are_five_times_off_cost_a_run_less_than_a_third(tmp_path, workers, wrong, slower):
+def test_estimates_that_are_five_times_off_cost_a_run_less_than_a_third(
+    tmp_path, workers, wrong, slower
+):
     n_batches = 400 * workers
     for taken in ({"a": 0.1 * slower, "b": 0.1}, {"a": 0.1, "b": 0.1 * slower}):
-        estimated = {name: each * off for (name, each), off in zip(taken.items(), wrong, strict=True)}
+        estimated = {
+            name: each * off for (name, each), off in zip(taken.items(), wrong, strict=True)
+        }
         choice = choice_of(estimated, n_batches)
         window = ScriptedWindow(tmp_path, workers, taken, choice)
         window.run(list(range(n_batches)))
@@ -128,7 +147,11 @@ def test_trial_of_one_task_changes_the_strategy_of_later_tasks(tmp_path):
     window = ScriptedWindow(tmp_path, 3, {"slow": 1.0, "fast": 0.1}, choice)
     window.run(list(range(200)))
     names = [name for name, _ in window.submitted]
-    given_out = [name for name, parts in window.submitted if parts not in {task.parts for task in window.recalled}]
+    given_out = [
+        name
+        for name, parts in window.submitted
+        if parts not in {task.parts for task in window.recalled}
+    ]
     assert set(names) == {"slow", "fast"}
     trial = names.index("fast")
     following = list(itertools.dropwhile(lambda name: name == "slow", names[trial + 1 :]))
@@ -147,7 +170,9 @@ def test_trial_of_one_task_changes_the_strategy_of_later_tasks(tmp_path):
     assert any("one task tries strategy fast" in each for each in window.notices)
     assert any("strategy fast goes on" in each for each in window.notices)
     text = sentence(choice.record)
-    assert text.startswith("slow was chosen by estimates for all sources: 20 s, fast 40 s; measured: slow ")
+    assert text.startswith(
+        "slow was chosen by estimates for all sources: 20 s, fast 40 s; measured: slow "
+    )
     assert text.endswith("measured sources")
     assert "\n" not in text
 
@@ -166,7 +191,9 @@ def test_a_trial_that_is_slower_is_the_only_one(tmp_path):
     choice = choice_of({"a": 0.1, "b": 0.2}, 100)
     window = ScriptedWindow(tmp_path, 2, {"a": 1.0, "b": 5.0}, choice)
     window.run(list(range(100)))
-    assert sum(len(parts) for name, parts in window.submitted if name == "b") == 2, "two groups, as the first warms up"
+    assert sum(len(parts) for name, parts in window.submitted if name == "b") == 2, (
+        "two groups, as the first warms up"
+    )
     assert choice.strategy == "a"
     assert choice.record["switches"] == []
 
@@ -216,7 +243,9 @@ def test_candidate_without_memory_is_refused_and_the_plan_has_the_largest_accept
         rows_per_source=1000, most_rows=1000, certified=True,
     )  # fmt: skip
     alone = size_up(load, Machine(device="cpu", cores=2, n_gpus=0, available=4 << 30), 2)
-    machine = Machine(device="cpu", cores=2, n_gpus=0, available=alone.memory["total"] + (100 << 20))
+    machine = Machine(
+        device="cpu", cores=2, n_gpus=0, available=alone.memory["total"] + (100 << 20)
+    )
     states = {"chosen": 10 << 20, "small": 1 << 20, "larger": 40 << 20, "too large": 80 << 20}
     sizing, names = with_capacity(load, states, lambda each: size_up(each, machine, 2), "chosen")
     assert names == ["chosen", "small", "larger"]
@@ -226,7 +255,10 @@ def test_candidate_without_memory_is_refused_and_the_plan_has_the_largest_accept
     assert names == ["chosen"]
     with pytest.raises(CapacityError):
         with_capacity(
-            load, states, lambda each: size_up(each, Machine(device="cpu", cores=2, n_gpus=0, available=1), 2), "chosen"
+            load,
+            states,
+            lambda each: size_up(each, Machine(device="cpu", cores=2, n_gpus=0, available=1), 2),
+            "chosen",
         )
 
 
@@ -254,7 +286,9 @@ SLOW, FAST = "source_per_thread", "bit_parallel"
 
 @pytest.fixture
 def edges(tmp_path):
-    return write_edges(tmp_path / "edges.parquet", *np.random.default_rng(3).integers(0, 400, (2, 1600)))
+    return write_edges(
+        tmp_path / "edges.parquet", *np.random.default_rng(3).integers(0, 400, (2, 1600))
+    )
 
 
 @pytest.fixture
@@ -276,10 +310,27 @@ def job(edges, tmp_path, capsys, monkeypatch):
 
         monkeypatch.setattr(MultiSourcePlan, "run", slow)
         monkeypatch.setattr(
-            MultiSourcePlan, "_estimate", lambda _plan, name, n_sources: n_sources * estimated.get(name, float("inf"))
+            MultiSourcePlan,
+            "_estimate",
+            lambda _plan, name, n_sources: n_sources * estimated.get(name, float("inf")),
         )
-        words = [edges, "--output", folder, "--random-sources", SOURCES, "--batch-size", BATCH, "--device", "cpu", *flags]
-        with threads_of_this_process(n_workers=workers) if workers else contextlib.nullcontext() as cluster:
+        words = [
+            edges,
+            "--output",
+            folder,
+            "--random-sources",
+            SOURCES,
+            "--batch-size",
+            BATCH,
+            "--device",
+            "cpu",
+            *flags,
+        ]
+        with (
+            threads_of_this_process(n_workers=workers)
+            if workers
+            else contextlib.nullcontext() as cluster
+        ):
             where = ["--scheduler-address", cluster.scheduler_address] if workers else []
             assert main([str(word) for word in [*words, *where, "--json"]]) == 0
         captured = capsys.readouterr()
@@ -323,13 +374,17 @@ def test_the_job_switches_once_for_all_workers_and_writes_the_same(job, workers)
     # With the one, then with the other; if a task of the first was queued after the trial, again with each.
     assert len(found.plans) <= 4 * workers
     assert all(len(set(names)) == 1 for names in found.plans)
-    assert sentence(choice).replace("(", "").split(";")[0] in (found.folder / "_report.html").read_text().replace("(", "")
+    assert sentence(choice).replace("(", "").split(";")[0] in (
+        found.folder / "_report.html"
+    ).read_text().replace("(", "")
 
 
 def test_a_job_without_need_plans_once_per_worker_and_searches_once(job, monkeypatch):
     surveys = []
     survey = planning.survey
-    monkeypatch.setattr(planning, "survey", lambda *given, **named: surveys.append(1) or survey(*given, **named))
+    monkeypatch.setattr(
+        planning, "survey", lambda *given, **named: surveys.append(1) or survey(*given, **named)
+    )
     found = job({SLOW: 10.0, FAST: 1e-3}, 2)
     assert len(surveys) == 1, "the workers go by what the driver has seen"
     assert {name for names in found.plans for name in names} == {FAST}
@@ -356,7 +411,12 @@ def test_worker_without_memory_for_the_chosen_strategy_chooses_for_itself(job, m
     take = MultiSourcePlan._use_candidate
 
     def refused(plan, name):
-        if plan._memory is not None and plan._strategies and name == FAST and len(plan._candidates) == 1:
+        if (
+            plan._memory is not None
+            and plan._strategies
+            and name == FAST
+            and len(plan._candidates) == 1
+        ):
             raise MemoryError("none left")
         return take(plan, name)
 

@@ -40,7 +40,10 @@ def _by_pyiceberg(out):
 
     of_store = {}
     if out.startswith("s3:"):
-        of_store = {"s3.endpoint": os.environ["AWS_ENDPOINT_URL"], "s3.region": os.environ["AWS_REGION"]}
+        of_store = {
+            "s3.endpoint": os.environ["AWS_ENDPOINT_URL"],
+            "s3.region": os.environ["AWS_REGION"],
+        }
     return StaticTable.from_metadata(f"{out}/_iceberg", of_store).scan().to_arrow()
 
 
@@ -59,7 +62,9 @@ def _iceberg_by_polars(out):
 def _duckdb(query, *extensions):
     import duckdb
 
-    connection = duckdb.connect(config={"allow_unsigned_extensions": "true", "autoinstall_known_extensions": "false"})
+    connection = duckdb.connect(
+        config={"allow_unsigned_extensions": "true", "autoinstall_known_extensions": "false"}
+    )
     for name in extensions:
         package = importlib.util.find_spec(f"duckdb_extension_{name}").submodule_search_locations[0]
         (path,) = Path(package).rglob("*.duckdb_extension")
@@ -91,10 +96,31 @@ def runs(folder, tmp_path_factory):  # noqa: F811
     """Output folders by name: integers in six parts, and strings, floats and nulls in three, of which one has no row."""
     path = tmp_path_factory.mktemp("runs")
     assert run(folder, path / "integers") == 0
-    edges = pd.DataFrame({"src": ["a", "a", "b", "y"], "dst": ["b", "c", "c", "z"], "weight": [1.5, 0.1, 2.25, 3.0]})
+    edges = pd.DataFrame(
+        {"src": ["a", "a", "b", "y"], "dst": ["b", "c", "c", "z"], "weight": [1.5, 0.1, 2.25, 3.0]}
+    )
     edges.to_parquet(path / "texts.parquet")
-    words = [path / "texts.parquet", "--algorithm", "sssp", "--device", "cpu", "--batch-size", "1", "--sources", "a,b,y"]
-    words += ["--result", "nearest_targets", "--targets", "b,c", "--nearest-k", "2", "--output", path / "texts"]
+    words = [
+        path / "texts.parquet",
+        "--algorithm",
+        "sssp",
+        "--device",
+        "cpu",
+        "--batch-size",
+        "1",
+        "--sources",
+        "a,b,y",
+    ]
+    words += [
+        "--result",
+        "nearest_targets",
+        "--targets",
+        "b,c",
+        "--nearest-k",
+        "2",
+        "--output",
+        path / "texts",
+    ]
     assert batch_sources.main(list(map(str, words))) == 0
     return path
 
@@ -114,11 +140,17 @@ def rows(table):
 
 
 def parts_of(out):
-    return {path.name: pq.ParquetFile(path).read() for path in sorted(Path(out).glob("part-*.parquet"))}
+    return {
+        path.name: pq.ParquetFile(path).read() for path in sorted(Path(out).glob("part-*.parquet"))
+    }
 
 
 def files(out):
-    return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(out)): path.read_bytes()
+        for path in sorted(out.rglob("*"))
+        if path.is_file()
+    }
 
 
 def faults(out, edges):
@@ -137,7 +169,11 @@ def test_readers_find_the_rows_of_the_parts(runs, tmp_path, monkeypatch, reader,
     found = read(str(out))
     assert sorted(found.column_names) == sorted(expected.column_names)
     assert rows(found) == rows(expected)
-    assert len(rows(found)) == sum(part["rows"] for part in json.loads((out / MANIFEST).read_text())["parts"]) > 0
+    assert (
+        len(rows(found))
+        == sum(part["rows"] for part in json.loads((out / MANIFEST).read_text())["parts"])
+        > 0
+    )
 
 
 @pytest.mark.parametrize("name", ["integers", "texts"])
@@ -154,7 +190,9 @@ def test_tables_have_the_bounds_and_counts_of_the_parts(runs, tmp_path, name):
                 found[kind, each["path"]] = (
                     each["num_records"],
                     {
-                        column: tuple(each.get(f"{what}.{column}") for what in ("min", "max", "null_count"))
+                        column: tuple(
+                            each.get(f"{what}.{column}") for what in ("min", "max", "null_count")
+                        )
                         for column in pq.read_schema(out / each["path"]).names
                     },
                 )
@@ -163,7 +201,10 @@ def test_tables_have_the_bounds_and_counts_of_the_parts(runs, tmp_path, name):
                 found[kind, os.path.basename(each["file_path"])] = (
                     each["record_count"],
                     {
-                        column: tuple(facts[what] for what in ("lower_bound", "upper_bound", "null_value_count"))
+                        column: tuple(
+                            facts[what]
+                            for what in ("lower_bound", "upper_bound", "null_value_count")
+                        )
                         for column, facts in each["readable_metrics"].items()
                     },
                 )
@@ -175,7 +216,11 @@ def test_tables_have_the_bounds_and_counts_of_the_parts(runs, tmp_path, name):
             for column in part.column_names if part.num_rows else ():
                 known = frame[column].dropna()
                 bounds = (None, None) if known.empty else (known.min(), known.max())
-                assert columns[column] == (*bounds, frame[column].isna().sum()), (kind, file, column)
+                assert columns[column] == (*bounds, frame[column].isna().sum()), (
+                    kind,
+                    file,
+                    column,
+                )
     assert not found
 
 
@@ -218,7 +263,9 @@ def without_a_part(out, kind, change):
         if change == "rows":  # that of another file
             shutil.copy(out / names[0], out / names[1])
         layout = SimpleNamespace(names=lambda: names[:1] + names[1 + (change == "lacks") :])
-        TABLE_FORMATS[kind].write(Store(out), f"file://{out}", pq.read_schema(out / names[0]), layout)
+        TABLE_FORMATS[kind].write(
+            Store(out), f"file://{out}", pq.read_schema(out / names[0]), layout
+        )
         return
     assert finished(out, "--table", kind) == 0
     log = out / "_delta_log/00000000000000000000.json"

@@ -16,7 +16,13 @@ from pipelines.output.run_folder import read_manifest
 from pipelines.output.store import Store
 from pipelines.output.table_logs import DELTA_COMMIT, DELTA_LOG, HINT, ICEBERG_LOG, _plain
 from pipelines.output.tables import TABLE_FORMATS, differing_table
-from tests.job.test_forged_outputs import a_dangling_link, a_fifo, a_folder, a_link_to_the_right_bytes, a_socket
+from tests.job.test_forged_outputs import (
+    a_dangling_link,
+    a_fifo,
+    a_folder,
+    a_link_to_the_right_bytes,
+    a_socket,
+)
 from tests.support.jobs import call, write_edges
 from tests.support.tiers import few
 
@@ -29,7 +35,9 @@ SHAPES = [a_dangling_link, a_link_to_the_right_bytes, a_folder, a_fifo, a_socket
 
 @pytest.fixture(scope="module")
 def edges(tmp_path_factory):
-    return write_edges(tmp_path_factory.mktemp("edges") / "edges.csv.parquet", [1, 2, 3, 7], [2, 3, 4, 8])
+    return write_edges(
+        tmp_path_factory.mktemp("edges") / "edges.csv.parquet", [1, 2, 3, 7], [2, 3, 4, 8]
+    )
 
 
 @pytest.fixture(scope="module", params=sorted(TABLE_FORMATS))
@@ -38,7 +46,18 @@ def table(request, edges, tmp_path_factory):
     from pipelines import batch_sources
 
     out = tmp_path_factory.mktemp(request.param) / "out"
-    words = [edges, "--sources", "1,2", "--batch-size", 1, "--device", "cpu", "--no-report", "--output", out]
+    words = [
+        edges,
+        "--sources",
+        "1,2",
+        "--batch-size",
+        1,
+        "--device",
+        "cpu",
+        "--no-report",
+        "--output",
+        out,
+    ]
     assert batch_sources.main([str(word) for word in words]) == 0
     assert finish.main([str(out), "--table", request.param]) == 0
     return request.param, out, read_manifest(Store(out))
@@ -62,7 +81,9 @@ def answers(kind, out):
 
         table = DeltaTable(out)
         found = [table.to_pyarrow_table(filters=[("source", "=", source)]) for source in (1, 2, 9)]
-        return [rows.num_rows for rows in (*found, table.to_pyarrow_table())], table.schema().to_json()
+        return [
+            rows.num_rows for rows in (*found, table.to_pyarrow_table())
+        ], table.schema().to_json()
     from pyiceberg.table import StaticTable
 
     table = StaticTable.from_metadata(f"file://{out}/_iceberg")
@@ -74,7 +95,13 @@ def places(value, at=()):
     """Every place in nested dicts and lists."""
     if at:
         yield at
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, each in inner:
         yield from places(each, (*at, key))
 
@@ -167,7 +194,8 @@ def avro_of(path):
             return value
         made = copy.deepcopy(like)
         made._data = [
-            typed(value[field.name], field.field_type, each) for field, each in zip(kind.fields, like._data, strict=True)
+            typed(value[field.name], field.field_type, each)
+            for field, each in zip(kind.fields, like._data, strict=True)
         ]
         return made
 
@@ -175,7 +203,12 @@ def avro_of(path):
         file = Memory()
         own = {key: value for key, value in meta.items() if not key.startswith("avro.")}
         with AvroOutputFile(file, schema, name, metadata=own) as avro:
-            avro.write_block([typed(each, schema.as_struct(), like) for each, like in zip(content, records, strict=False)])
+            avro.write_block(
+                [
+                    typed(each, schema.as_struct(), like)
+                    for each, like in zip(content, records, strict=False)
+                ]
+            )
         path.write_bytes(file.data)
 
     return content, write
@@ -239,7 +272,11 @@ def test_changed_bounds_are_named_with_their_field(log, edges, capsys):
     kind, out, _ = log
     if kind == "delta":
         actions, write = delta_of(out)
-        (stats,) = (each["add"]["stats"] for each in actions if "add" in each and "-000001" in each["add"]["path"])
+        (stats,) = (
+            each["add"]["stats"]
+            for each in actions
+            if "add" in each and "-000001" in each["add"]["path"]
+        )
         stats["maxValues"]["source"] = 0
         write(actions)
         field = "part-000001.parquet: stats.maxValues.source is 0, and of the part it is 2"
@@ -297,7 +334,10 @@ def test_the_bounds_of_a_log_are_those_of_the_rows(log):
                 for name in part.column_names:
                     bounds = pc.min_max(part[name]).as_py()
                     stats = action["add"]["stats"]
-                    assert (stats["minValues"][name], stats["maxValues"][name]) == (bounds["min"], bounds["max"])
+                    assert (stats["minValues"][name], stats["maxValues"][name]) == (
+                        bounds["min"],
+                        bounds["max"],
+                    )
 
 
 @pytest.mark.parametrize("what", ["statistics", "bloom filter", "order"])
@@ -312,7 +352,18 @@ def test_a_part_whose_footer_misleads_readers_is_found(edges, tmp_path, capsys, 
     from tests.support.jobs import manifest_of, seal
 
     out = tmp_path / "out"
-    words = [edges, "--sources", "1,2", "--batch-size", 2, "--device", "cpu", "--no-report", "--output", out]
+    words = [
+        edges,
+        "--sources",
+        "1,2",
+        "--batch-size",
+        2,
+        "--device",
+        "cpu",
+        "--no-report",
+        "--output",
+        out,
+    ]
     assert batch_sources.main([str(word) for word in words]) == 0
     path = out / "part-000000.parquet"
     file = pq.ParquetFile(path)
@@ -324,7 +375,9 @@ def test_a_part_whose_footer_misleads_readers_is_found(edges, tmp_path, capsys, 
         options["sorting_columns"] = [pq.SortingColumn(2)]
     with pq.ParquetWriter(path, table.schema, **options) as writer:
         writer.write_table(table)
-        writer.add_key_value_metadata({key: value for key, value in metadata.items() if key != b"ARROW:schema"})
+        writer.add_key_value_metadata(
+            {key: value for key, value in metadata.items() if key != b"ARROW:schema"}
+        )
     if what == "statistics":
         held = path.read_bytes()
         least = pa.scalar(1, pa.int64()).as_py().to_bytes(8, "little")

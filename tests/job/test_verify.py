@@ -32,7 +32,9 @@ EDGES = {
     "names": {
         "src": [f"v{u}" for u in ENDS[:, 0]],
         "dst": [f"v{v}" for v in ENDS[:, 1]],
-        "weight": np.where(ENDS[:, 0] == ENDS[:, 1], 1, WEIGHTS + ENDS[:, 0] - ENDS[:, 1]).astype(np.float64),
+        "weight": np.where(ENDS[:, 0] == ENDS[:, 1], 1, WEIGHTS + ENDS[:, 0] - ENDS[:, 1]).astype(
+            np.float64
+        ),
     },
 }
 
@@ -46,7 +48,9 @@ def seal(folder, manifest):
     manifest["fingerprint"] = compute_fingerprint(manifest["identity"])
     manifest["digest"] = compute_digest(manifest["graph"]["fingerprint"], manifest["parts"])
     (folder / MANIFEST).write_text(json.dumps(manifest))
-    (folder / SUCCESS).write_text(hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest() + "\n")
+    (folder / SUCCESS).write_text(
+        hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest() + "\n"
+    )
 
 
 class Output:
@@ -72,7 +76,9 @@ class Output:
             "certify": "all", "sources": digest(self.sources), "batch_size": 4,
         }  # fmt: skip
         limited = {"max_depth" if algorithm == "bfs" else "cutoff": limit}
-        self.plan = (plan_bfs if algorithm == "bfs" else plan_sssp)(graph, **limited, targets=targets)
+        self.plan = (plan_bfs if algorithm == "bfs" else plan_sssp)(
+            graph, **limited, targets=targets
+        )
         self.manifest = {
             "format": FORMAT, "status": "done", "algorithm": algorithm, "result": settings.result, "means": "rows",
             "settings": asdict(settings), "identity": identity,
@@ -94,10 +100,14 @@ class Output:
             result = self.plan(source).copy()
             yield (
                 source,
-                result if self.manifest["identity"]["result"] == "predecessors" else replace(result, predecessor=None),
+                result
+                if self.manifest["identity"]["result"] == "predecessors"
+                else replace(result, predecessor=None),
             )
 
-    def write(self, number, change=lambda result: result, change_rows=lambda table: table, run=None):
+    def write(
+        self, number, change=lambda result: result, change_rows=lambda table: table, run=None
+    ):
         """Write a part file, changed or not, with consistent checksums, footer and hash."""
         answers = []
         for source, result in self.traversals(number):
@@ -107,7 +117,10 @@ class Output:
                 Answer.of_one(
                     source,
                     table,
-                    checksum(result.cut(self.plan.query.limit, self.plan.query.targets), self.graph.returns_integers),
+                    checksum(
+                        result.cut(self.plan.query.limit, self.plan.query.targets),
+                        self.graph.returns_integers,
+                    ),
                 )
             )
         result = self.manifest["identity"]["result"]
@@ -139,9 +152,15 @@ RIGHT = {
     "hops with predecessors": ("hops", {"result": "predecessors"}),
     "hops of an undirected graph, to a limit": ("hops", {"directed": False, "max_depth": 2}),
     "weighted": ("weights", {"algorithm": "sssp"}),
-    "weighted with predecessors, to a limit": ("weights", {"algorithm": "sssp", "cutoff": 5.0, "result": "predecessors"}),
+    "weighted with predecessors, to a limit": (
+        "weights",
+        {"algorithm": "sssp", "cutoff": 5.0, "result": "predecessors"},
+    ),
     "weighted, to a limit": ("weights", {"algorithm": "sssp", "cutoff": 5.0}),
-    "to targets": ("weights", {"algorithm": "sssp", "targets": [3, 7, 39], "result": "predecessors"}),
+    "to targets": (
+        "weights",
+        {"algorithm": "sssp", "targets": [3, 7, 39], "result": "predecessors"},
+    ),
     "hops to targets, to a limit": ("hops", {"targets": [9, 21], "max_depth": 3}),
     "names and negative weights": ("names", {"algorithm": "sssp", "result": "predecessors"}),
     "negative weights, to a limit": ("names", {"algorithm": "sssp", "cutoff": 2.0}),
@@ -156,7 +175,9 @@ WAYS = {
 
 
 @pytest.mark.parametrize("what", RIGHT)
-def test_a_right_output_is_proven_right_and_a_wrong_distance_in_it_is_found(tmp_path, capsys, monkeypatch, what):
+def test_a_right_output_is_proven_right_and_a_wrong_distance_in_it_is_found(
+    tmp_path, capsys, monkeypatch, what
+):
     monkeypatch.setattr(part_checks, "BATCH_BYTES", 500)  # a few sources at a time
     name, options = RIGHT[what]
     output = Output(tmp_path, name, **options)
@@ -166,7 +187,9 @@ def test_a_right_output_is_proven_right_and_a_wrong_distance_in_it_is_found(tmp_
     assert found["rows"] == pq.read_table(output.folder).num_rows
 
     def too_far(result):
-        last = np.flatnonzero(result.cut(output.plan.query.limit, output.plan.query.targets).reached)[-1]
+        last = np.flatnonzero(
+            result.cut(output.plan.query.limit, output.plan.query.targets).reached
+        )[-1]
         whole = result.algorithm == "bfs" or output.graph.integer_weights
         result.distance[last] += 0 if result.source == last else -1 if whole else 0.5
         return result
@@ -223,9 +246,14 @@ ROW_FAULTS = {
 
 
 @pytest.mark.parametrize("what", ROW_FAULTS)
-def test_rows_that_are_wrong_in_a_part_that_agrees_with_its_manifest_are_found(tmp_path, capsys, what):
+def test_rows_that_are_wrong_in_a_part_that_agrees_with_its_manifest_are_found(
+    tmp_path, capsys, what
+):
     output = Output(
-        tmp_path, "weights", algorithm="sssp", result="predecessors" if what in ("lost", "doubled") else "distances"
+        tmp_path,
+        "weights",
+        algorithm="sssp",
+        result="predecessors" if what in ("lost", "doubled") else "distances",
     )
     change, kinds, says = ROW_FAULTS[what]
     output.rewrite(0, change_rows=changed_rows(change))
@@ -238,7 +266,9 @@ def test_rows_that_are_wrong_in_a_part_that_agrees_with_its_manifest_are_found(t
 def test_swapped_sources_are_found_although_all_hashes_agree(output, capsys):
     def swapped(result):
         first, second = (output.graph.to_numbers(output.sources[:2])).tolist()
-        return replace(result, source={first: second, second: first}.get(result.source, result.source))
+        return replace(
+            result, source={first: second, second: first}.get(result.source, result.source)
+        )
 
     output.rewrite(0, change=swapped)
     assert any(kind == "order" for kind, _, _ in faults_of(output, capsys))
@@ -274,7 +304,9 @@ def test_a_wrong_predecessor_is_found(tmp_path, capsys):
     output = Output(tmp_path, "weights", algorithm="sssp", result="predecessors")
 
     def led_astray(result):
-        reached = np.flatnonzero(result.reached & (np.arange(result.distance.size) != result.source))
+        reached = np.flatnonzero(
+            result.reached & (np.arange(result.distance.size) != result.source)
+        )
         result.predecessor[reached[0]] = reached[-1]
         return result
 
@@ -285,12 +317,21 @@ def test_a_wrong_predecessor_is_found(tmp_path, capsys):
 def test_a_part_that_no_manifest_lists_is_not_kept_if_a_predecessor_is_damaged(tmp_path):
     output = Output(tmp_path, "weights", algorithm="sssp", result="predecessors")
     path = output.folder / "part-000000.parquet"
-    known = output.folder, 0, Layout("predecessors", run=output.run), output.sources[:4], output.graph, None
+    known = (
+        output.folder,
+        0,
+        Layout("predecessors", run=output.run),
+        output.sources[:4],
+        output.graph,
+        None,
+    )
     assert checked_part(*known)["rows"] == pq.read_metadata(path).num_rows
     pages = pq.read_metadata(path).row_group(0).column(3)
     assert pages.path_in_schema == "predecessor"
     data = bytearray(path.read_bytes())
-    data[(pages.dictionary_page_offset or pages.data_page_offset) + pages.total_compressed_size - 1] ^= 1
+    data[
+        (pages.dictionary_page_offset or pages.data_page_offset) + pages.total_compressed_size - 1
+    ] ^= 1
     path.write_bytes(data)
     assert checked_part(*known) is None
 
@@ -376,20 +417,33 @@ def test_a_run_that_is_not_complete_is_no_right_output(output, capsys):
 
 
 def test_columns_of_another_kind_are_found(output, capsys):
-    output.rewrite(0, change_rows=lambda table: table.set_column(2, "distance", table["distance"].cast(pa.float64())))
+    output.rewrite(
+        0,
+        change_rows=lambda table: table.set_column(
+            2, "distance", table["distance"].cast(pa.float64())
+        ),
+    )
     output.rewrite(1, change_rows=lambda table: table.append_column("more", table["distance"]))
     found = faults_of(output, capsys)
-    assert [(kind, file) for kind, file, _ in found] == [("columns", part_name(0)), ("columns", part_name(1))]
+    assert [(kind, file) for kind, file, _ in found] == [
+        ("columns", part_name(0)),
+        ("columns", part_name(1)),
+    ]
 
 
 def test_a_schema_that_says_another_meaning_is_found(output, capsys):
     path = output.folder / "part-000000.parquet"
     with pq.ParquetFile(path) as file:
         table, footer = file.read(), {FOOTER_KEY: file.metadata.metadata[FOOTER_KEY]}
-    with pq.ParquetWriter(path, table.schema.with_metadata({b"kepler_traverse.means": b"miles"})) as writer:
+    with pq.ParquetWriter(
+        path, table.schema.with_metadata({b"kepler_traverse.means": b"miles"})
+    ) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata(footer)
-    output.manifest["parts"][0] |= {"bytes": path.stat().st_size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    output.manifest["parts"][0] |= {
+        "bytes": path.stat().st_size,
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+    }
     seal(output.folder, output.manifest)
     (fault,) = faults_of(output, capsys)
     assert fault[:2] == ("columns", path.name)
@@ -398,13 +452,17 @@ def test_a_schema_that_says_another_meaning_is_found(output, capsys):
 
 def test_a_row_group_beyond_what_the_job_writes_is_not_read(output, capsys, monkeypatch):
     monkeypatch.setattr(part_checks, "ROWS_PER_GROUP", -20)
-    assert any("more than this job writes" in message for _, _, message in faults_of(output, capsys))
+    assert any(
+        "more than this job writes" in message for _, _, message in faults_of(output, capsys)
+    )
 
 
 def test_faults_are_all_counted_but_listed_up_to_a_limit(output, capsys, monkeypatch):
     monkeypatch.setattr(part_checks, "MAX_FAULTS", 2)
     for number in range(3):
-        output.rewrite(number, change_rows=changed_rows(lambda rows: pa.concat_tables([rows[:2], rows[1:]])))
+        output.rewrite(
+            number, change_rows=changed_rows(lambda rows: pa.concat_tables([rows[:2], rows[1:]]))
+        )
     assert check(output.folder, output.edges) == 5
     printed = capsys.readouterr().out.splitlines()
     assert len(printed) == 4
@@ -422,7 +480,10 @@ def test_missing_output_or_other_edge_list_is_bad_input(tmp_path, capsys):
         ([output.folder, tmp_path / "nowhere.parquet"], "no such file"),
         ([output.folder, tmp_path / "other.parquet"], "not the edge list of the run"),
         ([output.folder, output.edges, "--targets", tmp_path / "gone.txt"], "--targets"),
-        ([output.folder, output.edges, "--targets", tmp_path / "others.txt"], "not the targets of the run"),
+        (
+            [output.folder, output.edges, "--targets", tmp_path / "others.txt"],
+            "not the targets of the run",
+        ),
         ([output.folder], "required"),
         ([output.folder, output.edges, "--speed", "9"], "unknown option --speed"),
     ]:

@@ -39,7 +39,9 @@ def edges(tmp_path_factory):
     around = np.arange(300)
     src = np.concatenate([around, rng.integers(0, 300, 900)])
     dst = np.concatenate([(around + 1) % 300, rng.integers(0, 300, 900)])
-    return write_edges(tmp_path_factory.mktemp("edges") / "edges.parquet", src, dst, rng.integers(1, 99, src.size))
+    return write_edges(
+        tmp_path_factory.mktemp("edges") / "edges.parquet", src, dst, rng.integers(1, 99, src.size)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +60,10 @@ def options(edges):
 @pytest.fixture(scope="module")
 def undisturbed(options, cluster, tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed") / "out"
-    assert main([*options, "--output", str(folder), "--scheduler-address", cluster.scheduler_address]) == 0
+    assert (
+        main([*options, "--output", str(folder), "--scheduler-address", cluster.scheduler_address])
+        == 0
+    )
     return folder
 
 
@@ -180,7 +185,16 @@ def job(options, cluster, capsys):
         with Client(cluster, set_as_default=False) as client:
             if fault is not None:
                 client.register_plugin(fault)
-            code = main([*options, "--output", str(folder), "--scheduler-address", cluster.scheduler_address, *flags])
+            code = main(
+                [
+                    *options,
+                    "--output",
+                    str(folder),
+                    "--scheduler-address",
+                    cluster.scheduler_address,
+                    *flags,
+                ]
+            )
             if fault is not None:
                 client.wait_for_workers(2, timeout=PATIENCE)
                 take_plugin(client, "fault")
@@ -191,11 +205,15 @@ def job(options, cluster, capsys):
 
 
 @pytest.mark.exhaustive
-def test_source_that_kills_its_worker_is_skipped_and_the_others_are_computed(job, undisturbed, tmp_path):
+def test_source_that_kills_its_worker_is_skipped_and_the_others_are_computed(
+    job, undisturbed, tmp_path
+):
     poison = 6
     code, summary, err = job(tmp_path / "out", fault=Kills([poison]))
     assert code == 3, err
-    assert [(entry["file"], entry["sources"]) for entry in summary["failed"]] == [("part-000001.parquet", [poison])]
+    assert [(entry["file"], entry["sources"]) for entry in summary["failed"]] == [
+        ("part-000001.parquet", [poison])
+    ]
     assert "its worker died (3 times)" in summary["failed"][0]["error"]
     assert "batch 1 failed" in err
     assert "given out again: batch 1: its worker died" in err
@@ -207,7 +225,11 @@ def test_source_that_kills_its_worker_is_skipped_and_the_others_are_computed(job
     assert retried.pop("part-000001.parquet") > 1
     # A result in flight is lost when its worker dies, and its batch is retried.
     assert set(retried.values()) <= {1}, "nobody else is blamed"
-    rows = pq.read_table(tmp_path / "out" / "part-000001.parquet", columns=["source"])["source"].unique().to_pylist()
+    rows = (
+        pq.read_table(tmp_path / "out" / "part-000001.parquet", columns=["source"])["source"]
+        .unique()
+        .to_pylist()
+    )
     assert rows == [4, 5, 7]
     code, summary, err = job(tmp_path / "out", "--resume")
     assert (code, summary["computed"], summary["kept"]) == (0, 1, N_SOURCES // BATCH_SIZE - 1), err
@@ -215,7 +237,9 @@ def test_source_that_kills_its_worker_is_skipped_and_the_others_are_computed(job
 
 
 # tests/job/test_kills.py kills workers at any moment.
-@pytest.mark.parametrize("fault", [BreaksTheDevice, pytest.param(Hangs, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(
+    "fault", [BreaksTheDevice, pytest.param(Hangs, marks=pytest.mark.exhaustive)]
+)
 def test_a_worker_that_is_lost_once_changes_nothing(job, undisturbed, tmp_path, cluster, fault):
     once = tmp_path / "once"
     once.touch()
@@ -233,15 +257,23 @@ def test_a_worker_that_is_lost_once_changes_nothing(job, undisturbed, tmp_path, 
     (reported,) = [line for line in err.splitlines() if line.startswith("given out again: batch ")]
     assert why in reported
     with Client(cluster, set_as_default=False) as client:
-        assert len(set(client.scheduler_info()["workers"]) & before) == 1, "its process was started anew"
+        assert len(set(client.scheduler_info()["workers"]) & before) == 1, (
+            "its process was started anew"
+        )
 
 
 def test_a_source_that_never_fits_is_left_out_and_the_rest_goes_on(job, tmp_path):
     code, summary, err = job(tmp_path / "out", fault=RunsOutOfMemory([3, 17]))
     assert code == 3, err
     failed = {tuple(entry["sources"]): entry["error"] for entry in summary["failed"]}
-    assert failed == {(source,): f"MemoryError: source {source}: std::bad_alloc: out_of_memory" for source in (3, 17)}
-    assert sum(len(part["sources"]) for part in manifest_of(tmp_path / "out")["parts"]) == N_SOURCES - 2
+    assert failed == {
+        (source,): f"MemoryError: source {source}: std::bad_alloc: out_of_memory"
+        for source in (3, 17)
+    }
+    assert (
+        sum(len(part["sources"]) for part in manifest_of(tmp_path / "out")["parts"])
+        == N_SOURCES - 2
+    )
 
 
 def test_memory_that_fails_at_random_changes_no_byte(job, undisturbed, tmp_path):
@@ -258,7 +290,9 @@ def test_a_full_disk_is_one_message_and_resuming_goes_on(job, undisturbed, tmp_p
     code, summary, err = job(tmp_path / "out", fault=FillsTheDisk(largest // 2))
     assert (code, summary) == (2, None)
     message = err.splitlines()[-1]
-    assert message.startswith(f"error: {tmp_path / 'out'}: a file cannot be written there: File too large")
+    assert message.startswith(
+        f"error: {tmp_path / 'out'}: a file cannot be written there: File too large"
+    )
     assert "--resume" in message
     assert not list((tmp_path / "out").glob("part-*"))
     code, _, err = job(tmp_path / "out", "--resume")
@@ -267,8 +301,18 @@ def test_a_full_disk_is_one_message_and_resuming_goes_on(job, undisturbed, tmp_p
 
 
 def test_disk_too_full_for_the_manifest_is_one_message(edges, tmp_path):
-    words = ["--all-sources", "--device", "cpu", "--workers", "1", "--output", str(tmp_path / "out")]
-    limited = f"import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)); {MAIN}"
+    words = [
+        "--all-sources",
+        "--device",
+        "cpu",
+        "--workers",
+        "1",
+        "--output",
+        str(tmp_path / "out"),
+    ]
+    limited = (
+        f"import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)); {MAIN}"
+    )
     done = ran([sys.executable, "-c", limited, edges, *words])
     assert done.returncode == 2
     assert "a file cannot be written there: File too large" in done.stderr.splitlines()[-1]
@@ -285,14 +329,18 @@ def test_a_worker_that_does_not_share_the_disk_is_refused_by_name(job, cluster, 
     assert code == 2
     message = err.splitlines()[-1]
     assert message.startswith(f"error: worker {worker} cannot run this job: on host ")
-    assert f"does not see what is written to {tmp_path / 'out'} (No such file or directory)" in message
+    assert (
+        f"does not see what is written to {tmp_path / 'out'} (No such file or directory)" in message
+    )
     assert not list((tmp_path / "out").glob("part-*"))
 
 
 @pytest.fixture
 def slow(tmp_path):
     """A scheduler and a worker without a nanny, each a process: (scheduler file, scheduler, worker)."""
-    options = {"env": os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(ROOT)])}}
+    options = {
+        "env": os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(ROOT)])}
+    }
     with (
         dask_program("scheduler", tmp_path, "--host", "127.0.0.1", **options) as scheduler,
         dask_program("worker", tmp_path, "--host", "127.0.0.1", **options) as worker,
@@ -314,7 +362,9 @@ def kill_when(process, condition):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("gone", ["worker", "scheduler"])
-def test_job_without_workers_ends_with_a_message(slow, options, undisturbed, cluster, tmp_path, capsys, monkeypatch, gone):
+def test_job_without_workers_ends_with_a_message(
+    slow, options, undisturbed, cluster, tmp_path, capsys, monkeypatch, gone
+):
     monkeypatch.setattr("pipelines.scheduling.cluster.CONNECT_SECONDS", 5)
     file, scheduler, worker = slow
     out = tmp_path / "out"
@@ -327,7 +377,10 @@ def test_job_without_workers_ends_with_a_message(slow, options, undisturbed, clu
     watching.join()
     captured = capsys.readouterr()
     assert (code, captured.out) == (1, ""), captured.err
-    words = {"worker": "no Dask worker has answered for 3 seconds", "scheduler": "connection to the Dask scheduler is lost"}
+    words = {
+        "worker": "no Dask worker has answered for 3 seconds",
+        "scheduler": "connection to the Dask scheduler is lost",
+    }
     assert words[gone] in captured.err.splitlines()[-1]
     assert "--resume" in captured.err.splitlines()[-1]
     assert manifest_of(out)["status"] == "failed"

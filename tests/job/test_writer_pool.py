@@ -43,7 +43,10 @@ from tests.support.devices import on_a_device, running
 from tests.support.processes import PATIENCE
 
 N_PARTS, SOURCES_PER_PART = 7, 5
-BATCHES = [(part, list(range(part * SOURCES_PER_PART, (part + 1) * SOURCES_PER_PART))) for part in range(N_PARTS)]
+BATCHES = [
+    (part, list(range(part * SOURCES_PER_PART, (part + 1) * SOURCES_PER_PART)))
+    for part in range(N_PARTS)
+]
 
 
 def graph_of(ids):
@@ -81,7 +84,10 @@ def test_rows_of_a_group_on_a_gpu_are_those_of_the_same_group_on_the_cpu(result,
         found = list(make_rows(question, there, plan.query, group))
     for one, other in zip(expected, found, strict=True):
         assert one.counts == other.counts
-        assert (one.answer.sources, one.answer.checksums) == (other.answer.sources, other.answer.checksums)
+        assert (one.answer.sources, one.answer.checksums) == (
+            other.answer.sources,
+            other.answer.checksums,
+        )
         assert plain(one.answer.table).equals(plain(other.answer.table))
 
 
@@ -90,7 +96,13 @@ def answered(tmp_path):
     """Answers all parts in this process with so many writing threads, and returns (outcomes, parts on disk, folder)."""
 
     def answer(
-        n_writers, result="distances", algorithm="bfs", ids="integers", at_once=SOURCES_PER_PART, make_way=None, **more
+        n_writers,
+        result="distances",
+        algorithm="bfs",
+        ids="integers",
+        at_once=SOURCES_PER_PART,
+        make_way=None,
+        **more,
     ):
         folder = tmp_path / f"{result}-{algorithm}-{n_writers}-{at_once}"
         folder.mkdir()
@@ -104,16 +116,25 @@ def answered(tmp_path):
         )  # fmt: skip
         plugin = TraversalPlugin(work, "plugin")
         asyncio.run(plugin.setup(SimpleNamespace(state=SimpleNamespace(nthreads=1), address="")))
-        plugin.loaded = replace(plugin.loaded, writers=None if n_writers == 1 else Writers(n_writers))
-        plugin.loaded.answers.group = min(plugin.loaded.answers.group, at_once)  # of bits a plan takes 64
-        outcomes = plugin.answer(BATCHES, False, tmp_path / "mark", functools.partial(make_way or (lambda _: None), plugin))
+        plugin.loaded = replace(
+            plugin.loaded, writers=None if n_writers == 1 else Writers(n_writers)
+        )
+        # of bits a plan takes 64
+        plugin.loaded.answers.group = min(plugin.loaded.answers.group, at_once)
+        outcomes = plugin.answer(
+            BATCHES,
+            False,
+            tmp_path / "mark",
+            functools.partial(make_way or (lambda _: None), plugin),
+        )
         plugin.teardown(None)
         return outcomes, {path.name: path.read_bytes() for path in sorted(folder.iterdir())}, folder
 
     return answer
 
 
-@pytest.mark.parametrize("at_once", [SOURCES_PER_PART, 2, 12])  # of a part, of some of it, of more than one
+# of a part, of some of it, of more than one
+@pytest.mark.parametrize("at_once", [SOURCES_PER_PART, 2, 12])
 @pytest.mark.parametrize(
     ("result", "algorithm", "ids"),
     [
@@ -129,13 +150,23 @@ def test_threads_write_the_same_bytes_as_one_thread(answered, result, algorithm,
     beside, found, _ = answered(3, result, algorithm, ids, at_once)
     assert found == expected
     assert len(found) == N_PARTS
-    times = ("started", "ended", "seconds", "phases", "slowest", "rounds")  # rounds are those of a whole group
+    # rounds are those of a whole group
+    times = ("started", "ended", "seconds", "phases", "slowest", "rounds")
     for one, other in zip(alone, beside, strict=True):
         assert one["part"] == other["part"]
         assert one["failed"] == other["failed"] == []
         for summary in (one["summary"], other["summary"]):
-            assert set(summary["phases"]) == {"load", "compile", "traverse", "certify", "rows", "write"}
-            assert all(summary["phases"][phase] > 0 for phase in ("traverse", "certify", "rows", "write"))
+            assert set(summary["phases"]) == {
+                "load",
+                "compile",
+                "traverse",
+                "certify",
+                "rows",
+                "write",
+            }
+            assert all(
+                summary["phases"][phase] > 0 for phase in ("traverse", "certify", "rows", "write")
+            )
         assert {k: v for k, v in one["summary"].items() if k not in times} == {
             k: v for k, v in other["summary"].items() if k not in times
         }
@@ -164,7 +195,9 @@ def failing_from(plugin, monkeypatch, broken, error):
     ],
     ids=["first", "two by memory", "last", "part", "all"],
 )
-def test_a_source_that_fails_in_a_group_of_several_parts_is_missing_in_its_own(answered, monkeypatch, broken, error):
+def test_a_source_that_fails_in_a_group_of_several_parts_is_missing_in_its_own(
+    answered, monkeypatch, broken, error
+):
     _, _, folder = answered(1)
     expected = [pq.read_table(path) for path in sorted(folder.iterdir())]
     monkeypatch.setattr(TraversalPlugin, "_load", lambda self, load=TraversalPlugin._load: (
@@ -176,13 +209,17 @@ def test_a_source_that_fails_in_a_group_of_several_parts_is_missing_in_its_own(a
         missing = [source for source in sources if source in broken]
         assert [source for source, _ in outcome["failed"]] == missing
         assert (outcome["summary"] is None) == (missing == sources)
-        left = expected[part].filter(pc.invert(pc.is_in(expected[part]["source"], pa.array(ids[missing]))))
+        left = expected[part].filter(
+            pc.invert(pc.is_in(expected[part]["source"], pa.array(ids[missing])))
+        )
         if outcome["summary"] is not None:
             written = pq.read_table(io.BytesIO(found[f"part-{part:06d}.parquet"]))
             assert written.equals(left.combine_chunks()) or written.to_pylist() == left.to_pylist()
 
 
-def test_a_part_of_several_that_are_searched_together_begins_with_their_search(answered, monkeypatch):
+def test_a_part_of_several_that_are_searched_together_begins_with_their_search(
+    answered, monkeypatch
+):
     clock, now = itertools.count(1), SimpleNamespace(perf_counter=time.perf_counter)
     now.time = lambda: float(next(clock))
     began, traverse = {}, BatchTraverser._traverse
@@ -196,14 +233,18 @@ def test_a_part_of_several_that_are_searched_together_begins_with_their_search(a
     outcomes, _, _ = answered(3, at_once=12)
     assert 1 < len(set(began.values())) < N_PARTS
     for (_, sources), outcome in zip(BATCHES, outcomes, strict=True):
-        assert outcome["summary"]["started"] == began[sources[0]] - 1, "nothing else asks for the time in between"
+        assert outcome["summary"]["started"] == began[sources[0]] - 1, (
+            "nothing else asks for the time in between"
+        )
 
 
 def test_certify_sample_takes_the_first_source_of_each_part_of_a_group(answered, monkeypatch):
     seen = []
     certify = BatchTraverser._certify
     monkeypatch.setattr(
-        BatchTraverser, "_certify", lambda self, found: seen.extend(found.sources.tolist()) or certify(self, found)
+        BatchTraverser,
+        "_certify",
+        lambda self, found: seen.extend(found.sources.tolist()) or certify(self, found),
     )
     answered(3, at_once=12, certify="sample")
     assert seen == [sources[0] for _, sources in BATCHES]
@@ -225,14 +266,20 @@ def failing_at(monkeypatch, part, error, times):
     monkeypatch.setattr(traversal_worker, "write_part", written)
 
 
-def test_a_task_that_plans_anew_gives_back_the_plan_of_one_that_still_writes(answered, monkeypatch, tmp_path):
+def test_a_task_that_plans_anew_gives_back_the_plan_of_one_that_still_writes(
+    answered, monkeypatch, tmp_path
+):
     _, expected, _ = answered(1)
     failing_at(monkeypatch, 2, MemoryError("too much"), 1)
     gone = []
 
     def plan_anew(plugin):
         before = weakref.ref(plugin.loaded.plan)
-        other = next(name for name in ("bit_parallel", "source_per_thread") if name != plugin.loaded.plan.strategy.name)
+        other = next(
+            name
+            for name in ("bit_parallel", "source_per_thread")
+            if name != plugin.loaded.plan.strategy.name
+        )
         plugin.answer([], False, tmp_path / "mark of the next task", strategy=other)
         assert plugin.loaded.plan.strategy.name == other
         gc.collect()
@@ -268,7 +315,10 @@ def test_a_full_disk_ends_the_task_and_leaves_whole_parts_only(answered, monkeyp
     failing_at(monkeypatch, 2, OSError(errno.ENOSPC, "No space left on device"), 9)
     with pytest.raises(OutputError, match="No space left"):
         answered(3)
-    found = {path.name: path.read_bytes() for path in (tmp_path / f"distances-bfs-3-{SOURCES_PER_PART}").iterdir()}
+    found = {
+        path.name: path.read_bytes()
+        for path in (tmp_path / f"distances-bfs-3-{SOURCES_PER_PART}").iterdir()
+    }
     assert "part-000002.parquet" not in found
     assert found.items() < expected.items()
 
@@ -308,7 +358,9 @@ def test_an_error_while_a_part_begins_waits_for_the_parts_before():
     taker.close()
 
 
-def test_the_next_task_is_traversed_while_the_parts_of_the_last_one_are_written(tmp_path, monkeypatch):
+def test_the_next_task_is_traversed_while_the_parts_of_the_last_one_are_written(
+    tmp_path, monkeypatch
+):
     """On a Dask worker with one thread; the part files of the first task wait until the second one has begun to write."""
     folder, n_tasks = tmp_path / "out", 3
     folder.mkdir()
@@ -329,7 +381,9 @@ def test_the_next_task_is_traversed_while_the_parts_of_the_last_one_are_written(
         return write(store, number, *rest)
 
     monkeypatch.setattr(traversal_worker, "write_part", held)
-    tasks = [[(part + task * N_PARTS, sources) for part, sources in BATCHES] for task in range(n_tasks)]
+    tasks = [
+        [(part + task * N_PARTS, sources) for part, sources in BATCHES] for task in range(n_tasks)
+    ]
     with (
         pinned(),
         threads_of_this_process(n_workers=1) as one,
@@ -340,32 +394,50 @@ def test_the_next_task_is_traversed_while_the_parts_of_the_last_one_are_written(
             client.submit(run_batches, "kepler", task, False, tmp_path / f"mark-{i}", pure=False)
             for i, task in enumerate(tasks)
         ]
-        found = [outcome["part"] for future in futures for outcome in future.result(timeout=PATIENCE)]
+        found = [
+            outcome["part"] for future in futures for outcome in future.result(timeout=PATIENCE)
+        ]
     assert found == list(range(n_tasks * N_PARTS))
     assert len(list(folder.iterdir())) == n_tasks * N_PARTS
     assert not list(tmp_path.glob("mark*"))
 
 
 @on_a_device
-def test_a_gpu_searches_from_more_sources_than_a_part_has_where_parts_are_written_beside(monkeypatch):
-    asked = {"algorithm": "bfs", "strategy": "auto", "limit": None, "certify": "all", "knobs": None, "at_once": 5}
+def test_a_gpu_searches_from_more_sources_than_a_part_has_where_parts_are_written_beside(
+    monkeypatch,
+):
+    asked = {
+        "algorithm": "bfs",
+        "strategy": "auto",
+        "limit": None,
+        "certify": "all",
+        "knobs": None,
+        "at_once": 5,
+    }
     own = {"scheduler": None, "gpu_memory": None}
 
     def planned(targets=None, result="distances", n_sources=60, **settings):
         request = Request(targets=targets, result=result, **asked)
-        found, plan = prepare._planned_in_share(SimpleNamespace(**own | settings), graph, request, n_sources)
+        found, plan = prepare._planned_in_share(
+            SimpleNamespace(**own | settings), graph, request, n_sources
+        )
         assert plan_for(graph, found).group == plan.group, "a worker plans the same"
         return found.at_once
 
     with running(None if HAS_GPU else {"block": 64}):
         graph = graph_of("integers").to("cuda")
         assert [planned(), planned(result="reachable"), planned(n_sources=17)] == [60, 60, 17]
-        assert [planned(targets=[1001]), planned(result="summary"), planned(scheduler="x")] == [5, 5, 5]
+        assert [planned(targets=[1001]), planned(result="summary"), planned(scheduler="x")] == [
+            5,
+            5,
+            5,
+        ]
         monkeypatch.setattr(prepare, "DISTANCES_AT_ONCE", 9 * graph.n_vertices)
         assert planned() == 9
         room = plan_for(graph, Request(targets=None, result="distances", **asked)).nbytes
         held = graph.nbytes + graph.ids.nbytes
-        assert planned(gpu_memory=held + 2 * room) == 5  # a quarter of it holds less than one part file
+        # a quarter of it holds less than one part file
+        assert planned(gpu_memory=held + 2 * room) == 5
 
 
 def test_fewer_threads_write_where_memory_is_short(monkeypatch):
@@ -388,7 +460,9 @@ def test_the_column_of_sources_is_read_as_plain_ids(answered):
     assert schema.types == [pa.int32(), pa.int32(), pa.int32()]
     assert set(schema.metadata) >= {b"kepler_traverse.result", b"kepler_traverse.means"}
     table = pq.read_table(folder / "part-000000.parquet")
-    assert table["source"].unique().to_pylist() == graph_of("integers").ids[:SOURCES_PER_PART].tolist()
+    assert (
+        table["source"].unique().to_pylist() == graph_of("integers").ids[:SOURCES_PER_PART].tolist()
+    )
 
 
 def test_memory_is_lent_again_only_when_nobody_holds_it():

@@ -45,7 +45,9 @@ def test_a_cache_of_another_user_is_refused(folder, monkeypatch):
             kernel_cache.require_private_cache()
 
 
-def test_a_cache_that_cannot_be_made_is_an_error_and_one_in_memory_needs_no_folder(folder, monkeypatch):
+def test_a_cache_that_cannot_be_made_is_an_error_and_one_in_memory_needs_no_folder(
+    folder, monkeypatch
+):
     folder.write_text("a file")
     with pytest.raises(DeviceError, match="cannot be used"):
         kernel_cache.require_private_cache()

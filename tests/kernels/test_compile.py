@@ -40,7 +40,12 @@ from kepler_traverse.cuda import (
 from kepler_traverse.cuda.compiler import header_folders, options
 from kepler_traverse.cuda.kernel_spec import Entry, chosen_types, struct_layout
 from kepler_traverse.kinds import betweenness_gpu, flows_gpu, k_nearest_gpu, opportunities_gpu
-from kepler_traverse.published.bfs import bfs_4k, expand_contract, hierarchical_queues, hybrid_and_spmv
+from kepler_traverse.published.bfs import (
+    bfs_4k,
+    expand_contract,
+    hierarchical_queues,
+    hybrid_and_spmv,
+)
 from kepler_traverse.published.bfs import topology_driven as bfs_scans
 from kepler_traverse.published.sssp import bellman_ford_gpu as sssp_papers
 from kepler_traverse.published.sssp import h_bf, threshold_methods
@@ -53,10 +58,35 @@ from tests.support import tiers
 PACKAGE = Path(kepler_traverse.__file__).parent
 MODULES = (
     *(bfs_gpu, bfs_4k, persistent, bit_parallel_gpu, bfs_source_per_block),
-    *(sssp_gpu, h_bf, sssp_persistent, sssp_source_per_block, source_per_lane, sssp_papers, threshold_methods),
-    *(csr_build, edge_rows, vertex_ids, edge_weights, graph_statistics, exact, distance_stats, opportunities_gpu),
+    *(
+        sssp_gpu,
+        h_bf,
+        sssp_persistent,
+        sssp_source_per_block,
+        source_per_lane,
+        sssp_papers,
+        threshold_methods,
+    ),
+    *(
+        csr_build,
+        edge_rows,
+        vertex_ids,
+        edge_weights,
+        graph_statistics,
+        exact,
+        distance_stats,
+        opportunities_gpu,
+    ),
     short_search,
-    *(certificate_gpu, certificate_many_gpu, hierarchy_sweep_gpu, interleaved, k_nearest_gpu, betweenness_gpu, flows_gpu),
+    *(
+        certificate_gpu,
+        certificate_many_gpu,
+        hierarchy_sweep_gpu,
+        interleaved,
+        k_nearest_gpu,
+        betweenness_gpu,
+        flows_gpu,
+    ),
     *(expand_contract, hybrid_and_spmv, hierarchical_queues, bfs_scans),
 )
 ENTRIES = tuple(entry for module in MODULES for entry in module.ENTRIES)
@@ -86,13 +116,22 @@ VOLTA = 70  # the compiler of CUDA 13 has dropped it, that of CUDA 12 still has 
 # assembly and what an architecture lacks are looked at all the same. Those of OF_SUMS, whose code is looked at, are compiled
 # to PTX with optimizing; with --all every file, and the library's own to machine code.
 IN_HASTE = "--Ofast-compile=max"
-TYPES = [chosen_types(vertex, weight) for vertex in (np.int32, np.int64) for weight in (np.float32, np.float64)]
-OF_BOTH_WIDTHS = [TYPES[0], TYPES[3]]  # layouts and parameters depend on the width of each type alone
+TYPES = [
+    chosen_types(vertex, weight)
+    for vertex in (np.int32, np.int64)
+    for weight in (np.float32, np.float64)
+]
+# layouts and parameters depend on the width of each type alone
+OF_BOTH_WIDTHS = [TYPES[0], TYPES[3]]
 
 
 def of_both_widths(compiled: list) -> list[tuple]:
     """Return each with both widths, or without ``--all`` with one of them, by turns."""
-    return list(itertools.product(compiled, OF_BOTH_WIDTHS) if tiers.ALL else zip(compiled, itertools.cycle(OF_BOTH_WIDTHS)))
+    return list(
+        itertools.product(compiled, OF_BOTH_WIDTHS)
+        if tiers.ALL
+        else zip(compiled, itertools.cycle(OF_BOTH_WIDTHS))
+    )
 
 
 # Every name of cuda_api.cuh, with what the host harness is tested with.
@@ -108,8 +147,12 @@ def find_nvrtc(package: str = "nvidia-cuda-nvrtc") -> ctypes.CDLL:
     try:
         files = distribution(package).files or []
     except PackageNotFoundError:
-        pytest.fail(f"the kernels cannot be compiled: pip install 'kepler-traverse[test]' brings {package}")
-    library = next(file for file in files if re.fullmatch(r"libnvrtc\.so\.\d+|nvrtc64_\d+_0\.dll", file.name))
+        pytest.fail(
+            f"the kernels cannot be compiled: pip install 'kepler-traverse[test]' brings {package}"
+        )
+    library = next(
+        file for file in files if re.fullmatch(r"libnvrtc\.so\.\d+|nvrtc64_\d+_0\.dll", file.name)
+    )
     return ctypes.CDLL(str(library.locate()))
 
 
@@ -141,15 +184,29 @@ def text_of(file: Path) -> str:
     return "\n".join(texts.values())
 
 
-def compile_kernels(nvrtc, what: Entry | Path, architecture: str, types, product: str, *more: str) -> bytes:
+def compile_kernels(
+    nvrtc, what: Entry | Path, architecture: str, types, product: str, *more: str
+) -> bytes:
     """Compile the file of an entry, or of the first entry in a file, with the loader's options, CuPy's and ``more``.
 
     ``product`` is PTX or CUBIN. What has been compiled is not compiled again: a type that no line names makes no difference.
     """
-    entry = what if isinstance(what, Entry) else next(entry for entry in (*ENTRIES, *SURFACE) if entry.file == what)
-    arguments = [*options(entry, types), f"-arch={architecture}", "-ftz=true", "--device-as-default-execution-space", *more]
+    entry = (
+        what
+        if isinstance(what, Entry)
+        else next(entry for entry in (*ENTRIES, *SURFACE) if entry.file == what)
+    )
+    arguments = [
+        *options(entry, types),
+        f"-arch={architecture}",
+        "-ftz=true",
+        "--device-as-default-execution-space",
+        *more,
+    ]
     named = [
-        argument for argument in arguments if argument[2:].split("=")[0] not in types or names_type(entry.file, argument)
+        argument
+        for argument in arguments
+        if argument[2:].split("=")[0] not in types or names_type(entry.file, argument)
     ]
     key = (id(nvrtc), entry.file, tuple(named), product)
     if key not in COMPILED:
@@ -167,12 +224,16 @@ def names_type(file: Path, definition: str) -> bool:
 def compiled(nvrtc, file: Path, arguments: list[str], architecture: str, product: str) -> bytes:
     program = ctypes.c_void_p()
     source = file.read_bytes()
-    assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, file.name.encode(), 0, None, None) == 0
+    assert (
+        nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, file.name.encode(), 0, None, None)
+        == 0
+    )
     try:
         given = (ctypes.c_char_p * len(arguments))(*(argument.encode() for argument in arguments))
         status = nvrtc.nvrtcCompileProgram(program, len(arguments), given)
         log = read(nvrtc, program, "ProgramLog").decode()
-        log = re.sub(r"nvrtc: warning: Architectures prior to .* are deprecated.*\n", "", log)  # of Volta, known
+        # of Volta, known
+        log = re.sub(r"nvrtc: warning: Architectures prior to .* are deprecated.*\n", "", log)
         assert status == 0, f"{file.name} for {architecture}:\n{log}"
         assert not log.strip("\0 \n"), f"{file.name} for {architecture}:\n{log}"
         return read(nvrtc, program, product)
@@ -199,7 +260,9 @@ def entry_points(ptx: str) -> dict[str, tuple[list[tuple[int, bool]], int]]:
                 r"\.param (?:\.align 8 \.b8 \w+\[(\d+)\]|\.[a-z](\d+)( \.ptr)?)", parameters
             )
         ]
-        assert len(widths) == parameters.count(".param"), f"unread parameters of {name}: {parameters}"
+        assert len(widths) == parameters.count(".param"), (
+            f"unread parameters of {name}: {parameters}"
+        )
         found[name] = (widths, int(re.search(r"\.maxntid (\d+)", directives)[1]))
     return found
 
@@ -210,7 +273,10 @@ def declared(file: Path, types) -> dict[str, tuple[list[tuple[int, bool]], int]]
             (
                 [(entry.layout(types).itemsize, False)]
                 if entry.argument_struct
-                else [(8 if a.is_array else a.dtype(types).itemsize, a.is_array) for a in entry.arguments]
+                else [
+                    (8 if a.is_array else a.dtype(types).itemsize, a.is_array)
+                    for a in entry.arguments
+                ]
             ),
             entry.block,
         )
@@ -235,19 +301,27 @@ def test_entry_points_have_distinct_names():
 def test_published_kernels_with_many_arguments_take_a_struct():
     published = [entry for entry in ENTRIES if "published" in entry.file.parts]
     assert published
-    assert [entry.name for entry in published if len(entry.arguments) > 7 and not entry.argument_struct] == []
+    assert [
+        entry.name for entry in published if len(entry.arguments) > 7 and not entry.argument_struct
+    ] == []
 
 
 @pytest.mark.parametrize(
-    ("file", "types"), of_both_widths(FILES), ids=lambda each: getattr(each, "stem", None) or name_of(each)
+    ("file", "types"),
+    of_both_widths(FILES),
+    ids=lambda each: getattr(each, "stem", None) or name_of(each),
 )
 def test_parameters_and_block_are_those_declared(nvrtc, file, types):
     # Parameters are the same without optimizing.
     there, more = {}, () if types == TYPES[0] and (tiers.ALL or file in OF_SUMS) else (IN_HASTE,)
     for entry in {entry.block: entry for entry in ENTRIES if entry.file == file}.values():
-        found = entry_points(compile_kernels(nvrtc, entry, PTX_ARCHITECTURE, types, "PTX", *more).decode())
+        found = entry_points(
+            compile_kernels(nvrtc, entry, PTX_ARCHITECTURE, types, "PTX", *more).decode()
+        )
         assert {block for _, block in found.values()} == {entry.block}
-        there |= {e.name: found.pop(e.name) for e in ENTRIES if e.file == file and e.block == entry.block}
+        there |= {
+            e.name: found.pop(e.name) for e in ENTRIES if e.file == file and e.block == entry.block
+        }
         assert found.keys() <= declared(file, types).keys()
     assert there == declared(file, types)
 
@@ -255,7 +329,8 @@ def test_parameters_and_block_are_those_declared(nvrtc, file, types):
 STRUCTS = [
     list(group)
     for _, group in itertools.groupby(
-        (entry for entry in ENTRIES if entry.argument_struct), lambda entry: (entry.file, entry.constants)
+        (entry for entry in ENTRIES if entry.argument_struct),
+        lambda entry: (entry.file, entry.constants),
     )
 ]
 OF_STRUCTS = of_both_widths(STRUCTS)
@@ -266,24 +341,36 @@ def compiles_with(nvrtc, entry: Entry, types, conditions: list[str], folder: Pat
     with_checks = folder / entry.file.name
     checks = "".join(f'static_assert({condition}, "");\n' for condition in conditions)
     with_checks.write_text(entry.file.read_text(encoding="utf-8") + checks)
-    arguments = [*options(entry, types), "-arch=compute_90", "-ftz=true", "--device-as-default-execution-space", IN_HASTE]
+    arguments = [
+        *options(entry, types),
+        "-arch=compute_90",
+        "-ftz=true",
+        "--device-as-default-execution-space",
+        IN_HASTE,
+    ]
     compiled(nvrtc, with_checks, arguments, "compute_90", "PTX")
 
 
 def layout_in(struct: str, layout: np.dtype) -> list[str]:
     """Conditions that hold if the compiler's layout of a struct is this one."""
-    offsets = [f"__builtin_offsetof({struct}, {name}) == {layout.fields[name][1]}" for name in layout.names]
+    offsets = [
+        f"__builtin_offsetof({struct}, {name}) == {layout.fields[name][1]}" for name in layout.names
+    ]
     return [f"sizeof({struct}) == {layout.itemsize}", *offsets]
 
 
 @pytest.mark.parametrize(
-    ("entries", "types"), OF_STRUCTS, ids=lambda value: value[0].name if isinstance(value, list) else name_of(value)
+    ("entries", "types"),
+    OF_STRUCTS,
+    ids=lambda value: value[0].name if isinstance(value, list) else name_of(value),
 )
 def test_layout_of_an_argument_struct_is_that_of_the_compiler(nvrtc, entries, types, tmp_path):
     layouts = {entry.argument_struct: entry.layout(types) for entry in entries}
     for layout in layouts.values():
         assert launch._packer(layout).size == layout.itemsize
-    conditions = [condition for struct, layout in layouts.items() for condition in layout_in(struct, layout)]
+    conditions = [
+        condition for struct, layout in layouts.items() for condition in layout_in(struct, layout)
+    ]
     compiles_with(nvrtc, entries[0], types, conditions, tmp_path)
 
 
@@ -298,7 +385,9 @@ def test_layout_of_an_argument_struct_is_that_of_the_compiler(nvrtc, entries, ty
     ],
     ids=lambda value: value if isinstance(value, str) else value.name,
 )
-def test_layout_of_a_struct_that_the_host_reads_is_that_of_the_compiler(nvrtc, entry, header, struct, tmp_path):
+def test_layout_of_a_struct_that_the_host_reads_is_that_of_the_compiler(
+    nvrtc, entry, header, struct, tmp_path
+):
     layout = struct_layout(entry.file.with_name(header), struct)
     assert layout.itemsize % 8 == 0, "the host allocates 64-bit words"
     name = f"kt::{struct}" if header.endswith(".cuh") else struct
@@ -319,7 +408,9 @@ KNOBS = [
     bfs_4k.SINGLE_BLOCK.variant(HEAVY=1, COUNTING=1),
     persistent._CLUSTER.variant(PREDECESSORS=0, CLUSTER=8, TRACE=100),
     persistent._GRID.variant(PREDECESSORS=0, SHARED_LISTS=1, MIN_BLOCKS=1),
-    sssp_persistent._ENTRY.variant(PREDECESSORS=1, SHARED_LISTS=1, MIN_BLOCKS=1, TAIL=1 << 21, TRACE=100),
+    sssp_persistent._ENTRY.variant(
+        PREDECESSORS=1, SHARED_LISTS=1, MIN_BLOCKS=1, TAIL=1 << 21, TRACE=100
+    ),
     expand_contract._CONTRACT_EXPAND.variant(CULLING=0, COUNTING=0),
     expand_contract._CONTRACT_EXPAND.variant(CULLING=5, COUNTING=1),
     bit_parallel_gpu._PULL.variant(WORDS=1, LANES=1),
@@ -342,20 +433,26 @@ KNOBS = [
     interleaved._CHECK.variant(WORDS=2),
     interleaved._TO_ROWS.variant(FLOAT_BYTES=8),
     h_bf.RELAX.variant(launches_children=True, DUPLICATES=2, HEAVY=2),
-    h_bf.RELAX.variant(DUPLICATES=0, CLASSES=0, STREAM=0, READ_ONLY=0, BYPASS_L1=0, ENQUEUE=0, HEAVY=0, COUNTING=1),
+    h_bf.RELAX.variant(
+        DUPLICATES=0, CLASSES=0, STREAM=0, READ_ONLY=0, BYPASS_L1=0, ENQUEUE=0, HEAVY=0, COUNTING=1
+    ),
     h_bf.RELAX.variant(DUPLICATES=1, ENQUEUE=1, COUNTING=1),
 ]
 
 
 def test_a_tile_of_64_bit_sums_fits_shared_memory(nvrtc):
     wide = next(types for types in TYPES if types["weight_t"] == np.float64)
-    assert compile_kernels(nvrtc, interleaved._TO_ROWS, "sm_90", wide, "CUBIN", IN_HASTE).startswith(b"\x7fELF")
+    assert compile_kernels(
+        nvrtc, interleaved._TO_ROWS, "sm_90", wide, "CUBIN", IN_HASTE
+    ).startswith(b"\x7fELF")
 
 
 @pytest.mark.parametrize("entry", KNOBS, ids=lambda entry: f"{entry.name}-{entry.constants}")
 def test_kernels_compile_with_other_knobs(nvrtc, entry):
     kind, architecture = ("CUBIN", "sm_90") if tiers.ALL else ("PTX", "compute_90")
-    assert entry.name.encode() in compile_kernels(nvrtc, entry, architecture, TYPES[0], kind, IN_HASTE)
+    assert entry.name.encode() in compile_kernels(
+        nvrtc, entry, architecture, TYPES[0], kind, IN_HASTE
+    )
 
 
 EVERY_FILE = [*FILES, *(entry.file for entry in SURFACE)]
@@ -363,11 +460,15 @@ EVERY_FILE = [*FILES, *(entry.file for entry in SURFACE)]
 
 def test_architecture_branches_are_at_80_and_90_alone():
     found = {
-        file.name: set(map(int, re.findall(r"__CUDA_ARCH__ *[<>=]+ *(\d+)", file.read_text(encoding="utf-8"))))
+        file.name: set(
+            map(int, re.findall(r"__CUDA_ARCH__ *[<>=]+ *(\d+)", file.read_text(encoding="utf-8")))
+        )
         for file in (*FILES, *PACKAGE.rglob("*.cuh"))
         if "__CUDA_ARCH__" in file.read_text(encoding="utf-8")
     }
-    assert found == {"cuda_api.cuh": {800}, "cluster.cuh": {900}}, "the next test is to compile for another one then"
+    assert found == {"cuda_api.cuh": {800}, "cluster.cuh": {900}}, (
+        "the next test is to compile for another one then"
+    )
 
 
 @pytest.mark.parametrize(
@@ -380,7 +481,9 @@ def test_architecture_branches_are_at_80_and_90_alone():
 )
 def test_kernels_compile_below_each_branch(nvrtc, architecture, file):
     # test_parameters_and_block_are_those_declared compiles each file above both.
-    assert b".entry" in compile_kernels(nvrtc, file, f"compute_{architecture}", TYPES[0], "PTX", IN_HASTE)
+    assert b".entry" in compile_kernels(
+        nvrtc, file, f"compute_{architecture}", TYPES[0], "PTX", IN_HASTE
+    )
 
 
 @pytest.mark.exhaustive
@@ -393,19 +496,28 @@ def test_kernels_compile_on_each_side_of_each_branch(nvrtc, architectures, file)
     machine = [90] if of_papers else [75, 90, max(architectures)]
     for architecture in machine:
         more = () if architecture == 90 and not of_papers else (IN_HASTE,)
-        assert compile_kernels(nvrtc, file, f"sm_{architecture}", TYPES[0], "CUBIN", *more).startswith(b"\x7fELF")
+        assert compile_kernels(
+            nvrtc, file, f"sm_{architecture}", TYPES[0], "CUBIN", *more
+        ).startswith(b"\x7fELF")
     others = [architecture for architecture in architectures if architecture not in machine]
-    if file in FILES:  # SURFACE has every name of cuda_api.cuh and goes through all; each file takes another one of them
+    # SURFACE has every name of cuda_api.cuh and goes through all; each file takes another one of them
+    if file in FILES:
         others = [] if of_papers else [80, others[FILES.index(file) % len(others)]]
     for architecture in others:
-        assert b".entry" in compile_kernels(nvrtc, file, f"compute_{architecture}", TYPES[0], "PTX", IN_HASTE)
+        assert b".entry" in compile_kernels(
+            nvrtc, file, f"compute_{architecture}", TYPES[0], "PTX", IN_HASTE
+        )
 
 
 @pytest.mark.parametrize("architecture", ["sm_90", "sm_100", "sm_120"])
 def test_clusters_of_blocks_compile_where_there_are_any(nvrtc, architecture):
     of_eight = SURFACE[-1].variant(CLUSTER=8)
-    assert compile_kernels(nvrtc, of_eight, architecture, TYPES[0], "CUBIN", IN_HASTE).startswith(b"\x7fELF")
-    ptx = compile_kernels(nvrtc, of_eight, architecture.replace("sm", "compute"), TYPES[0], "PTX").decode()
+    assert compile_kernels(nvrtc, of_eight, architecture, TYPES[0], "CUBIN", IN_HASTE).startswith(
+        b"\x7fELF"
+    )
+    ptx = compile_kernels(
+        nvrtc, of_eight, architecture.replace("sm", "compute"), TYPES[0], "PTX"
+    ).decode()
     assert ptx.count(".reqnctapercluster 8") == 3
     assert "st.volatile" in ptx, "a racy store to another block's memory is one"
     with pytest.raises(AssertionError, match=r"need compute capability 9\.0"):
@@ -413,10 +525,16 @@ def test_clusters_of_blocks_compile_where_there_are_any(nvrtc, architecture):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("file", [file for file in EVERY_FILE if "published" not in file.parts], ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file",
+    [file for file in EVERY_FILE if "published" not in file.parts],
+    ids=lambda file: file.stem,
+)
 def test_kernels_compile_for_volta_with_the_compiler_before(file):
     before = find_nvrtc("nvidia-cuda-nvrtc-cu12")
-    assert compile_kernels(before, file, f"sm_{VOLTA}", TYPES[0], "CUBIN", IN_HASTE).startswith(b"\x7fELF")
+    assert compile_kernels(before, file, f"sm_{VOLTA}", TYPES[0], "CUBIN", IN_HASTE).startswith(
+        b"\x7fELF"
+    )
 
 
 @pytest.mark.parametrize("file", OF_SUMS, ids=lambda file: file.stem)
@@ -456,7 +574,11 @@ def test_the_check_notices_a_wrong_parameter(nvrtc):
 def constant_in(header: str, name: str) -> int:
     """The value of a ``constexpr`` of a header."""
     [file] = PACKAGE.rglob(header)
-    return int(re.search(rf"^constexpr \w+ {name} = (-?\d+);", file.read_text(encoding="utf-8"), re.MULTILINE)[1])
+    return int(
+        re.search(
+            rf"^constexpr \w+ {name} = (-?\d+);", file.read_text(encoding="utf-8"), re.MULTILINE
+        )[1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -479,19 +601,30 @@ def test_constants_of_headers_are_those_of_python(header, name, value):
         (
             "certificate_tiles.cuh",
             "Finding",
-            {"C1": batch.C1, "C2": batch.C2, "C3": batch.C3, "C4": batch.C4, "OTHER": certificate_many_gpu._FARTHEST // 2},
+            {
+                "C1": batch.C1,
+                "C2": batch.C2,
+                "C3": batch.C3,
+                "C4": batch.C4,
+                "OTHER": certificate_many_gpu._FARTHEST // 2,
+            },
         ),
         (
             "trace.cuh",
             "IterationKind",
             {name.upper().replace(" ", "_"): i for i, name in enumerate(kernel_trace.ITERATIONS)}
-            | {"DRAW": kernel_trace.ITERATIONS.index("draw bitmaps"), "LIST": kernel_trace.ITERATIONS.index("list bitmap")},
+            | {
+                "DRAW": kernel_trace.ITERATIONS.index("draw bitmaps"),
+                "LIST": kernel_trace.ITERATIONS.index("list bitmap"),
+            },
         ),
     ],
 )
 def test_numbers_of_enumerations_are_those_of_python(file, enumeration, expected):
     [path] = PACKAGE.rglob(file)
-    names = re.search(rf"enum {enumeration} \{{(.*?)\}}", path.read_text(encoding="utf-8"), re.DOTALL)[1].split(",")
+    names = re.search(
+        rf"enum {enumeration} \{{(.*?)\}}", path.read_text(encoding="utf-8"), re.DOTALL
+    )[1].split(",")
     found = {name.strip(): i for i, name in enumerate(names)}
     assert found.items() <= expected.items()
     assert sorted(found.values()) == sorted(set(expected.values()))
@@ -504,7 +637,5 @@ def test_a_reduction_block_has_as_many_values_on_both_devices():
 def test_cuda_is_touched_in_platform_alone():
     for file in [*FILES, *PACKAGE.rglob("*.cuh")]:
         text = re.sub(r"//.*", "", file.read_text(encoding="utf-8"))
-        cuda = (
-            r"threadIdx|blockIdx|blockDim|gridDim|__\w+_sync|__activemask|__syncthreads|atomic[A-Z]\w*|__ld\w+|\basm\b|<cu"
-        )
+        cuda = r"threadIdx|blockIdx|blockDim|gridDim|__\w+_sync|__activemask|__syncthreads|atomic[A-Z]\w*|__ld\w+|\basm\b|<cu"  # noqa: E501
         assert (file.name in ("cuda_api.cuh", "memory_access.cuh")) == bool(re.search(cuda, text))

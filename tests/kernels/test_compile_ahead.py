@@ -22,12 +22,18 @@ class Cupy:
     def __init__(self):
         self.gate, self.compiled, self.devices, self.broken = threading.Event(), [], [], False
         self.cuda = SimpleNamespace(
-            runtime=SimpleNamespace(getDevice=lambda: 3, setDevice=self.devices.append, getDeviceCount=lambda: 4)
+            runtime=SimpleNamespace(
+                getDevice=lambda: 3, setDevice=self.devices.append, getDeviceCount=lambda: 4
+            )
         )
-        self.cuda.Device = lambda _number=0: SimpleNamespace(compute_capability="90", attributes=_ATTRIBUTES)
+        self.cuda.Device = lambda _number=0: SimpleNamespace(
+            compute_capability="90", attributes=_ATTRIBUTES
+        )
 
     def RawModule(self, code, options, enable_cooperative_groups=False):  # noqa: ARG002
-        return SimpleNamespace(compile=lambda: self._compile(options), get_function=lambda name: name)
+        return SimpleNamespace(
+            compile=lambda: self._compile(options), get_function=lambda name: name
+        )
 
     def _compile(self, options):
         assert self.gate.wait(PATIENCE)
@@ -67,7 +73,10 @@ def test_compile_ahead_returns_at_once_and_wait_waits(cupy):
 def test_kernels_of_one_file_are_compiled_once_whoever_comes_first(cupy):
     ahead = start_compiling(Request(entry) for entry in vertex_ids.ENTRIES)
     found = []
-    threads = [threading.Thread(target=lambda: found.append(kernel(vertex_ids.ENTRIES[1], np.int32))) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: found.append(kernel(vertex_ids.ENTRIES[1], np.int32)))
+        for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     cupy.gate.set()
@@ -113,13 +122,21 @@ def test_a_run_asks_for_files_of_the_library_alone(cupy, algorithm, result, dire
     cupy.gate.set()
     compile_ahead(algorithm, result=result, directed=directed).wait()
     files = {key[0].stem for key in compiler._module._futures}
-    assert {"csr_build", "vertex_ids", "graph_statistics", "persistent_cluster", "persistent_grid"} <= files
+    assert {
+        "csr_build",
+        "vertex_ids",
+        "graph_statistics",
+        "persistent_cluster",
+        "persistent_grid",
+    } <= files
     assert ("edge_weights" in files) == (algorithm == "sssp")
     assert ("hop_histograms" in files) == (algorithm == "bfs" and result == "summary")
     assert ("distance_stats" in files) == (algorithm == "sssp" and result == "summary")
 
 
-@pytest.mark.parametrize("wrong", [{"result": "none"}, {"directed": 1}, {"weight_type": "int8"}, {"certify": "no"}])
+@pytest.mark.parametrize(
+    "wrong", [{"result": "none"}, {"directed": 1}, {"weight_type": "int8"}, {"certify": "no"}]
+)
 @pytest.mark.usefixtures("cupy")
 def test_wrong_arguments_are_refused(wrong):
     with pytest.raises(InputError):

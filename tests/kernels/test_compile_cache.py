@@ -18,7 +18,11 @@ from tests.support.processes import ran
 
 ROOT = Path(__file__).parents[2]
 # Root may write anywhere, unless that right is dropped.
-UNPRIVILEGED = ["setpriv", "--bounding-set", "-dac_override", "--inh-caps", "-dac_override"] if os.geteuid() == 0 else []
+UNPRIVILEGED = (
+    ["setpriv", "--bounding-set", "-dac_override", "--inh-caps", "-dac_override"]
+    if os.geteuid() == 0
+    else []
+)
 SEARCH = """
 import numpy as np
 import kepler_traverse
@@ -123,7 +127,9 @@ def test_processes_that_compile_at_the_same_time_do_not_take_each_others_code(tm
 
         def wait_for(self, number):
             with self._changed:
-                self._changed.wait_for(lambda: not self._left or self._left[0] == number or self._left[0] in self._done)
+                self._changed.wait_for(
+                    lambda: not self._left or self._left[0] == number or self._left[0] in self._done
+                )
                 while self._left and self._left[0] in self._done:
                     self._left.pop(0)
                 if self._left:
@@ -149,6 +155,9 @@ def test_processes_that_compile_at_the_same_time_do_not_take_each_others_code(tm
             thread.start()
         for thread in saving:
             thread.join()
-        found = [caching.IndexDataCacheFile(str(tmp_path), "function", "stamp").load(("types", i)) for i in (0, 1)]
+        found = [
+            caching.IndexDataCacheFile(str(tmp_path), "function", "stamp").load(("types", i))
+            for i in (0, 1)
+        ]
         assert all(code in (None, f"code {i}") for i, code in enumerate(found)), order
         assert any(found)

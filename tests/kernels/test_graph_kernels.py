@@ -87,7 +87,9 @@ def moved(cp, *arrays):
 
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.parametrize("both_ways", [False, True])
-@pytest.mark.parametrize(("weight_type", "wide"), [(None, False), (np.float32, True), (np.float64, False)])
+@pytest.mark.parametrize(
+    ("weight_type", "wide"), [(None, False), (np.float32, True), (np.float64, False)]
+)
 def test_a_graph_is_assembled_as_on_the_cpu(cp, weight_type, wide, both_ways):
     src, dst, weight = random_edges(weight_type)
     src, dst = (column.astype(np.int64 if wide else np.int32) for column in (src, dst))
@@ -104,7 +106,10 @@ def test_a_graph_is_assembled_as_on_the_cpu(cp, weight_type, wide, both_ways):
 @pytest.mark.parametrize("weight_type", [None, np.float32])
 def test_a_graph_is_turned_round_as_on_the_cpu(cp, weight_type):
     offsets, targets, weights, *_ = cpu_csr.assemble(*random_edges(weight_type), 120)
-    assert_same(csr_build.transpose(*moved(cp, offsets, targets, weights)), cpu_csr.transpose(offsets, targets, weights))
+    assert_same(
+        csr_build.transpose(*moved(cp, offsets, targets, weights)),
+        cpu_csr.transpose(offsets, targets, weights),
+    )
 
 
 def test_adjacency_lists_move_up_after_parallel_edges_in_an_earlier_block(cp, monkeypatch):
@@ -112,7 +117,9 @@ def test_adjacency_lists_move_up_after_parallel_edges_in_an_earlier_block(cp, mo
     src = np.array([0, 0, 0, *range(1, 30), 35], np.int32)
     dst = np.array([1, 1, 1, *range(2, 31), 0], np.int32)
     weight = np.arange(src.size, 0, -1, dtype=np.float32)
-    assert_same(csr_build.assemble(*moved(cp, src, dst, weight), 40), cpu_csr.assemble(src, dst, weight, 40))
+    assert_same(
+        csr_build.assemble(*moved(cp, src, dst, weight), 40), cpu_csr.assemble(src, dst, weight, 40)
+    )
 
 
 @pytest.mark.parametrize("n_vertices", [0, 1, 5])

@@ -8,7 +8,9 @@ import pytest
 from tests.kernels.simt import harness
 from tests.kernels.simt.launching import BLOCK, HEADERS, every_mode, fails, integers, launch
 
-pytestmark = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
+pytestmark = pytest.mark.skipif(
+    harness.COMPILER is None, reason="no g++ to compile kernels for the host"
+)
 
 sizes = pytest.mark.parametrize("size", [1, 2, 4])
 
@@ -79,7 +81,11 @@ FAULTS = {
         r"block 1, thread \d+: ends its block while block 0, thread 3 may still touch its shared memory .*: no barrier of"
         r"|block 0, thread 3: touches shared memory of block 1 .*, which has ended",
     ),
-    "reads_after_the_end": (2, (A,), r"block 0, thread \d+: touches shared memory of block 1 .*, which has ended"),
+    "reads_after_the_end": (
+        2,
+        (A,),
+        r"block 0, thread \d+: touches shared memory of block 1 .*, which has ended",
+    ),
     "exits_before_the_cluster_barrier": (
         2,
         (),
@@ -102,7 +108,11 @@ FAULTS = {
         (A,),
         r"thread \d+: races, (reading|writing) what another (writes|reads), 4 bytes at byte \d+ of shared memory of block",
     ),
-    "adds_beside_an_atomic_from_afar": (2, (A,), r"thread \d+: races, .* 4 bytes at byte 0 of shared memory of block 0"),
+    "adds_beside_an_atomic_from_afar": (
+        2,
+        (A,),
+        r"thread \d+: races, .* 4 bytes at byte 0 of shared memory of block 0",
+    ),
     "hands_out_its_own_pointer": (
         2,
         (PLACE, A),
@@ -114,14 +124,26 @@ FAULTS = {
         r"block [23], thread \d+: touches shared memory of block 1 .*, which is another block's",
         {"cooperative": True},
     ),
-    "asks_for_a_block_too_many": (2, (A,), r"asks for shared memory of block 2 of its cluster, which has 2"),
-    "asks_for_global_memory_of_another_block": (2, (A,), r"by a pointer that is not to its own shared memory"),
+    "asks_for_a_block_too_many": (
+        2,
+        (A,),
+        r"asks for shared memory of block 2 of its cluster, which has 2",
+    ),
+    "asks_for_global_memory_of_another_block": (
+        2,
+        (A,),
+        r"by a pointer that is not to its own shared memory",
+    ),
     "reads_past_the_memory_of_another_block": (
         2,
         (A,),
         r"block (0, thread 63: .* of shared memory of block 1|1, thread 63: .* of shared memory of block 0), which has 256",
     ),
-    "launches_clusters": (1, (A,), r"launches cluster_places, which has clusters: children have none here"),
+    "launches_clusters": (
+        1,
+        (A,),
+        r"launches cluster_places, which has clusters: children have none here",
+    ),
 }
 
 
@@ -136,9 +158,13 @@ def test_a_fault_is_reported_with_kernel_block_thread_and_line(entry, mode):
 
 
 def test_a_grid_is_a_number_of_whole_clusters_of_at_most_eight_blocks():
-    with pytest.raises(harness.SimtError, match="a grid of 7 blocks, which is no multiple of its clusters of 2"):
+    with pytest.raises(
+        harness.SimtError, match="a grid of 7 blocks, which is no multiple of its clusters of 2"
+    ):
         run("cluster_places", 2, 7, A.copy())
-    with pytest.raises(harness.SimtError, match="clusters of 16 blocks, and 8 are the most everywhere"):
+    with pytest.raises(
+        harness.SimtError, match="clusters of 16 blocks, and 8 are the most everywhere"
+    ):
         run("cluster_places", 16, 16, A.copy())
 
 

@@ -8,7 +8,9 @@ import pytest
 from tests.kernels.simt import device, harness
 from tests.kernels.simt.launching import BLOCK, FOLDER, HEADERS, every_mode, fails, integers, launch
 
-pytestmark = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
+pytestmark = pytest.mark.skipif(
+    harness.COMPILER is None, reason="no g++ to compile kernels for the host"
+)
 
 MASKS = [0xFFFFFFFF, 0x00FFFFFF, 0x80000001, 0x5555AAAA, 1 << 17]
 NUMBERS = {"int32": np.int32, "int64": np.int64, "float32": np.float32, "float64": np.float64}
@@ -49,7 +51,10 @@ def test_barriers_of_a_block_count_its_predicates_and_order_its_writes(mode):
     values = np.array([0] * 40 + [1] * 40 + [0, 1] * 20, np.int32)
     out = np.zeros((4, 3, 40), np.int32)
     run("block_barriers", 3, 40, values, out, mode=mode)
-    assert out.tolist() == [[[row[b]] * 40 for b in range(3)] for row in ((0, 40, 20), (0, 1, 1), (0, 1, 0), (0, 40, 20))]
+    assert out.tolist() == [
+        [[row[b]] * 40 for b in range(3)]
+        for row in ((0, 40, 20), (0, 1, 1), (0, 1, 0), (0, 40, 20))
+    ]
 
 
 @every_mode
@@ -91,12 +96,23 @@ def test_votes_are_those_of_their_lanes(mask, mode):
                 continue
             same = sum(1 << j for j in lanes if mine[j] == mine[i])
             before = sum(j < i for j in lanes)
-            assert out[:, warp + i].tolist() == [ballot, ballot != 0, ballot == mask, same, same, 0, before, lanes[0]]
+            assert out[:, warp + i].tolist() == [
+                ballot,
+                ballot != 0,
+                ballot == mask,
+                same,
+                same,
+                0,
+                before,
+                lanes[0],
+            ]
 
 
 @every_mode
 @pytest.mark.parametrize("mask", MASKS, ids=hex)
-@pytest.mark.parametrize("defined", [(), ("KT_REDUCE_BY_SHUFFLES",)], ids=["instruction", "shuffles"])
+@pytest.mark.parametrize(
+    "defined", [(), ("KT_REDUCE_BY_SHUFFLES",)], ids=["instruction", "shuffles"]
+)
 def test_reductions_are_signed_or_unsigned_as_their_type_and_of_their_lanes(defined, mask, mode):
     values = integers(64)
     signed, unsigned = np.zeros((3, 64), np.int32), np.zeros((5, 64), np.uint32)
@@ -107,7 +123,13 @@ def test_reductions_are_signed_or_unsigned_as_their_type_and_of_their_lanes(defi
         bits = mine.view(np.uint32)
         total = bits.sum(dtype=np.uint32)
         of_signed = [mine.sum(), mine.min(), mine.max()]
-        of_bits = [total, bits.min(), bits.max(), np.bitwise_and.reduce(bits), np.bitwise_or.reduce(bits)]
+        of_bits = [
+            total,
+            bits.min(),
+            bits.max(),
+            np.bitwise_and.reduce(bits),
+            np.bitwise_or.reduce(bits),
+        ]
         for i in range(32):
             expected = (of_signed, of_bits) if i in lanes else ([0] * 3, [0] * 5)
             assert (signed[:, warp + i].tolist(), unsigned[:, warp + i].tolist()) == expected
@@ -182,14 +204,22 @@ def test_bits_and_sums_of_numbers_are_ieee_and_keep_subnormal_ones():
         assert wide_sums[0].tobytes() == (wide + np.roll(wide, -1)).tobytes()
     assert (bits.tobytes(), wide_bits.tobytes()) == (narrow.tobytes(), wide.tobytes())
     assert (sums[1].tobytes(), wide_sums[1].tobytes()) == (narrow.tobytes(), wide.tobytes())
-    assert (wide_sums[2].tobytes(), wide_sums[3].tobytes()) == (narrow.astype(float).tobytes(), wide.tobytes())
+    assert (wide_sums[2].tobytes(), wide_sums[3].tobytes()) == (
+        narrow.astype(float).tobytes(),
+        wide.tobytes(),
+    )
 
 
 A = np.zeros(64, np.int32)
 
 
 def test_a_grid_that_is_not_cooperative_has_no_barrier():
-    fault = (2, 8, (np.zeros(1, np.uint32),), r"waits at a grid barrier, and the launch is not cooperative")
+    fault = (
+        2,
+        8,
+        (np.zeros(1, np.uint32),),
+        r"waits at a grid barrier, and the launch is not cooperative",
+    )
     fails(fault, "waits_at_a_grid_barrier_with_a_count_of", {})
 
 
@@ -232,7 +262,15 @@ def test_a_child_has_blocks_barriers_shared_memory_and_warps_of_its_own(mode):
 @every_mode
 def test_so_many_children_and_no_more_may_wait(mode):
     counter = np.zeros(1, np.int32)
-    children("launches_many", 1, 2, counter, np.int32(1024), np.int32(3), mode={"step_limit": 10**9, **mode})
+    children(
+        "launches_many",
+        1,
+        2,
+        counter,
+        np.int32(1024),
+        np.int32(3),
+        mode={"step_limit": 10**9, **mode},
+    )
     assert counter[0] == 2 * 1024 * 3 * 2
 
 
@@ -262,7 +300,12 @@ CHILD_FAULTS = {
         (A[:4],),
         r"races, .* 4 bytes at byte 0 of argument 0.*; the other is kernel (writes_after|add_child, launched by)",
     ),
-    "reads_after_the_launch": (1, 4, (A[:4], A[4:8]), r"races, .* 4 bytes at byte 0 of argument 0.*; the other is kernel "),
+    "reads_after_the_launch": (
+        1,
+        4,
+        (A[:4], A[4:8]),
+        r"races, .* 4 bytes at byte 0 of argument 0.*; the other is kernel ",
+    ),
     "two_children_share_a_word": (
         1,
         4,
@@ -272,7 +315,12 @@ CHILD_FAULTS = {
     ),
     "descend": (1, 1, (A[:1],), r"kernel descend, .*launches descend as a child deeper than 24"),
     "launches_a_child_that_is_stuck": (1, 4, (A,), r"kernel barrier_child, launched by .*barrier"),
-    "sums_in_a_child": (1, 32, (A, A[:2], np.int32(0)), r"kernel sums_in_a_child, .*: launches sum_child with 0 blocks"),
+    "sums_in_a_child": (
+        1,
+        32,
+        (A, A[:2], np.int32(0)),
+        r"kernel sums_in_a_child, .*: launches sum_child with 0 blocks",
+    ),
 }
 
 
@@ -284,7 +332,12 @@ def test_a_fault_of_children_is_reported_with_kernel_block_thread_and_line(entry
 
 
 def test_threads_of_a_cooperative_grid_may_not_launch():
-    fault = (1, 1, (A[:1], np.int32(1), np.int32(1)), "launches counts_child, and the threads of a cooperative grid may not")
+    fault = (
+        1,
+        1,
+        (A[:1], np.int32(1), np.int32(1)),
+        "launches counts_child, and the threads of a cooperative grid may not",
+    )
     fails((*fault, {"cooperative": True}), "launches_many", {}, "children.cu")
 
 
@@ -301,7 +354,9 @@ def test_shared_memory_beyond_what_is_free_must_be_asked_for():
     kernel((1,), (64,), args, shared_mem=free)
     with pytest.raises(harness.SimtError, match="max_dynamic_shared_size_bytes is"):
         kernel((1,), (64,), args, shared_mem=free + 1)
-    with pytest.raises(harness.SimtError, match=f"{most + 1} bytes of shared memory, and a block has {most}"):
+    with pytest.raises(
+        harness.SimtError, match=f"{most + 1} bytes of shared memory, and a block has {most}"
+    ):
         kernel.max_dynamic_shared_size_bytes = most + 1
     kernel.max_dynamic_shared_size_bytes = most
     kernel((1,), (64,), args, shared_mem=most)

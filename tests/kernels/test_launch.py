@@ -48,7 +48,11 @@ def compiled(entry):
     calls, types = [], chosen_types(np.int32, np.float64)
     dtypes = tuple(argument.dtype(types) for argument in entry.arguments)
     return SimpleNamespace(
-        entry=entry, function=lambda *call: calls.append(call), dtypes=dtypes, layout=entry.layout(types), calls=calls
+        entry=entry,
+        function=lambda *call: calls.append(call),
+        dtypes=dtypes,
+        layout=entry.layout(types),
+        calls=calls,
     )
 
 
@@ -65,7 +69,9 @@ def device(*shape, dtype):
 
 @pytest.fixture
 def kernel(tmp_path):
-    return compiled(example(tmp_path, name="example_walk_warp", optional="parent", item_threads=WARP))
+    return compiled(
+        example(tmp_path, name="example_walk_warp", optional="parent", item_threads=WARP)
+    )
 
 
 def good():
@@ -99,12 +105,28 @@ def test_an_array_that_may_be_missing_becomes_a_null_pointer(kernel):
 @pytest.mark.parametrize(
     ("place", "value", "complaint"),
     [
-        (0, np.zeros(4, np.int64), "offsets of example_walk_warp must be a CuPy array, not ndarray"),
+        (
+            0,
+            np.zeros(4, np.int64),
+            "offsets of example_walk_warp must be a CuPy array, not ndarray",
+        ),
         (0, None, "offsets of example_walk_warp must be a CuPy array, not NoneType"),
-        (0, device(4, dtype=np.int32), "offsets of example_walk_warp must be of type int64, not int32"),
+        (
+            0,
+            device(4, dtype=np.int32),
+            "offsets of example_walk_warp must be of type int64, not int32",
+        ),
         (0, device(4, 2, dtype=np.int64)[:, 0], "offsets of example_walk_warp must be contiguous"),
-        (1, device(4, dtype=np.int64), "parent of example_walk_warp must be of type int32, not int64"),
-        (2, device(4, dtype=np.int32), "keys of example_walk_warp must be of type int64, not int32"),
+        (
+            1,
+            device(4, dtype=np.int64),
+            "parent of example_walk_warp must be of type int32, not int64",
+        ),
+        (
+            2,
+            device(4, dtype=np.int32),
+            "keys of example_walk_warp must be of type int64, not int32",
+        ),
         (3, 3, "n_edges of example_walk_warp must be a NumPy scalar, not int"),
         (3, np.int32(3), "n_edges of example_walk_warp must be of type int64, not int32"),
         (4, 1.5, "limit of example_walk_warp must be a NumPy scalar, not float"),
@@ -156,8 +178,14 @@ def test_arguments_are_the_parameters_of_a_kernel(kernel):
     ("change", "complaint"),
     [
         ({"name": "example"}, "example.cu has no kernel example"),
-        ({"text": EXAMPLE.replace("kt::int64 n_edges", "int64 n[3]")}, "that the host can read: int64 n[3]"),
-        ({"text": EXAMPLE.replace("kt::int64 n_edges", "Outcome found")}, "that the host can read: Outcome found"),
+        (
+            {"text": EXAMPLE.replace("kt::int64 n_edges", "int64 n[3]")},
+            "that the host can read: int64 n[3]",
+        ),
+        (
+            {"text": EXAMPLE.replace("kt::int64 n_edges", "Outcome found")},
+            "that the host can read: Outcome found",
+        ),
         ({"optional": "n_edges"}, "example_walk_warp has no pointer n_edges"),
     ],
 )
@@ -179,11 +207,21 @@ def test_arguments_are_the_fields_of_a_struct(struct_kernel):
 
 
 @pytest.mark.parametrize(
-    "line", ["int32 a, b;", "int32 a[3];", "offset_t* const* all;", "static int32 a;", "int32 a = 1;", "int32 a() const;"]
+    "line",
+    [
+        "int32 a, b;",
+        "int32 a[3];",
+        "offset_t* const* all;",
+        "static int32 a;",
+        "int32 a = 1;",
+        "int32 a() const;",
+    ],
 )
 def test_arguments_reject_what_is_not_one_field(tmp_path, line):
     entry = example(tmp_path, EXAMPLE.replace("kt::int32 level;", line))
-    with pytest.raises(ValueError, match=re.escape(f"not a field of ExampleArgs that the host can read: {line}")):
+    with pytest.raises(
+        ValueError, match=re.escape(f"not a field of ExampleArgs that the host can read: {line}")
+    ):
         len(entry.arguments)
     missing = example(tmp_path, EXAMPLE.replace("struct ExampleArgs", "struct OtherArgs"))
     with pytest.raises(ValueError, match=r"example\.cu has no struct ExampleArgs$"):
@@ -191,7 +229,9 @@ def test_arguments_reject_what_is_not_one_field(tmp_path, line):
 
 
 def test_a_pointer_to_a_struct_is_an_int64_array(tmp_path):
-    changed = EXAMPLE.replace("kt::int32 level;", "kt::LoopState* states;").replace("hop_t* hops", "const Outcome* hops")
+    changed = EXAMPLE.replace("kt::int32 level;", "kt::LoopState* states;").replace(
+        "hop_t* hops", "const Outcome* hops"
+    )
     fields = example(tmp_path, changed).arguments
     assert [(field.name, field.kind, field.is_array) for field in fields[2:]] == [
         ("states", "int64", True),
@@ -224,15 +264,26 @@ def test_launch_passes_named_arguments_as_one_struct(struct_kernel):
     assert [layout.fields[name][1] for name in layout.names] == [0, 8, 16, 24, 32]
     assert struct.dtype.itemsize == layout.itemsize == 40
     assert struct.tobytes() == struct.fields.tobytes()
-    assert struct.fields[0].tolist() == (args["offsets"].ctypes.data, 0, 3, 1.5, args["hops"].ctypes.data)
-    assert [(i, array is args[name]) for (i, array), name in zip(struct.arrays, ("offsets", "hops"), strict=True)] == [
+    assert struct.fields[0].tolist() == (
+        args["offsets"].ctypes.data,
+        0,
+        3,
+        1.5,
+        args["hops"].ctypes.data,
+    )
+    assert [
+        (i, array is args[name])
+        for (i, array), name in zip(struct.arrays, ("offsets", "hops"), strict=True)
+    ] == [
         (0, True),
         (4, True),
     ]
 
 
 def test_prepare_changes_fields_of_the_struct_between_launches(struct_kernel):
-    struct_kernel.function = lambda _grid, _block, values: struct_kernel.calls.append(values[0].fields[0].tolist())
+    struct_kernel.function = lambda _grid, _block, values: struct_kernel.calls.append(
+        values[0].fields[0].tolist()
+    )
     run = launching.prepare(struct_kernel, 2, good_by_name())
     run(level=np.int32(7))
     run(limit=np.float64(0.5))
@@ -265,7 +316,9 @@ def test_packed_launches_pack_once_per_key_and_check_what_changes(struct_kernel,
 
 
 def test_packed_launches_pack_once_per_set_of_arrays(struct_kernel):
-    struct_kernel.function = lambda _grid, _block, values: struct_kernel.calls.append(values[0].fields[0].tolist())
+    struct_kernel.function = lambda _grid, _block, values: struct_kernel.calls.append(
+        values[0].fields[0].tolist()
+    )
     launches, packed = launching.PackedLaunches(struct_kernel), []
     sets = {key: good_by_name() for key in ("even", "odd")}
 
@@ -306,7 +359,8 @@ def test_launch_rejects_wrong_named_arguments(struct_kernel, change, complaint):
 
 
 @pytest.mark.parametrize(
-    ("n_threads", "blocks"), [(0, 0), (1, 1), (255, 1), (256, 1), (257, 2), (2560, 10), (2561, 10), (2**40, 10)]
+    ("n_threads", "blocks"),
+    [(0, 0), (1, 1), (255, 1), (256, 1), (257, 2), (2560, 10), (2561, 10), (2**40, 10)],
 )
 def test_a_grid_is_large_enough_and_no_larger_than_the_largest(n_threads, blocks):
     assert launching.n_blocks(n_threads, 256, 10) == blocks
@@ -328,10 +382,18 @@ def test_the_largest_grid_fills_the_device_a_few_times(monkeypatch):
 def test_options_name_every_type_the_block_and_the_headers():
     entry = Entry("example_walk_warp", Path("example.cu"), 128)
     options = compiler.options(entry, chosen_types(np.int64, np.float32))
-    assert {"-std=c++17", "-DBLOCK=128", "-Dvertex_t=long long", "-Doffset_t=long long", "-Dweight_t=float"} <= set(options)
+    assert {
+        "-std=c++17",
+        "-DBLOCK=128",
+        "-Dvertex_t=long long",
+        "-Doffset_t=long long",
+        "-Dweight_t=float",
+    } <= set(options)
     folders = compiler.header_folders(entry.file)
     assert f"-DKT_HEADERS=0x{compiler.header_digest(folders)}" in options
-    assert [f"-I{folder}" for folder in folders] == [option for option in options if option.startswith("-I")]
+    assert [f"-I{folder}" for folder in folders] == [
+        option for option in options if option.startswith("-I")
+    ]
     assert (compiler.include_directory() / "kt" / "cuda_api.cuh").is_file()
 
 

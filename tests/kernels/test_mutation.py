@@ -18,7 +18,10 @@ FILE = "kepler_traverse/bfs/kernels/push.cu"
 
 
 def mutant(
-    line: int, before: str = "    if (a < b) return;", after: str = "    if (a <= b) return;", file: str = FILE
+    line: int,
+    before: str = "    if (a < b) return;",
+    after: str = "    if (a <= b) return;",
+    file: str = FILE,
 ) -> Mutant:
     return Mutant(file, line, before, after)
 
@@ -55,9 +58,15 @@ def test_line_is_mutated_in_each_possible_way(kernel, line, expected):
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("return a < b and not c", {"return a <= b and not c", "return (a < b or not c)", "return a < b and (c)"}),
+        (
+            "return a < b and not c",
+            {"return a <= b and not c", "return (a < b or not c)", "return a < b and (c)"},
+        ),
         ("raise ValueError(f'{1 + 2}')", {"pass"}),
-        ("x: list[0] = put(a, b) + 1", {"x: list[0] = put(b, a) + 1", "x: list[0] = put(a, b) + 2"}),
+        (
+            "x: list[0] = put(a, b) + 1",
+            {"x: list[0] = put(b, a) + 1", "x: list[0] = put(a, b) + 2"},
+        ),
         ("assert 1 < 2", set()),
     ],
 )
@@ -105,7 +114,9 @@ def test_sample_is_repeatable_and_takes_its_fraction_of_each_file():
     lines = {(m.file, m.line) for m in mutants}
     lines_taken = {(m.file, m.line) for m in taken}
     for file in there:
-        assert sum(f == file for f, _ in lines_taken) == min(of_file[file], sum(f == file for f, _ in lines))
+        assert sum(f == file for f, _ in lines_taken) == min(
+            of_file[file], sum(f == file for f, _ in lines)
+        )
 
 
 # --- the record --------------------------------------------------------------------------------------------------------
@@ -147,15 +158,23 @@ def test_a_mutant_is_known_by_the_text_of_its_line_and_dropped_where_that_is_gon
     written = [mutant(line) for line in lines_of_the_record]
     record = record_of(written, {m: Outcome("killed", f"test of {m.line}") for m in written}, {})
     # The same line elsewhere is another mutant.
-    today = [mutant(line) for line in lines_of_today] + [mutant(3, file="kepler_traverse/sssp/kernels/relax.cu")]
+    today = [mutant(line) for line in lines_of_today] + [
+        mutant(3, file="kepler_traverse/sssp/kernels/relax.cu")
+    ]
     outcomes, _, dropped = recorded(today, record)
     assert [m.line for m in outcomes] == kept
     assert dropped == lost
 
 
 def test_the_explanation_of_a_survivor_moves_with_its_line():
-    record = record_of([mutant(3)], {mutant(3): Outcome("survived")}, {mutant(3): "the same result"})
-    assert recorded([mutant(30)], record) == ({mutant(30): Outcome("survived")}, {mutant(30): "the same result"}, 0)
+    record = record_of(
+        [mutant(3)], {mutant(3): Outcome("survived")}, {mutant(3): "the same result"}
+    )
+    assert recorded([mutant(30)], record) == (
+        {mutant(30): Outcome("survived")},
+        {mutant(30): "the same result"},
+        0,
+    )
     unexplained = record_of([mutant(3)], {mutant(3): Outcome("survived")}, {})
     assert recorded([mutant(30)], unexplained)[1] == {}
 
@@ -180,7 +199,9 @@ def test_names_in_tests_match_kernels_and_existing_tests():
 def test_kernels_that_the_contract_does_not_launch_have_tests_of_their_own():
     for path in kernel_files():
         if "published" in path.parts or path.name.startswith("many_"):
-            assert mutate_kernels.tests_for(path.as_posix()) != mutate_kernels.tests_for("none"), path
+            assert mutate_kernels.tests_for(path.as_posix()) != mutate_kernels.tests_for("none"), (
+                path
+            )
 
 
 @pytest.mark.parametrize(

@@ -26,17 +26,24 @@ from tests.support.graphs import NAMED, build, lattice, path, weights_for
 from tests.support.plans import BFS as ALL_BFS
 from tests.support.plans import SSSP as ALL_SSSP
 
-pytestmark = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
+pytestmark = pytest.mark.skipif(
+    harness.COMPILER is None, reason="no g++ to compile kernels for the host"
+)
 
 # The library's own; those of the papers are in test_systems_on_host.py.
 BFS = [row for row in ALL_BFS if row.device == "cuda" and row not in BFS_OF_PAPERS]
-SSSP = [row for row in ALL_SSSP if row.device == "cuda" and row.sums == "float" and row not in SSSP_OF_PAPERS]
+SSSP = [
+    row
+    for row in ALL_SSSP
+    if row.device == "cuda" and row.sums == "float" and row not in SSSP_OF_PAPERS
+]
 ROWS = [*BFS, *SSSP]
 
 MODES = {
     "in turn": {"resident": 1, "block": 64},
     "stress 1": {"stress": True, "seed": 1, "block": 32, "resident": 4},
-    "stress 2": {"stress": True, "seed": 2, "block": 64, "resident": 2},  # the size of the first: compiled once for both
+    # the size of the first: compiled once for both
+    "stress 2": {"stress": True, "seed": 2, "block": 64, "resident": 2},
 }
 if not tiers.ALL:
     MODES = {"stress 2": MODES["stress 2"]}
@@ -44,7 +51,9 @@ if not tiers.ALL:
 if harness.SANITIZED:
     MODES = {"in turn": {"block": 64}}
 
-hypothesis.settings.register_profile("simt", deadline=None, max_examples=tiers.examples(12), print_blob=True)
+hypothesis.settings.register_profile(
+    "simt", deadline=None, max_examples=tiers.examples(12), print_blob=True
+)
 
 
 @pytest.fixture(autouse=True, params=MODES, scope="module")
@@ -87,7 +96,9 @@ def test_a_search_goes_on_until_the_farthest_target_whichever_number_it_has(want
 
 def test_targets_beyond_the_first_of_each_thread_are_waited_for():
     late = (100, 200)  # of so many that the grid goes round more than once
-    graph = build([*((0, v) for v in range(1, 300) if v not in late), *((299, v) for v in late)]).to("cuda")
+    graph = build(
+        [*((0, v) for v in range(1, 300) if v not in late), *((299, v) for v in late)]
+    ).to("cuda")
     for row in BFS:
         result = plan_bfs(graph, strategy=row.name, targets=range(1, 300))(0)
         assert [int(result.distance[v]) for v in late] == [2, 2]
@@ -113,12 +124,21 @@ def test_vertex_at_the_cutoff_itself_is_reached_by_every_strategy():
     # No vertex of the contract's lattice, as long as it is here, has to lie at a cutoff.
     graph = build([(0, 1), (1, 2), (2, 3)], [1, 1, 1]).to("cuda")
     for row in SSSP:
-        assert plan_sssp(graph, strategy=row.name, cutoff=2.0)(0).distance.get().tolist() == [0, 1, 2, np.inf]
+        assert plan_sssp(graph, strategy=row.name, cutoff=2.0)(0).distance.get().tolist() == [
+            0,
+            1,
+            2,
+            np.inf,
+        ]
 
 
 @pytest.mark.parametrize(("kind", "largest"), [(np.float32, 3.3e38), (np.float64, 1.7e308)])
 def test_distances_just_below_the_largest_number_are_finite(kind, largest):
-    graph = build([(0, 1), (1, 2), (0, 2)], np.array([largest, 0, largest], kind), weight_type=np.dtype(kind).name)
+    graph = build(
+        [(0, 1), (1, 2), (0, 2)],
+        np.array([largest, 0, largest], kind),
+        weight_type=np.dtype(kind).name,
+    )
     for row in SSSP:
         result = plan_sssp(graph.to("cuda"), strategy=row.name)(0)
         certify(graph.to("cuda"), result).require()
@@ -134,9 +154,17 @@ def test_a_distance_too_far_below_zero_for_the_type_is_an_error():
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_negative_distances_of_all_magnitudes_keep_their_order(kind):
-    pairs = [(2.0**e, 2.0**e * longer) for e in range(-90, 61, 5) for longer in (1.5, *(2.0 ** (1 << k) for k in range(6)))]
+    pairs = [
+        (2.0**e, 2.0**e * longer)
+        for e in range(-90, 61, 5)
+        for longer in (1.5, *(2.0 ** (1 << k) for k in range(6)))
+    ]
     # Two paths to each vertex, one of them longer: the shorter must win, whichever bits differ.
-    rows = [edge for v in range(1, len(pairs) + 1) for edge in ((0, 2 * v - 1), (2 * v - 1, 2 * v), (0, 2 * v))]
+    rows = [
+        edge
+        for v in range(1, len(pairs) + 1)
+        for edge in ((0, 2 * v - 1), (2 * v - 1, 2 * v), (0, 2 * v))
+    ]
     weights = [w for size, larger in pairs for w in (-size, 0, -larger)]
     graph = build(rows, np.array(weights, kind), weight_type=np.dtype(kind).name)
     expected = plan_sssp(graph)(0)
@@ -147,7 +175,10 @@ def test_negative_distances_of_all_magnitudes_keep_their_order(kind):
 
 @pytest.mark.parametrize(
     ("loop", "kind", "step"),
-    [(levels, bfs_gpu.PushRun, bfs_gpu.push("warp")), (rounds, sssp_gpu.Run, sssp_gpu.relax("warp"))],
+    [
+        (levels, bfs_gpu.PushRun, bfs_gpu.push("warp")),
+        (rounds, sssp_gpu.Run, sssp_gpu.relax("warp")),
+    ],
     ids=["bfs", "sssp"],
 )
 def test_queue_overflow_is_an_error_without_writes_out_of_bounds(loop, kind, step):
@@ -180,7 +211,8 @@ def test_predecessors_in_a_circle_without_length_are_found_on_the_device():
     graph = build([(0, 1), (1, 2), (2, 1)], [1, 0, 0]).to("cuda")
     result = plan_sssp(graph)(0)
     certify(graph, result).require()
-    result.predecessor[1] = 2  # explained by an edge of length 0, from a vertex that is explained by this one
+    # explained by an edge of length 0, from a vertex that is explained by this one
+    result.predecessor[1] = 2
     assert certify(graph, result).failures
 
 

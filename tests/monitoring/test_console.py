@@ -16,14 +16,24 @@ def test_statistics_loses_nothing_when_bins_of_time_become_wider(n_batches):
     rng = random.Random(n_batches)
     kept = RunStats(started=50.0, total=4 * n_batches)
     for i in range(n_batches):
-        kept.add(batch(i, f"w{i % 5}", started=rng.uniform(50, 50 + n_batches), seconds=rng.uniform(0.001, 30)), now=50.0)
+        kept.add(
+            batch(
+                i,
+                f"w{i % 5}",
+                started=rng.uniform(50, 50 + n_batches),
+                seconds=rng.uniform(0.001, 30),
+            ),
+            now=50.0,
+        )
     assert kept.done == kept.total
     assert kept.left == 0
     for what, expected in (("sources", 4 * n_batches), ("edges", 200 * n_batches)):
         begins, rates = kept.series(what)
         assert begins.size <= run_stats.MAX_BINS
         assert sum(rate.sum() for rate in rates.values()) * kept.width == pytest.approx(expected)
-    assert sum(kept.whole.phases.values()) == pytest.approx(sum(sum(s.phases.values()) for s in kept.shares(3).values()))
+    assert sum(kept.whole.phases.values()) == pytest.approx(
+        sum(sum(s.phases.values()) for s in kept.shares(3).values())
+    )
 
 
 def test_statistics_of_many_batches_and_ever_new_workers_stays_small():
@@ -35,7 +45,13 @@ def test_statistics_of_many_batches_and_ever_new_workers_stays_small():
     assert len(kept.workers) == run_stats.MAX_WORKERS + 1
     assert kept.whole.sources == sum(share.sources for share in kept.workers.values()) == 12000
     assert (kept.failures, kept.failed_sources, kept.retries) == (3000, 1_500_000, 3000)
-    for few in (kept.failed, kept.retried, kept.slowest, kept.slowest_sources, kept.failed[-1]["sources"]):
+    for few in (
+        kept.failed,
+        kept.retried,
+        kept.slowest,
+        kept.slowest_sources,
+        kept.failed[-1]["sources"],
+    ):
         assert len(few) == run_stats.MAX_LISTED
     shares = kept.shares(run_stats.MAX_LISTED)
     assert len(shares) == run_stats.MAX_LISTED
@@ -62,7 +78,15 @@ def test_the_present_rate_is_that_of_the_last_minute_and_tells_the_time_left():
     assert kept.seconds_left(now=199.0) == pytest.approx(kept.left / 3, rel=0.03)
 
 
-COUNTS = {0: "0", 0.01234: "0.0123", 61: "61", 999: "999", 54321.9: "54,322", 1.5e6: "1.5 million", 2e13: "20,000 billion"}
+COUNTS = {
+    0: "0",
+    0.01234: "0.0123",
+    61: "61",
+    999: "999",
+    54321.9: "54,322",
+    1.5e6: "1.5 million",
+    2e13: "20,000 billion",
+}
 TIMES = {None: "not known", 0.25: "0.25 s", 99.4: "99.4 s", 125: "2 min 05 s", 7260: "2 h 01 min"}
 
 
@@ -94,7 +118,9 @@ def test_progress_on_a_terminal_is_redrawn_in_place(capsys, monkeypatch):
     terminal = monitoring_console.Console
 
     def console(**keywords):
-        return terminal(**keywords, force_terminal=True, width=90, color_system=None, legacy_windows=False)
+        return terminal(
+            **keywords, force_terminal=True, width=90, color_system=None, legacy_windows=False
+        )
 
     monkeypatch.setattr(monitoring_console, "Console", console)
     monkeypatch.setenv("TERM", "xterm")
@@ -103,6 +129,11 @@ def test_progress_on_a_terminal_is_redrawn_in_place(capsys, monkeypatch):
         progress.advance(2, SUMMARY | {"worker": "tcp://127.0.0.1:2"})
         progress.failed(3, [5, 6], "MemoryError: no memory")
     text = capsys.readouterr().err
-    for words in ("16/40 sources", "traverse 50 %, certify 30 %, rows 0 %, write 20 %", "127.0.0.1:2", "2 sources failed"):
+    for words in (
+        "16/40 sources",
+        "traverse 50 %, certify 30 %, rows 0 %, write 20 %",
+        "127.0.0.1:2",
+        "2 sources failed",
+    ):
         assert words in text
     assert "batch 3 failed: MemoryError: no memory" in text

@@ -45,7 +45,18 @@ def run(cluster, tmp_path_factory):
     folder = tmp_path_factory.mktemp("seeing")
     edges = random_edges(folder / "edges.parquet", 5, 400, 1500)
     argv = [edges, "--random-sources", N_SOURCES, "--batch-size", BATCH_SIZE, "--device", "cpu"]
-    assert main([*map(str, argv), "--scheduler-address", cluster.scheduler_address, "--output", str(folder / "out")]) == 0
+    assert (
+        main(
+            [
+                *map(str, argv),
+                "--scheduler-address",
+                cluster.scheduler_address,
+                "--output",
+                str(folder / "out"),
+            ]
+        )
+        == 0
+    )
     return folder / "out"
 
 
@@ -87,8 +98,13 @@ def test_a_folder_with_its_report_is_a_data_set(run, manifest):
 
 def plots_on(source):
     """The texts at the pointer of each plot, by its title."""
-    images = [ElementTree.fromstring(image) for image in re.findall(r"<svg.*?</svg>", source, re.DOTALL)]
-    return {image.find(".//text").text: [title.text for title in image.iter("title")] for image in images}
+    images = [
+        ElementTree.fromstring(image) for image in re.findall(r"<svg.*?</svg>", source, re.DOTALL)
+    ]
+    return {
+        image.find(".//text").text: [title.text for title in image.iter("title")]
+        for image in images
+    }
 
 
 def test_the_page_is_served_with_the_numbers_of_the_manifest(client, run, manifest):  # noqa: ARG001
@@ -115,7 +131,9 @@ def test_the_page_is_in_the_bar_of_dasks_own_pages(client, run):  # noqa: ARG001
 CARDS = "Array.from(document.querySelectorAll('.card')).map(c => [c.children[0].textContent, c.children[1].textContent])"
 LOOK = f"[getComputedStyle(document.querySelector('.plot .title')).fill, {CARDS}]"
 COMPLETE = "document.readyState == 'complete'"
-SCHEMES = pytest.mark.parametrize(("scheme", "ink"), [("light", "rgb(36, 41, 47)"), ("dark", "rgb(213, 218, 225)")])
+SCHEMES = pytest.mark.parametrize(
+    ("scheme", "ink"), [("light", "rgb(36, 41, 47)"), ("dark", "rgb(213, 218, 225)")]
+)
 
 
 @in_a_browser
@@ -134,9 +152,12 @@ def test_the_report_opens_in_a_browser_without_a_complaint(run, manifest, tmp_pa
 @in_a_browser
 @SCHEMES
 def test_the_page_opens_in_a_browser_without_a_complaint(client, run, tmp_path, scheme, ink):  # noqa: ARG001
-    name = client.run_on_scheduler(lambda dask_scheduler: next(iter(dask_scheduler.plugins["kepler"].runs)))
+    name = client.run_on_scheduler(
+        lambda dask_scheduler: next(iter(dask_scheduler.plugins["kepler"].runs))
+    )
     address = f"{address_of(client)}?run={name}"
-    before = "(window.first ??= document.querySelector('main > *'))"  # which the page replaces: it says how old it is
+    # which the page replaces: it says how old it is
+    before = "(window.first ??= document.querySelector('main > *'))"
     seen = chromium.look(address, tmp_path, scheme, f"{COMPLETE} && !{before}.isConnected", LOOK)
     fill, cards = seen.answer
     assert seen.complaints == []
@@ -155,7 +176,9 @@ def samples(text):
 def test_every_worker_counts_for_prometheus(client, manifest):
     seen = {}
     for address, worker in client.scheduler_info(n_workers=-1)["workers"].items():
-        seen[address] = samples(fetched(f"http://127.0.0.1:{worker['services']['dashboard']}/metrics"))
+        seen[address] = samples(
+            fetched(f"http://127.0.0.1:{worker['services']['dashboard']}/metrics")
+        )
     for address, found in seen.items():
         parts = [part for part in manifest["parts"] if part["worker"] == address]
         expected = {
@@ -177,28 +200,48 @@ def test_sources_given_up_and_batches_that_raise_are_counted_by_error():
 
     def count(error):
         return (
-            prometheus_client.REGISTRY.get_sample_value("kepler_failures_total", {"algorithm": "sssp", "error": error}) or 0
+            prometheus_client.REGISTRY.get_sample_value(
+                "kepler_failures_total", {"algorithm": "sssp", "error": error}
+            )
+            or 0
         )
 
     def sources():
-        return prometheus_client.REGISTRY.get_sample_value("kepler_sources_total", {"algorithm": "sssp"})
+        return prometheus_client.REGISTRY.get_sample_value(
+            "kepler_sources_total", {"algorithm": "sssp"}
+        )
 
     before, sources_before = (count("MemoryError"), count("ZeroDivisionError")), sources()
     with prometheus.watched("sssp") as note:
-        note(None, 0, [(5, "MemoryError: source 5: no memory"), (6, "MemoryError: source 6: no memory")])
+        note(
+            None,
+            0,
+            [(5, "MemoryError: source 5: no memory"), (6, "MemoryError: source 6: no memory")],
+        )
     with pytest.raises(ZeroDivisionError), prometheus.watched("sssp"):
         1 / 0  # noqa: B018
     assert (count("MemoryError"), count("ZeroDivisionError")) == (before[0] + 2, before[1] + 1)
-    assert prometheus_client.REGISTRY.get_sample_value("kepler_batches_in_progress", {"algorithm": "sssp"}) == 0
+    assert (
+        prometheus_client.REGISTRY.get_sample_value(
+            "kepler_batches_in_progress", {"algorithm": "sssp"}
+        )
+        == 0
+    )
     assert sources() == sources_before
 
 
 def test_fine_performance_metrics_have_seconds_by_phase(client, manifest):
     def metrics(dask_scheduler):
-        return {key[-3:]: value for key, value in dask_scheduler.cumulative_worker_metrics.items() if key[0] == "execute"}
+        return {
+            key[-3:]: value
+            for key, value in dask_scheduler.cumulative_worker_metrics.items()
+            if key[0] == "execute"
+        }
 
     # They come with the workers' heartbeats.
-    wait_until(lambda: client.run_on_scheduler(metrics).get(("bfs", "traverse", "sources"), 0) >= N_SOURCES)
+    wait_until(
+        lambda: client.run_on_scheduler(metrics).get(("bfs", "traverse", "sources"), 0) >= N_SOURCES
+    )
     found = client.run_on_scheduler(metrics)
     for phase in run_stats.PHASES:
         expected = sum(part["phases"][phase] for part in manifest["parts"])
@@ -207,7 +250,9 @@ def test_fine_performance_metrics_have_seconds_by_phase(client, manifest):
 
 
 def test_the_groups_of_the_dashboard_are_named_after_the_algorithm(client, run):  # noqa: ARG001
-    assert "bfs" in client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.task_prefixes))
+    assert "bfs" in client.run_on_scheduler(
+        lambda dask_scheduler: list(dask_scheduler.task_prefixes)
+    )
 
 
 def news(client, **others):
@@ -215,7 +260,9 @@ def news(client, **others):
         "algorithm": "sssp", "result": "distances", "means": "rows", "strategy": "near_far", "device": "cuda",
         "output": "out", "vertices": 5, "stored_edges": 9,
     }  # fmt: skip
-    return dashboard_plugin.News(client, facts | {"started": time.time() - 60, "sources": 100, "kept": 10} | others, print)
+    return dashboard_plugin.News(
+        client, facts | {"started": time.time() - 60, "sources": 100, "kept": 10} | others, print
+    )
 
 
 def runs_on(client):
@@ -227,22 +274,34 @@ def runs_on(client):
     )
 
 
-def test_the_page_shows_failures_retries_and_slowest_batches_of_the_run_that_is_asked_for(cluster, run):  # noqa: ARG001
+def test_the_page_shows_failures_retries_and_slowest_batches_of_the_run_that_is_asked_for(
+    cluster,
+    run,  # noqa: ARG001
+):
     with Client(cluster, set_as_default=False) as client:
         reporter = news(client, output=HOSTILE, means=HOSTILE, strategy=HOSTILE, device=HOSTILE)
         reporter.add("batches", batch(7, "10.0.0.9:4000", time.time() - 9, slowest=[HOSTILE, 0.5]))
         reporter.add("batches", batch(8, HOSTILE, time.time() - 9))
         reporter.add("failed", {"part": 3, "sources": [HOSTILE, 5], "n": 40, "error": HOSTILE})
-        reporter.add("retried", {"part": 4, "why": "its worker died"}, {"width": 0.5, "first": 2, "counts": [3, 1]})
+        reporter.add(
+            "retried",
+            {"part": 4, "why": "its worker died"},
+            {"width": 0.5, "first": 2, "counts": [3, 1]},
+        )
         reporter.end("failed")
         assert runs_on(client)[-1] == ("failed", 18, 40, client.id)
         source = fetched(address_of(client))
         page = Text(source)
         assert "ended with failures" in page.words
         assert page.after("left") == "42"
-        assert {f"{HOSTILE}, 5 and 38 more", HOSTILE, "its worker died", "10.0.0.9:4000"} <= set(page.words)
+        assert {f"{HOSTILE}, 5 and 38 more", HOSTILE, "its worker died", "10.0.0.9:4000"} <= set(
+            page.words
+        )
         assert HOSTILE not in source
-        assert plots_on(source)["pairs within a distance"] == ["up to 1.5: 75.0 %", "up to 2: 100.0 %"]
+        assert plots_on(source)["pairs within a distance"] == [
+            "up to 1.5: 75.0 %",
+            "up to 2: 100.0 %",
+        ]
         other = re.search(r'href="\?run=(\w+)"', source)[1]
         assert "bfs from 22 sources" in Text(fetched(f"{address_of(client)}?run={other}")).words
 
@@ -263,7 +322,11 @@ def test_messages_are_sent_together_and_never_waited_for(client, run):  # noqa: 
         reporter.add("batches", batch(i, sources=1))
     reporter.end("done")
     assert runs_on(client)[-1][:2] == ("done", 2010)
-    messages = [msg for _, msg in client.get_events(dashboard_plugin.TOPIC) if msg["facts"]["sources"] == 100]
+    messages = [
+        msg
+        for _, msg in client.get_events(dashboard_plugin.TOPIC)
+        if msg["facts"]["sources"] == 100
+    ]
     assert sum(len(message["batches"]) for message in messages) >= 2000
     assert len(messages) < 100
 
@@ -272,9 +335,18 @@ def test_messages_are_sent_together_and_never_waited_for(client, run):  # noqa: 
     ("metrics", "shown"),
     [
         ({"memory": 2**31, "cpu": 98.6}, ("2.00 GiB", "99 % CPU")),
-        ({"memory": 5, "gpu": {"memory-used": 3 * 2**30, "utilization": 71}}, ("3.0 of 139 GiB (GPU)", "71 % GPU")),
-        ({"memory": 5, "gpu": {"memory-used": 3 * 2**30, "utilization": None}}, ("3.0 of 139 GiB (GPU)", "")),
-        ({"memory": 2**30, "cpu": 1, "gpu": {"memory-used": None, "utilization": None}}, ("1.00 GiB", "1 % CPU")),
+        (
+            {"memory": 5, "gpu": {"memory-used": 3 * 2**30, "utilization": 71}},
+            ("3.0 of 139 GiB (GPU)", "71 % GPU"),
+        ),
+        (
+            {"memory": 5, "gpu": {"memory-used": 3 * 2**30, "utilization": None}},
+            ("3.0 of 139 GiB (GPU)", ""),
+        ),
+        (
+            {"memory": 2**30, "cpu": 1, "gpu": {"memory-used": None, "utilization": None}},
+            ("1.00 GiB", "1 % CPU"),
+        ),
     ],
 )
 def test_the_page_shows_how_full_and_busy_a_worker_is_or_its_gpu_where_it_has_one(metrics, shown):

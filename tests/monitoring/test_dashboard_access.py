@@ -25,7 +25,9 @@ def pages(request):
     with threads_of_this_process(n_workers=0) as cluster:
         where = cluster if request.param == "own" else cluster.scheduler_address
         with Client(where, set_as_default=False) as client:
-            reporter = dashboard_plugin.open_page(client, FACTS | {"started": time.time()}, lambda *_: None)
+            reporter = dashboard_plugin.open_page(
+                client, FACTS | {"started": time.time()}, lambda *_: None
+            )
             reporter.end("done")
             status = cluster.dashboard_link
             yield request.param, status, status.replace("/status", "/kepler")
@@ -34,7 +36,9 @@ def pages(request):
 def answer_of(url, **headers):
     """Return the status of a response and its text."""
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=PATIENCE) as answer:
+        with urllib.request.urlopen(
+            urllib.request.Request(url, headers=headers), timeout=PATIENCE
+        ) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -54,7 +58,14 @@ def test_page_accepts_its_address_and_names_of_its_host(pages):
     _, status, page = pages
     own = page.split("/")[2]
     port = own.rpartition(":")[2]
-    hosts = [own, "localhost:8787", socket.gethostname(), f"localhost:{port}", "127.0.0.1:8787", f"[::1]:{port}"]
+    hosts = [
+        own,
+        "localhost:8787",
+        socket.gethostname(),
+        f"localhost:{port}",
+        "127.0.0.1:8787",
+        f"[::1]:{port}",
+    ]
     for host in hosts if tiers.ALL else hosts[:3]:
         assert code_of(page, Host=host) == 200, host
     assert code_of(status, Host="localhost:8787") == 200
@@ -63,11 +74,18 @@ def test_page_accepts_its_address_and_names_of_its_host(pages):
 def test_a_name_that_was_made_to_lead_here_is_refused(pages):
     whose, status, page = pages
     port = page.split("/")[2].rpartition(":")[2]
-    for name in ("evil.example", f"evil.example:{port}", f"127.0.0.1.evil.example:{port}", f"localhost.evil.example:{port}"):
+    for name in (
+        "evil.example",
+        f"evil.example:{port}",
+        f"127.0.0.1.evil.example:{port}",
+        f"localhost.evil.example:{port}",
+    ):
         code, said = answer_of(page, Host=name)
         assert (code, "evil" in said) == (403, False), name
         for path in ("/status", "/json/counts.json", "/info/main/workers.html"):
-            assert code_of(status.replace("/status", path), Host=name) == (403 if whose == "own" else 200), path
+            assert code_of(status.replace("/status", path), Host=name) == (
+                403 if whose == "own" else 200
+            ), path
 
 
 def test_pages_and_websockets_are_opened_by_pages_from_the_same_address_alone(pages):
@@ -89,7 +107,9 @@ def is_upgraded(address, origin) -> bool:
     host, _, port = address.partition(":")
     headers = "".join(f"{name}: {value}\r\n" for name, value in WEBSOCKET.items())
     with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
-        connection.sendall(f"GET /status/ws HTTP/1.1\r\nHost: {address}\r\nOrigin: {origin}\r\n{headers}\r\n".encode())
+        connection.sendall(
+            f"GET /status/ws HTTP/1.1\r\nHost: {address}\r\nOrigin: {origin}\r\n{headers}\r\n".encode()
+        )
         return connection.recv(64).startswith(b"HTTP/1.1 101 ")
 
 

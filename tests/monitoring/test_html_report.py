@@ -24,7 +24,10 @@ def addresses(source):
 def test_report_is_self_contained():
     source = html_report.render_page(made_up(5), "command")
     assert addresses(source) == []
-    assert "default-src 'none'" in {name: value for tag, name, value in Text(source).attributes if tag == "meta"}["content"]
+    assert (
+        "default-src 'none'"
+        in {name: value for tag, name, value in Text(source).attributes if tag == "meta"}["content"]
+    )
 
 
 def test_the_report_of_thousands_of_batches_is_below_three_megabytes_and_of_one_batch_complete():
@@ -35,9 +38,17 @@ def test_the_report_of_thousands_of_batches_is_below_three_megabytes_and_of_one_
 
 @pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
 def test_ids_errors_and_paths_cannot_break_out_of_their_place_in_the_report(algorithm):
-    failed = [{"file": "part-000002.parquet", "sources": [HOSTILE], "error": f"CertificateError: {HOSTILE}"}]
+    failed = [
+        {
+            "file": "part-000002.parquet",
+            "sources": [HOSTILE],
+            "error": f"CertificateError: {HOSTILE}",
+        }
+    ]
     retried = [{"file": "part-000001.parquet", "why": HOSTILE}]
-    manifest = made_up(4, status="failed", failed=failed, retried=retried, algorithm=algorithm, ended_by=HOSTILE)
+    manifest = made_up(
+        4, status="failed", failed=failed, retried=retried, algorithm=algorithm, ended_by=HOSTILE
+    )
     manifest["parts"][0] |= {"slowest": [HOSTILE, 1.0], "worker": f"tcp://{HOSTILE}"}
     manifest["settings"]["output"] = HOSTILE
     source = html_report.render_page(manifest, f"command {HOSTILE}")
@@ -64,17 +75,27 @@ def test_the_report_says_what_failed_and_how_to_finish():
     manifest = made_up(6, status="failed", digest=None)
     lost = manifest["parts"].pop()["sources"]
     manifest["failed"] = [
-        {"file": "part-000005.parquet", "sources": lost[:1], "error": "CertificateError: source 20: wrong"},
+        {
+            "file": "part-000005.parquet",
+            "sources": lost[:1],
+            "error": "CertificateError: source 20: wrong",
+        },
         {"file": "part-000005.parquet", "sources": lost[1:3], "error": "MemoryError: no memory"},
     ]
     manifest["retried"] = [{"file": "part-000005.parquet", "why": "its worker died"}]
-    words = Text(html_report.render_page(manifest, "python -m pipelines.batch_sources e.csv --output out --resume"))
+    words = Text(
+        html_report.render_page(
+            manifest, "python -m pipelines.batch_sources e.csv --output out --resume"
+        )
+    )
     assert words.after("failed sources") == "3"
     assert words.after("retries") == "1"
     assert "python -m pipelines.batch_sources e.csv --output out --resume" in words.words
     assert any(word.startswith("Sources that failed: 3; not computed: 1.") for word in words.words)
     assert "1 more were rejected and not written" in words.after("certificates")
-    assert {"CertificateError: source 20: wrong", "MemoryError: no memory", "21, 22"} <= set(words.words)
+    assert {"CertificateError: source 20: wrong", "MemoryError: no memory", "21, 22"} <= set(
+        words.words
+    )
     assert words.after("digest") == "none: the run is not complete"
 
 
@@ -83,7 +104,11 @@ def test_report_says_how_many_results_were_certified(how):
     manifest = made_up(6)
     manifest["settings"]["certify"] = how
     said = Text(html_report.render_page(manifest, "command")).after("certificates")
-    assert {"all": "all 24 results", "sample": "6 of 24 results", "none": "no result was certified"}[how] in said
+    assert {
+        "all": "all 24 results",
+        "sample": "6 of 24 results",
+        "none": "no result was certified",
+    }[how] in said
 
 
 def test_parts_of_unknown_time_and_a_run_without_any_part_are_reported_as_such():
@@ -135,14 +160,21 @@ def test_report_plots_show_all_pairs_and_all_seconds():
     rates, _, _, phases, reach, histogram = plots_of(html_report.render_page(manifest, "command"))
     titles = [each.text for each in ElementTree.fromstring(histogram).iter("title")]
     assert titles == [f"distance {i}: {40 * n} pairs" for i, n in enumerate([4, 12, 20, 4])]
-    assert ElementTree.fromstring(reach).findall(".//circle")[-1].find("title").text == "up to 3: 100.0 %"
+    assert (
+        ElementTree.fromstring(reach).findall(".//circle")[-1].find("title").text
+        == "up to 3: 100.0 %"
+    )
     shown = [each.text for each in ElementTree.fromstring(phases).iter("title")]
     seconds = sum(float(title.rpartition(": ")[2].split()[1]) for title in shown)
-    assert seconds == pytest.approx(sum(sum(part["phases"].values()) for part in manifest["parts"]), abs=0.01 * len(shown))
+    assert seconds == pytest.approx(
+        sum(sum(part["phases"].values()) for part in manifest["parts"]), abs=0.01 * len(shown)
+    )
     assert "10.0.0.5:4000" in rates
 
 
-@pytest.mark.parametrize(("start", "end"), [(0, 1), (0, 1.03), (-0.5, 6.5), (0, 7e9), (3, 3.0001), (0, 0)])
+@pytest.mark.parametrize(
+    ("start", "end"), [(0, 1), (0, 1.03), (-0.5, 6.5), (0, 7e9), (3, 3.0001), (0, 0)]
+)
 @pytest.mark.parametrize("whole", [False, True])
 def test_ticks_are_round_and_within_the_range(start, end, whole):
     ticks = make_ticks(start, end, whole=whole)
@@ -160,7 +192,9 @@ def test_report_imports_no_plotting_library_and_the_scheduler_nothing_of_the_lib
     assert done.stdout == "[]\n['kepler_traverse', 'pipelines.output']\n", done.stderr
 
 
-@pytest.mark.parametrize(("result", "says"), [("summary", "all 12 traversals"), ("nearest", "together was certified")])
+@pytest.mark.parametrize(
+    ("result", "says"), [("summary", "all 12 traversals"), ("nearest", "together was certified")]
+)
 def test_the_report_says_what_was_written_and_what_was_proven(result, says):
     manifest = made_up(3, result=result, means=OUTPUT_SCHEMAS[result].means)
     words = Text(html_report.render_page(manifest, "command"))

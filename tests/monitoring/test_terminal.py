@@ -75,7 +75,12 @@ def test_terminal_module_alone_writes_to_the_terminal(path):
             assert node.func.id != "print", node.lineno
         if isinstance(node, ast.Attribute):
             of_a_child = ast.unparse(node.value) == "done"
-            assert of_a_child or node.attr not in ("stdout", "stderr", "print_exc", "print_exception"), node.lineno
+            assert of_a_child or node.attr not in (
+                "stdout",
+                "stderr",
+                "print_exc",
+                "print_exception",
+            ), node.lineno
 
 
 @pytest.fixture
@@ -85,8 +90,12 @@ def hostile(tmp_path, monkeypatch):
     folder.mkdir()
     monkeypatch.chdir(folder)
     nasty = NASTY.replace("\ud800", "")
-    pq.write_table(pa.table({"src": [nasty, "b"], "dst": ["b", nasty], "weight": [-5.0, 1.0]}), "cycle.parquet")
-    pq.write_table(pa.table({"src": [nasty, "b"], "dst": ["b", nasty], "weight": [5.0, 1.0]}), "edges.parquet")
+    pq.write_table(
+        pa.table({"src": [nasty, "b"], "dst": ["b", nasty], "weight": [-5.0, 1.0]}), "cycle.parquet"
+    )
+    pq.write_table(
+        pa.table({"src": [nasty, "b"], "dst": ["b", nasty], "weight": [5.0, 1.0]}), "edges.parquet"
+    )
     return folder
 
 
@@ -97,22 +106,35 @@ def assert_printable(captured):
 
 
 def test_messages_of_all_commands_have_no_control_characters(hostile, capsys, monkeypatch):
-    monkeypatch.setattr("pipelines.comparison.peak_memory", lambda *_: {})  # a process of its own, and nothing of text
+    # a process of its own, and nothing of text
+    monkeypatch.setattr("pipelines.comparison.peak_memory", lambda *_: {})
     seen = set()
-    cycle, edges, out = str(hostile / "cycle.parquet"), str(hostile / "edges.parquet"), str(hostile / "out")
+    cycle, edges, out = (
+        str(hostile / "cycle.parquet"),
+        str(hostile / "edges.parquet"),
+        str(hostile / "out"),
+    )
     one = ["--workers", "1", "--device", "cpu"]
     sssp = [edges, "--algorithm", "sssp", *one]
     name = NASTY.replace("\ud800", "")
     for code, command, words in [
         (4, batch_sources, [cycle, "--algorithm", "sssp", "--all-sources", *one, "--output", out]),
-        (4, batch_sources, [cycle, "--algorithm", "sssp", "--all-sources", *one, "--output", out + "1", "--debug"]),
+        (
+            4,
+            batch_sources,
+            [cycle, "--algorithm", "sssp", "--all-sources", *one, "--output", out + "1", "--debug"],
+        ),
         (2, batch_sources, [*sssp, "--sources", name + "x", "--plan"]),
         (2, batch_sources, [name, "--all-sources", "--plan"]),
         (2, batch_sources, [*sssp, "--all-sources", "--plan", "--strategy", name]),
         (2, batch_sources, [*sssp, "--all-sources", "--plan", "--config", name]),
         (2, batch_sources, [*sssp, "--all-sources", "--plan", "--columns", f"src={name}"]),
         (2, batch_sources, [*sssp, "--all-sources", "--plan", "--" + name]),
-        (2, batch_sources, [*sssp, "--all-sources", "--scheduler-file", name, "--output", out + "2"]),
+        (
+            2,
+            batch_sources,
+            [*sssp, "--all-sources", "--scheduler-file", name, "--output", out + "2"],
+        ),
         (0, batch_sources, [*sssp, "--all-sources", "--plan"]),
         (0, batch_sources, [*sssp, "--all-sources", "--plan", "--json"]),
         (0, batch_sources, [*sssp, "--all-sources", "--output", out + "3"]),
@@ -132,12 +154,23 @@ def test_messages_of_all_commands_have_no_control_characters(hostile, capsys, mo
 
 def test_verify_escapes_the_source_that_it_finds_wrong(hostile, capsys):
     out = hostile / "out"
-    words = [str(hostile / "edges.parquet"), "--algorithm", "sssp", "--all-sources", "--workers", "1", "--device", "cpu"]
+    words = [
+        str(hostile / "edges.parquet"),
+        "--algorithm",
+        "sssp",
+        "--all-sources",
+        "--workers",
+        "1",
+        "--device",
+        "cpu",
+    ]
     assert batch_sources.main([*words, "--output", str(out)]) == 0
     path = out / "part-000000.parquet"
     with pq.ParquetFile(path) as file:
         table = file.read()
-    distance = pa.array([d + 1 for d in table["distance"].to_pylist()], table.schema.field("distance").type)
+    distance = pa.array(
+        [d + 1 for d in table["distance"].to_pylist()], table.schema.field("distance").type
+    )
     pq.write_table(table.set_column(2, "distance", distance), path, write_page_checksum=True)
     capsys.readouterr()
     assert verify.main([str(out), str(hostile / "edges.parquet"), "--device", "cpu"]) == 5

@@ -31,7 +31,8 @@ GROUPS = ("networkx.backends", "networkx.backend_info")
 HEAVY = ("numba", "numpy", "pandas")
 INSTALLED = all(entry_points(group=group, name="kepler") for group in GROUPS)
 installed = pytest.mark.skipif(
-    not INSTALLED, reason="this environment installed the package before it had the entry point; run scripts/check.sh"
+    not INSTALLED,
+    reason="this environment installed the package before it had the entry point; run scripts/check.sh",
 )
 
 
@@ -73,12 +74,22 @@ def test_the_information_lists_exactly_the_functions_of_the_backend():
 
 
 def test_each_function_takes_the_parameters_of_networkx_in_their_order():
-    own = vars(all_sources) | vars(loads) | vars(single_source) | vars(traversal) | single_source.FROM_TABLE
+    own = (
+        vars(all_sources)
+        | vars(loads)
+        | vars(single_source)
+        | vars(traversal)
+        | single_source.FROM_TABLE
+    )
     for name, function in FUNCTIONS.items():
         theirs = list(inspect.signature(of_networkx(name).orig_func).parameters)
         assert list(inspect.signature(function).parameters) == theirs, name
         by_position = list(inspect.signature(own[name]).bind(*theirs).arguments.items())
-        wrong = [(mine, given) for mine, given in by_position if isinstance(given, str) and mine in theirs and mine != given]
+        wrong = [
+            (mine, given)
+            for mine, given in by_position
+            if isinstance(given, str) and mine in theirs and mine != given
+        ]
         assert not wrong, name
 
 
@@ -124,7 +135,11 @@ def test_a_conversion_is_kept_until_the_graph_changes(roads):
         assert not roads.__networkx_cache__
         assert nx.dijkstra_path_length(roads, "a", "d", backend="kepler") == 1
         roads.remove_node("b")
-        assert nx.single_source_dijkstra_path_length(roads, "a", backend="kepler") == {"a": 0, "d": 1, "c": 5}
+        assert nx.single_source_dijkstra_path_length(roads, "a", backend="kepler") == {
+            "a": 0,
+            "d": 1,
+            "c": 5,
+        }
 
 
 @installed
@@ -192,7 +207,9 @@ def test_can_run_gives_a_reason_for_what_it_refuses(name, graph, keywords, reaso
     assert reason in backend.can_run(name, (graph,), keywords)
 
 
-@pytest.mark.parametrize("call", [nx.eccentricity, nx.diameter, nx.closeness_centrality, nx.wiener_index, nx.barycenter])
+@pytest.mark.parametrize(
+    "call", [nx.eccentricity, nx.diameter, nx.closeness_centrality, nx.wiener_index, nx.barycenter]
+)
 def test_an_undirected_view_whose_directions_differ_is_answered_by_networkx(call):
     view = uneven()
     by = "distance" if call is nx.closeness_centrality else "weight"
@@ -200,8 +217,10 @@ def test_an_undirected_view_whose_directions_differ_is_answered_by_networkx(call
         assert call(view, **{by: "weight"}) == call(view, **{by: "weight"}, backend="networkx")
     with pytest.raises(NotImplementedError):
         call(view, **{by: "weight"}, backend="kepler")
-    assert call(view.copy(), **{by: "weight"}, backend="kepler") is not None  # a graph of its own has one weight per edge
-    assert backend.can_run(call.__name__, (view,), {by: None}) is True  # hops are the same in both directions
+    # a graph of its own has one weight per edge
+    assert call(view.copy(), **{by: "weight"}, backend="kepler") is not None
+    # hops are the same in both directions
+    assert backend.can_run(call.__name__, (view,), {by: None}) is True
     converted = convert_from_nx(view, {"weight": 1})
     assert "the two directions" in backend.can_run(call.__name__, (converted,), {by: "weight"})
     with pytest.raises(NotImplementedError, match="the two directions"):
@@ -211,7 +230,9 @@ def test_an_undirected_view_whose_directions_differ_is_answered_by_networkx(call
 def test_what_the_library_does_not_count_is_answered_by_networkx():
     graph = nx.Graph()
     for i in range(1001):  # 2**1001 shortest paths
-        graph.add_edges_from([(3 * i, 3 * i + 1), (3 * i, 3 * i + 2), (3 * i + 1, 3 * i + 3), (3 * i + 2, 3 * i + 3)])
+        graph.add_edges_from(
+            [(3 * i, 3 * i + 1), (3 * i, 3 * i + 2), (3 * i + 1, 3 * i + 3), (3 * i + 2, 3 * i + 3)]
+        )
     of = {"sources": [0], "targets": [3003]}
     with pytest.raises(NotImplementedError):
         nx.edge_betweenness_centrality_subset(graph, **of, backend="kepler")
@@ -250,7 +271,9 @@ def test_a_target_among_the_sources_needs_no_search(roads, monkeypatch):
     monkeypatch.setattr(single_source, "search_weighted", lambda *asked: searches.append(asked))
     for sources in (["a", "b"], ["b"]):
         given = {"sources": sources, "target": "b"}
-        assert FUNCTIONS["multi_source_dijkstra"](converted, **given) == nx.multi_source_dijkstra(roads, **given)
+        assert FUNCTIONS["multi_source_dijkstra"](converted, **given) == nx.multi_source_dijkstra(
+            roads, **given
+        )
     with pytest.raises(nx.NodeNotFound):
         FUNCTIONS["multi_source_dijkstra"](converted, ["b", "z"], target="b")
     assert searches == []

@@ -112,7 +112,9 @@ ROUNDED = _ALL_SOURCES
 
 def of_networkx(name):
     """Return a function of NetworkX by its name in backends, or None."""
-    return nx.load_centrality if name == "newman_betweenness_centrality" else getattr(nx, name, None)
+    return (
+        nx.load_centrality if name == "newman_betweenness_centrality" else getattr(nx, name, None)
+    )
 
 
 def test_each_function_of_the_backend_has_arguments_to_draw():
@@ -187,7 +189,10 @@ def drawn(draw, name, graph):
         "weight": st.sampled_from(["weight", "weight", "weight", None, "none has it"]),
         "distance": st.sampled_from(["weight", None]),
         "method": st.sampled_from(["dijkstra", "bellman-ford"]),
-        **dict.fromkeys(("reverse", "heuristic", "return_seen", "wf_improved", "normalized", "endpoints"), st.booleans()),
+        **dict.fromkeys(
+            ("reverse", "heuristic", "return_seen", "wf_improved", "normalized", "endpoints"),
+            st.booleans(),
+        ),
     }
     found = {}
     for word in ARGUMENTS[name].split():
@@ -272,7 +277,9 @@ def test_sums_of_large_integers_stay_exact(largest):
     nx.set_edge_attributes(graph, largest, "weight")
     converted = convert_from_nx(graph, {"weight": 1})
     assert backend.dijkstra_path_length(converted, 0, 49) == 49 * largest
-    assert backend.wiener_index(converted, weight="weight") == nx.wiener_index(graph, weight="weight", backend="networkx")
+    assert backend.wiener_index(converted, weight="weight") == nx.wiener_index(
+        graph, weight="weight", backend="networkx"
+    )
 
 
 def test_paths_are_computed_when_they_are_read():
@@ -298,7 +305,9 @@ def test_measures_of_all_nodes_are_the_same_from_a_gpu(monkeypatch, directed, we
     to = Graph.to
     monkeypatch.setattr(Graph, "to", lambda self, device: moved.append(device) or to(self, device))
     converted = convert_from_nx(graph, edge_attrs={"weight": 1} if weight else None)
-    assert FUNCTIONS["closeness_centrality"](converted, distance=weight) == nx.closeness_centrality(graph, distance=weight)
+    assert FUNCTIONS["closeness_centrality"](converted, distance=weight) == nx.closeness_centrality(
+        graph, distance=weight
+    )
     found = FUNCTIONS["harmonic_centrality"](converted, distance=weight)
     assert found == pytest.approx(nx.harmonic_centrality(graph, distance=weight))
     assert moved == ["cuda", "cuda"]
@@ -307,7 +316,8 @@ def test_measures_of_all_nodes_are_the_same_from_a_gpu(monkeypatch, directed, we
 def test_extremes_search_from_few_nodes(monkeypatch):
     graph = nx.grid_2d_graph(13, 17)
     nx.set_edge_attributes(graph, {edge: 1 + sum(edge[0]) % 7 for edge in graph.edges}, "weight")
-    graph.__networkx_cache__ = None  # each call converts the graph, so that NetworkX does not warn of its cache
+    # each call converts the graph, so that NetworkX does not warn of its cache
+    graph.__networkx_cache__ = None
     searches = []
     extremes = all_sources.extremes
 
@@ -319,7 +329,9 @@ def test_extremes_search_from_few_nodes(monkeypatch):
     monkeypatch.setattr(all_sources, "extremes", counted)
     for function in (nx.diameter, nx.radius, nx.center, nx.periphery):
         for weight in (None, "weight"):
-            assert function(graph, weight=weight, backend="kepler") == function(graph, weight=weight, backend="networkx")
+            assert function(graph, weight=weight, backend="kepler") == function(
+                graph, weight=weight, backend="networkx"
+            )
     assert len(searches) == 8
     assert max(searches) < len(graph) / 4
 
@@ -333,7 +345,9 @@ def test_edges_of_a_subset_divide_as_in_networkx(kind, weight):
     of = {"sources": [0, 4], "targets": [7, 3], "weight": weight, "normalized": True}
     expected = nx.edge_betweenness_centrality_subset(graph, **of, backend="networkx")
     found = nx.edge_betweenness_centrality_subset(graph, **of, backend="kepler")
-    assert list(found.items()) == [(edge, pytest.approx(value, rel=1e-12)) for edge, value in expected.items()]
+    assert list(found.items()) == [
+        (edge, pytest.approx(value, rel=1e-12)) for edge, value in expected.items()
+    ]
     assert nx.edge_betweenness_centrality_subset(kind(), [], [], backend="kepler") == {}
 
 
@@ -368,7 +382,10 @@ def test_a_graph_without_nodes_has_the_errors_of_networkx():
 def test_an_empty_sample_is_what_networkx_makes_of_it(of):
     """NetworkX divides by the size of a sample, unless the graph is too small for a path through a node."""
     for n in (1, 2, 3):
-        for call in (nx.betweenness_centrality, *([] if "endpoints" in of else [nx.edge_betweenness_centrality])):
+        for call in (
+            nx.betweenness_centrality,
+            *([] if "endpoints" in of else [nx.edge_betweenness_centrality]),
+        ):
             results = []
             for name in ("networkx", "kepler"):
                 try:

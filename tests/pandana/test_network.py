@@ -37,10 +37,15 @@ def case(seed, unit, twoway):
     weight = random.integers(0, 9, 20) * step
     graph = nx.DiGraph()
     graph.add_nodes_from(NAMES)
-    for u, v, w in [*zip(src, dst, weight, strict=True), *(zip(dst, src, weight, strict=True) if twoway else ())]:
+    for u, v, w in [
+        *zip(src, dst, weight, strict=True),
+        *(zip(dst, src, weight, strict=True) if twoway else ()),
+    ]:
         graph.add_edge(u, v, w=min(w, graph.edges[u, v]["w"]) if graph.has_edge(u, v) else w)
     found = dict(nx.all_pairs_dijkstra_path_length(graph, weight="w"))
-    edges = pd.DataFrame({"from": src, "to": dst, "w": weight / divisor if divisor > 1 else weight, "other": 1})
+    edges = pd.DataFrame(
+        {"from": src, "to": dst, "w": weight / divisor if divisor > 1 else weight, "other": 1}
+    )
     distances = np.array([[found[u].get(v, np.inf) for v in NAMES] for u in NAMES], float) / divisor
     return random, x, y, edges, distances
 
@@ -50,11 +55,21 @@ def aggregated(values, distances, limit, kind, decay):
     values, distances = values[distances <= limit], distances[distances <= limit]
     if kind in network._SHARES:
         ascending = np.sort(values)
-        return ascending[min(int(values.size * network._SHARES[kind]), values.size - 1)] if values.size else -1
+        return (
+            ascending[min(int(values.size * network._SHARES[kind]), values.size - 1)]
+            if values.size
+            else -1
+        )
     if kind == "count" or not values.size:
         return values.size
-    weight = {"flat": 1.0, "linear": 1 - distances / limit, "exp": np.exp(-distances / limit)}[decay]
-    return {"sum": np.sum(values * weight), "mean": np.mean(values * weight), "std": np.std(values)}[kind]
+    weight = {"flat": 1.0, "linear": 1 - distances / limit, "exp": np.exp(-distances / limit)}[
+        decay
+    ]
+    return {
+        "sum": np.sum(values * weight),
+        "mean": np.mean(values * weight),
+        "std": np.std(values),
+    }[kind]
 
 
 @settings(max_examples=6, deadline=None)
@@ -69,57 +84,96 @@ def test_results_follow_from_all_distances(seed, unit, twoway):
     for kind in (name.decode() for name in net.aggregations):
         for decay in net.decays if kind in ("sum", "mean") else (b"flat",):
             found = net.aggregate(limit, kind.upper(), decay.decode(), "w", "v")
-            expected = [aggregated(values, row[places], limit, kind, decay.decode()) for row in distances]
-            np.testing.assert_allclose(found.loc[NAMES], expected, rtol=1e-9, atol=1e-9, err_msg=f"{kind} {decay}")
+            expected = [
+                aggregated(values, row[places], limit, kind, decay.decode()) for row in distances
+            ]
+            np.testing.assert_allclose(
+                found.loc[NAMES], expected, rtol=1e-9, atol=1e-9, err_msg=f"{kind} {decay}"
+            )
     net.set_pois(
         "points",
         x_col=pd.Series(x.to_numpy()[places], list("abcdefghijkl")),
         y_col=pd.Series(y.to_numpy()[places], list("abcdefghijkl")),
     )
-    found = net.nearest_pois(limit, "points", 4, max_distance=-1, imp_name="w", include_poi_ids=True)
+    found = net.nearest_pois(
+        limit, "points", 4, max_distance=-1, imp_name="w", include_poi_ids=True
+    )
     for row, of_row in zip(distances, found.to_numpy(), strict=True):
-        ranked = sorted((row[node], node, "abcdefghijkl"[i]) for i, node in enumerate(places) if row[node] <= limit)[:4]
+        ranked = sorted(
+            (row[node], node, "abcdefghijkl"[i])
+            for i, node in enumerate(places)
+            if row[node] <= limit
+        )[:4]
         fill = 4 - len(ranked)
-        np.testing.assert_allclose(of_row[:4].astype(float), [each[0] for each in ranked] + [-1] * fill, rtol=1e-12)
-        assert [None if pd.isna(label) else label for label in of_row[4:]] == [each[2] for each in ranked] + [None] * fill
+        np.testing.assert_allclose(
+            of_row[:4].astype(float), [each[0] for each in ranked] + [-1] * fill, rtol=1e-12
+        )
+        assert [None if pd.isna(label) else label for label in of_row[4:]] == [
+            each[2] for each in ranked
+        ] + [None] * fill
     within = net.nodes_in_range(NAMES[[3, 5, 3]], limit, "w")
-    ends = [(NAMES[i], NAMES[j], distances[i, j]) for i in (3, 5) for j in np.flatnonzero(distances[i] <= limit)]
+    ends = [
+        (NAMES[i], NAMES[j], distances[i, j])
+        for i in (3, 5)
+        for j in np.flatnonzero(distances[i] <= limit)
+    ]
     assert sorted(within.itertuples(index=False, name=None)) == sorted(ends)
-    assert net.low_connectivity_nodes(limit, 3, "w").tolist() == NAMES[(distances <= limit).sum(axis=1) < 3].tolist()
+    assert (
+        net.low_connectivity_nodes(limit, 3, "w").tolist()
+        == NAMES[(distances <= limit).sum(axis=1) < 3].tolist()
+    )
 
 
 @pytest.mark.parametrize("unit", list(UNITS))
 @pytest.mark.filterwarnings("ignore:.* have no path:UserWarning")
 def test_lengths_and_paths_of_pairs(unit, monkeypatch):
-    monkeypatch.setattr(network, "_MANY_ORIGINS", 20)  # the second call has a hierarchy, if sums of the impedances are exact
+    # the second call has a hierarchy, if sums of the impedances are exact
+    monkeypatch.setattr(network, "_MANY_ORIGINS", 20)
     _, x, y, edges, distances = case(7, unit, True)
     net = Network(x, y, edges["from"], edges["to"], edges[["w"]])
     origins, ends = np.repeat(NAMES, NAMES.size), np.tile(NAMES, NAMES.size)
     expected = np.where(np.isinf(distances), 4294967.295, distances).ravel()
     for _ in range(2):
         np.testing.assert_allclose(net.shortest_path_lengths(origins, ends), expected, rtol=1e-12)
-    assert (net._impedances["w"].graph.derived.known_hierarchy("weights") is None) == (unit == "floats")
-    least = edges["w"].groupby([frozenset(pair) for pair in zip(edges["from"], edges["to"], strict=True)]).min()
-    for origin, end, length, path in zip(origins, ends, expected, net.shortest_paths(origins, ends), strict=True):
+    assert (net._impedances["w"].graph.derived.known_hierarchy("weights") is None) == (
+        unit == "floats"
+    )
+    least = (
+        edges["w"]
+        .groupby([frozenset(pair) for pair in zip(edges["from"], edges["to"], strict=True)])
+        .min()
+    )
+    for origin, end, length, path in zip(
+        origins, ends, expected, net.shortest_paths(origins, ends), strict=True
+    ):
         if length == 4294967.295:
             assert path.size == 0
             continue
         assert (path[0], path[-1]) == (origin, end)
-        assert math.isclose(sum(least[frozenset(step)] for step in pairwise(path)), length, rel_tol=1e-12)
+        assert math.isclose(
+            sum(least[frozenset(step)] for step in pairwise(path)), length, rel_tol=1e-12
+        )
 
 
 def test_the_decimals_of_a_limit_are_those_that_are_written():
     x = pd.Series([0.0, 1.0, 2.0])
-    for impedance, limit in (1.001, 1.001), (0.289, 0.289), (0.1, 0.1):  # 1.001 * 1000 is 1000.9999999999999
-        net = Network(x, x, pd.Series([0, 1]), pd.Series([1, 2]), pd.DataFrame({"w": [impedance] * 2}))
+    # 1.001 * 1000 is 1000.9999999999999
+    for impedance, limit in (1.001, 1.001), (0.289, 0.289), (0.1, 0.1):
+        net = Network(
+            x, x, pd.Series([0, 1]), pd.Series([1, 2]), pd.DataFrame({"w": [impedance] * 2})
+        )
         assert net.nodes_in_range([0], limit)["destination"].tolist() == [0, 1]
         assert net.shortest_path_length(0, 2) == round(2 * impedance, 3)
 
 
-@pytest.mark.parametrize("kind", ["float16", "float32", "float64", "Float32", "int8", "uint16", "Int64"])
+@pytest.mark.parametrize(
+    "kind", ["float16", "float32", "float64", "Float32", "int8", "uint16", "Int64"]
+)
 def test_impedances_of_each_type_are_added_up_as_the_numbers_that_they_are(kind):
     n = 400
-    weight = pd.Series(np.full(n - 1, 12.3456)).astype(kind if "loat" in kind else "int64").astype(kind)
+    weight = (
+        pd.Series(np.full(n - 1, 12.3456)).astype(kind if "loat" in kind else "int64").astype(kind)
+    )
     nodes = np.arange(n)
     at = pd.Series(nodes / n, nodes)
     net = Network(at, at, pd.Series(nodes[:-1]), pd.Series(nodes[1:]), pd.DataFrame({"w": weight}))
@@ -132,14 +186,21 @@ def test_impedances_of_each_type_are_added_up_as_the_numbers_that_they_are(kind)
     assert net.shortest_path_lengths([0] * n, nodes) == lengths.tolist()
     for limit, n_within in ((end, n), (math.nextafter(end, 0), n - 1)):
         assert net.aggregate(limit, "count", "flat", name="v").sum() == n_within
-        assert net.aggregate(limit, "max", name="v").tolist() == [1.0] * n_within + [-1.0] * (n - n_within)
+        assert net.aggregate(limit, "max", name="v").tolist() == [1.0] * n_within + [-1.0] * (
+            n - n_within
+        )
         assert len(net.nodes_in_range([0], limit)) == n_within
-        assert net.nearest_pois(limit, "p")[1].tolist() == lengths[:n_within].tolist() + [limit] * (n - n_within)
+        assert net.nearest_pois(limit, "p")[1].tolist() == lengths[:n_within].tolist() + [limit] * (
+            n - n_within
+        )
         assert net.low_connectivity_nodes(limit, n).size == 2 * (n - n_within)
 
 
 @settings(max_examples=20, deadline=None)
-@given(points=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1), seed=st.integers(0, 99))
+@given(
+    points=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1),
+    seed=st.integers(0, 99),
+)
 def test_the_nearest_point_is_the_first_of_the_nearest(points, seed):
     x, y = np.array(points, float).T
     of_x, of_y = np.random.default_rng(seed).integers(-2, 7, (2, 9)) / 2
@@ -152,7 +213,12 @@ def test_the_nearest_point_is_the_first_of_the_nearest(points, seed):
 def net_of(**changes):
     at = pd.Series([0.0, 1.0, 2.0], index=["a", "b", "c"])
     given = {
-        **{"node_x": at, "node_y": at, "edge_from": pd.Series(["a", "b"]), "edge_to": pd.Series(["b", "c"])},
+        **{
+            "node_x": at,
+            "node_y": at,
+            "edge_from": pd.Series(["a", "b"]),
+            "edge_to": pd.Series(["b", "c"]),
+        },
         "edge_weights": pd.DataFrame({"time": [1, 2], "metres": [0.5, 2.5]}),
     }
     return Network(**given | changes)
@@ -175,32 +241,92 @@ def of_jobs(value):
 
 
 WRONG = [
-    (lambda: net_of(edge_to=pd.Series(["b", "z"])), UnknownVertexError, "edge_to, row 1: 'z' is no node"),
+    (
+        lambda: net_of(edge_to=pd.Series(["b", "z"])),
+        UnknownVertexError,
+        "edge_to, row 1: 'z' is no node",
+    ),
     (
         lambda: net_of(node_x=pd.Series(0.0, list("aab")), node_y=pd.Series(0.0, list("aab"))),
         InputError,
         "node 'a' occurs twice",
     ),
     (lambda: net_of(edge_from=pd.Series(["a"])), InputError, "have 1, 2 and 2 rows"),
-    (lambda: net_of(edge_weights=pd.DataFrame({"w": [1, 2]}, index=[0, 0])), InputError, "indexes gives 3"),
+    (
+        lambda: net_of(edge_weights=pd.DataFrame({"w": [1, 2]}, index=[0, 0])),
+        InputError,
+        "indexes gives 3",
+    ),
     (lambda: net_of(edge_weights=pd.DataFrame({"w": [1, -2]})), InputError, "['w'], row 1 is -2"),
-    (lambda: net_of(edge_weights=pd.DataFrame({"w": [1, np.nan]})), InputError, "['w'], row 1 is nan"),
-    (lambda: net_of(edge_weights=pd.DataFrame({"w": ["1", "2"]})), InputError, "['w'] must be numbers"),
-    (lambda: net_of().shortest_path("a", "c"), InputError, "imp_name must be one of ['time', 'metres'], not None"),
-    (lambda: net_of().shortest_path("a", "z", "time"), UnknownVertexError, "node_b: 'z' is no node"),
-    (lambda: net_of().shortest_path_length("z", "a", "time"), UnknownVertexError, "node_a: 'z' is no node"),
-    (lambda: net_of().shortest_paths(["a", "b"], ["c", "z"], "time"), UnknownVertexError, "nodes_b, row 1: 'z' is no"),
-    (lambda: numbered().nodes_in_range([8, 99], 1), UnknownVertexError, "nodes, row 1: 99 is no node"),
+    (
+        lambda: net_of(edge_weights=pd.DataFrame({"w": [1, np.nan]})),
+        InputError,
+        "['w'], row 1 is nan",
+    ),
+    (
+        lambda: net_of(edge_weights=pd.DataFrame({"w": ["1", "2"]})),
+        InputError,
+        "['w'] must be numbers",
+    ),
+    (
+        lambda: net_of().shortest_path("a", "c"),
+        InputError,
+        "imp_name must be one of ['time', 'metres'], not None",
+    ),
+    (
+        lambda: net_of().shortest_path("a", "z", "time"),
+        UnknownVertexError,
+        "node_b: 'z' is no node",
+    ),
+    (
+        lambda: net_of().shortest_path_length("z", "a", "time"),
+        UnknownVertexError,
+        "node_a: 'z' is no node",
+    ),
+    (
+        lambda: net_of().shortest_paths(["a", "b"], ["c", "z"], "time"),
+        UnknownVertexError,
+        "nodes_b, row 1: 'z' is no",
+    ),
+    (
+        lambda: numbered().nodes_in_range([8, 99], 1),
+        UnknownVertexError,
+        "nodes, row 1: 99 is no node",
+    ),
     (lambda: numbered(index=[7, 7, 9]), InputError, "node 7 occurs twice"),
-    (lambda: of_jobs(math.inf).aggregate(1, name="jobs"), InputError, "variable 'jobs', node 8: inf cannot be added up"),
-    (lambda: of_jobs(1e200).aggregate(1, "std", name="jobs"), InputError, "variable 'jobs', node 8: inf cannot be"),
-    (lambda: of_jobs(1e308).aggregate(1, name="jobs"), PrecisionError, "variable 'jobs': sums of its values exceed"),
-    (lambda: net_of().shortest_path_lengths(["a"], ["b", "c"], "time"), InputError, "1 origins and 2 destinations"),
+    (
+        lambda: of_jobs(math.inf).aggregate(1, name="jobs"),
+        InputError,
+        "variable 'jobs', node 8: inf cannot be added up",
+    ),
+    (
+        lambda: of_jobs(1e200).aggregate(1, "std", name="jobs"),
+        InputError,
+        "variable 'jobs', node 8: inf cannot be",
+    ),
+    (
+        lambda: of_jobs(1e308).aggregate(1, name="jobs"),
+        PrecisionError,
+        "variable 'jobs': sums of its values exceed",
+    ),
+    (
+        lambda: net_of().shortest_path_lengths(["a"], ["b", "c"], "time"),
+        InputError,
+        "1 origins and 2 destinations",
+    ),
     (lambda: net_of().nodes_in_range(["z"], 1, "time"), UnknownVertexError, "nodes, row 0: 'z'"),
     (lambda: net_of().aggregate(1, imp_name="time"), InputError, "variable 'tmp' is not known"),
     (lambda: net_of().aggregate(1, "mode", imp_name="time"), InputError, "type='mode' is none of"),
-    (lambda: net_of().aggregate(1, decay="square", imp_name="time"), InputError, "decay='square' is none of"),
-    (lambda: net_of().nearest_pois(1, "schools", imp_name="time"), InputError, "category 'schools' is not known"),
+    (
+        lambda: net_of().aggregate(1, decay="square", imp_name="time"),
+        InputError,
+        "decay='square' is none of",
+    ),
+    (
+        lambda: net_of().nearest_pois(1, "schools", imp_name="time"),
+        InputError,
+        "category 'schools' is not known",
+    ),
     (lambda: net_of().get_node_ids([np.nan], [0.0]), InputError, "x_col holds nan"),
     (lambda: net_of().precompute(-1), InputError, "distance must be 0 or more"),
     (lambda: net_of().init_pois(1, 2000, 10), InputError, "init_pois() is deprecated"),
@@ -209,7 +335,11 @@ WRONG = [
         InputError,
         "x_col and y_col must be given by name",
     ),
-    (lambda: Network.from_hdf5("net.h5", migrate_legacy=True), InputError, "migrate_legacy is not here"),
+    (
+        lambda: Network.from_hdf5("net.h5", migrate_legacy=True),
+        InputError,
+        "migrate_legacy is not here",
+    ),
     (lambda: drawn(plot_type="hexbin"), InputError, "plot() draws streets"),
 ]
 

@@ -21,7 +21,15 @@ MESSAGES = {
     for folder in ("kepler_traverse", "pipelines")
 }
 # Of `dask worker`, which messages about workers name, of nvidia-smi, of finish, and of every program.
-OTHER_PROGRAMS = {"--memory-limit", "--query-gpu", "--format", "--help", "--version", "--gpu", "--table"}
+OTHER_PROGRAMS = {
+    "--memory-limit",
+    "--query-gpu",
+    "--format",
+    "--help",
+    "--version",
+    "--gpu",
+    "--table",
+}
 # Arguments of public names that are not functions of the package.
 METHODS = ("Graph",)
 OF_PANDAS = {"copy"}
@@ -58,8 +66,15 @@ def known_options():
 
 def known_arguments():
     functions = [getattr(kepler_traverse, name) for name in kepler_traverse.__all__]
-    functions += [method for name in METHODS for _, method in inspect.getmembers(getattr(kepler_traverse, name), callable)]
-    functions += [*(getattr(csgraph, name) for name in csgraph.__all__), pyg.AddShortestPathEncoding.__init__]
+    functions += [
+        method
+        for name in METHODS
+        for _, method in inspect.getmembers(getattr(kepler_traverse, name), callable)
+    ]
+    functions += [
+        *(getattr(csgraph, name) for name in csgraph.__all__),
+        pyg.AddShortestPathEncoding.__init__,
+    ]
     functions += [extremes.extremes, extremes.top_closeness]
     found = set(OF_PANDAS)
     for function in functions:
@@ -91,14 +106,18 @@ def test_every_argument_that_an_error_of_the_library_names_exists():
             advised += "predecessors=True" in text
             for name in re.findall(r"(?<![\w.])([a-z][a-z_]+)=(?=['\"\w{]|[\s,;)]|$)", text):
                 assert name in known, f"{path.name}:{line} advises {name}="
-            assert not re.search(r"(?<![\w-])--[a-z]", text), f"{path.name}:{line} names an option, and has no command line"
+            assert not re.search(r"(?<![\w-])--[a-z]", text), (
+                f"{path.name}:{line} names an option, and has no command line"
+            )
     assert advised
     assert {"predecessors", "result", "unreached", "targets"} <= known
 
 
 @pytest.mark.parametrize("search", ["bfs", "sssp", "bfs_many", "sssp_many"])
 def test_advice_of_paths_works_with_the_search_that_was_made(search):
-    graph = kepler_traverse.graph_from_edges(np.array([1, 2]), np.array([2, 3]), np.array([1.0, 1.0]))
+    graph = kepler_traverse.graph_from_edges(
+        np.array([1, 2]), np.array([2, 3]), np.array([1.0, 1.0])
+    )
     call = getattr(kepler_traverse, search)
     is_many = search.endswith("many")
     sources = [1] if is_many else 1
@@ -106,12 +125,18 @@ def test_advice_of_paths_works_with_the_search_that_was_made(search):
     with pytest.raises(InputError) as caught:
         kepler_traverse.paths(without, [3])
     advised = {"predecessors": True, "result": "predecessors"}
-    named = {name: advised[name] for name in re.findall(r"(\w+)=", str(caught.value)) if name in advised}
-    usable = {name: value for name, value in named.items() if name in inspect.signature(call).parameters}
+    named = {
+        name: advised[name] for name in re.findall(r"(\w+)=", str(caught.value)) if name in advised
+    }
+    usable = {
+        name: value for name, value in named.items() if name in inspect.signature(call).parameters
+    }
     assert usable, f"{search} takes nothing of what is advised: {caught.value}"
     assert kepler_traverse.paths(call(graph, sources, **usable), [3]).vertex.tolist() == [1, 2, 3]
 
 
 def test_compare_names_the_options_that_it_has():
-    with pytest.raises(options.UsageError, match="unknown option --hash-weight; did you mean --hash-weights"):
+    with pytest.raises(
+        options.UsageError, match="unknown option --hash-weight; did you mean --hash-weights"
+    ):
         compare.parser().parse_args(["edges.csv", "--hash-weight"])

@@ -20,7 +20,9 @@ def graph():
 
 @pytest.fixture(scope="module")
 def summary(graph):
-    return pa.Table.from_pandas(bfs_many(graph, graph.ids[:32], result="summary"), preserve_index=False)
+    return pa.Table.from_pandas(
+        bfs_many(graph, graph.ids[:32], result="summary"), preserve_index=False
+    )
 
 
 def test_a_loop_computes_the_summary_of_the_library(graph, summary):

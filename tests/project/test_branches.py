@@ -14,7 +14,9 @@ from tests.support.processes import ROOT, ran
 
 def report(share=97.0, **missing):
     """A report on one file, with the lines that are missing per function."""
-    functions = {name.replace("module", ""): {"missing_lines": lines} for name, lines in missing.items()}
+    functions = {
+        name.replace("module", ""): {"missing_lines": lines} for name, lines in missing.items()
+    }
     totals = {"percent_covered": share, "num_statements": 100, "num_branches": 10}
     return {"totals": totals, "files": {"a.py": {"functions": functions}}}
 
@@ -25,9 +27,21 @@ def report(share=97.0, **missing):
         (report(f=[3], g=[]), {Place("a.py", "f"): "a GPU"}, []),
         (report(module=[1]), {Place("a.py", OF_MODULE): "a GPU"}, []),
         (report(f=[3, 4]), {}, ["a.py: f: no test reaches lines 3, 4"]),
-        (report(share=94.99), {}, ["94.99 % of lines and branches are reached, and 95.0 % must be"]),
-        (report(f=[]), {Place("a.py", "f"): "a GPU"}, ["a.py: f is reached, or gone: take it out of uncovered.json"]),
-        (report(), {Place("b.py", "f"): "a GPU"}, ["b.py: f is reached, or gone: take it out of uncovered.json"]),
+        (
+            report(share=94.99),
+            {},
+            ["94.99 % of lines and branches are reached, and 95.0 % must be"],
+        ),
+        (
+            report(f=[]),
+            {Place("a.py", "f"): "a GPU"},
+            ["a.py: f is reached, or gone: take it out of uncovered.json"],
+        ),
+        (
+            report(),
+            {Place("b.py", "f"): "a GPU"},
+            ["b.py: f is reached, or gone: take it out of uncovered.json"],
+        ),
         (report(f=[]), {Place("a.py", "f"): f"{BY_CHANCE}: two threads meet"}, []),
     ],
 )
@@ -54,7 +68,12 @@ def compiled_functions(path):
     """The first and the last line of each compiled function of a module."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef):
-            names = {name.id for each in node.decorator_list for name in ast.walk(each) if isinstance(name, ast.Name)}
+            names = {
+                name.id
+                for each in node.decorator_list
+                for name in ast.walk(each)
+                if isinstance(name, ast.Name)
+            }
             if names & {"njit", "intrinsic", "numba"}:
                 yield range(node.body[0].lineno, node.end_lineno + 1)
 

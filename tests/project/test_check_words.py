@@ -42,7 +42,9 @@ def test_an_idiom_in_a_page_is_found_and_one_in_data_of_its_day_is_not():
     assert found("docs/performance.md", "10 ms a worker\n") == []
 
 
-@pytest.mark.parametrize("path", ["kepler_traverse/search/plan.py", "pipelines/verify.py", "tests/test_x.py"])
+@pytest.mark.parametrize(
+    "path", ["kepler_traverse/search/plan.py", "pipelines/verify.py", "tests/test_x.py"]
+)
 @pytest.mark.parametrize(
     ("text", "line"),
     [
@@ -61,7 +63,10 @@ def test_an_idiom_is_found_in_comments_and_docstrings(path, text, line):
     [
         ("scripts/bench/gpu.py", 'x = "ms a source"\n'),
         ("kepler_traverse/search/plan.py", 'raise InputError("in turn, a bit a source; told")\n'),
-        ("kepler_traverse/search/plan.py", "rows_per_source = MAX_BINS + turned + retold + n_rooms\n"),
+        (
+            "kepler_traverse/search/plan.py",
+            "rows_per_source = MAX_BINS + turned + retold + n_rooms\n",
+        ),
         ("kepler_traverse/search/plan.py", "# each block in turn, and edges a task of its own\n"),
         ("kepler_traverse/published/bfs/params.py", "room: int = 2048\n"),
         ("kepler_traverse/x.cu", '#error "turn"\n'),

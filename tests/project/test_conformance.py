@@ -33,15 +33,36 @@ def folder(tmp_path, monkeypatch):
 def suite_of(folder, text=TESTS, is_own=True, needs="scripts"):
     file = folder / "test_some.py"
     file.write_text(text)
-    command = ("-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={folder}", "-c", "/dev/null", str(file))
-    return suites.Suite(name="some", title="some tests", command=command, needs=needs, packages=("pytest",), is_own=is_own)
+    command = (
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        f"--rootdir={folder}",
+        "-c",
+        "/dev/null",
+        str(file),
+    )
+    return suites.Suite(
+        name="some",
+        title="some tests",
+        command=command,
+        needs=needs,
+        packages=("pytest",),
+        is_own=is_own,
+    )
 
 
 def test_results_are_counted_and_the_page_shows_them(folder, capfd):
     assert conformance.run([suite_of(folder)]) == 0
     assert "some: 1 passed, 0 failed, 1 expected failures, 1 skipped" in capfd.readouterr().out
     (record,) = json.loads(conformance.RECORD.read_text())["suites"]
-    assert (record["passed"], record["failed"], record["skipped"]) == (1, [], {"no GPU with CuPy": 1})
+    assert (record["passed"], record["failed"], record["skipped"]) == (
+        1,
+        [],
+        {"no GPU with CuPy": 1},
+    )
     assert record["versions"] == {"pytest": pytest.__version__}
     page = conformance.PAGE.read_text()
     assert "| some | some tests | 1 | 0 | 1 | 1 |" in page
@@ -60,7 +81,10 @@ def test_a_failing_test_fails_the_run_and_is_recorded(folder, capfd):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"text": TESTS.replace("no GPU with CuPy", "polars is not installed")}, "were skipped: polars is not installed"),
+        (
+            {"text": TESTS.replace("no GPU with CuPy", "polars is not installed")},
+            "were skipped: polars is not installed",
+        ),
         ({"text": "import no_such_module"}, "test_some"),
         ({"text": "x = 1"}, "no test ran"),
         ({"text": TESTS.replace("assert 0", "pass")}, "test_known"),

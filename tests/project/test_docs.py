@@ -75,14 +75,19 @@ def test_settings_page_check_names_a_stale_file(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(settings_page, "ROOT", tmp_path)
     monkeypatch.setattr(settings_page, "PAGE", stale)
     assert settings_page.main(["--check"]) == 1
-    assert capsys.readouterr().err == "settings.md is stale: run python -m scripts.docs.settings_page\n"
+    assert (
+        capsys.readouterr().err
+        == "settings.md is stale: run python -m scripts.docs.settings_page\n"
+    )
 
 
 def test_recipes_and_the_list_of_pages_are_current_and_a_stale_file_is_named(monkeypatch, capsys):
     assert recipes_page.main(["--check"]) == 0
     monkeypatch.setattr(recipes_page, "RULES", "")
     assert recipes_page.main(["--check"]) == 1
-    assert capsys.readouterr().err == "AGENTS.md is stale: run python -m scripts.docs.recipes_page\n"
+    assert (
+        capsys.readouterr().err == "AGENTS.md is stale: run python -m scripts.docs.recipes_page\n"
+    )
     monkeypatch.setattr(recipes_page, "RECIPES", {"A graph": ("results", "no such section")})
     with pytest.raises(SystemExit, match="no example in the section 'no such section'"):
         recipes_page.recipes()
@@ -90,7 +95,9 @@ def test_recipes_and_the_list_of_pages_are_current_and_a_stale_file_is_named(mon
 
 def test_lines_of_code_are_those_that_a_plan_reaches_and_no_comments(tmp_path):
     file = tmp_path / "module.py"
-    file.write_text('"""What it is."""\n\nx = 1  # one\n# two\ndef f():\n    """Why."""\n    return (1,\n            2)\n')
+    file.write_text(
+        '"""What it is."""\n\nx = 1  # one\n# two\ndef f():\n    """Why."""\n    return (1,\n            2)\n'
+    )
     assert lines_with_code(file) == {3, 5, 7, 8}
     push, both = (
         levels(cpu_steps.Run, cpu_steps.push),
@@ -114,7 +121,10 @@ def test_the_tables_of_measurements_are_current():
 
 def test_measurements_become_a_log_with_tables_and_notes():
     text = performance_page.log_text(RUN, "Most of the time goes into the first level.")
-    assert "road, undirected | 1,000 | 2,500 | bfs | cpu | switch | 64 | 2 | SciPy | 5 | 2.50 | 1 MiB | 2 MiB" in text
+    assert (
+        "road, undirected | 1,000 | 2,500 | bfs | cpu | switch | 64 | 2 | SciPy | 5 | 2.50 | 1 MiB | 2 MiB"
+        in text
+    )
     assert "| 3.00 | pandas + SciPy |" in text
     assert "| road | 1,000 | bfs | distances | 64 | 3.25 | 700 |" in text
     assert text.endswith("Most of the time goes into the first level.\n")
@@ -126,7 +136,10 @@ def test_the_page_shows_the_newest_figure_and_the_fastest_baseline():
     newer["traversals"][0]["seconds"] = slower["seconds"] = 1.0
     newer["traversals"].append(slower)
     page = performance_page.performance_page([RUN, newer])
-    assert "| road, undirected | 1,000 | 2,500 | bfs | 64 | 1 | 1 MiB | SciPy | 5 | 2 MiB | 5.00 |" in page
+    assert (
+        "| road, undirected | 1,000 | 2,500 | bfs | 64 | 1 | 1 MiB | SciPy | 5 | 2 MiB | 5.00 |"
+        in page
+    )
     assert "NetworKit" not in page
     assert "| road | 1,000 | bfs | distances | 64 | 3.25 | 700 |" in page
     assert "| road | 1,250 | 1 | 3 MiB | 2 | - | 2.00 |" in page
@@ -155,7 +168,9 @@ def test_the_newest_time_of_a_graph_goes_to_the_readme():
     newer = json.loads(json.dumps(RUN))
     newer["traversals"][0]["seconds"] = 1.0
     text = performance_page.readme_with(
-        f"head\n{performance_page.BEGIN}\nold\n{performance_page.END}\ntail\n", [RUN, newer], [CHOICE]
+        f"head\n{performance_page.BEGIN}\nold\n{performance_page.END}\ntail\n",
+        [RUN, newer],
+        [CHOICE],
     )
     assert "old" not in text
     assert "| 5.00 |" in text
@@ -197,9 +212,12 @@ def test_a_file_that_is_no_measurement_is_refused(tmp_path, capsys):
 
 def test_output_of_compare_becomes_a_run(tmp_path, monkeypatch, capsys):
     edges = tmp_path / "little.parquet"
-    make_graphs.main(["erdos-renyi", "--vertices", "50", "--edges", "200", "--weights", "--output", str(edges)])
+    make_graphs.main(
+        ["erdos-renyi", "--vertices", "50", "--edges", "200", "--weights", "--output", str(edges)]
+    )
     capsys.readouterr()
-    monkeypatch.setattr("pipelines.comparison.peak_memory", lambda *_: {"ours": 1, "peer": 2})  # in children
+    # in children
+    monkeypatch.setattr("pipelines.comparison.peak_memory", lambda *_: {"ours": 1, "peer": 2})
     assert compare.main([str(edges), "--random-sources", "2", "--device", "cpu", "--json"]) == 0
     printed = tmp_path / "compare.json"
     printed.write_text(capsys.readouterr().out)
@@ -213,7 +231,9 @@ def test_output_of_compare_becomes_a_run(tmp_path, monkeypatch, capsys):
     assert performance_page.main(["add", str(printed), *flags]) == 0
     (run,) = json.loads(performance_page.MEASUREMENTS.read_text())["runs"]
     assert [row["algorithm"] for row in run["traversals"]] == ["bfs", "sssp"]
-    assert all(row["agrees"] and row["certified"] and row["sources"] == 2 for row in run["traversals"])
+    assert all(
+        row["agrees"] and row["certified"] and row["sources"] == 2 for row in run["traversals"]
+    )
     assert "| little, directed | 50 |" in performance_page.PAGE.read_text()
     assert run["log"]["file"] == "2026-09-01-little.md"
     assert performance_page.main(["check"]) == 0
@@ -221,7 +241,12 @@ def test_output_of_compare_becomes_a_run(tmp_path, monkeypatch, capsys):
 
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
-    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob(".github/**/*.md"), *ROOT.glob("tests/**/*.md")]
+    for path in [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob(".github/**/*.md"),
+        *ROOT.glob("tests/**/*.md"),
+    ]
 )
 
 
@@ -238,7 +263,9 @@ def test_links_lead_to_files_and_headings_that_exist(page):
     for target, anchor in re.findall(r"\]\((?!https?:|mailto:)([^)#]*)#?([^)]*)\)", text):
         linked = (ROOT / page).parent / target if target else ROOT / page
         assert linked.exists(), f"{page} links to {target}, which does not exist"
-        assert not anchor or anchor in anchors_of(linked), f"{page} links to #{anchor}, which {linked.name} lacks"
+        assert not anchor or anchor in anchors_of(linked), (
+            f"{page} links to #{anchor}, which {linked.name} lacks"
+        )
 
 
 def test_the_tree_in_the_overview_exists():
@@ -269,14 +296,31 @@ def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
 
 
 def test_the_sentences_of_the_readme_have_the_numbers_of_the_records():
-    benchmarks, text = ROOT / "docs/benchmarks", " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    benchmarks, text = (
+        ROOT / "docs/benchmarks",
+        " ".join((ROOT / "README.md").read_text(encoding="utf-8").split()),
+    )
     rows = json.loads((benchmarks / "networkx.json").read_text())["rows"]
-    closeness = {r["backend"]: r["seconds"] for r in rows if (r["call"], r["nodes"]) == ("closeness_centrality(G)", 90_000)}
-    works = {each["work"]: each for each in json.loads((benchmarks / "short_searches.json").read_text())["works"]}
+    closeness = {
+        r["backend"]: r["seconds"]
+        for r in rows
+        if (r["call"], r["nodes"]) == ("closeness_centrality(G)", 90_000)
+    }
+    works = {
+        each["work"]: each
+        for each in json.loads((benchmarks / "short_searches.json").read_text())["works"]
+    }
     nearest = works["the 3 nearest of 500 targets"]
     runs = json.loads((benchmarks / "measurements.json").read_text())["runs"]
-    wanted = {"graph": "USA-road-NE", "algorithm": "bfs", "device": "cuda", "baseline": "cuGraph top-down"}
-    roads = [row for run in runs for row in run["traversals"] if performance_page.matches(row, wanted)][-1]
+    wanted = {
+        "graph": "USA-road-NE",
+        "algorithm": "bfs",
+        "device": "cuda",
+        "baseline": "cuGraph top-down",
+    }
+    roads = [
+        row for run in runs for row in run["traversals"] if performance_page.matches(row, wanted)
+    ][-1]
     ours, theirs = (1e3 * roads[key] / roads["sources"] for key in ("seconds", "peer_seconds"))
     for fact in (
         f"in {closeness['kepler']:.0f} s on two cores; NetworkX would take {closeness['networkx'] / 3600:.1f} h",
@@ -296,11 +340,17 @@ def test_the_version_stands_in_one_place_which_the_build_reads_without_an_import
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert "version" not in project["project"]
     assert project["project"]["dynamic"] == ["version"]
-    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "kepler_traverse.__version__"}
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {
+        "attr": "kepler_traverse.__version__"
+    }
     # setuptools takes a literal of the module's text, and imports the module where there is none.
     body = ast.parse((ROOT / "kepler_traverse" / "__init__.py").read_text(encoding="utf-8")).body
     assigned = [node for node in body if isinstance(node, ast.Assign)]
-    literals = [ast.literal_eval(node.value) for node in assigned if ast.unparse(node.targets[0]) == "__version__"]
+    literals = [
+        ast.literal_eval(node.value)
+        for node in assigned
+        if ast.unparse(node.targets[0]) == "__version__"
+    ]
     assert literals == [kepler_traverse.__version__]
 
 
@@ -311,7 +361,9 @@ def test_the_changelog_names_the_version_of_the_package():
 
 def test_the_python_example_of_the_readme_runs_as_typed(capsys):
     readme = performance_page.README.read_text(encoding="utf-8")
-    ((example, shown),) = re.findall(r"```python\n((?:(?!```).)*)```\n\n```\n(.*?)```", readme, re.DOTALL)
+    ((example, shown),) = re.findall(
+        r"```python\n((?:(?!```).)*)```\n\n```\n(.*?)```", readme, re.DOTALL
+    )
     on_a_cpu, _, on_a_gpu = example.partition("graph = graph.to(")
     assert on_a_gpu
     names = {}
@@ -334,7 +386,12 @@ def test_the_changelog_begins_with_the_sections_of_what_is_unreleased():
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     unreleased = re.split(r"^## ", text, flags=re.MULTILINE)[1]
     assert unreleased.startswith("Unreleased\n")
-    assert re.findall(r"^### (\w+)$", unreleased, re.MULTILINE) == ["Added", "Changed", "Fixed", "Removed"]
+    assert re.findall(r"^### (\w+)$", unreleased, re.MULTILINE) == [
+        "Added",
+        "Changed",
+        "Fixed",
+        "Removed",
+    ]
 
 
 def test_the_console_command_can_be_called():

@@ -16,7 +16,9 @@ def test_a_stale_page_is_noticed(tmp_path, monkeypatch, capsys):
     assert "stale" in capsys.readouterr().err
     assert trust.main(["write"]) == 0
     assert trust.main(["check"]) == 0
-    assert (tmp_path / "guarantees.md").read_text().count("Not measured yet.") == len(trust.MEASURES)
+    assert (tmp_path / "guarantees.md").read_text().count("Not measured yet.") == len(
+        trust.MEASURES
+    )
     (tmp_path / "guarantees.json").write_text(
         json.dumps({"kills": record({"cases": {"ran": 9, "failed": 1, "skipped": 0}})})
     )
@@ -32,7 +34,8 @@ def record(figures):
 def test_every_promise_has_its_figures_or_says_that_it_was_not_measured():
     measured = json.loads(trust.MEASURED.read_text())
     text = page.page(measured)
-    by_hand = {"sanitizers"}  # scripts/ci/gpu.py says what it found, and a hand puts it into the page
+    # scripts/ci/gpu.py says what it found, and a hand puts it into the page
+    by_hand = {"sanitizers"}
     assert set(measured) <= set(trust.MEASURES | trust.GPU_MEASURES) | by_hand
     assert "`bash scripts/check.sh --gpu sanitize`" in text
     for key in [*trust.MEASURES, *(set(measured) - by_hand)]:
@@ -59,7 +62,9 @@ def test_recorded_study_has_no_missed_fault_and_no_false_alarm():
          "a 1: CVE-1, fixed in 2"),
     ],
 )  # fmt: skip
-def test_audit_fails_on_a_known_vulnerability_and_reports_a_missing_database(found, why, code, says):
+def test_audit_fails_on_a_known_vulnerability_and_reports_a_missing_database(
+    found, why, code, says
+):
     assert audit.verdict(found, why)[0] == code
     assert says in audit.verdict(found, why)[1]
 

@@ -24,8 +24,21 @@ def covered(spans):
 def test_the_example_draws_any_strategies_of_a_graph_in_one_page(tmp_path, capsys):
     make_graphs.write(tmp_path / "edges.parquet", *LATTICE)
     page = tmp_path / "levels.html"
-    flags = ["--undirected", "--device", "cpu", "--source", "3", "--repeats", "2", "--output", str(page)]
-    assert example.main([str(tmp_path / "edges.parquet"), "--strategies", "switch", "queue", *flags]) == 0
+    flags = [
+        "--undirected",
+        "--device",
+        "cpu",
+        "--source",
+        "3",
+        "--repeats",
+        "2",
+        "--output",
+        str(page),
+    ]
+    assert (
+        example.main([str(tmp_path / "edges.parquet"), "--strategies", "switch", "queue", *flags])
+        == 0
+    )
     printed = capsys.readouterr().out.splitlines()
     assert [line.partition(",")[0] for line in printed] == ["switch", "queue", str(page)]
     text = page.read_text()
@@ -58,9 +71,18 @@ def test_the_finest_way_is_taken(graph, monkeypatch):
 
 
 def test_iterations_of_a_trace_are_summed_by_level():
-    found = [(0, "cluster level", 0), (400, "draw bitmaps", 2), (500, "pull", 2), (900, "last pass", 3), (990, "end", 3)]
+    found = [
+        (0, "cluster level", 0),
+        (400, "draw bitmaps", 2),
+        (500, "pull", 2),
+        (900, "last pass", 3),
+        (990, "end", 3),
+    ]
     iterations = [Iteration(at, what, level, 0, 0) for at, what, level in found]
-    assert example.spans_of(iterations) == [(0, 2, pytest.approx(4e-7)), (2, 1, pytest.approx(5e-7))]
+    assert example.spans_of(iterations) == [
+        (0, 2, pytest.approx(4e-7)),
+        (2, 1, pytest.approx(5e-7)),
+    ]
 
 
 @on_a_device
@@ -75,11 +97,19 @@ def test_a_search_of_one_launch_is_timed_by_its_trace(settings):
 
 @pytest.mark.parametrize(
     ("flags", "message"),
-    [(["--source", "nowhere"], "source 'nowhere' is not a vertex"), (["--strategies", "quick"], "no strategy 'quick'")],
+    [
+        (["--source", "nowhere"], "source 'nowhere' is not a vertex"),
+        (["--strategies", "quick"], "no strategy 'quick'"),
+    ],
 )
 def test_a_mistake_is_one_sentence_and_no_page(flags, message, tmp_path, capsys):
     make_graphs.write(tmp_path / "edges.parquet", *LATTICE)
     page = tmp_path / "levels.html"
-    assert example.main([str(tmp_path / "edges.parquet"), "--device", "cpu", "--output", str(page), *flags]) == 2
+    assert (
+        example.main(
+            [str(tmp_path / "edges.parquet"), "--device", "cpu", "--output", str(page), *flags]
+        )
+        == 2
+    )
     assert message in capsys.readouterr().err
     assert not page.exists()

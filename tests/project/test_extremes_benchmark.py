@@ -18,6 +18,8 @@ def test_the_benchmark_refuses_results_that_differ():
 @pytest.mark.parametrize("directed", [False, True])
 def test_networkx_returns_equal_results(directed):
     edges = np.array(lattice(4, 6)).T
-    part = graph_from_edges(*(np.concatenate([edges, edges[::-1]], axis=1) if directed else edges), directed=directed)
+    part = graph_from_edges(
+        *(np.concatenate([edges, edges[::-1]], axis=1) if directed else edges), directed=directed
+    )
     for call in extremes.calls_of("netscience", part, ["networkx"]):
         assert call.by_library["networkx"]() == call.by_library["kepler"](), call.name

@@ -17,7 +17,9 @@ NEED_A_GPU = {"cugraph", "cudf", "cupy"}
 
 def run_page(page, folder):
     environment = os.environ | {"PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"}
-    return ran([sys.executable, "-m", "scripts.docs.run_examples", page], cwd=folder, env=environment)
+    return ran(
+        [sys.executable, "-m", "scripts.docs.run_examples", page], cwd=folder, env=environment
+    )
 
 
 @pytest.mark.exhaustive
@@ -42,8 +44,16 @@ def test_pages_for_other_libraries_exist():
         ("```python\n>>> 1 + 1\n3\n```\n", 1, "the example in line 2 failed"),
         ("text\n\n```python\nx = 1\nraise KeyError(x)\n```\n", 1, "line 5"),
         ("text\n```\nno example\n```\n", 1, "has no example"),
-        ("<!-- needs: json, no_such_package -->\n```python\n1 / 0\n```\n", 3, "needs no_such_package"),
-        ("<!-- needs: no_such_package json -->\n```python\n1 / 0\n```\n", 3, "needs no_such_package"),
+        (
+            "<!-- needs: json, no_such_package -->\n```python\n1 / 0\n```\n",
+            3,
+            "needs no_such_package",
+        ),
+        (
+            "<!-- needs: no_such_package json -->\n```python\n1 / 0\n```\n",
+            3,
+            "needs no_such_package",
+        ),
         ("<!-- needs: json -->\n```python\n1 / 0\n```\n", 1, "ZeroDivisionError"),
         ("```python\nopen('x', 'w').close()\n```\n", 0, "1 examples ran"),
     ],

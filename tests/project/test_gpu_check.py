@@ -34,7 +34,12 @@ def stage(name, code, seconds=60.0, **others):
     """A stage of one process that runs this code, and passes if it ends with 0."""
     command = [sys.executable, "-c", code]
     job = gpu.Job(
-        name, "one", command, lambda status, _: (gpu.FAILED if status else gpu.PASSED, ""), seconds=seconds, **others
+        name,
+        "one",
+        command,
+        lambda status, _: (gpu.FAILED if status else gpu.PASSED, ""),
+        seconds=seconds,
+        **others,
     )
     return lambda _options: iter([job])
 
@@ -45,14 +50,22 @@ def outcomes(tmp_path):
 
 
 @pytest.mark.usefixtures("machine")
-def test_all_stages_run_after_one_that_fails_one_that_hangs_and_one_that_lacks_a_module(monkeypatch, tmp_path, capfd):
+def test_all_stages_run_after_one_that_fails_one_that_hangs_and_one_that_lacks_a_module(
+    monkeypatch, tmp_path, capfd
+):
     jobs = {
         "tests": stage("tests", "print('what went wrong'); raise SystemExit(1)"),
         "parity": stage("parity", "", needs=("no_such_module",)),
-        "multi": stage("multi", "import os; raise SystemExit('CUDA_VISIBLE_DEVICES' in os.environ)", all_gpus=True),
+        "multi": stage(
+            "multi",
+            "import os; raise SystemExit('CUDA_VISIBLE_DEVICES' in os.environ)",
+            all_gpus=True,
+        ),
         "groups": stage("groups", ""),
         "sanitize": stage("sanitize", "import time; time.sleep(60)", seconds=0.5),
-        "speed": stage("speed", "import os; raise SystemExit(os.environ['CUDA_VISIBLE_DEVICES'] != '0')"),
+        "speed": stage(
+            "speed", "import os; raise SystemExit(os.environ['CUDA_VISIBLE_DEVICES'] != '0')"
+        ),
     }
     monkeypatch.setattr(gpu, "JOBS", jobs)
     assert gpu.main([]) == 1
@@ -78,7 +91,9 @@ def run(columns, rows, name, on="NVIDIA H200"):
     return {"machine": {"gpu": on}, "tables": [{"name": name, "columns": columns, "rows": rows}]}
 
 
-def test_speed_fails_only_beyond_the_tolerance_and_on_the_recorded_kind_of_gpu(monkeypatch, tmp_path):
+def test_speed_fails_only_beyond_the_tolerance_and_on_the_recorded_kind_of_gpu(
+    monkeypatch, tmp_path
+):
     columns = ["graph", "algorithm", "ours_ms", "baseline_ms"]
     runs = [
         run(columns, [["road", "bfs", 1.0, 9.0], ["web", "bfs", 8.0, 9.0]], "medians"),
@@ -88,21 +103,37 @@ def test_speed_fails_only_beyond_the_tolerance_and_on_the_recorded_kind_of_gpu(m
     monkeypatch.setattr(gpu, "recorded", lambda: runs)
     now = run(
         columns,
-        [["road", "bfs", 2.4, 9.0], ["web", "bfs", 11.0, None], ["mesh", "bfs", 5.0, 9.0], ["new", "bfs", 1, 1]],
+        [
+            ["road", "bfs", 2.4, 9.0],
+            ["web", "bfs", 11.0, None],
+            ["mesh", "bfs", 5.0, 9.0],
+            ["new", "bfs", 1, 1],
+        ],
         "medians",
     )
     works = list(gpu.compared(now, runs))
-    assert [work["verdict"] for work in works] == [gpu.PASSED, gpu.FAILED, "information", "no record"]
+    assert [work["verdict"] for work in works] == [
+        gpu.PASSED,
+        gpu.FAILED,
+        "information",
+        "no record",
+    ]
     assert [work["ratio"] for work in works] == [1.2, 1.375, 5.0, None]
     (tmp_path / "speed.json").write_text(json.dumps(now))
     collected: list = []
     assert gpu.judge_speed("speed.json", collected)(0, tmp_path)[0] == gpu.FAILED
-    assert [work["work"] for work in collected] == [f"{name}, bfs, one source" for name in ("road", "web", "mesh", "new")]
+    assert [work["work"] for work in collected] == [
+        f"{name}, bfs, one source" for name in ("road", "web", "mesh", "new")
+    ]
 
 
 def test_recorded_works_have_medians_many_sources_and_hierarchies():
     works = {work for run in gpu.recorded() for work in gpu.works_of(run)}
-    expected = {"R-MAT 20, bfs, one source", "R-MAT 20, sssp, 1,024 sources, each", f"{gpu.HIERARCHY}, hierarchy, lines"}
+    expected = {
+        "R-MAT 20, bfs, one source",
+        "R-MAT 20, sssp, 1,024 sources, each",
+        f"{gpu.HIERARCHY}, hierarchy, lines",
+    }
     assert expected <= works
 
 
@@ -125,7 +156,8 @@ def test_tests_are_shared_sampled_and_judged_by_their_report(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("key", "field"), [("parity", "equal"), ("parity", "certified"), ("gpu_bits", "equal_predecessors")]
+    ("key", "field"),
+    [("parity", "equal"), ("parity", "certified"), ("gpu_bits", "equal_predecessors")],
 )
 def test_parity_fails_if_one_result_differs(tmp_path, key, field):
     (job,) = (job for job in gpu.jobs_of_parity(gpu.parse([])) if job.name == key)
@@ -152,7 +184,9 @@ def test_parity_fails_if_one_result_differs(tmp_path, key, field):
 )
 def test_modules_missing_excuses_tests_for_other_projects_only(errors, missing):
     suite = xml.fromstring(
-        "<testsuite>" + "".join(f"<testcase><error>{error}</error></testcase>" for error in errors) + "</testsuite>"
+        "<testsuite>"
+        + "".join(f"<testcase><error>{error}</error></testcase>" for error in errors)
+        + "</testsuite>"
     )
     assert gpu.modules_missing(suite) == missing
 
@@ -165,7 +199,11 @@ def test_every_stage_makes_commands_of_files_and_modules_that_exist():
     words = [word for job in jobs for word in job.command if word.startswith("tests/")]
     assert words
     assert [word for word in words if not (ROOT / word).exists()] == []
-    assert {Path(word).name for word in words} >= {*gpu.PARTS, "test_parity_with_cugraph.py", "test_k_nearest.py"}
+    assert {Path(word).name for word in words} >= {
+        *gpu.PARTS,
+        "test_parity_with_cugraph.py",
+        "test_k_nearest.py",
+    }
 
 
 @pytest.mark.skipif(HAS_GPU, reason="this machine has a GPU")
@@ -179,14 +217,26 @@ def test_a_machine_without_a_gpu_is_told_so_in_one_sentence():
 def edges_file(folder, n=60):
     path = folder / "edges.parquet"
     rng = np.random.default_rng(4)
-    parquet.write_table(pa.table({"src": rng.integers(0, n, 150), "dst": rng.integers(0, n, 150)}), path)
+    parquet.write_table(
+        pa.table({"src": rng.integers(0, n, 150), "dst": rng.integers(0, n, 150)}), path
+    )
     return path
 
 
 @pytest.mark.parametrize(("part", "size"), [("hops", 8), ("weights", 8), ("jobs", 4)])
 def test_groups_of_a_plan_give_what_single_searches_give(tmp_path, capsys, part, size):
     few = list(groups.KINDS) if tiers.ALL else ["predecessors", "betweenness of edges", "pairs"]
-    words = [str(edges_file(tmp_path)), "--part", part, "--device", "cpu", "--sources", str(size), "--kinds", *few]
+    words = [
+        str(edges_file(tmp_path)),
+        "--part",
+        part,
+        "--device",
+        "cpu",
+        "--sources",
+        str(size),
+        "--kinds",
+        *few,
+    ]
     assert groups.main(words) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) >= 3
@@ -197,7 +247,9 @@ def test_groups_of_a_plan_give_what_single_searches_give(tmp_path, capsys, part,
 def test_groups_of_a_gpu_give_those_of_a_cpu():
     names = list(groups.KINDS) if tiers.ALL else ["distances at targets", "summary", "pairs"]
     with running(FIRST):
-        found = list(groups.compare_kinds(build(lattice(8, 20), directed=False), "bfs", "cuda", 40, names))
+        found = list(
+            groups.compare_kinds(build(lattice(8, 20), directed=False), "bfs", "cuda", 40, names)
+        )
     assert [is_same for _, is_same, _ in found] == [True] * len(names), found
 
 
@@ -205,7 +257,9 @@ def test_a_result_that_differs_fails_the_stage(monkeypatch, tmp_path, capsys):
     answer = groups.Question.answer
 
     def wrong(self, graph, strategy="auto", memory=None):
-        return answer(self, graph, strategy, memory) | ({"distance": "another"} if strategy == "auto" else {})
+        return answer(self, graph, strategy, memory) | (
+            {"distance": "another"} if strategy == "auto" else {}
+        )
 
     monkeypatch.setattr(groups.Question, "answer", wrong)
     words = ["--part", "hops", "--device", "cpu", "--sources", "4", "--kinds", "predecessors"]
@@ -214,4 +268,7 @@ def test_a_result_that_differs_fails_the_stage(monkeypatch, tmp_path, capsys):
     verdict, detail = gpu.judge_groups("a graph hops")(1, tmp_path)
     assert verdict == gpu.FAILED
     assert "0 results equal, 1 differ: edges, bfs, predecessors: DIFFERS" in detail
-    assert gpu.judge_groups("another")(0, tmp_path) == (gpu.FAILED, "0 results equal, 0 differ, ended with 0")
+    assert gpu.judge_groups("another")(0, tmp_path) == (
+        gpu.FAILED,
+        "0 results equal, 0 differ, ended with 0",
+    )

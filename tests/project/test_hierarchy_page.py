@@ -12,7 +12,9 @@ def test_a_baseline_with_a_wrong_distance_is_refused(monkeypatch):
     graph = hierarchy.graph_from_edges(side, (side + 1) % 40, side % 7 + 1, directed=False)
 
     def wrong(_graph):
-        return lambda origins, ends: np.ones((origins.size, ends.size)), lambda origins, _: np.ones(origins.size)
+        return lambda origins, ends: np.ones((origins.size, ends.size)), lambda origins, _: np.ones(
+            origins.size
+        )
 
     monkeypatch.setattr(hierarchy_baselines, "BASELINES", {"numpy": wrong})
     monkeypatch.setattr(hierarchy_baselines, "NAMES", {"numpy": "numpy"})

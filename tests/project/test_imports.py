@@ -15,26 +15,47 @@ FOLDERS = ("kepler_traverse", "pipelines", "scripts", "tests")
 def test_imports_form_no_circle():
     graph = import_graph(ROOT, FOLDERS)
     assert len(graph) > 300
-    assert {"kepler_traverse.graph", "kepler_traverse.search.query"} <= graph["kepler_traverse.search.plan"]
+    assert {"kepler_traverse.graph", "kepler_traverse.search.query"} <= graph[
+        "kepler_traverse.search.plan"
+    ]
     assert "kepler_traverse.search.plan" in graph["kepler_traverse.multi_source.entry_points"]
     assert find_circle(graph) == []
 
 
 CIRCLES = {
-    "from a module": {"a.py": "from pkg.b import x", "b.py": "from pkg.c import x", "c.py": "from pkg.a import x"},
+    "from a module": {
+        "a.py": "from pkg.b import x",
+        "b.py": "from pkg.c import x",
+        "c.py": "from pkg.a import x",
+    },
     "relative": {"a.py": "from . import b", "b.py": "from .a import x"},
-    "of two packages": {"one/__init__.py": "from ..two import x", "two/__init__.py": "import pkg.one"},
+    "of two packages": {
+        "one/__init__.py": "from ..two import x",
+        "two/__init__.py": "import pkg.one",
+    },
     "with the package itself": {"__init__.py": "from .a import x", "a.py": "from . import y"},
     "below a condition": {
         "a.py": "try:\n    import pkg.b\nexcept ImportError:\n    pass",
         "b.py": "class B:\n    import pkg.a",
     },
     "in a function": {"a.py": "def f():\n    from .b import x", "b.py": "from .a import x"},
-    "for hints alone": {"a.py": "if TYPE_CHECKING:\n    from .b import x", "b.py": "from .a import x"},
+    "for hints alone": {
+        "a.py": "if TYPE_CHECKING:\n    from .b import x",
+        "b.py": "from .a import x",
+    },
 }
 NO_CIRCLES = {
-    "a package and its module": {"__init__.py": "from .a import x", "a.py": "from .b import x", "b.py": "import pkg.c"},
-    "a diamond": {"a.py": "from . import b, c", "b.py": "from . import d", "c.py": "from . import d", "d.py": "x = 1"},
+    "a package and its module": {
+        "__init__.py": "from .a import x",
+        "a.py": "from .b import x",
+        "b.py": "import pkg.c",
+    },
+    "a diamond": {
+        "a.py": "from . import b, c",
+        "b.py": "from . import d",
+        "c.py": "from . import d",
+        "d.py": "x = 1",
+    },
 }
 
 
@@ -50,7 +71,9 @@ def circle_of(folder: Path, files: dict[str, str]) -> list[str]:
 def test_find_circle_names_the_modules_of_a_circle(tmp_path, name):
     circle = circle_of(tmp_path, CIRCLES[name])
     assert circle[0] == circle[-1]
-    expected = {"pkg." + file.removesuffix(".py").removesuffix("/__init__") for file in CIRCLES[name]}
+    expected = {
+        "pkg." + file.removesuffix(".py").removesuffix("/__init__") for file in CIRCLES[name]
+    }
     assert {module if module != "pkg" else "pkg.__init__" for module in circle} == expected
 
 
@@ -67,7 +90,8 @@ def test_find_circle_accepts_imports_without_a_circle(tmp_path, name):
 def test_importing_the_library_imports_nothing_large_before_it_is_used():
     code = (
         "import sys, kepler_traverse; early = {'numpy', 'numba', 'pyarrow'} & set(sys.modules); "
-        "import kepler_traverse.bfs.registry, kepler_traverse.sssp.registry; "  # which would set these names to modules
+        # which would set these names to modules
+        "import kepler_traverse.bfs.registry, kepler_traverse.sssp.registry; "
         "print(sorted(early), kepler_traverse.bfs.__name__, kepler_traverse.sssp.__name__)"
     )
     done = ran([sys.executable, "-c", code])

@@ -46,7 +46,9 @@ def used(texts: list[str], defined: dict[str, str]) -> set[str]:
     return reached
 
 
-def used_by_published_alone(headers: list[str], product: list[str], published: list[str]) -> set[str]:
+def used_by_published_alone(
+    headers: list[str], product: list[str], published: list[str]
+) -> set[str]:
     defined = definitions(headers)
     return used(published, defined) - used(product, defined)
 
@@ -58,9 +60,18 @@ def kernel_texts(*, published: bool) -> list[str]:
 
 
 def test_shared_headers_define_nothing_that_only_published_kernels_use():
-    headers = [without_comments(file) for file in sorted(SHARED.glob("*.cuh")) if file.name not in PLATFORM]
+    headers = [
+        without_comments(file) for file in sorted(SHARED.glob("*.cuh")) if file.name not in PLATFORM
+    ]
     product, published = kernel_texts(published=False), kernel_texts(published=True)
-    assert {"edges_by_thread", "Reach", "claim", "LocalQueue", "LOCAL_QUEUE", "KT_BOUNDS"} <= definitions(headers).keys()
+    assert {
+        "edges_by_thread",
+        "Reach",
+        "claim",
+        "LocalQueue",
+        "LOCAL_QUEUE",
+        "KT_BOUNDS",
+    } <= definitions(headers).keys()
     assert product
     assert published
     assert used_by_published_alone(headers, product, published) == set()
@@ -93,4 +104,7 @@ constexpr int32 LIMIT = 16;
     ],
 )
 def test_used_by_published_alone_finds_members_and_what_only_they_use(product, expected):
-    assert used_by_published_alone([HEADER], [product], ["Queue queue; queue.append_twice(v);"]) == expected
+    assert (
+        used_by_published_alone([HEADER], [product], ["Queue queue; queue.append_twice(v);"])
+        == expected
+    )

@@ -18,7 +18,9 @@ from kepler_traverse.maps import explore, plot
 from scripts.docs import pictures
 
 TRIANGLE = pd.DataFrame({"src": ["a", "b", "c"], "dst": ["b", "c", "a"], "weight": [5, 7, 20]})
-PLACES = pd.DataFrame({"vertex": ["a", "b", "c", "far"], "x": [0.0, 1.0, 0.0, 9.0], "y": [0.0, 0.0, 1.0, 9.0]})
+PLACES = pd.DataFrame(
+    {"vertex": ["a", "b", "c", "far"], "x": [0.0, 1.0, 0.0, 9.0], "y": [0.0, 0.0, 1.0, 9.0]}
+)
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +72,11 @@ def test_isochrones_colour_each_street_by_the_band_of_its_farther_end(here, road
     farther = [max(far[u], far[v]) for u, v in graph.edges if u in far and v in far]
     expected = np.histogram(farther, [0, *(cutoff + 0.5 for cutoff in cutoffs)])[0].tolist()
     legend = axes.get_legend()
-    assert [text.get_text() for text in legend.get_texts()] == ["up to 150", "up to 300", "up to 600"]
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "up to 150",
+        "up to 300",
+        "up to 600",
+    ]
     streets = streets_of(axes)
     colours = [tuple(np.round(line.get_color(), 3)) for line in legend.get_lines()]
     assert [len(streets[colour]) for colour in colours] == expected
@@ -81,21 +87,29 @@ def test_nearest_sources_colour_the_streets_inside_a_group(here, roads):
     found = sssp_many(roads, schools, result="nearest")
     axes = plot(found, here.junctions, graph=roads)
     owner = dict(zip(found["vertex"], found["source"], strict=True))
-    inside = Counter(owner[u] for u, v in zip(here.roads["src"], here.roads["dst"], strict=True) if owner[u] == owner[v])
+    inside = Counter(
+        owner[u]
+        for u, v in zip(here.roads["src"], here.roads["dst"], strict=True)
+        if owner[u] == owner[v]
+    )
     assert sorted(map(len, streets_of(axes).values())) == sorted(inside.values())
 
 
-@pytest.mark.parametrize(("directed", "streets"), [(True, [1, 2]), (False, [3])])  # the farther end has 25, 27, 27 or 12
+# the farther end has 25, 27, 27 or 12
+@pytest.mark.parametrize(("directed", "streets"), [(True, [1, 2]), (False, [3])])
 def test_values_of_all_sources_colour_streets_or_points(directed, streets):
     graph = graph_from_edges(TRIANGLE, directed=directed)
     summary = sssp_many(graph, "all", result="summary")
     axes = plot(summary, PLACES, graph=graph, column="eccentricity")
     assert sorted(map(len, streets_of(axes).values())) == streets
-    points = plot(summary, PLACES.iloc[::-1], column="eccentricity", ax=pyplot.figure().add_subplot())
+    points = plot(
+        summary, PLACES.iloc[::-1], column="eccentricity", ax=pyplot.figure().add_subplot()
+    )
     (dots,) = [each for each in points.collections if not hasattr(each, "get_segments")]
     norm = matplotlib.colors.Normalize(summary["eccentricity"].min(), summary["eccentricity"].max())
     np.testing.assert_allclose(
-        dots.get_facecolors(), matplotlib.colormaps["viridis"](norm(summary["eccentricity"].astype(float)))
+        dots.get_facecolors(),
+        matplotlib.colormaps["viridis"](norm(summary["eccentricity"].astype(float))),
     )
     assert dots.get_offsets().tolist() == PLACES[["x", "y"]][:3].values.tolist()
 
@@ -106,7 +120,9 @@ def test_paths_are_lines_from_origin_to_destination(here, roads):
     axes = plot(found, here.junctions, graph=roads)
     at = here.junctions[["x", "y"]].to_numpy()
     assert [tuple(line.get_xydata()[0]) for line in axes.lines] == [tuple(at[v]) for v in origins]
-    assert [tuple(line.get_xydata()[-1]) for line in axes.lines] == [tuple(at[v]) for v in destinations]
+    assert [tuple(line.get_xydata()[-1]) for line in axes.lines] == [
+        tuple(at[v]) for v in destinations
+    ]
     assert sum(len(line.get_xydata()) for line in axes.lines) == len(found)
 
 
@@ -115,7 +131,9 @@ def test_edges_are_as_wide_as_their_loads_and_the_largest_is_on_top():
     lines = plot(flows, PLACES).collections[0]
     at = {vertex: [x, y] for vertex, x, y in PLACES.itertuples(index=False)}
     edges = [("b", "c"), ("a", "b"), ("c", "a")]  # they carry 1 + 2 + 2, 1 + 1 + 4 and 4 + 4 + 2
-    assert [line.tolist() for line in lines.get_segments()] == [[at[src], at[dst]] for src, dst in edges]
+    assert [line.tolist() for line in lines.get_segments()] == [
+        [at[src], at[dst]] for src, dst in edges
+    ]
     np.testing.assert_allclose(lines.get_linewidths(), [2.8, 3.3, 5.3])
     with pytest.raises(InputError, match="a row per edge; draw it by"):
         explore(flows, PLACES)
@@ -124,10 +142,18 @@ def test_edges_are_as_wide_as_their_loads_and_the_largest_is_on_top():
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [
-        ({"frame": TRIANGLE.assign(weight=list("xyz"))}, InputError, "'weight' of frame has no numbers"),
+        (
+            {"frame": TRIANGLE.assign(weight=list("xyz"))},
+            InputError,
+            "'weight' of frame has no numbers",
+        ),
         ({"column": "bend"}, InputError, "frame has no column 'bend'"),
         ({"frame": PLACES[["vertex"]]}, InputError, "no column but 'vertex'"),
-        ({"frame": pd.DataFrame({"vertex": ["a", "a"], "distance": [1, 2]})}, InputError, "a vertex twice"),
+        (
+            {"frame": pd.DataFrame({"vertex": ["a", "a"], "distance": [1, 2]})},
+            InputError,
+            "a vertex twice",
+        ),
         ({"vertices": PLACES[1:]}, UnknownVertexError, "'a'"),
         ({"vertices": PLACES[1:], "graph": graph_from_edges(TRIANGLE)}, UnknownVertexError, "'a'"),
         ({"graph": graph_from_edges([1], [2])}, InputError, "of no edge of the graph"),

@@ -16,7 +16,13 @@ from tests.support.clusters import threads_of_this_process
 from tests.support.processes import ROOT, ran
 
 RNG = np.random.default_rng(7)
-EDGES = pd.DataFrame({"src": RNG.integers(0, 90, 400), "dst": RNG.integers(0, 90, 400), "weight": RNG.integers(0, 9, 400)})
+EDGES = pd.DataFrame(
+    {
+        "src": RNG.integers(0, 90, 400),
+        "dst": RNG.integers(0, 90, 400),
+        "weight": RNG.integers(0, 9, 400),
+    }
+)
 SOURCES = np.unique(EDGES.src)[:7].tolist()
 NAME = "scipy_dijkstra"
 
@@ -28,7 +34,9 @@ def plugin(monkeypatch):
 
 def farthest_of(frame, count):
     """The oracle: the farthest vertices of each source in a frame of distances."""
-    frame = frame.sort_values(["source", "distance", "vertex"], ascending=[True, False, True], ignore_index=True)
+    frame = frame.sort_values(
+        ["source", "distance", "vertex"], ascending=[True, False, True], ignore_index=True
+    )
     frame.insert(1, "rank", frame.groupby("source").cumcount() + 1)
     return frame[frame["rank"] <= count].reset_index(drop=True)
 
@@ -74,7 +82,13 @@ def test_a_result_kind_of_a_plugin_is_written_resumed_and_verified(tmp_path):
     frame = EDGES.assign(src="v" + EDGES.src.astype(str), dst="v" + EDGES.dst.astype(str))
     frame.to_parquet(tmp_path / "edges.parquet")
     environment = {**os.environ, VARIABLE: "examples.farthest_plugin", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", OF_KIND, str(tmp_path / "edges.parquet"), str(tmp_path / "out")]
+    command = [
+        sys.executable,
+        "-c",
+        OF_KIND,
+        str(tmp_path / "edges.parquet"),
+        str(tmp_path / "out"),
+    ]
     done = ran(command, env=environment)
     assert done.returncode == 0, done.stderr
     assert "--n-farthest N" in done.stdout
@@ -94,10 +108,25 @@ def test_a_strategy_of_a_plugin_is_listed_and_searches():
 @pytest.mark.usefixtures("plugin")
 def test_a_strategy_of_a_plugin_runs_in_the_job_and_is_verified(tmp_path):
     EDGES.to_parquet(tmp_path / "edges.parquet")
-    options = {"algorithm": "sssp", "sources": SOURCES, "device": "cpu", "report": False, "batch_size": 2}
+    options = {
+        "algorithm": "sssp",
+        "sources": SOURCES,
+        "device": "cpu",
+        "report": False,
+        "batch_size": 2,
+    }
     expected = run_job(tmp_path / "edges.parquet", output=tmp_path / "own", **options)
-    with threads_of_this_process(n_workers=2, memory_limit=0) as cluster, Client(cluster, set_as_default=False) as client:
-        found = run_job(tmp_path / "edges.parquet", output=tmp_path / "out", client=client, strategy=NAME, **options)
+    with (
+        threads_of_this_process(n_workers=2, memory_limit=0) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        found = run_job(
+            tmp_path / "edges.parquet",
+            output=tmp_path / "out",
+            client=client,
+            strategy=NAME,
+            **options,
+        )
     assert found.digest == expected.digest
     assert NAME in found.manifest["strategy"]
     assert verify([str(tmp_path / "out"), str(tmp_path / "edges.parquet")]) == 0
@@ -109,5 +138,7 @@ def test_an_unknown_strategy_and_a_missing_plugin_are_errors(monkeypatch):
     with pytest.raises(StrategyError, match=f"no strategy '{NAME}'"):
         sssp_many(graph, SOURCES, strategy=NAME)
     monkeypatch.setenv(VARIABLE, "no_such_module")
-    with pytest.raises(InputError, match=r"plug-in 'no_such_module' cannot be imported.*KEPLER_PLUGINS"):
+    with pytest.raises(
+        InputError, match=r"plug-in 'no_such_module' cannot be imported.*KEPLER_PLUGINS"
+    ):
         sssp_many(graph, SOURCES, strategy=NAME)

@@ -17,13 +17,21 @@ from scripts.regret.graphs import FAMILIES
 @pytest.fixture(scope="module")
 def _few_passes():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweep, "PASSES", ((8, "distances"), (1, "distances"), (8, "summary"), (8, "targets")))
+        patch.setattr(
+            sweep, "PASSES", ((8, "distances"), (1, "distances"), (8, "summary"), (8, "targets"))
+        )
         patch.setattr(graphs, "SMALLEST", 60)
         yield
 
 
 def swept(tmp_path, **options):
-    given = {"folder": None, "output": tmp_path / "lines.jsonl", "seconds": 1e9, "resume": False, "largest": 60}
+    given = {
+        "folder": None,
+        "output": tmp_path / "lines.jsonl",
+        "seconds": 1e9,
+        "resume": False,
+        "largest": 60,
+    }
     given |= options
     count = sweep.sweep("cpu", **given, say=lambda _text: None)
     return count, regret.read([given["output"]])
@@ -33,7 +41,9 @@ def swept(tmp_path, **options):
 def whole(_few_passes, tmp_path_factory):
     """The folder of a sweep that has a file, how many passes it made, and its lines."""
     folder = tmp_path_factory.mktemp("sweep")
-    pyarrow.parquet.write_table(pyarrow.table({"src": [0, 1, 2], "dst": [1, 2, 3]}), folder / "chain.parquet")
+    pyarrow.parquet.write_table(
+        pyarrow.table({"src": [0, 1, 2], "dst": [1, 2, 3]}), folder / "chain.parquet"
+    )
     return folder, *swept(folder, folder=folder)
 
 
@@ -44,12 +54,26 @@ def test_a_sweep_has_every_family_result_and_strategy_with_machine_and_commit(wh
     assert {line["sources"] for line in lines} == {1, 8}
     many = {(line["algorithm"], line["strategy"]) for line in lines if line["sources"] == 8}
     assert many == {
-        *(("bfs", name) for name in ("short_search", "bit_parallel", "source_per_thread", "switch", "auto")),
+        *(
+            ("bfs", name)
+            for name in ("short_search", "bit_parallel", "source_per_thread", "switch", "auto")
+        ),
         *(("sssp", name) for name in ("short_search", "near_far_per_thread", "near_far", "auto")),
     }
-    one = {(line["algorithm"], line["strategy"], line["reverse"]) for line in lines if line["sources"] == 1}
-    assert {("bfs", "switch", "built"), ("bfs", "switch", "at hand"), ("bfs", "queue", ""), ("sssp", "frontier", "")} <= one
-    assert not [line for line in lines if line["strategy"] in ("fifo", "h_bf", "bfs_4k")], "published systems are left out"
+    one = {
+        (line["algorithm"], line["strategy"], line["reverse"])
+        for line in lines
+        if line["sources"] == 1
+    }
+    assert {
+        ("bfs", "switch", "built"),
+        ("bfs", "switch", "at hand"),
+        ("bfs", "queue", ""),
+        ("sssp", "frontier", ""),
+    } <= one
+    assert not [line for line in lines if line["strategy"] in ("fifo", "h_bf", "bfs_4k")], (
+        "published systems are left out"
+    )
     for line in lines:
         assert line["commit"]
         assert line["machine"]["cores"] >= 1
@@ -65,7 +89,9 @@ def test_a_sweep_that_is_cut_off_goes_on_where_it_was(whole, tmp_path):
     kept = 3 * len({sweep.key_of(line) for line in lines}) // 4
     keys = list(dict.fromkeys(sweep.key_of(line) for line in lines))[:kept]
     output = tmp_path / "lines.jsonl"
-    output.write_text("".join(json.dumps(line) + "\n" for line in lines if sweep.key_of(line) in keys))
+    output.write_text(
+        "".join(json.dumps(line) + "\n" for line in lines if sweep.key_of(line) in keys)
+    )
     more, again = swept(tmp_path, resume=True, folder=folder)
     assert more == every - kept
     assert {sweep.key_of(line) for line in again} == {sweep.key_of(line) for line in lines}
@@ -75,7 +101,9 @@ def test_a_sweep_that_is_cut_off_goes_on_where_it_was(whole, tmp_path):
 def test_a_strategy_that_finds_something_else_ends_the_sweep(tmp_path, monkeypatch):
     def wrong(group, *rest):
         found = right(group, *rest)
-        return {place: value + (group.strategy == "source_per_thread") for place, value in found.items()}
+        return {
+            place: value + (group.strategy == "source_per_thread") for place, value in found.items()
+        }
 
     right = sweep.digests_of
     monkeypatch.setattr(sweep, "digests_of", wrong)
@@ -113,7 +141,14 @@ def test_generated_web_has_sources_that_reach_little():
 
 
 def line(strategy, seconds, **others):
-    facts = {"device": "cpu", "graph": "g", "weights": "", "algorithm": "bfs", "sources": 8, "result": "distances"}
+    facts = {
+        "device": "cpu",
+        "graph": "g",
+        "weights": "",
+        "algorithm": "bfs",
+        "sources": 8,
+        "result": "distances",
+    }
     facts |= {
         "machine": {"cpu": "C", "cores": 2, "gpu": None},
         "commit": "abc",
@@ -127,7 +162,11 @@ def line(strategy, seconds, **others):
 def test_numbers_and_page_are_those_of_the_lines():
     lines = [line("a", 0.4), line("b", 0.1), line("c", None, over=2.0), line("auto", 0.15)]
     lines += [line("a", 0.001, graph="short"), line("b", 0.0001, graph="short")]
-    lines += [line("a", 0.1, graph="right"), line("b", 0.4, graph="right"), line("auto", 0.1, graph="right")]
+    lines += [
+        line("a", 0.1, graph="right"),
+        line("b", 0.4, graph="right"),
+        line("auto", 0.1, graph="right"),
+    ]
     (numbers,) = regret.summarised(lines)["machines"]
     assert (numbers["cells"], numbers["long_cells"], numbers["largest"]) == (3, 2, 4.0)
     assert numbers["mean"] == 2.0
@@ -172,10 +211,25 @@ def test_a_refit_sweeps_fits_and_writes_numbers_and_page(tmp_path, monkeypatch, 
         (tmp_path / name).write_text(text)
         monkeypatch.setattr(regret, name, tmp_path / name)
     monkeypatch.setattr(regret, "REFIT_LARGEST", 60)
-    monkeypatch.setattr(regret, "page", lambda numbers: ", ".join(each["device"] for each in numbers["machines"]))
-    pyarrow.parquet.write_table(pyarrow.table({"src": [0, 1, 2], "dst": [1, 2, 3]}), tmp_path / "chain.parquet")
+    monkeypatch.setattr(
+        regret, "page", lambda numbers: ", ".join(each["device"] for each in numbers["machines"])
+    )
+    pyarrow.parquet.write_table(
+        pyarrow.table({"src": [0, 1, 2], "dst": [1, 2, 3]}), tmp_path / "chain.parquet"
+    )
     assert (
-        regret.main(["refit", "--graphs", str(tmp_path), "--output", str(tmp_path / "lines.jsonl"), "--seconds", "1e9"]) == 0
+        regret.main(
+            [
+                "refit",
+                "--graphs",
+                str(tmp_path),
+                "--output",
+                str(tmp_path / "lines.jsonl"),
+                "--seconds",
+                "1e9",
+            ]
+        )
+        == 0
     )
     assert (tmp_path / "PAGE").read_text() == "cuda, cpu"
     assert "after: 0 cells" in capsys.readouterr().out, "all are short"
@@ -190,7 +244,10 @@ def test_a_refit_sweeps_fits_and_writes_numbers_and_page(tmp_path, monkeypatch, 
     means = iter([1.0, 1.1])
     monkeypatch.setattr(regret, "mean", lambda _values: next(means))
     (tmp_path / "COSTS").write_text("{}")
-    assert regret.main(["refit", "--graphs", str(tmp_path), "--output", str(tmp_path / "lines.jsonl")]) == 1
+    assert (
+        regret.main(["refit", "--graphs", str(tmp_path), "--output", str(tmp_path / "lines.jsonl")])
+        == 1
+    )
     assert (tmp_path / "COSTS").read_text() == "{}", "the new constants are worse"
 
 
@@ -201,14 +258,18 @@ def test_constants_are_adjusted_to_choose_a_fast_strategy(monkeypatch):
     monkeypatch.setattr(fit, "cost_key", lambda algorithm, strategy: f"{algorithm} {strategy}")
     lines = []
     for edges, ratio in enumerate([0.85] * 5 + [5.0] * 2, 1):
-        lines += [line(name, edges * each, graph=str(edges), edges=edges) for name, each in (("a", 1.0), ("b", ratio))]
+        lines += [
+            line(name, edges * each, graph=str(edges), edges=edges)
+            for name, each in (("a", 1.0), ("b", ratio))
+        ]
 
     def faster(constants):
         return min(constants, key=lambda key: constants[key]["edge"])
 
     by_errors = {
         f"bfs {name}": fit.fitted(
-            [{"edge": 1e9 * each["edges"]} for each in own], np.array([each["seconds"] for each in own])
+            [{"edge": 1e9 * each["edges"]} for each in own],
+            np.array([each["seconds"] for each in own]),
         )
         for name in "ab"
         for own in [[each for each in lines if each["strategy"] == name]]

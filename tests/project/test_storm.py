@@ -74,7 +74,9 @@ def test_a_fault_of_one_kind_is_found_and_nothing_else(name, monkeypatch):
     assert {(each.kind, each.what) for each in found} == {(kind, what)}
     assert f"{kind} " in found[0].asked
     again = [each for each in findings(OF_LIBRARY, [found[0].case]) if each.kind != "build"]
-    assert again == [each for each in found if each.case == found[0].case], "a case is known by its number"
+    assert again == [each for each in found if each.case == found[0].case], (
+        "a case is known by its number"
+    )
 
 
 @pytest.mark.exhaustive
@@ -86,7 +88,12 @@ def test_an_answer_in_place_of_an_error_is_found(monkeypatch):
             return pd.DataFrame({"source": [1]})
 
     monkeypatch.setattr(kepler_traverse, "sssp_many", call)
-    found = [each for number in range(200) for each in run_case(OF_LIBRARY, number).findings if each.what == "accepted"]
+    found = [
+        each
+        for number in range(200)
+        for each in run_case(OF_LIBRARY, number).findings
+        if each.what == "accepted"
+    ]
     assert found
 
 
@@ -119,7 +126,11 @@ def lines_that(code):
     def start(_settings, share, errors, _place):
         command = [sys.executable, "-c", text.replace("{first}", str(share.first))]
         return processes.subprocess.Popen(
-            command, stdout=processes.subprocess.PIPE, stderr=errors, text=True, start_new_session=True
+            command,
+            stdout=processes.subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
         )
 
     return start
@@ -163,14 +174,30 @@ def test_the_oracle_imports_nothing_of_the_package():
     for name in ("edges", "oracle", "answers", "questions"):
         tree = ast.parse((ROOT / f"scripts/storm/{name}.py").read_text())
         imports = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-        imports |= {each.name for node in ast.walk(tree) if isinstance(node, ast.Import) for each in node.names}
-        ours = {each for each in imports if each.startswith(("kepler_traverse", "pipelines", "tests"))}
+        imports |= {
+            each.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import)
+            for each in node.names
+        }
+        ours = {
+            each for each in imports if each.startswith(("kepler_traverse", "pipelines", "tests"))
+        }
         assert not ours, name
-        assert not {each for each in imports if each.partition(".")[0] in ("numpy", "scipy", "pandas")}, name
+        assert not {
+            each for each in imports if each.partition(".")[0] in ("numpy", "scipy", "pandas")
+        }, name
 
 
 SUMMARY = {
-    **{"commit": "0123abc", "machine": "a CPU, 2 cores", "device": "cpu", "seed": 5, "processes": 1, "date": "2026-11-27"},
+    **{
+        "commit": "0123abc",
+        "machine": "a CPU, 2 cores",
+        "device": "cpu",
+        "seed": 5,
+        "processes": 1,
+        "date": "2026-11-27",
+    },
     **{"hours": 0.5, "findings": 1, "counts": {"cases": 1234, "comparisons": 5678, "kills": 9}},
 }
 
@@ -181,8 +208,14 @@ def test_summaries_are_recorded_once_and_a_stale_page_is_noticed(tmp_path, monke
     page.write_text(f"{record.BEGIN}\n{record.END}\n")
     monkeypatch.setattr(record, "PAGE", page)
     monkeypatch.setattr(record, "RECORD", tmp_path / "storm.json")
-    assert [storm.main(["record", str(out)]), storm.main(["record", str(out)]), storm.main(["check"])] == [0, 0, 0]
-    row = "| 2026-11-27 | 0123abc | a CPU, 2 cores | cpu | 5 | 0.50 | 1,234 | 0 | 5,678 | 9 | 0 | 1 |"
+    assert [
+        storm.main(["record", str(out)]),
+        storm.main(["record", str(out)]),
+        storm.main(["check"]),
+    ] == [0, 0, 0]
+    row = (
+        "| 2026-11-27 | 0123abc | a CPU, 2 cores | cpu | 5 | 0.50 | 1,234 | 0 | 5,678 | 9 | 0 | 1 |"
+    )
     assert page.read_text().count(row) == 1
     page.write_text(page.read_text().replace("5,678", "5,679"))
     assert storm.main(["check"]) == 1
@@ -194,8 +227,22 @@ def test_summaries_are_recorded_once_and_a_stale_page_is_noticed(tmp_path, monke
 @pytest.mark.exhaustive
 def test_the_command_writes_findings_and_a_summary(tmp_path):
     out = tmp_path / "found.jsonl"
-    words = ["--seed", "5", "--cases", "2", "--doors", "library", "--processes", "2", "--out", str(out)]
-    done = ran([sys.executable, "scripts/ci/storm.py", *words], env=dict(processes.os.environ, PYTHONPATH=""))
+    words = [
+        "--seed",
+        "5",
+        "--cases",
+        "2",
+        "--doors",
+        "library",
+        "--processes",
+        "2",
+        "--out",
+        str(out),
+    ]
+    done = ran(
+        [sys.executable, "scripts/ci/storm.py", *words],
+        env=dict(processes.os.environ, PYTHONPATH=""),
+    )
     assert done.stdout.startswith("seed 5\n"), done.stderr
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     summary = lines[-1]["summary"]
@@ -217,7 +264,11 @@ def test_a_gpu_is_asked_and_a_fault_of_its_answers_is_found(monkeypatch):
     def plant(name):
         def call(graph, sources, **options):
             found = MANY[name](graph, sources, **options)
-            has_distances = isinstance(found, pd.DataFrame) and "distance" in found and "unreached" not in options
+            has_distances = (
+                isinstance(found, pd.DataFrame)
+                and "distance" in found
+                and "unreached" not in options
+            )
             return longer(found) if graph.device == "cuda" and has_distances else found
 
         monkeypatch.setattr(kepler_traverse, name, call)

@@ -35,7 +35,9 @@ SEEN = {
     "temporary": {"temporary": "/dev/shm"},
     "hash-7": {"seed": "7"},
 }
-REPORT = '<testsuites><testsuite tests="9" failures="{failed}" errors="1" skipped="2"/></testsuites>'
+REPORT = (
+    '<testsuites><testsuite tests="9" failures="{failed}" errors="1" skipped="2"/></testsuites>'
+)
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +79,9 @@ def test_outcomes_are_recorded_and_a_stale_page_is_noticed(tmp_path, monkeypatch
     assert "| in a terminal, nothing else runs | passed | 6 | 1 | 2 | " in text
     assert "\nold\n" not in text
     assert surroundings.main(["check"]) == 0
-    surroundings.RECORD.write_text(surroundings.RECORD.read_text().replace('"passed": false', '"passed": true'))
+    surroundings.RECORD.write_text(
+        surroundings.RECORD.read_text().replace('"passed": false', '"passed": true')
+    )
     assert surroundings.main(["check"]) == 1
     assert "is stale" in capsys.readouterr().err
 

@@ -13,7 +13,9 @@ def test_pairs_hold_any_two_values_of_two_axes(monkeypatch):
     assert set(chosen) <= whole
     assert len(chosen) < len(whole) / 3
     for one, other in itertools.combinations(range(len(axes)), 2):
-        assert {(case[one], case[other]) for case in chosen} == set(itertools.product(axes[one], axes[other]))
+        assert {(case[one], case[other]) for case in chosen} == set(
+            itertools.product(axes[one], axes[other])
+        )
     assert tiers.few(range(10), 3) == [0, 3, 6]
     monkeypatch.setattr(tiers, "ALL", True)
     assert set(tiers.pairs(*axes)) == whole

@@ -39,7 +39,9 @@ def user(tmp_path_factory):
     (installed / "pipelines.py").write_text("NAME = 'of another project'\n")
     here = folder / "project"
     (here / "pipelines").mkdir(parents=True)
-    (here / "pipelines" / "__init__.py").write_text("raise RuntimeError('the folder of a user was imported')\n")
+    (here / "pipelines" / "__init__.py").write_text(
+        "raise RuntimeError('the folder of a user was imported')\n"
+    )
     (here / "edges.csv").write_text("from,to,km\nA,B,2\nB,C,3\nD,E,1\n")
     (here / "trips.csv").write_text("from,to\nA,C\nC,A\n")
 
@@ -49,7 +51,9 @@ def user(tmp_path_factory):
     def python(code):
         return ran([programs / "python", "-P", "-c", code], cwd=here)
 
-    return SimpleNamespace(here=here, programs=programs, wheel=wheel, command=command, python=python)
+    return SimpleNamespace(
+        here=here, programs=programs, wheel=wheel, command=command, python=python
+    )
 
 
 def rows_of(folder):
@@ -58,7 +62,16 @@ def rows_of(folder):
 
 def test_a_table_of_ones_own_with_string_ids_is_searched_resumed_and_verified(user):
     for workers in ("1", "2"):
-        words = ["--algorithm", "bfs", "--sources", "A,D", "--batch-size", "1", "--workers", workers]
+        words = [
+            "--algorithm",
+            "bfs",
+            "--sources",
+            "A,D",
+            "--batch-size",
+            "1",
+            "--workers",
+            workers,
+        ]
         done = user.command("run", "edges.csv", "--output", f"out-{workers}", *words)
         assert done.returncode == 0, done.stderr
         found = rows_of(user.here / f"out-{workers}")
@@ -89,7 +102,10 @@ def test_routes_are_rows_of_vertices(user):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["edges.csv", "--algorithm", "sssp", "--columns", "weight=miles"], ["edges.csv", "miles", "'km'"]),
+        (
+            ["edges.csv", "--algorithm", "sssp", "--columns", "weight=miles"],
+            ["edges.csv", "miles", "'km'"],
+        ),
         (["edgs.csv"], ["edgs.csv"]),
         (["edges.csv", "--sources", "Z"], ["'Z'"]),
         (["edges.csv", "--device", "cuda"], ["pip install 'kepler-traverse[cuda13]'"]),
@@ -136,7 +152,10 @@ def test_the_oldest_packages_that_are_allowed_write_and_read_the_same_rows(user)
                 f"{age}-{sort}",
             ]  # fmt: skip
             succeed([programs / "kepler-traverse", "run", "edges.csv", *words], cwd=user.here)
-            succeed([programs / "kepler-traverse", "verify", f"{age}-{sort}", "edges.csv"], cwd=user.here)
+            succeed(
+                [programs / "kepler-traverse", "verify", f"{age}-{sort}", "edges.csv"],
+                cwd=user.here,
+            )
         files = [f"{age}-{sort}/part-000000.parquet" for age in both]
         said = {
             succeed([programs / "python", "-P", "-c", read, each], cwd=user.here)
@@ -148,17 +167,26 @@ def test_the_oldest_packages_that_are_allowed_write_and_read_the_same_rows(user)
 
 def test_the_package_of_the_same_name_is_imported_as_before(user):
     code = "import pipelines; print(pipelines.NAME); import kepler_traverse.pipelines as job; print(job.run_job.__module__)"
-    assert user.python(code).stdout.split("\n")[:2] == ["of another project", "kepler_traverse.pipelines.job"]
+    assert user.python(code).stdout.split("\n")[:2] == [
+        "of another project",
+        "kepler_traverse.pipelines.job",
+    ]
 
 
 def test_the_readme_runs_as_typed_once_the_extra_is_there_that_the_error_names(user):
-    picture, example = (code for _, code in blocks_of((ROOT / "README.md").read_text(encoding="utf-8")))
+    picture, example = (
+        code for _, code in blocks_of((ROOT / "README.md").read_text(encoding="utf-8"))
+    )
     refused = user.python(picture)
     assert "pip install 'kepler-traverse[plot]'" in refused.stderr.splitlines()[-1]
     succeed([user.programs / "pip", "install", "--quiet", f"{user.wheel}[plot]"])
     assert user.python(picture).returncode == 0
     assert (user.here / "isochrones.png").stat().st_size > 10_000
-    on_a_map = picture.replace("plot(", "explore(").replace("import plot", "import explore").replace(", graph=graph)", ")")
+    on_a_map = (
+        picture.replace("plot(", "explore(")
+        .replace("import plot", "import explore")
+        .replace(", graph=graph)", ")")
+    )
     assert "pip install lonboard" in user.python(on_a_map).stderr.splitlines()[-1]
     done = user.python(example.partition("graph = graph.to(")[0])
     assert done.returncode == 0, done.stderr

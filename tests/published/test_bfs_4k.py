@@ -20,7 +20,8 @@ from tests.support import tiers
 from tests.support.devices import host, in_each, on_a_device, orders, require_hops
 from tests.support.graphs import NAMED, build, lattice, path, rmat, star
 
-MODES = orders(  # of one block size, so that kernels are compiled once; test_strategies_on_host.py has others
+# of one block size, so that kernels are compiled once; test_strategies_on_host.py has others
+MODES = orders(
     in_turn={"resident": 1, "block": 64},
     stress_1={"stress": True, "seed": 1, "block": 64, "resident": 3},
     stress_2={"stress": True, "seed": 2, "block": 64, "resident": 2},
@@ -72,7 +73,13 @@ CHANGES = {
     "coalesced writes of blocks": {"k7": 1, "append": "block"},
     "Hash64": {"duplicates": "hash64"},
     "Hash64 of a single block": {"duplicates": "hash64", "k5": 1},
-    "Hash64, blocks, discovery": {"duplicates": "hash64", "k4": 1, "append": "block", "heavy": "blocks", **HEAVY},
+    "Hash64, blocks, discovery": {
+        "duplicates": "hash64",
+        "k4": 1,
+        "append": "block",
+        "heavy": "blocks",
+        **HEAVY,
+    },
     "compare and swap": {"duplicates": "atomic", "append": "block"},
 }
 
@@ -80,12 +87,17 @@ CHANGES = {
 def layers(width):
     """One vertex, two complete layers, and one vertex."""
     first, second, last = range(1, width + 1), range(width + 1, 2 * width + 1), 2 * width + 1
-    return [*((0, v) for v in first), *((u, v) for u in first for v in second), *((u, last) for u in second)]
+    return [
+        *((0, v) for v in first),
+        *((u, v) for u in first for v in second),
+        *((u, last) for u in second),
+    ]
 
 
 GRAPHS = {
     "power law": rmat(8, 12, seed=3),
-    "star of 1025 behind a path": [(v + 1030, v + 1031) for v in range(4)] + [(1034, 0), *star(1025)],
+    "star of 1025 behind a path": [(v + 1030, v + 1031) for v in range(4)]
+    + [(1034, 0), *star(1025)],
     "lattice": lattice(14, 40),
     "bipartite layers": layers(40),
 }
@@ -99,7 +111,9 @@ def test_each_feature_alone_gives_the_right_hops(change, graph):
 
 
 @on_a_device
-@pytest.mark.parametrize("name", ["power law", "complete", "in-star", "star of 1025", "self-loops and parallel edges"])
+@pytest.mark.parametrize(
+    "name", ["power law", "complete", "in-star", "star of 1025", "self-loops and parallel edges"]
+)
 @pytest.mark.usefixtures("mode")
 def test_the_published_knobs_give_the_right_hops(name):
     rows = [row[:2] for row in NAMED[name]]
@@ -112,7 +126,8 @@ def test_the_published_knobs_give_the_right_hops(name):
 @pytest.mark.usefixtures("mode", "small_block")
 def test_a_single_block_stops_at_the_depth_asked_for(depth):
     result = run(lattice(20, 20), Bfs4kKnobs(k5=1), max_depth=depth)
-    assert result.rounds == min(depth, 39)  # the farthest corner is 38 hops away, and one level finds nothing
+    # the farthest corner is 38 hops away, and one level finds nothing
+    assert result.rounds == min(depth, 39)
 
 
 @on_a_device
@@ -187,7 +202,13 @@ def test_hash64_finds_duplicates_that_would_stay():
 @on_a_device
 @pytest.mark.usefixtures("mode")
 def test_children_are_launched_for_heavy_vertices_alone():
-    rows = [(0, 1), (1, 2), *((2, v) for v in range(3, 203)), (3, 300), *((4, v) for v in range(400, 431))]
+    rows = [
+        (0, 1),
+        (1, 2),
+        *((2, v) for v in range(3, 203)),
+        (3, 300),
+        *((4, v) for v in range(400, 431)),
+    ]
     result = run(rows, Bfs4kKnobs(k5=0, counters=True, **HEAVY))
     assert result.counters["children"] == 1
     in_a_block = run(rows, Bfs4kKnobs(k5=1, counters=True, **HEAVY))
@@ -196,12 +217,15 @@ def test_children_are_launched_for_heavy_vertices_alone():
 
 @on_a_device
 @pytest.mark.parametrize(
-    ("most", "expected"), [(0, []), (1, [0]), (2, [0, 1]), (3, [0, 1]), (4, [0, 1, 2, 3]), (240, [0, 1, 2, 3])]
+    ("most", "expected"),
+    [(0, []), (1, [0]), (2, [0, 1]), (3, [0, 1]), (4, [0, 1, 2, 3]), (240, [0, 1, 2, 3])],
 )
 @pytest.mark.usefixtures("mode")
 def test_heavy_vertices_are_the_share_of_highest_degree(most, expected):
     degrees = {0: 90, 1: 80, 2: 70, 3: 70, 4: 31}
-    rows = [(v, 10 + w) for v, degree in degrees.items() for w in range(degree)] + [(300 + v, 0) for v in range(145)]
+    rows = [(v, 10 + w) for v, degree in degrees.items() for w in range(degree)] + [
+        (300 + v, 0) for v in range(145)
+    ]
     graph = build(rows).to("cuda")
     n = graph.n_vertices
     assert n == 240
@@ -284,7 +308,9 @@ def test_a_knob_that_does_not_exist_is_an_error_that_lists_the_others():
 def test_queues_that_do_not_fit_into_shared_memory_are_an_error_that_names_the_knob():
     if HAS_GPU:
         pytest.skip("the harness has less shared memory")
-    with pytest.raises(StrategyError, match="knob k5 = 16 of bfs_4k needs 131072 bytes of shared memory"):
+    with pytest.raises(
+        StrategyError, match="knob k5 = 16 of bfs_4k needs 131072 bytes of shared memory"
+    ):
         plan_bfs(build(path(3)).to("cuda"), strategy="bfs_4k", knobs={"k5": 16})
 
 

@@ -17,7 +17,12 @@ from kepler_traverse.bfs.host_loop import levels
 from kepler_traverse.cuda.kernel_spec import WARP
 from kepler_traverse.errors import InputError, StrategyError
 from kepler_traverse.published.bfs import expand_contract, hierarchical_queues, hybrid_and_spmv
-from kepler_traverse.published.bfs.params import GATHERINGS, BlockQueueKnobs, GatherKnobs, WarpQueueKnobs
+from kepler_traverse.published.bfs.params import (
+    GATHERINGS,
+    BlockQueueKnobs,
+    GatherKnobs,
+    WarpQueueKnobs,
+)
 from kepler_traverse.published.bfs.row_splitting import split
 from kepler_traverse.search.query import Query
 from tests.conftest import HAS_GPU
@@ -77,7 +82,9 @@ def _three_multiprocessors(monkeypatch):
     """On the harness, whose device has one, so that blocks wait for each other."""
     if not HAS_GPU:
         monkeypatch.setattr(
-            hierarchical_queues, "resident_threads", lambda: 3 * hierarchical_queues.threads_per_multiprocessor()
+            hierarchical_queues,
+            "resident_threads",
+            lambda: 3 * hierarchical_queues.threads_per_multiprocessor(),
         )
 
 
@@ -109,7 +116,9 @@ def test_split_makes_short_chunks_that_join_again(rows, directed, most):
     assert lengths.max(initial=0) <= most
     assert chunks.offsets[chunks.first].tolist() == graph.offsets.tolist()
     n = graph.n_vertices
-    assert np.array_equal(np.bincount(chunks.owner, minlength=n), np.maximum(-(-graph.derived.degrees // most), 1))
+    assert np.array_equal(
+        np.bincount(chunks.owner, minlength=n), np.maximum(-(-graph.derived.degrees // most), 1)
+    )
     assert np.array_equal(np.bincount(chunks.owner, lengths, minlength=n), graph.derived.degrees)
     assert all((chunks.owner[chunks.first[v] : chunks.first[v + 1]] == v).all() for v in range(n))
 
@@ -125,7 +134,9 @@ def test_chunks_are_refused_if_they_are_more_than_numbers():
     narrow = copy.copy(graph)  # a Graph refuses such targets
     vars(narrow)["targets"] = graph.targets.astype(np.int8)
     assert split(narrow, 4).owner.size == 125
-    with pytest.raises(StrategyError, match="chunks of 2 edges make 150 chunks, more than type int8 can number"):
+    with pytest.raises(
+        StrategyError, match="chunks of 2 edges make 150 chunks, more than type int8 can number"
+    ):
         split(narrow, 2)
 
 
@@ -134,7 +145,9 @@ def test_chunks_are_refused_if_they_are_more_than_numbers():
 
 @on_a_device
 @pytest.mark.parametrize("graph", GRAPHS)
-@pytest.mark.parametrize("knobs", [{"queues": "warp"}, {"room": 1}, {"queues": "warp", "room": 40}], ids=str)
+@pytest.mark.parametrize(
+    "knobs", [{"queues": "warp"}, {"room": 1}, {"queues": "warp", "room": 40}], ids=str
+)
 def test_vertices_reach_the_queue_of_the_grid_by_those_of_blocks(knobs, graph):
     run("queue_of_blocks", GRAPHS[graph], knobs)
 
@@ -164,7 +177,8 @@ def test_a_frontier_stays_in_a_block_in_a_grid_or_in_neither(knobs, graph):
 @pytest.mark.parametrize("depth", [0, 1, 2, 7, 1000])
 def test_a_launch_of_many_levels_stops_at_the_depth_asked_for(knobs, depth):
     result = run("queue_of_warps", lattice(5, 6), WARP_QUEUES[knobs], max_depth=depth)
-    assert result.rounds == min(depth, 10)  # the farthest corner is 9 hops away, and one level finds nothing
+    # the farthest corner is 9 hops away, and one level finds nothing
+    assert result.rounds == min(depth, 10)
 
 
 @on_a_device
@@ -181,7 +195,10 @@ def test_the_host_is_asked_seldom_where_one_launch_takes_many_levels(monkeypatch
     monkeypatch.setattr(
         hierarchical_queues.PackedLaunches,
         "launch_blocks",
-        lambda launches, *rest, **more: (launched.append(launches), launch_blocks(launches, *rest, **more)),
+        lambda launches, *rest, **more: (
+            launched.append(launches),
+            launch_blocks(launches, *rest, **more),
+        ),
     )
     for knobs in ("alone", "a grid"):
         launched.clear()
@@ -241,7 +258,11 @@ def test_duplicates_cost_time_and_change_nothing(strategy, culling):
         knobs = GatherKnobs(**CULLING[culling], counters=True)
         counters = run(strategy, graph, knobs).counters
         assert counters["queued"] >= 1
-        for counted, means in (("by_bits", "bits"), ("by_history", "history_culling"), ("by_warp", "warp_culling")):
+        for counted, means in (
+            ("by_bits", "bits"),
+            ("by_history", "history_culling"),
+            ("by_warp", "warp_culling"),
+        ):
             if not getattr(knobs, means):
                 assert counters[counted] == 0
 
@@ -254,7 +275,10 @@ def test_each_way_to_cull_finds_what_would_be_queued_twice():
     def counters(culling):
         """Of some searches together, each in another order."""
         plan = plan_bfs(
-            graph, strategy=EXPAND_CONTRACT, knobs=GatherKnobs(**CULLING[culling], counters=True), predecessors=False
+            graph,
+            strategy=EXPAND_CONTRACT,
+            knobs=GatherKnobs(**CULLING[culling], counters=True),
+            predecessors=False,
         )
         total = Counter()
         for seed in ORDERS:
@@ -276,11 +300,15 @@ def test_the_hybrid_takes_two_kernels_for_large_frontiers_alone(monkeypatch):
     for name in ("two_phase", "contract_expand"):
         step = getattr(expand_contract, name)
         monkeypatch.setattr(
-            expand_contract, name, lambda run, level, step=step, name=name: (taken.append(name), step(run, level))[1]
+            expand_contract,
+            name,
+            lambda run, level, step=step, name=name: (taken.append(name), step(run, level))[1],
         )
     plan = levels(
         expand_contract.EdgeRun,
-        expand_contract.switch(expand_contract.two_phase, expand_contract.contract_expand, expand_contract.is_small),
+        expand_contract.switch(
+            expand_contract.two_phase, expand_contract.contract_expand, expand_contract.is_small
+        ),
     )
     monkeypatch.setattr(expand_contract, "resident_threads", lambda: 100)
     graph = build(WIDE).to("cuda")
@@ -335,10 +363,20 @@ def test_bottom_up_takes_a_level_of_a_32nd_of_the_vertices(strategy, graph, monk
     rows = GRAPHS[graph]
     n = build(rows).n_vertices
     run_, push, pull = {
-        "scan_switch": (hybrid_and_spmv.LayerRun, hybrid_and_spmv.push_layer, hybrid_and_spmv.pull_layer),
-        "queue_switch": (hybrid_and_spmv.QueueRun, hybrid_and_spmv.gpu_steps.push("thread"), hybrid_and_spmv.pull_queue),
+        "scan_switch": (
+            hybrid_and_spmv.LayerRun,
+            hybrid_and_spmv.push_layer,
+            hybrid_and_spmv.pull_layer,
+        ),
+        "queue_switch": (
+            hybrid_and_spmv.QueueRun,
+            hybrid_and_spmv.gpu_steps.push("thread"),
+            hybrid_and_spmv.pull_queue,
+        ),
     }[strategy]
-    outcome = levels(run_, hybrid_and_spmv.switch(push, pull, hybrid_and_spmv.is_dense))(build(rows).to("cuda"), Query())(0)
+    outcome = levels(run_, hybrid_and_spmv.switch(push, pull, hybrid_and_spmv.is_dense))(
+        build(rows).to("cuda"), Query()
+    )(0)
     assert min(sizes[True]) * 32 >= n > max(sizes[False]) * 32
     assert np.array_equal(host(outcome.distance), plan_bfs(build(rows)).run(0).distance)
     run(strategy, rows, directed=False)

@@ -23,7 +23,9 @@ from tests.conftest import HAS_GPU
 from tests.kernels.simt import device, harness
 from tests.support.graphs import build, path, star
 
-pytestmark = pytest.mark.skipif(HAS_GPU or harness.COMPILER is None, reason="the host harness records what threads do")
+pytestmark = pytest.mark.skipif(
+    HAS_GPU or harness.COMPILER is None, reason="the host harness records what threads do"
+)
 
 SHUFFLE, UP, BALLOT = (harness.COLLECTIVE | number for number in (0, 1, 4))
 ATOMIC_WRITE = harness.WRITE | harness.ATOMIC
@@ -59,7 +61,9 @@ def on_the_harness(**settings):
         yield
 
 
-def search(rows, strategy, knobs=None, *, weights=None, graph=None, events=True, directed=True, block=BLOCK):
+def search(
+    rows, strategy, knobs=None, *, weights=None, graph=None, events=True, directed=True, block=BLOCK
+):
     """Search from vertex 0 and record it."""
     with on_the_harness(block=block):
         graph = build(rows, weights, directed=directed).to("cuda") if graph is None else graph
@@ -67,7 +71,10 @@ def search(rows, strategy, knobs=None, *, weights=None, graph=None, events=True,
         runs: list = []
         loop = ready.strategy.plan
         if hasattr(loop, "step"):
-            loop = replace(loop, step=lambda run, level: (runs.append(run), ready.strategy.plan.step(run, level))[1])
+            loop = replace(
+                loop,
+                step=lambda run, level: (runs.append(run), ready.strategy.plan.step(run, level))[1],
+            )
         with harness.recorded(events) as launches:
             result = loop(graph, ready.query)(0)
         return Seen(graph, launches, runs[0] if runs else None, result)
@@ -91,14 +98,19 @@ def children(launch) -> list[int]:
 def fan(width, each):
     """Vertex 0 with ``width`` neighbors, each of which has ``each`` neighbors of its own."""
     rows = [(0, v) for v in range(1, width + 1)]
-    return rows + [(v, width + 1 + (v - 1) * each + i) for v in range(1, width + 1) for i in range(each)]
+    return rows + [
+        (v, width + 1 + (v - 1) * each + i) for v in range(1, width + 1) for i in range(each)
+    ]
 
 
 # --- BFS-4K ------------------------------------------------------------------------------------------------------------
 
 
 def test_hash64_removes_the_duplicates_that_it_finds():
-    layers = [*((0, v) for v in range(1, 41)), *((u, v) for u in range(1, 41) for v in range(41, 81))]
+    layers = [
+        *((0, v) for v in range(1, 41)),
+        *((u, v) for u in range(1, 41) for v in range(41, 81)),
+    ]
 
     def counted(duplicates):
         with on_the_harness(stress=True, seed=5, resident=4):
@@ -147,7 +159,8 @@ def test_children_have_a_block_for_every_k3_edges_of_each_thread():
 
 
 def test_no_more_than_the_share_k2_of_the_vertices_get_children():
-    rows = [*fan(2, 70), *((1, 500 + i) for i in range(30))]  # vertices of 100 and of 70 edges, both for a block of 64
+    # vertices of 100 and of 70 edges, both for a block of 64
+    rows = [*fan(2, 70), *((1, 500 + i) for i in range(30))]
     for k2, launched in ((1.0, 2), (1.5 / 173, 1), (0.0, 0)):
         seen = search(rows, "bfs_4k", replace(OFF, k2=k2, heavy="children", k3=1, k6=64))
         assert sum(len(children(launch)) for launch in seen.of("many_blocks")) == launched
@@ -202,7 +215,9 @@ def queues(seen) -> list:
 
 def steps_between_stores(seen, launch) -> set[int]:
     """Return the distances between the elements that a thread stores into a queue, one after the other."""
-    lists = [places for array in queues(seen) for places in stores_by_thread(launch, array).values()]
+    lists = [
+        places for array in queues(seen) for places in stores_by_thread(launch, array).values()
+    ]
     return {int(step) for places in lists for step in np.diff(places)}
 
 
@@ -305,7 +320,8 @@ def test_distances_bypass_the_l1_cache():
         entry = h_bf.RELAX.variant(**hints)
         return compile_kernels(nvrtc, entry, PTX_ARCHITECTURE, TYPES[0], "PTX").decode()
 
-    cached = "ld.relaxed.cta.global"  # the harness has no cache: only the machine code shows this hint
+    # the harness has no cache: only the machine code shows this hint
+    cached = "ld.relaxed.cta.global"
     assert cached not in ptx(BYPASS_L1=1)
     assert cached in ptx(BYPASS_L1=0)
 
@@ -373,12 +389,18 @@ def shared_atomics(launch, first_thread, end) -> set[int]:
 
 
 def test_each_warp_has_a_w_frontier_of_its_own():
-    seen = search(fan(64, 2), "queue_of_warps", {"alone_up_to": 0, "grid_up_to": 0, "split_above": 0})
+    seen = search(
+        fan(64, 2), "queue_of_warps", {"alone_up_to": 0, "grid_up_to": 0, "split_above": 0}
+    )
     assert int(seen.run.n_queues) == 512 // 32
     launch = seen.of("bfs_block_queues")[1]
     distance = seen.run.distance.ctypes.data
     in_shared = [
-        {word for word in shared_atomics(launch, first, first + 32) if not distance <= word < distance + 4 * 10**4}
+        {
+            word
+            for word in shared_atomics(launch, first, first + 32)
+            if not distance <= word < distance + 4 * 10**4
+        }
         for first in (0, 32)
     ]
     assert in_shared[0]
@@ -387,13 +409,16 @@ def test_each_warp_has_a_w_frontier_of_its_own():
 
 
 def test_a_block_reserves_places_of_the_g_frontier_once():
-    seen = search(fan(64, 2), "queue_of_warps", {"alone_up_to": 0, "grid_up_to": 0, "split_above": 0})
+    seen = search(
+        fan(64, 2), "queue_of_warps", {"alone_up_to": 0, "grid_up_to": 0, "split_above": 0}
+    )
     assert reservations(seen, seen.of("bfs_block_queues")[1]) == 1
 
 
 def test_middle_frontiers_stay_in_one_launch_behind_a_barrier():
     names = Counter(
-        launch.kernel for launch in search(path(20), "queue_of_warps", {"alone_up_to": 0}, events=False).launches
+        launch.kernel
+        for launch in search(path(20), "queue_of_warps", {"alone_up_to": 0}, events=False).launches
     )
     assert names["bfs_block_queues_grid"] == 1
     assert names["bfs_block_queues"] == 0
@@ -448,14 +473,25 @@ def test_a_thread_per_edge_visits_one_edge():
 
 
 def test_grids_have_the_shape_that_the_knobs_say():
-    for strategy, kernel in (("scan_level", "level_thread"), ("scan_flags", "flags_thread"), ("scan_relax", "relax_thread")):
+    for strategy, kernel in (
+        ("scan_level", "level_thread"),
+        ("scan_flags", "flags_thread"),
+        ("scan_relax", "relax_thread"),
+    ):
         seen = search(path(5), strategy, {"block": 128, "grid": 3}, events=False, block=None)
         assert {(launch.block, launch.grid) for launch in seen.of(kernel)} == {(128, 3)}
 
 
 def test_vertices_found_in_a_level_are_listed_by_a_prefix_sum():
-    kernels = [launch.kernel for launch in search(path(3), "queue_by_prefix_sum", events=False).launches]
-    assert kernels[:4] == ["bfs_prefix_visit", "bfs_prefix_count", "bfs_prefix_sum", "bfs_prefix_list"]
+    kernels = [
+        launch.kernel for launch in search(path(3), "queue_by_prefix_sum", events=False).launches
+    ]
+    assert kernels[:4] == [
+        "bfs_prefix_visit",
+        "bfs_prefix_count",
+        "bfs_prefix_sum",
+        "bfs_prefix_list",
+    ]
 
 
 # --- Sevilmis, Sivri, Aydin --------------------------------------------------------------------------------------------
@@ -473,7 +509,11 @@ def test_the_registered_hybrids_pull_where_the_frontier_is_dense(strategy):
 def test_bottom_up_stops_at_the_first_neighbor_in_the_frontier():
     rows = [*((0, v) for v in range(1, 21)), *((u, v) for u in range(1, 21) for v in range(21, 61))]
     seen = search(rows, "scan_switch")
-    reads = len(seen.of("pull_thread")[-2 if len(seen.of("pull_thread")) > 1 else 0].at(seen.graph.reverse.targets))
+    reads = len(
+        seen.of("pull_thread")[-2 if len(seen.of("pull_thread")) > 1 else 0].at(
+            seen.graph.reverse.targets
+        )
+    )
     assert reads <= 40 * 4  # four are loaded at once; each vertex has 20
 
 
@@ -489,7 +529,10 @@ def test_a_whole_block_gathers_a_long_adjacency_list():
 
 
 def test_a_warp_gathers_a_list_of_middle_length_at_once():
-    rows = [*((0, v) for v in range(1, 3)), *((v, 10 + 40 * v + i) for v in (1, 2) for i in range(40))]
+    rows = [
+        *((0, v) for v in range(1, 3)),
+        *((v, 10 + 40 * v + i) for v in (1, 2) for i in range(40)),
+    ]
 
     def warps(gathering):
         seen = search(rows, "gather_expand_contract", {"gathering": gathering})

@@ -28,7 +28,10 @@ LAYERS = [(0, v) for v in range(1, 41)] + [(v, 41 + v) for v in range(1, 41)]  #
 @pytest.mark.parametrize(
     ("knobs", "message"),
     [
-        ({"duplicates": "atomic32"}, "duplicates of h_bf must be 'atomic64', 'mark' or 'keep', not 'atomic32'"),
+        (
+            {"duplicates": "atomic32"},
+            "duplicates of h_bf must be 'atomic64', 'mark' or 'keep', not 'atomic32'",
+        ),
         ({"enqueue": ""}, "enqueue"),
         ({"heavy": "warps"}, "heavy"),
         ({"heavy": None}, "heavy"),
@@ -114,9 +117,19 @@ def test_a_plan_says_how_much_memory_it_takes_at_most(kind, negative):
     weights = np.array(weights_for(rows, 1), kind) - negative
     graph = build(rows, weights, weight_type=kind).to("cuda")
     duplicates = "atomic64" if kind == "float32" else "mark"
-    state = h_bf.Run(graph, Query(knobs=HBfKnobs(duplicates=duplicates, heavy="blocks", heavy_degree=20)))
+    state = h_bf.Run(
+        graph, Query(knobs=HBfKnobs(duplicates=duplicates, heavy="blocks", heavy_degree=20))
+    )
     assert state.classified is not graph.targets
-    arrays = [state.distance, state.predecessor, state.queued_in, state.words, state.parent, state.hubs, state.classified]
+    arrays = [
+        state.distance,
+        state.predecessor,
+        state.queued_in,
+        state.words,
+        state.parent,
+        state.hubs,
+        state.classified,
+    ]
     arrays += [state.frontier.queue, state.frontier.next]
     taken = sum(array.nbytes for array in arrays if array is not None)
     most = h_bf.memory(graph.n_vertices, graph.n_edges, True)

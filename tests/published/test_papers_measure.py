@@ -21,7 +21,9 @@ from tests.kernels.simt import device, harness
 from tests.support.graphs import build, path, rmat, weights_for
 
 ALL = works_of(PAPERS)
-on_the_host = pytest.mark.skipif(HAS_GPU or harness.COMPILER is None, reason="runs GPU strategies on the host harness")
+on_the_host = pytest.mark.skipif(
+    HAS_GPU or harness.COMPILER is None, reason="runs GPU strategies on the host harness"
+)
 
 SMALL = {
     "brick": (5,),
@@ -61,7 +63,9 @@ def test_each_setting_is_in_a_work_of_a_rank_once():
     for work in ALL:
         keys = [setting.key for setting in work.settings]
         assert len(set(keys)) == len(keys)
-    assert len({(work.rank, work.graph, work.algorithm, work.part, work.group) for work in ALL}) == len(ALL)
+    assert len(
+        {(work.rank, work.graph, work.algorithm, work.part, work.group) for work in ALL}
+    ) == len(ALL)
 
 
 def test_every_comparison_has_the_published_knobs_and_those_of_a_rule():
@@ -70,9 +74,20 @@ def test_every_comparison_has_the_published_knobs_and_those_of_a_rule():
         ("h_bf", works_of(["h-bf"])),
         ("queue_of_warps", works_of(["uiuc-bfs"])),
     ):
-        compared = [work for work in works if work.rank == 1 and work.part == "time" and len(work.settings) > 1]
-        both = [{setting.label for setting in work.settings if setting.strategy == name} for work in compared]
-        assert all({"published", "rule"} <= labels for labels in both if "none" not in labels or "rule" in labels)
+        compared = [
+            work
+            for work in works
+            if work.rank == 1 and work.part == "time" and len(work.settings) > 1
+        ]
+        both = [
+            {setting.label for setting in work.settings if setting.strategy == name}
+            for work in compared
+        ]
+        assert all(
+            {"published", "rule"} <= labels
+            for labels in both
+            if "none" not in labels or "rule" in labels
+        )
 
 
 def test_what_the_claims_need_comes_first_and_quick_graphs_before_slow_ones():
@@ -98,7 +113,9 @@ def test_the_list_says_which_files_are_needed_and_which_are_absent(tmp_path, cap
 @pytest.mark.parametrize("name", generators.__all__)
 def test_a_generator_gives_the_same_edges_for_a_seed_with_all_ends_in_the_graph(name):
     def edges(seed):
-        found = getattr(generators, name)(*SMALL[name], seed, xp=np, rng=make_graphs.Draws(np, seed))
+        found = getattr(generators, name)(
+            *SMALL[name], seed, xp=np, rng=make_graphs.Draws(np, seed)
+        )
         return np.stack(found)
 
     first = edges(1)
@@ -108,7 +125,10 @@ def test_a_generator_gives_the_same_edges_for_a_seed_with_all_ends_in_the_graph(
 
 
 def made(name):
-    return graph_from_edges(*getattr(generators, name)(*SMALL[name], 1, xp=np, rng=make_graphs.Draws(np, 1)), directed=False)
+    return graph_from_edges(
+        *getattr(generators, name)(*SMALL[name], 1, xp=np, rng=make_graphs.Draws(np, 1)),
+        directed=False,
+    )
 
 
 def test_generated_graphs_are_of_their_class():
@@ -134,7 +154,9 @@ def test_self_loops_are_put_where_they_belong():
     assert with_loops.n_edges == graph.n_edges + graph.n_vertices
     for v in range(graph.n_vertices):
         targets = with_loops.targets[with_loops.offsets[v] : with_loops.offsets[v + 1]]
-        assert targets.tolist() == sorted([*graph.targets[graph.offsets[v] : graph.offsets[v + 1]].tolist(), v])
+        assert targets.tolist() == sorted(
+            [*graph.targets[graph.offsets[v] : graph.offsets[v + 1]].tolist(), v]
+        )
     assert np.array_equal(plan_sssp(with_loops)(0).distance, plan_sssp(graph)(0).distance)
 
 
@@ -151,7 +173,8 @@ def test_relaxations_are_those_of_a_queue_and_of_passes():
     graph = build(rows, [1] * len(rows))
     arrays = (graph.offsets, graph.targets, graph.weights.astype(np.float32))
     assert relaxations.count_with_queue(*arrays, 0, 10**6) == 6
-    assert relaxations.count_without_queue(*arrays, 0, 10**6) == 2 * 6  # along the path, and a pass without change
+    # along the path, and a pass without change
+    assert relaxations.count_without_queue(*arrays, 0, 10**6) == 2 * 6
     assert relaxations.count_with_queue(*arrays, 0, 3) == -1
 
 
@@ -164,7 +187,9 @@ def small(monkeypatch):
     listed = {
         "road": GraphSource("road", generator="road", arguments=SMALL["road"]),
         "plate": GraphSource("plate", generator="plate", arguments=(4,), keeps_loops=True),
-        "negative": GraphSource("negative", generator="honeycomb", arguments=(6, 6), max_potential=100),
+        "negative": GraphSource(
+            "negative", generator="honeycomb", arguments=(6, 6), max_potential=100
+        ),
     }
     monkeypatch.setattr(measure, "BY_NAME", listed)
     return listed
@@ -172,7 +197,10 @@ def small(monkeypatch):
 
 def options(**changes):
     return measure.Options(
-        **({"graphs": None, "seconds": 1e9, "device": "cpu", "repeats": 3, "stuck_seconds": 600.0} | changes)
+        **(
+            {"graphs": None, "seconds": 1e9, "device": "cpu", "repeats": 3, "stuck_seconds": 600.0}
+            | changes
+        )
     )
 
 
@@ -198,12 +226,17 @@ def test_a_run_without_a_gpu_times_the_systems_of_the_cpu_with_their_spread(tmp_
         ("road", "switch"),
         ("negative", "fifo"),
     }
-    assert all(line["repeats"] >= 3 and line["spread"] >= 0 and line["least"] <= line["median"] for line in times)
+    assert all(
+        line["repeats"] >= 3 and line["spread"] >= 0 and line["least"] <= line["median"]
+        for line in times
+    )
 
 
 @pytest.mark.usefixtures("small")
 def test_relaxations_of_textbooks_are_counted_without_a_gpu_and_once(tmp_path):
-    works = [Work(1, "plate", "sssp", experiments.counted(*experiments.published("h_bf")), "counters")]
+    works = [
+        Work(1, "plate", "sssp", experiments.counted(*experiments.published("h_bf")), "counters")
+    ]
     for _ in range(2):
         with Lines(tmp_path / "lines.jsonl") as lines:
             measure.run_works(works, options(), lines)
@@ -214,7 +247,10 @@ def test_relaxations_of_textbooks_are_counted_without_a_gpu_and_once(tmp_path):
 
 def test_a_gpu_may_leave_the_systems_of_the_cpu_to_another_machine(tmp_path):
     with Lines(tmp_path / "lines.jsonl") as lines:
-        left = [measure.left_of(CPU_WORKS[0], lines, *given) for given in (("cuda",), ("cuda", True), ("cpu",))]
+        left = [
+            measure.left_of(CPU_WORKS[0], lines, *given)
+            for given in (("cuda",), ("cuda", True), ("cpu",))
+        ]
     assert [len(settings) for settings in left] == [3, 1, 2]
 
 
@@ -236,7 +272,9 @@ def test_a_run_that_is_cut_off_goes_on_where_it_was(tmp_path):
         measure.run_works(CPU_WORKS, options(), lines)
     after = lines_in(file)
     assert [line["kind"] for line in after[before:]] == ["graph", "time"]
-    assert len({json.dumps([line.get(name) for name in ("graph", "strategy", "label")]) for line in after}) == len(after)
+    assert len(
+        {json.dumps([line.get(name) for name in ("graph", "strategy", "label")]) for line in after}
+    ) == len(after)
 
 
 @pytest.mark.usefixtures("small")
@@ -247,7 +285,9 @@ def test_a_setting_with_other_distances_is_an_error_and_has_no_time(tmp_path, mo
         found = plan(bench, algorithm, setting, limit, of_peer)
         if setting.strategy == "switch":
             run = found.run
-            monkeypatch.setattr(found, "run", lambda source: replace(run(source), distance=run(source).distance + 1))
+            monkeypatch.setattr(
+                found, "run", lambda source: replace(run(source), distance=run(source).distance + 1)
+            )
         return found
 
     monkeypatch.setattr(measure.Bench, "plan", wrong)
@@ -274,23 +314,43 @@ def test_counters_by_the_rule_are_those_of_its_knobs():
 @on_the_host
 @pytest.mark.usefixtures("small")
 def test_a_run_on_a_gpu_times_counts_and_records_levels(tmp_path):
-    of_duplicates = experiments.counted(Setting("bfs_4k", "width 4, keep", knobs={"k4": 0, "k5": 0, "duplicates": "keep"}))
+    of_duplicates = experiments.counted(
+        Setting("bfs_4k", "width 4, keep", knobs={"k4": 0, "k5": 0, "duplicates": "keep"})
+    )
     works = [
-        Work(1, "road", "bfs", (*experiments.published("scan_level", "bfs_4k"), experiments.SEQUENTIAL_BFS)),
+        Work(
+            1,
+            "road",
+            "bfs",
+            (*experiments.published("scan_level", "bfs_4k"), experiments.SEQUENTIAL_BFS),
+        ),
         Work(1, "road", "bfs", of_duplicates, "counters"),
         Work(2, "road", "bfs", of_duplicates, "levels"),
         Work(1, "plate", "sssp", experiments.counted(*experiments.published("h_bf")), "counters"),
     ]
-    with device.present(), harness.settings(block=64, resident=3), Lines(tmp_path / "lines.jsonl") as lines:
+    with (
+        device.present(),
+        harness.settings(block=64, resident=3),
+        Lines(tmp_path / "lines.jsonl") as lines,
+    ):
         measure.run_works(works, options(device="cuda"), lines)
         assert lines.errors == 0
     found = lines_in(tmp_path / "lines.jsonl")
-    assert {line["strategy"] for line in found if line["kind"] == "time"} == {"scan_level", "bfs_4k", "fifo"}
-    (with_loops,) = (line for line in found if line["kind"] == "counters" and line["strategy"] == "h_bf")
+    assert {line["strategy"] for line in found if line["kind"] == "time"} == {
+        "scan_level",
+        "bfs_4k",
+        "fifo",
+    }
+    (with_loops,) = (
+        line for line in found if line["kind"] == "counters" and line["strategy"] == "h_bf"
+    )
     assert with_loops["counters"]["skipped_edges"] > 0
-    assert not [line for line in found if line.get("strategy") == "bellman_ford"]  # a GPU does not wait for it
+    # a GPU does not wait for it
+    assert not [line for line in found if line.get("strategy") == "bellman_ford"]
     (of_levels,) = (line for line in found if line["kind"] == "levels")
-    steps = [dict(zip(("alone", *levels.COLUMNS), step, strict=True)) for step in of_levels["steps"]]
+    steps = [
+        dict(zip(("alone", *levels.COLUMNS), step, strict=True)) for step in of_levels["steps"]
+    ]
     assert steps[0]["frontier"] == 1
     assert sum(step["queued"] for step in steps) >= sum(n for _, n in of_levels["vertices"]) - 1
 

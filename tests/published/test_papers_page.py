@@ -15,7 +15,15 @@ from scripts.docs import wins
 from scripts.pages import ROOT
 from scripts.papers import claims, mutants, page, record, said, tables
 from scripts.papers.claims import FAILS, HOLDS, IN_PART, TIE, UNKNOWN
-from scripts.papers.experiments import BFS_4K, BY_NAME, H_BF, H_BF_NEGATIVE, SEVILMIS, SPRINGER, UIUC_TABLES
+from scripts.papers.experiments import (
+    BFS_4K,
+    BY_NAME,
+    H_BF,
+    H_BF_NEGATIVE,
+    SEVILMIS,
+    SPRINGER,
+    UIUC_TABLES,
+)
 from scripts.papers.record import Record, Time, added, is_faster, machine_of
 
 RUN = {
@@ -30,11 +38,33 @@ RUN = {
 }
 
 
-def line(graph, strategy, label="published", *, median, spread=0.01, device="cuda", how="published", threads=0):
+def line(
+    graph,
+    strategy,
+    label="published",
+    *,
+    median,
+    spread=0.01,
+    device="cuda",
+    how="published",
+    threads=0,
+):
     group = "features" if how == "feature" else "systems"
-    given = {"graph": graph, "algorithm": "bfs", "part": "time", "group": group, "device": device, "strategy": strategy}
+    given = {
+        "graph": graph,
+        "algorithm": "bfs",
+        "part": "time",
+        "group": group,
+        "device": device,
+        "strategy": strategy,
+    }
     more = {"label": label, "threads": threads, "how": how, "knobs": {}, "rounds": 3, "sources": 2}
-    return {"kind": "time"} | given | more | {"median": median, "least": median, "spread": spread, "repeats": 5}
+    return (
+        {"kind": "time"}
+        | given
+        | more
+        | {"median": median, "least": median, "spread": spread, "repeats": 5}
+    )
 
 
 def record_of(*lines, run=RUN):
@@ -57,7 +87,9 @@ def test_a_record_that_something_else_changed_is_refused(tmp_path):
     renamed = counts.read_text().replace('"many_blocks"', '"source_per_block"')
     assert renamed != counts.read_text()
     counts.write_text(renamed)
-    with pytest.raises(record.MalformedError, match=r"measured_counts\.json was changed by something other than"):
+    with pytest.raises(
+        record.MalformedError, match=r"measured_counts\.json was changed by something other than"
+    ):
         record.read(place)
 
 
@@ -106,7 +138,12 @@ def test_times_from_before_the_spread_was_recorded_are_not_mixed_with_newer_ones
 
 def test_lines_that_are_no_lines_of_a_run_are_refused(tmp_path):
     file = tmp_path / "lines.jsonl"
-    for text in ("no JSON\n", '{"kind": "else"}\n', json.dumps(line("g", "s", median=1.0)) + "\n", ""):
+    for text in (
+        "no JSON\n",
+        '{"kind": "else"}\n',
+        json.dumps(line("g", "s", median=1.0)) + "\n",
+        "",
+    ):
         file.write_text(text)
         with pytest.raises(record.MalformedError, match=r"lines\.jsonl"):
             record.lines_of(file)
@@ -116,7 +153,23 @@ def test_lines_that_are_no_lines_of_a_run_are_refused(tmp_path):
 
 
 def time_of(median, spread):
-    return Time("g", "bfs", "cuda", "s", "published", 0, "systems", "published", 0, median, median, spread, 5, 1, 1.0)
+    return Time(
+        "g",
+        "bfs",
+        "cuda",
+        "s",
+        "published",
+        0,
+        "systems",
+        "published",
+        0,
+        median,
+        median,
+        spread,
+        5,
+        1,
+        1.0,
+    )
 
 
 @pytest.mark.parametrize(
@@ -147,7 +200,8 @@ def test_the_fastest_everywhere_in_part_nowhere_or_within_the_spread():
 
     def with_rival(*medians, spread=0.01):
         rivals = [
-            line(graph, "scan_edges", median=median, spread=spread) for graph, median in zip("gh", medians, strict=True)
+            line(graph, "scan_edges", median=median, spread=spread)
+            for graph, median in zip("gh", medians, strict=True)
         ]
         return verdict(FASTEST, *mine, *rivals)
 
@@ -159,9 +213,14 @@ def test_the_fastest_everywhere_in_part_nowhere_or_within_the_spread():
 
 
 def test_a_factor_holds_with_four_fifths_of_the_papers():
-    claim = claims.speedup_claim("faster", {"g": "G"}, ("scan_flags",), "bfs_4k", {"g": 4.0}, figure="4")
+    claim = claims.speedup_claim(
+        "faster", {"g": "G"}, ("scan_flags",), "bfs_4k", {"g": 4.0}, figure="4"
+    )
     for rival, expected in ((4.0, HOLDS), (3.3, HOLDS), (2.0, IN_PART), (0.9, FAILS)):
-        assert verdict(claim, line("g", "bfs_4k", median=1.0), line("g", "scan_flags", median=rival)) == expected
+        assert (
+            verdict(claim, line("g", "bfs_4k", median=1.0), line("g", "scan_flags", median=rival))
+            == expected
+        )
 
 
 def test_each_way_to_choose_knobs_has_a_verdict_of_its_own():
@@ -175,7 +234,10 @@ def test_each_way_to_choose_knobs_has_a_verdict_of_its_own():
 
 
 def test_a_search_counts_with_the_knobs_of_a_rule_and_not_as_published():
-    lines = [line("g", "scan_deferred", median=2.0), line("g", "scan_deferred", "room 4096", median=1.0, how="search")]
+    lines = [
+        line("g", "scan_deferred", median=2.0),
+        line("g", "scan_deferred", "room 4096", median=1.0, how="search"),
+    ]
     found = record_of(*lines)
     assert claims.row(found, "g", "scan_deferred", "published").label == "published"
     assert claims.row(found, "g", "scan_deferred", "rule").label == "room 4096"
@@ -187,7 +249,8 @@ def test_a_feature_helps_where_the_set_is_slower_without_it():
         of_feature = line("g", "bfs_4k", "without children", median=without, how="feature")
         beside_it = line("g", "bfs_4k", median=1.0) | {"group": "features"}
         assert verdict(claim, beside_it, of_feature) == expected
-        assert verdict(claim, line("g", "bfs_4k", median=1.0), of_feature) == UNKNOWN  # of another group
+        # of another group
+        assert verdict(claim, line("g", "bfs_4k", median=1.0), of_feature) == UNKNOWN
 
 
 @pytest.mark.parametrize("name", said.PAPERS)
@@ -217,7 +280,12 @@ def test_figures_of_the_papers_are_those_of_their_tables():
 
 
 def test_every_graph_that_stands_for_one_of_a_paper_is_made_here_and_its_original_has_statistics():
-    for listed in (BFS_4K, H_BF, {graph: name for graph, (name, _) in H_BF_NEGATIVE.items()}, SPRINGER):
+    for listed in (
+        BFS_4K,
+        H_BF,
+        {graph: name for graph, (name, _) in H_BF_NEGATIVE.items()},
+        SPRINGER,
+    ):
         assert set(listed) <= set(BY_NAME)
         assert set(listed.values()) <= set(said.ORIGINALS)
     assert set(SEVILMIS.values()) == set(said.SEVILMIS_1) == set(said.SEVILMIS_23)
@@ -226,8 +294,18 @@ def test_every_graph_that_stands_for_one_of_a_paper_is_made_here_and_its_origina
 
 def test_levels_are_drawn_with_the_kernel_that_ran():
     steps = [[True, 0, 2, 1, 5, 0, 0, 9], [False, 2, 1, 5, 40, 3, 1, 90]]
-    of_setting = {key: value for key, value in line("g", "bfs_4k", median=1.0).items() if key in (*record.KEY, "how")}
-    found = {"kind": "levels", **of_setting, "n_steps": 2, "steps": steps, "vertices": [[0, 1], [1, 5]]}
+    of_setting = {
+        key: value
+        for key, value in line("g", "bfs_4k", median=1.0).items()
+        if key in (*record.KEY, "how")
+    }
+    found = {
+        "kind": "levels",
+        **of_setting,
+        "n_steps": 2,
+        "steps": steps,
+        "vertices": [[0, 1], [1, 5]],
+    }
     drawn = {}
     text = tables.levels_section(record_of(found), drawn.__setitem__)
     assert "| published | 2 | 1 | 45 | 3 | 1 |" in text
@@ -251,10 +329,15 @@ def test_every_system_of_the_papers_has_a_settings_file():
 @pytest.mark.parametrize("mutant", mutants.MUTANTS, ids=lambda each: each.name.split()[0])
 def test_a_mutant_changes_one_place_and_names_a_test(mutant):
     assert (ROOT / mutant.file).read_text().count(mutant.old) == 1
-    assert f"def test_{mutant.test}(" in (ROOT / "tests" / "published" / "test_features_act.py").read_text()
+    assert (
+        f"def test_{mutant.test}("
+        in (ROOT / "tests" / "published" / "test_features_act.py").read_text()
+    )
 
 
 def test_a_run_of_another_commit_is_another_run():
-    found = added(record_of(line("g", "a", median=1.0)), [RUN | {"commit": "x"}, line("g", "b", median=1.0)])
+    found = added(
+        record_of(line("g", "a", median=1.0)), [RUN | {"commit": "x"}, line("g", "b", median=1.0)]
+    )
     assert [run["commit"] for run in found.runs] == ["0123abc", "x"]
     assert replace(found.time("g", "a"), run=0) == found.time("g", "a")

@@ -8,7 +8,12 @@ import pytest
 from kepler_traverse import plan_bfs, plan_sssp
 from kepler_traverse.errors import InputError, StrategyError
 from kepler_traverse.published import SSSP as PAPERS
-from kepler_traverse.published.sssp.params import BucketKnobs, DeltaSteppingKnobs, NearFarKnobs, ThresholdKnobs
+from kepler_traverse.published.sssp.params import (
+    BucketKnobs,
+    DeltaSteppingKnobs,
+    NearFarKnobs,
+    ThresholdKnobs,
+)
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import device, harness
 from tests.kernels.simt.launching import launch
@@ -24,11 +29,20 @@ ON_GPU = [row for row in PAPERS if row.device == "cuda"]
 SHAPE = [*lattice(5, 8), *((0, v) for v in range(60, 110)), *((v, 45) for v in range(60, 70))]
 KNOBS = {
     "near_far_piles": [{"edges_a_pile": 0}, {"edges_a_pile": 0.5}, {"edges_a_pile": 1e300}],
-    "buckets": [{"n_buckets": 1}, {"n_buckets": 3, "edges_a_bucket": 1}, {"edges_a_bucket": 0}, {"edges_a_bucket": 1e300}],
+    "buckets": [
+        {"n_buckets": 1},
+        {"n_buckets": 3, "edges_a_bucket": 1},
+        {"edges_a_bucket": 0},
+        {"edges_a_bucket": 1e300},
+    ],
     "delta_stepping": [{}, {"delta": 1e-42}, {"delta": 3}, {"delta": 1e300}],
     "threshold_front": [{"threshold": "lightest_edges"}, {"threshold": "minimum"}],
 }
-CHOSEN = [pytest.param(name, knobs, id=f"{name}-{knobs}") for name, values in KNOBS.items() for knobs in values]
+CHOSEN = [
+    pytest.param(name, knobs, id=f"{name}-{knobs}")
+    for name, values in KNOBS.items()
+    for knobs in values
+]
 
 
 def awkward(kind, n_edges):
@@ -57,15 +71,24 @@ def test_every_value_of_a_knob_gives_the_bits_of_the_cpu(name, knobs, kind):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: NearFarKnobs(edges_a_pile=-1), "knob edges_a_pile of near_far_piles must be a number, 0 or more, not -1"),
+        (
+            lambda: NearFarKnobs(edges_a_pile=-1),
+            "knob edges_a_pile of near_far_piles must be a number, 0 or more, not -1",
+        ),
         (lambda: NearFarKnobs(edges_a_pile=True), "edges_a_pile"),
         (lambda: BucketKnobs(edges_a_bucket=float("nan")), "edges_a_bucket of buckets"),
-        (lambda: BucketKnobs(n_buckets=0), "n_buckets of buckets must be a whole number from 1 to 10, not 0"),
+        (
+            lambda: BucketKnobs(n_buckets=0),
+            "n_buckets of buckets must be a whole number from 1 to 10, not 0",
+        ),
         (lambda: BucketKnobs(n_buckets=11), "n_buckets"),
         (lambda: BucketKnobs(n_buckets=2.0), "n_buckets"),
         (lambda: DeltaSteppingKnobs(delta=float("inf")), "delta of delta_stepping"),
         (lambda: DeltaSteppingKnobs(delta="3"), "delta"),
-        (lambda: ThresholdKnobs(threshold="least"), "threshold of threshold_front must be 'lightest_edges' or 'minimum'"),
+        (
+            lambda: ThresholdKnobs(threshold="least"),
+            "threshold of threshold_front must be 'lightest_edges' or 'minimum'",
+        ),
     ],
 )
 def test_a_knob_out_of_range_is_an_error_that_says_what_fits(make, message):
@@ -80,7 +103,10 @@ def test_a_published_name_leads_to_its_row_and_a_negative_weight_is_refused_wher
         for row in ON_GPU:
             for name in row.aliases:
                 if "non_negative" in row.needs:
-                    with pytest.raises(StrategyError, match=rf"'{name}' cannot take negative weights; these can: frontier"):
+                    with pytest.raises(
+                        StrategyError,
+                        match=rf"'{name}' cannot take negative weights; these can: frontier",
+                    ):
                         plan_sssp(graph, strategy=name)
                 else:
                     assert plan_sssp(graph, strategy=name).strategy.name == row.name
@@ -143,7 +169,12 @@ def test_piles_are_bellman_ford_if_one_is_wide_and_dijkstra_if_narrow():
         assert rounds_of(name, rows, weights, knobs={knob: 0}) == 21
     # A width of 5.5: two rounds for the source and 1 to 5, one for up to 10, up to 16, and, after a new list, from 17 on.
     mean, degree = 10.5, 20 / 21
-    assert rounds_of("buckets", rows, weights, knobs={"edges_a_bucket": 5.5 / mean * degree, "n_buckets": 3}) == 5
+    assert (
+        rounds_of(
+            "buckets", rows, weights, knobs={"edges_a_bucket": 5.5 / mean * degree, "n_buckets": 3}
+        )
+        == 5
+    )
 
 
 @on_a_device
@@ -156,11 +187,17 @@ def test_heavy_edges_are_relaxed_once_a_bucket_and_light_ones_in_rounds():
 
 @pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
 @pytest.mark.parametrize("blocks", [1, 3, 40])
-@pytest.mark.parametrize("degrees", [(0, 1, 0, 700, 3), (1,) * 300, (33, 0, 0, 0, 64, 0, 31), (0, 0, 0), (32,)])
+@pytest.mark.parametrize(
+    "degrees", [(0, 1, 0, 700, 3), (1,) * 300, (33, 0, 0, 0, 64, 0, 31), (0, 0, 0), (32,)]
+)
 def test_shares_of_edges_are_equal_and_leave_none_out(degrees, blocks):
     offsets = np.concatenate(([0], np.cumsum(degrees)))
     targets = np.arange(100, 100 + offsets[-1], dtype=np.int32)
-    vertices = np.random.default_rng(3).permutation(len(degrees)).astype(np.int32)[: len(degrees) - len(degrees) // 10]
+    vertices = (
+        np.random.default_rng(3)
+        .permutation(len(degrees))
+        .astype(np.int32)[: len(degrees) - len(degrees) // 10]
+    )
     ends = np.cumsum(np.diff(offsets)[vertices])
     visits, of_warp = np.zeros(targets.size, np.int32), np.zeros(2 * blocks, np.int64)
     types = ("offset_t=long long", "vertex_t=int", "weight_t=float")

@@ -19,14 +19,18 @@ from tests.kernels.simt.contract import POWER_LAW, contract, rows_in
 from tests.support import tiers
 from tests.support.graphs import NAMED, build, lattice, path, weights_for
 
-pytestmark = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
+pytestmark = pytest.mark.skipif(
+    harness.COMPILER is None, reason="no g++ to compile kernels for the host"
+)
 
 BFS = [row for row in OF_BFS if row.device == "cuda"]
 SSSP = [row for row in OF_SSSP if row.device == "cuda"]
 each_row = pytest.mark.parametrize("row", [*BFS, *SSSP], ids=lambda row: row.name)
 each_bfs_row = pytest.mark.parametrize("row", BFS, ids=lambda row: row.name)
 
-hypothesis.settings.register_profile("papers", deadline=None, max_examples=tiers.examples(5), print_blob=True)
+hypothesis.settings.register_profile(
+    "papers", deadline=None, max_examples=tiers.examples(5), print_blob=True
+)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -64,7 +68,9 @@ def test_every_system_for_a_gpu_is_in_the_contract():
 
 @pytest.mark.parametrize(
     ("row", "graph"),
-    tiers.few(itertools.product([*BFS, *SSSP], ["power law", "in-star"]), 3 * len([*BFS, *SSSP]) // 2),
+    tiers.few(
+        itertools.product([*BFS, *SSSP], ["power law", "in-star"]), 3 * len([*BFS, *SSSP]) // 2
+    ),
     ids=lambda each: getattr(each, "name", each),
 )
 def test_bits_are_those_of_the_cpu_also_for_vertex_numbers_of_64_bits(row, graph):
@@ -86,7 +92,8 @@ def test_distances_are_the_same_without_predecessors(row):
     graph = build(POWER_LAW, weights_for(POWER_LAW, 5)).to("cuda")
     plan_of = plan_bfs if row in BFS else plan_sssp
     with_them, without = (
-        plan_of(graph, strategy=row.name, predecessors=wanted)(POWER_LAW[0][0]) for wanted in (True, False)
+        plan_of(graph, strategy=row.name, predecessors=wanted)(POWER_LAW[0][0])
+        for wanted in (True, False)
     )
     assert without.predecessor is None
     assert without.distance.get().tobytes() == with_them.distance.get().tobytes()
@@ -104,7 +111,9 @@ def test_a_search_goes_on_until_the_farthest_target_whichever_number_it_has(row,
 @each_bfs_row
 def test_targets_beyond_the_first_of_each_thread_are_waited_for(row):
     late = (100, 200)  # of so many that the grid goes round more than once
-    graph = build([*((0, v) for v in range(1, 300) if v not in late), *((299, v) for v in late)]).to("cuda")
+    graph = build(
+        [*((0, v) for v in range(1, 300) if v not in late), *((299, v) for v in late)]
+    ).to("cuda")
     result = plan_bfs(graph, strategy=row.name, targets=range(1, 300))(0)
     assert [int(result.distance[v]) for v in late] == [2, 2]
 

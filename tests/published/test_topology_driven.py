@@ -15,12 +15,17 @@ from tests.support import tiers
 from tests.support.devices import host, in_each, on_a_device, orders, require_hops
 from tests.support.graphs import NAMED, build, lattice, path, rmat, star
 
-MODES = orders(in_turn={"resident": 1, "block": 64}, stress={"stress": True, "seed": 3, "block": 64, "resident": 3})
+MODES = orders(
+    in_turn={"resident": 1, "block": 64},
+    stress={"stress": True, "seed": 3, "block": 64, "resident": 3},
+)
 mode = in_each(MODES)
 GRAPHS = {
     "power law": rmat(8, 8, seed=3),
-    "star of 1025 behind a path": [(v + 1030, v + 1031) for v in range(4)] + [(1034, 0), *star(1025)],
-    "many stars": [(0, v) for v in range(1, 100)] + [(v, 100 * v + w) for v in range(1, 100) for w in range(v)],
+    "star of 1025 behind a path": [(v + 1030, v + 1031) for v in range(4)]
+    + [(1034, 0), *star(1025)],
+    "many stars": [(0, v) for v in range(1, 100)]
+    + [(v, 100 * v + w) for v in range(1, 100) for w in range(v)],
 }
 
 
@@ -43,17 +48,23 @@ def test_virtual_warps_of_every_width_give_the_right_hops(width, graph):
 # Capacities for no vertex, for one round of a block of 32 threads, for a few rounds, and for all.
 @on_a_device
 @pytest.mark.parametrize(
-    ("graph", "room", "defer_from"), tiers.pairs(list(GRAPHS), [0, 31, 32, 40, 4096], [0, 2, 16, 2**63 - 1])
+    ("graph", "room", "defer_from"),
+    tiers.pairs(list(GRAPHS), [0, 31, 32, 40, 4096], [0, 2, 16, 2**63 - 1]),
 )
 @pytest.mark.usefixtures("mode")
-def test_deferring_gives_the_right_hops_whatever_is_deferred_and_however_many_have_room(defer_from, room, graph):
+def test_deferring_gives_the_right_hops_whatever_is_deferred_and_however_many_have_room(
+    defer_from, room, graph
+):
     run("scan_deferred", GRAPHS[graph], {"defer_from": defer_from, "room": room})
 
 
 @pytest.mark.parametrize(
     ("knobs", "name", "value", "system"),
     [
-        *((VirtualWarpKnobs, "width", value, "scan_virtual_warp") for value in (0, 3, 64, True, "wide")),
+        *(
+            (VirtualWarpKnobs, "width", value, "scan_virtual_warp")
+            for value in (0, 3, 64, True, "wide")
+        ),
         *((DeferKnobs, "defer_from", value, "scan_deferred") for value in (-1, 2**63, 1.5, True)),
         *((DeferKnobs, "room", value, "scan_deferred") for value in (-1, 4097, 0.5, False)),
     ],
@@ -75,7 +86,8 @@ def test_rounds_return_nothing_beyond_a_limit_or_the_farthest_target(strategy, s
             run(strategy, rows, directed=directed, max_depth=5)
             result = run(strategy, rows, directed=directed, targets=[4, 36])
             assert result.limit is not None
-            assert run(strategy, rows, directed=directed).rounds <= 20  # 18 hops, and a round that changes nothing
+            # 18 hops, and a round that changes nothing
+            assert run(strategy, rows, directed=directed).rounds <= 20
 
 
 @on_a_device
@@ -89,7 +101,11 @@ def test_a_round_may_find_more_than_one_level():
 @on_a_device
 @pytest.mark.usefixtures("mode")
 def test_vertices_are_renamed_by_degree_with_all_of_their_edges():
-    rows = [row[:2] for row in NAMED["self-loops and parallel edges"]] + star(40) + [(40, v) for v in range(20)]
+    rows = (
+        [row[:2] for row in NAMED["self-loops and parallel edges"]]
+        + star(40)
+        + [(40, v) for v in range(20)]
+    )
     graph = build(rows).to("cuda")
     degrees = np.diff(host(graph.offsets))
     order = host(topology_driven.order_by_degree(graph))

@@ -41,7 +41,10 @@ def by_column(table: Table, names: tuple[str, ...], change: Callable[[Any], Any]
 
     places = [name in names for name in table.columns]
     rows = [
-        tuple(changed(value) if is_named else value for value, is_named in zip(row, places, strict=True))
+        tuple(
+            changed(value) if is_named else value
+            for value, is_named in zip(row, places, strict=True)
+        )
         for row in table.rows
     ]
     return replace(table, rows=rows)
@@ -61,7 +64,9 @@ def in_other_order(edges: EdgeList, question: Question, draw: Random) -> Changed
     if "through" in options:
         options["through"] = [place[row] for row in options["through"]]
     if "along" in options:
-        options["along"] = {name: [values[row] for row in order] for name, values in options["along"].items()}
+        options["along"] = {
+            name: [values[row] for row in order] for name, values in options["along"].items()
+        }
     rows = [edges.rows[row] for row in order]
 
     def restore(table: Table) -> Table:
@@ -81,7 +86,10 @@ def with_other_ids(edges: EdgeList, question: Question, draw: Random) -> Changed
     back = dict(zip(new, ids, strict=True))
     options = dict(question.options)
     if "values" in options:
-        options["values"] = {key: {name[v]: value for v, value in known.items()} for key, known in options["values"].items()}
+        options["values"] = {
+            key: {name[v]: value for v, value in known.items()}
+            for key, known in options["values"].items()
+        }
     if question.kind == "plan":
         options["groups"] = [[name[v] for v in group] for group in options["groups"]]
 
@@ -90,7 +98,11 @@ def with_other_ids(edges: EdgeList, question: Question, draw: Random) -> Changed
 
     pairs = None if question.pairs is None else [(name[u], name[v]) for u, v in question.pairs]
     asked = replace(
-        question, sources=listed(question.sources), targets=listed(question.targets), pairs=pairs, options=options
+        question,
+        sources=listed(question.sources),
+        targets=listed(question.targets),
+        pairs=pairs,
+        options=options,
     )
     rows = [(name[u], name[v], weight) for u, v, weight in edges.rows]
     other = replace(edges, rows=rows, more_vertices=[name[v] for v in edges.more_vertices])
@@ -115,7 +127,9 @@ def with_weights_multiplied(edges: EdgeList, question: Question, _draw: Random) 
         table = by_column(table, MULTIPLIED, lambda value: value / FACTOR)
         return by_column(table, DIVIDED, lambda value: value * FACTOR)
 
-    return Changed(replace(edges, rows=rows), replace(question, options=options, limit=limit), restore)
+    return Changed(
+        replace(edges, rows=rows), replace(question, options=options, limit=limit), restore
+    )
 
 
 def turned(edges: EdgeList, question: Question, _draw: Random) -> Changed | None:
@@ -139,14 +153,19 @@ def without_weights(edges: EdgeList, question: Question, _draw: Random) -> Chang
 def with_more_rows(edges: EdgeList, question: Question, draw: Random) -> Changed:
     """Return some rows twice, longer ones beside them, and self-loops, at the end: none of them is on a shortest path."""
     more = [
-        (u, v, None if weight is None else weight + draw.choice([0, 0, 1])) for u, v, weight in draw.choices(edges.rows, k=3)
+        (u, v, None if weight is None else weight + draw.choice([0, 0, 1]))
+        for u, v, weight in draw.choices(edges.rows, k=3)
     ]
     vertex = edges.rows[0][0]
     more.append((vertex, vertex, more[0][2] and abs(more[0][2])))
     options = dict(question.options)
     if "along" in options:
-        options["along"] = {name: [*values, 10**6, 10**6, 10**6, 10**6] for name, values in options["along"].items()}
-    return Changed(replace(edges, rows=[*edges.rows, *more]), replace(question, options=options), _same)
+        options["along"] = {
+            name: [*values, 10**6, 10**6, 10**6, 10**6] for name, values in options["along"].items()
+        }
+    return Changed(
+        replace(edges, rows=[*edges.rows, *more]), replace(question, options=options), _same
+    )
 
 
 CHANGES: dict[str, Callable[[EdgeList, Question, Random], Changed | None]] = {

@@ -83,13 +83,17 @@ def test_a_change_of_the_edge_list_changes_the_answer_as_it_must(kind, edges, se
         changed = change(edges, question, Random(seed))
         if changed is not None:
             now = answer(graph_of(changed.edges), changed.question)
-            assert_equal(before, now if isinstance(now, str) else changed.restore(now), name, question)
+            assert_equal(
+                before, now if isinstance(now, str) else changed.restore(now), name, question
+            )
 
 
 def ways_of(question):
     """Other ways to ask: each strategy, little memory, a stream, and ids in each container."""
     if question.kind not in NOT_OF_A_STRATEGY:
-        yield from (Way(options={"strategy": name}) for name in library.strategies_for(question, "cpu"))
+        yield from (
+            Way(options={"strategy": name}) for name in library.strategies_for(question, "cpu")
+        )
     if question.kind not in ("one", "plan", "extremes"):
         yield Way(options={"memory": 20_000})
     if question.kind in IN_STREAMS:
@@ -128,7 +132,9 @@ def test_sources_one_by_one_have_the_rows_of_all(kind, edges, seed):
         if "source_weights" in options:
             options["source_weights"] = [options["source_weights"][place]]
         limit = question.limit[place] if isinstance(question.limit, list) else question.limit
-        alone.append(answer(graph, replace(question, sources=[source], limit=limit, options=options)))
+        alone.append(
+            answer(graph, replace(question, sources=[source], limit=limit, options=options))
+        )
     errors = {each for each in alone if isinstance(each, str)}
     if errors:
         assert before in errors, question
@@ -137,7 +143,10 @@ def test_sources_one_by_one_have_the_rows_of_all(kind, edges, seed):
     assert_equal(before, Table(alone[0].columns, rows), question)
 
 
-HANDED_OVER = [*((name, "memory") for name in containers.IN_MEMORY), *((name, "files") for name in containers.FILES)]
+HANDED_OVER = [
+    *((name, "memory") for name in containers.IN_MEMORY),
+    *((name, "files") for name in containers.FILES),
+]
 
 
 @pytest.mark.parametrize(("name", "where"), HANDED_OVER)
@@ -150,7 +159,9 @@ def test_an_edge_list_in_another_container_is_the_same_graph(name, where, edges,
     common |= {"vertices": edges.more_vertices} if edges.more_vertices else {}
     if where == "memory":
         made = containers.IN_MEMORY[name](edges, draw)
-        other = library.kt.graph_from_edges(*(made if isinstance(made, tuple) else (made,)), **common)
+        other = library.kt.graph_from_edges(
+            *(made if isinstance(made, tuple) else (made,)), **common
+        )
     else:
         with tempfile.TemporaryDirectory() as folder:
             written = containers.FILES[name](edges, Path(folder), draw)

@@ -28,7 +28,9 @@ class Seen(NamedTuple):
     requests: list[str]
 
 
-def look(url: str, profile: Path, scheme: str, ready: str, ask: str, picture: Path | None = None) -> Seen:
+def look(
+    url: str, profile: Path, scheme: str, ready: str, ask: str, picture: Path | None = None
+) -> Seen:
     """Open a page and evaluate JavaScript in it.
 
     Parameters
@@ -60,7 +62,9 @@ class _Tab:
 
     async def open(self) -> None:
         target = await self.call("Target.createTarget", url="about:blank")
-        attached = await self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
+        attached = await self.call(
+            "Target.attachToTarget", targetId=target["targetId"], flatten=True
+        )
         self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             await self.call(f"{domain}.enable")
@@ -68,7 +72,9 @@ class _Tab:
     async def call(self, method: str, **parameters) -> dict:
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}
-        await self._socket.write_message(json.dumps(message | ({"sessionId": self._session} if self._session else {})))
+        await self._socket.write_message(
+            json.dumps(message | ({"sessionId": self._session} if self._session else {}))
+        )
         while True:
             answer = json.loads(await asyncio.wait_for(self._socket.read_message(), PATIENCE))
             if answer.get("id") == self._number:
@@ -79,15 +85,23 @@ class _Tab:
     def _note(self, method: str, event: dict) -> None:
         if method == "Runtime.exceptionThrown":
             self.complaints.append(event["exceptionDetails"])
-        elif method == "Runtime.consoleAPICalled" and event["type"] in ("error", "warning", "assert"):
+        elif method == "Runtime.consoleAPICalled" and event["type"] in (
+            "error",
+            "warning",
+            "assert",
+        ):
             self.complaints.append(event["args"])
         elif method == "Log.entryAdded" and event["entry"]["level"] in ("error", "warning"):
             self.complaints.append(event["entry"])
-        elif method == "Network.requestWillBeSent" and not event["request"]["url"].startswith("data:"):
+        elif method == "Network.requestWillBeSent" and not event["request"]["url"].startswith(
+            "data:"
+        ):
             self.requests.append(event["request"]["url"])
 
     async def ask(self, expression: str):
-        answer = await self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        answer = await self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
@@ -102,9 +116,13 @@ async def _look(address: str, *asked) -> Seen:
             pass
 
 
-async def _seen(tab: _Tab, url: str, scheme: str, ready: str, ask: str, picture: Path | None) -> Seen:
+async def _seen(
+    tab: _Tab, url: str, scheme: str, ready: str, ask: str, picture: Path | None
+) -> Seen:
     await tab.open()
-    await tab.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    await tab.call(
+        "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}]
+    )
     await tab.call("Page.navigate", url=url)
     until = time.monotonic() + PATIENCE
     while not await tab.ask(ready):

@@ -13,7 +13,12 @@ from tests.support.processes import SILENT, started, wait_until
 @contextmanager
 def threads_of_this_process(**options):
     """A scheduler and workers that are threads of this process; Dask's settings are a user's."""
-    here = {"host": "127.0.0.1", "protocol": "tcp", "dashboard_address": "127.0.0.1:0", "silence_logs": logging.CRITICAL}
+    here = {
+        "host": "127.0.0.1",
+        "protocol": "tcp",
+        "dashboard_address": "127.0.0.1:0",
+        "silence_logs": logging.CRITICAL,
+    }
     with LocalCluster(processes=False, threads_per_worker=1, **here, **options) as cluster:
         yield cluster
 
@@ -23,7 +28,9 @@ def two_workers():
     """Two workers with nannies, on a scheduler whose dashboard takes a free port."""
     with (
         pinned(),
-        LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
+        ) as cluster,
     ):
         yield cluster
 
@@ -37,7 +44,17 @@ def dask_program(kind, folder, *words, before=(), **options):
     file = folder / "scheduler.json"
     own = {"scheduler": ["--port", 0], "worker": ["--nthreads", 1, "--no-nanny"]}[kind]
     module = f"distributed.cli.dask_{kind}"
-    command = [*before, sys.executable, "-m", module, "--no-dashboard", "--scheduler-file", file, *own, *words]
+    command = [
+        *before,
+        sys.executable,
+        "-m",
+        module,
+        "--no-dashboard",
+        "--scheduler-file",
+        file,
+        *own,
+        *words,
+    ]
     with started(command, **SILENT, **options) as process:
         wait_until(lambda: file.exists() and file.read_text().endswith("}"), process)
         yield process

@@ -16,7 +16,9 @@ from tests.support import oracle, tiers
 on_a_device = (
     pytest.mark.gpu
     if HAS_GPU
-    else pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
+    else pytest.mark.skipif(
+        harness.COMPILER is None, reason="no g++ to compile kernels for the host"
+    )
 )
 
 
@@ -24,7 +26,10 @@ def orders(**modes: dict) -> dict:
     """Settings of the harness by name, without ``--all`` the last; one without any where there is a GPU."""
     if HAS_GPU:
         return {"GPU": None}
-    return {name.replace("_", " "): settings for name, settings in list(modes.items())[None if tiers.ALL else -1 :]}
+    return {
+        name.replace("_", " "): settings
+        for name, settings in list(modes.items())[None if tiers.ALL else -1 :]
+    }
 
 
 @contextmanager
@@ -91,7 +96,9 @@ def each_namespace(*kinds: str):
         "host": pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels"),
     }
 
-    @pytest.fixture(params=[pytest.param(kind, marks=marks.get(kind, ())) for kind in kinds], scope="module")
+    @pytest.fixture(
+        params=[pytest.param(kind, marks=marks.get(kind, ())) for kind in kinds], scope="module"
+    )
     def namespace(request):
         if request.param == "host":
             with device.present(), harness.settings(stress=True, seed=5, block=64, resident=2):
@@ -141,4 +148,6 @@ def require_hops(result, graph, rows, source, directed=True) -> None:
 def distances(result, graph) -> dict:
     """Reached vertices by the user's id, as Python numbers."""
     reached = np.flatnonzero(host(result.reached))
-    return dict(zip(host(graph.ids)[reached].tolist(), host(result.distance)[reached].tolist(), strict=True))
+    return dict(
+        zip(host(graph.ids)[reached].tolist(), host(result.distance)[reached].tolist(), strict=True)
+    )

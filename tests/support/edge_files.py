@@ -32,7 +32,9 @@ def table(src=SRC, dst=DST, weight=WEIGHT, names=("src", "dst", "weight")):
 
 
 def lines(delimiter=",", header="src,dst,weight\n", end="\n"):
-    return header.replace(",", delimiter) + "".join(f"{u}{delimiter}{v}{delimiter}{w}{end}" for u, v, w in ROWS)
+    return header.replace(",", delimiter) + "".join(
+        f"{u}{delimiter}{v}{delimiter}{w}{end}" for u, v, w in ROWS
+    )
 
 
 def zstd(data):
@@ -49,7 +51,9 @@ def read(path, **options):
 
 
 def ipc(path, kind, compression=None):
-    with kind(path, table().schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
+    with kind(
+        path, table().schema, options=pa.ipc.IpcWriteOptions(compression=compression)
+    ) as writer:
         writer.write_table(table(), max_chunksize=3)
     return path
 
@@ -59,7 +63,10 @@ def snap(blank="\t"):
 
 
 def matrix_market():
-    return f"%%MatrixMarket matrix coordinate integer general\n% made for a test\n5 5 {len(ROWS)}\n" + lines(" ", header="")
+    return (
+        f"%%MatrixMarket matrix coordinate integer general\n% made for a test\n5 5 {len(ROWS)}\n"
+        + lines(" ", header="")
+    )
 
 
 def dimacs():
@@ -75,7 +82,9 @@ TEXTS = {
     "bom.csv": "\ufeff" + lines(),
     "blank lines.csv": "\n\n" + lines(end="\n\n"),
     "no last line end.csv": lines().rstrip("\n"),
-    "blanks.csv": lines(", ", header="src,dst,weight\n".replace(",", ",")).replace("src, dst, weight", "src,dst,weight"),
+    "blanks.csv": lines(", ", header="src,dst,weight\n".replace(",", ",")).replace(
+        "src, dst, weight", "src,dst,weight"
+    ),
     "quoted.csv": "src,dst,weight\n" + "".join(f'"{u}","{v}","{w}"\n' for u, v, w in ROWS),
     "no header.csv": lines(header=""),
     "edges.tsv": lines("\t"),

@@ -51,7 +51,13 @@ def _is_next(state, nbytes):
 def failing_allocation(device: str, at: int):
     """Let the ``at``-th allocation of this thread fail on a device; yield the counter."""
     failing = Failing(at)
-    with _on_cpu(failing) if device == "cpu" else _on_gpu(failing) if HAS_GPU else _on_stand_in(failing):
+    with (
+        _on_cpu(failing)
+        if device == "cpu"
+        else _on_gpu(failing)
+        if HAS_GPU
+        else _on_stand_in(failing)
+    ):
         yield failing
 
 
@@ -85,7 +91,12 @@ def _handler():
     malloc, calloc, realloc, free = libc.malloc, libc.calloc, libc.realloc, libc.free
     malloc.argtypes, calloc.argtypes = [c_size_t], [c_size_t, c_size_t]
     realloc.argtypes, free.argtypes = [c_void_p, c_size_t], [c_void_p]
-    malloc.restype, calloc.restype, realloc.restype, free.restype = c_void_p, c_void_p, c_void_p, None
+    malloc.restype, calloc.restype, realloc.restype, free.restype = (
+        c_void_p,
+        c_void_p,
+        c_void_p,
+        None,
+    )
     of_state, pointer, size_t = types.CPointer(types.int64), types.voidptr, types.uintp
 
     @cfunc(pointer(of_state, size_t))
@@ -94,7 +105,9 @@ def _handler():
 
     @cfunc(pointer(of_state, size_t, size_t))
     def own_calloc(state, number, size):
-        return calloc(number, _TOO_MUCH if _is_next(carray(state, 3), np.int64(number * size)) else size)
+        return calloc(
+            number, _TOO_MUCH if _is_next(carray(state, 3), np.int64(number * size)) else size
+        )
 
     @cfunc(pointer(of_state, pointer, size_t))
     def own_realloc(state, at, size):
@@ -113,10 +126,15 @@ def _set_handler():
     """Return NumPy's ``PyDataMem_SetHandler``, and the handler as it takes it."""
     of_capsule = ctypes.pythonapi.PyCapsule_GetPointer
     of_capsule.restype, of_capsule.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    table = ctypes.cast(of_capsule(np._core._multiarray_umath._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
+    table = ctypes.cast(
+        of_capsule(np._core._multiarray_umath._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p)
+    )
     set_handler = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(table[_SET_HANDLER])
     new = ctypes.pythonapi.PyCapsule_New
-    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    new.restype, new.argtypes = (
+        ctypes.py_object,
+        [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
+    )
     return set_handler, new(ctypes.addressof(_handler()[0]), _CAPSULE_NAME, None)
 
 
@@ -152,7 +170,10 @@ def _on_stand_in(failing: Failing):
             raise MemoryError("out of memory, as the test wants it")
         return take(value)
 
-    with mock.patch.object(own, "empty", empty), mock.patch.object(stand_in, "_on_device", on_device):
+    with (
+        mock.patch.object(own, "empty", empty),
+        mock.patch.object(stand_in, "_on_device", on_device),
+    ):
         yield
 
 

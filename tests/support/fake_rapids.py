@@ -39,7 +39,10 @@ def read_parquet(path, columns=None, index=None, blocksize=None):
     for name in path:
         rows = pq.ParquetFile(name).metadata.num_rows
         step = max(1, -(-rows * blocksize // os.path.getsize(name)))
-        pieces += [dask.delayed(_rows)(name, columns, begin, begin + step) for begin in range(0, rows, step)]
+        pieces += [
+            dask.delayed(_rows)(name, columns, begin, begin + step)
+            for begin in range(0, rows, step)
+        ]
     return Frames(pieces)
 
 
@@ -58,7 +61,13 @@ class Graph:
         self.weighted = False
 
     def from_dask_cudf_edgelist(
-        self, input_ddf, source="source", destination="destination", edge_attr=None, renumber=True, store_transposed=False
+        self,
+        input_ddf,
+        source="source",
+        destination="destination",
+        edge_attr=None,
+        renumber=True,
+        store_transposed=False,
     ):
         assert renumber is True
         assert store_transposed is False
@@ -117,13 +126,18 @@ def get_chunksize(input_path):
 
 
 def _cluster(n_workers, _dashboard, _bytes, _debug):
-    return LocalCluster(n_workers=n_workers, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0")
+    return LocalCluster(
+        n_workers=n_workers, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
+    )
 
 
 def install(monkeypatch) -> types.SimpleNamespace:
     """Put the modules in place, and a cluster of two workers in this process; returns cugraph.dask, to be tampered with."""
     calls = []
-    comms = {"initialize": lambda p2p=False: calls.append(p2p), "destroy": lambda: calls.append("destroyed")}
+    comms = {
+        "initialize": lambda p2p=False: calls.append(p2p),
+        "destroy": lambda: calls.append("destroyed"),
+    }
     modules = {
         "cudf": {"DataFrame": pandas.DataFrame, "Series": pandas.Series},
         "dask_cudf": {"read_parquet": read_parquet, "from_delayed": from_delayed},
@@ -143,6 +157,7 @@ def install(monkeypatch) -> types.SimpleNamespace:
     monkeypatch.setattr(cuda, "require", lambda: None)
     monkeypatch.setattr(rapids, "_n_workers", lambda _settings: N_WORKERS)
     monkeypatch.setattr(partitioned_graph, "_PARTS_PER_WORKER", 2)
-    for name in ("_gpu_cluster", "_cpu_cluster"):  # the other engine's, too, since a process takes seconds to start
+    # the other engine's, too, since a process takes seconds to start
+    for name in ("_gpu_cluster", "_cpu_cluster"):
         monkeypatch.setattr(cluster, name, _cluster)
     return types.SimpleNamespace(dask=made["cugraph.dask"], calls=calls)

@@ -19,8 +19,12 @@ def path(n):
 
 
 def lattice(rows, columns):
-    across = [(r * columns + c, r * columns + c + 1) for r in range(rows) for c in range(columns - 1)]
-    down = [(r * columns + c, (r + 1) * columns + c) for r in range(rows - 1) for c in range(columns)]
+    across = [
+        (r * columns + c, r * columns + c + 1) for r in range(rows) for c in range(columns - 1)
+    ]
+    down = [
+        (r * columns + c, (r + 1) * columns + c) for r in range(rows - 1) for c in range(columns)
+    ]
     return across + down
 
 
@@ -47,7 +51,9 @@ NAMED = {
     "power law": rmat(10, 8, seed=1),
     **{f"star of {n}": star(n) for n in EDGE_SIZES},
     **{
-        f"star of {n} behind a path": [(v + n + 1, v + n + 2) for v in range(5)] + [(n + 6, 0), *star(n)] for n in (32, 1024)
+        f"star of {n} behind a path": [(v + n + 1, v + n + 2) for v in range(5)]
+        + [(n + 6, 0), *star(n)]
+        for n in (32, 1024)
     },
 }
 
@@ -56,7 +62,11 @@ def weights_for(rows, seed, kind="integers"):
     rng = np.random.default_rng(seed)
     if kind == "integers":
         return rng.integers(0, 50, len(rows)).tolist()
-    return (rng.exponential(1.0, len(rows)) * 10.0 ** rng.integers(-3, 4, len(rows))).astype(np.float32).tolist()
+    return (
+        (rng.exponential(1.0, len(rows)) * 10.0 ** rng.integers(-3, 4, len(rows)))
+        .astype(np.float32)
+        .tolist()
+    )
 
 
 def build(rows, weights=None, directed=True, vertices=None, weight_type="auto", id_type=np.int64):
@@ -76,13 +86,19 @@ def build(rows, weights=None, directed=True, vertices=None, weight_type="auto", 
 
 def is_refused(graph, strategies, name):
     """Build what the strategy of that name needs. If the graph cannot have it, check the refusal; return True."""
-    needed = [row for row in strategies if row.is_called(name) and "hierarchy" in row.needs and row.device == graph.device]
+    needed = [
+        row
+        for row in strategies
+        if row.is_called(name) and "hierarchy" in row.needs and row.device == graph.device
+    ]
     for row in needed:
         try:
             graph.hierarchy(row.metric)
         except HierarchyError:
             with pytest.raises(StrategyError, match="needs a hierarchy"):
-                (plan_bfs_many if row.metric == "hops" else plan_sssp_many)(graph, n_sources=2, strategy=name)
+                (plan_bfs_many if row.metric == "hops" else plan_sssp_many)(
+                    graph, n_sources=2, strategy=name
+                )
             return True
     return False
 

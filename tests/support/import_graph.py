@@ -11,7 +11,11 @@ def import_graph(root: Path, folders: tuple[str, ...]) -> dict[str, set[str]]:
 
     The import of a package that the import of its module implies is left out.
     """
-    paths = {_module_name(root, path): path for folder in folders for path in sorted((root / folder).rglob("*.py"))}
+    paths = {
+        _module_name(root, path): path
+        for folder in folders
+        for path in sorted((root / folder).rglob("*.py"))
+    }
     return {name: set(_imports(name, path, paths.keys())) for name, path in paths.items()}
 
 

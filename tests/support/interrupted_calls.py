@@ -44,7 +44,9 @@ LOOKS = {"values": np.arange(SIZE), "cutoffs": [300, 600]}
 
 def graph(weights=WEIGHTS, size=SIZE, **options):
     some = ENDS.max(axis=0) < size
-    return graph_from_edges(*ENDS[:, some], weights[some], directed=False, vertices=np.arange(size), **options)
+    return graph_from_edges(
+        *ENDS[:, some], weights[some], directed=False, vertices=np.arange(size), **options
+    )
 
 
 def many(call=sssp_many, sources=SOURCES, weights=WEIGHTS, size=SIZE, **options):
@@ -56,12 +58,16 @@ def many(call=sssp_many, sources=SOURCES, weights=WEIGHTS, size=SIZE, **options)
 def streamed():
     made = graph()
     options = {"stream": True, "memory": 1 << 22, "progress": lambda *_: None}
-    return lambda: np.concatenate([each.to_numpy() for each in sssp_many(made, SOURCES[:100], **options)])
+    return lambda: np.concatenate(
+        [each.to_numpy() for each in sssp_many(made, SOURCES[:100], **options)]
+    )
 
 
 def in_batches():
     made = graph()
-    return lambda: bfs_many(made, SOURCES[:100], stream="arrow", memory=1 << 22).read_all().to_pandas()
+    return lambda: (
+        bfs_many(made, SOURCES[:100], stream="arrow", memory=1 << 22).read_all().to_pandas()
+    )
 
 
 def planned():
@@ -157,7 +163,9 @@ def of_pandana():
     size = 2_000
     at = np.arange(size) / size
     some = ENDS.max(axis=0) < size
-    net = Network(at, at, *map(pd.Series, ENDS[:, some]), pd.DataFrame({"length": WEIGHTS[some] / 8.0}))
+    net = Network(
+        at, at, *map(pd.Series, ENDS[:, some]), pd.DataFrame({"length": WEIGHTS[some] / 8.0})
+    )
     net.set(pd.Series(SOURCES % size), pd.Series(np.ones(SOURCES.size)), name="jobs")
 
     def aggregate():
@@ -293,7 +301,12 @@ def main(name, number, seed, times):
         else:
             is_right = is_same(call(), expected)
         times -= 1
-        print(json.dumps({"name": name, "how": how, "delay": delay, "seconds": seconds, "right": is_right}), flush=True)
+        print(
+            json.dumps(
+                {"name": name, "how": how, "delay": delay, "seconds": seconds, "right": is_right}
+            ),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -16,7 +16,10 @@ from pipelines.batch_sources import main
 
 def write_edges(path, src, dst, weight=None, **more):
     """Write an edge list as Parquet; return its path."""
-    pq.write_table(pa.table({"src": src, "dst": dst} | ({} if weight is None else {"weight": weight}) | more), path)
+    pq.write_table(
+        pa.table({"src": src, "dst": dst} | ({} if weight is None else {"weight": weight}) | more),
+        path,
+    )
     return path
 
 
@@ -37,7 +40,9 @@ def parts_of(folder):
 
 def rows_of(folder):
     """Return all rows, in the order of the run's sources."""
-    return pd.concat([pd.read_parquet(path) for path in sorted(folder.glob("part-*"))], ignore_index=True)
+    return pd.concat(
+        [pd.read_parquet(path) for path in sorted(folder.glob("part-*"))], ignore_index=True
+    )
 
 
 def seal(folder, manifest):
@@ -79,7 +84,9 @@ def summary_of(capsys, *argv, program=main):
 
 def proven(folder, edges, capsys, *more):
     """What verify says about an output: its exit code and its findings."""
-    code, out, _ = call(capsys, folder, edges, "--device", "cpu", "--json", *more, program=verify.main)
+    code, out, _ = call(
+        capsys, folder, edges, "--device", "cpu", "--json", *more, program=verify.main
+    )
     return code, json.loads(out)
 
 
@@ -87,7 +94,13 @@ class Observer:
     """Takes what becomes of batches; a retry or a failure is one of ``expected``, or an error."""
 
     def __init__(self, *expected):
-        self.parts, self.again, self.failures, self.notices, self._expected = Counter(), [], [], [], expected
+        self.parts, self.again, self.failures, self.notices, self._expected = (
+            Counter(),
+            [],
+            [],
+            [],
+            expected,
+        )
 
     def done(self, part, summary, without):  # noqa: ARG002
         self.parts[part] += 1
@@ -143,11 +156,15 @@ def by_library(edges, words, sources, attributes=None, **more):
     reading = {"weight_column": weight} if is_weighted and weight else {}
     reading |= {} if attributes is None else {"vertices": attributes["vertex"].to_numpy()}
     graph = read_graph(edges, device="cpu", weighted=is_weighted, **reading)
-    options = {name: kind(flags[flag]) for flag, (name, kind) in OPTIONS.items() if flag in flags} | more
+    options = {
+        name: kind(flags[flag]) for flag, (name, kind) in OPTIONS.items() if flag in flags
+    } | more
     if "--values" in flags:
         options["values"] = attributes[["vertex", *flags["--values"].split(",")]]
     found = (sssp_many if is_weighted else bfs_many)(graph, sources, **options)
     if options.get("result") == "reachable":
-        source, vertex = np.nonzero(np.unpackbits(found, axis=1, bitorder="little")[:, : graph.n_vertices])
+        source, vertex = np.nonzero(
+            np.unpackbits(found, axis=1, bitorder="little")[:, : graph.n_vertices]
+        )
         found = pd.DataFrame({"source": np.array(sources)[source], "vertex": graph.ids[vertex]})
     return graph, found

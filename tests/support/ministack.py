@@ -37,15 +37,24 @@ def served(monkeypatch: Any, shares: dict[str, float]) -> Iterator[Client]:
     """Start a server with a bucket called ``bucket``; the environment names it."""
     for name, value in (KEYS | {"ENDPOINT_URL": URL}).items():
         monkeypatch.setenv(f"AWS_{name}", value)
-    from tests.support.processes import SILENT, started, wait_until  # with packages that this process has alone
+    # with packages that this process has alone
+    from tests.support.processes import SILENT, started, wait_until
 
     def has_bucket() -> bool:
-        with contextlib.suppress(OSError), urllib.request.urlopen(urllib.request.Request(f"{URL}/bucket", method="PUT")):
+        with (
+            contextlib.suppress(OSError),
+            urllib.request.urlopen(urllib.request.Request(f"{URL}/bucket", method="PUT")),
+        ):
             return True
         return False
 
     assert PROGRAM is not None
-    words = [Path(PROGRAM).resolve().with_name("python"), "-m", "tests.support.ministack", json.dumps(shares)]
+    words = [
+        Path(PROGRAM).resolve().with_name("python"),
+        "-m",
+        "tests.support.ministack",
+        json.dumps(shares),
+    ]
     with started(words, env={"PATH": os.environ["PATH"], "LOG_LEVEL": "ERROR"}, **SILENT) as server:
         wait_until(has_bucket, server)
         yield Client(server.pid)
@@ -64,7 +73,13 @@ def main(shares: dict[str, float]) -> None:
         pass
 
     async def answer(send: Any, status: int, body: bytes = b"") -> None:
-        await send({"type": "http.response.start", "status": status, "headers": [(b"content-length", b"%d" % len(body))]})
+        await send(
+            {
+                "type": "http.response.start",
+                "status": status,
+                "headers": [(b"content-length", b"%d" % len(body))],
+            }
+        )
         await send({"type": "http.response.body", "body": body})
 
     async def faulty(scope: Any, receive: Any, send: Any) -> None:
@@ -73,7 +88,9 @@ def main(shares: dict[str, float]) -> None:
             return
         if scope["path"] == "/_state":
             (bucket,) = s3._buckets._data.values()
-            held = {name.removeprefix("run/"): each["body"] for name, each in bucket["objects"].items()}
+            held = {
+                name.removeprefix("run/"): each["body"] for name, each in bucket["objects"].items()
+            }
             state = make_state(faults, held)
             await answer(send, 200, json.dumps(state).encode())
             return

@@ -53,7 +53,8 @@ class Faults:
         is_list = method == "GET" and "list-type" in query
         with self._lock:
             fails, is_slow = (
-                method == "PUT" and self._random.random() < share for share in (self.fail_share, self.slow_share)
+                method == "PUT" and self._random.random() < share
+                for share in (self.fail_share, self.slow_share)
             )
             cuts = method == "GET" and not is_list and self._random.random() < self.cut_share
             error, is_done = self._random.choice(ERRORS), self._random.random() < 0.5
@@ -77,13 +78,17 @@ class Server(Faults):
 
     def __call__(self, environ: Any, start_response: Any) -> Any:
         size = int(environ.get("CONTENT_LENGTH") or 0)
-        fault = self.of(environ["REQUEST_METHOD"], environ["PATH_INFO"], environ["QUERY_STRING"], size)
+        fault = self.of(
+            environ["REQUEST_METHOD"], environ["PATH_INFO"], environ["QUERY_STRING"], size
+        )
         if fault.is_slow:
             time.sleep(1)
         if environ["REQUEST_METHOD"] in self.denied.split():
             environ["wsgi.input"].read(size)
             message = f"not {KEYS['SECRET_ACCESS_KEY']} by {environ['HTTP_AUTHORIZATION']}"
-            answer = f"<Error><Code>AccessDenied</Code><Message>{message}</Message></Error>".encode()
+            answer = (
+                f"<Error><Code>AccessDenied</Code><Message>{message}</Message></Error>".encode()
+            )
             start_response("403 Forbidden", [("Content-Length", str(len(answer)))])
             return [answer]
         if fault.error:
@@ -116,7 +121,11 @@ def objects(folder: str) -> dict[str, bytes]:
     from moto.s3.models import s3_backends
 
     keys = list(s3_backends[DEFAULT_ACCOUNT_ID]["aws"].buckets["bucket"].keys.items())
-    return {name.removeprefix(f"{folder}/"): key.value for name, key in keys if name.startswith(f"{folder}/")}
+    return {
+        name.removeprefix(f"{folder}/"): key.value
+        for name, key in keys
+        if name.startswith(f"{folder}/")
+    }
 
 
 def skip_without_server() -> None:

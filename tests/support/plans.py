@@ -15,7 +15,11 @@ def rows_of(catalogue, without=()):
     return pytest.mark.parametrize(
         "row",
         [
-            pytest.param(row, marks=pytest.mark.gpu if row.device == "cuda" else (), id=f"{row.name}-{row.device}")
+            pytest.param(
+                row,
+                marks=pytest.mark.gpu if row.device == "cuda" else (),
+                id=f"{row.name}-{row.device}",
+            )
             for row in catalogue
             if row.needs.isdisjoint(without)
         ],

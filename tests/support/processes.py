@@ -15,7 +15,13 @@ import psutil
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 300.0  # seconds; only what never ends takes as long
 SILENT = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-_QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": ROOT}
+_QUIET = {
+    "stdin": subprocess.DEVNULL,
+    "stdout": subprocess.PIPE,
+    "stderr": subprocess.PIPE,
+    "text": True,
+    "cwd": ROOT,
+}
 
 
 @contextlib.contextmanager
@@ -36,7 +42,9 @@ def default_signals() -> Iterator[None]:
 def started(command: list[Any], **options: Any) -> Iterator[subprocess.Popen]:
     """Start a child in a session of its own, with pipes for text; at the end kill the session, and close the pipes."""
     with default_signals():
-        child = subprocess.Popen([str(word) for word in command], start_new_session=True, **_QUIET | options)
+        child = subprocess.Popen(
+            [str(word) for word in command], start_new_session=True, **_QUIET | options
+        )
     try:
         yield child
     finally:
@@ -65,7 +73,10 @@ def session_of(child: subprocess.Popen) -> list[psutil.Process]:
     found = []
     for number in psutil.pids():
         with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
-            if os.getsid(number) == child.pid and (process := psutil.Process(number)).status() != psutil.STATUS_ZOMBIE:
+            if (
+                os.getsid(number) == child.pid
+                and (process := psutil.Process(number)).status() != psutil.STATUS_ZOMBIE
+            ):
                 found.append(process)
     return found
 

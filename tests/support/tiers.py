@@ -32,10 +32,15 @@ def pairs(*axes: Sequence) -> list[tuple]:
         return product
     places = list(itertools.combinations(range(len(axes)), 2))
     indices = list(itertools.product(*map(range, map(len, axes))))
-    missing = {(place, tuple(member[axis] for axis in place)) for member in indices for place in places}
+    missing = {
+        (place, tuple(member[axis] for axis in place)) for member in indices for place in places
+    }
     chosen = []
     while missing:
-        covers = [sum((place, (member[place[0]], member[place[1]])) in missing for place in places) for member in indices]
+        covers = [
+            sum((place, (member[place[0]], member[place[1]])) in missing for place in places)
+            for member in indices
+        ]
         best = covers.index(max(covers))
         missing -= {(place, (indices[best][place[0]], indices[best][place[1]])) for place in places}
         chosen.append(product[best])

@@ -121,7 +121,9 @@ def values():
     yield Value("Series with NA", lambda: pd.Series([1, None], dtype="Int64"))
     yield Value("Series of strings", lambda: pd.Series(["b", "a"]), ["b", "a"])
     yield Value("Index", lambda: pd.Index([1, 2]), [1, 2])
-    yield Value("DataFrame", lambda: pd.DataFrame({"vertex": [1], "distance": ["x"], "predecessor": [1]}))
+    yield Value(
+        "DataFrame", lambda: pd.DataFrame({"vertex": [1], "distance": ["x"], "predecessor": [1]})
+    )
     yield Value("pyarrow", lambda: pa.array([1, 2]), [1, 2])
     yield Value("pyarrow null", lambda: pa.array([1, None]))
     yield Value("pyarrow chunks", lambda: pa.chunked_array([["b"], ["a"]]), ["b", "a"])

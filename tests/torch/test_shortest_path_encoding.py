@@ -8,7 +8,12 @@ import networkx
 import numpy as np
 import pytest
 
-from kepler_traverse.errors import InputError, NegativeCycleError, PrecisionError, UnknownVertexError
+from kepler_traverse.errors import (
+    InputError,
+    NegativeCycleError,
+    PrecisionError,
+    UnknownVertexError,
+)
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_geometric")
@@ -30,7 +35,9 @@ def random_data(n_nodes=60, n_edges=150, seed=0, weights=None):
     """Directed, with self-loops, parallel edges, and nodes without an edge."""
     generator = torch.Generator().manual_seed(seed)
     edge_index = torch.randint(0, n_nodes - 5, (2, n_edges), generator=generator)
-    data = Data(edge_index=edge_index, num_nodes=n_nodes, x=torch.rand(n_nodes, 3, generator=generator))
+    data = Data(
+        edge_index=edge_index, num_nodes=n_nodes, x=torch.rand(n_nodes, 3, generator=generator)
+    )
     if weights == "floats":
         data.edge_weight = torch.rand(n_edges, generator=generator)
     elif weights == "integers":
@@ -50,7 +57,9 @@ def expected_distances(data, anchors, weight=None, cutoff=None, directed=True, u
     graph.add_weighted_edges_from((u, v, w) for (u, v), w in least.items())
     table = np.full((data.num_nodes, len(anchors)), unreached)
     for column, anchor in enumerate(anchors):
-        for node, distance in networkx.single_source_dijkstra_path_length(graph, anchor, cutoff).items():
+        for node, distance in networkx.single_source_dijkstra_path_length(
+            graph, anchor, cutoff
+        ).items():
             table[node, column] = distance
     return torch.from_numpy(table)
 
@@ -82,9 +91,13 @@ def test_hops_are_those_of_pygs_utilities():
     graph = to_networkx(data)
     for anchor in range(0, 60, 7):
         lengths = networkx.single_source_shortest_path_length(graph, anchor)
-        assert {node: int(hops[node, anchor]) for node in range(60) if hops[node, anchor] >= 0} == lengths
+        assert {
+            node: int(hops[node, anchor]) for node in range(60) if hops[node, anchor] >= 0
+        } == lengths
         for k in (1, 2, 3):
-            near, *_ = k_hop_subgraph(anchor, k, data.edge_index, num_nodes=60, flow="target_to_source")
+            near, *_ = k_hop_subgraph(
+                anchor, k, data.edge_index, num_nodes=60, flow="target_to_source"
+            )
             limited = AddShortestPathEncoding([anchor], cutoff=k)(data)[NAME][:, 0]
             assert torch.equal((limited >= 0).nonzero().view(-1), near.sort().values)
 
@@ -93,7 +106,9 @@ def test_a_number_of_anchors_is_the_nodes_of_highest_degree():
     edges = [(3, 0), (3, 1), (3, 2), (1, 0), (1, 2), (2, 0), (2, 1), (0, 4), (0, 0), (0, 4), (0, 4)]
     data = Data(edge_index=torch.tensor(edges).t(), num_nodes=5)
     # Out-degrees without self-loops and parallel edges: 1, 2, 2, 3, 0.
-    assert torch.equal(AddShortestPathEncoding(3)(data)[NAME], AddShortestPathEncoding([3, 1, 2])(data)[NAME])
+    assert torch.equal(
+        AddShortestPathEncoding(3)(data)[NAME], AddShortestPathEncoding([3, 1, 2])(data)[NAME]
+    )
 
 
 def test_a_seed_chooses_the_same_nodes_each_time():
@@ -119,7 +134,9 @@ def test_a_small_graph_has_columns_for_all_anchors():
 def test_transform_leaves_its_input_alone_and_works_in_compose():
     data = random_data(weights="floats")
     before = data.clone()
-    transform = T.Compose([T.ToUndirected(reduce="min"), AddShortestPathEncoding(4, 2), T.NormalizeFeatures()])
+    transform = T.Compose(
+        [T.ToUndirected(reduce="min"), AddShortestPathEncoding(4, 2), T.NormalizeFeatures()]
+    )
     found = transform(data)
     assert sorted(data.keys()) == sorted(before.keys())
     assert torch.equal(data.edge_index, before.edge_index)
@@ -127,7 +144,9 @@ def test_transform_leaves_its_input_alone_and_works_in_compose():
     assert "anchors=4, cutoff=2" in repr(transform)
     # Both directions of each edge, or the option that takes them so.
     undirected = AddShortestPathEncoding([1, 2], weight="edge_weight", directed=False)(data)[NAME]
-    stored = T.Compose([T.ToUndirected(reduce="min"), AddShortestPathEncoding([1, 2], weight="edge_weight")])(data)[NAME]
+    stored = T.Compose(
+        [T.ToUndirected(reduce="min"), AddShortestPathEncoding([1, 2], weight="edge_weight")]
+    )(data)[NAME]
     assert torch.equal(undirected, stored)
 
 
@@ -137,7 +156,9 @@ def test_distances_are_appended_to_x_without_a_name():
     assert found.x.shape == (60, 5)
     assert torch.equal(found.x[:, :3], data.x)
     assert torch.equal(found.x[:, 3:], AddShortestPathEncoding([0, 1])(data)[NAME])
-    half = AddShortestPathEncoding([0], attr_name=None)(Data(x=data.x[:, 0].half(), edge_index=data.edge_index))
+    half = AddShortestPathEncoding([0], attr_name=None)(
+        Data(x=data.x[:, 0].half(), edge_index=data.edge_index)
+    )
     assert half.x.dtype == torch.float16
     assert half.x.shape == (60, 2)
     del data.x
@@ -151,19 +172,30 @@ def test_weights_and_edges_of_other_shapes_and_types():
     found = AddShortestPathEncoding([0, 1], weight="edge_attr")(data)[NAME]
     assert found.dtype == torch.float64
     torch.testing.assert_close(found.float(), expected)
-    data.edge_attr = torch.stack([data.edge_weight, data.edge_weight + 1], dim=1)[:, :1]  # not contiguous
+    # not contiguous
+    data.edge_attr = torch.stack([data.edge_weight, data.edge_weight + 1], dim=1)[:, :1]
     assert torch.equal(AddShortestPathEncoding([0, 1], weight="edge_attr")(data)[NAME], expected)
     data.edge_attr = data.edge_weight.bfloat16()
     found = AddShortestPathEncoding([0, 1], weight="edge_attr")(data)[NAME]
     data.edge_attr = data.edge_attr.float()
     assert torch.equal(found, AddShortestPathEncoding([0, 1], weight="edge_attr")(data)[NAME])
-    for edge_index in (data.edge_index.int(), EdgeIndex(data.edge_index), data.edge_index.t().contiguous().t()):
+    for edge_index in (
+        data.edge_index.int(),
+        EdgeIndex(data.edge_index),
+        data.edge_index.t().contiguous().t(),
+    ):
         data.edge_index = edge_index
-        assert torch.equal(AddShortestPathEncoding([0, 1], weight="edge_weight")(data)[NAME], expected)
+        assert torch.equal(
+            AddShortestPathEncoding([0, 1], weight="edge_weight")(data)[NAME], expected
+        )
 
 
 def test_the_datas_own_tensors_are_not_changed():
-    data = Data(edge_index=torch.tensor([[0, 1, 1], [1, 2, 1]]), num_nodes=3, edge_weight=torch.tensor([-0.0, 1.5, 0.0]))
+    data = Data(
+        edge_index=torch.tensor([[0, 1, 1], [1, 2, 1]]),
+        num_nodes=3,
+        edge_weight=torch.tensor([-0.0, 1.5, 0.0]),
+    )
     before = data.clone()
     found = AddShortestPathEncoding("all", weight="edge_weight")(data)[NAME]
     found += 7
@@ -205,12 +237,18 @@ def test_unreached_must_fit_the_dtype(unreached):
 
 
 def test_negative_weights_and_cycles():
-    data = Data(edge_index=torch.tensor([[0, 1, 0], [1, 2, 3]]), num_nodes=5, edge_weight=torch.tensor([3.0, -4.0, 2.0]))
+    data = Data(
+        edge_index=torch.tensor([[0, 1, 0], [1, 2, 3]]),
+        num_nodes=5,
+        edge_weight=torch.tensor([3.0, -4.0, 2.0]),
+    )
     with pytest.raises(InputError, match=r"unreached=-1\.0 is also a distance"):
         AddShortestPathEncoding([0], weight="edge_weight")(data)
     found = AddShortestPathEncoding([0], weight="edge_weight", unreached=float("inf"))(data)[NAME]
     assert found[:, 0].tolist() == [0, 3, -1, 2, float("inf")]
-    limited = AddShortestPathEncoding([0], 2.5, weight="edge_weight", unreached=float("inf"))(data)[NAME]
+    limited = AddShortestPathEncoding([0], 2.5, weight="edge_weight", unreached=float("inf"))(data)[
+        NAME
+    ]
     assert limited[:, 0].tolist() == [0, float("inf"), -1, 2, float("inf")]
     data.edge_index = torch.tensor([[0, 1, 2], [1, 2, 0]])
     data.edge_weight = torch.tensor([1.0, -4.0, 2.0])
@@ -226,10 +264,19 @@ def test_data_of_other_kinds_are_refused():
         (3, "must be a Data"),
         (Data(num_nodes=3), "no edge_index"),
         (Data(edge_index=torch.tensor([[0, 7], [1, 2]]), num_nodes=3), "holds 7, which is no node"),
-        (Data(edge_index=torch.tensor([[0, -1], [1, 2]]), num_nodes=3), "holds -1, which is no node"),
-        (Data(edge_index=torch.zeros(3, 2, dtype=torch.long), num_nodes=3), r"shape \(2, num_edges\)"),
+        (
+            Data(edge_index=torch.tensor([[0, -1], [1, 2]]), num_nodes=3),
+            "holds -1, which is no node",
+        ),
+        (
+            Data(edge_index=torch.zeros(3, 2, dtype=torch.long), num_nodes=3),
+            r"shape \(2, num_edges\)",
+        ),
         (Data(edge_index=torch.rand(2, 3), num_nodes=3), "torch.float32"),
-        (Data(edge_index=torch.zeros(2, 3, dtype=torch.long, device="meta"), num_nodes=3), "on device 'meta'"),
+        (
+            Data(edge_index=torch.zeros(2, 3, dtype=torch.long, device="meta"), num_nodes=3),
+            "on device 'meta'",
+        ),
     ):
         with pytest.raises(InputError, match=message):
             transform(wrong)
@@ -294,12 +341,14 @@ def test_anchors_of_tensors_and_arrays(device):
         assert torch.equal(AddShortestPathEncoding(anchors)(data)[NAME], expected)
 
 
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # fork, from Python 3.12 on
+# fork, from Python 3.12 on
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("context", ["fork", "spawn"])
 def test_workers_of_a_dataloader_apply_the_transform(context):
     transform = AddShortestPathEncoding(3, cutoff=4)
     dataset = FakeDataset(num_graphs=8, avg_num_nodes=20, avg_degree=3, transform=transform)
-    expected = torch.cat([dataset[i][NAME] for i in range(8)])  # the parent has searched before the workers begin
+    # the parent has searched before the workers begin
+    expected = torch.cat([dataset[i][NAME] for i in range(8)])
     loader = DataLoader(dataset, batch_size=4, num_workers=2, multiprocessing_context=context)
     assert torch.equal(torch.cat([batch[NAME] for batch in loader]), expected)
     assert expected.shape[1] == 3
@@ -308,7 +357,11 @@ def test_workers_of_a_dataloader_apply_the_transform(context):
 @pytest.mark.gpu
 def test_cuda_tensors_stay_on_their_device():
     data = random_data(2000, 9000, weights="floats")
-    for options in ({"anchors": 16}, {"anchors": 16, "weight": "edge_weight"}, {"anchors": "all", "cutoff": 3}):
+    for options in (
+        {"anchors": 16},
+        {"anchors": 16, "weight": "edge_weight"},
+        {"anchors": "all", "cutoff": 3},
+    ):
         transform = AddShortestPathEncoding(**options)
         found = transform(data.clone().to("cuda"))[NAME]
         assert found.is_cuda

@@ -49,7 +49,9 @@ def test_a_tensor_keeps_the_memory_of_its_matrix():
     ],
 )
 def test_shapes_and_types_are_those_of_the_array(weights, options, dtype):
-    graph = graph_from_edges([0, 1], [1, 2], None if weights is None else np.array([0.1, 0.2], weights))
+    graph = graph_from_edges(
+        [0, 1], [1, 2], None if weights is None else np.array([0.1, 0.2], weights)
+    )
     array = (bfs_many if weights is None else sssp_many)(graph, [0, 2], **options)
     tensor = to_torch(array)
     assert tensor.dtype == getattr(torch, dtype)

@@ -18,7 +18,9 @@ except ImportError as error:
 def test_modules_import_and_the_transform_names_the_extra():
     done = ran([sys.executable, "-c", CODE])
     assert done.stderr == ""
-    assert done.stdout == ("AddShortestPathEncoding needs PyTorch Geometric: pip install 'kepler-traverse[torch]'\n")
+    assert done.stdout == (
+        "AddShortestPathEncoding needs PyTorch Geometric: pip install 'kepler-traverse[torch]'\n"
+    )
 
 
 def test_the_library_does_not_import_torch():

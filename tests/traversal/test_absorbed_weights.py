@@ -21,7 +21,20 @@ from tests.support.devices import FIRST, frames_on_pandas, on_a_device, running
 
 # 1e-17 is less than half a unit in the last place of 1.0 in float64, and so is 1e-9 in float32.
 WEIGHTS = {
-    np.float64: [1.0, 2.0, 0.1, 1e-9, 1e-17, 2e-17, 3e-17, 1e-34, 5e-324, 2.0**-53, 2.0**-54, 1e300],
+    np.float64: [
+        1.0,
+        2.0,
+        0.1,
+        1e-9,
+        1e-17,
+        2e-17,
+        3e-17,
+        1e-34,
+        5e-324,
+        2.0**-53,
+        2.0**-54,
+        1e300,
+    ],
     np.float32: [1.0, 2.0, 0.1, 1e-9, 2e-9, 3e-9, 1e-18, 1e-45, 2.0**-24, 2.0**-25, 1e30],
 }
 
@@ -29,17 +42,27 @@ WEIGHTS = {
 @st.composite
 def networks(draw):
     """A graph, and the same in NetworkX with fractions."""
-    n, directed, kind = draw(st.integers(2, 10)), draw(st.booleans()), draw(st.sampled_from(list(WEIGHTS)))
+    n, directed, kind = (
+        draw(st.integers(2, 10)),
+        draw(st.booleans()),
+        draw(st.sampled_from(list(WEIGHTS))),
+    )
     ends = st.integers(0, n - 1)
-    rows = draw(st.lists(st.tuples(ends, ends, st.sampled_from(WEIGHTS[kind])), min_size=1, max_size=30))
+    rows = draw(
+        st.lists(st.tuples(ends, ends, st.sampled_from(WEIGHTS[kind])), min_size=1, max_size=30)
+    )
     src, dst, weights = map(np.array, zip(*rows, strict=True))
     there = (nx.DiGraph if directed else nx.Graph)()
     there.add_nodes_from(range(n))
     for u, v, weight in zip(src.tolist(), dst.tolist(), weights.astype(kind), strict=True):
         exact = Fraction(float(weight))
-        there.add_edge(u, v, weight=min(exact, there.get_edge_data(u, v, {"weight": exact})["weight"]))
+        there.add_edge(
+            u, v, weight=min(exact, there.get_edge_data(u, v, {"weight": exact})["weight"])
+        )
     there.remove_edges_from(list(nx.selfloop_edges(there)))
-    return graph_from_edges(src, dst, weights.astype(kind), vertices=np.arange(n), directed=directed), there
+    return graph_from_edges(
+        src, dst, weights.astype(kind), vertices=np.arange(n), directed=directed
+    ), there
 
 
 def require_values(graph, there, **options):
@@ -47,9 +70,14 @@ def require_values(graph, there, **options):
     kept = sssp_many(graph, "all", result="betweenness", **options)
     found = dict(zip(kept["vertex"], kept["betweenness"], strict=True))
     expected = nx.betweenness_centrality(there, weight="weight", **options)
-    assert found == pytest.approx({v: float(value) for v, value in expected.items()}, rel=1e-12, abs=1e-12)
+    assert found == pytest.approx(
+        {v: float(value) for v, value in expected.items()}, rel=1e-12, abs=1e-12
+    )
     kept = sssp_many(graph, "all", result="betweenness", of="edges")
-    found = {(u, v): value for u, v, value in zip(kept["src"], kept["dst"], kept["betweenness"], strict=True)}
+    found = {
+        (u, v): value
+        for u, v, value in zip(kept["src"], kept["dst"], kept["betweenness"], strict=True)
+    }
     expected = nx.edge_betweenness_centrality(there, weight="weight")
     expected = {key if key in found else key[::-1]: float(value) for key, value in expected.items()}
     assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)

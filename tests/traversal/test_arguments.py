@@ -30,9 +30,13 @@ PATH = build(NAMED["path"], [1] * 1200)
 @pytest.mark.parametrize("sources", ["home", b"home", "7", bytearray(b"7")])
 def test_string_is_not_a_list_of_its_letters(sources):
     for many in (bfs_many, sssp_many):
-        with pytest.raises(UnknownVertexError, match=r"must be a list of ids, not one string: give \["):
+        with pytest.raises(
+            UnknownVertexError, match=r"must be a list of ids, not one string: give \["
+        ):
             many(PATH, [0], targets=sources)
-        with pytest.raises(UnknownVertexError, match=r"the ids of this graph are integers|must be a list of ids"):
+        with pytest.raises(
+            UnknownVertexError, match=r"the ids of this graph are integers|must be a list of ids"
+        ):
             many(PATH, sources)
 
 
@@ -101,7 +105,9 @@ def test_non_numeric_columns_are_refused_by_name(values, message):
 
 def text_of_arrow(ends, text=b"abc"):
     """Three strings whose ends are not checked."""
-    return pa.Array.from_buffers(pa.string(), 3, [None, pa.py_buffer(np.array([0, *ends], np.int32)), pa.py_buffer(text)])
+    return pa.Array.from_buffers(
+        pa.string(), 3, [None, pa.py_buffer(np.array([0, *ends], np.int32)), pa.py_buffer(text)]
+    )
 
 
 class OfC:
@@ -119,7 +125,9 @@ DAMAGED = {
     "ends that fall": lambda: pa.chunked_array([text_of_arrow([3, 1, 3])]),
     "no UTF-8": lambda: OfC(text_of_arrow([1, 2, 3], b"a\xffc")),
     "pandas": lambda: pd.Series(pd.arrays.ArrowExtensionArray(text_of_arrow([1, 2, 3], b"a\xffc"))),
-    "codes beyond the dictionary": lambda: pa.DictionaryArray.from_arrays([0, 1, 10**6], ["a", "b"], safe=False),
+    "codes beyond the dictionary": lambda: pa.DictionaryArray.from_arrays(
+        [0, 1, 10**6], ["a", "b"], safe=False
+    ),
 }
 
 
@@ -157,7 +165,9 @@ def test_halves_of_characters_are_unknown_vertices(wrong):
 def graph_from_names():
     from kepler_traverse.graph.build import graph_from_numbers
 
-    return graph_from_numbers(np.array([0, 1], np.int32), np.array([1, 2], np.int32), ids=pa.array(["a", "b", "c"]))
+    return graph_from_numbers(
+        np.array([0, 1], np.int32), np.array([1, 2], np.int32), ids=pa.array(["a", "b", "c"])
+    )
 
 
 def test_paths_tell_targets_without_a_path_from_ids_that_are_none():
@@ -186,9 +196,16 @@ WEIGHTED = build(ROWS, weights_for(ROWS, 1, "floats"))
 
 @pytest.mark.parametrize("keeps_attrs", [True, False])
 def test_correct_result_with_a_limit_is_certified(keeps_attrs):
-    cases = [(bfs, bfs_many, {"max_depth": 2}), (sssp, sssp_many, {"cutoff": 3.5}), (bfs, bfs_many, {"max_depth": 0})]
+    cases = [
+        (bfs, bfs_many, {"max_depth": 2}),
+        (sssp, sssp_many, {"cutoff": 3.5}),
+        (bfs, bfs_many, {"max_depth": 0}),
+    ]
     for one, many, limit in cases:
-        for frame in (one(WEIGHTED, 0, **limit), many(WEIGHTED, [0, 5], result="predecessors", **limit)):
+        for frame in (
+            one(WEIGHTED, 0, **limit),
+            many(WEIGHTED, [0, 5], result="predecessors", **limit),
+        ):
             given = {}
             if not keeps_attrs:
                 frame.attrs.clear()

@@ -28,7 +28,13 @@ class ScriptedRun:
     """A plan for many sources whose strategies take scripted milliseconds per source, and what that adds up to."""
 
     def __init__(
-        self, monkeypatch, estimated: dict, taken: dict, groups: dict, n_sources: int, per_group: dict | None = None
+        self,
+        monkeypatch,
+        estimated: dict,
+        taken: dict,
+        groups: dict,
+        n_sources: int,
+        per_group: dict | None = None,
     ):
         self.now = 0.0
         self.taken, self.per_group = taken, per_group or dict.fromkeys(taken, 0.0)
@@ -42,7 +48,9 @@ class ScriptedRun:
         monkeypatch.setattr(many_module, "get_machine", lambda _device: MACHINE)
         graph = build([(v, (v + 1) % N) for v in range(N)])
         strategies = [self.strategy(name, groups[name]) for name in taken]
-        self.plan = MultiSourcePlan(graph, "bfs", strategies, STRATEGIES, "auto", Query(predecessors=False), n_sources)
+        self.plan = MultiSourcePlan(
+            graph, "bfs", strategies, STRATEGIES, "auto", Query(predecessors=False), n_sources
+        )
         self.plan._clock = lambda: self.now
 
     def strategy(self, name: str, most: int) -> MultiSourceStrategy:
@@ -62,7 +70,10 @@ class ScriptedRun:
             plan=plan,
             memory=lambda _shape, _query, _group: 1,
             group_size=lambda n_sources: min(n_sources, most),
-            terms=lambda _shape, n_sources, group, _machine: {"edge": n_sources, "start": -(-n_sources // group)},
+            terms=lambda _shape, n_sources, group, _machine: {
+                "edge": n_sources,
+                "start": -(-n_sources // group),
+            },
             paper="none",
             rationale="nothing",
             default=True,
@@ -78,24 +89,34 @@ class ScriptedRun:
 
 @pytest.mark.parametrize(
     ("wrong", "slower"),
-    tiers.few(itertools.product(itertools.product((0.2, 1, 5), repeat=2), [1, 1.2, 2, 4, 10, 24]), 11),
+    tiers.few(
+        itertools.product(itertools.product((0.2, 1, 5), repeat=2), [1, 1.2, 2, 4, 10, 24]), 11
+    ),
     ids=str,
 )
 def test_estimates_that_are_five_times_off_cost_less_than_a_third(monkeypatch, wrong, slower):
     n_sources = 8192
     for taken in ({"a": 1.0 * slower, "b": 1.0}, {"a": 1.0, "b": 1.0 * slower}):
-        estimated = {name: each * off for (name, each), off in zip(taken.items(), wrong, strict=True)}
+        estimated = {
+            name: each * off for (name, each), off in zip(taken.items(), wrong, strict=True)
+        }
         run = ScriptedRun(monkeypatch, estimated, taken, {"a": 64, "b": 32}, n_sources)
         assert run.over(n_sources) <= 1.3 * 1e-3 * n_sources
 
 
-def test_a_strategy_that_is_expected_to_be_faster_gets_one_group_and_the_better_one_goes_on(monkeypatch):
-    run = ScriptedRun(monkeypatch, {"a": 1.0, "b": 2.0}, {"a": 10.0, "b": 2.0}, {"a": 32, "b": 32}, 1024)
+def test_a_strategy_that_is_expected_to_be_faster_gets_one_group_and_the_better_one_goes_on(
+    monkeypatch,
+):
+    run = ScriptedRun(
+        monkeypatch, {"a": 1.0, "b": 2.0}, {"a": 10.0, "b": 2.0}, {"a": 32, "b": 32}, 1024
+    )
     assert run.plan.strategy.name == "a"
     run.over(1024)
     assert run.plan.strategy.name == "b"
     assert run.prepared == ["a", "b"]
-    run = ScriptedRun(monkeypatch, {"a": 1.0, "b": 2.0}, {"a": 10.0, "b": 30.0}, {"a": 32, "b": 32}, 1024)
+    run = ScriptedRun(
+        monkeypatch, {"a": 1.0, "b": 2.0}, {"a": 10.0, "b": 30.0}, {"a": 32, "b": 32}, 1024
+    )
     run.over(1024)
     assert run.prepared == ["a", "b", "a"]
     tried = [each for each in run.plan.history if each.strategy == "b"]
@@ -103,7 +124,9 @@ def test_a_strategy_that_is_expected_to_be_faster_gets_one_group_and_the_better_
 
 
 def test_trials_are_omitted_if_estimates_hold_and_others_are_far_slower(monkeypatch):
-    run = ScriptedRun(monkeypatch, {"a": 1.0, "b": 30.0}, {"a": 1.0, "b": 30.0}, {"a": 32, "b": 32}, 1024)
+    run = ScriptedRun(
+        monkeypatch, {"a": 1.0, "b": 30.0}, {"a": 1.0, "b": 30.0}, {"a": 32, "b": 32}, 1024
+    )
     run.over(1024)
     assert run.prepared == ["a"]
     assert [each.sources for each in run.plan.history] == [32] * 32
@@ -111,7 +134,9 @@ def test_trials_are_omitted_if_estimates_hold_and_others_are_far_slower(monkeypa
 
 def test_sources_that_are_cheaper_together_are_not_parted_for_a_trial(monkeypatch):
     each = {"a": 0.01, "b": 0.02}
-    run = ScriptedRun(monkeypatch, each, each, {"a": 512, "b": 32}, 512, per_group={"a": 100.0, "b": 0.0})
+    run = ScriptedRun(
+        monkeypatch, each, each, {"a": 512, "b": 32}, 512, per_group={"a": 100.0, "b": 0.0}
+    )
     costs = run.plan._choice
     assert costs.next("a", 512) == ("a", 512)
 
@@ -133,7 +158,9 @@ def test_a_run_that_is_over_at_once_is_left_alone():
 
 
 def test_a_plan_says_what_was_estimated_and_what_was_measured(monkeypatch):
-    run = ScriptedRun(monkeypatch, {"a": 1.0, "b": 2.0}, {"a": 10.0, "b": 2.0}, {"a": 32, "b": 32}, 1024)
+    run = ScriptedRun(
+        monkeypatch, {"a": 1.0, "b": 2.0}, {"a": 10.0, "b": 2.0}, {"a": 32, "b": 32}, 1024
+    )
     assert "estimated: a 1.02 s, b 2.05 s" in run.plan.why
     assert "measured" not in run.plan.why
     run.over(1024)
@@ -147,13 +174,17 @@ def test_a_plan_says_what_was_estimated_and_what_was_measured(monkeypatch):
 def test_a_strategy_that_does_not_fit_into_the_memory_is_no_candidate():
     graph = build([(v, (v + 1) % 500) for v in range(500)], directed=False)
     roomy = plan_bfs_many(graph, n_sources=64)
-    tight = plan_bfs_many(graph, n_sources=64, memory=min(nbytes for _, _, nbytes in roomy._candidates.values()))
+    tight = plan_bfs_many(
+        graph, n_sources=64, memory=min(nbytes for _, _, nbytes in roomy._candidates.values())
+    )
     assert 0 < len(tight._candidates) <= len(roomy._candidates)
     assert tight.nbytes <= roomy.nbytes
 
 
 def test_a_strategy_for_which_memory_runs_out_is_given_up_and_the_one_before_goes_on(monkeypatch):
-    run = ScriptedRun(monkeypatch, {"a": 1.0, "b": 2.0}, {"a": 10.0, "b": 2.0}, {"a": 32, "b": 32}, 1024)
+    run = ScriptedRun(
+        monkeypatch, {"a": 1.0, "b": 2.0}, {"a": 10.0, "b": 2.0}, {"a": 32, "b": 32}, 1024
+    )
 
     def short(*_):
         raise MemoryError
@@ -166,7 +197,9 @@ def test_a_strategy_for_which_memory_runs_out_is_given_up_and_the_one_before_goe
 
 
 def test_concurrent_threads_use_the_present_choice_and_change_nothing(monkeypatch):
-    run = ScriptedRun(monkeypatch, {"a": 1.0, "b": 2.0}, {"a": 10.0, "b": 2.0}, {"a": 32, "b": 32}, 1024)
+    run = ScriptedRun(
+        monkeypatch, {"a": 1.0, "b": 2.0}, {"a": 10.0, "b": 2.0}, {"a": 32, "b": 32}, 1024
+    )
     other = threading.Thread(target=run.over, args=(1024,))
     other.start()
     other.join()

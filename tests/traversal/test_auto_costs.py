@@ -32,7 +32,9 @@ def shape_of(n=1000, m=5000, depth=20, **others):
     return Shape(n, m, False, depth, 4, 4, rounds=depth, **others)
 
 
-@pytest.mark.parametrize(("algorithm", "row"), ROWS, ids=lambda value: getattr(value, "name", value))
+@pytest.mark.parametrize(
+    ("algorithm", "row"), ROWS, ids=lambda value: getattr(value, "name", value)
+)
 def test_every_strategy_that_auto_takes_has_an_estimate_that_grows_with_its_sources(algorithm, row):
     costs = load_costs(row.device)
     terms = row.terms(shape_of(), 64, 32, costs.measured_on)
@@ -40,7 +42,10 @@ def test_every_strategy_that_auto_takes_has_an_estimate_that_grows_with_its_sour
     if row.name in WITHOUT_CONSTANTS:
         return
     few, many = (
-        costs.seconds(algorithm, row, shape_of(10**6, 10**7), k, row.group_size(k), costs.measured_on) for k in (64, 65536)
+        costs.seconds(
+            algorithm, row, shape_of(10**6, 10**7), k, row.group_size(k), costs.measured_on
+        )
+        for k in (64, 65536)
     )
     assert 0 < few < many < float("inf")
 
@@ -48,14 +53,22 @@ def test_every_strategy_that_auto_takes_has_an_estimate_that_grows_with_its_sour
 def test_terms_scale_with_their_own_speeds():
     costs = Costs(device="cpu", measured_on=CPU, nanoseconds={})
     slow = Machine(cores=2, cache=1 << 20, copy=2e-10, load=3e-7, step=8e-9)
-    assert costs.scaled({"write": 1.0, "miss": 1.0, "edge": 1.0}, slow) == pytest.approx({"write": 2, "miss": 3, "edge": 4})
+    assert costs.scaled({"write": 1.0, "miss": 1.0, "edge": 1.0}, slow) == pytest.approx(
+        {"write": 2, "miss": 3, "edge": 4}
+    )
     frozen = Machine(cores=2, cache=1 << 20, copy=1.0, load=1.0, step=1.0)
-    assert costs.scaled({"edge": 1.0}, frozen)["edge"] == 16, "a calibration that was disturbed has a bound"
+    assert costs.scaled({"edge": 1.0}, frozen)["edge"] == 16, (
+        "a calibration that was disturbed has a bound"
+    )
 
 
 def test_estimates_decrease_with_cores_and_cache():
     row = next(row for row in BFS_MULTI_SOURCE if row.name == "source_per_thread")
-    costs = Costs(device="cpu", measured_on=CPU, nanoseconds={"bfs source_per_thread": {"edge": 1.0, "miss": 1.0}})
+    costs = Costs(
+        device="cpu",
+        measured_on=CPU,
+        nanoseconds={"bfs source_per_thread": {"edge": 1.0, "miss": 1.0}},
+    )
 
     def seconds(**changes):
         machine = Machine(**(vars(CPU) | changes))
@@ -75,15 +88,33 @@ def made_up_lines(constants: dict, graphs: int = 12) -> list[dict]:
     costs = Costs(device="cpu", measured_on=CPU, nanoseconds=constants)
     for graph in range(graphs):
         n = int(10 ** rng.uniform(3, 6))
-        shape = shape_of(n, int(n * rng.uniform(2, 20)), int(10 ** rng.uniform(0.7, 3)), walked=rng.uniform(0.2, 1))
+        shape = shape_of(
+            n,
+            int(n * rng.uniform(2, 20)),
+            int(10 ** rng.uniform(0.7, 3)),
+            walked=rng.uniform(0.2, 1),
+        )
         for k in (8, 64, 512):
             for row in BFS_MULTI_SOURCE:
                 if row.device != "cpu" or "hierarchy" in row.needs:
                     continue
-                line = {"graph": f"graph {graph}", "weights": "", "algorithm": "bfs", "sources": k, "result": "distances"}
-                line |= {"device": "cpu", "strategy": row.name, "repeats": False, "group": row.group_size(k)}
+                line = {
+                    "graph": f"graph {graph}",
+                    "weights": "",
+                    "algorithm": "bfs",
+                    "sources": k,
+                    "result": "distances",
+                }
+                line |= {
+                    "device": "cpu",
+                    "strategy": row.name,
+                    "repeats": False,
+                    "group": row.group_size(k),
+                }
                 seconds = costs.seconds("bfs", row, shape, k, row.group_size(k), CPU)
-                lines.append(line | {"seconds": seconds, "shape": shape._asdict(), "speeds": vars(CPU)})
+                lines.append(
+                    line | {"seconds": seconds, "shape": shape._asdict(), "speeds": vars(CPU)}
+                )
     return lines
 
 
@@ -108,7 +139,10 @@ def test_constants_come_back_out_of_the_times_that_they_make():
 
 @pytest.mark.exhaustive
 def test_cross_validation_shows_a_graph_that_no_other_resembles():
-    lines = made_up_lines({"bfs bit_parallel": {"level": 2e4, "edge": 1.5}, "bfs source_per_thread": {"edge": 2.0}} | SHORT)
+    lines = made_up_lines(
+        {"bfs bit_parallel": {"level": 2e4, "edge": 1.5}, "bfs source_per_thread": {"edge": 2.0}}
+        | SHORT
+    )
     costs = Costs(device="cpu", measured_on=CPU, nanoseconds={})
 
     def max_error():
@@ -123,13 +157,18 @@ def test_cross_validation_shows_a_graph_that_no_other_resembles():
 def test_a_fit_keeps_the_constants_of_other_devices(tmp_path):
     lines, output = tmp_path / "lines.jsonl", tmp_path / "costs.json"
     output.write_text(json.dumps({"cuda": {"nanoseconds": {"bfs bit_parallel": {"edge": 7.0}}}}))
-    constants = {"bfs bit_parallel": {"level": 2e4, "edge": 1.5}, "bfs source_per_thread": {"edge": 2.0}} | SHORT
+    constants = {
+        "bfs bit_parallel": {"level": 2e4, "edge": 1.5},
+        "bfs source_per_thread": {"edge": 2.0},
+    } | SHORT
     made = made_up_lines(constants, graphs=6)
     lines.write_text("".join(json.dumps(line) + "\n" for line in made))
     fit.main([lines], output)
     found = json.loads(output.read_text())
     assert found["cuda"]["nanoseconds"] == {"bfs bit_parallel": {"edge": 7.0}}
-    assert found["cpu"]["nanoseconds"]["bfs source_per_thread"]["edge"] == pytest.approx(2.0, rel=0.02)
+    assert found["cpu"]["nanoseconds"]["bfs source_per_thread"]["edge"] == pytest.approx(
+        2.0, rel=0.02
+    )
 
 
 # --- the survey of a graph -----------------------------------------------------------------------------------------------
@@ -155,7 +194,9 @@ def test_levels_of_a_truncated_search_are_extrapolated(monkeypatch):
     along = surveyed(build([(v, v + 1) for v in range(n)], directed=False), n_sources=1)
     assert n / 4 <= along.depth <= 2 * n
     side = 300
-    square = [(v, v + 1) for v in range(side * side) if (v + 1) % side] + [(v, v + side) for v in range(side * (side - 1))]
+    square = [(v, v + 1) for v in range(side * side) if (v + 1) % side] + [
+        (v, v + side) for v in range(side * (side - 1))
+    ]
     grid = surveyed(build(square, directed=False), n_sources=1)
     assert side / 2 <= grid.depth <= 4 * side
 
@@ -203,7 +244,8 @@ def measured(folder, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", '{"cores": 2}', "[1]", '{"cores":2,"cache":1,"copy":-1,"load":1,"step":1}', "nul"]
+    "text",
+    ["", "{}", '{"cores": 2}', "[1]", '{"cores":2,"cache":1,"copy":-1,"load":1,"step":1}', "nul"],
 )
 def test_a_file_that_says_no_machine_is_measured_again(measured, text):
     measured.write_text(text)

@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kepler_traverse import CertificateError, InputError, bfs_many, graph_from_edges, plan_bfs_many, sssp_many
+from kepler_traverse import (
+    CertificateError,
+    InputError,
+    bfs_many,
+    graph_from_edges,
+    plan_bfs_many,
+    sssp_many,
+)
 from kepler_traverse.cpu import betweenness as cpu
 from kepler_traverse.kinds import betweenness
 from kepler_traverse.kinds.path_counts import require_path_counts
@@ -25,17 +32,25 @@ CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 @st.composite
 def networks(draw):
     """A graph with parallel edges, self-loops and several components, and the same in NetworkX."""
-    n, directed, kind = draw(st.integers(1, 12)), draw(st.booleans()), draw(st.sampled_from(["none", "int64", "float32"]))
+    n, directed, kind = (
+        draw(st.integers(1, 12)),
+        draw(st.booleans()),
+        draw(st.sampled_from(["none", "int64", "float32"])),
+    )
     ends = st.integers(0, n - 1)
     rows = draw(st.lists(st.tuples(ends, ends, st.integers(1, 4)), max_size=40))
     src, dst, weights = (
-        (np.array(column, np.int64) for column in zip(*rows, strict=True)) if rows else np.zeros((3, 0), np.int64)
+        (np.array(column, np.int64) for column in zip(*rows, strict=True))
+        if rows
+        else np.zeros((3, 0), np.int64)
     )
     weights = weights / 4 if kind == "float32" else weights
     there = (nx.DiGraph if directed else nx.Graph)()
     there.add_nodes_from(range(n))
     for u, v, weight in zip(src.tolist(), dst.tolist(), weights.tolist(), strict=True):
-        there.add_edge(u, v, weight=min(weight, there.get_edge_data(u, v, {"weight": weight})["weight"]))
+        there.add_edge(
+            u, v, weight=min(weight, there.get_edge_data(u, v, {"weight": weight})["weight"])
+        )
     own = None if kind == "none" else weights.astype(kind)
     return (
         graph_from_edges(src, dst, own, vertices=np.arange(n), directed=directed),
@@ -45,23 +60,34 @@ def networks(draw):
 
 
 def many(graph, weight, sources="all", **options):
-    return (bfs_many if weight is None else sssp_many)(graph, sources, result="betweenness", **options)
+    return (bfs_many if weight is None else sssp_many)(
+        graph, sources, result="betweenness", **options
+    )
 
 
 def by_cell(frame):
     """The values by vertex or by edge."""
     names = [name for name in ("vertex", "src", "dst") if name in frame]
-    keys = frame[names[0]].tolist() if len(names) == 1 else list(zip(frame["src"], frame["dst"], strict=True))
+    keys = (
+        frame[names[0]].tolist()
+        if len(names) == 1
+        else list(zip(frame["src"], frame["dst"], strict=True))
+    )
     return dict(zip(keys, frame["betweenness"].tolist(), strict=True))
 
 
 def is_loop(cell):
-    return isinstance(cell, tuple) and cell[0] == cell[1]  # the graph has none; NetworkX gives them 0
+    # the graph has none; NetworkX gives them 0
+    return isinstance(cell, tuple) and cell[0] == cell[1]
 
 
 def assert_equal(frame, expected):
     found = by_cell(frame)
-    known = {cell if cell in found else cell[::-1]: value for cell, value in expected.items() if not is_loop(cell)}
+    known = {
+        cell if cell in found else cell[::-1]: value
+        for cell, value in expected.items()
+        if not is_loop(cell)
+    }
     assert found.keys() == known.keys()
     np.testing.assert_allclose([found[cell] for cell in known], list(known.values()), **CLOSE)
 
@@ -75,10 +101,16 @@ def test_values_are_those_of_networkx(network, normalized, endpoints, data):
         many(graph, weight, normalized=normalized, endpoints=endpoints),
         nx.betweenness_centrality(there, endpoints=endpoints, **of),
     )
-    assert_equal(many(graph, weight, of="edges", normalized=normalized), nx.edge_betweenness_centrality(there, **of))
+    assert_equal(
+        many(graph, weight, of="edges", normalized=normalized),
+        nx.edge_betweenness_centrality(there, **of),
+    )
     subsets = st.lists(st.sampled_from(sorted(there)), min_size=1, unique=True)
     ends = {"sources": data.draw(subsets), "targets": data.draw(subsets)}
-    assert_equal(many(graph, weight, normalized=normalized, **ends), nx.betweenness_centrality_subset(there, **ends, **of))
+    assert_equal(
+        many(graph, weight, normalized=normalized, **ends),
+        nx.betweenness_centrality_subset(there, **ends, **of),
+    )
     if len(there) > 2:
         k, seed = data.draw(st.integers(2, len(there))), data.draw(st.integers(0, 9))
         assert_equal(
@@ -93,12 +125,18 @@ def test_values_are_those_of_networkx(network, normalized, endpoints, data):
 
 def counted(graph, weight, source, targets=None, cutoff=np.inf):
     """What each vertex carries for one source, in fractions, by sets of predecessors."""
-    distance = dict(nx.single_source_dijkstra_path_length(graph, source, weight=weight or (lambda *_: 1)))
+    distance = dict(
+        nx.single_source_dijkstra_path_length(graph, source, weight=weight or (lambda *_: 1))
+    )
     order = [v for v in distance if distance[v] <= cutoff]
     paths, before = {source: 1}, {source: []}
     for v in order[1:]:
         pred = graph.predecessors(v) if graph.is_directed() else graph.neighbors(v)
-        before[v] = [u for u in pred if u in paths and distance[u] + (graph[u][v][weight] if weight else 1) == distance[v]]
+        before[v] = [
+            u
+            for u in pred
+            if u in paths and distance[u] + (graph[u][v][weight] if weight else 1) == distance[v]
+        ]
         paths[v] = sum(paths[u] for u in before[v])
     load = dict.fromkeys(order, Fraction(0))
     for v in reversed(order[1:]):
@@ -124,7 +162,9 @@ def test_a_cutoff_and_targets_limit_the_pairs(weight, directed):
         limit = {"max_depth": 4} if weight is None else {"cutoff": 4}
         found = by_cell(many(graph, weight, normalized=False, targets=targets, **limit))
         scale = 1 if directed else 2
-        np.testing.assert_allclose([found[v] * scale for v in there], [float(expected[v]) for v in there], **CLOSE)
+        np.testing.assert_allclose(
+            [found[v] * scale for v in there], [float(expected[v]) for v in there], **CLOSE
+        )
 
 
 def test_counts_beyond_doubles_are_those_of_fractions():
@@ -133,7 +173,9 @@ def test_counts_beyond_doubles_are_those_of_fractions():
     graph = graph_from_edges(src, dst, directed=False)
     expected = counted(there, None, 0)
     found = by_cell(bfs_many(graph, [0], result="betweenness", normalized=False))
-    np.testing.assert_allclose([2 * found[v] for v in expected], [float(x) for x in expected.values()], rtol=1e-12)
+    np.testing.assert_allclose(
+        [2 * found[v] for v in expected], [float(x) for x in expected.values()], rtol=1e-12
+    )
 
 
 def test_counts_beyond_the_largest_float_have_exponents():
@@ -155,7 +197,9 @@ def test_counts_beyond_the_largest_float_have_exponents():
 def test_exponents_change_no_bit(weight, monkeypatch):
     edges = rmat(7, 4, seed=3)
     src, dst = map(np.array, zip(*edges, strict=True))
-    graph = graph_from_edges(src, dst, None if weight is None else 1 + (src + 3 * dst) % 3, directed=False)
+    graph = graph_from_edges(
+        src, dst, None if weight is None else 1 + (src + 3 * dst) % 3, directed=False
+    )
     plain = [many(graph, weight, of=of)["betweenness"].tolist() for of in ("vertices", "edges")]
     asked = []
 
@@ -169,9 +213,12 @@ def test_exponents_change_no_bit(weight, monkeypatch):
 
     monkeypatch.setattr(betweenness.Betweenness, "_add_rows", scaled)
     assert [
-        many(graph, weight, of=of, strategy="source_per_thread" if weight is None else "near_far_per_thread")[
-            "betweenness"
-        ].tolist()
+        many(
+            graph,
+            weight,
+            of=of,
+            strategy="source_per_thread" if weight is None else "near_far_per_thread",
+        )["betweenness"].tolist()
         for of in ("vertices", "edges")
     ] == plain
     assert asked
@@ -183,9 +230,16 @@ def test_bits_do_not_depend_on_groups_and_strategies(weight):
     graph = graph_from_edges(src, dst, 1 + (src * 7 + dst) % 5, directed=True)
     assert graph.derived.max_degree > cpu.CHUNK
     everything = many(graph, weight)["betweenness"].tolist()
-    plan = ("bit_parallel", "source_per_thread") if weight is None else ("near_far_per_thread", "near_far")
+    plan = (
+        ("bit_parallel", "source_per_thread")
+        if weight is None
+        else ("near_far_per_thread", "near_far")
+    )
     for strategy in plan:
-        assert many(graph, weight, strategy=strategy, memory=10**7)["betweenness"].tolist() == everything
+        assert (
+            many(graph, weight, strategy=strategy, memory=10**7)["betweenness"].tolist()
+            == everything
+        )
 
 
 def test_an_estimate_carries_its_bound():
@@ -197,7 +251,8 @@ def test_an_estimate_carries_its_bound():
     estimate = frame.attrs["kepler_traverse.estimate"]
     assert estimate["sources"] < 300
     assert estimate["epsilon"] <= 0.15
-    assert betweenness.error_bound(estimate["sources"] - 1, 0.2, 300, 300) > 0.15  # no source too many
+    # no source too many
+    assert betweenness.error_bound(estimate["sources"] - 1, 0.2, 300, 300) > 0.15
     assert 0 < np.abs(frame["betweenness"].to_numpy() - exact).max() <= 0.15
     frame = bfs_many(graph, "all", result="betweenness", epsilon=1e-4)
     assert "kepler_traverse.estimate" not in frame.attrs
@@ -215,7 +270,9 @@ def test_the_bound_holds_as_often_as_it_says():
 
 def test_the_kind_and_networkx_draw_the_same_nodes():
     graph = graph_from_edges([0, 1, 2, 3], [1, 2, 3, 4], directed=False)
-    options = BetweennessOptions(samples=3, seed=7).checked(RESULT_KINDS["betweenness"], graph, "bfs")
+    options = BetweennessOptions(samples=3, seed=7).checked(
+        RESULT_KINDS["betweenness"], graph, "bfs"
+    )
     assert options.sources.tolist() == random.Random(7).sample(list(range(5)), 3)
 
 
@@ -260,9 +317,18 @@ def certified(graph, source, row, change):
     )
     loads = betweenness.Betweenness(asked)
     sums = betweenness.ExactSums(row.size, -64)
-    scratch, exponents = cpu.new_scratch(row.size, graph.n_edges, np.int32(-1)), np.zeros(row.size, np.int64)
-    loads._add_rows(np.array([source]), (None, None, row[None]), row.dtype, [scratch], [sums], exponents)
-    arrays = {"paths": scratch.paths, "exponents": exponents, "carried": sums.floats(np.arange(row.size))}
+    scratch, exponents = (
+        cpu.new_scratch(row.size, graph.n_edges, np.int32(-1)),
+        np.zeros(row.size, np.int64),
+    )
+    loads._add_rows(
+        np.array([source]), (None, None, row[None]), row.dtype, [scratch], [sums], exponents
+    )
+    arrays = {
+        "paths": scratch.paths,
+        "exponents": exponents,
+        "carried": sums.floats(np.arange(row.size)),
+    }
     change(arrays)
     require_path_counts(graph, source, row, np.int32(2**31 - 2), **arrays)
 
@@ -271,14 +337,21 @@ def certified(graph, source, row, change):
 def test_the_certificate_finds_a_fault_at_any_vertex(name):
     src, dst = map(np.array, zip(*lattice(6, 7), strict=True))
     graph = graph_from_edges(src, dst, directed=False)
-    row = next(iter(plan_bfs_many(graph, n_sources=1).iter_groups(np.array([8])))).as_rows().distance[0].astype(np.int32)
+    row = (
+        next(iter(plan_bfs_many(graph, n_sources=1).iter_groups(np.array([8]))))
+        .as_rows()
+        .distance[0]
+        .astype(np.int32)
+    )
     certified(graph, 8, row, lambda _: None)
     for v in range(42):
         for factor in (1 + 1e-6, 0.5):
 
             def change(arrays, v=v, factor=factor):
                 arrays[name][v] = (
-                    arrays[name][v] + 1 if name == "exponents" else arrays[name][v] * factor + (name == "carried")
+                    arrays[name][v] + 1
+                    if name == "exponents"
+                    else arrays[name][v] * factor + (name == "carried")
                 )
 
             with pytest.raises(CertificateError, match="source 8 are wrong"):

@@ -13,7 +13,9 @@ from kepler_traverse import graph_from_edges, plan_bfs_many
 from kepler_traverse.bfs.multi_source import bit_parallel_cpu
 
 
-@pytest.mark.parametrize("degrees", [[], [0], [5] * 3000, [0] * 9000, [20000, 0, 3, 9000], [1] * 500 + [3000] * 40])
+@pytest.mark.parametrize(
+    "degrees", [[], [0], [5] * 3000, [0] * 9000, [20000, 0, 3, 9000], [1] * 500 + [3000] * 40]
+)
 def test_chunks_of_a_pull_cover_each_vertex_once_and_have_about_as_much_work(degrees):
     offsets = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
     bounds = bit_parallel_cpu._chunk_bounds(offsets)
@@ -21,7 +23,10 @@ def test_chunks_of_a_pull_cover_each_vertex_once_and_have_about_as_much_work(deg
     assert (np.diff(bounds) > 0).all()
     work = np.array(degrees, np.int64) + bit_parallel_cpu._VERTEX_WORK
     for begin, end in itertools.pairwise(bounds.tolist()):
-        assert end - begin == 1 or work[begin:end].sum() <= bit_parallel_cpu._CHUNK_WORK + work[begin:end].max()
+        assert (
+            end - begin == 1
+            or work[begin:end].sum() <= bit_parallel_cpu._CHUNK_WORK + work[begin:end].max()
+        )
 
 
 @pytest.mark.parametrize("result", ["distances", "levels"])
@@ -40,7 +45,12 @@ def test_distances_do_not_depend_on_the_chunks_of_a_pull(monkeypatch, result, ch
     for _ in range(2):  # the second time the state of the first one is cleared
         found = plan.run(sources)
         if result == "distances":
-            np.testing.assert_array_equal(np.where(found.distance < 0, np.inf, found.distance), expected)
+            np.testing.assert_array_equal(
+                np.where(found.distance < 0, np.inf, found.distance), expected
+            )
         else:
-            levels = [np.bincount(row[np.isfinite(row)].astype(int), minlength=found.counts.shape[1]) for row in expected]
+            levels = [
+                np.bincount(row[np.isfinite(row)].astype(int), minlength=found.counts.shape[1])
+                for row in expected
+            ]
             np.testing.assert_array_equal(found.counts, levels)

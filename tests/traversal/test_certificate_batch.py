@@ -23,10 +23,21 @@ from pipelines.worker.traverse import BatchTraverser
 from scripts.evidence.fault_injection import DISTANCE_FAULTS, with_fault
 from tests.support import tiers
 from tests.support.devices import FIRST, MODES, on_a_device, running
-from tests.support.graphs import NAMED, awkward_floats, build, edge_rows, star, weighted_rows, weights_for
+from tests.support.graphs import (
+    NAMED,
+    awkward_floats,
+    build,
+    edge_rows,
+    star,
+    weighted_rows,
+    weights_for,
+)
 
 INTEGERS = (np.int8, np.int16, np.int32)
-KINDS = {order: ("hops", "float32", "float64") if order != "stress" else ("hops", "float32") for order in MODES}
+KINDS = {
+    order: ("hops", "float32", "float64") if order != "stress" else ("hops", "float32")
+    for order in MODES
+}
 
 
 def rows_of(plan, sources):
@@ -36,13 +47,17 @@ def rows_of(plan, sources):
 def on_the_gpu(graph, sources, distances, limit=None, spare: int = 0):
     """The certificate of a GPU, of rows that are so many places wider apart than they are long."""
     there = graph.to("cuda")
-    rows = namespace(there.offsets).empty((distances.shape[0], distances.shape[1] + spare), distances.dtype)
+    rows = namespace(there.offsets).empty(
+        (distances.shape[0], distances.shape[1] + spare), distances.dtype
+    )
     rows = rows[:, : distances.shape[1]]
     rows[...] = namespace(there.offsets).asarray(distances)
     return certify_many(there, sources, rows, limit)
 
 
-@given(edge_rows(), st.booleans(), st.one_of(st.none(), st.integers(0, 4)), st.sampled_from(INTEGERS))
+@given(
+    edge_rows(), st.booleans(), st.one_of(st.none(), st.integers(0, 4)), st.sampled_from(INTEGERS)
+)
 @settings(max_examples=tiers.examples(40))
 def test_hops_of_any_graph_are_proven_right(rows, directed, depth, kind):
     graph = build(rows, directed=directed)
@@ -51,15 +66,27 @@ def test_hops_of_any_graph_are_proven_right(rows, directed, depth, kind):
     certify_many(graph, sources, distances, depth).require()
 
 
-@given(edge_rows(), st.booleans(), st.integers(1, batch_cpu.FEW), st.sampled_from(INTEGERS), st.integers(-1, 5), st.data())
+@given(
+    edge_rows(),
+    st.booleans(),
+    st.integers(1, batch_cpu.FEW),
+    st.sampled_from(INTEGERS),
+    st.integers(-1, 5),
+    st.data(),
+)
 @settings(max_examples=tiers.examples(60), deadline=None)
 def test_certificates_of_few_sources_are_those_of_many(rows, directed, k, kind, wrong, data):
     graph = build(rows, directed=directed)
     sources = np.arange(graph.n_vertices)[:k]
     distances = rows_of(plan_bfs(graph, predecessors=False), sources).astype(kind)
-    distances[data.draw(st.integers(0, sources.size - 1)), data.draw(st.integers(0, graph.n_vertices - 1))] = wrong
+    distances[
+        data.draw(st.integers(0, sources.size - 1)), data.draw(st.integers(0, graph.n_vertices - 1))
+    ] = wrong
     few = certify_many(graph, sources, distances)
-    many = np.resize(sources, batch_cpu.FEW + 1), np.resize(distances, (batch_cpu.FEW + 1, graph.n_vertices))
+    many = (
+        np.resize(sources, batch_cpu.FEW + 1),
+        np.resize(distances, (batch_cpu.FEW + 1, graph.n_vertices)),
+    )
     assert few.failures.keys() == certify_many(graph, *many).failures.keys()
 
 
@@ -77,7 +104,10 @@ def test_certify_many_finds_a_wrong_distance_of_any_source(n_sources):
     rows = [r[:2] for r in NAMED["power law"]]
     graph = build(rows, weights_for(rows, 1, "floats"))
     sources = np.resize(np.flatnonzero(graph.derived.degrees > 4), n_sources)
-    for plan, step in ((plan_bfs(graph, predecessors=False), 1), (plan_sssp(graph, predecessors=False), 0.5)):
+    for plan, step in (
+        (plan_bfs(graph, predecessors=False), 1),
+        (plan_sssp(graph, predecessors=False), 0.5),
+    ):
         distances = rows_of(plan, sources)
         certify_many(graph, sources, distances).require()
         for at in {0, n_sources // 2, n_sources - 1}:
@@ -86,7 +116,9 @@ def test_certify_many_finds_a_wrong_distance_of_any_source(n_sources):
             wrong[at, vertex] += step
             certificate = certify_many(graph, sources, wrong)
             assert set(certificate.failures) <= {"C3", "C4"}
-            assert f"from source {graph.ids[sources[at]]} to vertex" in next(iter(certificate.failures.values()))
+            assert f"from source {graph.ids[sources[at]]} to vertex" in next(
+                iter(certificate.failures.values())
+            )
 
 
 @pytest.mark.parametrize("length", [126, 127, 128, 252, 253, 254, 255, 300, 1200])
@@ -100,7 +132,9 @@ def test_a_path_as_long_as_a_narrow_type_counts_is_proven_and_one_longer_is_not(
     assert certificate.valid == fits
     assert fits or set(certificate.failures) == {"C3"}
     assert certify_many(graph, np.array([0]), distances, min(length, int(np.iinfo(kind).max))).valid
-    assert not certify_many(graph, np.array([0]), np.where(exact == length // 2, -1, distances).astype(kind), length).valid
+    assert not certify_many(
+        graph, np.array([0]), np.where(exact == length // 2, -1, distances).astype(kind), length
+    ).valid
 
 
 def test_certify_many_rejects_cycles_of_zero_and_absorbed_weights():
@@ -176,7 +210,9 @@ def test_a_gpu_names_every_seeded_fault_as_the_cpu_does(fault):
 
 
 @on_a_device
-@pytest.mark.parametrize(("kind", "order"), [(kind, order) for order in MODES for kind in KINDS[order]])
+@pytest.mark.parametrize(
+    ("kind", "order"), [(kind, order) for order in MODES for kind in KINDS[order]]
+)
 def test_a_gpu_proves_what_the_cpu_proves(kind, order):
     rows = [r[:2] for r in NAMED["power law"]] + [(v + 60, u) for u, v in star(40)]
     weights = None if kind == "hops" else np.array(weights_for(rows, 1, "floats"), kind)
@@ -184,7 +220,9 @@ def test_a_gpu_proves_what_the_cpu_proves(kind, order):
     sources = np.resize(np.flatnonzero(graph.derived.degrees > 2), 66)
     right = rows_of((plan_bfs if kind == "hops" else plan_sssp)(graph, predecessors=False), sources)
     with running(MODES[order]):
-        for width in (np.int8, np.int32) if kind == "hops" and order != "stress" else (right.dtype,):
+        for width in (
+            (np.int8, np.int32) if kind == "hops" and order != "stress" else (right.dtype,)
+        ):
             distances = right.astype(width)
             on_the_gpu(graph, sources, distances, spare=5).require()
             wrong = distances.copy()
@@ -228,7 +266,8 @@ def test_a_job_proves_groups_on_a_gpu_without_predecessors(monkeypatch):
     graph = build(rows)
     proven = []
     monkeypatch.setattr(
-        "kepler_traverse.certificate.certify_many", lambda *of: proven.append(len(of[1])) or certify_many(*of)
+        "kepler_traverse.certificate.certify_many",
+        lambda *of: proven.append(len(of[1])) or certify_many(*of),
     )
     traversals = plan_bfs_many(graph, n_sources=5, strategy="bit_parallel").run(range(5))
     work = SimpleNamespace(
@@ -247,7 +286,9 @@ def test_a_job_proves_groups_on_a_gpu_without_predecessors(monkeypatch):
         plan = SimpleNamespace(group=5, query=Query(predecessors=False), run=lambda _numbers: moved)
         answers, context = BatchTraverser(there, plan, work), BatchContext(tally=Mock())
         found_rows = list(answers.of(0, range(5), False, context))
-        assert [answer.checksums for answer in found_rows] == [[checksum_of(traversal)] for traversal in traversals]
+        assert [answer.checksums for answer in found_rows] == [
+            [checksum_of(traversal)] for traversal in traversals
+        ]
         moved.distance[3, 7] += 1
         assert not list(answers.of(0, range(3, 4), False, context))
     assert proven == [5, 5]
@@ -285,7 +326,10 @@ def test_certify_many_checks_each_source_to_its_own_limit(kind, device):
 
     assert len({limit for limit in limits if limit is not None}) > 3
     assert rules(distances) == set()
-    assert rules(distances, np.array([np.inf if limit is None else limit for limit in limits])) == set()
+    assert (
+        rules(distances, np.array([np.inf if limit is None else limit for limit in limits]))
+        == set()
+    )
     lost = distances.copy()
     lost[7, np.flatnonzero(distances[7] == limits[7])[0]] = unreached  # within its own limit
     assert rules(lost) == {"C3"}

@@ -52,7 +52,10 @@ def test_prove_below_says_nothing_false(edges, place, loose, directed):
     assert (true[verdicts == closeness.BELOW] < threshold + 1e-12).all()
     if not loose:  # a search that finds everything proves what is clearly below
         graph_goal = true < threshold - 1e-9
-        assert (closeness.prove_below(graph, np.flatnonzero(graph_goal), reach, 2.0, n, True)[0] == closeness.BELOW).all()
+        assert (
+            closeness.prove_below(graph, np.flatnonzero(graph_goal), reach, 2.0, n, True)[0]
+            == closeness.BELOW
+        ).all()
 
 
 @given(edges=ENDS)
@@ -129,13 +132,15 @@ def test_a_proof_with_a_wrong_queue_is_found():
     verdicts = np.full(3, closeness.BELOW, np.int8)
     closeness._require_clear(np.full((2, 5), -1, np.int32), verdicts)
     assert (verdicts == closeness.BELOW).all()
-    closeness._require_clear(np.array([[-1, -1], [-1, 3]], np.int32), verdicts)  # a vertex was not in the queue
+    # a vertex was not in the queue
+    closeness._require_clear(np.array([[-1, -1], [-1, 3]], np.int32), verdicts)
     assert (verdicts == closeness.WRONG).all()
     assert not _check((arrays, goal, distance, queue, found, found))
     twice = queue.copy()
     twice[done - 1] = twice[done - 2]
     assert not _check((arrays, goal, distance, twice, done, found))
-    assert not _check((arrays, goal / 2, distance, queue, done, found))  # the bound does not prove it
+    # the bound does not prove it
+    assert not _check((arrays, goal / 2, distance, queue, done, found))
 
 
 def test_a_wrong_proof_is_an_error(monkeypatch):

@@ -31,7 +31,9 @@ def check_sssp(row, rows, weights, directed, source, kind=np.float32):
     weighted = [(u, v, w) for (u, v), w in zip(rows, weights, strict=True)]
     expected = oracle.dijkstra(oracle.edges_of(weighted, directed), source, kind)
     found = distances(result, graph)
-    assert {v: kind(d).tobytes() for v, d in found.items()} == {v: d.tobytes() for v, d in expected.items()}
+    assert {v: kind(d).tobytes() for v, d in found.items()} == {
+        v: d.tobytes() for v, d in expected.items()
+    }
     certify(graph, result).require()
 
 
@@ -56,14 +58,21 @@ def test_distances_match_dijkstra_on_named_graphs(row, name, weights, directed):
 def test_hops_match_the_oracle_on_any_graph(row):
     @given(edge_rows(), st.booleans(), st.data())
     def check(rows, directed, data):
-        check_bfs(row, rows, directed, data.draw(st.sampled_from(sorted({v for r in rows for v in r}))))
+        check_bfs(
+            row, rows, directed, data.draw(st.sampled_from(sorted({v for r in rows for v in r})))
+        )
 
     check()
 
 
 @rows_of(SSSP)
 def test_distances_match_dijkstra_for_awkward_weights(row):
-    @given(weighted_rows(awkward_floats), st.booleans(), st.sampled_from([np.float32, np.float64]), st.data())
+    @given(
+        weighted_rows(awkward_floats),
+        st.booleans(),
+        st.sampled_from([np.float32, np.float64]),
+        st.data(),
+    )
     def check(drawn, directed, kind, data):
         rows, weights = drawn
         weights = [kind(w) for w in weights]
@@ -89,7 +98,9 @@ def test_negative_weights_match_bellman_ford_or_name_a_negative_cycle(row):
             with pytest.raises(NegativeCycleError) as caught:
                 plan(source)
             cycle = caught.value.cycle
-            around = sum(neighbors[u][v] for u, v in zip(cycle, [*cycle[1:], cycle[0]], strict=True))
+            around = sum(
+                neighbors[u][v] for u, v in zip(cycle, [*cycle[1:], cycle[0]], strict=True)
+            )
             assert around == caught.value.weight < 0
             assert len(set(cycle)) == len(cycle)
         else:
@@ -113,7 +124,9 @@ def test_potentials_make_negative_weights_without_a_negative_cycle(row):
     straight = distances(plan_sssp(plain)(source), plain)
     result = plan_sssp(graph, strategy=row.name)(source)
     certify(graph, result).require()
-    assert distances(result, graph) == {v: d + height[source] - height[v] for v, d in straight.items()}
+    assert distances(result, graph) == {
+        v: d + height[source] - height[v] for v, d in straight.items()
+    }
 
 
 @rows_of(SSSP, without={"non_negative"})
@@ -217,7 +230,9 @@ def test_unit_weights_give_hops(row):
     rows = [r[:2] for r in NAMED["power law"]]
     graph = build(rows, [1] * len(rows)).to(row.device)
     source = rows[0][0]
-    assert distances(plan_sssp(graph, strategy=row.name)(source), graph) == distances(plan_bfs(graph)(source), graph)
+    assert distances(plan_sssp(graph, strategy=row.name)(source), graph) == distances(
+        plan_bfs(graph)(source), graph
+    )
 
 
 def test_an_unknown_strategy_is_refused_with_the_names_that_fit():

@@ -23,7 +23,9 @@ def edge_table(ids="int32", weights="float32"):
 
 
 def made(ids="int32", weights="float32", directed=False):
-    return graph_from_edges(edge_table(ids, weights), src="src", dst="dst", weight="wt", directed=directed)
+    return graph_from_edges(
+        edge_table(ids, weights), src="src", dst="dst", weight="wt", directed=directed
+    )
 
 
 # What follows is written as in programs that use cuGraph: its filter_unreachable, its notebooks, its path retrieval.
@@ -51,7 +53,9 @@ def with_names(df, names):
     return df.merge(names, on="vertex", how="left").sort_values("vertex").reset_index(drop=True)
 
 
-@pytest.mark.parametrize(("ids", "hops"), [("int16", "int32"), ("int32", "int32"), ("int64", "int64")])
+@pytest.mark.parametrize(
+    ("ids", "hops"), [("int16", "int32"), ("int32", "int32"), ("int64", "int64")]
+)
 def test_bfs_columns_types_and_sentinels_are_cugraphs(ids, hops):
     frame = bfs(made(ids), 0, unreached="cugraph")
     assert frame.columns.tolist() == ["vertex", "distance", "predecessor"]
@@ -63,7 +67,13 @@ def test_bfs_columns_types_and_sentinels_are_cugraphs(ids, hops):
 
 @pytest.mark.parametrize(
     ("weights", "distances"),
-    [("float32", "float32"), ("float64", "float64"), ("int32", "float32"), ("int64", "float64"), ("int16", "float32")],
+    [
+        ("float32", "float32"),
+        ("float64", "float64"),
+        ("int32", "float32"),
+        ("int64", "float64"),
+        ("int16", "float32"),
+    ],
 )
 def test_sssp_columns_types_and_sentinels_are_cugraphs(weights, distances):
     frame = sssp(made(weights=weights), 0, unreached="cugraph")
@@ -78,7 +88,11 @@ def test_frames_of_many_sources_have_the_columns_of_one_after_the_source():
     graph = made("int64", "int32")
     many = bfs_many(graph, [5, 0], result="predecessors", unreached="cugraph")
     assert many.columns.tolist() == ["source", "vertex", "distance", "predecessor"]
-    assert sssp_many(graph, [0], unreached="cugraph").columns.tolist() == ["source", "distance", "vertex"]
+    assert sssp_many(graph, [0], unreached="cugraph").columns.tolist() == [
+        "source",
+        "distance",
+        "vertex",
+    ]
     for source, traverse, traverse_many in ((0, bfs, bfs_many), (5, sssp, sssp_many)):
         one = traverse(graph, source, unreached="cugraph")
         frame = traverse_many(graph, [source], result="predecessors", unreached="cugraph")
@@ -124,11 +138,15 @@ def tree_errors(frame, edges, source):
     none = largest(frame["distance"])
     distance = dict(zip(frame["vertex"].tolist(), frame["distance"].tolist(), strict=True))
     wrong = []
-    for vertex, predecessor in zip(frame["vertex"].tolist(), frame["predecessor"].tolist(), strict=True):
+    for vertex, predecessor in zip(
+        frame["vertex"].tolist(), frame["predecessor"].tolist(), strict=True
+    ):
         if vertex == source or distance[vertex] == none:
             right = predecessor == -1
         else:
-            right = distance[predecessor] + edges[predecessor].get(vertex, np.inf) == distance[vertex]
+            right = (
+                distance[predecessor] + edges[predecessor].get(vertex, np.inf) == distance[vertex]
+            )
         if not right:
             wrong.append(vertex)
     return wrong
@@ -151,7 +169,10 @@ def test_integer_distances_that_cugraphs_type_would_round_are_refused():
     rounded = graph_from_edges(src, dst, np.array([largest, 1], np.int32))
     with pytest.raises(PrecisionError, match=r"16,777,216.*float32.*weights of 64 bits"):
         sssp(rounded, 0, unreached="cugraph")
-    assert sssp(rounded, 0, unreached="cugraph", cutoff=largest)["distance"].tolist()[:2] == [0, largest]
+    assert sssp(rounded, 0, unreached="cugraph", cutoff=largest)["distance"].tolist()[:2] == [
+        0,
+        largest,
+    ]
     wide = graph_from_edges(src, dst, np.array([2**53 - 1, 1], np.int64))
     with pytest.raises(PrecisionError, match="float64"):
         sssp(wide, 0, unreached="cugraph")
@@ -172,15 +193,20 @@ def test_as_cugraph_completes_a_frame_of_reached_vertices(traverse_many, result,
         reached = traverse_many(graph, [5, 0, 3], result=result, **options)
         expected = traverse_many(graph, [5, 0, 3], result=result, unreached="cugraph", **options)
         pd.testing.assert_frame_equal(as_cugraph(reached, graph), expected)
-        shuffled = reached.sample(frac=1, random_state=1)  # rows in any order; sources in the order of their first rows
+        # rows in any order; sources in the order of their first rows
+        shuffled = reached.sample(frac=1, random_state=1)
         found = as_cugraph(shuffled, graph).sort_values(["source", "vertex"]).reset_index(drop=True)
-        pd.testing.assert_frame_equal(found, expected.sort_values(["source", "vertex"]).reset_index(drop=True))
+        pd.testing.assert_frame_equal(
+            found, expected.sort_values(["source", "vertex"]).reset_index(drop=True)
+        )
 
 
 @pytest.mark.parametrize("traverse", [bfs, sssp])
 def test_as_cugraph_completes_a_frame_of_one_source(traverse):
     graph = made()
-    pd.testing.assert_frame_equal(as_cugraph(traverse(graph, 5), graph), traverse(graph, 5, unreached="cugraph"))
+    pd.testing.assert_frame_equal(
+        as_cugraph(traverse(graph, 5), graph), traverse(graph, 5, unreached="cugraph")
+    )
 
 
 def test_as_cugraph_refuses_other_frames():
@@ -205,11 +231,23 @@ def test_as_cugraph_refuses_other_frames():
 
 @pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
 def test_results_of_a_job_become_cugraphs_frames(algorithm, tmp_path):
-    edge_table(weights="int32").rename(columns={"wt": "weight"}).to_parquet(tmp_path / "edges.parquet")
-    options = ["--undirected", "--algorithm", algorithm, "--sources", "0,5", "--result", "predecessors"]
+    edge_table(weights="int32").rename(columns={"wt": "weight"}).to_parquet(
+        tmp_path / "edges.parquet"
+    )
+    options = [
+        "--undirected",
+        "--algorithm",
+        algorithm,
+        "--sources",
+        "0,5",
+        "--result",
+        "predecessors",
+    ]
     assert main([str(tmp_path / "edges.parquet"), *options, "--output", str(tmp_path / "out")]) == 0
     graph = read_graph(tmp_path / "edges.parquet", directed=False, device="cpu")
-    written = pd.concat([pd.read_parquet(part) for part in sorted((tmp_path / "out").glob("part-*.parquet"))])
+    written = pd.concat(
+        [pd.read_parquet(part) for part in sorted((tmp_path / "out").glob("part-*.parquet"))]
+    )
     traverse_many = bfs_many if algorithm == "bfs" else sssp_many
     expected = traverse_many(graph, [0, 5], result="predecessors", unreached="cugraph")
     pd.testing.assert_frame_equal(as_cugraph(written, graph), expected)
@@ -221,14 +259,20 @@ def test_results_of_a_job_become_cugraphs_frames(algorithm, tmp_path):
 @pytest.mark.parametrize("weights", ["float32", "float64", "int32", "int64"])
 @pytest.mark.parametrize("ids", ["int32", "int64"])
 def test_frames_equal_cugraphs(ids, weights, directed):
-    cugraph, cudf = (pytest.importorskip(name, exc_type=ImportError) for name in ("cugraph", "cudf"))
+    cugraph, cudf = (
+        pytest.importorskip(name, exc_type=ImportError) for name in ("cugraph", "cudf")
+    )
     rows = np.array(sorted({row for row in NAMED["power law"] if row[0] != row[1]}), ids)
     if not directed:  # one row per edge: cuGraph would average the weights of two
         rows = np.unique(np.sort(rows, axis=1), axis=0)
     rows = np.concatenate([rows, np.array([[5000, 5001]], ids)])  # which the source does not reach
-    table = pd.DataFrame({"src": rows[:, 0], "dst": rows[:, 1], "wt": np.array(weights_for(rows, 7), weights)})
+    table = pd.DataFrame(
+        {"src": rows[:, 0], "dst": rows[:, 1], "wt": np.array(weights_for(rows, 7), weights)}
+    )
     theirs = cugraph.Graph(directed=directed)
-    theirs.from_cudf_edgelist(cudf.from_pandas(table), source="src", destination="dst", edge_attr="wt")
+    theirs.from_cudf_edgelist(
+        cudf.from_pandas(table), source="src", destination="dst", edge_attr="wt"
+    )
     graph = graph_from_edges(table, src="src", dst="dst", weight="wt", directed=directed)
     edges = oracle.edges_of(table.itertuples(index=False), directed)
     hops = oracle.edges_of(rows.tolist(), directed)
@@ -240,14 +284,24 @@ def test_frames_equal_cugraphs(ids, weights, directed):
             if device == "cuda":
                 assert isinstance(found, cudf.DataFrame)
                 assert cugraph.filter_unreachable(found)["vertex"].max() < 5000
-                assert as_cugraph(traverse(graph.to("cuda"), source), graph.to("cuda")).to_pandas().equals(found.to_pandas())
-                farthest = int(found["vertex"].iloc[int(filter_unreachable(found.to_pandas())["distance"].idxmax())])
+                assert (
+                    as_cugraph(traverse(graph.to("cuda"), source), graph.to("cuda"))
+                    .to_pandas()
+                    .equals(found.to_pandas())
+                )
+                farthest = int(
+                    found["vertex"].iloc[
+                        int(filter_unreachable(found.to_pandas())["distance"].idxmax())
+                    ]
+                )
                 assert cugraph.utils.get_traversed_path_list(found, farthest)[-1] == source
                 found = found.to_pandas()
             assert found.columns.tolist() == expected.columns.to_list()
             assert found.dtypes.tolist() == expected.to_pandas().dtypes.tolist()
             ordered = expected.to_pandas().sort_values("vertex").reset_index(drop=True)
-            pd.testing.assert_frame_equal(found[["vertex", "distance"]], ordered[["vertex", "distance"]])
+            pd.testing.assert_frame_equal(
+                found[["vertex", "distance"]], ordered[["vertex", "distance"]]
+            )
             steps = hops if traverse is bfs else edges
             assert tree_errors(found, steps, source) == []
             assert tree_errors(ordered, steps, source) == []

@@ -17,7 +17,9 @@ from tests.support.plans import BFS, SSSP
 STRATEGIES = [(plan_bfs, row.name) for row in BFS if row.device == "cpu"]
 STRATEGIES += [(plan_sssp, row.name) for row in SSSP if row.device == "cpu" and row.sums == "float"]
 every_strategy = pytest.mark.parametrize(
-    ("plan_of", "name"), STRATEGIES, ids=[f"{plan.__name__[5:]}-{name}" for plan, name in STRATEGIES]
+    ("plan_of", "name"),
+    STRATEGIES,
+    ids=[f"{plan.__name__[5:]}-{name}" for plan, name in STRATEGIES],
 )
 
 
@@ -25,13 +27,22 @@ def random_rows(seed, n=50, m=200, kind="floats"):
     rng = np.random.default_rng(seed)
     ends = rng.integers(0, n, (m, 2))
     scale = 10.0 ** rng.integers(-3, 4, m)
-    weights = rng.integers(0, 20, m) if kind == "integers" else (rng.exponential(1, m) * scale).astype(np.float32)
+    weights = (
+        rng.integers(0, 20, m)
+        if kind == "integers"
+        else (rng.exponential(1, m) * scale).astype(np.float32)
+    )
     return ends, weights
 
 
 def graph_of(ends, weights, directed=True, vertices=None, weight_type="auto"):
     return graph_from_edges(
-        ends[:, 0].copy(), ends[:, 1].copy(), weights, directed=directed, vertices=vertices, weight_type=weight_type
+        ends[:, 0].copy(),
+        ends[:, 1].copy(),
+        weights,
+        directed=directed,
+        vertices=vertices,
+        weight_type=weight_type,
     )
 
 
@@ -42,11 +53,15 @@ def answers(graph, plan_of, name, sources):
     for source in sources:
         result = plan(source)
         at = np.flatnonzero(result.reached)
-        found[source] = {int(v): d.tobytes() for v, d in zip(graph.ids[at], result.distance[at], strict=True)}
+        found[source] = {
+            int(v): d.tobytes() for v, d in zip(graph.ids[at], result.distance[at], strict=True)
+        }
     return found
 
 
-@pytest.mark.parametrize(("directed", "weight_type"), [(True, "float32"), (False, "float32"), (True, "float64")])
+@pytest.mark.parametrize(
+    ("directed", "weight_type"), [(True, "float32"), (False, "float32"), (True, "float64")]
+)
 def test_strategies_and_numbers_of_threads_give_the_same_bits(directed, weight_type):
     for seed in range(2):
         graph = graph_of(*random_rows(seed), directed=directed, weight_type=weight_type)
@@ -90,7 +105,9 @@ def test_predecessors_are_the_smallest_of_those_that_count_in_every_run(plan_of,
             expected = np.full(graph.n_vertices, -1)
             expected[source] = source
             for v in set(np.flatnonzero(result.reached).tolist()) - {source}:
-                into = [int(u) for u, x in zip(src[tight], graph.targets[tight], strict=True) if x == v]
+                into = [
+                    int(u) for u, x in zip(src[tight], graph.targets[tight], strict=True) if x == v
+                ]
                 expected[v] = min(u for u in into if (d[u], layer[u]) < (d[v], layer[v]))
             assert result.predecessor.tolist() == expected.tolist()
 
@@ -100,7 +117,8 @@ def test_weights_from_the_smallest_to_the_largest_number_give_the_bits_of_dijkst
     for seed in range(4):
         rng = np.random.default_rng(seed)
         ends = rng.integers(0, 40, (160, 2))
-        weights = (10.0 ** rng.uniform(-45, 36, 160)).astype(np.float32)  # some are 0, some subnormal
+        # some are 0, some subnormal
+        weights = (10.0 ** rng.uniform(-45, 36, 160)).astype(np.float32)
         graph = graph_of(ends, weights)
         rows = [(int(u), int(v), w) for (u, v), w in zip(ends, weights, strict=True)]
         neighbors = oracle.edges_of(rows)
@@ -121,11 +139,23 @@ def test_weights_that_are_absorbed_lose_no_vertex():
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
-    ("rows", "vertices"), [([], []), ([], [7]), ([], [7, 9]), ([(7, 7)], [7]), ([(7, 9)], [7, 9]), ([(7, 8)], [1, 7, 8, 9])]
+    ("rows", "vertices"),
+    [
+        ([], []),
+        ([], [7]),
+        ([], [7, 9]),
+        ([(7, 7)], [7]),
+        ([(7, 9)], [7, 9]),
+        ([(7, 8)], [1, 7, 8, 9]),
+    ],
 )
 def test_tiny_graphs_have_results_and_certificates(rows, vertices, weighted):
     ends = np.array(rows, np.int64).reshape(-1, 2)
-    graph = graph_of(ends, np.ones(len(rows), np.float32) if weighted else None, vertices=np.array(vertices, np.int64))
+    graph = graph_of(
+        ends,
+        np.ones(len(rows), np.float32) if weighted else None,
+        vertices=np.array(vertices, np.int64),
+    )
     assert graph.n_vertices == len(vertices)
     plan_of = plan_sssp if weighted else plan_bfs
     for plan, name in STRATEGIES:
@@ -144,7 +174,8 @@ def test_adjacency_lists_beyond_the_32nd_bit_of_an_edge_position_are_found(tmp_p
     """One adjacency list crosses the boundary, and others follow it."""
 
     def graph_of(name, last_targets, ends):
-        targets = np.memmap(tmp_path / name, np.int32, "w+", shape=(boundary + 4,))  # a file with holes takes no space
+        # a file with holes takes no space
+        targets = np.memmap(tmp_path / name, np.int32, "w+", shape=(boundary + 4,))
         targets[boundary - 3 :] = last_targets
         graph = graph_from_edges(np.array([0]), np.array([9]), vertices=np.arange(10))
         object.__setattr__(graph, "offsets", np.array(ends, np.int64))
@@ -153,7 +184,9 @@ def test_adjacency_lists_beyond_the_32nd_bit_of_an_edge_position_are_found(tmp_p
 
     # The positions before belong to no vertex. The first six edges are those of vertex 1, and the last one is that of 4.
     first = boundary - 3
-    graph = graph_of("targets", [2, 4, 5, 6, 7, 8, 9], [first] * 2 + [first + 6] * 3 + [boundary + 4] * 6)
+    graph = graph_of(
+        "targets", [2, 4, 5, 6, 7, 8, 9], [first] * 2 + [first + 6] * 3 + [boundary + 4] * 6
+    )
     # The same edges the other way round.
     ends = [first, first, first, first + 1, first + 1, *range(first + 2, boundary + 5)]
     graph.derived.kept["reverse"] = graph_of("sources", [1, 1, 1, 1, 1, 1, 4], ends)

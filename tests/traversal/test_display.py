@@ -5,7 +5,14 @@ import html.parser
 import numpy as np
 import pytest
 
-from kepler_traverse import graph_from_edges, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many, strategies
+from kepler_traverse import (
+    graph_from_edges,
+    plan_bfs,
+    plan_bfs_many,
+    plan_sssp,
+    plan_sssp_many,
+    strategies,
+)
 from tests.support.graphs import NAMED, build, weights_for
 
 ROWS = NAMED["power law"]
@@ -51,9 +58,13 @@ def test_the_table_of_a_graph_says_what_it_holds():
     assert rows["dropped"] == "1 self-loops, 2 parallel edges"
 
 
-@pytest.mark.parametrize("name", ["<script>alert(1)</script>", "a&b", "\x1b[31mred", "\u202ereversed", '"quoted"'])
+@pytest.mark.parametrize(
+    "name", ["<script>alert(1)</script>", "a&b", "\x1b[31mred", "\u202ereversed", '"quoted"']
+)
 def test_ids_and_columns_of_a_graph_are_escaped(name):
-    text = graph_from_edges({name: ["x", name], "to": [name, "y"]}, src=name, dst="to")._repr_html_()
+    text = graph_from_edges(
+        {name: ["x", name], "to": [name, "y"]}, src=name, dst="to"
+    )._repr_html_()
     _, rows = rows_of(text)
     assert not set("\x1b\u202e") & set(text)
     shown = name.replace("\x1b", r"\x1b").replace("\u202e", r"\u202e")
@@ -78,7 +89,9 @@ def test_results_show_types_and_no_arrays(weighted):
     caption, rows = rows_of(result._repr_html_())
     assert (caption, rows["strategy"]) == ("Traversal", plan.strategy.name)
     many = (plan_sssp_many if weighted else plan_bfs_many)(GRAPH, n_sources=2).run([0, 1])
-    assert f"sources 2, distance {many.distance.dtype} of shape (2, {GRAPH.n_vertices})" in repr(many)
+    assert f"sources 2, distance {many.distance.dtype} of shape (2, {GRAPH.n_vertices})" in repr(
+        many
+    )
     assert rows_of(many._repr_html_())[1]["predecessor"] == "no"
 
 
@@ -94,11 +107,25 @@ def test_a_plan_explains_strategy_reason_alternatives_and_memory():
     assert why == f"why: the fastest of {len(ranked)} that fit, by estimate"
     assert f"sums: {plan.sums.dtype}" in others
     table = others[others.index("") + 1 :]
-    assert table[0].split() == ["strategy", "estimated", "sources", "per", "group", "memory", "per", "group"]
+    assert table[0].split() == [
+        "strategy",
+        "estimated",
+        "sources",
+        "per",
+        "group",
+        "memory",
+        "per",
+        "group",
+    ]
     for candidate, line in zip(ranked, table[1:], strict=False):
         marks = line[:2].strip()
         assert marks == ("*" if candidate.name == plan.strategy.name else "")
-        assert line[2:].split()[:4] == [candidate.name, f"{candidate.seconds:.3g}", "s", f"{candidate.group:,}"]
+        assert line[2:].split()[:4] == [
+            candidate.name,
+            f"{candidate.seconds:.3g}",
+            "s",
+            f"{candidate.group:,}",
+        ]
 
 
 def test_an_explanation_lists_what_does_not_fit_and_what_was_measured():
@@ -139,7 +166,10 @@ def test_plans_of_one_source_explain_themselves():
     (alternatives,) = [line for line in text.splitlines() if line.startswith("alternatives")]
     assert set(alternatives.partition(": ")[2].split(", ")) <= names - {plan.strategy.name}
     assert "why: strategy= names it" in plan_bfs(GRAPH, strategy="queue").explain()
-    assert repr(plan) == f"<Plan: bfs, {plan.strategy.name}, {repr(plan).split(', ')[2]}, on {GRAPH!r}>"
+    assert (
+        repr(plan)
+        == f"<Plan: bfs, {plan.strategy.name}, {repr(plan).split(', ')[2]}, on {GRAPH!r}>"
+    )
     assert repr(plan_bfs_many(GRAPH, n_sources=9)).startswith("<MultiSourcePlan: bfs, ")
 
 
@@ -148,8 +178,16 @@ def test_the_library_logs_what_it_does_and_prints_nothing(caplog, capfd):
         graph = graph_from_edges(np.array([0, 1]), np.array([1, 2]))
         plan = plan_bfs_many(graph, n_sources=2)
         list(plan.iter_groups([0, 1]))
-    records = [(record.levelname, record.getMessage()) for record in caplog.records if record.name == "kepler_traverse"]
+    records = [
+        (record.levelname, record.getMessage())
+        for record in caplog.records
+        if record.name == "kepler_traverse"
+    ]
     assert ("INFO", f"built {graph!r}") in records
     assert ("INFO", f"bfs from 2 sources: {plan.why.partition('; measured')[0]}") in records
-    assert [level for level, text in records if f"{plan.strategy.name}: searched from 2 sources in" in text] == ["DEBUG"]
+    assert [
+        level
+        for level, text in records
+        if f"{plan.strategy.name}: searched from 2 sources in" in text
+    ] == ["DEBUG"]
     assert capfd.readouterr() == ("", "")

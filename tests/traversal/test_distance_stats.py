@@ -10,8 +10,18 @@ import pytest
 from kepler_traverse import cuda, plan_bfs_many, plan_sssp_many
 from kepler_traverse.cpu import distance_stats as on_cpu
 from kepler_traverse.cuda import distance_stats as on_gpu
-from kepler_traverse.search.distance_stats import DistanceStats, count_levels, summary_of_distances, summary_of_levels
-from pipelines.output.part_stats import histogram_of_group, histogram_of_levels, histogram_of_rows, merged
+from kepler_traverse.search.distance_stats import (
+    DistanceStats,
+    count_levels,
+    summary_of_distances,
+    summary_of_levels,
+)
+from pipelines.output.part_stats import (
+    histogram_of_group,
+    histogram_of_levels,
+    histogram_of_rows,
+    merged,
+)
 from pipelines.output.rows import make_rows as made
 from pipelines.question import Question
 from tests.conftest import HAS_GPU
@@ -59,10 +69,14 @@ def test_figures_are_those_of_each_distance_by_itself(n, kind, limit):
     rows, offsets = make_rows(n, kind), offsets_of(n)
     found, histograms = counted(rows, offsets, limit)
     for i, row in enumerate(rows):
-        reached = row[np.isfinite(row) & (row <= (np.inf if limit is None else limit))].astype(float)
+        reached = row[np.isfinite(row) & (row <= (np.inf if limit is None else limit))].astype(
+            float
+        )
         assert found.edges[i] == np.diff(offsets)[np.isfinite(row)].sum()
         assert found.reached[i] == reached.size
-        assert histograms[i] == histogram_of_rows("sssp", reached.astype(kind), np.array([reached.size]))
+        assert histograms[i] == histogram_of_rows(
+            "sssp", reached.astype(kind), np.array([reached.size])
+        )
         if reached.size:
             assert (found.lowest[i], found.farthest[i]) == (reached.min(), reached.max())
         else:
@@ -73,13 +87,18 @@ def test_figures_are_those_of_each_distance_by_itself(n, kind, limit):
 
 
 def test_sum_is_folded_by_halves_within_and_over_reduction_blocks():
-    values = np.random.default_rng(1).exponential(1, (1, 1 << 20)) * 10.0 ** (np.arange(1 << 20) % 9)
+    values = np.random.default_rng(1).exponential(1, (1, 1 << 20)) * 10.0 ** (
+        np.arange(1 << 20) % 9
+    )
     folded = values[0].reshape(-1, 1024)
     while folded.size > 1:
         while folded.shape[1] > 1:
             folded = folded[:, : folded.shape[1] // 2] + folded[:, folded.shape[1] // 2 :]
         folded = folded.reshape(-1, min(1024, folded.size))
-    assert summary_of_distances(values, np.zeros(values.size + 1, np.int64), None).total[0] == folded[0, 0]
+    assert (
+        summary_of_distances(values, np.zeros(values.size + 1, np.int64), None).total[0]
+        == folded[0, 0]
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -130,7 +149,8 @@ def test_gpu_folds_the_sums_of_reduction_blocks_in_several_passes():
 def test_levels_are_counted_alike_on_either_device(monkeypatch, limit, kind, mode):
     monkeypatch.setattr(on_gpu, "STRETCH", 512)
     monkeypatch.setattr(on_gpu, "LEVELS", 64)  # others are counted in global memory
-    monkeypatch.setattr(on_gpu, "LEVELS_AT_ONCE", 250)  # so that sources are processed one after another
+    # so that sources are processed one after another
+    monkeypatch.setattr(on_gpu, "LEVELS_AT_ONCE", 250)
     monkeypatch.setattr(on_cpu, "LEVELS_AT_ONCE", 250)
     n = 2100
     rows = np.random.default_rng(3).integers(-1, 100, (3, n)).astype(kind)
@@ -144,7 +164,10 @@ def test_levels_are_counted_alike_on_either_device(monkeypatch, limit, kind, mod
         assert counts == np.bincount(reached).tolist()
         assert stored == np.diff(offsets)[row >= 0].sum()
     with running(MODES[mode]):
-        assert levels_in(cuda.cp.asarray(rows), cuda.cp.asarray(offsets), limit) == (expected, edges)
+        assert levels_in(cuda.cp.asarray(rows), cuda.cp.asarray(offsets), limit) == (
+            expected,
+            edges,
+        )
 
 
 def levels_in(rows, offsets, limit) -> tuple[list, list]:
@@ -175,10 +198,15 @@ def folded_levels(row: list[int]) -> tuple:
     values = [count * (1.0 / hops) if hops else 0.0 for hops, count in enumerate(row)]
     while len(values) > 1:
         half = (len(values) + 1) // 2
-        values = [value + more for value, more in zip(values, values[half:], strict=False)] + values[
-            len(values) - half : half
-        ]
-    return float(sum(row)), len(row) - 1.0, float(sum(i * count for i, count in enumerate(row))), values[0]
+        values = [
+            value + more for value, more in zip(values, values[half:], strict=False)
+        ] + values[len(values) - half : half]
+    return (
+        float(sum(row)),
+        len(row) - 1.0,
+        float(sum(i * count for i, count in enumerate(row))),
+        values[0],
+    )
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
@@ -189,7 +217,11 @@ def test_statistics_of_levels_are_folded_by_halves_from_the_last_level_of_each_s
     assert summary_of_levels(counts).tobytes() == expected.tobytes()
     wider = np.zeros((5, n + 700), kind)
     wider[:, :n] = counts
-    assert summary_of_levels(wider).tobytes() == summary_of_levels(wider[:, :n]).tobytes() == expected.tobytes()
+    assert (
+        summary_of_levels(wider).tobytes()
+        == summary_of_levels(wider[:, :n]).tobytes()
+        == expected.tobytes()
+    )
     for i in range(len(counts)):
         assert summary_of_levels(wider[i : i + 1]).tobytes() == expected[i : i + 1].tobytes()
     assert expected[0, 3] == pytest.approx(math.fsum(counts[0, 1:] / np.arange(1, n)))
@@ -200,7 +232,8 @@ def test_statistics_of_levels_are_folded_by_halves_from_the_last_level_of_each_s
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
 @pytest.mark.parametrize("n", N_LEVELS)
 def test_a_gpu_finds_the_bits_of_a_cpu_of_levels(monkeypatch, n, kind, mode):
-    monkeypatch.setattr(on_gpu, "LEVELS_AT_ONCE", 2 * n)  # so that a block processes several sources
+    # so that a block processes several sources
+    monkeypatch.setattr(on_gpu, "LEVELS_AT_ONCE", 2 * n)
     wider = np.zeros((5, n + 100), kind)
     wider[:, :n] = counts = levels_by_row(n, kind)
     expected = summary_of_levels(counts)
@@ -214,7 +247,10 @@ def test_a_gpu_finds_the_bits_of_a_cpu_of_levels(monkeypatch, n, kind, mode):
 def test_a_gpu_folds_more_levels_than_a_block_has_shared_memory_for():
     counts = levels_by_row(40_000)
     with running(FIRST):
-        assert summary_of_levels(cuda.cp.asarray(counts)).tobytes() == summary_of_levels(counts).tobytes()
+        assert (
+            summary_of_levels(cuda.cp.asarray(counts)).tobytes()
+            == summary_of_levels(counts).tobytes()
+        )
 
 
 @on_a_device
@@ -224,7 +260,10 @@ def test_histograms_of_levels_are_those_of_the_hops():
     for row, size in zip(counts, sizes, strict=True):
         row[:size] = np.arange(size) % 7 + 1
     farthest = np.array(sizes) - 1
-    expected = [histogram_of_rows("bfs", np.repeat(np.arange(3000), row), np.array([row.sum()])) for row in counts]
+    expected = [
+        histogram_of_rows("bfs", np.repeat(np.arange(3000), row), np.array([row.sum()]))
+        for row in counts
+    ]
     assert histogram_of_levels(counts, farthest) == merged(*expected)
     with running(FIRST):
         assert histogram_of_levels(cuda.cp.asarray(counts), farthest) == merged(*expected)
@@ -239,18 +278,27 @@ def test_the_rows_of_a_group_are_those_of_a_cpu(result, limit):
     rows = [row[:2] for row in NAMED["two components"]]
     graph = build(rows, weights_for(rows, 4), directed=False)
     sources = np.arange(graph.n_vertices)[:6]
-    planned, asked = (plan_sssp_many, "cutoff") if "weighted" in result else (plan_bfs_many, "max_depth")
+    planned, asked = (
+        (plan_sssp_many, "cutoff") if "weighted" in result else (plan_bfs_many, "max_depth")
+    )
 
     def of(graph):
-        plan = planned(graph, n_sources=6, result="distances", strategy="one_at_a_time", **{asked: limit})
-        question = Question(algorithm=plan.algorithm, result=result.split()[-1], certify="none", limit=None)
+        plan = planned(
+            graph, n_sources=6, result="distances", strategy="one_at_a_time", **{asked: limit}
+        )
+        question = Question(
+            algorithm=plan.algorithm, result=result.split()[-1], certify="none", limit=None
+        )
         return list(made(question, graph, plan.query, plan.run(sources)))
 
     with running(FIRST):
         found = of(graph.to("cuda"))
     for one, other in zip(found, of(graph), strict=True):
         assert one.answer.table.equals(other.answer.table)
-        assert (one.answer.sources, one.answer.checksums) == (other.answer.sources, other.answer.checksums)
+        assert (one.answer.sources, one.answer.checksums) == (
+            other.answer.sources,
+            other.answer.checksums,
+        )
         assert (one.counts[0], one.counts[2]) == (other.counts[0], other.counts[2])
 
 
@@ -270,7 +318,8 @@ def test_bytes_needed_by_statistics_cover_their_allocations(monkeypatch, algorit
         if algorithm == "bfs":
             for counts, _ in count_levels(there, offsets, None):
                 summary_of_levels(counts)
-                most, taken[1:] = max(most, sum(taken)), []  # the memory for all sources remains allocated
+                # the memory for all sources remains allocated
+                most, taken[1:] = max(most, sum(taken)), []
         else:
             histogram_of_group(there, None, summary_of_distances(there, offsets, None))
             most = sum(taken)

@@ -34,7 +34,9 @@ def _device(monkeypatch):
 
 def small_graph(seed, weight_type="auto"):
     rng = np.random.default_rng(seed)
-    weights = rng.integers(0, 31, 80) if seed % 2 == 0 else rng.exponential(1, 80).astype(np.float32)
+    weights = (
+        rng.integers(0, 31, 80) if seed % 2 == 0 else rng.exponential(1, 80).astype(np.float32)
+    )
     src, dst = rng.integers(0, 25, (2, 80))
     kind = ("integers", "floats")[seed % 2]
     return graph_from_edges(src, dst, weights, directed=seed < 2, weight_type=weight_type), kind
@@ -44,7 +46,12 @@ def small_graph(seed, weight_type="auto"):
 def small(monkeypatch):
     monkeypatch.setattr(gpu, "random_graph", small_graph)
     rows = {
-        name: (one, many, [row for row in rows if row.name in ("queue_warp", "frontier")], some[-1:])
+        name: (
+            one,
+            many,
+            [row for row in rows if row.name in ("queue_warp", "frontier")],
+            some[-1:],
+        )
         for name, (one, many, rows, some) in gpu.ALGORITHMS.items()
     }
     monkeypatch.setattr(gpu, "ALGORITHMS", rows)
@@ -62,7 +69,9 @@ def scipy_instead(monkeypatch):
     monkeypatch.setattr(gpu, "in_our_encoding", in_our_encoding)
 
 
-OPTIONS = SimpleNamespace(parity_graphs=2, parity_seconds=600, bits_graphs=1, graphs=None, gpu_answers=6, gpu_cases=1)
+OPTIONS = SimpleNamespace(
+    parity_graphs=2, parity_seconds=600, bits_graphs=1, graphs=None, gpu_answers=6, gpu_cases=1
+)
 
 
 @pytest.mark.usefixtures("small", "scipy_instead")
@@ -83,7 +92,11 @@ def test_parity_counts_what_is_equal_and_what_differs(monkeypatch):
 
     monkeypatch.setattr(gpu, "in_our_encoding", one_off)
     wrong = gpu.measure_parity(OPTIONS)["rows"]["bfs"]
-    assert (wrong["equal"], wrong["differing"], wrong["certified"]) == (0, wrong["results"], wrong["results"])
+    assert (wrong["equal"], wrong["differing"], wrong["certified"]) == (
+        0,
+        wrong["results"],
+        wrong["results"],
+    )
     monkeypatch.setattr(gpu, "choose_baseline", lambda *_: 1 / 0)
     assert "graph 0: ZeroDivisionError" in gpu.measure_parity(OPTIONS)["errors"][0]
 
@@ -117,7 +130,9 @@ def test_evidence_compares_many_sources_at_once_with_each_alone(monkeypatch, tmp
 
 @pytest.mark.usefixtures("small")
 def test_certificate_is_timed_after_it_rejected_a_fault(monkeypatch):
-    monkeypatch.setattr(gpu, "COST_GRAPHS", (GraphSource("small", generator="rmat", arguments=(5, 4)),))
+    monkeypatch.setattr(
+        gpu, "COST_GRAPHS", (GraphSource("small", generator="rmat", arguments=(5, 4)),)
+    )
     monkeypatch.setattr(gpu, "COST_SOURCES", {"bfs": 9, "sssp": 3})
     monkeypatch.setattr(gpu, "COST_REPEATS", 1)
     figures = gpu.measure_cost(OPTIONS)
@@ -125,7 +140,9 @@ def test_certificate_is_timed_after_it_rejected_a_fault(monkeypatch):
     assert [row["algorithm"] for row in figures["rows"]] == ["bfs", "sssp"]
     assert all(row["certificate"] > 0 and row["certificate_of_many"] > 0 for row in figures["rows"])
     assert "| small | bfs |" in page_of("gpu_cost", figures)
-    monkeypatch.setattr(gpu, "certify_many", lambda *_: SimpleNamespace(valid=True, require=lambda: None))
+    monkeypatch.setattr(
+        gpu, "certify_many", lambda *_: SimpleNamespace(valid=True, require=lambda: None)
+    )
     assert "was not noticed" in gpu.measure_cost(OPTIONS)["errors"][0]
 
 
@@ -155,18 +172,34 @@ def test_a_graph_beyond_a_boundary_is_built_searched_and_certified(monkeypatch):
 
 
 def page_of(key, figures):
-    return page.page({key: {"date": "2026-01-01", "commit": "abc", "machine": "a GPU", "figures": figures}})
+    return page.page(
+        {key: {"date": "2026-01-01", "commit": "abc", "machine": "a GPU", "figures": figures}}
+    )
 
 
-def test_figures_measured_elsewhere_are_added_and_a_measure_that_fails_stops_no_other(monkeypatch, tmp_path, capsys):
+def test_figures_measured_elsewhere_are_added_and_a_measure_that_fails_stops_no_other(
+    monkeypatch, tmp_path, capsys
+):
     monkeypatch.setattr(trust, "MEASURED", tmp_path / "guarantees.json")
     monkeypatch.setattr(trust, "PAGE", tmp_path / "guarantees.md")
     monkeypatch.setattr(trust, "machine", lambda: {"gpu": "a GPU", "driver": "1"})
     monkeypatch.setitem(trust.GPU_MEASURES, "parity", lambda _: 1 / 0)
-    bits = {"graphs": 2, "distances": 7, "equal": 7, "predecessors": 7, "equal_predecessors": 7, "errors": []}
+    bits = {
+        "graphs": 2,
+        "distances": 7,
+        "equal": 7,
+        "predecessors": 7,
+        "equal_predecessors": 7,
+        "errors": [],
+    }
     monkeypatch.setitem(trust.GPU_MEASURES, "gpu_bits", lambda _: bits)
     there = tmp_path / "there.json"
-    assert trust.main(["measure", "--only", "parity", "gpu_bits", "--output", str(there), "--commit", "abc"]) == 1
+    assert (
+        trust.main(
+            ["measure", "--only", "parity", "gpu_bits", "--output", str(there), "--commit", "abc"]
+        )
+        == 1
+    )
     assert "failed: parity" in capsys.readouterr().err
     assert list(json.loads(there.read_text())) == ["gpu_bits"]
     assert not trust.PAGE.exists()

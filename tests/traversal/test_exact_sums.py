@@ -34,7 +34,12 @@ from tests.support.plans import rows_of
 
 DEVICES = [pytest.param("cpu"), pytest.param("cuda", marks=pytest.mark.gpu)]
 # Integers around which float32, float64 and int64 begin to round, and the type that sums then need.
-SCALES = {"float32": 1, "around 2^24": 2**24 - 3, "around 2^53": 2**53 - 3, "beyond 2^53": 2**54 + 1}
+SCALES = {
+    "float32": 1,
+    "around 2^24": 2**24 - 3,
+    "around 2^53": 2**53 - 3,
+    "beyond 2^53": 2**54 + 1,
+}
 
 
 def exact(rows, weights, source, directed=True):
@@ -243,7 +248,11 @@ def test_checksum_does_not_depend_on_the_type_of_the_sums():
 
 
 def test_a_matrix_has_the_narrowest_type_of_its_distances_by_every_strategy():
-    for weights, kind in (([3, 4], np.float32), ([2**23, 2**24 - 1], np.float64), ([2**52, 2**52], np.int64)):
+    for weights, kind in (
+        ([3, 4], np.float32),
+        ([2**23, 2**24 - 1], np.float64),
+        ([2**52, 2**52], np.int64),
+    ):
         graph = build([(1, 2), (2, 3)], weights)
         for strategy in ("auto", "one_at_a_time", "dijkstra_int64"):
             matrix = sssp_many(graph, [2, 1], result="matrix", strategy=strategy)
@@ -259,7 +268,13 @@ def test_any_beyond_checks_each_value_and_no_other(device, kind):
     bound = EXACT_BELOW[np.dtype(kind)]
     for n in (1, 31, 32, 255, 257, 1025):
         for at in {0, n // 2, n - 1}:
-            for value, is_beyond in ((bound, True), (-bound, True), (bound - 1, False), (1 - bound, False), (np.inf, False)):
+            for value, is_beyond in (
+                (bound, True),
+                (-bound, True),
+                (bound - 1, False),
+                (1 - bound, False),
+                (np.inf, False),
+            ):
                 distance = xp.zeros((3, n), kind)
                 distance[1, at] = value
                 assert any_beyond(distance, bound) is is_beyond
@@ -278,11 +293,15 @@ def test_a_negative_self_loop_counts_where_it_is_reached(device):
     with pytest.raises(NegativeCycleError):
         sssp_many(graph, [1, 3], result="nearest")
     unlooped = build([(1, 2), (3, 4)], [5, 2]).to(device)
-    wrong = certify_many(graph, np.array([2]), plan_sssp_many(unlooped, n_sources=1).run([2]).distance)
+    wrong = certify_many(
+        graph, np.array([2]), plan_sssp_many(unlooped, n_sources=1).run([2]).distance
+    )
     assert set(wrong.failures) == {"C3"}
 
 
-@pytest.mark.parametrize("options", [{}, {"targets": [42], "result": "targets"}, {"strategy": "dijkstra_int64"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"targets": [42], "result": "targets"}, {"strategy": "dijkstra_int64"}]
+)
 @pytest.mark.parametrize("rows", [[(41, 42), (42, 42)], [(41, 42), (42, 43), (43, 42)]])
 def test_negative_cycles_are_named_by_ids_where_sums_are_int64(rows, options):
     graph = build(rows, [2**54, -3, 1][: len(rows)])
@@ -318,7 +337,9 @@ def of_pairs(frame):
     """The distances of a frame of pairs, None where there is none."""
     frame = frame.to_pandas() if hasattr(frame, "to_pandas") else frame
     missing, distances = frame["distance"].isna().tolist(), frame["distance"].fillna(0).tolist()
-    return [None if gone else int(distance) for gone, distance in zip(missing, distances, strict=True)]
+    return [
+        None if gone else int(distance) for gone, distance in zip(missing, distances, strict=True)
+    ]
 
 
 def found_in_arrays(traversal):

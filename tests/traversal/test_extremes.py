@@ -47,7 +47,11 @@ def _kepler(edges, weights, directed, dtype=np.int64):
 
 def _largest(graph):
     """The largest component; of equally large ones that of the smallest vertex."""
-    found = nx.strongly_connected_components(graph) if graph.is_directed() else nx.connected_components(graph)
+    found = (
+        nx.strongly_connected_components(graph)
+        if graph.is_directed()
+        else nx.connected_components(graph)
+    )
     return graph.subgraph(max(found, key=lambda part: (len(part), -min(part))))
 
 
@@ -70,7 +74,9 @@ def test_extremes_equal_networkx(edges, seed, wanted, directed, algorithm):
     part = _largest(_networkx(edges, weights, directed))
     eccentricity = _eccentricities(part, algorithm)
     largest, smallest = max(eccentricity.values()), min(eccentricity.values())
-    found = extremes(_kepler(edges, weights, directed), algorithm=algorithm, want=wanted, unconnected="largest")
+    found = extremes(
+        _kepler(edges, weights, directed), algorithm=algorithm, want=wanted, unconnected="largest"
+    )
     expected = {
         "diameter": largest,
         "radius": smallest,
@@ -127,7 +133,12 @@ def test_top_closeness_equals_summaries_of_all(directed, direction, algorithm):
     every = every.sort_values(["closeness", "source"], ascending=[False, True])
     for k in (1, 7, 40, len(every) + 1):
         found = top_closeness(graph, k, algorithm=algorithm, direction=direction)
-        for name, other in (("vertex", "source"), ("closeness", "closeness"), ("reached", "reached"), ("sum", "sum")):
+        for name, other in (
+            ("vertex", "source"),
+            ("closeness", "closeness"),
+            ("reached", "reached"),
+            ("sum", "sum"),
+        ):
             assert found[name].tolist() == every[other].tolist()[:k], name
 
 
@@ -144,7 +155,12 @@ def test_top_closeness_equals_summaries_of_all(directed, direction, algorithm):
 )
 def test_extremes_of_known_graphs(edges, expected):
     graph = graph_from_edges(*np.array(edges).T, directed=False)
-    assert (diameter(graph), radius(graph), center(graph).tolist(), periphery(graph).tolist()) == expected
+    assert (
+        diameter(graph),
+        radius(graph),
+        center(graph).tolist(),
+        periphery(graph).tolist(),
+    ) == expected
 
 
 def test_extremes_take_few_searches_on_roads_and_power_laws():
@@ -155,7 +171,11 @@ def test_extremes_take_few_searches_on_roads_and_power_laws():
     assert found.searches <= 60  # of 3,600 vertices
     edges = np.array(rmat(12, 8, seed=5))
     for directed in (False, True):
-        found = extremes(graph_from_edges(*edges.T, directed=directed), want=("diameter", "radius"), unconnected="largest")
+        found = extremes(
+            graph_from_edges(*edges.T, directed=directed),
+            want=("diameter", "radius"),
+            unconnected="largest",
+        )
         assert found.searches <= 100
         assert found.n_vertices > 1000
 
@@ -174,9 +194,13 @@ def test_top_closeness_prunes_on_roads_and_power_laws():
 
 def test_extremes_refuse_a_graph_that_is_not_connected():
     graph = graph_from_edges(np.array([10, 20]), np.array([11, 21]), directed=False)
-    with pytest.raises(InputError, match=r"no path from vertex \d+ to vertex \d+.*unconnected='largest'"):
+    with pytest.raises(
+        InputError, match=r"no path from vertex \d+ to vertex \d+.*unconnected='largest'"
+    ):
         extremes(graph)
-    with pytest.raises(InputError, match="strongly connected: there is no path from vertex 1 to vertex 0"):
+    with pytest.raises(
+        InputError, match="strongly connected: there is no path from vertex 1 to vertex 0"
+    ):
         diameter(graph_from_edges(np.array([0, 1]), np.array([1, 2])))
 
 

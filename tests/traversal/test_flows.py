@@ -29,13 +29,21 @@ def networks(draw):
     vertex = st.integers(0, n - 1)
     src, dst = (draw(st.lists(vertex, min_size=m, max_size=m)) for _ in range(2))
     weight = draw(st.lists(st.integers(0, 3), min_size=m, max_size=m))
-    edges = pd.DataFrame({"src": np.array(src) * 3 - 5, "dst": np.array(dst) * 3 - 5, "weight": weight})
+    edges = pd.DataFrame(
+        {"src": np.array(src) * 3 - 5, "dst": np.array(dst) * 3 - 5, "weight": weight}
+    )
     edges["weight"] = edges["weight"] / draw(st.sampled_from([1, 4]))
     graph = graph_from_edges(edges, directed=draw(st.booleans()), edge_ids=True)
     ids, k = np.asarray(graph.ids), draw(st.integers(1, 15))
     place = st.integers(0, ids.size - 1)
     origins, destinations = (ids[draw(st.lists(place, min_size=k, max_size=k))] for _ in range(2))
-    return edges, graph, origins, destinations, draw(st.lists(st.integers(0, 9), min_size=k, max_size=k))
+    return (
+        edges,
+        graph,
+        origins,
+        destinations,
+        draw(st.lists(st.integers(0, 9), min_size=k, max_size=k)),
+    )
 
 
 def expected(graph, origins, destinations, volumes, algorithm, counts):
@@ -50,10 +58,14 @@ def expected(graph, origins, destinations, volumes, algorithm, counts):
         loads["vertices"].update(dict.fromkeys(way, volumes[pair]))
         loads["pairs"][pair, way[0], way[-1]] += volumes[pair]
         for u, v, row in steps:
-            loads["edges"][(u, v, row) if graph.directed else (min(u, v), max(u, v), row)] += volumes[pair]
+            loads["edges"][(u, v, row) if graph.directed else (min(u, v), max(u, v), row)] += (
+                volumes[pair]
+            )
     lost = sorted(set(range(len(volumes))) - set(found["pair"]))
     lost = {"pairs": len(lost), "volume": sum(volumes[pair] for pair in lost)}
-    return {of: {key: value for key, value in each.items() if value} for of, each in loads.items()}, lost
+    return {
+        of: {key: value for key, value in each.items() if value} for of, each in loads.items()
+    }, lost
 
 
 def as_loads(frame):
@@ -78,7 +90,9 @@ def test_flows_of_pairs_are_those_of_a_loop_over_paths(network, algorithm, of, d
     }
     through, counts = choices[data.draw(st.sampled_from(list(choices)))]
     loads, lost = expected(*network[1:], algorithm, counts)
-    found = search(graph, origins, destinations, result="flows", volumes=volumes, of=of, through=through)
+    found = search(
+        graph, origins, destinations, result="flows", volumes=volumes, of=of, through=through
+    )
     assert as_loads(found) == loads[of]
     assert found.attrs[LOST] == lost
     assert found["volume"].dtype == np.int64
@@ -90,8 +104,18 @@ def test_flows_of_sources_and_targets_are_those_of_their_pairs(network, limit, g
     _, graph, origins, destinations, volumes = network
     sources, targets = np.unique(origins), np.unique(destinations)
     people, jobs = np.arange(sources.size) + 1, np.array(volumes[: targets.size])
-    pairs = np.repeat(sources, targets.size), np.tile(targets, sources.size), np.outer(people, jobs).ravel()
-    options = {"result": "flows", "source_weights": people, "target_weights": jobs, "targets": targets, "cutoff": limit}
+    pairs = (
+        np.repeat(sources, targets.size),
+        np.tile(targets, sources.size),
+        np.outer(people, jobs).ravel(),
+    )
+    options = {
+        "result": "flows",
+        "source_weights": people,
+        "target_weights": jobs,
+        "targets": targets,
+        "cutoff": limit,
+    }
     through = {"through": [0]} if goes_through else {}
     found = sssp_many(graph, sources, **options, **through)
     same = sssp_pairs(graph, *pairs[:2], volumes=pairs[2], result="flows", cutoff=limit, **through)
@@ -99,7 +123,8 @@ def test_flows_of_sources_and_targets_are_those_of_their_pairs(network, limit, g
     assert found.attrs[LOST] == same.attrs[LOST]
     every = np.unique(np.asarray(graph.ids))
     pd.testing.assert_frame_equal(
-        bfs_many(graph, sources, result="flows"), bfs_many(graph, sources, targets=every, result="flows")
+        bfs_many(graph, sources, result="flows"),
+        bfs_many(graph, sources, targets=every, result="flows"),
     )
 
 
@@ -120,12 +145,25 @@ def test_flows_have_equal_bits_for_any_strategy_group_order_and_number_of_thread
     def flows(order, **options):
         given = origins[order], destinations[order]
         options |= {"through": rng.permutation(100)} if goes_through else {}
-        return sssp_pairs(graph, *given, volumes=volumes[order], result="flows", decay="exponential:0.1", **options)
+        return sssp_pairs(
+            graph,
+            *given,
+            volumes=volumes[order],
+            result="flows",
+            decay="exponential:0.1",
+            **options,
+        )
 
     first = flows(np.arange(400))
-    names = [each.name for each in MULTI_SOURCE if each.device == "cpu" and each.unsupported_reason(graph) is None]
+    names = [
+        each.name
+        for each in MULTI_SOURCE
+        if each.device == "cpu" and each.unsupported_reason(graph) is None
+    ]
     for name in [*names, "near_far"]:
-        pd.testing.assert_frame_equal(flows(rng.permutation(400), strategy=name), first, check_exact=True)
+        pd.testing.assert_frame_equal(
+            flows(rng.permutation(400), strategy=name), first, check_exact=True
+        )
     threads = get_num_threads()
     try:
         set_num_threads(1)
@@ -134,13 +172,18 @@ def test_flows_have_equal_bits_for_any_strategy_group_order_and_number_of_thread
         set_num_threads(threads)
     graph.hierarchy()
     for options in ({}, {"strategy": "hierarchy_sweep"}, {"memory": 2**20}):
-        pd.testing.assert_frame_equal(flows(rng.permutation(400), **options), first, check_exact=True)
+        pd.testing.assert_frame_equal(
+            flows(rng.permutation(400), **options), first, check_exact=True
+        )
 
 
 def test_volumes_are_rounded_to_a_multiple_of_a_tiny_part_of_their_sum():
     graph = graph_from_edges(np.array([0, 1]), np.array([1, 2]))
     found = bfs_pairs(graph, [0, 0, 1], [2, 1, 2], result="flows", volumes=[0.1, 1e-9, 1e18])
-    assert found["volume"].tolist() == [float(Fraction(0.1) + Fraction(1e-9)), float(Fraction(0.1) + 10**18)]
+    assert found["volume"].tolist() == [
+        float(Fraction(0.1) + Fraction(1e-9)),
+        float(Fraction(0.1) + 10**18),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -151,20 +194,40 @@ def test_volumes_are_rounded_to_a_multiple_of_a_tiny_part_of_their_sum():
         ({"volumes": [1]}, InputError, "volumes has 1 value, not 2: give one per pair"),
         ({"volumes": [2**62, 2**62]}, PrecisionError, "the sum of all volumes exceeds int64"),
         ({"volumes": [1e308, 1e308]}, PrecisionError, "the sum of all volumes exceeds float64"),
-        ({"volumes": np.array([0, 1], "M8[s]")}, InputError, r"volumes: its values must be numbers, not datetime64\[s\]"),
+        (
+            {"volumes": np.array([0, 1], "M8[s]")},
+            InputError,
+            r"volumes: its values must be numbers, not datetime64\[s\]",
+        ),
         ({"source_weights": [1, 2]}, InputError, "source_weights is for sources and targets"),
         ({"target_weights": [1, 2]}, InputError, "target_weights is for sources and targets"),
         ({"of": "arcs"}, InputError, "of='arcs' is none of"),
         ({"k": 3}, InputError, "k is for result"),
         ({"through": []}, InputError, "through names no edge"),
-        ({"through": [0, 2]}, InputError, "through, row 1: the edge list has no row 2; its rows are 0 to 1"),
+        (
+            {"through": [0, 2]},
+            InputError,
+            "through, row 1: the edge list has no row 2; its rows are 0 to 1",
+        ),
         ({"through": [-1]}, InputError, "no row -1"),
         ({"through": [0.0]}, InputError, "through holds float64"),
         ({"through": ([1, 1], [2, 0])}, InputError, "through, row 1: there is no edge from 1 to 0"),
-        ({"through": ([1], [7])}, UnknownVertexError, "dst of through, row 0: .* not in the graph: 7"),
-        ({"through": {"begin": [1]}}, InputError, "not sure which columns hold the edges of through"),
+        (
+            {"through": ([1], [7])},
+            UnknownVertexError,
+            "dst of through, row 0: .* not in the graph: 7",
+        ),
+        (
+            {"through": {"begin": [1]}},
+            InputError,
+            "not sure which columns hold the edges of through",
+        ),
         ({"through": 1}, InputError, "through must be an array"),
-        ({"through": (1, 2)}, InputError, r"through is \[1, 2\]; give a list of rows of the edge list, or the ends"),
+        (
+            {"through": (1, 2)},
+            InputError,
+            r"through is \[1, 2\]; give a list of rows of the edge list, or the ends",
+        ),
         ({"through": [[1, 2], [0, 1]]}, InputError, "2 lists could be pairs or columns"),
         ({"through": [(1, 2, 3)]}, InputError, r"row 0 is \[1, 2, 3\]; each must be \(src, dst\)"),
         ({"paths": 3}, TypeError, "unexpected keyword argument 'paths'"),
@@ -182,13 +245,17 @@ def test_sources_and_targets_that_are_given_twice_and_negative_weights_are_refus
         bfs_many(graph, [0, 1, 1], result="flows")
     with pytest.raises(InputError, match="volumes are those of pairs"):
         bfs_many(graph, [0], targets=[2], result="flows", volumes=[5])
-    with pytest.raises(InputError, match="through: the graph does not know its rows; build it with edge_ids=True"):
+    with pytest.raises(
+        InputError, match="through: the graph does not know its rows; build it with edge_ids=True"
+    ):
         bfs_many(graph, [0], result="flows", through=[0])
     with pytest.raises(InputError, match="of='pairs' lists the rows of a table of pairs"):
         bfs_many(graph, [0], result="flows", of="pairs")
     roads = pd.DataFrame({"src": [0, 1], "dst": [1, 2], "kind": ["a", "b"]})
     some = graph_from_edges(roads, where="kind == 'a'", edge_ids=True)
-    with pytest.raises(InputError, match="through, row 1: row 1 of the edge list is left out by a filter"):
+    with pytest.raises(
+        InputError, match="through, row 1: row 1 of the edge list is left out by a filter"
+    ):
         bfs_many(some, [0], result="flows", through=[0, 1])
     with pytest.raises(InputError, match="target_weights has 2 values, not 3: give one per vertex"):
         bfs_many(graph, [0], result="flows", target_weights=[1, 2])
@@ -218,7 +285,9 @@ def test_a_float_is_split_into_the_nearest_integer_of_its_unit(value, exponent):
     assert (int(high) << 64) + int(low) == round(Fraction(value) / Fraction(2) ** exponent)
 
 
-@pytest.mark.parametrize(("of", "through"), [("edges", None), ("vertices", None), ("vertices", [0])])
+@pytest.mark.parametrize(
+    ("of", "through"), [("edges", None), ("vertices", None), ("vertices", [0])]
+)
 def test_the_plan_of_memory_covers_what_flows_and_their_certificate_hold(of, through, monkeypatch):
     graph, made = grid(60, lambda m: np.arange(m) % 3 + 1), []
     monkeypatch.setattr(flows_module.threads, "count", lambda: 1)
@@ -230,9 +299,16 @@ def test_the_plan_of_memory_covers_what_flows_and_their_certificate_hold(of, thr
 
     monkeypatch.setattr(flows_module.Flows, "__init__", noted)
     sssp_many(graph, "all", result="flows", of=of, targets=[0, 7], through=through)
-    each = [one for flows in made for one in (*flows._sums, *(scratch for _, scratch in flows._scratch)) if one is not None]
+    each = [
+        one
+        for flows in made
+        for one in (*flows._sums, *(scratch for _, scratch in flows._scratch))
+        if one is not None
+    ]
     held = sum(
-        array.nbytes for one in each for array in ((one.low, one.high) if isinstance(one, ExactSums) else sum(one, ()))
+        array.nbytes
+        for one in each
+        for array in ((one.low, one.high) if isinstance(one, ExactSums) else sum(one, ()))
     )
     planned = RESULT_KINDS["flows"].bytes_of_loads(graph, 1, made[0].asked)
     assert planned / 2 < held <= planned
@@ -240,7 +316,9 @@ def test_the_plan_of_memory_covers_what_flows_and_their_certificate_hold(of, thr
 
 @pytest.mark.parametrize("of", ["edges", "vertices"])
 @pytest.mark.parametrize("dtype", [np.int64, np.float64])
-def test_the_certificate_finds_each_load_that_is_off_or_missing_or_on_a_wrong_edge(of, dtype, monkeypatch):
+def test_the_certificate_finds_each_load_that_is_off_or_missing_or_on_a_wrong_edge(
+    of, dtype, monkeypatch
+):
     graph = grid(5, lambda m: np.arange(m) % 3 + 1)
     add_up, faults = flows_module.carry, []
 
@@ -299,7 +377,13 @@ def test_the_certificate_finds_each_pair_that_is_selected_wrongly_or_missed(of, 
 
 
 @pytest.mark.parametrize(
-    ("listed", "carried"), [([0, 1], [3, 4]), ([0, 1, 2, 3], [3, 4, 5, 6]), ([0, 1, 2], [3, 4, 6]), ([0, 1, 3], [3, 4, 5])]
+    ("listed", "carried"),
+    [
+        ([0, 1], [3, 4]),
+        ([0, 1, 2, 3], [3, 4, 5, 6]),
+        ([0, 1, 2], [3, 4, 6]),
+        ([0, 1, 3], [3, 4, 5]),
+    ],
 )
 def test_the_certificate_finds_a_list_of_pairs_that_is_not_that_of_the_flows(listed, carried):
     graph, taken = grid(2, np.ones), (np.array([5, 3, 4, 0], np.uint64), np.zeros(4, np.int64))

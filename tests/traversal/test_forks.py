@@ -118,7 +118,9 @@ def forked(call):
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
-def test_a_gpu_of_the_parent_is_refused_in_a_forked_child_and_the_cpu_is_not_taken_in_silence(monkeypatch):
+def test_a_gpu_of_the_parent_is_refused_in_a_forked_child_and_the_cpu_is_not_taken_in_silence(
+    monkeypatch,
+):
     from kepler_traverse.cuda.compiler import Kernel
     from kepler_traverse.graph import read
 
@@ -131,7 +133,12 @@ def test_a_gpu_of_the_parent_is_refused_in_a_forked_child_and_the_cpu_is_not_tak
     kernel = Kernel(entry=None, function=len, dtypes=())
     assert forked(lambda: kernel.function("")) is None, "nothing was used yet"
     assert cuda.available()
-    for call in (cuda.available, cuda.require, lambda: read._device("auto"), lambda: kernel.function("")):
+    for call in (
+        cuda.available,
+        cuda.require,
+        lambda: read._device("auto"),
+        lambda: kernel.function(""),
+    ):
         error = forked(call)
         assert isinstance(error, ForkError), error
         assert "used a GPU" in str(error)

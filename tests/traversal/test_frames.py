@@ -9,7 +9,16 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from kepler_traverse import bfs, bfs_many, graph_from_edges, paths, plan_bfs, plan_sssp, sssp, sssp_many
+from kepler_traverse import (
+    bfs,
+    bfs_many,
+    graph_from_edges,
+    paths,
+    plan_bfs,
+    plan_sssp,
+    sssp,
+    sssp_many,
+)
 from kepler_traverse.errors import InputError, UnknownVertexError
 from kepler_traverse.graph.build import graph_from_numbers
 from kepler_traverse.kinds import distances
@@ -49,7 +58,10 @@ def test_sources_given_twice_are_returned_twice():
 
 def test_empty_list_of_sources_gives_an_empty_frame_of_the_same_types():
     graph = build([(0, 1)], [1])
-    empty, full = sssp_many(graph, [], result="predecessors"), sssp_many(graph, [0], result="predecessors")
+    empty, full = (
+        sssp_many(graph, [], result="predecessors"),
+        sssp_many(graph, [0], result="predecessors"),
+    )
     assert empty.dtypes.equals(full.dtypes)
     assert len(empty) == 0
 
@@ -72,7 +84,11 @@ def test_unreached_vertices_are_left_out_null_or_marked_as_cugraph_does():
     marked = bfs(graph, 0, unreached="cugraph")
     assert marked["distance"].tolist() == [0, 1, 2**63 - 1]  # the ids are int64
     assert marked["predecessor"].tolist() == [-1, 0, -1]
-    assert sssp(graph, 0, unreached="cugraph")["distance"].tolist() == [0, 4, np.finfo(np.float64).max]
+    assert sssp(graph, 0, unreached="cugraph")["distance"].tolist() == [
+        0,
+        4,
+        np.finfo(np.float64).max,
+    ]
     with pytest.raises(InputError, match="'zero'"):
         bfs(graph, 0, unreached="zero")
 
@@ -82,7 +98,10 @@ def test_limits_and_targets_choose_rows():
     assert bfs(graph, 0, max_depth=0)["vertex"].tolist() == [0]
     assert bfs(graph, 5, max_depth=2)["vertex"].tolist() == [5, 6, 7]
     assert bfs(graph, 5, targets=[9, 0, 7, 9])["vertex"].tolist() == [7, 9]
-    assert bfs(graph, 5, targets=[9, 0], unreached="null")["distance"].isna().tolist() == [True, False]
+    assert bfs(graph, 5, targets=[9, 0], unreached="null")["distance"].isna().tolist() == [
+        True,
+        False,
+    ]
     for bad in (-1, float("nan")):
         with pytest.raises(InputError, match="max_depth"):
             bfs(graph, 5, max_depth=bad)
@@ -91,8 +110,13 @@ def test_limits_and_targets_choose_rows():
 def test_cutoff_with_negative_weights_keeps_paths_through_farther_vertices():
     graph = build([(0, 1), (1, 2)], [5, -4])
     assert sssp(graph, 0, cutoff=2)["vertex"].tolist() == [0, 2]
-    assert sssp_many(graph, [0, 1], cutoff=2, result="matrix").tolist() == [[0, np.inf, 1], [np.inf, 0, -4]]
-    assert sssp_many(graph, [0], cutoff=0, result="matrix", targets=[2, 0]).tolist() == [[np.inf, 0]]
+    assert sssp_many(graph, [0, 1], cutoff=2, result="matrix").tolist() == [
+        [0, np.inf, 1],
+        [np.inf, 0, -4],
+    ]
+    assert sssp_many(graph, [0], cutoff=0, result="matrix", targets=[2, 0]).tolist() == [
+        [np.inf, 0]
+    ]
 
 
 def test_string_ids_come_back_as_strings(towns):
@@ -161,7 +185,9 @@ def test_tables_for_files_hold_the_same_rows():
 @pytest.mark.parametrize("kind", ["hops", "float32", "float64"])
 def test_the_checksum_is_the_same_by_one_pass_and_by_whole_arrays(kind):
     rows = [r[:2] for r in NAMED["power law"]]
-    graph = build(rows, weights_for(rows, 3, "floats"), weight_type="auto" if kind == "hops" else kind)
+    graph = build(
+        rows, weights_for(rows, 3, "floats"), weight_type="auto" if kind == "hops" else kind
+    )
     for source in (0, 7):
         result = (plan_bfs if kind == "hops" else plan_sssp)(graph, predecessors=False).run(source)
         assert checksum(result) == _checksum_of_arrays(result) != 0
@@ -201,7 +227,10 @@ def test_rows_of_many_sources_are_those_of_each_source(threads, weighted, result
     targets = graph.ids[3::4].tolist()
     for options in ({}, {"cutoff" if weighted else "max_depth": 2}, {"targets": targets}):
         frame = many(graph, sources, result=result, **options)
-        each = [one(graph, s, predecessors=result == "predecessors", **options).assign(source=s) for s in sources]
+        each = [
+            one(graph, s, predecessors=result == "predecessors", **options).assign(source=s)
+            for s in sources
+        ]
         expected = pd.concat(each, ignore_index=True)[frame.columns]
         pd.testing.assert_frame_equal(frame, expected, check_exact=True)
 
@@ -217,7 +246,8 @@ def test_a_frame_does_not_share_memory_with_a_plan_or_another_frame():
 @pytest.mark.parametrize("result", ["distances", "predecessors", "summary", "nearest"])
 def test_frame_shares_no_memory_with_the_graph_or_a_later_search(result):
     numbers = np.arange(50)
-    graph = graph_from_edges(numbers, (numbers + 1) % 50, np.full(50, 3), directed=False)  # every vertex is reached
+    # every vertex is reached
+    graph = graph_from_edges(numbers, (numbers + 1) % 50, np.full(50, 3), directed=False)
     frame = sssp_many(graph, [0, 1, 2], result=result)
     columns = [frame[name].to_numpy() for name in frame.columns]
     assert not any(np.shares_memory(column, graph.ids) for column in columns)

@@ -17,7 +17,17 @@ import pyarrow as pa
 import pytest
 
 import kepler_traverse
-from kepler_traverse import Graph, KeplerError, bfs, convert, graph_from_edges, plan_bfs, plan_bfs_many, plan_sssp, sssp
+from kepler_traverse import (
+    Graph,
+    KeplerError,
+    bfs,
+    convert,
+    graph_from_edges,
+    plan_bfs,
+    plan_bfs_many,
+    plan_sssp,
+    sssp,
+)
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph.build import graph_from_numbers
@@ -38,7 +48,9 @@ WEIGHTS = [2, 1, 3]
 
 
 def graph():
-    return graph_from_edges(np.array([1, 2, 3]), np.array([2, 3, 4]), np.array(WEIGHTS), vertices=np.array([5]))
+    return graph_from_edges(
+        np.array([1, 2, 3]), np.array([2, 3, 4]), np.array(WEIGHTS), vertices=np.array([5])
+    )
 
 
 def names_graph():
@@ -58,7 +70,10 @@ def is_limit(value):
 
 
 def are_two_weights(value):
-    return list_of(lambda weight: type(weight) in (int, float) and abs(weight) < 10**17)(value) and len(value) == 2
+    return (
+        list_of(lambda weight: type(weight) in (int, float) and abs(weight) < 10**17)(value)
+        and len(value) == 2
+    )
 
 
 def is_flag(value):
@@ -116,7 +131,10 @@ def weights_of(length):
         return (
             type(value) is list
             and len(value) == length
-            and all((type(v) is int and abs(v) < 2**53) or (type(v) is float and abs(v) < float("inf")) for v in value)
+            and all(
+                (type(v) is int and abs(v) < 2**53) or (type(v) is float and abs(v) < float("inf"))
+                for v in value
+            )
         )
 
     return or_none(fits)
@@ -128,7 +146,9 @@ def are_directions(length):
     def fits(value):
         if type(value) is not list or len(value) != length:
             return False
-        return all(map(is_flag, value)) or all(type(v) in (int, float) and v in (-1, 0, 1) for v in value)
+        return all(map(is_flag, value)) or all(
+            type(v) in (int, float) and v in (-1, 0, 1) for v in value
+        )
 
     return fits
 
@@ -155,12 +175,16 @@ WEIGHTED = {"cutoff": (None, or_none(is_limit))}
 
 def per_source(n_sources):
     """Whether a value is a limit, or a list of one per source."""
-    return or_none(lambda value: is_limit(value) or (list_of(is_limit)(value) and len(value) == n_sources))
+    return or_none(
+        lambda value: is_limit(value) or (list_of(is_limit)(value) and len(value) == n_sources)
+    )
 
 
 def limit_of_two(value):
     """A limit, or a list of one for each of two sources, of which each may be None."""
-    return value is None or is_limit(value) or (list_of(or_none(is_limit))(value) and len(value) == 2)
+    return (
+        value is None or is_limit(value) or (list_of(or_none(is_limit))(value) and len(value) == 2)
+    )
 
 
 def are_two_ids(value):
@@ -175,7 +199,10 @@ MANY_HOPS, MANY_WEIGHTED = {"max_depth": (None, per_source(2))}, {"cutoff": (Non
 ALONE = {"predecessors": (True, is_flag), "targets": (None, or_none(list_of(is_id)))}
 MEMORY = {"memory": (None, or_none(lambda value: is_whole(value) and value > 10**6))}
 MULTI_SOURCE = {
-    "result": ("distances", one_of("distances", "predecessors", "matrix", "reachable", "summary", "nearest")),
+    "result": (
+        "distances",
+        one_of("distances", "predecessors", "matrix", "reachable", "summary", "nearest"),
+    ),
     "targets": (None, or_none(list_of(is_id))),
 }
 WITH_CUTOFFS = ("opportunities", "within", "isochrones")
@@ -235,14 +262,29 @@ def calls(path):
     source = {"source": (1, is_id)}
     yield "bfs", kepler_traverse.bfs, GIVEN | source | SEARCH | HOPS | ALONE | SHOWN
     yield "sssp", kepler_traverse.sssp, GIVEN | source | SEARCH | WEIGHTED | ALONE | SHOWN
-    names = {"graph": (NAMES, never), "source": ("a", is_name), "targets": (["b"], or_none(list_of(is_name)))}
+    names = {
+        "graph": (NAMES, never),
+        "source": ("a", is_name),
+        "targets": (["b"], or_none(list_of(is_name))),
+    }
     yield "bfs of names", kepler_traverse.bfs, names
-    many = {"graph": (NAMES, never), "sources": (["a"], are_names), "targets": (["b"], or_none(list_of(is_name)))}
+    many = {
+        "graph": (NAMES, never),
+        "sources": (["a"], are_names),
+        "targets": (["b"], or_none(list_of(is_name))),
+    }
     yield "sssp_many of names", kepler_traverse.sssp_many, many
-    yield "bfs_many", kepler_traverse.bfs_many, GIVEN | SOURCES | SEARCH | MANY_HOPS | MULTI_SOURCE | SHOWN | MEMORY | LONG
+    yield (
+        "bfs_many",
+        kepler_traverse.bfs_many,
+        GIVEN | SOURCES | SEARCH | MANY_HOPS | MULTI_SOURCE | SHOWN | MEMORY | LONG,
+    )
     many = GIVEN | SOURCES | SEARCH | MANY_WEIGHTED | MULTI_SOURCE | SHOWN | MEMORY | LONG
     yield "sssp_many", kepler_traverse.sssp_many, many
-    for result in (*("matrix", "targets", "summary", "levels", "reachable", "nearest", "predecessors"), *WITH_CUTOFFS):
+    for result in (
+        *("matrix", "targets", "summary", "levels", "reachable", "nearest", "predecessors"),
+        *WITH_CUTOFFS,
+    ):
         fixed = GIVEN | SOURCES | {"result": (result, one_of(result))}
         if result == "targets":
             fixed["targets"] = ([3], list_of(is_id))
@@ -253,28 +295,57 @@ def calls(path):
         elif result == "nearest":
             fixed["sources"] = ([1], lambda value: value != [] and are_sources(value))
             fixed["k"] = (2, or_none(lambda value: is_whole(value) and value > 0))
-            fixed["groups"] = (None, or_none(lambda value: list_of(is_whole)(value) and len(value) == 1))
+            fixed["groups"] = (
+                None,
+                or_none(lambda value: list_of(is_whole)(value) and len(value) == 1),
+            )
         elif result in WITH_CUTOFFS:
             fixed["cutoffs"] = ([1, 2], ascends(int))
-            fixed["direction"] = ("out", one_of("out") if result == "isochrones" else one_of("out", "in"))
+            fixed["direction"] = (
+                "out",
+                one_of("out") if result == "isochrones" else one_of("out", "in"),
+            )
             if result == "opportunities":
                 fixed["values"] = ({"a": [1] * GRAPH.n_vertices}, never)
                 fixed["source_weights"] = (None, or_none(are_two_weights))
                 fixed["decay"] = ("linear:2", or_none(one_of("linear:2", "gaussian:1e3")))
             yield f"bfs_many {result}", kepler_traverse.bfs_many, fixed
-            yield f"sssp_many {result}", kepler_traverse.sssp_many, fixed | {"cutoffs": ([1, 2], ascends(int, float))}
+            yield (
+                f"sssp_many {result}",
+                kepler_traverse.sssp_many,
+                fixed | {"cutoffs": ([1, 2], ascends(int, float))},
+            )
             continue
         is_one = result == "nearest"
-        yield f"bfs_many {result}", kepler_traverse.bfs_many, fixed | (HOPS if is_one else MANY_HOPS)
+        yield (
+            f"bfs_many {result}",
+            kepler_traverse.bfs_many,
+            fixed | (HOPS if is_one else MANY_HOPS),
+        )
         if result != "levels":
-            yield f"sssp_many {result}", kepler_traverse.sssp_many, fixed | (WEIGHTED if is_one else MANY_WEIGHTED)
+            yield (
+                f"sssp_many {result}",
+                kepler_traverse.sssp_many,
+                fixed | (WEIGHTED if is_one else MANY_WEIGHTED),
+            )
     yield "plan_bfs", kepler_traverse.plan_bfs, GIVEN | SEARCH | HOPS | ALONE
     yield "plan_sssp", kepler_traverse.plan_sssp, GIVEN | SEARCH | WEIGHTED | ALONE
     planned = MULTI_SOURCE | {
-        "result": ("distances", one_of("distances", "predecessors", "matrix", "reachable", "summary", "nearest"))
+        "result": (
+            "distances",
+            one_of("distances", "predecessors", "matrix", "reachable", "summary", "nearest"),
+        )
     }
-    yield "plan_bfs_many", kepler_traverse.plan_bfs_many, GIVEN | PLANNED | SEARCH | HOPS | planned | MEMORY
-    yield "plan_sssp_many", kepler_traverse.plan_sssp_many, GIVEN | PLANNED | SEARCH | WEIGHTED | planned | MEMORY
+    yield (
+        "plan_bfs_many",
+        kepler_traverse.plan_bfs_many,
+        GIVEN | PLANNED | SEARCH | HOPS | planned | MEMORY,
+    )
+    yield (
+        "plan_sssp_many",
+        kepler_traverse.plan_sssp_many,
+        GIVEN | PLANNED | SEARCH | WEIGHTED | planned | MEMORY,
+    )
     certified = GIVEN | {"result": (bfs(GRAPH, 1), never)}
     yield (
         "certify",
@@ -288,7 +359,10 @@ def calls(path):
         kepler_traverse.certify_many,
         GIVEN
         | {
-            "source_vertices": (np.array([0, 1]), lambda value: list_of(is_number)(value) and len(value) == 2),
+            "source_vertices": (
+                np.array([0, 1]),
+                lambda value: list_of(is_number)(value) and len(value) == 2,
+            ),
             "distances": (plan_bfs_many(GRAPH, n_sources=2).run([0, 1]).distance, never),
             "limit": (None, limit_of_two),
         },
@@ -310,7 +384,11 @@ def calls(path):
     yield (
         "paths in a graph",
         kepler_traverse.paths,
-        {"frame": (bfs(GRAPH, 1), never), "targets": ([3], list_of(is_id)), "graph": (GRAPH, or_none(never))},
+        {
+            "frame": (bfs(GRAPH, 1), never),
+            "targets": ([3], list_of(is_id)),
+            "graph": (GRAPH, or_none(never)),
+        },
     )
     yield (
         "paths with edges",
@@ -352,8 +430,15 @@ def calls(path):
         },
     )
     derived = GRAPH.derived
-    yield "Derived.sums_in", derived.sums_in, {"dtype": ("float64", one_of("float32", "float64", "int64"))}
-    for name, function in (("Graph.hierarchy", GRAPH.hierarchy), ("Derived.known_hierarchy", derived.known_hierarchy)):
+    yield (
+        "Derived.sums_in",
+        derived.sums_in,
+        {"dtype": ("float64", one_of("float32", "float64", "int64"))},
+    )
+    for name, function in (
+        ("Graph.hierarchy", GRAPH.hierarchy),
+        ("Derived.known_hierarchy", derived.known_hierarchy),
+    ):
         yield name, function, {"metric": ("hops", one_of("weights", "hops"))}
     yield (
         "with_weights",
@@ -381,11 +466,21 @@ def calls(path):
     yield "Plan.__call__", plan_bfs(GRAPH), {"source": (1, is_id)}
     yield "Plan.run_number", plan_sssp(GRAPH).run_number, {"number": (0, is_number)}
     yield "Plan.run", plan_sssp(GRAPH).run, {"number": (0, is_number)}
-    yield "MultiSourcePlan.run", plan_bfs_many(GRAPH, n_sources=4).run, {"source_vertices": ([0, 1], list_of(is_number))}
-    yield "MultiSourcePlan.ranked", plan_bfs_many(GRAPH, n_sources=4).ranked, {"n_sources": (2, is_whole)}
+    yield (
+        "MultiSourcePlan.run",
+        plan_bfs_many(GRAPH, n_sources=4).run,
+        {"source_vertices": ([0, 1], list_of(is_number))},
+    )
+    yield (
+        "MultiSourcePlan.ranked",
+        plan_bfs_many(GRAPH, n_sources=4).ranked,
+        {"n_sources": (2, is_whole)},
+    )
     yield (
         "MultiSourcePlan.iter_groups",
-        lambda source_vertices: list(plan_bfs_many(GRAPH, n_sources=4).iter_groups(source_vertices)),
+        lambda source_vertices: list(
+            plan_bfs_many(GRAPH, n_sources=4).iter_groups(source_vertices)
+        ),
         {"source_vertices": ([0], list_of(is_number))},
     )
 
@@ -426,7 +521,13 @@ def plain(result):
     """A result in a form that can be compared."""
     if isinstance(result, Graph):
         weights = None if result.weights is None else result.weights.tolist()
-        return result.ids.tolist(), result.offsets.tolist(), result.targets.tolist(), weights, result.directed
+        return (
+            result.ids.tolist(),
+            result.offsets.tolist(),
+            result.targets.tolist(),
+            weights,
+            result.directed,
+        )
     if isinstance(result, pd.DataFrame):
         return (
             result.columns.tolist(),
@@ -502,7 +603,11 @@ def test_wrong_values_give_correct_results_or_errors_that_name_the_argument(name
 
 def as_plain(argument, means):
     """The plain value, for ``ids_at`` as an array, which is all that it takes."""
-    return np.array(means, np.int64) if argument in ("numbers", "source_vertices") and isinstance(means, list) else means
+    return (
+        np.array(means, np.int64)
+        if argument in ("numbers", "source_vertices") and isinstance(means, list)
+        else means
+    )
 
 
 def test_every_public_name_and_argument_is_tried(edges):
@@ -515,9 +620,15 @@ def test_every_public_name_and_argument_is_tried(edges):
         if inspect.isclass(public) and (issubclass(public, Exception) or name in MADE_HERE):
             continue  # users catch these errors and get these objects, and make neither
         if name in ("write_geoparquet", "save_graph", "load_graph"):
-            continue  # they take any path: tests/traversal/test_geoparquet.py and tests/graph/test_tables.py
-        parameters = inspect.signature(public).parameters.values()  # further ones are those of plug-ins
-        expected = {each.name for each in parameters if each.kind != each.VAR_KEYWORD and (name, each.name) not in TABLES}
+            # they take any path: tests/traversal/test_geoparquet.py and tests/graph/test_tables.py
+            continue
+        # further ones are those of plug-ins
+        parameters = inspect.signature(public).parameters.values()
+        expected = {
+            each.name
+            for each in parameters
+            if each.kind != each.VAR_KEYWORD and (name, each.name) not in TABLES
+        }
         assert expected == tried[name], name
     methods = {
         f"{kind.__name__}.{name}"
@@ -548,7 +659,9 @@ def test_every_wrong_value_of_a_knob_is_refused_by_its_name(row):
     for field in fields(row.knobs):
         for value in VALUES:
             given = value.make()
-            if type(given) is type(field.default) or (type(field.default) is float and type(given) is int):
+            if type(given) is type(field.default) or (
+                type(field.default) is float and type(given) is int
+            ):
                 continue  # of the right type: the knobs' own tests look at the range
             try:
                 knobs = row.knobs_from({field.name: given})
@@ -559,5 +672,7 @@ def test_every_wrong_value_of_a_knob_is_refused_by_its_name(row):
                 wrong.append(f"{field.name}={value.name}: {type(error).__name__}: {error}")
             else:
                 if not isinstance(given, np.generic):
-                    wrong.append(f"{field.name}={value.name}: accepted as {getattr(knobs, field.name)!r}")
+                    wrong.append(
+                        f"{field.name}={value.name}: accepted as {getattr(knobs, field.name)!r}"
+                    )
     assert wrong == []

@@ -72,7 +72,8 @@ def test_bfs_equals_the_cpu(name, directed, strategy):
 @pytest.mark.usefixtures("grid")
 @pytest.mark.parametrize("strategy", SSSP_NAMES)
 @pytest.mark.parametrize(
-    ("name", "weight_type", "kind"), tiers.pairs(list(NAMED), ["float32", "float64"], ["integers", "floats"])
+    ("name", "weight_type", "kind"),
+    tiers.pairs(list(NAMED), ["float32", "float64"], ["integers", "floats"]),
 )
 def test_sssp_equals_the_cpu(name, weight_type, kind, strategy):
     rows = NAMED[name]
@@ -133,7 +134,9 @@ def test_the_certificate_counts_what_the_cpu_counts(algorithm, fault):
         result.distance[hit] += 1 if fault == "too far" else -1
     limit = result.distance.dtype.type(np.inf if algorithm == "sssp" else np.iinfo(np.int32).max)
     expected = single_cpu.check(graph, result, limit)
-    there = replace(result, distance=cp.asarray(result.distance), predecessor=cp.asarray(result.predecessor))
+    there = replace(
+        result, distance=cp.asarray(result.distance), predecessor=cp.asarray(result.predecessor)
+    )
     counts = single_gpu.check(graph.to("cuda"), there, limit)
     assert counts[:8] == expected[:8]
     assert (counts[4] + counts[6] == 0) == (fault == "none")
@@ -163,10 +166,21 @@ def test_frames_with_cutoffs_and_of_k_nearest_are_those_of_a_cpu(many):
     src, dst = rng.integers(0, 400, (2, 2000))
     graph = graph_from_edges(src, dst, rng.integers(1, 9, 2000), vertices=np.arange(400))
     there, sources = graph.to("cuda"), [5, 399, 5, 17]
-    values = pd.DataFrame({"vertex": np.arange(399, -1, -1), "jobs": rng.integers(0, 99, 400), "area": rng.random(400)})
+    values = pd.DataFrame(
+        {
+            "vertex": np.arange(399, -1, -1),
+            "jobs": rng.integers(0, 99, 400),
+            "area": rng.random(400),
+        }
+    )
     calls = [
         {"result": "opportunities", "values": values, "cutoffs": [1, 3, 20]},
-        {"result": "opportunities", "values": values, "cutoffs": [3, 20], "decay": "exponential:0.3"},
+        {
+            "result": "opportunities",
+            "values": values,
+            "cutoffs": [3, 20],
+            "decay": "exponential:0.3",
+        },
         {"result": "within", "cutoffs": [0, 2, 9]},
         {"result": "isochrones", "cutoffs": [2, 9]},
         {"result": "nearest", "k": 2},

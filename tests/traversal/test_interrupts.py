@@ -59,7 +59,16 @@ print(found[0] if isinstance(found, tuple) else found)
 
 @pytest.mark.parametrize(
     "returned",
-    tiers.few(["(np.ones(size), size)", "np.ones(size)", "(state, size)", "state", "(size, (size, np.ones(2)))"], 2),
+    tiers.few(
+        [
+            "(np.ones(size), size)",
+            "np.ones(size)",
+            "(state, size)",
+            "state",
+            "(size, (size, np.ones(2)))",
+        ],
+        2,
+    ),
 )
 def test_an_error_of_a_handler_is_not_lost_while_an_array_is_made(returned):
     child = ran([sys.executable, "-c", PENDING.replace("RETURNED", returned)])
@@ -70,7 +79,9 @@ def test_an_error_of_a_handler_is_not_lost_while_an_array_is_made(returned):
 
 def interrupt(name, number, seed, times):
     """Return what became of the interrupts of a call in a process of its own, of which the first meets a cold call."""
-    child = ran([sys.executable, "-m", "tests.support.interrupted_calls", name, number, seed, times])
+    child = ran(
+        [sys.executable, "-m", "tests.support.interrupted_calls", name, number, seed, times]
+    )
     assert child.returncode == 0, (name, child.returncode, child.stdout, child.stderr[-2000:])
     return [json.loads(line) for line in child.stdout.splitlines() if line.startswith("{")]
 

@@ -13,7 +13,13 @@ from kepler_traverse._arrays import MAX_INTEGER
 from kepler_traverse.auto.survey import outline
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.certificate import certify_group
-from kepler_traverse.errors import CertificateError, InputError, NegativeCycleError, StrategyError, UnknownVertexError
+from kepler_traverse.errors import (
+    CertificateError,
+    InputError,
+    NegativeCycleError,
+    StrategyError,
+    UnknownVertexError,
+)
 from kepler_traverse.kinds import k_nearest
 from kepler_traverse.kinds import k_nearest_cpu as on_cpu
 from kepler_traverse.kinds import k_nearest_gpu as on_gpu
@@ -34,7 +40,12 @@ SPARSE = {"result": "nearest_targets", "forms": ("sparse",), "output": "all"}
 def expected(many, graph, sources, k, **limit):
     """By a sort of all distances."""
     rows = many(graph, sorted(set(sources)), result="distances", **limit)
-    rows = rows.sort_values(["vertex", "distance", "source"]).groupby("vertex").head(k).reset_index(drop=True)
+    rows = (
+        rows.sort_values(["vertex", "distance", "source"])
+        .groupby("vertex")
+        .head(k)
+        .reset_index(drop=True)
+    )
     rows.insert(1, "rank", rows.groupby("vertex").cumcount() + 1)
     return rows[["vertex", "rank", "source", "distance"]]
 
@@ -43,7 +54,11 @@ def expected(many, graph, sources, k, **limit):
 def networks(draw):
     n = draw(st.integers(1, 12))
     ends = st.integers(0, n - 1)
-    kinds = [st.integers(0, 3), st.sampled_from([0.0, 0.1, 0.2, 1e-45, 1e30]), st.integers(2**53, 2**54)]
+    kinds = [
+        st.integers(0, 3),
+        st.sampled_from([0.0, 0.1, 0.2, 1e-45, 1e30]),
+        st.integers(2**53, 2**54),
+    ]
     kinds += [st.sampled_from([0.0, 0.25, 0.75, 2.0**48])]
     elements = draw(st.sampled_from(kinds))
     edges = draw(st.lists(st.tuples(ends, ends, elements), min_size=1, max_size=40))
@@ -54,7 +69,9 @@ def networks(draw):
 
 @example((build(path(3), [0.1, 0.2, 0.3]), [3], 1), None, [0])
 @example((build(path(3), [0.5, 0.5, 2.0**52]), [3], 1), None, [0])
-@given(networks(), st.sampled_from([None, 0, 2]), st.lists(st.integers(0, 1), min_size=8, max_size=8))
+@given(
+    networks(), st.sampled_from([None, 0, 2]), st.lists(st.integers(0, 1), min_size=8, max_size=8)
+)
 def test_the_nearest_targets_are_those_of_whole_searches_from_either_side(network, limit, groups):
     """Also where targets are as far as the last one, in two groups, and where sums of floats are exact or rounded."""
     graph, targets, k = network
@@ -73,8 +90,14 @@ def test_the_nearest_targets_are_those_of_whole_searches_from_either_side(networ
 def networks_with_negative_weights(draw):
     n = draw(st.integers(2, 8))
     ends = st.integers(0, n - 1)
-    weight = draw(st.sampled_from([st.integers(-2, 8), st.sampled_from([-0.2, 0.1, 0.3, 0.7]), st.integers(-1, 2**53)]))
-    src, dst, weights = zip(*draw(st.lists(st.tuples(ends, ends, weight), min_size=1, max_size=16)), strict=True)
+    weight = draw(
+        st.sampled_from(
+            [st.integers(-2, 8), st.sampled_from([-0.2, 0.1, 0.3, 0.7]), st.integers(-1, 2**53)]
+        )
+    )
+    src, dst, weights = zip(
+        *draw(st.lists(st.tuples(ends, ends, weight), min_size=1, max_size=16)), strict=True
+    )
     graph = graph_from_edges(src, dst, weights, vertices=range(n))
     some = st.lists(ends, min_size=1, max_size=4, unique=True)
     return graph, draw(some), draw(some)
@@ -91,18 +114,24 @@ def searched(*arguments, **options):
 @example((graph_from_edges([0, 2, 3, 2], [1, 3, 2, 1], [5, -2, 1, 1]), [0], [1]), None)
 @example((graph_from_edges([0, 2, 3, 0], [1, 3, 2, 2], [5, -2, 1, 1]), [0], [1]), None)
 @given(networks_with_negative_weights(), st.sampled_from([None, 0, 2.5]))
-def test_with_negative_weights_the_nearest_targets_are_those_of_searches_from_the_sources(network, limit):
+def test_with_negative_weights_the_nearest_targets_are_those_of_searches_from_the_sources(
+    network, limit
+):
     graph, sources, targets = network
     rows = searched(graph, sources, result="targets", targets=targets, cutoff=limit)
     for strategy in ("auto", "one_at_a_time"):
-        found = searched(graph, sources, result="nearest", k=9, targets=targets, cutoff=limit, strategy=strategy)
+        found = searched(
+            graph, sources, result="nearest", k=9, targets=targets, cutoff=limit, strategy=strategy
+        )
         if rows is NegativeCycleError or found is NegativeCycleError:
             assert rows is found
             continue
         near = rows[rows["distance"].notna()].sort_values(["distance", "target"])
         expected = [near[near["source"] == source] for source in sources]
         assert found["target"].tolist() == [target for own in expected for target in own["target"]]
-        assert found["distance"].tolist() == [distance for own in expected for distance in own["distance"]]
+        assert found["distance"].tolist() == [
+            distance for own in expected for distance in own["distance"]
+        ]
     if graph.has_negative_weights:
         with pytest.raises(StrategyError, match="negative weights"):
             sssp_many(graph, sources, result="nearest", targets=targets, strategy="from_targets")
@@ -114,9 +143,13 @@ def test_a_search_for_the_nearest_targets_ends_at_them_and_is_certified(registry
     graph = graph_from_edges(np.arange(n - 1), np.arange(1, n), np.full(n - 1, 0.5), directed=False)
     ends = np.arange(0, n, 5)
 
-    plan = registry.plan_multi_source(graph, n_sources=50, targets=ends, nearest=Nearest(2, [ends]), **SPARSE)
+    plan = registry.plan_multi_source(
+        graph, n_sources=50, targets=ends, nearest=Nearest(2, [ends]), **SPARSE
+    )
     sources = np.array([102, 103, 2000])
-    assert {"from_targets", "short_search"} <= set(plan.why.partition("estimated: ")[2].replace(",", "").split())
+    assert {"from_targets", "short_search"} <= set(
+        plan.why.partition("estimated: ")[2].replace(",", "").split()
+    )
     assert plan.strategy.name == "short_search"
     found = plan.run(sources)
     assert found.distance.sizes.max() < 20
@@ -128,7 +161,9 @@ def test_a_search_for_the_nearest_targets_ends_at_them_and_is_certified(registry
 
 @pytest.mark.parametrize("limit", [None, 40])
 @pytest.mark.parametrize("registry", [BFS, SSSP])
-def test_searches_that_do_not_end_at_the_nearest_targets_are_estimated_with_all_that_they_reach(registry, limit):
+def test_searches_that_do_not_end_at_the_nearest_targets_are_estimated_with_all_that_they_reach(
+    registry, limit
+):
     n = 30_000
     graph = graph_from_edges(np.arange(n - 1), np.arange(1, n), np.full(n - 1, 1.0), directed=False)
     ends = np.arange(0, n, 5)
@@ -155,7 +190,9 @@ def test_k_nearest_equals_a_sort_of_all_distances(network, limit):
         limits = {} if limit is None else {name: limit}
         for strategy in ("auto", "short_search") if graph.weights.dtype.kind == "f" else ("auto",):
             found = many(graph, sources, result="nearest", k=k, strategy=strategy, **limits)
-            pd.testing.assert_frame_equal(found, expected(many, graph, sources, k, **limits), check_exact=True)
+            pd.testing.assert_frame_equal(
+                found, expected(many, graph, sources, k, **limits), check_exact=True
+            )
 
 
 @on_a_device
@@ -168,13 +205,16 @@ def test_a_gpu_returns_the_same(name, kind):
     numbers = graph.to_numbers(sources)
 
     def found(graph, algorithm, planned):
-        def plan_for(n_sources, forms):  # noqa: ARG001  (rows, as strategies that search further return)
+        def plan_for(n_sources, forms):  # noqa: ARG001
             return planned(graph, n_sources=n_sources, strategy="one_at_a_time")
 
         search = together.KNearestSearch(graph, algorithm, None, 3, numbers.size, plan_for)
         return arrow_table(search.find(numbers)[0])
 
-    for many, algorithm, planned in ((bfs_many, "bfs", plan_bfs_many), (sssp_many, "sssp", plan_sssp_many)):
+    for many, algorithm, planned in (
+        (bfs_many, "bfs", plan_bfs_many),
+        (sssp_many, "sssp", plan_sssp_many),
+    ):
         on_host = many(graph, sources, result="nearest", k=3)
         with running(next(iter(MODES.values()))):
             there = found(graph.to("cuda"), algorithm, planned).to_pandas()
@@ -187,7 +227,8 @@ def test_a_gpu_returns_the_same(name, kind):
 @pytest.mark.parametrize(("directed", "limit"), [(True, None), (False, None), (False, 6)])
 def test_k_nearest_by_one_search_is_alike_on_gpu_and_cpu(directed, limit, k, mode):
     edges = [row[:2] for row in NAMED["power law"]][:500]
-    weights = np.random.default_rng(k).integers(0, 4, len(edges))  # many ties, and edges of length 0
+    # many ties, and edges of length 0
+    weights = np.random.default_rng(k).integers(0, 4, len(edges))
     graph = build(edges, weights, directed=directed)
     sources = np.arange(0, graph.n_vertices, max(1, graph.n_vertices // 9))
     most = MAX_INTEGER if limit is None else limit
@@ -218,7 +259,9 @@ def test_k_nearest_by_one_search_is_that_by_one_per_source(monkeypatch):
     sources = graph.ids[::20].tolist()
     one = sssp_many(graph, sources, result="nearest", k=4)
     monkeypatch.setattr(together, "takes_one_search", lambda *_: False)
-    pd.testing.assert_frame_equal(sssp_many(graph, sources, result="nearest", k=4), one, check_exact=True)
+    pd.testing.assert_frame_equal(
+        sssp_many(graph, sources, result="nearest", k=4), one, check_exact=True
+    )
 
 
 def test_k_nearest_by_one_search_makes_no_plan_and_checks_the_strategy(monkeypatch):
@@ -240,7 +283,11 @@ def test_progress_counts_each_search(monkeypatch, one_search, groups, total):
         monkeypatch.setattr(together, "takes_one_search", lambda *_: False)
     graph = build([(v, v + 1) for v in range(6)], [1] * 6, directed=False)
     seen = []
-    options = {"k": 2, "groups": groups, "progress": lambda done, total, _: seen.append((done, total))}
+    options = {
+        "k": 2,
+        "groups": groups,
+        "progress": lambda done, total, _: seen.append((done, total)),
+    }
     bfs_many(graph, [0, 0, 3, 3, 6], result="nearest", **options)
     assert seen[0] == (0, total)
     assert seen[-1] == (total, total)
@@ -256,7 +303,10 @@ def test_a_wider_type_of_a_later_group_changes_no_label():
 def test_float_sums_that_round_to_the_same_are_ties_of_the_sources():
     """From 1 the distance of 2 is smaller, and that of 3 equal: one search would drop the label of 0 at 2."""
     graph = graph_from_edges(
-        np.array([0, 1, 2]), np.array([2, 2, 3]), np.array([1 + 2**-23, 1, 2**25], np.float32), weight_type="float32"
+        np.array([0, 1, 2]),
+        np.array([2, 2, 3]),
+        np.array([1 + 2**-23, 1, 2**25], np.float32),
+        weight_type="float32",
     )
     found = sssp_many(graph, [0, 1], result="nearest", k=1).set_index("vertex")["source"]
     assert (found[2], found[3]) == (1, 0)
@@ -281,8 +331,11 @@ def test_labels_behind_a_new_one_keep_their_order(monkeypatch):
 
 def test_a_heap_that_grows_loses_no_label():
     n = 3000
-    graph = graph_from_edges(np.zeros(n - 1, np.int64), np.arange(1, n), directed=False)  # the hub pushes them all
-    distance, owner = on_cpu.k_nearest(graph.offsets, graph.targets, np.zeros(0, np.int64), np.array([1, 2, 5]), 2, 2**40)
+    # the hub pushes them all
+    graph = graph_from_edges(np.zeros(n - 1, np.int64), np.arange(1, n), directed=False)
+    distance, owner = on_cpu.k_nearest(
+        graph.offsets, graph.targets, np.zeros(0, np.int64), np.array([1, 2, 5]), 2, 2**40
+    )
     assert distance[0].tolist() == [1, 1]
     assert owner[0].tolist() == [0, 1]
     assert (distance[6:] == 2).all()
@@ -292,7 +345,9 @@ def test_a_heap_that_grows_loses_no_label():
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("many", [bfs_many, sssp_many])
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-def test_the_nearest_targets_of_a_source_equal_a_sort_of_its_distances(device, many, directed, grouped):
+def test_the_nearest_targets_of_a_source_equal_a_sort_of_its_distances(
+    device, many, directed, grouped
+):
     rows = NAMED["power law"]
     graph = build(rows, weights_for(rows, 3), directed)
     rng = np.random.default_rng(5)
@@ -301,9 +356,13 @@ def test_the_nearest_targets_of_a_source_equal_a_sort_of_its_distances(device, m
     kinds = ["ab"[i % 2] for i in range(targets.size)]
     options = {"groups": kinds} if grouped else {}
     limit = {"max_depth": 3} if many is bfs_many else {"cutoff": 40}
-    found = many(graph.to(device), sources, result="nearest", k=2, targets=targets, **options, **limit)
+    found = many(
+        graph.to(device), sources, result="nearest", k=2, targets=targets, **options, **limit
+    )
     found = getattr(found, "to_pandas", lambda: found)()  # cuDF has it
-    parts = many(graph, sources, result="nearest", k=2, targets=targets, stream=True, **options, **limit)
+    parts = many(
+        graph, sources, result="nearest", k=2, targets=targets, stream=True, **options, **limit
+    )
     if device == "cpu":
         pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), found)
     matrix = many(graph, sources, result="matrix", targets=targets, **limit).astype(float)
@@ -311,10 +370,22 @@ def test_the_nearest_targets_of_a_source_equal_a_sort_of_its_distances(device, m
     expected = []
     for source, distances in zip(sources.tolist(), matrix, strict=True):
         for kind in sorted(set(kinds)) if grouped else [None]:
-            own = [i for i in range(targets.size) if kind in (None, kinds[i]) and np.isfinite(distances[i])]
+            own = [
+                i
+                for i in range(targets.size)
+                if kind in (None, kinds[i]) and np.isfinite(distances[i])
+            ]
             for rank, i in enumerate(sorted(own, key=lambda i: (distances[i], targets[i]))[:2], 1):
-                expected.append((source, *([kind] if grouped else []), rank, int(targets[i]), distances[i]))
-    assert found.columns.tolist() == ["source", *(["group"] if grouped else []), "rank", "target", "distance"]
+                expected.append(
+                    (source, *([kind] if grouped else []), rank, int(targets[i]), distances[i])
+                )
+    assert found.columns.tolist() == [
+        "source",
+        *(["group"] if grouped else []),
+        "rank",
+        "target",
+        "distance",
+    ]
     assert list(found.astype({"distance": float}).itertuples(index=False, name=None)) == expected
     assert len(expected) > 10
     with pytest.raises(UnknownVertexError, match="target"):
@@ -329,7 +400,10 @@ def test_the_nearest_targets_of_a_source_equal_a_sort_of_its_distances(device, m
         ({"groups": [1]}, "or give k with result nearest"),
         ({"k": 1, "groups": [1, 2]}, "groups has 2 values, not 1"),
         ({"k": 1, "groups": [None]}, "groups"),
-        ({"k": 1, "result": "summary"}, "k is for result k_nearest or nearest_targets, not summary"),
+        (
+            {"k": 1, "result": "summary"},
+            "k is for result k_nearest or nearest_targets, not summary",
+        ),
         ({"k": 0, "targets": [1]}, "k must be 1 or more"),
         ({"targets": []}, "needs at least one target"),
         ({"result": "k_nearest", "targets": [1]}, "needs k"),
@@ -361,7 +435,11 @@ def test_distances_equal_those_of_pandana():
     theirs = network.nearest_pois(radius, "shops", num_pois=3)
     graph = graph_from_edges(src, dst, weight, directed=False, vertices=np.arange(n))
     found = sssp_many(graph, shops, result="nearest", k=3, cutoff=radius)
-    ours = found.pivot(index="vertex", columns="rank", values="distance").reindex(np.arange(n)).fillna(radius)
+    ours = (
+        found.pivot(index="vertex", columns="rank", values="distance")
+        .reindex(np.arange(n))
+        .fillna(radius)
+    )
     np.testing.assert_array_equal(ours, theirs.loc[np.arange(n)])
 
 
@@ -376,7 +454,9 @@ def test_a_wrong_label_is_no_answer(network, limit, data):
     wrong_distance, wrong_owner = distance.copy(), owner.copy()
     kind = data.draw(st.sampled_from(["nearer", "farther", "other source", "lost"]))
     if kind == "other source":
-        wrong_owner[v, j] = data.draw(st.integers(0, numbers.size).filter(lambda other: other != owner[v, j]))
+        wrong_owner[v, j] = data.draw(
+            st.integers(0, numbers.size).filter(lambda other: other != owner[v, j])
+        )
     elif kind == "lost":
         wrong_distance[v, j:], wrong_owner[v, j:] = -1, -1
     else:

@@ -38,7 +38,9 @@ BIG = 620_000_000_000_000_001  # beside others that float64 rounds to the same
 labels = st.lists(st.integers(-5, 20) | st.sampled_from("abcdef"), min_size=1, max_size=6)
 
 
-@given(labels, st.lists(st.integers(0, 5), min_size=6, max_size=6), st.randoms(use_true_random=False))
+@given(
+    labels, st.lists(st.integers(0, 5), min_size=6, max_size=6), st.randoms(use_true_random=False)
+)
 def test_values_come_in_the_order_of_labels_that_both_have(names, values, random):
     partner = pd.Index(names, dtype=object)
     value = pd.Series(values[: len(names)], partner)
@@ -62,14 +64,19 @@ def test_a_column_of_results_goes_into_the_rows_that_asked(order):
     named = trips.set_axis(pd.Index([f"trip {row}" for row in order], name="trip"))
     found = bfs_pairs(GRAPH, named["o"], named["d"])
     assert (found.index.tolist(), found.index.name) == (named.index.tolist(), "trip")
-    flows = sssp_pairs(GRAPH, named["o"], named["d"], result="flows", of="pairs", volumes=named["minutes"])
+    flows = sssp_pairs(
+        GRAPH, named["o"], named["d"], result="flows", of="pairs", volumes=named["minutes"]
+    )
     assert flows["volume"].tolist() == named.loc[flows.index, "minutes"].tolist()
 
 
 def test_results_with_a_row_per_source_have_its_index():
     stops = pd.Series([30, 20], ["west", "east"])
     values = pd.Series([1, 10, 100, 1000], [30, 10, 20, 40])
-    for options in ({"result": "summary"}, {"result": "opportunities", "values": values, "cutoffs": [2]}):
+    for options in (
+        {"result": "summary"},
+        {"result": "opportunities", "values": values, "cutoffs": [2]},
+    ):
         assert sssp_many(GRAPH, stops, **options).index.tolist() == ["west", "east"]
     assert sssp_many(GRAPH, stops, result="within", cutoffs=[1, 2]).index.tolist() == [0, 1, 2, 3]
 
@@ -84,7 +91,9 @@ def test_values_per_row_need_the_index_of_the_edges(index, tmp_path):
         assert with_weights(known, weight).fingerprint == with_weights(graph, [5, 6, 7]).fingerprint
         for wrong in (weight.iloc[[1, 0, 2]], weight.iloc[[1, 0, 2]].to_frame("toll")):
             with pytest.raises(InputError, match="not that of the table of edges"):
-                with_weights(known, wrong) if wrong.ndim == 1 else paths(known, ([30], [40]), along=wrong)
+                with_weights(known, wrong) if wrong.ndim == 1 else paths(
+                    known, ([30], [40]), along=wrong
+                )
     with pytest.raises(InputError, match="not that of the table of edges"):
         with_weights(GRAPH, weight)
     if index == [2, 0, 1]:  # an index 0 to n-1 could be that of the edges in their first order
@@ -99,11 +108,20 @@ def test_the_number_of_pairs_does_not_change_what_they_mean(n):
     rows = list(zip([30, 10, 20, 40], [20, 30, 40, 10], strict=True))[:n]
     expected = paths(GRAPH, ([row[0] for row in rows], [row[1] for row in rows]))
     frame = pd.DataFrame(rows)
-    for pairs in (rows, tuple(rows), iter(rows), list(frame.itertuples(index=False)), pd.MultiIndex.from_tuples(rows)):
+    for pairs in (
+        rows,
+        tuple(rows),
+        iter(rows),
+        list(frame.itertuples(index=False)),
+        pd.MultiIndex.from_tuples(rows),
+    ):
         assert paths(GRAPH, pairs).equals(expected)
     through = [(30, 10), (10, 20), (20, 40), (40, 20)][:n]
     ends = [row[0] for row in through], [row[1] for row in through]
-    flows = [sssp_many(GRAPH, "all", result="flows", through=each) for each in (through, tuple(through), ends)]
+    flows = [
+        sssp_many(GRAPH, "all", result="flows", through=each)
+        for each in (through, tuple(through), ends)
+    ]
     assert flows[0].equals(flows[1])
     assert flows[0].equals(flows[2])
     for pairs in (tuple(map(list, rows)), rows[0]):
@@ -117,27 +135,45 @@ def test_coordinates_are_those_of_equal_ids(kind, tmp_path):
     ids = [BIG, BIG + 1, BIG + 2] if kind != "int32" else [1, 2, 3]
     graph = graph_from_edges(ids[:2], ids[1:], [1, 1])
     frame = sssp_many(graph, ids[:1], result="isochrones", cutoffs=[9])
-    places = pd.DataFrame({"vertex": pd.Series(ids).astype(kind), "x": [1.0, 2.0, 3.0], "y": [4.0, 5.0, 6.0]})
+    places = pd.DataFrame(
+        {"vertex": pd.Series(ids).astype(kind), "x": [1.0, 2.0, 3.0], "y": [4.0, 5.0, 6.0]}
+    )
     path = tmp_path / "points.parquet"
     if kind in ("float64", "str"):
-        with pytest.raises(InputError, match=r"holds ids of type double|are int64, and those of vertices large_string"):
+        with pytest.raises(
+            InputError,
+            match=r"holds ids of type double|are int64, and those of vertices large_string",
+        ):
             write_geoparquet(frame, path, places)
         return
     write_geoparquet(frame, path, places)
-    points = [np.frombuffer(each[5:], "<f8").tolist() for each in pq.read_table(path)["geometry"].to_pylist()]
+    points = [
+        np.frombuffer(each[5:], "<f8").tolist()
+        for each in pq.read_table(path)["geometry"].to_pylist()
+    ]
     assert points == [[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]
 
 
 def test_ids_that_are_equal_only_after_a_cast_have_no_coordinates(tmp_path):
-    graph = graph_from_edges(pd.DataFrame({"from": ["0102", "102"], "to": ["102", "7"], "minutes": [5, 7]}))
+    graph = graph_from_edges(
+        pd.DataFrame({"from": ["0102", "102"], "to": ["102", "7"], "minutes": [5, 7]})
+    )
     frame = sssp_many(graph, ["0102"], result="isochrones", cutoffs=[100])
-    with pytest.raises(InputError, match=r"vertices of frame are .*string, and those of vertices int64"):
-        write_geoparquet(frame, tmp_path / "a.parquet", pd.DataFrame({"vertex": [102, 7], "x": [8.5, 8.6], "y": [49.0, 49]}))
+    with pytest.raises(
+        InputError, match=r"vertices of frame are .*string, and those of vertices int64"
+    ):
+        write_geoparquet(
+            frame,
+            tmp_path / "a.parquet",
+            pd.DataFrame({"vertex": [102, 7], "x": [8.5, 8.6], "y": [49.0, 49]}),
+        )
 
 
 @pytest.mark.parametrize("name", RESULT_KINDS["paths"].columns)
 def test_no_column_of_the_user_takes_the_place_of_one_of_the_result(name):
-    with pytest.raises(InputError, match=f"along\\['{name}'\\]: the result has a column of this name"):
+    with pytest.raises(
+        InputError, match=f"along\\['{name}'\\]: the result has a column of this name"
+    ):
         paths(GRAPH, ([30], [20]), along={name: [1, 2, 3]})
 
 
@@ -159,7 +195,14 @@ def test_a_file_of_paths_keeps_every_column(tmp_path):
 def test_targets_given_twice_have_one_row_in_library_and_job(tmp_path):
     found = bfs_many(GRAPH, [30, 10], result="targets", targets=[40, 20, 40])
     assert found["target"].tolist() == [40, 20, 40, 20]
-    job = run_job(GRAPH, output=tmp_path / "out", sources=[30, 10], result="targets", targets=[40, 20, 40], report=False)
+    job = run_job(
+        GRAPH,
+        output=tmp_path / "out",
+        sources=[30, 10],
+        result="targets",
+        targets=[40, 20, 40],
+        report=False,
+    )
     assert job.to_pandas().to_dict("list") == found.to_dict("list")
     options = {"sources": [30], "result": "flows", "targets": [40, 40], "algorithm": "sssp"}
     for call in (

@@ -83,7 +83,9 @@ def of_rows(frame, *names):
 
 def cells(matrix, sources, is_reached):
     rows, columns = np.nonzero(is_reached(host(matrix)))
-    return {(sources[row], column) for row, column in zip(rows.tolist(), columns.tolist(), strict=True)}
+    return {
+        (sources[row], column) for row, column in zip(rows.tolist(), columns.tolist(), strict=True)
+    }
 
 
 # --- what each kind of result says is within a limit, as pairs of source and vertex ----------------------------------------
@@ -125,18 +127,28 @@ def in_nearest_targets(graph, limit, **options):
 
 
 def in_k_nearest(graph, limit, **options):
-    return set(of_rows(sssp_many(graph, SOURCES, cutoff=limit, result="nearest", k=2, **options), "source", "vertex"))
+    return set(
+        of_rows(
+            sssp_many(graph, SOURCES, cutoff=limit, result="nearest", k=2, **options),
+            "source",
+            "vertex",
+        )
+    )
 
 
 def in_bands(graph, limit, **options):
-    frame = sssp_many(graph, SOURCES, result="isochrones", cutoffs=[limit, 2 * limit + 9], **options)
+    frame = sssp_many(
+        graph, SOURCES, result="isochrones", cutoffs=[limit, 2 * limit + 9], **options
+    )
     assert set(frame["band"]) <= {limit, 2 * limit + 9}
     return set(of_rows(frame[frame["band"] == limit], "source", "vertex"))
 
 
 def in_own_limits(graph, limit, **options):
     frame = sssp_many(graph, SOURCES, cutoff=[limit, 2**60], **options)
-    return {pair for pair in of_rows(frame, "source", "vertex") if pair[0] == SOURCES[0]} | in_rows(graph, limit, **options)
+    return {pair for pair in of_rows(frame, "source", "vertex") if pair[0] == SOURCES[0]} | in_rows(
+        graph, limit, **options
+    )
 
 
 def by_plan(graph, limit, **options):
@@ -170,7 +182,9 @@ def counted_within(graph, limit, **options):
 
 def summed_within(graph, limit, **options):
     ones = {"ones": [1] * graph.n_vertices}
-    frame = sssp_many(graph, SOURCES, result="opportunities", cutoffs=[limit], values=ones, **options)
+    frame = sssp_many(
+        graph, SOURCES, result="opportunities", cutoffs=[limit], values=ones, **options
+    )
     return frame["ones"].tolist()
 
 
@@ -195,11 +209,15 @@ def flows_of_pairs(graph, limit, **options):
 
 def flows_to_targets(graph, limit, **options):
     people = {"source_weights": [1, 1], "target_weights": [1] * len(ENDS)}
-    return sssp_many(graph, SOURCES, cutoff=limit, result="flows", targets=ENDS, **people, **options)["volume"].sum()
+    return sssp_many(
+        graph, SOURCES, cutoff=limit, result="flows", targets=ENDS, **people, **options
+    )["volume"].sum()
 
 
 def betweenness(graph, limit, **options):
-    frame = sssp_many(graph, SOURCES, cutoff=limit, result="betweenness", normalized=False, **options)
+    frame = sssp_many(
+        graph, SOURCES, cutoff=limit, result="betweenness", normalized=False, **options
+    )
     return 2 * frame["betweenness"].sum()
 
 
@@ -211,22 +229,32 @@ ADDED_UP = {
 
 
 def nearest(graph, limit, **options):
-    return set(sssp_many(graph, SOURCES, cutoff=limit, result="nearest", **options)["vertex"].tolist())
+    return set(
+        sssp_many(graph, SOURCES, cutoff=limit, result="nearest", **options)["vertex"].tolist()
+    )
 
 
 # What each kind returns, of the pairs of source and vertex that are within the limit.
 KINDS = {
     **dict.fromkeys(SAID, lambda pairs: pairs),
-    **dict.fromkeys(COUNTED, lambda pairs: [sum(pair[0] == source for pair in pairs) for source in SOURCES]),
+    **dict.fromkeys(
+        COUNTED, lambda pairs: [sum(pair[0] == source for pair in pairs) for source in SOURCES]
+    ),
     **ADDED_UP,
 }
-SETUPS = [(place, heavy, step) for step in (1, 2, 4) for place in PLACES for heavy in HEAVY.values()]
+SETUPS = [
+    (place, heavy, step) for step in (1, 2, 4) for place in PLACES for heavy in HEAVY.values()
+]
 
 
 def names_for(graph):
     """Return the strategies for many sources that a graph has."""
     graph.hierarchy()
-    own = [row for row in MULTI_SOURCE if row.device == graph.device and row.unsupported_reason(graph) is None]
+    own = [
+        row
+        for row in MULTI_SOURCE
+        if row.device == graph.device and row.unsupported_reason(graph) is None
+    ]
     return ["auto", *(row.name for row in own)]
 
 
@@ -241,7 +269,12 @@ def require(kind, setup, limit, name, move=lambda graph: graph):
 
 def cases(kind, names, setups=SETUPS):
     """Return cases of a kind: setups, limits and strategies; without ``--all`` two of each strategy."""
-    every = [(setup, limit, name) for setup in setups for limit in limits_around(setup[0]) for name in names]
+    every = [
+        (setup, limit, name)
+        for setup in setups
+        for limit in limits_around(setup[0])
+        for name in names
+    ]
     if tiers.ALL:
         return every
     first, chosen = 29 * list(KINDS).index(kind), []
@@ -292,22 +325,32 @@ def test_each_strategy_for_one_source_compares_its_limit_exactly(settings):
         for setup in tiers.few(SETUPS, 5):
             rows = streets(*setup)
             exact = {vertex: int(d) for (_, vertex), d in lengths(rows, (0,)).items()}
-            for device, limit in itertools.product(("cpu", "cuda"), tiers.few(limits_around(setup[0]), 3)):
+            for device, limit in itertools.product(
+                ("cpu", "cuda"), tiers.few(limits_around(setup[0]), 3)
+            ):
                 graph = graph_of(rows).to(device)
                 for row in SSSP:
                     if row.device != device or row.unsupported_reason(graph) is not None:
                         continue
                     found = plan_sssp(graph, strategy=row.name, cutoff=limit)(0)
                     certify(graph, found).require()
-                    within = {vertex: d for vertex, d in distances(found, graph).items() if d <= limit}
-                    assert within == {v: d for v, d in exact.items() if d <= limit}, (row.name, setup, limit)
+                    within = {
+                        vertex: d for vertex, d in distances(found, graph).items() if d <= limit
+                    }
+                    assert within == {v: d for v, d in exact.items() if d <= limit}, (
+                        row.name,
+                        setup,
+                        limit,
+                    )
 
 
 # --- floats --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-@pytest.mark.parametrize("weights", [(0.1, 0.1, 0.7, 0.3), (2**24 + 1.5, 1, 0.5, 1.5), (1e-39, 3e-39, 1e-41, 2e-38)])
+@pytest.mark.parametrize(
+    "weights", [(0.1, 0.1, 0.7, 0.3), (2**24 + 1.5, 1, 0.5, 1.5), (1e-39, 3e-39, 1e-41, 2e-38)]
+)
 def test_distances_of_float_weights_are_the_numbers_that_are_returned(kind, weights):
     rows = [(i, i + 1, kind(weight)) for i, weight in enumerate(weights)]
     graph = build([row[:2] for row in rows], [row[2] for row in rows], directed=False)
@@ -320,16 +363,23 @@ def test_distances_of_float_weights_are_the_numbers_that_are_returned(kind, weig
 
 
 def test_a_limit_is_the_number_that_it_is_and_not_the_nearest_of_the_weights():
-    graph = build([(0, 1), (1, 2)], np.array([0.1, 0.1], np.float32))  # float32(0.1) is more than 0.1
+    # float32(0.1) is more than 0.1
+    graph = build([(0, 1), (1, 2)], np.array([0.1, 0.1], np.float32))
     assert sssp(graph, 0, cutoff=0.1)["vertex"].tolist() == [0]
     assert sssp(graph, 0, cutoff=np.float32(0.1))["vertex"].tolist() == [0, 1]
 
 
 def test_negative_weights_are_compared_exactly():
     graph = build([(0, 1), (1, 2), (2, 3)], [2**24 + 3, -2, -(2**23)])
-    for limit, vertices in ((2**24 + 0.5, [0, 3]), (nextafter(2**24 + 1, 0), [0, 3]), (2**24 + 1, [0, 2, 3])):
+    for limit, vertices in (
+        (2**24 + 0.5, [0, 3]),
+        (nextafter(2**24 + 1, 0), [0, 3]),
+        (2**24 + 1, [0, 2, 3]),
+    ):
         assert sssp(graph, 0, cutoff=limit)["vertex"].tolist() == vertices
-        assert sssp_many(graph, [0], cutoff=limit, result="summary")["reached"].tolist() == [len(vertices)]
+        assert sssp_many(graph, [0], cutoff=limit, result="summary")["reached"].tolist() == [
+            len(vertices)
+        ]
 
 
 # --- limits of all types ---------------------------------------------------------------------------------------------------
@@ -359,12 +409,20 @@ def test_limits_of_any_type_are_the_numbers_that_they_are(limit, vertices):
     assert len(sssp_many(GRAPH, [0], cutoff=limit)) == vertices
     assert len(sssp_many(GRAPH, [0, 3], cutoff=[limit, 0])) == vertices + 1
     if vertices < 5:
-        assert sssp_many(GRAPH, [0], result="within", cutoffs=[limit])["vertices"].tolist() == [vertices]
+        assert sssp_many(GRAPH, [0], result="within", cutoffs=[limit])["vertices"].tolist() == [
+            vertices
+        ]
 
 
-@pytest.mark.parametrize("limit", [True, "2", -1, float("nan"), Decimal("1"), Fraction(1, 3), pa.scalar(None)])
+@pytest.mark.parametrize(
+    "limit", [True, "2", -1, float("nan"), Decimal("1"), Fraction(1, 3), pa.scalar(None)]
+)
 def test_what_is_no_number_or_no_float_is_refused(limit):
-    for options in ({"cutoff": limit}, {"cutoff": [limit]}, {"result": "within", "cutoffs": [limit]}):
+    for options in (
+        {"cutoff": limit},
+        {"cutoff": [limit]},
+        {"result": "within", "cutoffs": [limit]},
+    ):
         with pytest.raises(InputError, match=r"^cutoffs? must"):
             sssp_many(GRAPH, [0], **options)
 
@@ -379,12 +437,18 @@ def test_a_fraction_of_a_hop_is_no_hop():
     for limit, vertices in ((1.9999999999, 2), (2, 3), (2.5, 3), (0.5, 1)):
         assert len(bfs(graph, 0, max_depth=limit)) == vertices
         assert len(bfs_many(graph, [0, 3], max_depth=[limit, 0])) == vertices + 1
-        assert bfs_many(graph, [0], result="summary", max_depth=limit)["reached"].tolist() == [vertices]
+        assert bfs_many(graph, [0], result="summary", max_depth=limit)["reached"].tolist() == [
+            vertices
+        ]
 
 
 @pytest.mark.parametrize(
     ("weights", "limit"),
-    [(np.array([2**62, 2**62]), 2**64), (np.array([3e38, 3e38], np.float32), 1e300), (np.array([1e308, 1e308]), inf)],
+    [
+        (np.array([2**62, 2**62]), 2**64),
+        (np.array([3e38, 3e38], np.float32), 1e300),
+        (np.array([1e308, 1e308]), inf),
+    ],
 )
 def test_a_limit_beyond_the_type_hides_no_distance_that_is(weights, limit):
     graph = build([(0, 1), (1, 2)], weights)
@@ -398,19 +462,27 @@ def test_a_limit_beyond_the_type_hides_no_distance_that_is(weights, limit):
 
 
 def names_without_hierarchy(graph):
-    own = [row for row in MULTI_SOURCE if row.device == "cpu" and row.unsupported_reason(graph) is None]
+    own = [
+        row for row in MULTI_SOURCE if row.device == "cpu" and row.unsupported_reason(graph) is None
+    ]
     return ["auto", *(row.name for row in own if "hierarchy" not in row.needs)]
 
 
 # --- the job ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("cutoff", "rows"), [(2**53 + 1, 3), (2.0**53, 2), (2**53 + 2, 3), (1.5, 1), (10**30, 5)])
+@pytest.mark.parametrize(
+    ("cutoff", "rows"), [(2**53 + 1, 3), (2.0**53, 2), (2**53 + 2, 3), (1.5, 1), (10**30, 5)]
+)
 def test_a_job_compares_its_cutoff_exactly_and_records_it(cutoff, rows, tmp_path):
     edges = tmp_path / "edges.csv"
-    edges.write_text("src,dst,weight\n" + "".join(f"{u},{v},{w}\n" for u, v, w in streets(PLACE, step=2)))
+    edges.write_text(
+        "src,dst,weight\n" + "".join(f"{u},{v},{w}\n" for u, v, w in streets(PLACE, step=2))
+    )
     out = tmp_path / "out"
-    run_job(str(edges), sources=[0], algorithm="sssp", cutoff=cutoff, output=str(out), certify="all")
+    run_job(
+        str(edges), sources=[0], algorithm="sssp", cutoff=cutoff, output=str(out), certify="all"
+    )
     assert pq.read_table(out).num_rows == rows
     assert json.loads((out / "_manifest.json").read_text())["identity"]["limit"] <= cutoff
     assert verify_main([str(out), str(edges)]) == 0

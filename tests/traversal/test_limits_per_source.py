@@ -16,13 +16,19 @@ MODES = orders(in_turn={"block": 64})
 EDGES = [row[:2] for row in NAMED["power law"]]
 GRAPH = build(EDGES, weights_for(EDGES, 4), directed=True)
 SOURCES = GRAPH.ids[[5, 1, 300, 5, 77]].tolist()
-CALLS = {"bfs": (bfs_many, "max_depth", [2, 0, 1, 2, 3]), "sssp": (sssp_many, "cutoff", [9, 0, 2.5, 9, 14])}
+CALLS = {
+    "bfs": (bfs_many, "max_depth", [2, 0, 1, 2, 3]),
+    "sssp": (sssp_many, "cutoff", [9, 0, 2.5, 9, 14]),
+}
 TARGETS = GRAPH.ids[[9, 1, 40, 7]].tolist()
 
 
 def of_each(many, name, limits, **options):
     """The results of calls with one source."""
-    return [many(GRAPH, [one], **{name: limit}, **options) for one, limit in zip(SOURCES, limits, strict=True)]
+    return [
+        many(GRAPH, [one], **{name: limit}, **options)
+        for one, limit in zip(SOURCES, limits, strict=True)
+    ]
 
 
 @pytest.mark.parametrize("algorithm", CALLS)
@@ -35,7 +41,10 @@ def test_frames_equal_those_of_calls_with_one_source(result, algorithm):
     found = many(GRAPH, SOURCES, **{name: limits}, **options)
     expected = pd.concat(of_each(many, name, limits, **options), ignore_index=True)
     for column in found if result == "targets" else ():
-        found[column], expected[column] = found[column].astype(float), expected[column].astype(float)
+        found[column], expected[column] = (
+            found[column].astype(float),
+            expected[column].astype(float),
+        )
     pd.testing.assert_frame_equal(found, expected, check_exact=True)
 
 
@@ -46,7 +55,10 @@ def test_arrays_equal_those_of_calls_with_one_source(result, algorithm):
     found = many(GRAPH, SOURCES, result=result, **{name: np.array(limits)})
     one = np.concatenate(of_each(many, name, limits, result=result))
     if result == "matrix" and algorithm == "sssp":
-        found, one = np.where(found <= np.array(limits)[:, None], found, np.inf), np.where(one <= 1e9, one, np.inf)
+        found, one = (
+            np.where(found <= np.array(limits)[:, None], found, np.inf),
+            np.where(one <= 1e9, one, np.inf),
+        )
         one[one > np.array(limits)[:, None]] = np.inf
     np.testing.assert_array_equal(found, one)
 
@@ -70,7 +82,9 @@ def test_the_groups_of_a_stream_joined_are_the_result(result, algorithm):
     options = {"result": result, "strategy": strategy, name: limits * 24}
     groups = list(many(GRAPH, sources, stream=True, **options))
     assert len(groups) > 2
-    pd.testing.assert_frame_equal(pd.concat(groups, ignore_index=True), many(GRAPH, sources, **options))
+    pd.testing.assert_frame_equal(
+        pd.concat(groups, ignore_index=True), many(GRAPH, sources, **options)
+    )
     assert not any(frame.attrs for frame in groups)  # a certificate has one limit for all sources
 
 
@@ -87,7 +101,9 @@ def test_a_gpu_cuts_the_same(algorithm):
         expected = many(GRAPH, SOURCES, result=result, strategy="one_at_a_time", **{name: limits})
         with running(next(iter(MODES.values()))):
             there = GRAPH.to("cuda")
-            found = host(many(there, SOURCES, result=result, strategy="one_at_a_time", **{name: limits}))
+            found = host(
+                many(there, SOURCES, result=result, strategy="one_at_a_time", **{name: limits})
+            )
         np.testing.assert_array_equal(found, expected)
 
 
@@ -101,7 +117,11 @@ def test_a_gpu_cuts_the_same(algorithm):
         ([0], {"cutoff": np.ma.array([1.0], mask=[True])}, "cutoff is masked"),
         ([0], {"cutoff": "1"}, "cutoff must be a number"),
         ([0, 0], {"cutoff": [1, 2]}, "source 0 is given twice with different limits"),
-        ([0], {"cutoff": [1], "result": "nearest"}, "cutoff is a limit per source, and result='nearest' takes none"),
+        (
+            [0],
+            {"cutoff": [1], "result": "nearest"},
+            "cutoff is a limit per source, and result='nearest' takes none",
+        ),
         ([0], {"cutoff": [1], "result": "within", "cutoffs": [1]}, "leave cutoff out"),
         ([0], {"cutoff": [1], "result": "levels"}, "counts hops"),
         ([0], {"cutoff": [1], "result": "targets"}, "needs targets"),

@@ -9,7 +9,15 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from kepler_traverse import bfs_many, bfs_pairs, graph_from_edges, plan_bfs, plan_sssp, sssp_many, sssp_pairs
+from kepler_traverse import (
+    bfs_many,
+    bfs_pairs,
+    graph_from_edges,
+    plan_bfs,
+    plan_sssp,
+    sssp_many,
+    sssp_pairs,
+)
 from kepler_traverse.kinds import betweenness_gpu, flows_gpu
 from kepler_traverse.kinds.loads import OnGpu
 from kepler_traverse.multi_source import outputs
@@ -21,7 +29,9 @@ from tests.kernels.simt.launching import every_mode, launch
 from tests.support.devices import count_allocations, host, on_a_device, orders, running
 from tests.support.graphs import NAMED, lattice, rmat
 
-MODES = orders(in_turn={"block": 64}, stress={"stress": True, "seed": 5, "block": 64, "resident": 2})
+MODES = orders(
+    in_turn={"block": 64}, stress={"stress": True, "seed": 5, "block": 64, "resident": 2}
+)
 every_order = pytest.mark.parametrize("mode", MODES)
 SMALL = {
     "ties": lattice(4, 5),
@@ -34,17 +44,23 @@ TYPES = ("hops", "float32", "float64", "int64")
 
 def network(name, kind, directed):
     """A graph and the same in NetworkX. The weights have many ties, or are beyond 2**53 in sum."""
-    src, dst = map(np.array, zip(*(edge for edge in SMALL[name] if edge[0] != edge[1]), strict=True))
+    src, dst = map(
+        np.array, zip(*(edge for edge in SMALL[name] if edge[0] != edge[1]), strict=True)
+    )
     weights = None if kind == "hops" else (1 + (3 * src + 5 * dst) % 3).astype(kind)
     if kind == "int64":
         weights *= 2**52 + 1
-    graph = graph_from_edges(src, dst, weights, vertices=np.arange(max(src.max(), dst.max()) + 2), directed=directed)
+    graph = graph_from_edges(
+        src, dst, weights, vertices=np.arange(max(src.max(), dst.max()) + 2), directed=directed
+    )
     offsets, targets = graph.offsets, graph.targets
     there = nx.DiGraph()
     there.add_nodes_from(range(graph.n_vertices))
     for u in range(graph.n_vertices):
         for e in range(offsets[u], offsets[u + 1]):
-            there.add_edge(u, int(targets[e]), edge=e, weight=1 if kind == "hops" else int(graph.weights[e]))
+            there.add_edge(
+                u, int(targets[e]), edge=e, weight=1 if kind == "hops" else int(graph.weights[e])
+            )
     return graph, there
 
 
@@ -74,7 +90,9 @@ def loads(graph, sources, rows, method, is_target=None, cuts=(), endpoints=False
     sums = no_sums(graph.n_vertices), no_sums(graph.n_edges)
     marks = None if is_target is None else cp.asarray(is_target, np.uint8)
     left = [
-        betweenness_gpu.add_loads(there, sources[part], cp.asarray(rows[part]), *sums, marks, endpoints, method)
+        betweenness_gpu.add_loads(
+            there, sources[part], cp.asarray(rows[part]), *sums, marks, endpoints, method
+        )
         for part in map(slice, (0, *cuts), (*cuts, len(sources)))
     ]
     return sums, np.concatenate(left)
@@ -84,7 +102,8 @@ def loads(graph, sources, rows, method, is_target=None, cuts=(), endpoints=False
 @every_order
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize(
-    ("name", "kind"), [(name, kind) for i, name in enumerate(SMALL) for kind in ("hops", TYPES[1 + i % 3])]
+    ("name", "kind"),
+    [(name, kind) for i, name in enumerate(SMALL) for kind in ("hops", TYPES[1 + i % 3])],
 )
 def test_loads_of_vertices_and_edges_are_those_of_networkx(name, kind, directed, mode, monkeypatch):
     """Also in chunks, in several groups, in batches, and for some targets; each method has the same bits."""
@@ -102,11 +121,15 @@ def test_loads_of_vertices_and_edges_are_those_of_networkx(name, kind, directed,
             whole, left = loads(graph, sources, rows, method)
             assert not left.any()
             np.testing.assert_allclose(
-                as_floats(whole[0]), list(nx.betweenness_centrality(there, normalized=False, weight=weight).values()), 1e-12
+                as_floats(whole[0]),
+                list(nx.betweenness_centrality(there, normalized=False, weight=weight).values()),
+                1e-12,
             )
             of_edges = nx.edge_betweenness_centrality(there, normalized=False, weight=weight)
             expected = {there.edges[edge]["edge"]: load for edge, load in of_edges.items()}
-            np.testing.assert_allclose(as_floats(whole[1]), [expected[e] for e in range(graph.n_edges)], 1e-12)
+            np.testing.assert_allclose(
+                as_floats(whole[1]), [expected[e] for e in range(graph.n_edges)], 1e-12
+            )
             monkeypatch.setattr(memory, "available_memory", lambda _: 0)  # from here on
             some, left = loads(graph, sources[3:], rows[3:], method, is_target)
             ends = {"sources": sources[3:].tolist(), "targets": np.flatnonzero(is_target).tolist()}
@@ -115,12 +138,16 @@ def test_loads_of_vertices_and_edges_are_those_of_networkx(name, kind, directed,
             found[method] = bits(*whole)
             ends, _ = loads(graph, sources, rows, method, endpoints=True)
             assert bits(ends[1]) == bits(whole[1])
-            expected = nx.betweenness_centrality(there, normalized=False, weight=weight, endpoints=True)
+            expected = nx.betweenness_centrality(
+                there, normalized=False, weight=weight, endpoints=True
+            )
             np.testing.assert_allclose(as_floats(ends[0]), list(expected.values()), 1e-12)
             by_in_edges = as_floats(betweenness_gpu.by_in_edges(graph.to("cuda"), whole[1]))
             heads = np.repeat(np.arange(graph.n_vertices), np.diff(graph.reverse.offsets)).tolist()
             in_edges = zip(graph.reverse.targets.tolist(), heads, strict=True)
-            np.testing.assert_array_equal(by_in_edges, [as_floats(whole[1])[there.edges[edge]["edge"]] for edge in in_edges])
+            np.testing.assert_array_equal(
+                by_in_edges, [as_floats(whole[1])[there.edges[edge]["edge"]] for edge in in_edges]
+            )
             parts, _ = loads(graph, sources, rows, method, cuts=(1, min(34, len(sources))))
             assert bits(*parts) == found[method]
     assert len(set(map(str, found.values()))) == 1
@@ -131,7 +158,10 @@ def test_loads_of_vertices_and_edges_are_those_of_networkx(name, kind, directed,
 def test_sources_with_too_many_paths_add_nothing_and_are_named(mode, monkeypatch):
     graph, there = network("ties", "hops", directed=False)
     sources = np.arange(graph.n_vertices)
-    most = [max(len(list(nx.all_shortest_paths(there, s, t))) for t in nx.descendants(there, s) | {s}) for s in there]
+    most = [
+        max(len(list(nx.all_shortest_paths(there, s, t))) for t in nx.descendants(there, s) | {s})
+        for s in there
+    ]
     few = np.array(most) < 16
     assert few.any()
     assert not few.all()
@@ -164,7 +194,11 @@ def walked(graph, before, rows, volumes, named, rows_of_pairs):
     """
     ends = np.repeat(np.arange(graph.n_vertices), np.diff(graph.reverse.offsets)).tolist()
     edges = dict.fromkeys(zip(graph.reverse.targets.tolist(), ends, strict=True), 0)
-    is_named = dict.fromkeys(edges, True) if named is None else dict(zip(edges, named.tolist(), strict=True))
+    is_named = (
+        dict.fromkeys(edges, True)
+        if named is None
+        else dict(zip(edges, named.tolist(), strict=True))
+    )
     vertices, lost, pairs = dict.fromkeys(range(graph.n_vertices), 0), [], {}
     for place, i, v, volume in volumes:
         if before[i, v] < 0 or rows[i, v] > BOUND:
@@ -218,9 +252,14 @@ def test_flows_are_those_of_walks_in_python(kind, directed, mode, monkeypatch):
     before = np.stack([planned.run(int(source)).predecessor.copy() for source in sources])
     rows = distances(graph, "float64" if kind == "zeros" else kind, sources)
     offsets = np.concatenate([[0], np.cumsum(rng.integers(0, 9, sources.size))])
-    of_pairs, targets = np.repeat(np.arange(sources.size), np.diff(offsets)), rng.integers(0, n, offsets[-1])
+    of_pairs, targets = (
+        np.repeat(np.arange(sources.size), np.diff(offsets)),
+        rng.integers(0, n, offsets[-1]),
+    )
     amounts, factors = rng.integers(0, 2**40, targets.size), rng.integers(0, 2**20, sources.size)
-    trips = list(zip(range(targets.size), of_pairs.tolist(), targets.tolist(), amounts.tolist(), strict=True))
+    trips = list(
+        zip(range(targets.size), of_pairs.tolist(), targets.tolist(), amounts.tolist(), strict=True)
+    )
     integers = [(j, i, v, x * int(factors[i])) for j, i, v, x in trips]
     everywhere, weights = rng.permutation(n)[: n - 3], rng.random(n - 3)
     exponent, reach = -70, 3.0 * (2**52 if kind == "int64" else 1)
@@ -229,9 +268,14 @@ def test_flows_are_those_of_walks_in_python(kind, directed, mode, monkeypatch):
         for v, x in zip(everywhere.tolist(), weights.tolist(), strict=True):
             far, volume = float(rows[i, v]), x * float(factors[i])
             volume *= 1.0 if before[i, v] < 0 or far > bound else max(0.0, 1.0 - far / reach)
-            floats.append((0, i, v, round(Fraction(volume) / Fraction(2) ** exponent)))  # half to even
-    with_floats = flows_gpu.Volumes(everywhere, weights, factors * 1.0, None, rows.dtype.type(bound), exponent, 2, reach)
-    few = flows_gpu.Volumes(targets, amounts % 1000, factors, offsets, rows.dtype.type(bound), is_wide=False)
+            # half to even
+            floats.append((0, i, v, round(Fraction(volume) / Fraction(2) ** exponent)))
+    with_floats = flows_gpu.Volumes(
+        everywhere, weights, factors * 1.0, None, rows.dtype.type(bound), exponent, 2, reach
+    )
+    few = flows_gpu.Volumes(
+        targets, amounts % 1000, factors, offsets, rows.dtype.type(bound), is_wide=False
+    )
     of_few = [(j, i, v, x % 1000 * int(factors[i])) for j, i, v, x in trips]
     of_all = flows_gpu.Volumes(targets, amounts, factors, offsets, rows.dtype.type(bound))
     of_all = replace(of_all, rows=rng.permutation(targets.size))
@@ -246,14 +290,24 @@ def test_flows_are_those_of_walks_in_python(kind, directed, mode, monkeypatch):
         assert is_left.any() == (kind == "zeros")
         assert not is_left.all()
         for volumes, given, through in kinds:
-            expected = walked(graph, before, rows, [each for each in volumes if not is_left[each[1]]], through, given.rows)
+            expected = walked(
+                graph,
+                before,
+                rows,
+                [each for each in volumes if not is_left[each[1]]],
+                through,
+                given.rows,
+            )
             assert expected["edges"][-1] > 0
             given = given if through is None else replace(given, named=cp.asarray(through))
             for of in expected if given.rows is not None else ("vertices", "edges"):
                 sums = no_sums(len(expected[of]))
                 left = flows_gpu.add_flows(there, sources, cp.asarray(rows), given, of, sums)
                 assert left.tolist() == is_left.tolist()
-                found = [int(low) + (int(high) << 64) for low, high in zip(host(sums.low), host(sums.high), strict=True)]
+                found = [
+                    int(low) + (int(high) << 64)
+                    for low, high in zip(host(sums.low), host(sums.high), strict=True)
+                ]
                 assert found == expected[of]
 
 
@@ -265,7 +319,10 @@ def test_loads_of_the_library_have_the_bits_of_a_cpu(directed, monkeypatch):
     graph = graph_from_edges(src, dst, (src * dst % 4).astype(np.float32), directed=directed)
     ids = graph.ids[:12].tolist()
     some = src[:9], dst[:9]
-    volumes, far = np.arange(12) / 7, {"source_weights": np.arange(12), "decay": "gaussian:5", "result": "flows"}
+    volumes, far = (
+        np.arange(12) / 7,
+        {"source_weights": np.arange(12), "decay": "gaussian:5", "result": "flows"},
+    )
     calls = {
         "units": lambda graph: sssp_many(graph, ids, result="flows"),
         "decay": lambda graph: sssp_many(graph, ids, cutoff=9, **far),
@@ -273,8 +330,12 @@ def test_loads_of_the_library_have_the_bits_of_a_cpu(directed, monkeypatch):
         "pairs": lambda graph: sssp_pairs(graph, ids, ids[::-1], result="flows", volumes=volumes),
         "hops": lambda graph: bfs_pairs(graph, ids, ids[::-1], result="flows", volumes=volumes),
         "through": lambda graph: sssp_many(graph, ids, targets=ids[3:], through=some, **far),
-        "list": lambda graph: bfs_pairs(graph, ids, ids[::-1], result="flows", volumes=volumes, of="pairs", through=some),
-        "paths by edge": lambda graph: bfs_many(graph, ids, result="betweenness", of="edges", targets=ids[3:]),
+        "list": lambda graph: bfs_pairs(
+            graph, ids, ids[::-1], result="flows", volumes=volumes, of="pairs", through=some
+        ),
+        "paths by edge": lambda graph: bfs_many(
+            graph, ids, result="betweenness", of="edges", targets=ids[3:]
+        ),
         "paths by vertex": lambda graph: bfs_many(graph, ids, result="betweenness", endpoints=True),
     }
 
@@ -317,17 +378,23 @@ def test_the_stated_memory_is_enough(kind, monkeypatch):
         sums = no_sums(n)
         taken = count_allocations(monkeypatch, betweenness_gpu, flows_gpu)
         betweenness_gpu.add_loads(there, sources, cp.asarray(rows), sums)
-        stated = betweenness_gpu.bytes_needed(sources.size, n, graph.n_edges, graph.targets.itemsize, kind == "hops")
+        stated = betweenness_gpu.bytes_needed(
+            sources.size, n, graph.n_edges, graph.targets.itemsize, kind == "hops"
+        )
         assert sum(taken) <= stated
         assert kind != "hops" or stated < 2 * sum(taken)
         edge_sums = no_sums(graph.n_edges + 2)
         taken.clear()
         ones = np.ones(40, np.int64)
         named = cp.zeros(graph.n_edges, np.uint8)
-        volumes = flows_gpu.Volumes(sources, ones, ones, np.arange(41), rows.dtype.type(9), rows=np.arange(40), named=named)
+        volumes = flows_gpu.Volumes(
+            sources, ones, ones, np.arange(41), rows.dtype.type(9), rows=np.arange(40), named=named
+        )
         taken.clear()
         flows_gpu.add_flows(there, sources, cp.asarray(rows), volumes, "pairs", edge_sums)
-        assert sum(taken) <= flows_gpu.bytes_needed(sources.size, n, 40, graph.targets.itemsize, is_through=True)
+        assert sum(taken) <= flows_gpu.bytes_needed(
+            sources.size, n, 40, graph.targets.itemsize, is_through=True
+        )
 
 
 @pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
@@ -337,9 +404,26 @@ def test_the_stated_memory_is_enough(kind, monkeypatch):
 def test_sums_of_doubles_are_exact(exponent, half_to_even, mode):
     rng = np.random.default_rng(4)
     values = rng.standard_normal(128) * 2.0 ** rng.integers(-90, 40, 128)
-    values[:8] = 0, 5e-324, 2.0**59, -(2.0**-64), *np.array([0.5, 1.5, -2.5, 2**51 + 0.5]) * 2.0**exponent
+    values[:8] = (
+        0,
+        5e-324,
+        2.0**59,
+        -(2.0**-64),
+        *np.array([0.5, 1.5, -2.5, 2**51 + 0.5]) * 2.0**exponent,
+    )
     low, high = np.zeros(2, np.uint64), np.zeros(2, np.int64)
-    launch("sums.cu", "exact_sums", 2, 64, values, np.int32(exponent), np.int32(half_to_even), low, high, mode=mode)
+    launch(
+        "sums.cu",
+        "exact_sums",
+        2,
+        64,
+        values,
+        np.int32(exponent),
+        np.int32(half_to_even),
+        low,
+        high,
+        mode=mode,
+    )
     rounded = round if half_to_even else int  # toward zero
     expected = sum(rounded(Fraction(value) / Fraction(2) ** exponent) for value in values.tolist())
     assert [int(a) + (int(b) << 64) for a, b in zip(low, high, strict=True)] == [expected] * 2

@@ -34,7 +34,9 @@ from tests.support.processes import PATIENCE, ROOT, finish, started
 ROWS = NAMED["power law"]
 GRAPH = build(ROWS, weights_for(ROWS, seed=3), directed=False)
 SOURCES = np.random.default_rng(5).choice(GRAPH.ids, 120, replace=False)
-NAMED_GRAPH = graph_from_edges(["all", "Ulm", "Bonn"], ["Ulm", "Bonn", "Kiel"], [1, 2, 3], directed=False)
+NAMED_GRAPH = graph_from_edges(
+    ["all", "Ulm", "Bonn"], ["Ulm", "Bonn", "Kiel"], [1, 2, 3], directed=False
+)
 TOWNS = graph_from_edges(["Ulm", "Bonn"], ["Bonn", "Kiel"], [1, 2], directed=False)
 # Groups of 16 sources or fewer per thread, so that there are several.
 BY_ALGORITHM = {bfs_many: "source_per_thread", sssp_many: "near_far_per_thread"}
@@ -48,19 +50,27 @@ def wait_for_threads_since(before):
 
 
 def plans_with_memory():
-    return [each for each in gc.get_objects() if type(each) is MultiSourcePlan and each._search is not None]
+    return [
+        each
+        for each in gc.get_objects()
+        if type(each) is MultiSourcePlan and each._search is not None
+    ]
 
 
 # Sources
 
 
 def test_all_sources_are_the_vertices_in_the_order_of_the_ids():
-    assert np.array_equal(bfs_many(GRAPH, "all", result="matrix"), bfs_many(GRAPH, GRAPH.ids, result="matrix"))
+    assert np.array_equal(
+        bfs_many(GRAPH, "all", result="matrix"), bfs_many(GRAPH, GRAPH.ids, result="matrix")
+    )
     assert bfs_many(TOWNS, "all", result="summary")["source"].tolist() == ["Bonn", "Kiel", "Ulm"]
 
 
 def test_all_is_refused_where_it_is_also_a_vertex():
-    with pytest.raises(InputError, match=r"every vertex or the vertex of this name; give \['all'\]"):
+    with pytest.raises(
+        InputError, match=r"every vertex or the vertex of this name; give \['all'\]"
+    ):
         bfs_many(NAMED_GRAPH, "all")
     assert bfs_many(NAMED_GRAPH, ["all"], result="summary")["source"].tolist() == ["all"]
 
@@ -72,7 +82,10 @@ def test_sources_may_be_one_integer(one):
 
 def test_sources_may_be_one_string_which_is_not_its_letters():
     pd.testing.assert_frame_equal(sssp_many(TOWNS, "Kiel"), sssp_many(TOWNS, ["Kiel"]))
-    with pytest.raises(UnknownVertexError, match="source 'Kiel' is not a vertex: the ids of this graph are integers"):
+    with pytest.raises(
+        UnknownVertexError,
+        match="source 'Kiel' is not a vertex: the ids of this graph are integers",
+    ):
         bfs_many(GRAPH, "Kiel")
     with pytest.raises(UnknownVertexError, match="1 source is not in the graph: 'Mainz'"):
         bfs_many(TOWNS, "Mainz")
@@ -80,7 +93,11 @@ def test_sources_may_be_one_string_which_is_not_its_letters():
 
 @pytest.mark.parametrize("make", [set, frozenset], ids=["set", "frozenset"])
 def test_a_set_is_taken_in_the_order_of_the_ids(make):
-    assert bfs_many(TOWNS, make(["Ulm", "Bonn", "Kiel"]), result="summary")["source"].tolist() == ["Bonn", "Kiel", "Ulm"]
+    assert bfs_many(TOWNS, make(["Ulm", "Bonn", "Kiel"]), result="summary")["source"].tolist() == [
+        "Bonn",
+        "Kiel",
+        "Ulm",
+    ]
     chosen = [900, 3, 77]
     assert bfs_many(GRAPH, make(chosen), result="summary")["source"].tolist() == sorted(chosen)
     with pytest.raises(UnknownVertexError, match="source 'Ulm' is not a vertex"):
@@ -103,7 +120,11 @@ def test_a_set_is_taken_in_the_order_of_the_ids(make):
 def test_strings_may_come_in_any_iterable(sources):
     found = bfs_many(TOWNS, sources(), result="summary")["source"].tolist()
     assert found == list(map(str, sources()))
-    streamed = [row for frame in bfs_many(TOWNS, sources(), result="summary", stream=True) for row in frame["source"]]
+    streamed = [
+        row
+        for frame in bfs_many(TOWNS, sources(), result="summary", stream=True)
+        for row in frame["source"]
+    ]
     assert streamed == found
 
 
@@ -128,7 +149,12 @@ def test_strings_may_come_in_any_iterable(sources):
         {"result": "within", "cutoffs": [0, 2, 9]},
         {"result": "isochrones", "cutoffs": [0, 2, 9]},
         {"result": "opportunities", "cutoffs": [0, 2, 9], "values": "area and jobs"},
-        {"result": "opportunities", "cutoffs": [0, 2, 9], "values": "area and jobs", "decay": "linear:5"},
+        {
+            "result": "opportunities",
+            "cutoffs": [0, 2, 9],
+            "values": "area and jobs",
+            "decay": "linear:5",
+        },
     ],
     ids=lambda options: "-".join(map(str, options.values())) or "distances",
 )
@@ -138,9 +164,13 @@ def test_the_groups_of_a_stream_joined_are_the_result(many, graph, options):
     searched, sources = GRAPH, [*SOURCES.tolist(), *SOURCES[:3].tolist()]  # three of them twice
     if graph == "strings":
         names = [(f"v{u}", f"v{v}") for u, v in ROWS[:600]]
-        searched = graph_from_edges(*map(list, zip(*names, strict=True)), weights_for(names, seed=3), directed=False)
+        searched = graph_from_edges(
+            *map(list, zip(*names, strict=True)), weights_for(names, seed=3), directed=False
+        )
         sources = searched.ids.to_pylist()[:120]
-        options = options | ({"targets": searched.ids.to_pylist()[5:8]} if "targets" in options else {})
+        options = options | (
+            {"targets": searched.ids.to_pylist()[5:8]} if "targets" in options else {}
+        )
     if "values" in options:
         numbers = np.arange(searched.n_vertices)
         options = options | {"values": {"area": numbers / 3, "jobs": numbers}}
@@ -180,10 +210,22 @@ def test_a_stream_without_sources_has_the_columns_of_others(result):
     [
         ({"stream": "parquet"}, "stream must be True, False or 'arrow', not 'parquet'"),
         ({"stream": 1}, "stream must be True, False or 'arrow', not 1"),
-        ({"stream": True, "result": "nearest"}, "one search from all sources together; leave stream out"),
-        ({"stream": "arrow", "result": "matrix"}, "is an array, which has no record batches; take stream=True"),
-        ({"progress": 1}, "progress must be True, False or a function of done, total and rate, not 1"),
-        ({"progress": "yes"}, "progress must be True, False or a function of done, total and rate, not 'yes'"),
+        (
+            {"stream": True, "result": "nearest"},
+            "one search from all sources together; leave stream out",
+        ),
+        (
+            {"stream": "arrow", "result": "matrix"},
+            "is an array, which has no record batches; take stream=True",
+        ),
+        (
+            {"progress": 1},
+            "progress must be True, False or a function of done, total and rate, not 1",
+        ),
+        (
+            {"progress": "yes"},
+            "progress must be True, False or a function of done, total and rate, not 'yes'",
+        ),
     ],
     ids=str,
 )
@@ -275,7 +317,14 @@ def test_a_stream_may_be_read_in_other_threads():
 def test_a_negative_cycle_ends_a_stream_and_names_the_cycle_in_its_direction():
     graph = graph_from_edges([0, 1, 2, 3], [1, 2, 0, 4], [1.0, 1.0, -3.0, 1.0])
     for direction in ("out", "in"):
-        stream = sssp_many(graph, [3, 0], result="summary", stream=True, direction=direction, strategy="one_at_a_time")
+        stream = sssp_many(
+            graph,
+            [3, 0],
+            result="summary",
+            stream=True,
+            direction=direction,
+            strategy="one_at_a_time",
+        )
         with pytest.raises(NegativeCycleError) as raised:
             list(stream)
         start = raised.value.cycle.index(0)
@@ -397,7 +446,16 @@ MODES = {
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
-    "wrong", [StopIteration, StopAsyncIteration, GeneratorExit, KeyboardInterrupt, SystemExit, OwnError, TimeoutError]
+    "wrong",
+    [
+        StopIteration,
+        StopAsyncIteration,
+        GeneratorExit,
+        KeyboardInterrupt,
+        SystemExit,
+        OwnError,
+        TimeoutError,
+    ],
 )
 @pytest.mark.parametrize("after", [0, 1])
 def test_no_error_of_the_function_is_taken_for_the_end(mode, wrong, after):
@@ -429,7 +487,9 @@ def test_a_stream_that_failed_has_no_end(stream, wrong):
 
 
 def test_a_stream_is_not_read_by_its_own_progress_function():
-    results = bfs_many(GRAPH, SOURCES, stream=True, progress=lambda done, *_: done and next(results))
+    results = bfs_many(
+        GRAPH, SOURCES, stream=True, progress=lambda done, *_: done and next(results)
+    )
     with pytest.raises(InputError, match="read within its own progress function"):
         next(results)
 
@@ -440,7 +500,9 @@ def test_several_threads_read_a_stream_each_row_once(stream):
         plan = plan_bfs_many(GRAPH, n_sources=8, strategy="source_per_thread")
         results = iter(plan.iter_groups(np.arange(120)))
     else:
-        results = iter(bfs_many(GRAPH, SOURCES, result="summary", strategy="source_per_thread", stream=stream))
+        results = iter(
+            bfs_many(GRAPH, SOURCES, result="summary", strategy="source_per_thread", stream=stream)
+        )
     ready = threading.Barrier(8)
 
     def read(_):
@@ -505,7 +567,9 @@ def test_threads_stop_when_the_calling_thread_is_interrupted(monkeypatch):
     monkeypatch.setattr(threads, "_pool", None)
     taken, ended, running, stopped = [], [], threading.Event(), threading.Event()
     own, on_each = threading.current_thread(), threads.on_each
-    monkeypatch.setattr(threads, "on_each", lambda *rest, stop: on_each(*rest, lambda: stop() or stopped.set()))
+    monkeypatch.setattr(
+        threads, "on_each", lambda *rest, stop: on_each(*rest, lambda: stop() or stopped.set())
+    )
 
     def search(item, _thread):
         taken.append(item)
@@ -628,7 +692,9 @@ def interrupt(device, cases, delays):
     """Run the cases in a child, and interrupt each after its first group and some seconds."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     found = []
-    with started([sys.executable, "-c", INTERRUPTED, device, json.dumps(cases)], env=environment) as child:
+    with started(
+        [sys.executable, "-c", INTERRUPTED, device, json.dumps(cases)], env=environment
+    ) as child:
         for delay in delays:
             while (line := child.stdout.readline()) and not line.startswith("began"):
                 pass
@@ -661,12 +727,18 @@ def test_an_interrupted_call_leaves_nothing_behind():
         ("bfs", "one_at_a_time", True),
         ("sssp", "near_far_per_thread", True),
     ]
-    check_interrupts(interrupt("cpu", tiers.few(cases, 3), tiers.few([0.0, 0.31, 0.13, 0.05, 0.2], 3)))
+    check_interrupts(
+        interrupt("cpu", tiers.few(cases, 3), tiers.few([0.0, 0.31, 0.13, 0.05, 0.2], 3))
+    )
 
 
 @pytest.mark.gpu
 def test_an_interrupted_call_on_a_gpu_leaves_nothing_behind():
-    cases = [("bfs", "source_per_block", False), ("bfs", "bit_parallel", False), ("sssp", "auto", True)]
+    cases = [
+        ("bfs", "source_per_block", False),
+        ("bfs", "bit_parallel", False),
+        ("sssp", "auto", True),
+    ]
     check_interrupts(interrupt("cuda", cases, [0.0, 0.11, 0.07]))
 
 

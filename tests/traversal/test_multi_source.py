@@ -15,7 +15,16 @@ from kepler_traverse.errors import InputError, NegativeCycleError, PrecisionErro
 from kepler_traverse.sssp import MULTI_SOURCE as SSSP
 from tests.support import tiers
 from tests.support.devices import host
-from tests.support.graphs import NAMED, awkward_floats, build, edge_rows, is_refused, path, weighted_rows, weights_for
+from tests.support.graphs import (
+    NAMED,
+    awkward_floats,
+    build,
+    edge_rows,
+    is_refused,
+    path,
+    weighted_rows,
+    weights_for,
+)
 
 GROUPS = (1, 31, 32, 33, 64, 65, 257, 600)
 
@@ -24,12 +33,16 @@ def ways(registry, looped):
     """Return every multi-source strategy, and the loop over a single-source strategy."""
     named = [
         pytest.param(
-            (each.name, each.device), marks=pytest.mark.gpu if each.device == "cuda" else (), id=f"{each.name}-{each.device}"
+            (each.name, each.device),
+            marks=pytest.mark.gpu if each.device == "cuda" else (),
+            id=f"{each.name}-{each.device}",
         )
         for each in registry
         if each.sums == "float"  # test_exact_sums has the others
     ]
-    return pytest.mark.parametrize("way", [*named, pytest.param(("one_at_a_time", "cpu")), pytest.param((looped, "cpu"))])
+    return pytest.mark.parametrize(
+        "way", [*named, pytest.param(("one_at_a_time", "cpu")), pytest.param((looped, "cpu"))]
+    )
 
 
 def check(plan, single, sources):
@@ -48,21 +61,27 @@ def check(plan, single, sources):
     assert at == len(sources)
 
 
-@pytest.mark.parametrize(("name", "directed", "predecessors"), tiers.pairs(list(NAMED), [True, False], [False, True]))
+@pytest.mark.parametrize(
+    ("name", "directed", "predecessors"), tiers.pairs(list(NAMED), [True, False], [False, True])
+)
 @ways(BFS, "queue")
 def test_hops_of_many_sources_are_those_of_each_alone(way, name, directed, predecessors):
     graph = build([r[:2] for r in NAMED[name]], directed=directed).to(way[1])
     if is_refused(graph, BFS, way[0]):
         return
     sources = np.random.default_rng(1).integers(0, graph.n_vertices, 70)
-    plan = plan_bfs_many(graph, n_sources=70, strategy=way[0], result="predecessors" if predecessors else "distances")
+    plan = plan_bfs_many(
+        graph, n_sources=70, strategy=way[0], result="predecessors" if predecessors else "distances"
+    )
     check(plan, plan_bfs(graph), sources)
 
 
 @pytest.mark.parametrize("n_sources", GROUPS)
 @ways(BFS, "queue")
 def test_sources_in_any_number_and_with_duplicates(way, n_sources):
-    graph = build(NAMED["lattice" if way[0] == "hierarchy_sweep" else "power law"], directed=True).to(way[1])
+    graph = build(
+        NAMED["lattice" if way[0] == "hierarchy_sweep" else "power law"], directed=True
+    ).to(way[1])
     assert not is_refused(graph, BFS, way[0])
     sources = np.random.default_rng(2).integers(0, graph.n_vertices, n_sources)
     sources[n_sources // 2 :] = sources[: n_sources - n_sources // 2]
@@ -74,7 +93,11 @@ def test_a_plan_made_for_few_sources_takes_many_and_the_other_way_round(way):
     graph = build(NAMED["lattice"], directed=False).to(way[1])
     assert not is_refused(graph, BFS, way[0])
     for planned, asked in ((3, 100), (600, 2)):
-        check(plan_bfs_many(graph, n_sources=planned, strategy=way[0]), plan_bfs(graph), np.arange(asked))
+        check(
+            plan_bfs_many(graph, n_sources=planned, strategy=way[0]),
+            plan_bfs(graph),
+            np.arange(asked),
+        )
 
 
 @ways(BFS, "queue")
@@ -84,19 +107,27 @@ def test_hops_of_any_graph(way):
         graph = build(rows, directed=directed).to(way[1])
         assert not is_refused(graph, BFS, way[0])
         sources = np.arange(graph.n_vertices)
-        check(plan_bfs_many(graph, n_sources=graph.n_vertices, strategy=way[0]), plan_bfs(graph), sources)
+        check(
+            plan_bfs_many(graph, n_sources=graph.n_vertices, strategy=way[0]),
+            plan_bfs(graph),
+            sources,
+        )
 
     check_one()
 
 
 @pytest.mark.parametrize("pushing", ["always", "never"])
-@pytest.mark.parametrize("name", ["power law", "lattice", "in-star", "self-loops and parallel edges"])
+@pytest.mark.parametrize(
+    "name", ["power law", "lattice", "in-star", "self-loops and parallel edges"]
+)
 def test_levels_pushed_and_levels_pulled_give_the_same(pushing, name):
     threshold = 0 if pushing == "always" else 10**9
     tuning = BitParallelCpuTuning(push_vertices=threshold, push_edges=threshold)
     graph = build(NAMED[name], directed=True)
     sources = np.arange(graph.n_vertices)[:300]
-    plan = BFS_REGISTRY.plan_multi_source(graph, tuning=tuning, n_sources=300, strategy="bit_parallel", result="distances")
+    plan = BFS_REGISTRY.plan_multi_source(
+        graph, tuning=tuning, n_sources=300, strategy="bit_parallel", result="distances"
+    )
     check(plan, plan_bfs(graph), sources)
     found = counted(graph, sources, "bit_parallel", tuning)
     for row, expected in zip(found, counted(graph, sources, "queue"), strict=True):
@@ -104,13 +135,16 @@ def test_levels_pushed_and_levels_pulled_give_the_same(pushing, name):
 
 
 def counted(graph, sources, strategy, tuning=None):
-    plan = BFS_REGISTRY.plan_multi_source(graph, tuning=tuning, n_sources=len(sources), strategy=strategy, result="levels")
+    plan = BFS_REGISTRY.plan_multi_source(
+        graph, tuning=tuning, n_sources=len(sources), strategy=strategy, result="levels"
+    )
     rows = [row for group in plan.iter_groups(sources) for row in group.counts]
     return [row[: np.flatnonzero(row)[-1] + 1] for row in rows]
 
 
 @pytest.mark.parametrize(
-    ("length", "dtype"), tiers.few([(128, np.int16), (32768, np.int32), (127, np.int8), (32767, np.int16)], 2)
+    ("length", "dtype"),
+    tiers.few([(128, np.int16), (32768, np.int32), (127, np.int8), (32767, np.int16)], 2),
 )
 @ways(BFS, "queue")
 def test_hop_counts_have_the_narrowest_type_that_holds_them(way, length, dtype):
@@ -148,13 +182,17 @@ def test_targets_stop_each_search_and_keep_their_distances(way):
     tiers.pairs(list(NAMED), ["integers", "floats"], [True, False], [False, True]),
 )
 @ways(SSSP, "frontier")
-def test_distances_of_many_sources_are_those_of_each_alone(way, name, directed, weights, predecessors):
+def test_distances_of_many_sources_are_those_of_each_alone(
+    way, name, directed, weights, predecessors
+):
     rows = [r[:2] for r in NAMED[name]]
     graph = build(rows, weights_for(rows, 3, weights), directed=directed).to(way[1])
     if is_refused(graph, SSSP, way[0]):
         return
     sources = np.random.default_rng(1).integers(0, graph.n_vertices, 20)
-    plan = plan_sssp_many(graph, n_sources=20, strategy=way[0], result="predecessors" if predecessors else "distances")
+    plan = plan_sssp_many(
+        graph, n_sources=20, strategy=way[0], result="predecessors" if predecessors else "distances"
+    )
     check(plan, plan_sssp(graph), sources)
 
 
@@ -177,7 +215,9 @@ def test_distances_for_awkward_weights(way):
             with pytest.raises(PrecisionError):
                 list(plan.iter_groups(sources))
             return
-        found = [traversal.distance.copy() for group in plan.iter_groups(sources) for traversal in group]
+        found = [
+            traversal.distance.copy() for group in plan.iter_groups(sources) for traversal in group
+        ]
         assert [d.tobytes() for d in found] == [d.tobytes() for d in expected]
 
     check_one()
@@ -202,7 +242,9 @@ def test_targets_of_weighted_searches_keep_their_distances(way):
     if is_refused(graph, SSSP, way[0]):
         return
     everything = plan_sssp_many(graph, n_sources=n, strategy=way[0]).run(np.arange(n)).distance
-    group = plan_sssp_many(graph, n_sources=n, strategy=way[0], targets=[500, 3], result="targets").run(np.arange(n))
+    group = plan_sssp_many(
+        graph, n_sources=n, strategy=way[0], targets=[500, 3], result="targets"
+    ).run(np.arange(n))
     assert host(group.distance).tolist() == host(everything)[:, [3, 500]].tolist()
 
 
@@ -211,7 +253,12 @@ def test_a_search_stopped_by_its_targets_says_how_far_it_is_complete(cutoff):
     rows = NAMED["lattice"]
     graph = build(rows, weights_for(rows, 5), directed=False)
     plan = plan_sssp_many(
-        graph, n_sources=9, strategy="near_far_per_thread", targets=[60, 3], cutoff=cutoff, result="predecessors"
+        graph,
+        n_sources=9,
+        strategy="near_far_per_thread",
+        targets=[60, 3],
+        cutoff=cutoff,
+        result="predecessors",
     )
     for group in plan.iter_groups(np.arange(9)):
         for traversal in group:

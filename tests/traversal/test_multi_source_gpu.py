@@ -25,8 +25,26 @@ from kepler_traverse.sssp.tuning import SourcePerBlockTuning as DistancesPerBloc
 from kepler_traverse.sssp.tuning import SourcePerLaneTuning
 from tests.conftest import HAS_GPU
 from tests.support import tiers
-from tests.support.devices import FIRST, MODES, count_allocations, host, in_each, in_one, on_a_device
-from tests.support.graphs import awkward_floats, build, edge_rows, lattice, path, rmat, star, weighted_rows, weights_for
+from tests.support.devices import (
+    FIRST,
+    MODES,
+    count_allocations,
+    host,
+    in_each,
+    in_one,
+    on_a_device,
+)
+from tests.support.graphs import (
+    awkward_floats,
+    build,
+    edge_rows,
+    lattice,
+    path,
+    rmat,
+    star,
+    weighted_rows,
+    weights_for,
+)
 
 pytestmark = on_a_device
 
@@ -48,7 +66,11 @@ FORCED = {
         "as it is": {},
         "bits in two places": {"max_shared_bits": 8},
         "a table": {"max_shared_bits": 0},
-        "a table and queues that overflow": {"max_shared_bits": 0, "slots_per_root": 0, "min_slots": 8}
+        "a table and queues that overflow": {
+            "max_shared_bits": 0,
+            "slots_per_root": 0,
+            "min_slots": 8,
+        }
         | {"queue_capacity": 2, "spill_capacity": 3, "table_unroll": 4},
     },
 }
@@ -65,8 +87,14 @@ def plan_hops(graph, strategy, *, max_depth=None, changes=None, result="distance
     On the harness no kernel surveys the depth of the graph.
     """
     index = graph.targets.dtype.itemsize
-    shape = None if HAS_GPU else Shape(graph.n_vertices, graph.n_edges, graph.directed, 40, index, 0)
-    options |= {"tuning": replace(HOPS_TUNING[strategy], **(changes or {})), "limit": max_depth, "shape": shape}
+    shape = (
+        None if HAS_GPU else Shape(graph.n_vertices, graph.n_edges, graph.directed, 40, index, 0)
+    )
+    options |= {
+        "tuning": replace(HOPS_TUNING[strategy], **(changes or {})),
+        "limit": max_depth,
+        "shape": shape,
+    }
     return BFS_REGISTRY.plan_multi_source(graph, strategy=strategy, result=result, **options)
 
 
@@ -89,7 +117,9 @@ def check(plan, single, sources) -> None:
     for group in plan.iter_groups(sources):
         for traversal in group:
             expected = alone[int(sources[at])]
-            assert host(traversal.distance).tobytes() == expected.distance.tobytes(), f"source {sources[at]}"
+            assert host(traversal.distance).tobytes() == expected.distance.tobytes(), (
+                f"source {sources[at]}"
+            )
             if traversal.predecessor is not None:
                 assert host(traversal.predecessor).tobytes() == expected.predecessor.tobytes()
             at += 1
@@ -111,13 +141,21 @@ def levels(single, sources) -> list:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "forced"), [(strategy, forced) for strategy, ways in FORCED.items() for forced in ways], ids="-".join
+    ("strategy", "forced"),
+    [(strategy, forced) for strategy, ways in FORCED.items() for forced in ways],
+    ids="-".join,
 )
 @pytest.mark.parametrize(("name", "directed"), SHAPES)
 @pytest.mark.usefixtures("mode")
 def test_hops_of_each_alone_are_found(name, directed, strategy, forced):
-    graph, k = build(GRAPHS[name], directed=directed), {"bit_parallel": 50, "source_per_block": 9}[strategy]
-    sources, asked = sources_of(graph, k), {"strategy": strategy, "n_sources": k, "changes": FORCED[strategy][forced]}
+    graph, k = (
+        build(GRAPHS[name], directed=directed),
+        {"bit_parallel": 50, "source_per_block": 9}[strategy],
+    )
+    sources, asked = (
+        sources_of(graph, k),
+        {"strategy": strategy, "n_sources": k, "changes": FORCED[strategy][forced]},
+    )
     check(plan_hops(graph.to("cuda"), result="predecessors", **asked), plan_bfs(graph), sources)
     counts = counted(plan_hops(graph.to("cuda"), result="levels", **asked), sources)
     assert counts == levels(plan_bfs(graph), sources)
@@ -125,12 +163,18 @@ def test_hops_of_each_alone_are_found(name, directed, strategy, forced):
 
 @pytest.mark.parametrize(
     ("strategy", "k"),
-    [*(("bit_parallel", k) for k in (1, 31, 32, 33, 64, 1000, 1024)), *(("source_per_block", k) for k in (1, 33, 1024))],
+    [
+        *(("bit_parallel", k) for k in (1, 31, 32, 33, 64, 1000, 1024)),
+        *(("source_per_block", k) for k in (1, 33, 1024)),
+    ],
 )
 @pytest.mark.usefixtures("one_order")
 def test_sources_of_any_number_may_repeat(strategy, k):
     is_long = strategy == "source_per_block" and k > 100  # on the host harness
-    graph = build([*path(4), (50, 51), (60, 60)] if is_long else GRAPHS["two components and more"], directed=False)
+    graph = build(
+        [*path(4), (50, 51), (60, 60)] if is_long else GRAPHS["two components and more"],
+        directed=False,
+    )
     sources = sources_of(graph, k)
     plan = plan_hops(graph.to("cuda"), n_sources=k, strategy=strategy)
     assert plan.group >= k
@@ -141,7 +185,12 @@ def test_sources_of_any_number_may_repeat(strategy, k):
 @pytest.mark.usefixtures("one_order")
 def test_a_lane_may_take_more_words_of_a_row_than_one_load_reads():
     graph = build(GRAPHS["power law"], directed=True)
-    plan = plan_hops(graph.to("cuda"), "bit_parallel", n_sources=1024, changes={"uneven_lanes": 4, "even_lanes": 4})
+    plan = plan_hops(
+        graph.to("cuda"),
+        "bit_parallel",
+        n_sources=1024,
+        changes={"uneven_lanes": 4, "even_lanes": 4},
+    )
     check(plan, plan_bfs(graph), sources_of(graph, 200))
 
 
@@ -149,8 +198,12 @@ def test_a_lane_may_take_more_words_of_a_row_than_one_load_reads():
 def test_a_source_that_is_through_does_not_hold_up_the_others():
     # No source of the second component reaches the first, whose vertices are done all the same while some still search.
     tail = [(39, 200), *((v, v + 1) for v in range(200, 204))]
-    graph = build([*[(u, v) for u in range(40) for v in range(40)], (100, 101), *tail], directed=False)
-    plan = plan_hops(graph.to("cuda"), "bit_parallel", n_sources=32, changes=FORCED["bit_parallel"]["pull only"])
+    graph = build(
+        [*[(u, v) for u in range(40) for v in range(40)], (100, 101), *tail], directed=False
+    )
+    plan = plan_hops(
+        graph.to("cuda"), "bit_parallel", n_sources=32, changes=FORCED["bit_parallel"]["pull only"]
+    )
     group = plan.run([0, 5, int(graph.to_numbers([101])[0])])
     assert host(group.distance)[:, :2].tolist() == [[0, 1], [1, 1], [-1, -1]]
     traverse = plan._search._owned._search
@@ -174,7 +227,13 @@ def test_bit_planes_are_made_as_levels_need_them(length):
 def test_searches_deeper_than_a_type_holds_begin_again_with_a_wider_one(result):
     for length, kind in ((100, np.int8), (149, np.int16), (200, np.int16)):
         graph = build(path(length), directed=False)
-        plan = plan_hops(graph.to("cuda"), "source_per_block", n_sources=3, result=result, changes={"short_hops": 150})
+        plan = plan_hops(
+            graph.to("cuda"),
+            "source_per_block",
+            n_sources=3,
+            result=result,
+            changes={"short_hops": 150},
+        )
         sources = np.array([0, length // 2, length])
         if result == "levels":
             assert counted(plan, sources) == levels(plan_bfs(graph), sources)
@@ -200,7 +259,9 @@ def test_targets_stop_the_searches_and_keep_their_distances(strategy, result):
     graph = build(GRAPHS["lattice"], directed=False)
     on_gpu, targets, sources = graph.to("cuda"), [7, 3, 30], np.arange(12)
     everything = np.array([plan_bfs(graph).run(int(source)).distance for source in sources])
-    group = plan_hops(on_gpu, n_sources=12, strategy=strategy, targets=targets, result=result).run(sources)
+    group = plan_hops(on_gpu, n_sources=12, strategy=strategy, targets=targets, result=result).run(
+        sources
+    )
     if result == "targets":
         assert host(group.distance).tolist() == everything[:, sorted(targets)].tolist()
     else:
@@ -213,7 +274,9 @@ def test_targets_stop_the_searches_and_keep_their_distances(strategy, result):
 @pytest.mark.usefixtures("one_order")
 def test_targets_out_of_reach_are_found_to_be_so(strategy):
     graph = build(GRAPHS["two components and more"], directed=True)
-    plan = plan_hops(graph.to("cuda"), n_sources=2, strategy=strategy, targets=[52, 3], result="targets")
+    plan = plan_hops(
+        graph.to("cuda"), n_sources=2, strategy=strategy, targets=[52, 3], result="targets"
+    )
     assert host(plan.run(graph.to_numbers([50, 2])).distance).tolist() == [[-1, 2], [1, -1]]
 
 
@@ -253,7 +316,9 @@ def test_distances_and_predecessors_for_awkward_weights(strategy):
         rows, weights = drawn
         graph = build(rows, weights, directed, weight_type=kind)
         single, sources = plan_sssp(graph), np.arange(min(graph.n_vertices, 6))
-        plan = plan_distances(graph.to("cuda"), n_sources=6, strategy=strategy, result="predecessors")
+        plan = plan_distances(
+            graph.to("cuda"), n_sources=6, strategy=strategy, result="predecessors"
+        )
         try:
             for source in sources:
                 single.run(int(source))
@@ -284,7 +349,9 @@ def test_targets_of_weighted_searches_keep_their_distances(strategy, result):
     graph = build(rows, weights_for(rows, 5), directed=False)
     on_gpu, sources = graph.to("cuda"), np.arange(5)
     everything = np.array([plan_sssp(graph).run(int(source)).distance for source in sources])
-    group = plan_distances(on_gpu, n_sources=5, strategy=strategy, targets=[18, 3], result=result).run(sources)
+    group = plan_distances(
+        on_gpu, n_sources=5, strategy=strategy, targets=[18, 3], result=result
+    ).run(sources)
     if result == "targets":
         assert host(group.distance).tolist() == everything[:, [3, 18]].tolist()
     else:
@@ -313,10 +380,20 @@ def test_plan_nbytes_cover_what_it_allocates(monkeypatch, strategy, result):
     rows = GRAPHS["power law"]
     graph = build(rows, weights_for(rows, 3), directed=True).to("cuda")
     assert graph.reverse.n_edges == graph.n_edges
-    taken = count_allocations(monkeypatch, bit_parallel_gpu, bfs_blocks, sssp_blocks, source_per_lane)
+    taken = count_allocations(
+        monkeypatch, bit_parallel_gpu, bfs_blocks, sssp_blocks, source_per_lane
+    )
     weighted = {"blocks": "source_per_block", "rows": "source_per_lane"}
-    planner, name = (plan_distances, weighted[strategy]) if strategy in weighted else (plan_hops, strategy)
-    plan = planner(graph, n_sources=50, strategy=name, result=result, targets=[1, 3] if result == "targets" else None)
+    planner, name = (
+        (plan_distances, weighted[strategy]) if strategy in weighted else (plan_hops, strategy)
+    )
+    plan = planner(
+        graph,
+        n_sources=50,
+        strategy=name,
+        result=result,
+        targets=[1, 3] if result == "targets" else None,
+    )
     plan.run(np.arange(plan.group) % graph.n_vertices)
     assert 0 < sum(taken) <= plan.nbytes
 
@@ -325,7 +402,9 @@ def test_plan_nbytes_cover_what_it_allocates(monkeypatch, strategy, result):
 def test_groups_shrink_until_they_fit():
     graph = build(GRAPHS["lattice"], directed=False)
     roomy = plan_hops(graph.to("cuda"), n_sources=64, strategy="bit_parallel")
-    tight = plan_hops(graph.to("cuda"), n_sources=64, strategy="bit_parallel", memory=roomy.nbytes - 1)
+    tight = plan_hops(
+        graph.to("cuda"), n_sources=64, strategy="bit_parallel", memory=roomy.nbytes - 1
+    )
     assert (tight.group, roomy.group) == (32, 64)
     assert tight.nbytes < roomy.nbytes
     check(tight, plan_bfs(graph), np.arange(64))

@@ -24,7 +24,10 @@ def test_a_matrix_has_a_row_for_each_source_as_often_as_it_is_given(lattice):
     assert matrix.dtype == np.int8
     assert (matrix[0] == matrix[2]).all()
     assert matrix[1, :3].tolist() == [0, 1, 2]
-    assert bfs_many(lattice, [105, 100], result="matrix", targets=[102, 100]).tolist() == [[3, 5], [2, 0]]
+    assert bfs_many(lattice, [105, 100], result="matrix", targets=[102, 100]).tolist() == [
+        [3, 5],
+        [2, 0],
+    ]
     assert bfs_many(lattice, [], result="matrix").shape == (0, lattice.n_vertices)
 
 
@@ -103,7 +106,9 @@ def test_the_nearest_source_is_one_at_the_smallest_distance(name, directed):
         matrix[matrix < 0] = np.inf
         least = matrix.min(axis=0)
         for most in (None, 2):
-            frame = many(graph, sources, result="nearest", **({} if most is None else {limit: most}))
+            frame = many(
+                graph, sources, result="nearest", **({} if most is None else {limit: most})
+            )
             reached = np.flatnonzero(least <= (np.inf if most is None else most))
             reached = reached[np.isfinite(least[reached])]
             assert frame["vertex"].tolist() == graph.ids[reached].tolist()
@@ -115,8 +120,13 @@ def test_the_nearest_source_is_one_at_the_smallest_distance(name, directed):
 @pytest.mark.parametrize("depth", [127, 128, 40000, 2**31, 10**300])
 def test_a_limit_beyond_the_type_of_short_hops_limits_nothing(depth):
     graph = build([(v, v + 1) for v in range(40)])
-    assert bfs_many(graph, [0], result="targets", targets=[40], max_depth=depth)["distance"].tolist() == [40]
-    assert bfs_many(graph, [0], result="reachable", max_depth=depth).sum() == bfs_many(graph, [0], result="reachable").sum()
+    assert bfs_many(graph, [0], result="targets", targets=[40], max_depth=depth)[
+        "distance"
+    ].tolist() == [40]
+    assert (
+        bfs_many(graph, [0], result="reachable", max_depth=depth).sum()
+        == bfs_many(graph, [0], result="reachable").sum()
+    )
     assert len(bfs_many(graph, [0], max_depth=depth)) == 41
 
 

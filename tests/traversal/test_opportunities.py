@@ -12,7 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kepler_traverse import bfs_many, cuda, graph_from_edges, plan_bfs_many, plan_sssp_many, sssp_many
+from kepler_traverse import (
+    bfs_many,
+    cuda,
+    graph_from_edges,
+    plan_bfs_many,
+    plan_sssp_many,
+    sssp_many,
+)
 from kepler_traverse.cpu import opportunities as on_cpu
 from kepler_traverse.errors import InputError, PrecisionError, UnknownVertexError
 from kepler_traverse.kinds import opportunities_gpu as on_gpu
@@ -35,7 +42,9 @@ DECAYS = {
 # Each is a variant of the kernel: every kind and every decay, float32 with and without.
 COMPILED = [(np.int8, None), (np.int32, None), (np.float32, None), (np.float32, "exponential:0.02")]
 COMPILED += [(np.int16, "gaussian:25"), (np.float64, "linear:60"), (np.int64, "linear:60")]
-GRAPH = graph_from_edges(np.array([10, 20, 20, 30]), np.array([20, 30, 40, 50]), np.array([2, 3, 4, 5]))
+GRAPH = graph_from_edges(
+    np.array([10, 20, 20, 30]), np.array([20, 30, 40, 50]), np.array([2, 3, 4, 5])
+)
 IDS = [10, 20, 30, 40, 50]  # at 0, 2, 5, 6 and 10 from the first
 
 
@@ -46,7 +55,13 @@ def distances(n: int, kind, k: int = 4) -> np.ndarray:
     found[0] = 0
     far = rng.random((k, n)) < 0.3
     far[0] = False
-    unreached = -1 if kind.itemsize < 4 or kind == np.int32 else np.inf if kind.kind == "f" else np.iinfo(kind).max
+    unreached = (
+        -1
+        if kind.itemsize < 4 or kind == np.int32
+        else np.inf
+        if kind.kind == "f"
+        else np.iinfo(kind).max
+    )
     if kind.kind == "f":
         found[1, n // 3] = np.finfo(kind).tiny / kind.type(4)
     found[far] = unreached
@@ -63,7 +78,12 @@ def reduction(n: int, kind, decay: str | None = None, cutoffs=(0, 10, 40)) -> Re
     if decay is not None:
         values = {name: value.astype(float) for name, value in values.items()}
     name, _, parameter = (decay or ":0").partition(":")
-    kinds = {"": 0, "exponential": on_cpu.EXPONENTIAL, "linear": on_cpu.LINEAR, "gaussian": on_cpu.GAUSSIAN}
+    kinds = {
+        "": 0,
+        "exponential": on_cpu.EXPONENTIAL,
+        "linear": on_cpu.LINEAR,
+        "gaussian": on_cpu.GAUSSIAN,
+    }
     whole = np.dtype(kind).kind == "i"
     limits = np.array(cutoffs, np.int64 if whole else np.float64)
     return Reduction(cutoffs=limits, values=values, decay=kinds[name], parameter=float(parameter))
@@ -103,7 +123,9 @@ def test_sums_are_those_of_each_vertex_by_itself(n, kind, decay):
                     assert found[name][i, c] == folded(np.where(near, values, 0.0))
                 else:
                     terms = values[near] * weight(row[near].astype(float))
-                    assert found[name][i, c] == pytest.approx(math.fsum(terms), rel=1e-13, abs=1e-13 * np.abs(terms).sum())
+                    assert found[name][i, c] == pytest.approx(
+                        math.fsum(terms), rel=1e-13, abs=1e-13 * np.abs(terms).sum()
+                    )
 
 
 def test_a_sum_is_the_same_with_other_cutoffs_attributes_and_sources():
@@ -114,7 +136,10 @@ def test_a_sum_is_the_same_with_other_cutoffs_attributes_and_sources():
     assert sums_within(rows[2:3], alone)["area"][0, 0] == found["area"][2, 1]
 
 
-@pytest.mark.parametrize("x", [0.0, -1e-300, -1e-9, -0.3, -0.34657, -0.3466, -17.25, -700.5, -740.0, -745.0, -746.0, -1e9])
+@pytest.mark.parametrize(
+    "x",
+    [0.0, -1e-300, -1e-9, -0.3, -0.34657, -0.3466, -17.25, -700.5, -740.0, -745.0, -746.0, -1e9],
+)
 def test_exponential_is_that_of_mathematics_to_two_units_in_the_last_place(x):
     assert on_cpu.exponential(x) == pytest.approx(math.exp(x), rel=2**-51, abs=5e-324)
 
@@ -130,7 +155,9 @@ def test_a_gpu_finds_the_bits_of_a_cpu(monkeypatch, n, kind, decay, mode):
         there = cuda.cp.asarray(rows)
         assert bits(sums_within(there, asked)) == bits(expected)
         monkeypatch.setattr(on_gpu, "SUMS_AT_ONCE", 1)  # one source at a time
-        assert bits(sums_within(there[1:], asked)) == bits({name: value[1:] for name, value in expected.items()})
+        assert bits(sums_within(there[1:], asked)) == bits(
+            {name: value[1:] for name, value in expected.items()}
+        )
     asked._on_gpu.clear()
 
 
@@ -138,7 +165,10 @@ def test_a_gpu_finds_the_bits_of_a_cpu(monkeypatch, n, kind, decay, mode):
 def test_a_gpu_folds_the_sums_of_reduction_blocks_in_several_passes():
     n = 1030 * 1024 + 5
     row = np.random.default_rng(2).exponential(1, (1, n)).astype(np.float32)
-    asked = Reduction(cutoffs=np.array([1, 2]), values={"a": np.arange(n), "b": np.random.default_rng(3).random(n)})
+    asked = Reduction(
+        cutoffs=np.array([1, 2]),
+        values={"a": np.arange(n), "b": np.random.default_rng(3).random(n)},
+    )
     expected = sums_within(row, asked)
     with running(FIRST):
         assert bits(sums_within(cuda.cp.asarray(row), asked)) == bits(expected)
@@ -187,8 +217,13 @@ def test_each_kind_equals_a_group_by_over_distances(network):
         bands = many(graph, sources, result="isochrones", cutoffs=cutoffs)
         near = rows[rows["distance"] <= cutoffs[-1]].sort_values(["source", "vertex"])
         assert list(bands.columns) == ["source", "vertex", "band"]
-        assert bands[["source", "vertex"]].values.tolist() == near[["source", "vertex"]].values.tolist()
-        assert bands["band"].tolist() == [min(c for c in cutoffs if c >= d) for d in near["distance"]]
+        assert (
+            bands[["source", "vertex"]].values.tolist()
+            == near[["source", "vertex"]].values.tolist()
+        )
+        assert bands["band"].tolist() == [
+            min(c for c in cutoffs if c >= d) for d in near["distance"]
+        ]
 
 
 @on_a_device
@@ -199,13 +234,19 @@ def test_the_rows_of_a_group_are_those_of_a_cpu(algorithm, name):
     graph = build(edges, weights_for(edges, 4), directed=False)
     sources = np.arange(min(5, graph.n_vertices))
     values = {"a": np.arange(graph.n_vertices), "b": np.linspace(0, 1, graph.n_vertices)}
-    planned, limit = (plan_bfs_many, "max_depth") if algorithm == "bfs" else (plan_sssp_many, "cutoff")
+    planned, limit = (
+        (plan_bfs_many, "max_depth") if algorithm == "bfs" else (plan_sssp_many, "cutoff")
+    )
 
     def of(graph, result, **options):
         kind = RESULT_KINDS[result]
         asked = kind.options_class(cutoffs=[0, 1, 3], **options).checked(kind, graph, algorithm)
-        plan = planned(graph, n_sources=5, result="distances", strategy="one_at_a_time", **{limit: 3})
-        question = Question(algorithm=algorithm, result=result, certify="none", limit=None, options=asked)
+        plan = planned(
+            graph, n_sources=5, result="distances", strategy="one_at_a_time", **{limit: 3}
+        )
+        question = Question(
+            algorithm=algorithm, result=result, certify="none", limit=None, options=asked
+        )
         return list(made(question, graph, plan.query, plan.run(sources)))
 
     sums = {"result": "opportunities", "values": values}
@@ -214,13 +255,18 @@ def test_the_rows_of_a_group_are_those_of_a_cpu(algorithm, name):
             found = of(graph.to("cuda"), **call)
         for one, other in zip(found, of(graph, **call), strict=True):
             assert one.answer.table.equals(other.answer.table)
-            assert (one.answer.sources, one.answer.checksums) == (other.answer.sources, other.answer.checksums)
+            assert (one.answer.sources, one.answer.checksums) == (
+                other.answer.sources,
+                other.answer.checksums,
+            )
             assert (one.counts[0], one.counts[2]) == (other.counts[0], other.counts[2])
 
 
 @on_a_device
 def test_cutoffs_beyond_every_distance_hold_no_unreached_vertex():
-    asked = Reduction(cutoffs=np.array([2**31 - 2, 2**31 - 1, 2**62]), values={"a": np.arange(1, 4)})
+    asked = Reduction(
+        cutoffs=np.array([2**31 - 2, 2**31 - 1, 2**62]), values={"a": np.arange(1, 4)}
+    )
     for kind in KINDS:
         rows = distances(3, kind)[:1]
         rows[0] = 0, 1, {"i": -1 if rows.itemsize < 8 else 2**63 - 1, "f": np.inf}[rows.dtype.kind]
@@ -229,8 +275,12 @@ def test_cutoffs_beyond_every_distance_hold_no_unreached_vertex():
             assert sums_within(cuda.cp.asarray(rows), asked)["a"].tolist() == [[3, 3, 3]]
         asked._on_gpu.clear()
     graph = graph_from_edges(np.array([0]), np.array([1]), vertices=np.array([2]))
-    assert bfs_many(graph, [0], result="within", cutoffs=[2**31 - 1, 2**62])["vertices"].tolist() == [2, 2]
-    found = bfs_many(graph, [0], result="opportunities", values=[1, 2, 4], cutoffs=[2**31 - 1, 2**62])
+    assert bfs_many(graph, [0], result="within", cutoffs=[2**31 - 1, 2**62])[
+        "vertices"
+    ].tolist() == [2, 2]
+    found = bfs_many(
+        graph, [0], result="opportunities", values=[1, 2, 4], cutoffs=[2**31 - 1, 2**62]
+    )
     assert found["value"].tolist() == [3, 3]
 
 
@@ -266,14 +316,20 @@ def test_values_are_a_table_a_mapping_or_an_array():
 
 def test_direction_in_counts_what_can_reach_the_source():
     values = {"jobs": [1, 2, 4, 8, 16]}
-    found = sssp_many(GRAPH, [50], result="opportunities", values=values, cutoffs=[5, 10], direction="in")
+    found = sssp_many(
+        GRAPH, [50], result="opportunities", values=values, cutoffs=[5, 10], direction="in"
+    )
     assert found["jobs"].tolist() == [20, 23]
 
 
 def test_a_cutoff_is_compared_as_that_of_the_search():
     graph = graph_from_edges(np.array([0]), np.array([1]), np.array([0.1], np.float32))
     at = float(np.float32(0.1))  # a little more than 0.1
-    assert sssp_many(graph, [0], result="within", cutoffs=[0.05, 0.1, at])["vertices"].tolist() == [1, 1, 2]
+    assert sssp_many(graph, [0], result="within", cutoffs=[0.05, 0.1, at])["vertices"].tolist() == [
+        1,
+        1,
+        2,
+    ]
     assert [len(sssp_many(graph, [0], cutoff=each)) for each in (0.1, at)] == [1, 2]
 
 
@@ -282,7 +338,9 @@ def test_integers_beyond_2_to_the_53_are_exact():
     found = of_first(values={"jobs": [big, 1, 0, 0, -big]}, cutoffs=[0, 2, 10])
     assert found["jobs"].tolist() == [big, big + 1, 1]
     graph = graph_from_edges(np.array([0]), np.array([1]), np.array([2**60 + 1]))
-    assert sssp_many(graph, [0], result="within", cutoffs=[2**60, 2**60 + 1])["vertices"].tolist() == [1, 2]
+    assert sssp_many(graph, [0], result="within", cutoffs=[2**60, 2**60 + 1])[
+        "vertices"
+    ].tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -298,11 +356,27 @@ def test_integers_beyond_2_to_the_53_are_exact():
         ({"cutoffs": [math.nan], "values": IDS}, InputError, "cutoffs must be 0 or more"),
         ({"cutoffs": [math.inf], "values": IDS}, InputError, "cutoffs must be finite"),
         ({"cutoffs": [1], "values": IDS, "cutoff": 5}, InputError, "leave cutoff out"),
-        ({"cutoffs": [1], "values": [1, 2]}, InputError, r"values\['value'\] has 2 values, not 5: give one per vertex"),
-        ({"cutoffs": [1], "values": {"vertex": [10], "a": [1, 2]}}, InputError, "has 2 values, not 1: give one per row"),
+        (
+            {"cutoffs": [1], "values": [1, 2]},
+            InputError,
+            r"values\['value'\] has 2 values, not 5: give one per vertex",
+        ),
+        (
+            {"cutoffs": [1], "values": {"vertex": [10], "a": [1, 2]}},
+            InputError,
+            "has 2 values, not 1: give one per row",
+        ),
         ({"cutoffs": [1], "values": {"vertex": [10]}}, InputError, "no column besides vertex"),
-        ({"cutoffs": [1], "values": {"vertex": [10, 11], "a": [1, 2]}}, UnknownVertexError, "not in the graph: 11"),
-        ({"cutoffs": [1], "values": {"vertex": [10, 10], "a": [1, 2]}}, InputError, "vertex 10 occurs 2 times"),
+        (
+            {"cutoffs": [1], "values": {"vertex": [10, 11], "a": [1, 2]}},
+            UnknownVertexError,
+            "not in the graph: 11",
+        ),
+        (
+            {"cutoffs": [1], "values": {"vertex": [10, 10], "a": [1, 2]}},
+            InputError,
+            "vertex 10 occurs 2 times",
+        ),
         (
             {"cutoffs": [1], "values": {"a": [1.0, math.nan, 0, 0, 0]}},
             InputError,
@@ -320,15 +394,47 @@ def test_integers_beyond_2_to_the_53_are_exact():
             InputError,
             r"values\['a'\]: its values must be numbers, not bool",
         ),
-        ({"cutoffs": [1], "values": {"a": pa.array([1, 2, None, 4, 5])}}, InputError, r"values\['a'\] holds 1 nulls"),
-        ({"cutoffs": [1], "values": {"a": [2**63 - 1, 1, 0, 0, 0]}}, PrecisionError, "beyond int64"),
-        ({"cutoffs": [1], "values": {"a": [-(2**63), -1, 0, 0, 0]}}, PrecisionError, "beyond int64"),
+        (
+            {"cutoffs": [1], "values": {"a": pa.array([1, 2, None, 4, 5])}},
+            InputError,
+            r"values\['a'\] holds 1 nulls",
+        ),
+        (
+            {"cutoffs": [1], "values": {"a": [2**63 - 1, 1, 0, 0, 0]}},
+            PrecisionError,
+            "beyond int64",
+        ),
+        (
+            {"cutoffs": [1], "values": {"a": [-(2**63), -1, 0, 0, 0]}},
+            PrecisionError,
+            "beyond int64",
+        ),
         ({"cutoffs": [1], "values": {"a": [1e308] * 5}}, PrecisionError, "exceeds float64"),
-        ({"cutoffs": [1], "values": pd.Series(IDS, list("abcde"))}, InputError, "an index that is neither 0 to n-1"),
-        ({"cutoffs": [1], "values": pd.DataFrame({"node_no": IDS, "a": IDS})}, InputError, "values has no column 'vertex'"),
-        ({"cutoffs": [1], "values": IDS, "decay": "exponential"}, InputError, "must be exponential:RATE"),
-        ({"cutoffs": [1], "values": IDS, "decay": "linear:0"}, InputError, "must be exponential:RATE"),
-        ({"cutoffs": [1], "values": IDS, "decay": "power:2"}, InputError, "must be exponential:RATE"),
+        (
+            {"cutoffs": [1], "values": pd.Series(IDS, list("abcde"))},
+            InputError,
+            "an index that is neither 0 to n-1",
+        ),
+        (
+            {"cutoffs": [1], "values": pd.DataFrame({"node_no": IDS, "a": IDS})},
+            InputError,
+            "values has no column 'vertex'",
+        ),
+        (
+            {"cutoffs": [1], "values": IDS, "decay": "exponential"},
+            InputError,
+            "must be exponential:RATE",
+        ),
+        (
+            {"cutoffs": [1], "values": IDS, "decay": "linear:0"},
+            InputError,
+            "must be exponential:RATE",
+        ),
+        (
+            {"cutoffs": [1], "values": IDS, "decay": "power:2"},
+            InputError,
+            "must be exponential:RATE",
+        ),
         ({"cutoffs": [1], "values": IDS, "decay": 5}, InputError, "decay must be"),
     ],
 )
@@ -338,22 +444,34 @@ def test_wrong_options_are_refused(options, error, message):
 
 
 def test_options_of_other_kinds_are_refused():
-    with pytest.raises(InputError, match="cutoffs is for result opportunities, within or isochrones"):
+    with pytest.raises(
+        InputError, match="cutoffs is for result opportunities, within or isochrones"
+    ):
         sssp_many(GRAPH, [10], cutoffs=[1])
     with pytest.raises(InputError, match="values is for result opportunities, not within"):
         sssp_many(GRAPH, [10], result="within", cutoffs=[1], values=IDS)
     with pytest.raises(InputError, match="cutoffs must be a whole number"):
         bfs_many(GRAPH, [10], result="within", cutoffs=[1.5])
-    with pytest.raises(InputError, match="cutoffs holds 9223372036854775808, which int64 cannot hold"):
+    with pytest.raises(
+        InputError, match="cutoffs holds 9223372036854775808, which int64 cannot hold"
+    ):
         bfs_many(GRAPH, [10], result="within", cutoffs=[2**63])
     for result in ("summary", "matrix", "reachable"):
-        with pytest.raises(InputError, match=f"unreached is for result distances or predecessors, not {result}"):
+        with pytest.raises(
+            InputError, match=f"unreached is for result distances or predecessors, not {result}"
+        ):
             bfs_many(GRAPH, [10], result=result, unreached="null")
     negative = graph_from_edges(np.array([0]), np.array([1]), np.array([-1]))
     with pytest.raises(InputError, match="decay needs distances of 0 or more"):
-        sssp_many(negative, [0], result="opportunities", cutoffs=[1], values=[1, 2], decay="linear:3")
-    assert sssp_many(negative, [0], result="opportunities", cutoffs=[0], values=[1, 2])["value"].tolist() == [3]
-    of_hops = bfs_many(negative, [0], result="opportunities", cutoffs=[1], values=[1, 2], decay="linear:4")
+        sssp_many(
+            negative, [0], result="opportunities", cutoffs=[1], values=[1, 2], decay="linear:3"
+        )
+    assert sssp_many(negative, [0], result="opportunities", cutoffs=[0], values=[1, 2])[
+        "value"
+    ].tolist() == [3]
+    of_hops = bfs_many(
+        negative, [0], result="opportunities", cutoffs=[1], values=[1, 2], decay="linear:4"
+    )
     assert of_hops["value"].tolist() == [2.5]
 
 
@@ -368,7 +486,9 @@ def test_a_reduction_is_sent_without_what_a_device_holds():
     other = reduction(5, np.float32)
     other.values["jobs"][0] += 1
     assert other.digest != asked.digest
-    assert reduction(5, np.float32, "linear:60").digest != reduction(5, np.float32, "linear:61").digest
+    assert (
+        reduction(5, np.float32, "linear:60").digest != reduction(5, np.float32, "linear:61").digest
+    )
 
 
 def test_opportunities_of_no_source_are_an_empty_frame():
@@ -393,13 +513,24 @@ def test_sums_equal_those_of_pandana(decay):
     weight = rng.integers(1, 10, 200).astype(float)
     jobs = rng.integers(0, 100, n).astype(float)
     x, y = pd.Series(rng.random(n)), pd.Series(rng.random(n))
-    network = pandana.Network(x, y, pd.Series(src), pd.Series(dst), pd.DataFrame({"w": weight}), twoway=True)
+    network = pandana.Network(
+        x, y, pd.Series(src), pd.Series(dst), pd.DataFrame({"w": weight}), twoway=True
+    )
     network.precompute(radius + 1)
     network.set(pd.Series(np.arange(n)), variable=pd.Series(jobs), name="jobs")
     theirs = network.aggregate(radius, type="sum", decay=decay, name="jobs").loc[np.arange(n)]
-    graph = graph_from_edges(src, dst, weight, directed=False, vertices=np.arange(n), weight_type="float64")
+    graph = graph_from_edges(
+        src, dst, weight, directed=False, vertices=np.arange(n), weight_type="float64"
+    )
     ours = {"flat": None, "linear": f"linear:{radius}", "exp": f"exponential:{1 / radius!r}"}[decay]
-    found = sssp_many(graph, np.arange(n), result="opportunities", values={"jobs": jobs}, cutoffs=[radius], decay=ours)
+    found = sssp_many(
+        graph,
+        np.arange(n),
+        result="opportunities",
+        values={"jobs": jobs},
+        cutoffs=[radius],
+        decay=ours,
+    )
     np.testing.assert_allclose(found["jobs"], theirs.to_numpy(), rtol=1e-6)
 
 
@@ -414,11 +545,27 @@ def test_sums_equal_those_of_pandana(decay):
 )
 def test_wrong_source_weights_are_refused(weights, message):
     with pytest.raises(InputError, match=message):
-        bfs_many(GRAPH, [10, 20], result="opportunities", cutoffs=[1], values={"a": IDS}, source_weights=weights)
-    with pytest.raises(InputError, match="source_weights is for result opportunities or flows, not within"):
+        bfs_many(
+            GRAPH,
+            [10, 20],
+            result="opportunities",
+            cutoffs=[1],
+            values={"a": IDS},
+            source_weights=weights,
+        )
+    with pytest.raises(
+        InputError, match="source_weights is for result opportunities or flows, not within"
+    ):
         bfs_many(GRAPH, [10, 20], result="within", cutoffs=[1], source_weights=[1, 2])
     with pytest.raises(InputError, match="a set has no order"):
-        bfs_many(GRAPH, {10, 20}, result="opportunities", cutoffs=[1], values={"a": IDS}, source_weights=[1, 2])
+        bfs_many(
+            GRAPH,
+            {10, 20},
+            result="opportunities",
+            cutoffs=[1],
+            values={"a": IDS},
+            source_weights=[1, 2],
+        )
 
 
 def test_weighted_sums_are_those_of_a_stream_and_beyond_their_type_refused():
@@ -426,7 +573,9 @@ def test_weighted_sums_are_those_of_a_stream_and_beyond_their_type_refused():
     plain = bfs_many(GRAPH, [20, 10, 20], **options)
     found = bfs_many(GRAPH, [20, 10, 20], source_weights=[10, 3, 10], **options)
     assert found["a"].tolist() == (plain["a"] * np.repeat([10, 3, 10], 2)).tolist()
-    with bfs_many(GRAPH, [20, 10, 20], source_weights=[10, 3, 10], stream=True, **options) as groups:
+    with bfs_many(
+        GRAPH, [20, 10, 20], source_weights=[10, 3, 10], stream=True, **options
+    ) as groups:
         assert pd.concat(list(groups), ignore_index=True).equals(found)
     with pytest.raises(InputError, match="given twice with different weights"):
         bfs_many(GRAPH, [20, 10, 20], source_weights=[10, 3, 11], **options)

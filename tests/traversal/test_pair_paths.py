@@ -29,7 +29,10 @@ def expected_paths(graph, search, origins, destinations):
     rows = []
     for pair, (origin, destination) in enumerate(zip(origins, destinations, strict=True)):
         found = paths(search(graph, origin), [destination], graph=graph)
-        rows += [(pair, position, vertex) for position, vertex in zip(found["position"], found["vertex"], strict=True)]
+        rows += [
+            (pair, position, vertex)
+            for position, vertex in zip(found["position"], found["vertex"], strict=True)
+        ]
     return rows
 
 
@@ -43,10 +46,14 @@ def test_paths_of_pairs_are_those_of_single_searches(name, directed, algorithm):
     found = paths(graph, (origins, destinations), algorithm=algorithm)
     assert list(found.columns) == ["pair", "position", "vertex"]
     search = bfs if algorithm == "bfs" else sssp
-    assert list(found.itertuples(index=False, name=None)) == expected_paths(graph, search, origins, destinations)
+    assert list(found.itertuples(index=False, name=None)) == expected_paths(
+        graph, search, origins, destinations
+    )
 
 
-@pytest.mark.parametrize("strategy", ["near_far_per_thread", "one_at_a_time", "frontier", "dijkstra_int64"])
+@pytest.mark.parametrize(
+    "strategy", ["near_far_per_thread", "one_at_a_time", "frontier", "dijkstra_int64"]
+)
 def test_every_strategy_gives_the_same_paths(strategy):
     rows = [row[:2] for row in NAMED["power law"]]
     graph = build(rows, weights_for(rows, 3))
@@ -57,23 +64,35 @@ def test_every_strategy_gives_the_same_paths(strategy):
 @pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
 def test_searches_that_end_at_the_targets_give_the_same_paths(algorithm):
     rows = [row[:2] for row in NAMED["power law"]]
-    graph = build(rows, np.random.default_rng(7).random(len(rows)).astype(np.float32), directed=True)  # sums are rounded
-    pairs, whole = some_pairs(graph, 40), {"bfs": "source_per_thread", "sssp": "near_far_per_thread"}[algorithm]
-    short, whole = (paths(graph, pairs, algorithm=algorithm, strategy=name) for name in ("short_search", whole))
+    # sums are rounded
+    graph = build(
+        rows, np.random.default_rng(7).random(len(rows)).astype(np.float32), directed=True
+    )
+    pairs, whole = (
+        some_pairs(graph, 40),
+        {"bfs": "source_per_thread", "sssp": "near_far_per_thread"}[algorithm],
+    )
+    short, whole = (
+        paths(graph, pairs, algorithm=algorithm, strategy=name) for name in ("short_search", whole)
+    )
     assert short.equals(whole)
 
 
 def table_with_columns(rows, seed=2):
     rng, ends = np.random.default_rng(seed), np.array(rows)
     more = {"metres": rng.integers(1, 900, len(rows)), "toll": rng.random(len(rows))}
-    return pd.DataFrame({"src": ends[:, 0], "dst": ends[:, 1], "weight": rng.integers(1, 9, len(rows)), **more})
+    return pd.DataFrame(
+        {"src": ends[:, 0], "dst": ends[:, 1], "weight": rng.integers(1, 9, len(rows)), **more}
+    )
 
 
 def check_sums(frame, edges, graph, origins, destinations):
     """Each row's edge joins its vertex to the one before it, and the sums are those of these edges."""
     ends, ids = edges[["src", "dst"]].to_numpy(), frame["vertex"].tolist()
     totals = {}
-    for i, (pair, position, edge) in enumerate(zip(frame["pair"], frame["position"], frame["edge"], strict=True)):
+    for i, (pair, position, edge) in enumerate(
+        zip(frame["pair"], frame["position"], frame["edge"], strict=True)
+    ):
         if position == 0:
             assert edge is pd.NA
             metres, toll, weight = 0, 0.0, 0
@@ -85,7 +104,9 @@ def check_sums(frame, edges, graph, origins, destinations):
         assert frame["toll"][i] == toll  # added in the same order, so equal to the last bit
         totals[pair] = weight
     distance = sssp_pairs(graph, origins, destinations)["distance"]
-    assert totals == {pair: total for pair, total in enumerate(distance.tolist()) if total is not pd.NA}
+    assert totals == {
+        pair: total for pair, total in enumerate(distance.tolist()) if total is not pd.NA
+    }
 
 
 @pytest.mark.parametrize("directed", [True, False])
@@ -93,7 +114,10 @@ def test_sums_along_are_those_of_the_edges_of_the_paths(directed):
     edges = table_with_columns(rmat(6, 4, seed=3))
     graph = graph_from_edges(edges, weight="weight", directed=directed, edge_ids=True)
     origins, destinations = some_pairs(graph, 60)
-    for along in (edges[["metres", "toll"]], {"metres": edges["metres"], "toll": edges["toll"].tolist()}):
+    for along in (
+        edges[["metres", "toll"]],
+        {"metres": edges["metres"], "toll": edges["toll"].tolist()},
+    ):
         frame = paths(graph, (origins, destinations), edges=True, along=along)
         assert list(frame.columns) == ["pair", "position", "vertex", "edge", "metres", "toll"]
         check_sums(frame, edges, graph, origins, destinations)
@@ -107,10 +131,14 @@ def test_sums_along_are_those_of_the_edges_of_the_paths(directed):
 def test_paths_of_any_graph_are_those_of_single_searches(rows, data):
     graph = build(rows, weights_for(rows, len(rows)))
     ids = np.asarray(graph.ids).tolist()
-    asked = data.draw(st.lists(st.tuples(st.sampled_from(ids), st.sampled_from(ids)), min_size=1, max_size=8))
+    asked = data.draw(
+        st.lists(st.tuples(st.sampled_from(ids), st.sampled_from(ids)), min_size=1, max_size=8)
+    )
     origins, destinations = map(list, zip(*asked, strict=True))
     found = paths(graph, (origins, destinations))
-    assert list(found.itertuples(index=False, name=None)) == expected_paths(graph, sssp, origins, destinations)
+    assert list(found.itertuples(index=False, name=None)) == expected_paths(
+        graph, sssp, origins, destinations
+    )
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -121,10 +149,16 @@ def test_paths_on_a_gpu_are_those_on_a_cpu(mode):
     table = pair_table(*(graph.to_numbers(ids) for ids in some_pairs(graph, 30)))
 
     def routes(graph):
-        plan = REGISTRY.plan_multi_source(graph, n_sources=table.sources.size, result="paths", strategy="auto")
+        plan = REGISTRY.plan_multi_source(
+            graph, n_sources=table.sources.size, result="paths", strategy="auto"
+        )
         (group,) = plan.iter_groups(table.sources, table.lists)
         found = walk_back(group, table.lists, None)
-        return found.sizes.tolist(), host(found.vertices).tolist(), rows_of_edges(graph, found)[0].tolist()
+        return (
+            found.sizes.tolist(),
+            host(found.vertices).tolist(),
+            rows_of_edges(graph, found)[0].tolist(),
+        )
 
     expected = routes(graph)
     with running(MODES[mode]):

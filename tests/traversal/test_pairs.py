@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kepler_traverse import bfs_many, bfs_pairs, certify_many, graph_from_edges, plan_bfs, plan_sssp, sssp_many, sssp_pairs
+from kepler_traverse import (
+    bfs_many,
+    bfs_pairs,
+    certify_many,
+    graph_from_edges,
+    plan_bfs,
+    plan_sssp,
+    sssp_many,
+    sssp_pairs,
+)
 from kepler_traverse.bfs import MULTI_SOURCE as BFS
 from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.errors import CapacityError, InputError, StrategyError, UnknownVertexError
@@ -17,14 +26,26 @@ from kepler_traverse.kinds.pairs import pair_table
 from kepler_traverse.sssp import MULTI_SOURCE as SSSP
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from tests.support.devices import MODES, host, on_a_device, running
-from tests.support.graphs import NAMED, build, edge_rows, is_refused, lattice, path, rmat, weights_for
+from tests.support.graphs import (
+    NAMED,
+    build,
+    edge_rows,
+    is_refused,
+    lattice,
+    path,
+    rmat,
+    weights_for,
+)
 
 SHAPES = ("lattice", "power law", "two components", "star of 33", "path")
 LOOPS = {"bfs": ("one_at_a_time", "queue"), "sssp": ("one_at_a_time", "frontier", "dijkstra_int64")}
 
 
 def names(registry, algorithm, device):
-    return [*(each.name for each in registry if each.device == device and each.sums == "float"), *LOOPS[algorithm]]
+    return [
+        *(each.name for each in registry if each.device == device and each.sums == "float"),
+        *LOOPS[algorithm],
+    ]
 
 
 def joined(full, origins, destinations):
@@ -86,25 +107,46 @@ def test_sssp_pairs_equals_a_join_over_full_distances(strategy, name, kind):
 def test_pairs_of_any_graph_equal_full_distances(rows, data):
     graph = build(rows, weights_for(rows, len(rows)))
     ids = np.asarray(graph.ids).tolist()
-    asked = data.draw(st.lists(st.tuples(st.sampled_from(ids), st.sampled_from(ids)), min_size=1, max_size=20))
+    asked = data.draw(
+        st.lists(st.tuples(st.sampled_from(ids), st.sampled_from(ids)), min_size=1, max_size=20)
+    )
     origins, destinations = map(list, zip(*asked, strict=True))
-    same(bfs_pairs(graph, origins, destinations), origins, destinations, bfs_many(graph, sorted(set(origins))))
-    same(sssp_pairs(graph, origins, destinations), origins, destinations, sssp_many(graph, sorted(set(origins))))
+    same(
+        bfs_pairs(graph, origins, destinations),
+        origins,
+        destinations,
+        bfs_many(graph, sorted(set(origins))),
+    )
+    same(
+        sssp_pairs(graph, origins, destinations),
+        origins,
+        destinations,
+        sssp_many(graph, sorted(set(origins))),
+    )
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
 @on_a_device
 def test_pairs_on_a_gpu_equal_full_distances_for_every_strategy(algorithm, mode):
-    edges = {"lattice": lattice(7, 16), "power law": rmat(7, 8, seed=3), "two components": [*path(20), (50, 51), (51, 52)]}
+    edges = {
+        "lattice": lattice(7, 16),
+        "power law": rmat(7, 8, seed=3),
+        "two components": [*path(20), (50, 51), (51, 52)],
+    }
     registry = BFS_REGISTRY if algorithm == "bfs" else SSSP_REGISTRY
     for rows in edges.values():
         graph = build(rows, weights_for(rows, 3), directed=False)
-        origins, destinations = graph.to_numbers(some_pairs(graph, 50)[0]), graph.to_numbers(some_pairs(graph, 50)[1])
+        origins, destinations = (
+            graph.to_numbers(some_pairs(graph, 50)[0]),
+            graph.to_numbers(some_pairs(graph, 50)[1]),
+        )
         table = pair_table(origins, destinations)
         single = plan_bfs(graph) if algorithm == "bfs" else plan_sssp(graph)
         full = {int(source): single.run(int(source)).distance.copy() for source in table.sources}
-        expected = np.concatenate([full[s][table.lists.of(i)] for i, s in enumerate(table.sources.tolist())])
+        expected = np.concatenate(
+            [full[s][table.lists.of(i)] for i, s in enumerate(table.sources.tolist())]
+        )
         if algorithm == "sssp":
             graph.hierarchy()  # for hierarchy_sweep
         with running(MODES[mode]):
@@ -114,16 +156,25 @@ def test_pairs_on_a_gpu_equal_full_distances_for_every_strategy(algorithm, mode)
                     continue
                 options = {"strategy": each.name}
                 options |= {"n_sources": table.sources.size, "result": "pairs"}
-                groups = list(registry.plan_multi_source(on_gpu, **options).iter_groups(table.sources, table.lists))
+                groups = list(
+                    registry.plan_multi_source(on_gpu, **options).iter_groups(
+                        table.sources, table.lists
+                    )
+                )
                 found = np.concatenate([host(group.distance) for group in groups])
                 assert found.tolist() == expected.tolist(), each.name
-                for group in registry.plan_multi_source(on_gpu, **options, output="all").iter_groups(
-                    table.sources, table.lists
-                ):
+                for group in registry.plan_multi_source(
+                    on_gpu, **options, output="all"
+                ).iter_groups(table.sources, table.lists):
                     assert group.distance.shape == (len(group), graph.n_vertices)
-                    assert host(table.of(group.sources).lists.take(group.distance)).tolist() == expected.tolist()
+                    assert (
+                        host(table.of(group.sources).lists.take(group.distance)).tolist()
+                        == expected.tolist()
+                    )
                     for i, limit in enumerate(group.limits):
-                        certify_many(on_gpu, group.sources[i : i + 1], group.distance[i : i + 1], limit).require()
+                        certify_many(
+                            on_gpu, group.sources[i : i + 1], group.distance[i : i + 1], limit
+                        ).require()
 
 
 @pytest.mark.gpu
@@ -155,7 +206,9 @@ def test_a_search_for_pairs_of_hops_stops_at_its_own_targets(strategy):
 def test_a_search_for_weighted_pairs_stops_at_its_own_targets():
     graph = build(path(1000), [1] * 1000, directed=False)
     table = pair_table(np.array([0, 500, 0]), np.array([3, 507, 2]))
-    plan = SSSP_REGISTRY.plan_multi_source(graph, n_sources=2, result="pairs", strategy="near_far_per_thread")
+    plan = SSSP_REGISTRY.plan_multi_source(
+        graph, n_sources=2, result="pairs", strategy="near_far_per_thread"
+    )
     group = plan.run(table.sources, table.lists)
     assert group.distance.tolist() == [3, 2, 7]
     assert group.limits == [3, 7]
@@ -163,8 +216,16 @@ def test_a_search_for_weighted_pairs_stops_at_its_own_targets():
 
 def test_pairs_beyond_a_limit_are_null():
     graph = build(path(20), [2] * 20, directed=False)
-    assert sssp_pairs(graph, [0, 0, 5], [3, 4, 5], cutoff=6)["distance"].fillna(-1).tolist() == [6, -1, 0]
-    assert bfs_pairs(graph, [0, 0, 5], [3, 4, 5], max_depth=3)["distance"].fillna(-1).tolist() == [3, -1, 0]
+    assert sssp_pairs(graph, [0, 0, 5], [3, 4, 5], cutoff=6)["distance"].fillna(-1).tolist() == [
+        6,
+        -1,
+        0,
+    ]
+    assert bfs_pairs(graph, [0, 0, 5], [3, 4, 5], max_depth=3)["distance"].fillna(-1).tolist() == [
+        3,
+        -1,
+        0,
+    ]
 
 
 @pytest.mark.parametrize("strategy", ["auto", "near_far_per_thread", "one_at_a_time"])
@@ -198,11 +259,17 @@ def test_pairs_without_a_row_give_an_empty_frame():
 
 def test_an_unknown_vertex_is_named_with_its_row():
     graph = build(path(20), [1] * 20)
-    with pytest.raises(UnknownVertexError, match=r"destinations, row 2: 1 destination is not in the graph: 99"):
+    with pytest.raises(
+        UnknownVertexError, match=r"destinations, row 2: 1 destination is not in the graph: 99"
+    ):
         sssp_pairs(graph, [0, 1, 2, 3], [3, 4, 99, 98])
     with pytest.raises(UnknownVertexError, match=r"origins, row 5000"):
         bfs_pairs(graph, np.array([*[1] * 5000, 77]), np.ones(5001, int))
-    for missing in (pd.Series([1, None], dtype="Int64"), pa.array([1, None]), pd.Series([1, np.nan])):
+    for missing in (
+        pd.Series([1, None], dtype="Int64"),
+        pa.array([1, None]),
+        pd.Series([1, np.nan]),
+    ):
         with pytest.raises(UnknownVertexError, match=r"origins, row 1: it holds no id"):
             sssp_pairs(graph, missing, [1, 2])
     with pytest.raises(InputError, match="2 origins and 1 destinations"):

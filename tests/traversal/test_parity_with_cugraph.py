@@ -25,7 +25,9 @@ def cugraph():
 def ours(rows, weights, directed=True):
     src, dst = np.array(rows, np.int32).T
     return graph_from_edges(
-        *(cuda.cp.asarray(a.copy()) for a in (src, dst)), cuda.cp.asarray(weights, np.float32), directed=directed
+        *(cuda.cp.asarray(a.copy()) for a in (src, dst)),
+        cuda.cp.asarray(weights, np.float32),
+        directed=directed,
     )
 
 
@@ -67,14 +69,21 @@ PATH = [(0, 1), (1, 2), (2, 3)]
 
 def test_their_cutoff_leaves_out_the_vertices_at_the_cutoff_itself_and_ours_keeps_them(cugraph):
     graph = ours(PATH, [1, 1, 1])
-    assert their_sssp(cugraph, graph, *theirs(cugraph, PATH, [1, 1, 1]), cutoff=2.0) == [0, 1, UNREACHED, UNREACHED]
+    assert their_sssp(cugraph, graph, *theirs(cugraph, PATH, [1, 1, 1]), cutoff=2.0) == [
+        0,
+        1,
+        UNREACHED,
+        UNREACHED,
+    ]
     assert our_sssp(graph, cutoff=2.0) == [0, 1, 2, UNREACHED]
 
 
 def test_a_depth_of_0_has_no_limit_there_and_is_the_source_alone_here(cugraph):
     graph = ours(PATH, [1, 1, 1])
     handle, other = theirs(cugraph, PATH, [1, 1, 1])
-    distances, _, vertices = cugraph.bfs(handle, other, cuda.cp.zeros(1, np.int32), False, 0, True, False)
+    distances, _, vertices = cugraph.bfs(
+        handle, other, cuda.cp.zeros(1, np.int32), False, 0, True, False
+    )
     assert distances_of(graph, "bfs", vertices, distances) == [0, 1, 2, 3]
     assert to_host(plan_bfs(graph, max_depth=0).run(0).distance).tolist() == [0, -1, -1, -1]
 

@@ -30,12 +30,20 @@ FORCED = {
     "shared rows": {"ALPHA": 1, "UNEVEN": 0, "CHUNK": 64, "CHUNK_WARPS": 1, "UNROLL": 4} | LEAVES,
     "cluster and push": {"QUEUE_CAPACITY": 5, "BATCH_EDGES": 30, "ALPHA": 1, "CHUNK": 40},
     "pull and push": {"ALPHA": 14, "BETA": 8, "CHUNK": 64, "PATIENCE": 0, "UNEVEN": 0} | LEAVES,
-    "all of them": {"QUEUE_CAPACITY": 3, "BATCH_EDGES": 60, "ALPHA": 4, "BETA": 4, "CHUNK": 50, "CLUSTER": 4}
+    "all of them": {
+        "QUEUE_CAPACITY": 3,
+        "BATCH_EDGES": 60,
+        "ALPHA": 4,
+        "BETA": 4,
+        "CHUNK": 50,
+        "CLUSTER": 4,
+    }
     | {"CLEANS_UP": 0, "MIN_BLOCKS": 1, "UNEVEN": 0},
 }
 GRAPHS = {
     "power law": rmat(8, 12, seed=3),
-    "star of 1025 behind a path": [(v + 1030, v + 1031) for v in range(4)] + [(1034, 0), *star(1025)],
+    "star of 1025 behind a path": [(v + 1030, v + 1031) for v in range(4)]
+    + [(1034, 0), *star(1025)],
     "lattice": lattice(14, 33),
     "complete": [(u, v) for u in range(70) for v in range(70)],
     "two components": [*path(20), (50, 51), (51, 52)],
@@ -72,7 +80,11 @@ def force(monkeypatch, tuning=None, **changes):
     def forced_entries(graph, query):
         found = []
         for entry in entries_for(graph, query if tuning is None else replace(query, tuning=tuning)):
-            own = {constant: changes[constant] for constant, _ in entry.constants if constant in changes}
+            own = {
+                constant: changes[constant]
+                for constant, _ in entry.constants
+                if constant in changes
+            }
             found.append(entry.variant(**own))
         return tuple(found)
 
@@ -81,7 +93,9 @@ def force(monkeypatch, tuning=None, **changes):
 
 def force_way(monkeypatch, way):
     changes = {"CHUNK": 512, "CHUNK_WARPS": 0} | FORCED[way]
-    tuning = Tuning(cluster=changes.pop("CLUSTER", Tuning.cluster), long_row=changes.pop("UNEVEN", 1 << 30))
+    tuning = Tuning(
+        cluster=changes.pop("CLUSTER", Tuning.cluster), long_row=changes.pop("UNEVEN", 1 << 30)
+    )
     force(monkeypatch, tuning, **changes)
 
 
@@ -98,7 +112,9 @@ def in_two_ways(test):
 
 
 @pytest.mark.parametrize(
-    ("forced", "name", "directed"), tiers.pairs(list(FORCED), list(GRAPHS), [True, False]), indirect=["forced"]
+    ("forced", "name", "directed"),
+    tiers.pairs(list(FORCED), list(GRAPHS), [True, False]),
+    indirect=["forced"],
 )
 @pytest.mark.usefixtures("forced")
 def test_every_way_to_go_on_gives_the_right_hops(name, directed):
@@ -131,19 +147,32 @@ def test_search_stops_once_its_targets_are_reached(wanted):
 @in_two_ways
 def test_a_plan_is_run_again_and_again():
     graph = build(GRAPHS["power law"], directed=False).to("cuda")
-    plans = [plan_bfs(graph, strategy="persistent", predecessors=predecessors) for predecessors in (False, True)]
+    plans = [
+        plan_bfs(graph, strategy="persistent", predecessors=predecessors)
+        for predecessors in (False, True)
+    ]
     for source, plan in ((s, plan) for s in (0, 1, 0, 3) for plan in plans):
         expected = oracle.bfs(oracle.edges_of(GRAPHS["power law"], False), source)
         if plan.query.predecessors:
             certify(graph, plan(source)).require()
-        found = {v: d for v, d in zip(host(graph.ids).tolist(), host(plan(source).distance).tolist(), strict=True) if d >= 0}
+        found = {
+            v: d
+            for v, d in zip(
+                host(graph.ids).tolist(), host(plan(source).distance).tolist(), strict=True
+            )
+            if d >= 0
+        }
         assert found == expected
 
 
 def test_wide_vertex_numbers_are_refused():
     graph = build(path(3)).to("cuda")
-    wide = type(graph)(offsets=graph.offsets, targets=graph.targets.astype(np.int64), weights=None, ids=graph.ids)
-    with pytest.raises(StrategyError, match="'persistent' cannot take 2\\^31 vertices or more; these can: "):
+    wide = type(graph)(
+        offsets=graph.offsets, targets=graph.targets.astype(np.int64), weights=None, ids=graph.ids
+    )
+    with pytest.raises(
+        StrategyError, match="'persistent' cannot take 2\\^31 vertices or more; these can: "
+    ):
         plan_bfs(wide, strategy="persistent")
     assert plan_bfs(wide).strategy.name == "queue_warp"
 
@@ -167,7 +196,9 @@ def test_a_frontier_of_many_edges_is_pulled(monkeypatch, way, is_pulled):
     empty = device.cp.empty
     force_way(monkeypatch, way)
     graph = build(GRAPHS["complete"], directed=False).to("cuda")
-    monkeypatch.setattr(device._Cupy, "empty", lambda _, *args: taken.append(empty(*args)) or taken[-1])
+    monkeypatch.setattr(
+        device._Cupy, "empty", lambda _, *args: taken.append(empty(*args)) or taken[-1]
+    )
     plan = plan_bfs(graph, strategy="persistent")
     (bitmaps,) = [array for array in taken if array.dtype == np.uint32]
     before = bitmaps.copy()
@@ -188,7 +219,9 @@ def test_a_trace_tells_when_each_level_began(monkeypatch):
         assert 0 < began[-1] < 1e12
         assert [iteration.what for iteration in iterations].count("end") == 1
         walked = [iteration for iteration in iterations if iteration.what in ("push", "pull")]
-        assert [iteration.level for iteration in walked] == sorted({iteration.level for iteration in walked})
+        assert [iteration.level for iteration in walked] == sorted(
+            {iteration.level for iteration in walked}
+        )
         for iteration in walked:
             assert iteration.vertices == int((outcome.distance == iteration.level).sum())
 

@@ -24,17 +24,33 @@ mode = in_each(MODES, autouse=True)
 # constant, so each way is compiled once.
 GRID = {"SMALL": 1, "SMALL_EDGES": 0, "SMALL_FAR": 0}
 FORCED = {
-    "grid in pieces": {"hops": 1, "CHUNK": 40, "WARM_UP": 1, "SHARED_LISTS": 1, "UNROLL": 2, "TAIL": 1 << 30} | GRID,
+    "grid in pieces": {
+        "hops": 1,
+        "CHUNK": 40,
+        "WARM_UP": 1,
+        "SHARED_LISTS": 1,
+        "UNROLL": 2,
+        "TAIL": 1 << 30,
+    }
+    | GRID,
     "hops": {"LOCAL_ROUND_EDGES": 1 << 20, "LOCAL_ROUND_DEGREE": 1 << 20, "CHUNK": 64} | GRID,
     "small and grid": {"SMALL": 20, "SMALL_EDGES": 90, "SMALL_FAR": 30, "hops": 1, "CHUNK": 64}
     | {"LIGHT": 0, "SHARED_LISTS": 1},
-    "all of them": {"SMALL": 10, "SMALL_EDGES": 60, "SMALL_FAR": 12, "LOCAL_ROUND_EDGES": 200, "hops": 4, "LOCAL": 5}
+    "all of them": {
+        "SMALL": 10,
+        "SMALL_EDGES": 60,
+        "SMALL_FAR": 12,
+        "LOCAL_ROUND_EDGES": 200,
+        "hops": 4,
+        "LOCAL": 5,
+    }
     | {"CHUNK": 40, "EDGES_PER_LANE": 1, "CLEANS_UP": 0, "CHUNK_WARPS": 0, "MIN_BLOCKS": 1},
 }
 SAME = {"SHARED_LISTS": 0, "CHUNK_WARPS": 1, "UNROLL": 1, "TAIL": 0, "MIN_BLOCKS": 0}
 GRAPHS = {
     "power law": rmat(8, 12, seed=3),
-    "star of 1025 behind a path": [(v + 1030, v + 1031) for v in range(4)] + [(1034, 0), *star(1025)],
+    "star of 1025 behind a path": [(v + 1030, v + 1031) for v in range(4)]
+    + [(1034, 0), *star(1025)],
     "lattice": lattice(14, 33),
     "complete": [(u, v) for u in range(60) for v in range(60)],
     "two components": [*path(20), (50, 51), (51, 52)],
@@ -50,7 +66,9 @@ def awkward(n_edges, kind):
         "equal": np.full(n_edges, 0.1, np.float32),
         "zeros and ones": rng.integers(0, 2, n_edges).astype(np.float32),
         "subnormal": (rng.integers(1, 9, n_edges) * 2.0**-149).astype(np.float32),
-        "of all magnitudes": (rng.random(n_edges) * 10.0 ** rng.integers(-30, 31, n_edges)).astype(np.float32),
+        "of all magnitudes": (rng.random(n_edges) * 10.0 ** rng.integers(-30, 31, n_edges)).astype(
+            np.float32
+        ),
         "one huge": np.append(np.full(n_edges - 1, 1e-30), 1e30).astype(np.float32),
         "whole numbers": rng.integers(1, 256, n_edges).astype(np.float32),
     }[kind]
@@ -59,7 +77,9 @@ def awkward(n_edges, kind):
 def force(monkeypatch, hops=None, **constants):
     """Make plans choose these constants, and so many hops, whatever the graph."""
     chosen = near_far_gpu.entry_for
-    monkeypatch.setattr(near_far_gpu, "entry_for", lambda *args: chosen(*args).variant(**SAME | constants))
+    monkeypatch.setattr(
+        near_far_gpu, "entry_for", lambda *args: chosen(*args).variant(**SAME | constants)
+    )
     if hops is not None:
         monkeypatch.setattr(near_far_gpu, "local_rounds_for", lambda _graph: hops)
 
@@ -85,16 +105,22 @@ def run(rows, weights, directed=False, source=None, weight_type="float32", **opt
     expected = plan_sssp(cpu, strategy="frontier", cutoff=options.get("cutoff"))(source)
     found, right = host(result.distance), expected.distance
     if options.get("targets"):
-        right = np.where(right <= (np.inf if result.limit is None else result.limit), right, np.inf).astype(right.dtype)
+        right = np.where(
+            right <= (np.inf if result.limit is None else result.limit), right, np.inf
+        ).astype(right.dtype)
     assert found.tobytes() == right.tobytes()
     if result.predecessor is not None:
         certify(graph, result).require()
-        assert np.array_equal(host(result.predecessor), np.where(np.isfinite(right), expected.predecessor, -1))
+        assert np.array_equal(
+            host(result.predecessor), np.where(np.isfinite(right), expected.predecessor, -1)
+        )
     return result
 
 
 @pytest.mark.parametrize(
-    ("forced", "name", "directed"), tiers.pairs(list(FORCED), list(GRAPHS), [True, False]), indirect=["forced"]
+    ("forced", "name", "directed"),
+    tiers.pairs(list(FORCED), list(GRAPHS), [True, False]),
+    indirect=["forced"],
 )
 @pytest.mark.usefixtures("forced")
 def test_every_way_to_go_on_gives_the_bits_of_the_cpu(name, directed):
@@ -102,7 +128,15 @@ def test_every_way_to_go_on_gives_the_bits_of_the_cpu(name, directed):
     run(rows, weights_for(rows, 3, "floats" if directed else "integers"), directed)
 
 
-KINDS = ["nothing", "equal", "zeros and ones", "subnormal", "of all magnitudes", "one huge", "whole numbers"]
+KINDS = [
+    "nothing",
+    "equal",
+    "zeros and ones",
+    "subnormal",
+    "of all magnitudes",
+    "one huge",
+    "whole numbers",
+]
 SMALLER = lattice(6, 9) + star(40)
 
 
@@ -122,13 +156,16 @@ def test_distances_of_64_bits_are_exact_too(way, kind, monkeypatch):
 @in_two_ways
 @pytest.mark.parametrize("width", [0, 1e-30, 1e-3, 1, 1e30, np.inf])
 def test_piles_of_any_width_give_the_same_result(width, monkeypatch):
-    monkeypatch.setattr(near_far_gpu, "first_width", lambda graph, *_: graph.weights.dtype.type(width))
+    monkeypatch.setattr(
+        near_far_gpu, "first_width", lambda graph, *_: graph.weights.dtype.type(width)
+    )
     run(SMALLER, awkward(len(SMALLER), "whole numbers"))
 
 
 def test_threshold_step_is_a_hop_with_equal_weights(monkeypatch):
     force(monkeypatch, **FORCED["grid in pieces"])
-    assert run(LATTICE, awkward(len(LATTICE), "equal"), source=0).rounds == 46  # and one that finds nothing
+    # and one that finds nothing
+    assert run(LATTICE, awkward(len(LATTICE), "equal"), source=0).rounds == 46
 
 
 def test_local_rounds_save_iterations(monkeypatch):
@@ -153,7 +190,9 @@ def test_steps_of_few_edges_make_piles_wider(monkeypatch):
 @pytest.mark.parametrize("cutoff", [0, 1, 300.0, 700.5, 1e9])
 def test_a_cutoff_is_inclusive(cutoff):
     weights = awkward(len(LATTICE), "whole numbers")
-    full = oracle.dijkstra(oracle.edges_of([(*e, w) for e, w in zip(LATTICE, weights, strict=True)], False), 0)
+    full = oracle.dijkstra(
+        oracle.edges_of([(*e, w) for e, w in zip(LATTICE, weights, strict=True)], False), 0
+    )
     result = run(LATTICE, weights, source=0, cutoff=cutoff)
     assert int(host(result.reached).sum()) == sum(d <= cutoff for d in full.values())
 
@@ -192,7 +231,10 @@ def test_a_plan_is_run_again_and_again(way, monkeypatch):
     force(monkeypatch, **FORCED[way])
     rows = GRAPHS["power law"]
     cpu = build(rows, weights_for(rows, 2, "floats"), directed=False)
-    plan, reference = plan_sssp(cpu.to("cuda"), strategy="persistent", predecessors=False), plan_sssp(cpu)
+    plan, reference = (
+        plan_sssp(cpu.to("cuda"), strategy="persistent", predecessors=False),
+        plan_sssp(cpu),
+    )
     for source in (0, 1, 0, 3):
         assert host(plan(source).distance).tobytes() == reference(source).distance.tobytes()
 
@@ -202,7 +244,10 @@ def test_a_plan_is_run_again_and_again(way, monkeypatch):
 def test_a_plan_with_predecessors_is_run_again_and_again(kind, way, monkeypatch):
     force(monkeypatch, **FORCED[way])
     cpu = build(SMALLER, awkward(len(SMALLER), kind), directed=False)
-    plan, reference = plan_sssp(cpu.to("cuda"), strategy="persistent"), plan_sssp(cpu, strategy="frontier")
+    plan, reference = (
+        plan_sssp(cpu.to("cuda"), strategy="persistent"),
+        plan_sssp(cpu, strategy="frontier"),
+    )
     for source in (0, 1, 0, 30):
         found, right = plan(source), reference(source)
         assert host(found.distance).tobytes() == right.distance.tobytes()
@@ -211,7 +256,10 @@ def test_a_plan_with_predecessors_is_run_again_and_again(kind, way, monkeypatch)
 
 def test_a_search_after_one_that_stopped_early_starts_afresh():
     cpu = build(path(60), [7] * 60)
-    plan, reference = plan_sssp(cpu.to("cuda"), strategy="persistent", targets=[30]), plan_sssp(cpu, strategy="frontier")
+    plan, reference = (
+        plan_sssp(cpu.to("cuda"), strategy="persistent", targets=[30]),
+        plan_sssp(cpu, strategy="frontier"),
+    )
     for source in (0, 29, 0):
         found, right = plan(source), reference(source)
         assert host(found.reached).tolist() == (right.distance <= found.limit).tolist()
@@ -224,7 +272,9 @@ def test_predecessors_made_inside_the_search_are_those_made_after_it(kind):
         graph = build(rows, awkward(len(rows), kind), directed=directed).to("cuda")
         source, found = rows[0][0], []
         for is_inside in (True, False):
-            search = near_far_gpu.plan(graph, Query(tuning=tuning.Tuning(predecessors_inside=is_inside)))
+            search = near_far_gpu.plan(
+                graph, Query(tuning=tuning.Tuning(predecessors_inside=is_inside))
+            )
             found.append(host(search(int(graph.to_numbers([source])[0])).predecessor).tolist())
         assert found[0] == found[1]
 
@@ -233,7 +283,9 @@ def test_predecessors_made_inside_the_search_are_those_made_after_it(kind):
 def test_predecessor_pass_walks_edges_of_length_zero_only(weight, is_walked_again, monkeypatch):
     launched, launch = [], gpu_steps.launch
     monkeypatch.setattr(
-        gpu_steps, "launch", lambda kernel, *args: launched.append(kernel.entry.name) or launch(kernel, *args)
+        gpu_steps,
+        "launch",
+        lambda kernel, *args: launched.append(kernel.entry.name) or launch(kernel, *args),
     )
     plan_sssp(build(path(9), [weight] * 9).to("cuda"), strategy="persistent")(0)
     assert bool(launched) is is_walked_again
@@ -242,7 +294,9 @@ def test_predecessor_pass_walks_edges_of_length_zero_only(weight, is_walked_agai
 
 def test_a_search_after_one_that_failed_starts_afresh():
     rows = [(0, 1), (1, 2), (5, 6), (6, 1)]
-    plan = plan_sssp(build(rows, np.array([3e38, 3e38, 1, 2], np.float32)).to("cuda"), strategy="persistent")
+    plan = plan_sssp(
+        build(rows, np.array([3e38, 3e38, 1, 2], np.float32)).to("cuda"), strategy="persistent"
+    )
     for _ in range(2):
         with pytest.raises(PrecisionError):
             plan(0)
@@ -261,7 +315,9 @@ def test_a_graph_without_edges_has_one_reached_vertex():
     assert host(plan_sssp(graph, strategy="persistent")(4).distance).tolist() == [np.inf, 0, np.inf]
 
 
-@pytest.mark.parametrize(("rows", "degree"), [(SMALLER, 40), (LATTICE, 2)], ids=["enough room", "too little"])
+@pytest.mark.parametrize(
+    ("rows", "degree"), [(SMALLER, 40), (LATTICE, 2)], ids=["enough room", "too little"]
+)
 def test_trace_names_the_kind_of_each_iteration(rows, degree, monkeypatch):
     force(monkeypatch, **FORCED["small and grid"], TRACE=40)
     graph = build(rows, awkward(len(rows), "whole numbers"), directed=False).to("cuda")
@@ -271,12 +327,20 @@ def test_trace_names_the_kind_of_each_iteration(rows, degree, monkeypatch):
     relaxed = [iteration for iteration in iterations if "relax" in iteration.what]
     assert [iteration.level for iteration in relaxed] == list(range(len(relaxed)))
     assert relaxed[0][2:] == (0, 1, degree)
-    assert [iteration.nanoseconds for iteration in iterations] == sorted(iteration.nanoseconds for iteration in iterations)
+    assert [iteration.nanoseconds for iteration in iterations] == sorted(
+        iteration.nanoseconds for iteration in iterations
+    )
     if rows is LATTICE:
         assert len(iterations) == 40
     else:
         assert len(relaxed) == steps
-        assert {iteration.what for iteration in iterations} >= {"relax", "small relax", "small split", "last pass", "end"}
+        assert {iteration.what for iteration in iterations} >= {
+            "relax",
+            "small relax",
+            "small split",
+            "last pass",
+            "end",
+        }
 
 
 def test_a_plan_holds_no_more_than_it_says(monkeypatch):
@@ -294,7 +358,9 @@ def test_a_plan_holds_no_more_than_it_says(monkeypatch):
     for weight_type in ("float32", "float64"):
         graph = build(rows, weights_for(rows, 2), weight_type=weight_type).to("cuda")
         held.clear()
-        monkeypatch.setattr(type(near_far_gpu.cp), "empty", lambda _cp, *args: allocated(empty(*args)), raising=True)
+        monkeypatch.setattr(
+            type(near_far_gpu.cp), "empty", lambda _cp, *args: allocated(empty(*args)), raising=True
+        )
         plan = plan_sssp(graph, strategy="persistent")
         monkeypatch.undo()
         arrays = [array for array in (reference() for reference in held) if array is not None]
@@ -304,4 +370,6 @@ def test_a_plan_holds_no_more_than_it_says(monkeypatch):
         chunks = 32 * graph.n_edges // tuning.CHUNK + 16
         assert sum(array.nbytes for array in arrays) <= said
         assert said <= n * (8 + 4 + 24) + chunks
-        assert sum(array.nbytes for array in arrays) - chunks <= n * (graph.weights.dtype.itemsize + 4 + 24)
+        assert sum(array.nbytes for array in arrays) - chunks <= n * (
+            graph.weights.dtype.itemsize + 4 + 24
+        )

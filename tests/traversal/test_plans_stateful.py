@@ -107,14 +107,18 @@ KINDS = {
     "targets": Kind("targets", targets=True),
     "reachable": Kind("reachable"),
     "nearest targets": Kind("nearest_targets", {"k": 2}, targets=True),
-    "opportunities": Kind("opportunities", {"cutoffs": [2, 20], "values": _values}, takes_limit=False),
+    "opportunities": Kind(
+        "opportunities", {"cutoffs": [2, 20], "values": _values}, takes_limit=False
+    ),
     "within": Kind("within", {"cutoffs": [3, 30]}, takes_limit=False),
     "isochrones": Kind("isochrones", {"cutoffs": [3, 30]}, takes_limit=False),
     "flows": Kind("flows", targets=True),
     "flows of vertices": Kind("flows", {"of": "vertices"}),
     "betweenness": Kind("betweenness"),
     "betweenness of edges": Kind("betweenness", {"of": "edges"}),
-    "betweenness to targets": Kind("betweenness", {"of": "edges", "endpoints": False}, targets=True),
+    "betweenness to targets": Kind(
+        "betweenness", {"of": "edges", "endpoints": False}, targets=True
+    ),
     "pairs": Kind("pairs", pairs=True),
     "flows of pairs": Kind("flows", {"of": "edges"}, pairs=True),
     "paths": Kind("paths", pairs=True, takes_limit=False),
@@ -122,27 +126,69 @@ KINDS = {
 LIMITS = {"bfs": [0, 3, 40], "sssp": [0, 12, 2.0**24, 2**50]}
 MIXED = "mixed"  # of strategies: the one of each group is chosen at random
 STRATEGIES = {
-    ("bfs", "cpu"): ["short_search", "bit_parallel", "source_per_thread", "hierarchy_sweep", "one_at_a_time", MIXED],
+    ("bfs", "cpu"): [
+        "short_search",
+        "bit_parallel",
+        "source_per_thread",
+        "hierarchy_sweep",
+        "one_at_a_time",
+        MIXED,
+    ],
     ("bfs", "cuda"): ["short_search", "bit_parallel", "source_per_block", "one_at_a_time", MIXED],
-    ("sssp", "cpu"): ["short_search", "near_far_per_thread", "hierarchy_sweep", "one_at_a_time", MIXED],
-    ("sssp", "cuda"): ["short_search", "source_per_block", "source_per_lane", "hierarchy_sweep", "one_at_a_time", MIXED],
+    ("sssp", "cpu"): [
+        "short_search",
+        "near_far_per_thread",
+        "hierarchy_sweep",
+        "one_at_a_time",
+        MIXED,
+    ],
+    ("sssp", "cuda"): [
+        "short_search",
+        "source_per_block",
+        "source_per_lane",
+        "hierarchy_sweep",
+        "one_at_a_time",
+        MIXED,
+    ],
 }
 
 
 class Asker:
     """A plan for one kind of question, which answers for any sources."""
 
-    def __init__(self, graph, algorithm: str, kind: Kind, strategy: str, n_sources: int, limit, targets, memory=None):
+    def __init__(
+        self,
+        graph,
+        algorithm: str,
+        kind: Kind,
+        strategy: str,
+        n_sources: int,
+        limit,
+        targets,
+        memory=None,
+    ):
         registry, self.result = REGISTRIES[algorithm], RESULT_KINDS[kind.result]
         self.graph, self.algorithm, self.kind, self.targets = graph, algorithm, kind, targets
-        given = {name: value(graph.n_vertices) if callable(value) else value for name, value in kind.options.items()}
+        given = {
+            name: value(graph.n_vertices) if callable(value) else value
+            for name, value in kind.options.items()
+        }
         self._given = given
         known = {} if kind.pairs else {"targets": targets}
-        self.options = PLAIN if kind.pairs else check_options(self.result, graph, algorithm, given, **known)
+        self.options = (
+            PLAIN if kind.pairs else check_options(self.result, graph, algorithm, given, **known)
+        )
         limit = limit if self.options.limit is None else self.options.limit
         # On the harness no kernel surveys the depth of the graph.
         weight = 0 if graph.weights is None else graph.weights.dtype.itemsize
-        shape = Shape(graph.n_vertices, graph.n_edges, graph.directed, 40, graph.targets.dtype.itemsize, weight)
+        shape = Shape(
+            graph.n_vertices,
+            graph.n_edges,
+            graph.directed,
+            40,
+            graph.targets.dtype.itemsize,
+            weight,
+        )
         self.plan = registry.plan_multi_source(
             graph,
             n_sources=n_sources,
@@ -166,14 +212,23 @@ class Asker:
         """The result, in host memory."""
         graph, kind = self.graph, self.kind
         if not kind.pairs:
-            form = ResultForm(self.plan, self.result, self.targets, frames_on(graph.device), self.options)
+            form = ResultForm(
+                self.plan, self.result, self.targets, frames_on(graph.device), self.options
+            )
             return form.make(self.groups(sources, None), sources, np.arange(sources.size))
         table = pair_table(np.repeat(sources, [each.size for each in ends]), np.concatenate(ends))
         if kind.result == "flows":
             options = check_options(self.result, graph, self.algorithm, self._given, pairs=table)
-            of = {"graph": graph, "algorithm": self.algorithm, "query": self.plan.query, "options": options}
+            of = {
+                "graph": graph,
+                "algorithm": self.algorithm,
+                "query": self.plan.query,
+                "options": options,
+            }
             loads = self.result.make_loads(Asked(kind=self.result, pairs=table, **of))
-            return loads_frame(loads, self.plan.iter_groups(table.sources, table.lists), frames_on(graph.device))
+            return loads_frame(
+                loads, self.plan.iter_groups(table.sources, table.lists), frames_on(graph.device)
+            )
         without, options = {"pairs": ("pair", PLAIN), "paths": ("source", PLAIN_PATHS)}[kind.result]
         return frame_of_pairs(kind.result, self.plan, table, without, options)
 
@@ -182,7 +237,9 @@ PLAIN_PATHS = RESULT_KINDS["paths"].options_class(edges=False)
 
 
 def lists_of(ends: list[np.ndarray]) -> TargetLists:
-    return TargetLists(make_offsets(np.array([each.size for each in ends])), np.concatenate(ends).astype(np.int64))
+    return TargetLists(
+        make_offsets(np.array([each.size for each in ends])), np.concatenate(ends).astype(np.int64)
+    )
 
 
 def require_equal(found: Any, expected: Any) -> None:
@@ -259,17 +316,53 @@ class Plans(RuleBasedStateMachine):
         kind = KINDS[name]
         algorithm = data.draw(st.sampled_from(kind.algorithms), "algorithm")
         rows = data.draw(st.sampled_from(sorted(ROWS)), "graph")
-        weights = "integers" if algorithm == "bfs" else data.draw(st.sampled_from(sorted(WEIGHTS)), "weights")
+        weights = (
+            "integers"
+            if algorithm == "bfs"
+            else data.draw(st.sampled_from(sorted(WEIGHTS)), "weights")
+        )
         strategy = data.draw(st.sampled_from(STRATEGIES[algorithm, self.device]), "strategy")
-        limit = data.draw(st.sampled_from([None, None, *LIMITS[algorithm]]), "limit") if kind.takes_limit else None
+        limit = (
+            data.draw(st.sampled_from([None, None, *LIMITS[algorithm]]), "limit")
+            if kind.takes_limit
+            else None
+        )
         n = graph_of(rows, weights).n_vertices
         targets = None
         if kind.targets:
-            targets = np.unique(np.random.default_rng(data.draw(st.integers(0, 99))).integers(0, n, 20))
-        n_sources, share = data.draw(st.sampled_from([2, 40])), data.draw(st.sampled_from([None, 1.0, 0.5, 0.2]))
-        self.start(rows, weights, algorithm, kind, strategy, n_sources, limit, targets, share, data.draw(st.integers(0, 99)))
+            targets = np.unique(
+                np.random.default_rng(data.draw(st.integers(0, 99))).integers(0, n, 20)
+            )
+        n_sources, share = (
+            data.draw(st.sampled_from([2, 40])),
+            data.draw(st.sampled_from([None, 1.0, 0.5, 0.2])),
+        )
+        self.start(
+            rows,
+            weights,
+            algorithm,
+            kind,
+            strategy,
+            n_sources,
+            limit,
+            targets,
+            share,
+            data.draw(st.integers(0, 99)),
+        )
 
-    def start(self, rows, weights, algorithm, kind, strategy, n_sources, limit=None, targets=None, share=None, seed=0):
+    def start(
+        self,
+        rows,
+        weights,
+        algorithm,
+        kind,
+        strategy,
+        n_sources,
+        limit=None,
+        targets=None,
+        share=None,
+        seed=0,
+    ):
         """Make the plan, and that of the oracle."""
         self.asker, self.kind, self.limit = None, kind, limit
         asked = algorithm, kind
@@ -281,14 +374,17 @@ class Plans(RuleBasedStateMachine):
             self.asker = Asker(*asked)
             if share is not None:
                 self.asker = Asker(*asked, int(share * self.asker.plan.nbytes))
-        except (StrategyError, CapacityError):  # it cannot take this graph, or has too little memory
+        except (StrategyError, CapacityError):
+            # it cannot take this graph, or has too little memory
             hypothesis.reject()
 
     def teardown(self):
         if hasattr(self, "mixing"):
             self.mixing.__exit__(None, None, None)
 
-    def sources_and_ends(self, n_sources: int, size: int, seed: int) -> tuple[np.ndarray, list[np.ndarray] | None]:
+    def sources_and_ends(
+        self, n_sources: int, size: int, seed: int
+    ) -> tuple[np.ndarray, list[np.ndarray] | None]:
         """Ascending sources, and lists of ``size`` ends together, of which some may be empty."""
         rng, n = np.random.default_rng(seed), self.oracle.graph.n_vertices
         sources = np.sort(rng.choice(n, min(n_sources, n), replace=False))
@@ -302,28 +398,50 @@ class Plans(RuleBasedStateMachine):
         self.oracle.plan.release()
         return self.oracle.answer(sources, ends)
 
-    @rule(n_sources=st.integers(1, 70), size=st.sampled_from([1, 10, 100, 127, 128, 129, 300]), seed=st.integers(0, 999))
+    @rule(
+        n_sources=st.integers(1, 70),
+        size=st.sampled_from([1, 10, 100, 127, 128, 129, 300]),
+        seed=st.integers(0, 999),
+    )
     def answer(self, n_sources, size, seed):
         asked = self.sources_and_ends(n_sources, size, seed)
         require_equal(self.asker.answer(*asked), self.expected(*asked))
 
-    @rule(n_sources=st.integers(1, 70), size=st.sampled_from([0, 1, 5, 127, 129, 300]), seed=st.integers(0, 999))
+    @rule(
+        n_sources=st.integers(1, 70),
+        size=st.sampled_from([0, 1, 5, 127, 129, 300]),
+        seed=st.integers(0, 999),
+    )
     def search(self, n_sources, size, seed):
         """Distances at the ends, of which each source of a group may have none."""
         sources, ends = self.sources_and_ends(n_sources, size, seed)
         if self.asker.plan.query.output != "targets" or ends is None:
             return
         found = [to_host(group.distance) for group in self.asker.groups(sources, ends)]
-        whole = Asker(self.oracle.graph, self.oracle.algorithm, KINDS["matrix"], "one_at_a_time", 16, self.limit, None)
-        expected = whole.answer(sources, None)[np.repeat(np.arange(sources.size), [each.size for each in ends])]
+        whole = Asker(
+            self.oracle.graph,
+            self.oracle.algorithm,
+            KINDS["matrix"],
+            "one_at_a_time",
+            16,
+            self.limit,
+            None,
+        )
+        expected = whole.answer(sources, None)[
+            np.repeat(np.arange(sources.size), [each.size for each in ends])
+        ]
         expected = expected[np.arange(len(expected)), np.concatenate(ends)]
-        assert np.array_equal(*(convert_distances(each, expected.dtype) for each in (np.concatenate(found), expected)))
+        assert np.array_equal(
+            *(convert_distances(each, expected.dtype) for each in (np.concatenate(found), expected))
+        )
 
     @rule(n_sources=st.integers(1, 40), seed=st.integers(0, 999))
     def answer_in_another_thread(self, n_sources, seed):
         asked = self.sources_and_ends(n_sources, 50, seed)
         if self.device == "cpu":
-            require_equal(in_another_thread(lambda: self.asker.answer(*asked)), self.expected(*asked))
+            require_equal(
+                in_another_thread(lambda: self.asker.answer(*asked)), self.expected(*asked)
+            )
 
     @rule(n_sources=st.integers(2, 70), n_groups=st.integers(0, 3), seed=st.integers(0, 999))
     def stop_early(self, n_sources, n_groups, seed):
@@ -366,15 +484,55 @@ class PlansOnDevice(Plans):
 
 # Sequences that once were answered wrongly: graph, weights, algorithm, kind, strategy, limit, share of the memory.
 CASES = {
-    "dense and sparse rows in turn": ("lattice", "integers", "bfs", "betweenness of edges", MIXED, 3, None),
-    "dense and sparse rows in turn, by weights": ("branches", "floats", "sssp", "betweenness of edges", MIXED, 3, None),
-    "predecessors of a wider type": ("path", "wide", "sssp", "predecessors", "short_search", 2**25, 0.5),
+    "dense and sparse rows in turn": (
+        "lattice",
+        "integers",
+        "bfs",
+        "betweenness of edges",
+        MIXED,
+        3,
+        None,
+    ),
+    "dense and sparse rows in turn, by weights": (
+        "branches",
+        "floats",
+        "sssp",
+        "betweenness of edges",
+        MIXED,
+        3,
+        None,
+    ),
+    "predecessors of a wider type": (
+        "path",
+        "wide",
+        "sssp",
+        "predecessors",
+        "short_search",
+        2**25,
+        0.5,
+    ),
     "frames of text ids": ("power law", "integers", "bfs", "predecessors", MIXED, 3, None),
-    "frames of text ids, by weights": ("power law", "floats", "sssp", "predecessors", MIXED, 12, None),
+    "frames of text ids, by weights": (
+        "power law",
+        "floats",
+        "sssp",
+        "predecessors",
+        MIXED,
+        12,
+        None,
+    ),
     "distances of three types": ("path", "huge", "sssp", "distances", MIXED, 2**54, None),
     "summaries of three types": ("path", "huge", "sssp", "summary", MIXED, 2**54, None),
     "a matrix of three types": ("path", "huge", "sssp", "matrix", MIXED, None, None),
-    "nearest targets of three types": ("path", "huge", "sssp", "nearest targets", MIXED, None, None),
+    "nearest targets of three types": (
+        "path",
+        "huge",
+        "sssp",
+        "nearest targets",
+        MIXED,
+        None,
+        None,
+    ),
 }
 
 
@@ -383,7 +541,9 @@ def run_case(machine: Plans, name: str) -> None:
     n = graph_of(rows, weights).n_vertices
     targets = np.arange(0, n, 9) if KINDS[kind].targets else None
     for mixing in range(3):
-        machine.start(rows, weights, algorithm, KINDS[kind], strategy, 40, limit, targets, share, mixing)
+        machine.start(
+            rows, weights, algorithm, KINDS[kind], strategy, 40, limit, targets, share, mixing
+        )
         for seed in range(2):
             machine.answer(60, 10, seed)
         machine.teardown()
@@ -401,25 +561,38 @@ def test_results_of_a_plan_on_a_gpu_do_not_depend_on_what_it_has_searched(name):
         run_case(PlansOnDevice(), name)
 
 
-@pytest.mark.parametrize("strategy", ["short_search", "bit_parallel", "source_per_thread", "one_at_a_time"])
+@pytest.mark.parametrize(
+    "strategy", ["short_search", "bit_parallel", "source_per_thread", "one_at_a_time"]
+)
 def test_hops_have_the_narrowest_type_whatever_was_searched_before(strategy):
     machine = Plans()
     machine.start("path", "integers", "bfs", KINDS["matrix"], strategy, 2)
     plan = machine.asker.plan
-    kinds = [plan.run(np.array(sources)).distance.dtype for sources in ([61, 251], [156], [61], [5])]
+    kinds = [
+        plan.run(np.array(sources)).distance.dtype for sources in ([61, 251], [156], [61], [5])
+    ]
     machine.teardown()
     assert kinds == [np.int16, np.int8, np.int16, np.int8]
 
 
-@pytest.mark.parametrize(("result", "forms"), [("predecessors", ()), ("matrix", ()), ("predecessors", ("sparse",))])
+@pytest.mark.parametrize(
+    ("result", "forms"), [("predecessors", ()), ("matrix", ()), ("predecessors", ("sparse",))]
+)
 @pytest.mark.parametrize("strategy", ["short_search", "near_far_per_thread"])
 def test_a_plan_keeps_to_its_memory_when_a_type_widens(strategy, result, forms):
     side = 40
     rows = lattice(side, side)
     graph = build(rows, np.random.default_rng(0).integers(1, 9, len(rows)) * 2**21, directed=False)
-    asked = {"n_sources": side**2, "result": result, "limit": 2**27, "forms": forms, "strategy": strategy}
+    asked = {
+        "n_sources": side**2,
+        "result": result,
+        "limit": 2**27,
+        "forms": forms,
+        "strategy": strategy,
+    }
     plan = SSSP.plan_multi_source(graph, **asked)
-    first = next(plan.iter_groups(np.arange(plan.group)))  # compiles, and makes the weights of the graph wider
+    # compiles, and makes the weights of the graph wider
+    first = next(plan.iter_groups(np.arange(plan.group)))
     assert first.distance.dtype == np.float64
     del first
     plan = SSSP.plan_multi_source(graph, **asked)
@@ -442,7 +615,13 @@ def test_unions_of_targets_may_have_any_size(strategy):
         machine.teardown()
 
 
-ON_GPU = [(key[0], name) for key, names in STRATEGIES.items() if key[1] == "cuda" for name in names if name != MIXED]
+ON_GPU = [
+    (key[0], name)
+    for key, names in STRATEGIES.items()
+    if key[1] == "cuda"
+    for name in names
+    if name != MIXED
+]
 WAIT_FOR_UNIONS = [("bfs", "bit_parallel"), ("sssp", "source_per_lane")]
 
 
@@ -483,7 +662,9 @@ def test_plans_on_a_gpu():
 # --- memory that runs out at each allocation in turn ---------------------------------------------------------------------
 
 
-def require_that_each_allocation_may_fail(asker: Asker, expected: Callable[..., Any], device: str) -> None:
+def require_that_each_allocation_may_fail(
+    asker: Asker, expected: Callable[..., Any], device: str
+) -> None:
     """Let each allocation of a search fail in turn, and require that the next result is right."""
     first, second = np.array([0, 70, 140, 199]), np.array([5, 130])
     ends = [np.arange(i, i + 9) for i in range(first.size)] if asker.kind.pairs else None
@@ -491,7 +672,8 @@ def require_that_each_allocation_may_fail(asker: Asker, expected: Callable[..., 
     of_second = expected(second, few)
     require_equal(asker.answer(second, few), of_second)
     n_failed = 0
-    for is_new in (True, False):  # what is allocated at the beginning may fail, or what a search allocates
+    # what is allocated at the beginning may fail, or what a search allocates
+    for is_new in (True, False):
         at, has_failed = 0, True
         while has_failed:
             at += 1
@@ -527,7 +709,11 @@ def test_a_plan_answers_after_any_allocation_has_failed(name, device, monkeypatc
     graph, asked = graph_of(rows, weights), (algorithm, KINDS[kind])
     oracle = Asker(graph, *asked, "one_at_a_time", 16, None, None)
     for strategy in STRATEGIES[algorithm, device]:
-        with running(PATIENT if device == "cuda" else None), frames_on_pandas(), chosen_at_random(1):
+        with (
+            running(PATIENT if device == "cuda" else None),
+            frames_on_pandas(),
+            chosen_at_random(1),
+        ):
             try:
                 asker = Asker(graph.to(device), *asked, strategy, 12, None, None)
             except StrategyError:  # it cannot take this graph

@@ -146,7 +146,11 @@ def refused_job(output, **options):
 def arguments_of(function, right):
     """The names of all arguments: those of the signature, and those that are given."""
     parameters = inspect.signature(function).parameters.values()
-    return list(dict.fromkeys([each.name for each in parameters if each.kind < each.VAR_POSITIONAL] + list(right)))
+    return list(
+        dict.fromkeys(
+            [each.name for each in parameters if each.kind < each.VAR_POSITIONAL] + list(right)
+        )
+    )
 
 
 def faults_of(name, function, right):

@@ -21,7 +21,9 @@ from tests.support.graphs import build, path
 
 
 def _medians(_asked, traversals):
-    found = [float(np.median(to_host(traversal.distance[traversal.reached]))) for traversal in traversals]
+    found = [
+        float(np.median(to_host(traversal.distance[traversal.reached]))) for traversal in traversals
+    ]
     return SourceRecords({"median": np.array(found)}, np.ones(len(traversals), np.int64))
 
 
@@ -78,12 +80,18 @@ def test_a_kind_is_refused_where_it_has_no_meaning(median):
         match=r"targets is for result distances, .*, nearest_targets, flows or betweenness, not median",
     ):
         bfs_many(GRAPH, [0], result=median.name, targets=[1])
-    with pytest.raises(InputError, match="direction='in' is for result summary, opportunities or within, not median"):
+    with pytest.raises(
+        InputError,
+        match="direction='in' is for result summary, opportunities or within, not median",
+    ):
         bfs_many(GRAPH, [0], result=median.name, direction="in")
 
 
 def test_a_module_of_the_package_that_lists_kinds_is_found_by_its_text(tmp_path):
-    for name, text in {"own": "import x\n\nKINDS = (x,)\n", "other": "KINDS_OF = 1\n# KINDS = 2\n"}.items():
+    for name, text in {
+        "own": "import x\n\nKINDS = (x,)\n",
+        "other": "KINDS_OF = 1\n# KINDS = 2\n",
+    }.items():
         (tmp_path / f"{name}.py").write_text(text)
     assert modules_with_kinds(tmp_path) == ("kepler_traverse.kinds.own",)
 

@@ -33,7 +33,10 @@ from pipelines.run.prepare import prepare, with_threads
 from tests.support import tiers
 from tests.support.devices import host, on_a_device, orders, running
 
-MANY = {"bfs": (bfs_many, "max_depth", "source_per_thread"), "sssp": (sssp_many, "cutoff", "near_far_per_thread")}
+MANY = {
+    "bfs": (bfs_many, "max_depth", "source_per_thread"),
+    "sssp": (sssp_many, "cutoff", "near_far_per_thread"),
+}
 PAIRS = {"bfs": bfs_pairs, "sssp": sssp_pairs}
 REGISTRIES = {"bfs": BFS, "sssp": SSSP}
 MODES = orders(stress={"stress": True, "seed": 1})
@@ -42,12 +45,19 @@ MODES = orders(stress={"stress": True, "seed": 1})
 def random_graph(seed: int, n: int, n_edges: int, fractions: bool = False):
     random = np.random.default_rng(seed)
     weights = random.integers(0, 9, n_edges) / (7 if fractions else 1)
-    return graph_from_edges(random.integers(0, n, n_edges), random.integers(0, n, n_edges), weights, edge_ids=True)
+    return graph_from_edges(
+        random.integers(0, n, n_edges), random.integers(0, n, n_edges), weights, edge_ids=True
+    )
 
 
 def sparse(graph, algorithm: str, limit, sources=None) -> SparseDistances:
     plan = REGISTRIES[algorithm].plan_multi_source(
-        graph, n_sources=graph.n_vertices, result="distances", strategy="short_search", limit=limit, forms=("sparse",)
+        graph,
+        n_sources=graph.n_vertices,
+        result="distances",
+        strategy="short_search",
+        limit=limit,
+        forms=("sparse",),
     )
     return plan.run(np.arange(graph.n_vertices) if sources is None else sources).distance
 
@@ -63,32 +73,58 @@ def equal(one, other) -> None:
 @pytest.mark.parametrize("fractions", [False, True])
 @pytest.mark.parametrize("algorithm", MANY)
 def test_all_kinds_of_results_are_those_of_whole_searches(algorithm, fractions):
-    graph = random_graph(3, 4000, 9000, fractions)  # several reduction blocks, of which some have one or two vertices
+    # several reduction blocks, of which some have one or two vertices
+    graph = random_graph(3, 4000, 9000, fractions)
     many, limit_name, whole = MANY[algorithm]
     random = np.random.default_rng(4)
     sources = graph.ids[random.permutation(graph.n_vertices)[:40]].tolist()
-    values = {"count": random.integers(-5, 50, graph.n_vertices), "share": random.random(graph.n_vertices) - 0.5}
-    asked = [{"result": name, limit_name: 3} for name in ("distances", "predecessors", "summary", "reachable", "matrix")]
-    asked += [{"result": name, limit_name: [i % 6 for i in range(40)]} for name in ("predecessors", "summary", "reachable")]
-    asked += [{"result": name, "targets": sources[:9]} for name in ("distances", "predecessors", "targets", "matrix")]
+    values = {
+        "count": random.integers(-5, 50, graph.n_vertices),
+        "share": random.random(graph.n_vertices) - 0.5,
+    }
+    asked = [
+        {"result": name, limit_name: 3}
+        for name in ("distances", "predecessors", "summary", "reachable", "matrix")
+    ]
+    asked += [
+        {"result": name, limit_name: [i % 6 for i in range(40)]}
+        for name in ("predecessors", "summary", "reachable")
+    ]
+    asked += [
+        {"result": name, "targets": sources[:9]}
+        for name in ("distances", "predecessors", "targets", "matrix")
+    ]
     asked += [{"result": name, "cutoffs": [0, 2, 5]} for name in ("within", "isochrones")]
     asked += [
-        {"result": "opportunities", "cutoffs": [1, 8], "values": values, "decay": decay} for decay in (None, "linear:7")
+        {"result": "opportunities", "cutoffs": [1, 8], "values": values, "decay": decay}
+        for decay in (None, "linear:7")
     ]
     asked += [{"result": "levels", limit_name: 4}] if algorithm == "bfs" else []
     for options in asked:
-        equal(many(graph, sources, strategy="short_search", **options), many(graph, sources, strategy=whole, **options))
+        equal(
+            many(graph, sources, strategy="short_search", **options),
+            many(graph, sources, strategy=whole, **options),
+        )
 
 
 @settings(max_examples=tiers.examples(80))
 @given(
     st.integers(1, 12),
-    st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11), st.integers(0, 3)), min_size=1, max_size=40),
+    st.lists(
+        st.tuples(st.integers(0, 11), st.integers(0, 11), st.integers(0, 3)),
+        min_size=1,
+        max_size=40,
+    ),
     st.sampled_from([None, 0, 1, 4]),
     st.randoms(use_true_random=False),
 )
 def test_certificate_is_that_of_all_distances(n, edges, limit, random):
-    graph = graph_from_edges(*(np.array(column) for column in zip(*((u % n, v % n, w) for u, v, w in edges), strict=True)))
+    graph = graph_from_edges(
+        *(
+            np.array(column)
+            for column in zip(*((u % n, v % n, w) for u, v, w in edges), strict=True)
+        )
+    )
     sources = np.arange(graph.n_vertices)
     for algorithm in MANY:
         found = sparse(graph, algorithm, limit)
@@ -99,8 +135,14 @@ def test_certificate_is_that_of_all_distances(n, edges, limit, random):
         planted = random.choice([each for each in (unreached, 0, 1, 2, 5, 9) if each != rows[i, v]])
         rows[i, v] = planted
         is_reached = rows != unreached
-        row, vertex = (np.ascontiguousarray(axis, np.int32) for axis in np.nonzero(is_reached))  # as searches make them
-        wrong = SparseDistances(make_offsets(np.bincount(row, minlength=len(rows))), vertex, rows[is_reached], len(sources))
+        # as searches make them
+        row, vertex = (np.ascontiguousarray(axis, np.int32) for axis in np.nonzero(is_reached))
+        wrong = SparseDistances(
+            make_offsets(np.bincount(row, minlength=len(rows))),
+            vertex,
+            rows[is_reached],
+            len(sources),
+        )
         certificate = certify_many(graph, sources, wrong, limit)
         assert set(certificate.failures) & set(certify_many(graph, sources, rows, limit).failures)
         found, i = found.point_back(graph, sources), random.randrange(found.size)
@@ -112,7 +154,9 @@ def test_certificate_is_that_of_all_distances(n, edges, limit, random):
         tails = np.repeat(sources, np.diff(graph.offsets))
         tight = set(
             zip(
-                tails[is_tight := distance[tails] + lengths == distance[graph.targets]], graph.targets[is_tight], strict=True
+                tails[is_tight := distance[tails] + lengths == distance[graph.targets]],
+                graph.targets[is_tight],
+                strict=True,
             )
         )
         at, steps = v, 0
@@ -130,8 +174,12 @@ def test_searches_on_a_gpu_find_what_those_on_a_cpu_do(algorithm, mode, monkeypa
     monkeypatch.setattr(on_gpu, "_VERTICES", 0)
     graph = random_graph(8, 600, 1450, fractions=True)
     random, reach = np.random.default_rng(9), {"bfs": 3, "sssp": 1.5}[algorithm]
-    sources, nearest = random.permutation(graph.n_vertices)[:24], [np.arange(0, 600, 40), np.arange(0, 600, 80)]
-    exact = random_graph(8, 600, 1450)  # where sums are rounded, the nearest targets are searched from these
+    sources, nearest = (
+        random.permutation(graph.n_vertices)[:24],
+        [np.arange(0, 600, 40), np.arange(0, 600, 80)],
+    )
+    # where sums are rounded, the nearest targets are searched from these
+    exact = random_graph(8, 600, 1450)
     with running(MODES[mode]):
         graphs = [(each, each.to("cuda")) for each in (graph, exact)]
         for asked in (
@@ -147,8 +195,16 @@ def test_searches_on_a_gpu_find_what_those_on_a_cpu_do(algorithm, mode, monkeypa
                 "forms": ("sparse",),
             },
             {"targets": graph.ids[::50], "nearest": Nearest(2, nearest), "forms": ("sparse",)},
-            {"limit": 4 * reach, "targets": graph.ids[::50], "nearest": Nearest(3, nearest[:1]), "forms": ("sparse",)},
-            {"result": "pairs", "lists": pair_table(sources[::3], random.permutation(600)[:30]).lists},
+            {
+                "limit": 4 * reach,
+                "targets": graph.ids[::50],
+                "nearest": Nearest(3, nearest[:1]),
+                "forms": ("sparse",),
+            },
+            {
+                "result": "pairs",
+                "lists": pair_table(sources[::3], random.permutation(600)[:30]).lists,
+            },
         ):
             lists = [asked.pop("lists")] if "lists" in asked else []
             starts = sources[::3] if asked.get("limit") is None else sources
@@ -157,7 +213,9 @@ def test_searches_on_a_gpu_find_what_those_on_a_cpu_do(algorithm, mode, monkeypa
             if algorithm == "sssp" and options["result"] == "levels":
                 continue
             one, other = (
-                REGISTRIES[algorithm].plan_multi_source(each, strategy="short_search", **options).run(starts, *lists)
+                REGISTRIES[algorithm]
+                .plan_multi_source(each, strategy="short_search", **options)
+                .run(starts, *lists)
                 for each in (here, there)
             )
             ends = [np.inf if end is None else end for end in other.limits]
@@ -169,7 +227,10 @@ def test_searches_on_a_gpu_find_what_those_on_a_cpu_do(algorithm, mode, monkeypa
                 assert (pair[0] is None) == (pair[1] is None)
                 assert pair[0] is None or np.array_equal(pair[0], host(pair[1]))
             if "nearest" in asked:  # on a CPU all that are settled with the last one count, too
-                assert all(end <= (np.inf if limit is None else limit) for end, limit in zip(ends, one.limits, strict=True))
+                assert all(
+                    end <= (np.inf if limit is None else limit)
+                    for end, limit in zip(ends, one.limits, strict=True)
+                )
             else:
                 assert one.limits == other.limits
 
@@ -179,14 +240,23 @@ def test_searches_from_several_sources_at_once_take_weights_of_any_size(scale):
     """Some edges are as long as thousands of others, so that vertices wait beyond the last bucket, and some are 0."""
     random = np.random.default_rng(11)
     ends = random.integers(0, 1500, (2, 3000))
-    graph = graph_from_edges(*ends, random.choice([0, 1, 2, 5000], 3000, p=[0.2, 0.4, 0.399, 0.001]) * scale, directed=False)
-    sources = {"near each other": np.arange(400), "far apart": random.permutation(graph.n_vertices)[:20]}
+    graph = graph_from_edges(
+        *ends,
+        random.choice([0, 1, 2, 5000], 3000, p=[0.2, 0.4, 0.399, 0.001]) * scale,
+        directed=False,
+    )
+    sources = {
+        "near each other": np.arange(400),
+        "far apart": random.permutation(graph.n_vertices)[:20],
+    }
     for name, few in sources.items():
         expected = sssp_many(graph, graph.ids[few], result="matrix", strategy="near_far_per_thread")
         found = sparse(graph, "sssp", None, few)
         assert np.array_equal(found.rows(), expected), name
         assert certify_many(graph, few, found, None).valid
-        order, n_near = cpu.near_each_other(graph.offsets, graph.targets, np.sort(few), *Marks(1500).arrays()[:2])
+        order, n_near = cpu.near_each_other(
+            graph.offsets, graph.targets, np.sort(few), *Marks(1500).arrays()[:2]
+        )
         assert np.array_equal(np.sort(order), np.arange(few.size))
         assert (2 * n_near > few.size) == (name == "near each other")
 
@@ -200,13 +270,17 @@ def test_a_sample_sees_how_far_searches_reach_and_what_they_walk(algorithm):
     reached = rows.groupby("source")["vertex"].agg(list)
     degrees = dict(zip(graph.ids.tolist(), np.diff(graph.offsets).tolist(), strict=True))
     walked = np.mean([sum(degrees[v] for v in vertices) for vertices in reached])
-    assert found.reach * graph.n_vertices == pytest.approx(reached.map(len).mean(), rel=0.5)  # 64 of 300 sources
-    assert 0.3 * walked < found.walked * graph.n_edges < 3 * walked  # some more than once, those at the limit not
+    # 64 of 300 sources
+    assert found.reach * graph.n_vertices == pytest.approx(reached.map(len).mean(), rel=0.5)
+    # some more than once, those at the limit not
+    assert 0.3 * walked < found.walked * graph.n_edges < 3 * walked
 
 
 def test_vertices_that_explain_only_each_other_break_a_certificate():
     graph = graph_from_edges(np.array([0, 1, 2]), np.array([1, 2, 1]), np.array([5, 0, 0]))
-    wrong = SparseDistances(np.array([0, 3]), np.array([0, 1, 2], np.int32), np.array([0, 4, 4], np.float32), 3)
+    wrong = SparseDistances(
+        np.array([0, 3]), np.array([0, 1, 2], np.int32), np.array([0, 4, 4], np.float32), 3
+    )
     assert set(certify_many(graph, np.array([0]), wrong, 9).failures) == {"C5"}
 
 
@@ -297,7 +371,11 @@ def counting(monkeypatch):
 
     def lower_by_line(lines, v, u, weight, _):
         through = lines[u] + weight
-        is_new = (lines[u] != np.inf) & (through <= lines[0]) & ((through < lines[v]) | (lines[v] == np.inf))
+        is_new = (
+            (lines[u] != np.inf)
+            & (through <= lines[0])
+            & ((through < lines[v]) | (lines[v] == np.inf))
+        )
         lines[v, is_new] = through[is_new]
         return through[is_new].min() if is_new.any() else np.float32(np.inf)
 
@@ -309,7 +387,9 @@ def counting(monkeypatch):
     for name in ("empty", "zeros", "ones", "full", "arange", "repeat", "tile", "bincount"):
         monkeypatch.setattr(np, name, making(getattr(np, name)))
     marks = Marks.arrays
-    monkeypatch.setattr(Marks, "arrays", lambda self: tuple(each.view(Counted) for each in marks(self)))
+    monkeypatch.setattr(
+        Marks, "arrays", lambda self: tuple(each.view(Counted) for each in marks(self))
+    )
     monkeypatch.setattr(short_search, "SOURCES", 4)
     monkeypatch.setattr(short_search, "SAMPLE", 4)
 
@@ -347,13 +427,22 @@ def calls(algorithm: str, form: str, graph, folder=None):
         options = {name.replace("@", limit): value for name, value in ENDING[form].items()}
         if isinstance(options.get(limit), list):
             options[limit] = options[limit][: len(sources)]
-        options |= {"values": {"jobs": np.arange(graph.n_vertices)}} if form == "opportunities" else {}
+        options |= (
+            {"values": {"jobs": np.arange(graph.n_vertices)}} if form == "opportunities" else {}
+        )
         if folder is not None:
             options |= {"nearest_k": options.pop("k")} if "k" in options else {}
-            options |= {"algorithm": algorithm, "result": result, "output": folder / f"{next(runs)}", "report": False}
+            options |= {
+                "algorithm": algorithm,
+                "result": result,
+                "output": folder / f"{next(runs)}",
+                "report": False,
+            }
             if result in ("pairs", "paths"):
                 options["pairs"] = folder / f"{next(runs)}.parquet"
-                pd.DataFrame({"source": sources, "target": sources + 15}).to_parquet(options["pairs"])
+                pd.DataFrame({"source": sources, "target": sources + 15}).to_parquet(
+                    options["pairs"]
+                )
             else:
                 options["sources"] = sources
             run_job(graph, batch_size=4, strategy="short_search", **options)
@@ -377,26 +466,45 @@ def touched_by_two_groups(call) -> int:
     return touches[2] - touches[1]
 
 
-FORMS = [(algorithm, form) for algorithm in MANY for form in ENDING if (algorithm, form) != ("sssp", "levels")]
-LIBRARYS = [each for each in FORMS if each[1] != "reachable"]  # there that is a bit per vertex of the graph
+FORMS = [
+    (algorithm, form)
+    for algorithm in MANY
+    for form in ENDING
+    if (algorithm, form) != ("sssp", "levels")
+]
+# there that is a bit per vertex of the graph
+LIBRARYS = [each for each in FORMS if each[1] != "reachable"]
 # The job takes limits per source and values of vertices from files; its k nearest sources are one part.
-JOBS = [each for each in FORMS if each[1] not in ("distances within limits of their own", "opportunities", "nearest")]
+JOBS = [
+    each
+    for each in FORMS
+    if each[1] not in ("distances within limits of their own", "opportunities", "nearest")
+]
 
 
 @pytest.mark.parametrize(("algorithm", "form"), LIBRARYS)
-def test_equal_searches_in_graphs_of_any_size_touch_as_much(algorithm, form, circles, counting, monkeypatch):
+def test_equal_searches_in_graphs_of_any_size_touch_as_much(
+    algorithm, form, circles, counting, monkeypatch
+):
     monkeypatch.setattr(together, "takes_one_search", lambda *_: False)
-    small, large = (touched_by_two_groups(calls(algorithm, form, counting(graph))) for graph in circles)
+    small, large = (
+        touched_by_two_groups(calls(algorithm, form, counting(graph))) for graph in circles
+    )
     assert small == large > 0
 
 
 @pytest.mark.parametrize(("algorithm", "form"), tiers.few(JOBS, 8))
-def test_parts_of_equal_searches_in_graphs_of_any_size_touch_as_much(algorithm, form, circles, counting, tmp_path):
+def test_parts_of_equal_searches_in_graphs_of_any_size_touch_as_much(
+    algorithm, form, circles, counting, tmp_path
+):
     folders = [tmp_path / "small", tmp_path / "large"]
     for folder in folders:
         folder.mkdir()
     pairs = zip(circles, folders, strict=True)
-    small, large = (touched_by_two_groups(calls(algorithm, form, counting(graph), folder)) for graph, folder in pairs)
+    small, large = (
+        touched_by_two_groups(calls(algorithm, form, counting(graph), folder))
+        for graph, folder in pairs
+    )
     assert small == large > 0
 
 
@@ -404,11 +512,15 @@ def test_searches_for_pairs_end_at_their_targets():
     graph = random_graph(5, 3000, 9000)
     random = np.random.default_rng(6)
     pairs = random.choice(graph.ids, (2, 500))
-    whole, short = (sssp_pairs(graph, *pairs, strategy=name) for name in ("near_far_per_thread", "short_search"))
+    whole, short = (
+        sssp_pairs(graph, *pairs, strategy=name) for name in ("near_far_per_thread", "short_search")
+    )
     equal(short, whole)
     near = graph_from_edges(np.arange(20000), np.arange(1, 20001), np.ones(20000, np.int64))
     table = pair_table(np.arange(0, 19000, 10), np.arange(3, 19003, 10))
-    plan = SSSP.plan_multi_source(near, n_sources=1900, result="pairs", strategy="auto", sample=table.sample())
+    plan = SSSP.plan_multi_source(
+        near, n_sources=1900, result="pairs", strategy="auto", sample=table.sample()
+    )
     assert plan.strategy.name == "short_search"
     assert "vertices that a search reaches: 4;" in plan.why
 
@@ -458,11 +570,18 @@ def totals(parts):
 
 
 def asked_of_job(graph, algorithm: str, result: str, folder) -> dict:
-    options = {"algorithm": algorithm, "report": False, "batch_size": 10, **LIMITED[algorithm][result]}
+    options = {
+        "algorithm": algorithm,
+        "report": False,
+        "batch_size": 10,
+        **LIMITED[algorithm][result],
+    }
     options["result"] = result.partition(" ")[0]
     if result in ("pairs", "paths"):
         options["pairs"] = folder / "pairs.parquet"
-        pd.DataFrame({"source": graph.ids[:60].repeat(3), "target": graph.ids[-180:]}).to_parquet(options["pairs"])
+        pd.DataFrame({"source": graph.ids[:60].repeat(3), "target": graph.ids[-180:]}).to_parquet(
+            options["pairs"]
+        )
     else:
         options["sources"] = graph.ids[::7].tolist()
     if result.endswith("targets"):
@@ -471,7 +590,9 @@ def asked_of_job(graph, algorithm: str, result: str, folder) -> dict:
 
 
 def assert_written_alike(one, other) -> None:
-    written = [{path.name: path.read_bytes() for path in each.path.glob("part-*")} for each in (one, other)]
+    written = [
+        {path.name: path.read_bytes() for path in each.path.glob("part-*")} for each in (one, other)
+    ]
     assert written[0] == written[1]
     assert one.manifest["digest"] == other.manifest["digest"]
 
@@ -485,7 +606,9 @@ def test_the_job_writes_what_whole_searches_give(algorithm, result, tmp_path):
     graph = random_graph(7, 300, 700, fractions=True)
     options = asked_of_job(graph, algorithm, result, tmp_path)
     names = "short_search", MANY[algorithm][2]
-    short, whole = (run_job(graph, output=tmp_path / name, strategy=name, **options) for name in names)
+    short, whole = (
+        run_job(graph, output=tmp_path / name, strategy=name, **options) for name in names
+    )
     assert_written_alike(short, whole)
     assert totals(short.manifest["parts"]) == totals(whole.manifest["parts"])
 
@@ -497,7 +620,9 @@ def test_the_job_on_a_gpu_writes_what_it_writes_on_a_cpu(algorithm, result, tmp_
     options = asked_of_job(graph, algorithm, result, tmp_path) | {"strategy": "short_search"}
     expected = run_job(graph, output=tmp_path / "cpu", **options)
     with running(next(iter(MODES.values()))):
-        assert_written_alike(run_job(graph.to("cuda"), output=tmp_path / "cuda", **options), expected)
+        assert_written_alike(
+            run_job(graph.to("cuda"), output=tmp_path / "cuda", **options), expected
+        )
 
 
 @pytest.mark.parametrize("n", [60, 256, 257, 5_000_000])  # one digit, one and a bit, and three
@@ -511,5 +636,16 @@ def test_rows_of_many_vertices_are_sorted(n):
 def test_a_group_of_a_job_holds_as_many_sources_as_their_reach_allows():
     n = 20_000  # whole searches from so many sources would be a part each 13,000
     graph = graph_from_edges(np.arange(n), np.arange(1, n + 1), np.ones(n))
-    argv = ["edges", "--algorithm", "sssp", "--all-sources", "--cutoff", "3", "--result", "summary", "--output", "out"]
+    argv = [
+        "edges",
+        "--algorithm",
+        "sssp",
+        "--all-sources",
+        "--cutoff",
+        "3",
+        "--result",
+        "summary",
+        "--output",
+        "out",
+    ]
     assert prepare(merge_settings(*parse_flags(argv)), given=graph).plan.group == SOURCES

@@ -22,8 +22,12 @@ PLANS = {
     "bfs": lambda: plan_bfs(GRAPH),
     "sssp": lambda: plan_sssp(GRAPH),
     "bit-parallel": lambda: plan_bfs_many(GRAPH, n_sources=4, strategy="bit_parallel"),
-    "per thread": lambda: plan_bfs_many(GRAPH, n_sources=4, strategy="source_per_thread", result="summary"),
-    "weighted": lambda: plan_sssp_many(GRAPH, n_sources=4, strategy="near_far_per_thread", result="predecessors"),
+    "per thread": lambda: plan_bfs_many(
+        GRAPH, n_sources=4, strategy="source_per_thread", result="summary"
+    ),
+    "weighted": lambda: plan_sssp_many(
+        GRAPH, n_sources=4, strategy="near_far_per_thread", result="predecessors"
+    ),
     "looped": lambda: plan_sssp_many(GRAPH, n_sources=4, strategy="one_at_a_time"),
 }
 

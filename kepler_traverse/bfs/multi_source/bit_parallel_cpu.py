@@ -1,9 +1,10 @@
 """Bit-parallel multi-source BFS on the CPU: one bit per source in a bitset per vertex.
 
-Then, Kaufmann, Chirigati, Hoang-Vu, Pham, Kemper, Neumann, Vo. The more the merrier: efficient multi-source graph
-traversal. PVLDB 8(4), 2014 (MS-BFS). One pass over the edges serves all sources of a group. Hop counts are stored as bit
-planes: plane j holds the sources whose hop count has bit j. So a level takes as many operations per bitset as its number has
-ones. The planes become bytes only when distances are written.
+Then, Kaufmann, Chirigati, Hoang-Vu, Pham, Kemper, Neumann, Vo. The more the merrier: efficient
+multi-source graph traversal. PVLDB 8(4), 2014 (MS-BFS). One pass over the edges serves all sources
+of a group. Hop counts are stored as bit planes: plane j holds the sources whose hop count has bit
+j. So a level takes as many operations per bitset as its number has ones. The planes become bytes
+only when distances are written.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from ..tuning import BitParallelCpuTuning
 WORD = 64
 BITSET_WORDS = (1, 4, 8)  # eight words are one cache line
 _PLANES = 8  # for hop counts up to 255; as many more at a time where a graph is deeper
-_CHUNK_WORK = 8192  # edges that a thread takes at a time, where a vertex counts as _VERTEX_WORK of them
+# edges that a thread takes at a time, where a vertex counts as _VERTEX_WORK of them
+_CHUNK_WORK = 8192
 _VERTEX_WORK = 4
 _CLEARED = 1 << 16  # bitsets that a thread clears at a time
 _TILE = 64  # vertices turned into bytes at a time
@@ -35,24 +37,39 @@ _DEFAULTS = BitParallelCpuTuning()
 
 
 def group_size(n_sources: int) -> int:
-    """Sources per group: those of the smallest bitset that holds all of them, or of the largest bitset."""
+    """Sources per group: those of the smallest bitset that holds all of them, or of the largest
+    bitset.
+    """
     words = next((words for words in BITSET_WORDS if n_sources <= words * WORD), BITSET_WORDS[-1])
     return words * WORD
 
 
 def memory(shape, query, group: int) -> int:
-    """Bytes of a run: three bitsets per vertex, the planes, two flags, lists, distances, and the reverse graph."""
+    """Bytes of a run: three bitsets per vertex, the planes, two flags, lists, distances, and the
+    reverse graph.
+    """
     n = shape.n_vertices
     bitsets = group // 8 * (3 + shape.depth.bit_length())
-    distances = group * hops_dtype(shape.depth).itemsize if query.output == "all" else 0
-    reverse = shape.n_edges * shape.index + 8 * n if shape.directed else 0
+    if query.output == "all":
+        distances = group * hops_dtype(shape.depth).itemsize
+    else:
+        distances = 0
+    if shape.directed:
+        reverse = shape.n_edges * shape.index + 8 * n
+    else:
+        reverse = 0
     return n * (bitsets + distances + 2 + 2 * shape.index) + reverse
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
-    """Amounts of the cost terms: one thread pushes a level, or all threads pull vertices that not all sources reached."""
-    groups, words, together = -(-n_sources // group), group // WORD, min(group, n_sources)
-    levels, frontier = groups * shape.likely_depth, shape.frontier_share(together)
+    """Amounts of the cost terms: one thread pushes a level, or all threads pull vertices that not
+    all sources reached.
+    """
+    groups = -(-n_sources // group)
+    words = group // WORD
+    together = min(group, n_sources)
+    levels = groups * shape.likely_depth
+    frontier = shape.frontier_share(together)
     pulled = levels * (frontier > 1 / _DEFAULTS.push_vertices)
     return {
         "start": groups,
@@ -61,7 +78,11 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
         "share": (levels - pulled) * shape.n_edges * frontier,
         "vertex": pulled * shape.n_vertices / machine.cores,
         "edge": pulled * shape.n_edges * shape.edge_share(together) / machine.cores,
-        "row": min(pulled, 6 * groups) * shape.n_edges * shape.edge_share(together) * words / machine.cores,
+        "row": min(pulled, 6 * groups)
+        * shape.n_edges
+        * shape.edge_share(together)
+        * words
+        / machine.cores,
         "write": n_sources * shape.n_vertices / machine.cores * (shape.keep == "all"),
     }
 
@@ -82,7 +103,10 @@ def plan(graph, query, group: int):
             distance = run.distances(k, depth, columns)
             if lists is not None and columns is not None:
                 distance = lists.take(distance, columns)
-        predecessor = cpu_steps.point_back(graph, np.asarray(sources), distance) if query.predecessors else None
+        if query.predecessors:
+            predecessor = cpu_steps.point_back(graph, np.asarray(sources), distance)
+        else:
+            predecessor = None
         return MultiSourceOutcome(distance, predecessor, [limit] * k, [rounds] * k, counts)
 
     return traverse
@@ -106,9 +130,15 @@ class _Run:
 
     def __init__(self, graph, group: int, tuning: BitParallelCpuTuning):
         self._tuning = tuning
-        n, self._words = graph.n_vertices, group // WORD
-        self._graph, self._reverse, self._degrees = graph, graph.reverse, graph.derived.degrees
-        (seen, front, found), (in_front, is_found) = (self._bitsets(n) for _ in range(3)), np.zeros((2, n), np.uint8)
+        n = graph.n_vertices
+        self._words = group // WORD
+        self._graph = graph
+        self._reverse = graph.reverse
+        self._degrees = graph.derived.degrees
+        (seen, front, found), (in_front, is_found) = (
+            (self._bitsets(n) for _ in range(3)),
+            np.zeros((2, n), np.uint8),
+        )
         planes = self._bitsets(_PLANES * n)  # memory that is not touched costs nothing
         self._bits = _Bits(seen, front, found, in_front, is_found, planes)
         self._listed = np.empty(n, graph.targets.dtype)
@@ -123,8 +153,8 @@ class _Run:
     def search(self, sources, query, lists=None) -> tuple[int, int, int | None]:
         """Search level by level until no vertex is discovered.
 
-        Return the number of levels, the last level that discovered a vertex, and the level up to which distances are
-        complete.
+        Return the number of levels, the last level that discovered a vertex, and the level up to
+        which distances are complete.
         """
         self._start(sources, query.output == "counts")
         n = self._graph.n_vertices
@@ -142,11 +172,16 @@ class _Run:
             counts = np.zeros(self._words * WORD if query.output == "counts" else 0, np.int64)
             if frontier is None and size * self._tuning.push_vertices <= n:
                 frontier = np.flatnonzero(self._bits.in_front)
-            if frontier is not None and int(self._degrees[frontier].sum()) * self._tuning.push_edges <= self._graph.n_edges:
+            if (
+                frontier is not None
+                and int(self._degrees[frontier].sum()) * self._tuning.push_edges
+                <= self._graph.n_edges
+            ):
                 size = self._push(frontier.astype(self._listed.dtype), level, counts)
                 frontier = self._listed[:size].copy()
             else:
-                size, frontier = self._pull(level, counts), None
+                size = self._pull(level, counts)
+                frontier = None
             self._level_counts.append(counts)
         return level, depth, query.limit
 
@@ -157,7 +192,11 @@ class _Run:
         self._all_lanes = lanes
         # Sources whose search continues; the others reach no further vertex.
         self._lanes = tuple(lanes)
-        for bitsets in (self._bits.seen, self._bits.front, self._bits.planes[: self._used_planes * self._graph.n_vertices]):
+        for bitsets in (
+            self._bits.seen,
+            self._bits.front,
+            self._bits.planes[: self._used_planes * self._graph.n_vertices],
+        ):
             _clear(bitsets)
         self._used_planes = 0
         np.bitwise_or.at(self._bits.seen, (sources, words), np.uint64(1) << bits.astype(np.uint64))
@@ -166,28 +205,52 @@ class _Run:
             flags.fill(0)
         self._bits.in_front[sources] = 1
         self._is_clear = True
-        self._level_counts = [np.repeat([1, 0], [len(sources), self._words * WORD - len(sources)])] if counted else [None]
+        if counted:
+            self._level_counts = [
+                np.repeat([1, 0], [len(sources), self._words * WORD - len(sources)])
+            ]
+        else:
+            self._level_counts = [None]
 
     def _may_stop(self, query, lists) -> bool:
         """Whether there are targets, and each source has reached all of its own."""
         if lists is not None:
             source = np.repeat(np.arange(lists.offsets.size - 1), np.diff(lists.offsets))
             words, bits = np.divmod(source, WORD)
-            return bool((self._bits.seen[lists.vertices, words] >> bits.astype(np.uint64) & np.uint64(1)).all())
-        return query.targets is not None and bool((self._bits.seen[query.targets] == self._all_lanes).all())
+            return bool(
+                (
+                    self._bits.seen[lists.vertices, words] >> bits.astype(np.uint64) & np.uint64(1)
+                ).all()
+            )
+        return query.targets is not None and bool(
+            (self._bits.seen[query.targets] == self._all_lanes).all()
+        )
 
     def _add_planes(self, level: int) -> None:
         n = self._graph.n_vertices
         self._used_planes = level.bit_length()
         if self._used_planes * n > self._bits.planes.shape[0]:
-            self._bits = self._bits._replace(planes=np.concatenate([self._bits.planes, self._bitsets(_PLANES * n)]))
+            self._bits = self._bits._replace(
+                planes=np.concatenate([self._bits.planes, self._bitsets(_PLANES * n)])
+            )
 
     def _pull(self, level: int, counts) -> int:
         size = np.zeros(1, np.int64)
         self._arrived.fill(0)
         reverse = self._reverse
-        chunks, edges = (np.zeros(1, np.int64), self._bounds), (reverse.offsets, reverse.targets)
-        _pull(numba.get_num_threads(), *chunks, *edges, self._bits, self._lanes, level, counts, size, self._arrived)
+        chunks = (np.zeros(1, np.int64), self._bounds)
+        edges = (reverse.offsets, reverse.targets)
+        _pull(
+            numba.get_num_threads(),
+            *chunks,
+            *edges,
+            self._bits,
+            self._lanes,
+            level,
+            counts,
+            size,
+            self._arrived,
+        )
         self._lanes = tuple(np.bitwise_or.reduce(self._arrived, axis=0))
         self._is_clear = False
         self._swap()
@@ -207,15 +270,19 @@ class _Run:
 
     def _swap(self) -> None:
         bits = self._bits
-        self._bits = bits._replace(front=bits.found, found=bits.front, in_front=bits.is_found, is_found=bits.in_front)
+        self._bits = bits._replace(
+            front=bits.found, found=bits.front, in_front=bits.is_found, is_found=bits.in_front
+        )
 
     def distances(self, k: int, depth: int, columns) -> np.ndarray:
         """Hop counts of shape (k, n), or of some columns only, in the narrowest type."""
         n = self._graph.n_vertices
         n_planes = depth.bit_length()
-        seen, planes = self._bits.seen, self._bits.planes[: n_planes * n].reshape(n_planes, n, self._words)
+        seen = self._bits.seen
+        planes = self._bits.planes[: n_planes * n].reshape(n_planes, n, self._words)
         if columns is not None:
-            seen, planes = seen[columns], np.ascontiguousarray(planes[:, columns])
+            seen = seen[columns]
+            planes = np.ascontiguousarray(planes[:, columns])
         distance = np.empty((k, seen.shape[0]), hops_dtype(depth))
         octets = distance.view(np.uint8).reshape(*distance.shape, distance.itemsize)
         for octet in range(distance.itemsize):
@@ -284,7 +351,9 @@ def _clear(bitsets) -> None:
 
 
 def _chunk_bounds(offsets) -> np.ndarray:
-    """Split the vertices into chunks of about as much work: vertices of high degree are often next to each other."""
+    """Split the vertices into chunks of about as much work: vertices of high degree are often next
+    to each other.
+    """
     work = np.arange(0, _VERTEX_WORK * offsets.size, _VERTEX_WORK)
     work += offsets
     bounds = np.searchsorted(work, np.arange(0, int(work[-1]), _CHUNK_WORK))
@@ -292,7 +361,9 @@ def _chunk_bounds(offsets) -> np.ndarray:
 
 
 @njit(parallel=True, cache=True)
-def _pull(n_threads, next_chunk, bounds, offsets, sources, bits, lanes, level, counts, size, arrived_lanes):
+def _pull(
+    n_threads, next_chunk, bounds, offsets, sources, bits, lanes, level, counts, size, arrived_lanes
+):
     seen, front, found, in_front, is_found, planes = bits
     n = seen.shape[0]
     for _ in prange(n_threads):
@@ -359,11 +430,15 @@ def _push(offsets, targets, frontier, bits, lanes, level, counts, listed):
 
 @njit(parallel=True, cache=True)
 def _write_octets(planes, seen, out):
-    """Write eight planes as one byte per source and vertex, with all bits set where a vertex was not seen."""
-    n_planes, k = planes.shape[0], out.shape[0]
+    """Write eight planes as one byte per source and vertex, with all bits set where a vertex was
+    not seen.
+    """
+    n_planes = planes.shape[0]
+    k = out.shape[0]
     n, words = seen.shape
     for tile in prange((n + _TILE - 1) // _TILE):
-        octets = np.empty((8, _TILE), np.uint64)  # [j, i]: of vertex i the sources 8 j to 8 j + 7 of a word
+        # [j, i]: of vertex i the sources 8 j to 8 j + 7 of a word
+        octets = np.empty((8, _TILE), np.uint64)
         first = tile * _TILE
         m = min(n - first, _TILE)
         for word in range((min(k, words * WORD) + WORD - 1) // WORD):
@@ -382,4 +457,6 @@ def _write_octets(planes, seen, out):
                 for source in range(min(8, k - word * WORD - 8 * j)):
                     shift = np.uint64(8 * source)
                     for i in range(m):
-                        out[word * WORD + 8 * j + source, first + i] = np.uint8(octets[j, i] >> shift)
+                        out[word * WORD + 8 * j + source, first + i] = np.uint8(
+                            octets[j, i] >> shift
+                        )

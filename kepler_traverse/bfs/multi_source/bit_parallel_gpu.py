@@ -1,13 +1,15 @@
-"""Bit-parallel multi-source BFS on a GPU: one bit per source in a bitset per vertex. See also ``bit_parallel_cpu``.
+"""Bit-parallel multi-source BFS on a GPU: one bit per source in a bitset per vertex. See also
+``bit_parallel_cpu``.
 
-Then, Kaufmann, Chirigati, Hoang-Vu, Pham, Kemper, Neumann, Vo. The more the merrier: efficient multi-source graph
-traversal. PVLDB 8(4), 2014 (MS-BFS). See bit_parallel.cu. The host waits once per level for a few counters. Graphs for which
-this method is chosen have few levels.
+Then, Kaufmann, Chirigati, Hoang-Vu, Pham, Kemper, Neumann, Vo. The more the merrier: efficient
+multi-source graph traversal. PVLDB 8(4), 2014 (MS-BFS). See bit_parallel.cu. The host waits once
+per level for a few counters. Graphs for which this method is chosen have few levels.
 
-Memory accesses bound the time. With 1,024 sources a bitset has 128 bytes. An edge that leads to the frontier reads one
-bitset; any other edge reads four bytes and a bit. The bitsets of kron20 have 134 MB, and those of its hubs fit into a cache
-of 50 MB. A level writes at most all bitsets of front, seen and found, and one plane per one in the binary number of the
-level. The output reads the planes and seen, and writes one byte per source and vertex.
+Memory accesses bound the time. With 1,024 sources a bitset has 128 bytes. An edge that leads to the
+frontier reads one bitset; any other edge reads four bytes and a bit. The bitsets of kron20 have 134
+MB, and those of its hubs fit into a cache of 50 MB. A level writes at most all bitsets of front,
+seen and found, and one plane per one in the binary number of the level. The output reads the planes
+and seen, and writes one byte per source and vertex.
 """
 
 from __future__ import annotations
@@ -51,14 +53,30 @@ _MISSING = _bits("bfs_bit_parallel_missing_warp", item_threads=WARP)
 _WRITE = _levels("bfs_bit_parallel_write")
 _COUNT = _levels("bfs_bit_parallel_count")
 PREDECESSORS = {
-    np.dtype(hops): _levels(f"bfs_predecessors_{8 * np.dtype(hops).itemsize}_warp") for hops in ("int8", "int16", "int32")
+    np.dtype(hops): _levels(f"bfs_predecessors_{8 * np.dtype(hops).itemsize}_warp")
+    for hops in ("int8", "int16", "int32")
 }
-ENTRIES = (_IDLE, _START, _PULL, _LIST, _PUSH, _FINALIZE, _MISSING, _WRITE, _COUNT, *PREDECESSORS.values())
+ENTRIES = (
+    _IDLE,
+    _START,
+    _PULL,
+    _LIST,
+    _PUSH,
+    _FINALIZE,
+    _MISSING,
+    _WRITE,
+    _COUNT,
+    *PREDECESSORS.values(),
+)
 
 
 def group_size(n_sources: int) -> int:
-    """Sources per group: those of the smallest bitset that holds all of them, or of the largest bitset."""
-    return WORD * next((words for words in BITSET_WORDS if n_sources <= words * WORD), BITSET_WORDS[-1])
+    """Sources per group: those of the smallest bitset that holds all of them, or of the largest
+    bitset.
+    """
+    return WORD * next(
+        (words for words in BITSET_WORDS if n_sources <= words * WORD), BITSET_WORDS[-1]
+    )
 
 
 def row_pitch(n: int) -> int:
@@ -69,32 +87,57 @@ def row_pitch(n: int) -> int:
 def memory(shape, query, group: int) -> int:
     """Bytes of a run.
 
-    Four bitsets per vertex, and those of the planes; six bitmaps; edge chunks; distances, predecessors; and the reverse
-    graph. The depth is known of one search only, and others may go twice as deep.
+    Four bitsets per vertex, and those of the planes; six bitmaps; edge chunks; distances,
+    predecessors; and the reverse graph. The depth is known of one search only, and others may go
+    twice as deep.
     """
-    n, m, depth = shape.n_vertices, shape.n_edges, 2 * shape.depth
+    n = shape.n_vertices
+    m = shape.n_edges
+    depth = 2 * shape.depth
     planes = 0
     if query.output != "counts":
         more = depth.bit_length()
         # Old and new planes exist together while they are copied.
-        planes = PLANES if more <= PLANES else PLANES * (2 ** (-(-more // PLANES)).bit_length())
+        if more <= PLANES:
+            planes = PLANES
+        else:
+            planes = PLANES * (2 ** (-(-more // PLANES)).bit_length())
     bitsets = (4 + planes) * group // 8 * n
     tuning = query.get_tuning(BitParallelGpuTuning)
     chunks = 8 * (_push_capacity(n, m, tuning) + 2 * m // tuning.chunk + 2)
-    results = group * row_pitch(n) * hops_dtype(depth).itemsize if query.output == "all" else 0
+    if query.output == "all":
+        results = group * row_pitch(n) * hops_dtype(depth).itemsize
+    else:
+        results = 0
     back = group * n * shape.index if query.predecessors else 0
     if query.output == "targets":
-        columns = n if query.targets is None else query.targets.size  # targets per source may be all vertices
-        results = columns * group // 8 * (1 + planes) + group * row_pitch(columns) * hops_dtype(depth).itemsize
-    counts = 24 * group * depth if query.output == "counts" else 0
+        # targets per source may be all vertices
+        if query.targets is None:
+            columns = n
+        else:
+            columns = query.targets.size
+        results = (
+            columns * group // 8 * (1 + planes)
+            + group * row_pitch(columns) * hops_dtype(depth).itemsize
+        )
+    if query.output == "counts":
+        counts = 24 * group * depth
+    else:
+        counts = 0
     reverse = m * shape.index + 8 * n if shape.directed else 0
     return bitsets + 6 * (n // 8 + 4) + chunks + results + back + counts + reverse + 1024
 
 
-def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a machine)
-    """Amounts of the cost terms: the host waits at each level, which visits edges and reads each bitset once."""
-    groups, width, together = -(-n_sources // group), group // 8, min(group, n_sources)  # bytes per bitset
-    levels, frontier = groups * shape.likely_depth, shape.frontier_share(together)
+def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
+    """Amounts of the cost terms: the host waits at each level, which visits edges and reads each
+    bitset once.
+    """
+    # bytes per bitset
+    groups = -(-n_sources // group)
+    width = group // 8
+    together = min(group, n_sources)
+    levels = groups * shape.likely_depth
+    frontier = shape.frontier_share(together)
     pulled = levels * (frontier > 1 / _DEFAULTS.push_vertices)
     edges = shape.n_edges * shape.edge_share(together)
     return {
@@ -111,7 +154,9 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
 
 def plan(graph, query, group: int):
-    """Allocate and compile; return ``traverse(sources)`` for up to ``group`` vertex numbers at once."""
+    """Allocate and compile; return ``traverse(sources)`` for up to ``group`` vertex numbers at
+    once.
+    """
     run = _Run(graph, query, group)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
@@ -129,7 +174,9 @@ def plan(graph, query, group: int):
             if lists is not None and query.output == "targets":
                 distance = lists.take(distance, union)
         if query.predecessors:
-            predecessor = predecessors_from_hops(graph, run.kernels, sources, run.padded, graph.n_vertices)
+            predecessor = predecessors_from_hops(
+                graph, run.kernels, sources, run.padded, graph.n_vertices
+            )
         return MultiSourceOutcome(distance, predecessor, [limit] * k, [rounds] * k, counts)
 
     return traverse
@@ -165,38 +212,60 @@ def kernels(graph, query, group: int) -> list[Request]:
     return [Request(entry, graph.targets.dtype) for entry in variants.values()]
 
 
-def kernels_for(graph, words: int, entries, tuning: BitParallelGpuTuning = _DEFAULTS) -> dict[Entry, Any]:
+def kernels_for(
+    graph, words: int, entries, tuning: BitParallelGpuTuning = _DEFAULTS
+) -> dict[Entry, Any]:
     """Return the kernels for bitsets of ``words`` words."""
-    variants, index = _variants(graph, words, entries, tuning), graph.targets.dtype
+    variants = _variants(graph, words, entries, tuning)
+    index = graph.targets.dtype
     start_compiling(Request(variant, index) for variant in variants.values())
     return {entry: kernel(variant, index) for entry, variant in variants.items()}
 
 
 def _variants(graph, words: int, entries, tuning: BitParallelGpuTuning) -> dict[Entry, Entry]:
-    """Return for each entry the one with the constants for a graph and for bitsets of ``words`` words."""
+    """Return for each entry the one with the constants for a graph and for bitsets of ``words``
+    words.
+    """
     mean, _, largest = degree_statistics(graph.offsets)
-    lanes = tuning.uneven_lanes if largest >= tuning.uneven_from * mean else tuning.even_lanes
+    if largest >= tuning.uneven_from * mean:
+        lanes = tuning.uneven_lanes
+    else:
+        lanes = tuning.even_lanes
     chosen: dict[str, Any] = {"WORDS": words, "LANES": min(words, lanes)}
     return {
-        entry: entry.variant(block=tuning.block, **chosen, **({"CHUNK": tuning.chunk} if entry.file == _BITS else {}))
+        entry: entry.variant(
+            block=tuning.block, **chosen, **({"CHUNK": tuning.chunk} if entry.file == _BITS else {})
+        )
         for entry in entries
     }
 
 
 class _Run:
-    """The state of a group: bitsets, bitmaps over the vertices, and the counters that a level leaves for the next one."""
+    """The state of a group: bitsets, bitmaps over the vertices, and the counters that a level
+    leaves for the next one.
+    """
 
     def __init__(self, graph, query, group: int):
-        n, m, words = graph.n_vertices, graph.n_edges, group // WORD
-        self._graph, self._query, self._words, self._n = graph, query, words, np.int64(n)
+        n = graph.n_vertices
+        m = graph.n_edges
+        words = group // WORD
+        self._graph = graph
+        self._query = query
+        self._words = words
+        self._n = np.int64(n)
         self._tuning = tuning = query.get_tuning(BitParallelGpuTuning)
         reverse = graph.reverse
-        self.in_offsets, self.in_targets = reverse.offsets, reverse.targets
+        self.in_offsets = reverse.offsets
+        self.in_targets = reverse.targets
         self.kernels = kernels_for(graph, words, ENTRIES, tuning)
-        self.seen, self.front, self.found, self.gathered = (cp.empty((n, words), np.uint32) for _ in range(4))
+        self.seen, self.front, self.found, self.gathered = (
+            cp.empty((n, words), np.uint32) for _ in range(4)
+        )
         self.planes: Array = None if query.output == "counts" else self._new_planes(PLANES)
         bitmap = -(-n // 32)
-        self.in_front, self.is_found, self.done, self.idle, self.touched = (cp.empty(bitmap, np.uint32) for _ in range(5))
+        self.in_front, self.is_found, self.done, self.idle, self.touched = (
+            cp.empty(bitmap, np.uint32) for _ in range(5)
+        )
         launch(self.kernels[_IDLE], bitmap * 32, (self.in_offsets, self._n, self.idle))
         self.hub_chunks = graph_statistics.chunks_of_hubs(self.in_offsets, tuning.chunk)
         self.n_hub_chunks = np.int64(self.hub_chunks.size)
@@ -204,8 +273,12 @@ class _Run:
         self.chunks = cp.empty(int(self.capacity), np.uint64)
         # Two copies: one is read while the other is written.
         self._state = [cp.zeros(_COUNTER_WORDS + max(words, 4), np.uint32) for _ in range(2)]
-        self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(8 * _N_COUNTERS), np.int64, _N_COUNTERS)
-        self.target_vertices: Array = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        self._on_host = np.frombuffer(
+            cp.cuda.alloc_pinned_memory(8 * _N_COUNTERS), np.int64, _N_COUNTERS
+        )
+        self.target_vertices: Array = (
+            None if query.targets is None else cp.asarray(query.targets, np.int64)
+        )
         self._distance: Array = None
         self.padded: Array = None
         self._level_counts: list[Array] = []
@@ -216,7 +289,9 @@ class _Run:
         self.target_vertices = cp.asarray(targets, np.int64)
 
     def _unpacked(self) -> dict[Entry, PackedLaunches]:
-        """Return launches that are packed when they are used: levels swap two sets of arrays, so each is packed once."""
+        """Return launches that are packed when they are used: levels swap two sets of arrays, so
+        each is packed once.
+        """
         return {entry: PackedLaunches(self.kernels[entry]) for entry in (_PULL, _PUSH, _FINALIZE)}
 
     def _new_planes(self, n_planes: int):
@@ -225,8 +300,8 @@ class _Run:
     def search(self, sources) -> tuple[int, int, int | None]:
         """Search level by level until no vertex is discovered.
 
-        Return the number of levels, the last level that discovered a vertex, and the level up to which distances are
-        complete.
+        Return the number of levels, the last level that discovered a vertex, and the level up to
+        which distances are complete.
         """
         query = self._query
         vertices, edges, missing = self._start(sources)
@@ -262,10 +337,18 @@ class _Run:
         return self._state[0][_COUNTER_WORDS : _COUNTER_WORDS + self._words]
 
     def _read_counters(self) -> tuple[int, int, int]:
-        """Return the counters of a level: vertices and edges of the frontier, and targets that are not reached."""
+        """Return the counters of a level: vertices and edges of the frontier, and targets that are
+        not reached.
+        """
         if self.target_vertices is not None:
             size = self.target_vertices.size
-            kernel_args = (self.target_vertices, np.int64(size), self.seen, self._alive(), self._counters())
+            kernel_args = (
+                self.target_vertices,
+                np.int64(size),
+                self.seen,
+                self._alive(),
+                self._counters(),
+            )
             launch(self.kernels[_MISSING], size, kernel_args)
         self._counters().get(out=self._on_host)
         return tuple(self._on_host[:3].tolist())
@@ -276,9 +359,13 @@ class _Run:
         counters, alive = self._counters(), self._alive()
         self._state.reverse()
         clear(self._state[0])
-        n, threads = self._n, int(self._n + 31) // 32 * WARP  # one warp per word of a bitmap
+        # one warp per word of a bitmap
+        n = self._n
+        threads = int(self._n + 31) // 32 * WARP
         tuning = self._tuning
-        is_pushed = vertices * tuning.push_vertices <= n and edges * tuning.push_edges <= graph.n_edges
+        is_pushed = (
+            vertices * tuning.push_vertices <= n and edges * tuning.push_edges <= graph.n_edges
+        )
         key = self.front.data.ptr, counters.data.ptr
         changed = {"level": np.int32(level), "keeps_found": np.int32(not is_pushed)}
 
@@ -286,8 +373,13 @@ class _Run:
             return self._arguments(alive=alive, alive_next=self._alive())
 
         if is_pushed:
-            capacity, chunks = self.capacity, self.chunks
-            launch(self.kernels[_LIST], threads // WARP, (graph.offsets, n, self.in_front, capacity, chunks, counters))
+            capacity = self.capacity
+            chunks = self.chunks
+            launch(
+                self.kernels[_LIST],
+                threads // WARP,
+                (graph.offsets, n, self.in_front, capacity, chunks, counters),
+            )
             at_most = min(vertices + edges // tuning.chunk, int(capacity))
             self._launches[_PUSH].launch(at_most, key, lambda: self._arguments(counters=counters))
         else:
@@ -304,29 +396,42 @@ class _Run:
         return named(self, self._graph, **{"counters": self._counters(), **own})
 
     def _make_planes(self, level: int) -> None:
-        """Allocate a plane for each bit of a level's number, and clear the plane of a bit that no level had before."""
-        n, needed = self._graph.n_vertices, level.bit_length()
+        """Allocate a plane for each bit of a level's number, and clear the plane of a bit that no
+        level had before.
+        """
+        n = self._graph.n_vertices
+        needed = level.bit_length()
         if self.planes is None or level != 1 << (needed - 1):
             return
         if needed * n > self.planes.shape[0]:
-            before, self.planes = self.planes, self._new_planes(2 * (needed - 1))
+            before = self.planes
+            self.planes = self._new_planes(2 * (needed - 1))
             self.planes[: before.shape[0]] = before
             self._launches = self._unpacked()  # those before hold the former planes
         clear(self.planes[(needed - 1) * n : needed * n])
 
     def _count(self) -> None:
         counts = cp.zeros(self._words * WORD, np.int64)
-        launch(self.kernels[_COUNT], self._graph.n_vertices, (self.front, self.in_front, self._n, counts))
+        launch(
+            self.kernels[_COUNT],
+            self._graph.n_vertices,
+            (self.front, self.in_front, self._n, counts),
+        )
         self._level_counts.append(counts)
 
     def distances(self, k: int, depth: int):
         """Hop counts of shape (k, n), or of the targets only, in the narrowest type."""
-        n, n_planes, dtype = self._graph.n_vertices, depth.bit_length(), hops_dtype(depth)
-        seen, planes = self.seen, self.planes
+        n = self._graph.n_vertices
+        n_planes = depth.bit_length()
+        dtype = hops_dtype(depth)
+        seen = self.seen
+        planes = self.planes
         if self._query.output == "targets":
             columns = self.target_vertices
             seen = seen[columns]
-            planes = cp.ascontiguousarray(planes.reshape(-1, n, self._words)[:n_planes, columns]).reshape(-1, self._words)
+            planes = cp.ascontiguousarray(
+                planes.reshape(-1, n, self._words)[:n_planes, columns]
+            ).reshape(-1, self._words)
             n = columns.size
         pitch = row_pitch(n)
         shape = self._words * WORD, pitch
@@ -334,7 +439,13 @@ class _Run:
             self._distance = self.padded = None  # frees it before the next allocation
             self._distance = cp.empty(shape, dtype)
         self.padded = distance = self._distance[:k]
-        sizes = (np.int32(n_planes), np.int64(n), np.int64(k), np.int64(pitch), np.int32(dtype.itemsize))
+        sizes = (
+            np.int32(n_planes),
+            np.int64(n),
+            np.int64(k),
+            np.int64(pitch),
+            np.int32(dtype.itemsize),
+        )
         launch(self.kernels[_WRITE], k * pitch, (seen, planes, *sizes, distance.view(np.uint8)))
         return distance[:, :n]
 

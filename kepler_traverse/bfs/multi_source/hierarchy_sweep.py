@@ -1,7 +1,8 @@
-"""Many searches at once on the CPU over a contraction hierarchy of hops: each core sweeps it for 16 sources side by side.
+"""Many searches at once on the CPU over a contraction hierarchy of hops: each core sweeps it for 16
+sources side by side.
 
-As in ``sssp``, where an edge has a weight of one. For paths, and for distances at few targets per source, nothing is swept:
-each core looks them up for one source at a time.
+As in ``sssp``, where an edge has a weight of one. For paths, and for distances at few targets per
+source, nothing is swept: each core looks them up for one source at a time.
 """
 
 from __future__ import annotations
@@ -12,7 +13,15 @@ from ..._arrays import UNREACHED as NO_HOPS
 from ..._arrays import hops_dtype
 from ...cpu import threads
 from ...hierarchy.lookup import BYTES_PER_VERTEX, Lookups, looks_up
-from ...hierarchy.sweep import DOUBLINGS, LANES, UNREACHED, SweepState, count_hops, search, write_hops
+from ...hierarchy.sweep import (
+    DOUBLINGS,
+    LANES,
+    UNREACHED,
+    SweepState,
+    count_hops,
+    search,
+    write_hops,
+)
 from ...search.results import Routes
 from ...search.strategy import MultiSourceOutcome, per_core, sources_per_worker
 from .. import cpu_steps
@@ -22,7 +31,8 @@ group_size = per_core(_LANES)
 
 
 def memory(shape, query, group: int, weight: int = 0) -> int:
-    """Bytes of a run: distances of a group; lines, marks, and the state of an upward search per core.
+    """Bytes of a run: distances of a group; lines, marks, and the state of an upward search per
+    core.
 
     ``weight``: bytes of a weighted distance; 0 for hops.
     """
@@ -32,13 +42,22 @@ def memory(shape, query, group: int, weight: int = 0) -> int:
         reverse = 8 * shape.n_vertices + (shape.index + weight) * shape.n_edges
         return BYTES_PER_VERTEX * shape.n_vertices * cores + reverse * needs_reverse
     is_kept = query.output == "all" or (query.output == "targets" and query.targets is None)
-    rows = -(-group // _LANES) * _LANES * (weight or hops_dtype(shape.depth).itemsize) if is_kept else 0
-    counts = 8 * 2 * group * shape.depth if query.output == "counts" else 0
-    predecessors = group * shape.index if query.predecessors else 0
+    if is_kept:
+        rows = -(-group // _LANES) * _LANES * (weight or hops_dtype(shape.depth).itemsize)
+    else:
+        rows = 0
+    if query.output == "counts":
+        counts = 8 * 2 * group * shape.depth
+    else:
+        counts = 0
+    if query.predecessors:
+        predecessors = group * shape.index
+    else:
+        predecessors = 0
     return shape.n_vertices * (rows + predecessors + (64 + 1 + 16) * cores) + counts
 
 
-def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
+def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
     """Amounts of the terms of the cost: those of a sweep, and of writing or counting its distances."""
     if shape.keep == "paths":
         per_worker = sources_per_worker(n_sources, machine.cores)
@@ -60,21 +79,29 @@ def plan(graph, query, group: int):
     """Return ``traverse(sources)`` for several vertex numbers."""
     hierarchy = graph.derived.known_hierarchy("hops")
     kind = hierarchy.dtype
-    lanes, doublings, unreached = LANES[kind], DOUBLINGS[kind], UNREACHED[kind]
-    bound = unreached if query.limit is None else kind.type(min(int(query.limit) + 1, int(unreached)))
+    lanes = LANES[kind]
+    doublings = DOUBLINGS[kind]
+    unreached = UNREACHED[kind]
+    if query.limit is None:
+        bound = unreached
+    else:
+        bound = kind.type(min(int(query.limit) + 1, int(unreached)))
     if looks_up(query, graph.n_vertices):
         return _plan_lookups(graph, query, bound)
     places, swept, columns = part_to_sweep(hierarchy, query)
-    # One state per sweep and not per thread: lines are held until the type of the distances is known.
+    # One state per sweep and not per thread: lines are held until the type of the distances is
+    # known.
     n_rows = -(-group // lanes) * lanes
-    states = [SweepState(graph.n_vertices, swept.offsets.size - 1, kind) for _ in range(n_rows // lanes)]
+    states = [
+        SweepState(graph.n_vertices, swept.offsets.size - 1, kind) for _ in range(n_rows // lanes)
+    ]
     is_counted = query.output == "counts"
     rows = np.empty((0 if is_counted else n_rows, columns.size), hops_dtype(0))
     n_levels = min(hierarchy.longest, int(bound) - 1, graph.n_vertices - 1) + 1
     counts = np.zeros((n_rows if is_counted else 0, n_levels), np.int64)
     n_used = 0
 
-    def traverse(sources, lists=None) -> MultiSourceOutcome:  # noqa: ARG001  (the caller takes the distances at lists)
+    def traverse(sources, lists=None) -> MultiSourceOutcome:  # noqa: ARG001
         nonlocal rows, n_used
         numbers = np.asarray(sources, np.int64)
         positions = hierarchy.position[numbers].astype(np.int64)
@@ -87,14 +114,19 @@ def plan(graph, query, group: int):
             edges = hierarchy.upward, hierarchy.downward, swept
             search(own, *edges, places, *states[i].arrays(), unreached, doublings)
             if is_counted:
-                deepest[i] = count_hops(states[i].lines, own.size, bound, counts[i * lanes : (i + 1) * lanes])
+                deepest[i] = count_hops(
+                    states[i].lines, own.size, bound, counts[i * lanes : (i + 1) * lanes]
+                )
 
         def write(i: int, _thread: int) -> None:
-            deepest[i] = write_hops(states[i].lines, columns, rows[i * lanes : min((i + 1) * lanes, k)], bound)
+            deepest[i] = write_hops(
+                states[i].lines, columns, rows[i * lanes : min((i + 1) * lanes, k)], bound
+            )
 
         n_sweeps = -(-k // lanes)
         threads.for_each(sweep, n_sweeps)
-        limits, rounds = [query.limit] * k, [hierarchy.levels] * k
+        limits = [query.limit] * k
+        rounds = [hierarchy.levels] * k
         if is_counted:
             n_used = int(deepest.max()) + 1
             return MultiSourceOutcome(None, None, limits, rounds, counts[:k, :n_used])
@@ -103,15 +135,21 @@ def plan(graph, query, group: int):
         if needed.itemsize > rows.itemsize:  # kept, as the next group will need it too
             rows = np.empty(rows.shape, needed)
             threads.for_each(write, n_sweeps)
-        distance = rows[:k].astype(needed, copy=False)  # an earlier group may have needed a wider type
-        predecessor = cpu_steps.point_back(graph, numbers, distance) if query.predecessors else None
+        # an earlier group may have needed a wider type
+        distance = rows[:k].astype(needed, copy=False)
+        if query.predecessors:
+            predecessor = cpu_steps.point_back(graph, numbers, distance)
+        else:
+            predecessor = None
         return MultiSourceOutcome(distance, predecessor, limits, rounds)
 
     return traverse
 
 
 def part_to_sweep(hierarchy, query):
-    """Return the places of positions that are swept, empty for all; the edges of the sweep; and the place of each column."""
+    """Return the places of positions that are swept, empty for all; the edges of the sweep; and the
+    place of each column.
+    """
     if query.output == "targets" and query.targets is not None:
         places, swept = hierarchy.restricted(query.targets)
         return places, swept, places[hierarchy.position[query.targets]]
@@ -119,15 +157,21 @@ def part_to_sweep(hierarchy, query):
 
 
 def _plan_lookups(graph, query, bound):
-    """Return ``traverse(sources, lists)``, which looks up the hops to the targets of each source, and paths to them."""
-    hierarchy, finds_paths = graph.derived.known_hierarchy("hops"), query.output == "paths"
+    """Return ``traverse(sources, lists)``, which looks up the hops to the targets of each source,
+    and paths to them.
+    """
+    hierarchy = graph.derived.known_hierarchy("hops")
+    finds_paths = query.output == "paths"
     lookups = Lookups(graph, hierarchy, None)
 
     def traverse(sources, lists) -> MultiSourceOutcome:
         sums, *routes = lookups.of(sources, lists, bound, finds_paths)
         distance = np.where(sums < bound, sums, NO_HOPS)
         distance = distance.astype(hops_dtype(int(distance.max(initial=0))))
-        limits, rounds = [query.limit] * len(sources), [hierarchy.levels] * len(sources)
-        return MultiSourceOutcome(distance, None, limits, rounds, routes=Routes(*routes) if finds_paths else None)
+        limits = [query.limit] * len(sources)
+        rounds = [hierarchy.levels] * len(sources)
+        return MultiSourceOutcome(
+            distance, None, limits, rounds, routes=Routes(*routes) if finds_paths else None
+        )
 
     return traverse

@@ -1,8 +1,9 @@
-"""Multi-source BFS on a GPU with one source per block. See source_per_block.cu, and ``source_per_thread`` for the CPU.
+"""Multi-source BFS on a GPU with one source per block. See source_per_block.cu, and
+``source_per_thread`` for the CPU.
 
-For graphs of many small levels. There sources cannot share a pass over edges, and a barrier of the grid would dominate the
-time of a level. Random requests to the second-level cache bound the time: 3 to 4 per reached vertex, for its offsets, edges
-and hop count, of 152 billion per second.
+For graphs of many small levels. There sources cannot share a pass over edges, and a barrier of the
+grid would dominate the time of a level. Random requests to the second-level cache bound the time: 3
+to 4 per reached vertex, for its offsets, edges and hop count, of 152 billion per second.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ _DEFAULTS = SourcePerBlockTuning()
 # Compiled into the kernel.
 _BUCKET = 4  # slots per bucket of the hash table
 _LEVEL_BITS = 4  # of a word of the table; the others hold a vertex
-_STOPPED_NOWHERE, _TOO_DEEP = -1, -2
+_STOPPED_NOWHERE = -1
+_TOO_DEEP = -2
 
 _MAX_VERTICES = 2 ** (32 - _LEVEL_BITS) - 1
 _FILE = Path(__file__).parents[1] / "kernels" / "source_per_block.cu"
@@ -66,14 +68,17 @@ group_size = partial(min, GROUP)
 _SLOT_BYTES = 5  # a word, and a quarter of one that a bucket has
 _BLOCK_SHARED = 1024  # static shared memory, and some that the driver takes
 # What an estimate takes of a multiprocessor; a run asks the device itself.
-_MAX_BLOCKS_PER_PROCESSOR, _SHARED = 4, 227 << 10
+_MAX_BLOCKS_PER_PROCESSOR = 4
+_SHARED = 227 << 10
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Resources of a block: threads, visited bits or else slots of a hash table, and bytes of shared memory.
+    """Resources of a block: threads, visited bits or else slots of a hash table, and bytes of
+    shared memory.
 
-    ``shared_words`` words of the bits are in shared memory, or all if it is 0; ``outside`` bytes are in global memory.
+    ``shared_words`` words of the bits are in shared memory, or all if it is 0; ``outside`` bytes
+    are in global memory.
     """
 
     block: int
@@ -86,32 +91,47 @@ class _Layout:
 
 
 def _layout(n: int, tuning: SourcePerBlockTuning) -> _Layout:
-    queue_capacity = tuning.queue_capacity  # whatever the graph: of each constant there is a kernel to compile
-    available, bits = shared_memory()[0] - _BLOCK_SHARED, -(-n // 32) * 4
+    # whatever the graph: of each constant there is a kernel to compile
+    queue_capacity = tuning.queue_capacity
+    available = shared_memory()[0] - _BLOCK_SHARED
+    bits = -(-n // 32) * 4
     inside = min(available - 8 * queue_capacity, tuning.max_shared_bits) // 4 * 4
     if bits <= inside:
-        block = tuning.sharing_block if 2 * (bits + 8 * queue_capacity) <= available else tuning.alone_block
+        if 2 * (bits + 8 * queue_capacity) <= available:
+            block = tuning.sharing_block
+        else:
+            block = tuning.alone_block
         return _Layout(block, True, _BUCKET, queue_capacity, bits + 8 * queue_capacity)
     processors = resident_threads() // threads_per_multiprocessor()
     inside = min(inside, tuning.split_bits)
     if inside and (bits - inside) * processors <= tuning.max_bits_outside:
         return _Layout(
-            tuning.alone_block, True, _BUCKET, queue_capacity, inside + 8 * queue_capacity, inside // 4, bits - inside
+            tuning.alone_block,
+            True,
+            _BUCKET,
+            queue_capacity,
+            inside + 8 * queue_capacity,
+            inside // 4,
+            bits - inside,
         )
-    # A level of a planar graph has about sqrt(n) vertices. The table holds three levels and is less than half full.
+    # A level of a planar graph has about sqrt(n) vertices. The table holds three levels and is less
+    # than half full.
     slots = min(1 << int(tuning.slots_per_root * n**0.5).bit_length(), 1 << int(n).bit_length())
     slots = max(slots, tuning.min_slots)
     while slots * (_SLOT_BYTES + 1) > available:
         slots //= 2
     queue_capacity = max(queue_capacity, slots // 8)
-    return _Layout(tuning.sharing_block, False, slots, queue_capacity, slots * _SLOT_BYTES + 8 * queue_capacity)
+    return _Layout(
+        tuning.sharing_block, False, slots, queue_capacity, slots * _SLOT_BYTES + 8 * queue_capacity
+    )
 
 
 def _max_blocks(n: int, tuning: SourcePerBlockTuning) -> int:
     """Blocks that the device holds at once, as threads and shared memory allow."""
     if tuning.in_flight:
         return tuning.in_flight
-    layout, threads = _layout(n, tuning), threads_per_multiprocessor()
+    layout = _layout(n, tuning)
+    threads = threads_per_multiprocessor()
     processors = resident_threads() // threads
     by_memory = shared_memory()[1] // (layout.nbytes + _BLOCK_SHARED)
     return processors * max(1, min(threads // layout.block, by_memory))
@@ -119,27 +139,58 @@ def _max_blocks(n: int, tuning: SourcePerBlockTuning) -> int:
 
 def memory(shape, query, group: int) -> int:
     """Bytes of a run: distances per source or per block; spilled queues and visited bits per block."""
-    n, depth, tuning = shape.n_vertices, 2 * shape.depth, query.get_tuning(SourcePerBlockTuning)
+    n = shape.n_vertices
+    depth = 2 * shape.depth
+    tuning = query.get_tuning(SourcePerBlockTuning)
     blocks = min(group, _max_blocks(n, tuning))
     n_arrays = group if query.output == "all" else blocks
     # Results of int8 exist together with the int16 that they are converted from.
     width = max(hops_dtype(depth).itemsize, 2) + (hops_dtype(shape.depth).itemsize == 1)
     spilled = 2 * shape.index * min(n, tuning.spill_capacity)
-    counts = 12 * group * (min(n, max(depth, tuning.short_hops)) + 1) if query.output == "counts" else 0
-    at_targets = 0 if query.targets is None else 4 * group * query.targets.size
-    back = group * n * shape.index + (shape.n_edges * shape.index + 8 * n) * shape.directed if query.predecessors else 0
+    if query.output == "counts":
+        counts = 12 * group * (min(n, max(depth, tuning.short_hops)) + 1)
+    else:
+        counts = 0
+    if query.targets is None:
+        at_targets = 0
+    else:
+        at_targets = 4 * group * query.targets.size
+    if query.predecessors:
+        back = group * n * shape.index + (shape.n_edges * shape.index + 8 * n) * shape.directed
+    else:
+        back = 0
     spilled += _layout(n, tuning).outside
-    return n_arrays * row_pitch(n) * width + blocks * spilled + counts + at_targets + back + 32 * group + 1024
+    return (
+        n_arrays * row_pitch(n) * width
+        + blocks * spilled
+        + counts
+        + at_targets
+        + back
+        + 32 * group
+        + 1024
+    )
 
 
-def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
-    """Amounts of the cost terms: requests of all blocks; levels and edges of the consecutive searches of one block."""
+def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
+    """Amounts of the cost terms: requests of all blocks; levels and edges of the consecutive
+    searches of one block.
+    """
     if shape.n_vertices > _MAX_VERTICES:
         return {"start": float("inf")}
-    each = max(1, min(_MAX_BLOCKS_PER_PROCESSOR, _SHARED // (shape.n_vertices // 8 + 8 * _DEFAULTS.queue_capacity)))
+    each = max(
+        1,
+        min(
+            _MAX_BLOCKS_PER_PROCESSOR,
+            _SHARED // (shape.n_vertices // 8 + 8 * _DEFAULTS.queue_capacity),
+        ),
+    )
     per_worker = sources_per_worker(n_sources, each * machine.cores)
     edges = n_sources * shape.n_edges * shape.walked
-    alone = shape.n_edges * ((per_worker - 1) * shape.walked + shape.most) * slowdown(each, n_sources, machine.cores)
+    alone = (
+        shape.n_edges
+        * ((per_worker - 1) * shape.walked + shape.most)
+        * slowdown(each, n_sources, machine.cores)
+    )
     results = min(n_sources, each * machine.cores) * shape.n_vertices * shape.reach
     return {
         "start": 1,
@@ -149,7 +200,9 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
         "spill": alone * shape.scatter * max(0.0, 1 - 8 * _SHARED / shape.n_vertices),
         "edge": edges,
         "vertex": n_sources * shape.n_vertices * shape.reach,
-        "miss": edges * shape.scatter * machine.missing(4 * shape.n_edges + 8 * shape.n_vertices + results),
+        "miss": edges
+        * shape.scatter
+        * machine.missing(4 * shape.n_edges + 8 * shape.n_vertices + results),
         "write": n_sources * shape.n_vertices * (shape.keep == "all"),
     }
 
@@ -168,7 +221,7 @@ def _variants(graph, layout: _Layout, tuning: SourcePerBlockTuning) -> dict[np.d
     return {hops: entry.variant(block=layout.block, **chosen) for hops, entry in _ENTRIES.items()}
 
 
-def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001  (all take a group)
+def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001
     """See ``MultiSourceStrategy.kernels``."""
     tuning = query.get_tuning(SourcePerBlockTuning)
     variants = _variants(graph, _layout(graph.n_vertices, tuning), tuning)
@@ -186,9 +239,17 @@ def plan(graph, query, group: int):
         limits = [query.limit if stop == _STOPPED_NOWHERE else stop for stop in stops.tolist()]
         # A search that ran out of vertices noticed one level later.
         depth = int((levels - (stops == _STOPPED_NOWHERE)).max(initial=0))
-        predecessor = run.predecessors(sources) if query.predecessors else None
-        counts = run.counts(sources.size, depth) if query.output == "counts" else None
-        return MultiSourceOutcome(run.distances(sources.size, depth), predecessor, limits, levels.tolist(), counts)
+        if query.predecessors:
+            predecessor = run.predecessors(sources)
+        else:
+            predecessor = None
+        if query.output == "counts":
+            counts = run.counts(sources.size, depth)
+        else:
+            counts = None
+        return MultiSourceOutcome(
+            run.distances(sources.size, depth), predecessor, limits, levels.tolist(), counts
+        )
 
     return traverse
 
@@ -197,22 +258,35 @@ class _Run:
     """The state of a group. Distances keep the type that the last group needed."""
 
     def __init__(self, graph, query, group: int):
-        n, self._query, self._graph, self._group = graph.n_vertices, query, graph, group
+        n = graph.n_vertices
+        self._query = query
+        self._graph = graph
+        self._group = group
         if n > _MAX_VERTICES:
-            raise StrategyError(f"strategy 'source_per_block' cannot take {_MAX_VERTICES + 1} vertices or more")
+            raise StrategyError(
+                f"strategy 'source_per_block' cannot take {_MAX_VERTICES + 1} vertices or more"
+            )
         tuning = query.get_tuning(SourcePerBlockTuning)
         layout = _layout(n, tuning)
         entries = _variants(graph, layout, tuning)
         start_compiling(Request(entry, graph.targets.dtype) for entry in entries.values())
-        self._kernels = {hops: kernel(entry, graph.targets.dtype) for hops, entry in entries.items()}
+        self._kernels = {
+            hops: kernel(entry, graph.targets.dtype) for hops, entry in entries.items()
+        }
         self._shared = layout.nbytes
         fitting = min(blocks_at_once(each, self._shared) for each in self._kernels.values())
         self._n_blocks = max(1, min(group, _max_blocks(n, tuning), fitting))
-        self.pitch, self.is_per_source = np.int64(row_pitch(n)), np.int32(query.output == "all")
-        self.spill = cp.empty((self._n_blocks, 2, min(n, tuning.spill_capacity)), graph.targets.dtype)
+        self.pitch = np.int64(row_pitch(n))
+        self.is_per_source = np.int32(query.output == "all")
+        self.spill = cp.empty(
+            (self._n_blocks, 2, min(n, tuning.spill_capacity)), graph.targets.dtype
+        )
         self.spill_capacity = np.int64(self.spill.shape[2])
         self.outside = cp.empty((self._n_blocks, layout.outside // 4), np.uint32)
-        self.target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        if query.targets is None:
+            self.target_vertices = None
+        else:
+            self.target_vertices = cp.asarray(query.targets, np.int64)
         self.target_offsets = None
         self.taken = cp.zeros(1, np.int64)
         self.outcome = cp.zeros(group, np.int64)  # one Outcome per source
@@ -222,16 +296,23 @@ class _Run:
         self.at_target_vertices: Array = None
         self.counts_of_levels: Array = None
         self._allocate(self._dtype)
-        self._predecessor_kernels = kernels_for(graph, 1, tuple(PREDECESSORS.values())) if query.predecessors else None
+        self._predecessor_kernels = (
+            kernels_for(graph, 1, tuple(PREDECESSORS.values())) if query.predecessors else None
+        )
 
     def _allocate(self, dtype) -> None:
         output = self._query.output
-        self.distance = self.at_target_vertices = self.counts_of_levels = None  # before others are made
+        # before others are made
+        self.distance = self.at_target_vertices = self.counts_of_levels = None
         self._dtype = dtype
-        self.distance = cp.empty((self._group if output == "all" else self._n_blocks, self.pitch), dtype)
+        self.distance = cp.empty(
+            (self._group if output == "all" else self._n_blocks, self.pitch), dtype
+        )
         if output == "targets" and self.target_vertices is not None:
             size = self.target_vertices.size
-            self.at_target_vertices = cp.empty(size if self._query.has_target_lists else (self._group, size), dtype)
+            self.at_target_vertices = cp.empty(
+                size if self._query.has_target_lists else (self._group, size), dtype
+            )
         if output == "counts":
             self.counts_of_levels = cp.empty((self._group, self.columns), np.int32)
 
@@ -239,40 +320,56 @@ class _Run:
         """Take the targets of the next sources, if each has its own."""
         if lists is None:
             return
-        self.target_offsets, self.target_vertices = cp.asarray(lists.offsets), cp.asarray(lists.vertices)
+        self.target_offsets = cp.asarray(lists.offsets)
+        self.target_vertices = cp.asarray(lists.vertices)
         if self._query.output == "targets":
             self.at_target_vertices = cp.empty(lists.vertices.size, self._dtype)
 
     def search(self, sources) -> tuple[np.ndarray, np.ndarray]:
-        """Search from each source. Return the number of levels, and the level at which each search was stopped."""
+        """Search from each source. Return the number of levels, and the level at which each search
+        was stopped.
+        """
         on_device = cp.asarray(sources)
         while True:
             self._search(on_device)
             outcome = self.outcome[: sources.size].get().view(struct_layout(_FILE, "Outcome"))
-            levels, stops = outcome["levels"].astype(np.int64), outcome["stopped"].astype(np.int64)
+            levels = outcome["levels"].astype(np.int64)
+            stops = outcome["stopped"].astype(np.int64)
             if not (stops == _TOO_DEEP).any():
                 return levels, stops
             self.columns = min(self._graph.n_vertices + 1, 4 * self.columns)
             self._allocate(np.dtype(np.int32))
 
     def _search(self, sources) -> None:
-        graph, query = self._graph, self._query
+        graph = self._graph
+        query = self._query
         self.taken.data.memset_async(0, self.taken.nbytes)
         if self.counts_of_levels is not None:
             self.counts_of_levels.data.memset_async(0, self.counts_of_levels.nbytes)
         last_level = np.int32(MAX_HOP_COUNT if query.limit is None else query.limit)
         own = {"columns": np.int64(self.columns), "counts": self.counts_of_levels}
-        args = named(self, graph, sources=sources, n_sources=np.int64(sources.size), last_level=last_level, **own)
+        args = named(
+            self,
+            graph,
+            sources=sources,
+            n_sources=np.int64(sources.size),
+            last_level=last_level,
+            **own,
+        )
         blocks = min(self._n_blocks, sources.size)
         launch_blocks(self._kernels[self._dtype], blocks, args, shared_bytes=self._shared)
 
     def predecessors(self, sources):
         """Predecessors of shape (k, n)."""
         graph = self._graph
-        return predecessors_from_hops(graph, self._predecessor_kernels, sources, self.distance, graph.n_vertices)
+        return predecessors_from_hops(
+            graph, self._predecessor_kernels, sources, self.distance, graph.n_vertices
+        )
 
     def distances(self, k: int, depth: int):
-        """Hop counts of shape (k, n), or of the targets only, in the narrowest type; None where they are only counted."""
+        """Hop counts of shape (k, n), or of the targets only, in the narrowest type; None where
+        they are only counted.
+        """
         if self._query.output == "counts":
             return None
         if self._query.output == "targets":
@@ -282,5 +379,7 @@ class _Run:
         return distance.astype(hops_dtype(depth), copy=False)
 
     def counts(self, k: int, depth: int):
-        """Number of vertices per source and level, int32 of shape (k, depth + 1), valid until the next search."""
+        """Number of vertices per source and level, int32 of shape (k, depth + 1), valid until the
+        next search.
+        """
         return self.counts_of_levels[:k, : depth + 1]

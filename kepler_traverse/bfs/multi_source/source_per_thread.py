@@ -1,7 +1,8 @@
 """Multi-source BFS on the CPU with one source per core, each with a queue of its own.
 
-The search of the textbook (Cormen, Leiserson, Rivest, Stein, section 22.2) per source. Where levels are many and small,
-sources cannot share a pass over edges, and no barrier is needed. A core takes the next source when it has finished one.
+The search of the textbook (Cormen, Leiserson, Rivest, Stein, section 22.2) per source. Where levels
+are many and small, sources cannot share a pass over edges, and no barrier is needed. A core takes
+the next source when it has finished one.
 """
 
 from __future__ import annotations
@@ -22,12 +23,20 @@ _NOT_YET = -1  # the depth of a search that outgrew the type of its distances
 def memory(shape, query, group: int) -> int:
     """Bytes of a run: distances per source or per core, and a queue per core."""
     rows = group if query.output == "all" else threads.count()
-    counts = 8 * group * shape.depth if query.output == "counts" else 0
-    return shape.n_vertices * (rows * hops_dtype(shape.depth).itemsize + shape.index * threads.count()) + counts
+    if query.output == "counts":
+        counts = 8 * group * shape.depth
+    else:
+        counts = 0
+    return (
+        shape.n_vertices * (rows * hops_dtype(shape.depth).itemsize + shape.index * threads.count())
+        + counts
+    )
 
 
-def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
-    """Amounts of the cost terms: each core visits what its sources reach; beyond the cache an edge is a cache miss."""
+def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
+    """Amounts of the cost terms: each core visits what its sources reach; beyond the cache an edge
+    is a cache miss.
+    """
     per_worker = sources_per_worker(n_sources, machine.cores)
     edges = per_worker * shape.n_edges * shape.walked
     return {
@@ -42,20 +51,33 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 def plan(graph, query, _group: int):
     """Return ``traverse(source_vertices)`` for several vertex numbers."""
     n = graph.n_vertices
-    # For as many threads as there may ever be: the caller's number of them may change. What is never touched costs nothing.
+    # For as many threads as there may ever be: the caller's number of them may change. What is
+    # never touched costs nothing.
     queues = np.empty((threads.max_threads(), n + 1), graph.targets.dtype)
-    limit = MAX_HOP_COUNT if query.limit is None else query.limit
-    shared = np.empty(0, np.int64) if query.targets is None else query.targets
+    if query.limit is None:
+        limit = MAX_HOP_COUNT
+    else:
+        limit = query.limit
+    if query.targets is None:
+        shared = np.empty(0, np.int64)
+    else:
+        shared = query.targets
     dtype = hops_dtype(0)
 
     def search_all(sources, lists, levels, stops) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        numbers, k = sources.tolist(), sources.size
+        numbers = sources.tolist()
+        k = sources.size
         # Where distances are not wanted, each thread has one array for all its searches.
         is_kept = query.output == "all"
         distance = np.empty((k if is_kept else queues.shape[0], n), dtype)
         is_at_targets = query.output == "targets"
-        at_targets = np.empty(((k, shared.size) if lists is None else lists.vertices.size) if is_at_targets else 0, dtype)
-        counts = np.zeros((k, min(np.iinfo(dtype).max, n) + 1 if query.output == "counts" else 0), np.int64)
+        at_targets = np.empty(
+            ((k, shared.size) if lists is None else lists.vertices.size) if is_at_targets else 0,
+            dtype,
+        )
+        counts = np.zeros(
+            (k, min(np.iinfo(dtype).max, n) + 1 if query.output == "counts" else 0), np.int64
+        )
 
         def search_one(i: int, thread: int) -> None:
             row = distance[i if is_kept else thread]
@@ -78,25 +100,33 @@ def plan(graph, query, _group: int):
                 break
             dtype = hops_dtype(np.iinfo(dtype).max + 1)  # kept, as the next group will need it too
         limits = [query.limit if stop == _NOT_YET else stop for stop in stops.tolist()]
-        predecessor = cpu_steps.point_back(graph, sources, distance) if query.predecessors else None
+        if query.predecessors:
+            predecessor = cpu_steps.point_back(graph, sources, distance)
+        else:
+            predecessor = None
         kept = {"all": distance, "targets": at_targets, "counts": None}[query.output]
         if kept is not None:
-            # A search that ran out of vertices noticed one level later. An earlier group may have needed a wider type.
+            # A search that ran out of vertices noticed one level later. An earlier group may have
+            # needed a wider type.
             depth = int((levels - (stops == _NOT_YET)).max(initial=0))
             kept = kept.astype(hops_dtype(depth), copy=False)
         if query.output == "counts":
             counts = counts[:, : int(np.flatnonzero(counts.any(axis=0)).max(initial=0)) + 1]
-        return MultiSourceOutcome(kept, predecessor, limits, levels.tolist(), counts if query.output == "counts" else None)
+        return MultiSourceOutcome(
+            kept, predecessor, limits, levels.tolist(), counts if query.output == "counts" else None
+        )
 
     return traverse
 
 
 @njit(cache=True, nogil=True)
 def _search(offsets, targets, source, limit, deepest, target_vertices, queue, distance, counts):
-    """Return the levels searched and at which one the search was stopped; the latter is _NOT_YET if it was not.
+    """Return the levels searched and at which one the search was stopped; the latter is _NOT_YET if
+    it was not.
 
-    Both are _NOT_YET if there is a vertex beyond level ``deepest``, the last one that distances can have. ``counts``, unless
-    it is empty, becomes the number of vertices at each level. ``queue`` has room for all vertices and one more.
+    Both are _NOT_YET if there is a vertex beyond level ``deepest``, the last one that distances can
+    have. ``counts``, unless it is empty, becomes the number of vertices at each level. ``queue``
+    has room for all vertices and one more.
     """
     for v in range(distance.size):
         distance[v] = UNREACHED
@@ -106,14 +136,17 @@ def _search(offsets, targets, source, limit, deepest, target_vertices, queue, di
         counts[0] = 1
     # Indices are unsigned, so that Numba does not ask whether they are negative.
     one = np.uint64(1)
-    at, end = np.uint64(0), one
+    at = np.uint64(0)
+    end = one
     level = 0
     missing = 0  # the first target that is not reached
     while at < end:
         if level >= limit:
             return level, np.int64(limit)
         if target_vertices.size:
-            while missing < target_vertices.size and distance[target_vertices[missing]] != UNREACHED:
+            while (
+                missing < target_vertices.size and distance[target_vertices[missing]] != UNREACHED
+            ):
                 missing += 1
             if missing == target_vertices.size:
                 return level, level
@@ -123,7 +156,8 @@ def _search(offsets, targets, source, limit, deepest, target_vertices, queue, di
             u = np.uint64(queue[at])
             at += one
             for e in range(np.uint64(offsets[u]), np.uint64(offsets[u + one])):
-                # Every neighbor is written to the queue, and stays there if it is new. A branch would be predicted badly.
+                # Every neighbor is written to the queue, and stays there if it is new. A branch
+                # would be predicted badly.
                 neighbor = targets[e]
                 queue[end] = neighbor
                 v = np.uint64(neighbor)

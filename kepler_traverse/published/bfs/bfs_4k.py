@@ -1,8 +1,9 @@
 """BFS-4K: two kernels, four ways to advance, and the rules that choose between them at each level.
 
-Busato, Bombieri. BFS-4K: an efficient implementation of BFS for Kepler GPU architectures. IEEE TPDS 2015. Every feature is
-a knob (``params.Bfs4kKnobs``). Two differences from the paper: high-degree vertices are taken from a list of all of them,
-not from the frontier, which may hold them twice; and predecessors are the smallest, so that no race decides them.
+Busato, Bombieri. BFS-4K: an efficient implementation of BFS for Kepler GPU architectures. IEEE TPDS
+2015. Every feature is a knob (``params.Bfs4kKnobs``). Two differences from the paper: high-degree
+vertices are taken from a list of all of them, not from the frontier, which may hold them twice; and
+predecessors are the smallest, so that no race decides them.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ _CONSTANTS = (("DUPLICATES", 1), ("APPEND", 2), ("HEAVY", 0), ("COUNTING", 0))
 _entry = make_entries(_FILE, 128, constants=_CONSTANTS)
 MANY_BLOCKS = _entry("bfs_4k_many_blocks")
 SINGLE_BLOCK = _entry("bfs_4k_single_block", block=1024)  # as many threads as a block may have
-# Launched by MANY_BLOCKS only. It is declared so that its arguments are checked like those of the others.
+# Launched by MANY_BLOCKS only. It is declared so that its arguments are checked like those of the
+# others.
 CHILD = _entry("bfs_4k_child")
 ENTRIES = (MANY_BLOCKS, SINGLE_BLOCK, CHILD)
 
@@ -58,10 +60,11 @@ ENTRIES = (MANY_BLOCKS, SINGLE_BLOCK, CHILD)
 def rule(mean: float, deviation: float, largest: int) -> Bfs4kKnobs:
     """Knobs from the degrees: section 7 of the paper in numbers, with what an H200 changes.
 
-    As published, ``k1`` grows with the mean and the deviation from 4 to 32; ``k2`` is for degrees beyond 2,048; ``k4`` is
-    2 for low and uneven degrees and 0 for high ones; ``k5`` is 0 for high degrees. Measured on an H200: its shared memory
-    holds eight times the frontier, so that a single block runs the whole of a search on a road network; there nothing is
-    gained by searching for edges. A compare-and-swap makes no duplicates, at about the cost of Hash64
+    As published, ``k1`` grows with the mean and the deviation from 4 to 32; ``k2`` is for degrees
+    beyond 2,048; ``k4`` is 2 for low and uneven degrees and 0 for high ones; ``k5`` is 0 for high
+    degrees. Measured on an H200: its shared memory holds eight times the frontier, so that a single
+    block runs the whole of a search on a road network; there nothing is gained by searching for
+    edges. A compare-and-swap makes no duplicates, at about the cost of Hash64
     (docs/published/bfs-4k.md).
     """
     high = mean >= 16
@@ -80,10 +83,11 @@ def rule(mean: float, deviation: float, largest: int) -> Bfs4kKnobs:
 
 
 def high_degree_vertices(graph, knobs: Bfs4kKnobs):
-    """Return the high-degree vertices, which are expanded separately, and the smallest degree of one.
+    """Return the high-degree vertices, which are expanded separately, and the smallest degree of
+    one.
 
-    They are at most the fraction ``k2`` of all vertices and at most as many as children may wait. Each has edges for a
-    whole block.
+    They are at most the fraction ``k2`` of all vertices and at most as many as children may wait.
+    Each has edges for a whole block.
     """
     max_vertices = min(int(knobs.k2 * graph.n_vertices), MAX_CHILDREN)
     if knobs.heavy == "none" or max_vertices == 0:
@@ -105,7 +109,9 @@ def _fit_to_shared_memory(knobs: Bfs4kKnobs, block_bytes: int, index) -> Bfs4kKn
 
 
 class _SharedMemory:
-    """The layout of a block's shared memory: two queues, if the block works alone, and the table of Hash64 (5.5)."""
+    """The layout of a block's shared memory: two queues, if the block works alone, and the table of
+    Hash64 (5.5).
+    """
 
     def __init__(self, size: int, queue_capacity: int, index, knobs: Bfs4kKnobs):
         self.queue_capacity = queue_capacity
@@ -117,12 +123,19 @@ class _SharedMemory:
                 f"device has {size}; take a smaller one"
             )
         # The size is a power of two. Without a table the kernel gets 1 and reads none.
-        self.hash_bits = (table // _TABLE_WORD).bit_length() - 1 if knobs.duplicates == "hash64" else 1
-        self.nbytes = queues + (_TABLE_WORD << self.hash_bits if knobs.duplicates == "hash64" else 0)
+        if knobs.duplicates == "hash64":
+            self.hash_bits = (table // _TABLE_WORD).bit_length() - 1
+        else:
+            self.hash_bits = 1
+        self.nbytes = queues + (
+            _TABLE_WORD << self.hash_bits if knobs.duplicates == "hash64" else 0
+        )
 
 
 class Run(gpu_steps.Run):
-    """The state of a traversal: the knobs, the high-degree vertices, and the kernels compiled for them."""
+    """The state of a traversal: the knobs, the high-degree vertices, and the kernels compiled for
+    them.
+    """
 
     def __init__(self, graph, query):
         super().__init__(graph, query, n_counters=3)
@@ -133,7 +146,8 @@ class Run(gpu_steps.Run):
         )
         self.limit = query.limit
         self.high_degree, least = high_degree_vertices(graph, knobs)
-        self.n_high_degree, self.min_high_degree = np.int32(self.high_degree.size), np.int64(least)
+        self.n_high_degree = np.int32(self.high_degree.size)
+        self.min_high_degree = np.int64(least)
         self.coalesced_from = np.int32(knobs.k7)
         heavy = knobs.heavy if self.high_degree.size else "none"
         constants: dict[str, Any] = {
@@ -154,12 +168,20 @@ class Run(gpu_steps.Run):
         self.resident = resident_threads()
         self.max_for_one_block = knobs.k5 * SINGLE_BLOCK.block  # vertices of a frontier
         if self.max_for_one_block:
-            # Only many blocks launch children: the single block expands high-degree vertices itself.
-            alone = SINGLE_BLOCK.variant(HEAVY=_HEAVY["blocks" if self.high_degree.size else "none"], **constants)
-            # Twice the capacity saves most spills to global memory, if shared memory is large enough.
+            # Only many blocks launch children: the single block expands high-degree vertices
+            # itself.
+            alone = SINGLE_BLOCK.variant(
+                HEAVY=_HEAVY["blocks" if self.high_degree.size else "none"], **constants
+            )
+            # Twice the capacity saves most spills to global memory, if shared memory is large
+            # enough.
             twice = 4 * self.max_for_one_block * index.itemsize <= block_bytes // 2
-            self.single_memory = _SharedMemory(block_bytes, self.max_for_one_block * (1 + twice), index, knobs)
-            self.single_block = PackedLaunches(kernel(alone, index), shared_bytes=self.single_memory.nbytes)
+            self.single_memory = _SharedMemory(
+                block_bytes, self.max_for_one_block * (1 + twice), index, knobs
+            )
+            self.single_block = PackedLaunches(
+                kernel(alone, index), shared_bytes=self.single_memory.nbytes
+            )
         self.on_device = cp.zeros(len(_COUNTED), np.int64)
 
     def start(self, source: int) -> None:
@@ -176,7 +198,8 @@ class Run(gpu_steps.Run):
         return dict(zip(_COUNTED, self.on_device.get().tolist(), strict=True)) | self.steps
 
     def arguments(self) -> Named:
-        knobs, n = self.knobs, self.graph.n_vertices
+        knobs = self.knobs
+        n = self.graph.n_vertices
         return super().arguments() | {
             "counted": self.on_device,
             "u": self.graph.targets.dtype.type(0),
@@ -189,9 +212,20 @@ class Run(gpu_steps.Run):
             "discovery": np.int32(_EXTENDED if knobs.extended else _DISCOVERY),
         }
 
-    def launch(self, launches: PackedLaunches, memory: _SharedMemory, blocks: int, level: int, advance: int, width: int):
+    def launch(
+        self,
+        launches: PackedLaunches,
+        memory: _SharedMemory,
+        blocks: int,
+        level: int,
+        advance: int,
+        width: int,
+    ):
         """Launch either kernel over the frontier."""
-        sizes = {"hash_bits": np.int32(memory.hash_bits), "queue_capacity": np.int32(memory.queue_capacity)}
+        sizes = {
+            "hash_bits": np.int32(memory.hash_bits),
+            "queue_capacity": np.int32(memory.queue_capacity),
+        }
         launches.launch_blocks(
             blocks,
             self.frontier.queue.data.ptr,
@@ -204,7 +238,9 @@ class Run(gpu_steps.Run):
 
 
 def step(run: Run, level: int) -> int:
-    """Advance with the kernel that suits the size of the frontier; return how many levels that made."""
+    """Advance with the kernel that suits the size of the frontier; return how many levels that
+    made.
+    """
     frontier = run.frontier
     frontier.clear_counters()
     is_alone = frontier.size <= run.max_for_one_block
@@ -226,9 +262,13 @@ def step(run: Run, level: int) -> int:
 
 
 def _many_blocks(run: Run, level: int) -> None:
-    knobs, size = run.knobs, run.frontier.size
+    knobs = run.knobs
+    size = run.frontier.size
     advance, width = advance_for(knobs, size, run.resident)
-    threads = size * width if advance == _VIRTUAL_WARPS else size
+    if advance == _VIRTUAL_WARPS:
+        threads = size * width
+    else:
+        threads = size
     largest = max_grid(knobs.k6)
     # One block per high-degree vertex, as many as the frontier can hold.
     blocks = max(n_blocks(threads, knobs.k6, largest), min(run.high_degree.size, size, largest))
@@ -236,7 +276,9 @@ def _many_blocks(run: Run, level: int) -> None:
 
 
 def advance_for(knobs: Bfs4kKnobs, size: int, resident: int) -> tuple[int, int]:
-    """Return how many blocks advance from a frontier of that size, and how many lanes share a vertex (5.2, 5.4, 5.6)."""
+    """Return how many blocks advance from a frontier of that size, and how many lanes share a
+    vertex (5.2, 5.4, 5.6).
+    """
     if knobs.k4 and size < resident // knobs.k4:
         return (_EXTENDED if knobs.extended else _DISCOVERY), WARP
     width = knobs.k1
@@ -248,7 +290,9 @@ def advance_for(knobs: Bfs4kKnobs, size: int, resident: int) -> tuple[int, int]:
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run: those of any traversal with queues, and the longest list of high-degree vertices."""
+    """Bytes of a run: those of any traversal with queues, and the longest list of high-degree
+    vertices.
+    """
     return gpu_steps.memory(n_vertices, n_edges, predecessors) + 8 * min(n_vertices, MAX_CHILDREN)
 
 
@@ -259,7 +303,9 @@ STRATEGIES = (
         plan=levels(Run, step),
         memory=memory,
         paper="Busato, Bombieri 2015 (BFS-4K)",
-        rationale="the frontier's size chooses the kernel, the lanes per vertex, and the search for edges",
+        rationale=(
+            "the frontier's size chooses the kernel, the lanes per vertex, and the search for edges"
+        ),
         complexity="O(V + E), and more for duplicates that remain",
         knobs=Bfs4kKnobs,
     ),

@@ -1,17 +1,20 @@
-"""Systems for CPUs: the textbook's, and the steps of Sevilmis, Sivri, Aydin. CS406 Project: Parallelization of BFS. 2019.
+"""Systems for CPUs: the textbook's, and the steps of Sevilmis, Sivri, Aydin. CS406 Project:
+Parallelization of BFS. 2019.
 
-``fifo``: one core, one queue. Cormen, Leiserson, Rivest, Stein, section 22.2; the paper's serial top-down.
+``fifo``: one core, one queue. Cormen, Leiserson, Rivest, Stein, section 22.2; the paper's serial
+top-down.
     Here the queue is divided into levels, so that a vertex keeps the smallest of its predecessors.
 ``buffers``: the multicore top-down of section 4.2.1 and appendix 1.
-    As in the paper, each thread collects vertices in a buffer of its own, and prefix sums of the sizes give the position to
-    which each buffer is copied. In the paper two threads that find a vertex unvisited both queue it. Here a compare-and-swap
-    lets one of them queue it.
-``pull_integers``, ``pull_bits``: the bottom-up of section 4.2.2 in each level, with an integer and with one bit per vertex
-    for membership in the frontier (items 2 and 3).
-    The paper uses bottom-up in dense levels only, in the hybrid of section 3.1.3, which is the strategy ``switch``.
+    As in the paper, each thread collects vertices in a buffer of its own, and prefix sums of the
+    sizes give the position to which each buffer is copied. In the paper two threads that find a
+    vertex unvisited both queue it. Here a compare-and-swap lets one of them queue it.
+``pull_integers``, ``pull_bits``: the bottom-up of section 4.2.2 in each level, with an integer and
+with one bit per vertex
+    for membership in the frontier (items 2 and 3). The paper uses bottom-up in dense levels only,
+    in the hybrid of section 3.1.3, which is the strategy ``switch``.
 
-Not implemented is the first method of section 4.2.2, a search through the whole frontier for each neighbor: its cost is
-vertices times degree times frontier.
+Not implemented is the first method of section 4.2.2, a search through the whole frontier for each
+neighbor: its cost is vertices times degree times frontier.
 """
 
 from __future__ import annotations
@@ -58,12 +61,17 @@ class BuffersRun(cpu_steps.Run):
 
 def _buffers_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
     index = 4 if n_vertices < 2**31 else 8
-    return index * n_vertices * threads.count() + cpu_steps.memory(n_vertices, n_edges, predecessors)
+    return index * n_vertices * threads.count() + cpu_steps.memory(
+        n_vertices, n_edges, predecessors
+    )
 
 
 def _push_into_buffers(run: BuffersRun, level: int) -> None:
-    """Top-down: each thread claims vertices into its buffer; then all buffers are copied to the next queue."""
-    graph, frontier = run.graph, run.queue[: run.frontier_size]
+    """Top-down: each thread claims vertices into its buffer; then all buffers are copied to the
+    next queue.
+    """
+    graph = run.graph
+    frontier = run.queue[: run.frontier_size]
     run.counter[0] = 0
     n_buffers = len(run.sizes)
     state = (run.buffers, run.sizes, run.distance, run.predecessor_or_empty, run.counter)
@@ -74,7 +82,19 @@ def _push_into_buffers(run: BuffersRun, level: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _push(next_buffer, n_buffers, offsets, targets, frontier, level, buffers, sizes, distance, predecessor, counter):
+def _push(
+    next_buffer,
+    n_buffers,
+    offsets,
+    targets,
+    frontier,
+    level,
+    buffers,
+    sizes,
+    distance,
+    predecessor,
+    counter,
+):
     buffer = atomic_add(next_buffer, 0, 1)
     while buffer < n_buffers:
         size = 0
@@ -84,10 +104,14 @@ def _push(next_buffer, n_buffers, offsets, targets, frontier, level, buffers, si
                 u = frontier[i]
                 for e in range(offsets[u], offsets[u + 1]):
                     v = targets[e]
-                    if distance[v] == UNREACHED and compare_and_swap(distance, v, UNREACHED, level) == UNREACHED:
+                    if (
+                        distance[v] == UNREACHED
+                        and compare_and_swap(distance, v, UNREACHED, level) == UNREACHED
+                    ):
                         buffers[buffer, size] = v
                         size += 1
-                    # Every frontier neighbor of v is compared in this level, so the smallest one stays.
+                    # Every frontier neighbor of v is compared in this level, so the smallest one
+                    # stays.
                     if predecessor.size and distance[v] == level:
                         atomic_umin(predecessor, v, u)
             first = atomic_add(counter, 0, _CHUNK)
@@ -121,18 +145,33 @@ class IntegersRun(cpu_steps.Run):
 
 
 def _pull_by_integers(run: IntegersRun, level: int) -> None:
-    """Bottom-up: every unreached vertex looks for a neighbor in the frontier and stops at the first."""
+    """Bottom-up: every unreached vertex looks for a neighbor in the frontier and stops at the
+    first.
+    """
     reverse = run.graph.reverse
     run.counter[0] = 0
     state = (run.distance, run.predecessor_or_empty, run.in_next, run.counter)
     n_chunks = -(-run.graph.n_vertices // _CHUNK)
-    threads.run(_pull, n_chunks, reverse.offsets, reverse.targets, run.in_frontier, level + 1, *state)
+    threads.run(
+        _pull, n_chunks, reverse.offsets, reverse.targets, run.in_frontier, level + 1, *state
+    )
     run.in_frontier, run.in_next = run.in_next, run.in_frontier
     run.frontier_size = int(run.counter[0])
 
 
 @njit(cache=True, nogil=True)
-def _pull(next_chunk, n_chunks, offsets, sources, in_frontier, level, distance, predecessor, in_next, counter):
+def _pull(
+    next_chunk,
+    n_chunks,
+    offsets,
+    sources,
+    in_frontier,
+    level,
+    distance,
+    predecessor,
+    in_next,
+    counter,
+):
     claimed = 0
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:

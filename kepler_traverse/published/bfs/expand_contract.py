@@ -1,22 +1,27 @@
-"""Merrill, Garland, Grimshaw. Scalable GPU graph traversal. PPoPP 2012: expansion, contraction, and four ways to join them.
+"""Merrill, Garland, Grimshaw. Scalable GPU graph traversal. PPoPP 2012: expansion, contraction, and
+four ways to join them.
 
-Expansion gathers the edges that leave the frontier. Contraction keeps those targets that are discovered. BFS-4K describes
-the paper as follows (section 3): "parallel prefix-scan and three different approaches to deal with the workload imbalance:
-vertex expansion and edge contraction, edge contraction and vertex expansion, and hybrid. The algorithm also relies on a
-technique to reduce redundant work due to duplicate vertices on the frontiers". What goes beyond that account is from memory
-of the paper.
+Expansion gathers the edges that leave the frontier. Contraction keeps those targets that are
+discovered. BFS-4K describes the paper as follows (section 3): "parallel prefix-scan and three
+different approaches to deal with the workload imbalance: vertex expansion and edge contraction,
+edge contraction and vertex expansion, and hybrid. The algorithm also relies on a technique to
+reduce redundant work due to duplicate vertices on the frontiers". What goes beyond that account is
+from memory of the paper.
 
-Gathering (knob ``gathering``) is by block, warp and lane: ``edges_of_block`` in kernels/advances.cuh. Contraction
-reads a bit, then the distance, which it writes with a plain store. It removes duplicates with one table per block (history)
-and one per warp.
+Gathering (knob ``gathering``) is by block, warp and lane: ``edges_of_block`` in
+kernels/advances.cuh. Contraction reads a bit, then the distance, which it writes with a plain
+store. It removes duplicates with one table per block (history) and one per warp.
 
 Differences from the paper:
 
-- The finest gathering finds edges within a warp, by shuffles. The paper writes them to shared memory of the block.
+- The finest gathering finds edges within a warp, by shuffles. The paper writes them to shared
+  memory of the block.
 - Vertices are queued through registers (kt/thread_queue.cuh), not by a scan over the block.
-- Distances are always written, and predecessors are the smallest. For the smallest predecessor every edge of a level must
-  be visited. So bits are set one level later than in the paper, and vertices of the same level are found by their distance.
-- A queue that overflows with duplicates is rebuilt from the distances. The paper makes its queues larger.
+- Distances are always written, and predecessors are the smallest. For the smallest predecessor
+  every edge of a level must be visited. So bits are set one level later than in the paper, and
+  vertices of the same level are found by their distance.
+- A queue that overflows with duplicates is rebuilt from the distances. The paper makes its queues
+  larger.
 """
 
 from __future__ import annotations
@@ -46,7 +51,12 @@ _CONSTANTS = (("CULLING", 7), ("COUNTING", 0))
 _CULLING = {"bits": 1, "warp_culling": 2, "history_culling": 4}
 _COUNTED = ("inspected", "by_bits", "by_history", "by_warp", "queued")
 # Degrees from which on a block, and a warp, visits an adjacency list.
-_GATHERED_FROM = {"scan_warp_block": (BLOCK, WARP), "scan_warp": (NEVER, WARP), "scan": (NEVER, NEVER), "warp": (NEVER, 1)}
+_GATHERED_FROM = {
+    "scan_warp_block": (BLOCK, WARP),
+    "scan_warp": (NEVER, WARP),
+    "scan": (NEVER, NEVER),
+    "warp": (NEVER, 1),
+}
 _entry = make_entries(_FILE, BLOCK, constants=_CONSTANTS)
 _EXPAND = _entry("bfs_gather_expand")
 _CONTRACT = _entry("bfs_gather_contract")
@@ -70,7 +80,10 @@ class VertexRun(gpu_steps.Run):
         constants: dict[str, Any] = {"CULLING": culling, "COUNTING": int(knobs.counters)}
         self.block_from, self.warp_from = map(np.int64, _GATHERED_FROM[knobs.gathering])
         index = graph.targets.dtype
-        self.launches = {entry: PackedLaunches(kernel(entry.variant(**constants), index)) for entry in self.entries}
+        self.launches = {
+            entry: PackedLaunches(kernel(entry.variant(**constants), index))
+            for entry in self.entries
+        }
         # An EdgeRun's.
         self.sources: Array = None
         self.next_sources: Array = None
@@ -88,16 +101,23 @@ class VertexRun(gpu_steps.Run):
         """What the kernels counted since the start; None unless asked for."""
         if not self.knobs.counters:
             return None
-        return dict(zip(_COUNTED, self.on_device.get().tolist(), strict=True)) | {"overflows": self.overflows}
+        return dict(zip(_COUNTED, self.on_device.get().tolist(), strict=True)) | {
+            "overflows": self.overflows
+        }
 
     def arguments(self) -> Named:
         queue = {"queue": self.vertices, "queue_capacity": np.int64(self.vertices.size)}
         return super().arguments() | {"counted": self.on_device, **queue}
 
     def launch(self, entry: Entry, work_items: int, size: int, level: int) -> None:
-        """Launch a kernel for a frontier of that size, whose address tells which of the two queues is which."""
-        key, launches = self.frontier.queue.data.ptr, self.launches[entry]
-        launches.launch(work_items, key, self.arguments, n_frontier=np.int64(size), level=np.int32(level))
+        """Launch a kernel for a frontier of that size, whose address tells which of the two queues
+        is which.
+        """
+        key = self.frontier.queue.data.ptr
+        launches = self.launches[entry]
+        launches.launch(
+            work_items, key, self.arguments, n_frontier=np.int64(size), level=np.int32(level)
+        )
 
     def list_level(self, level: int, queue, counter) -> None:
         self.overflows += 1
@@ -119,14 +139,19 @@ def expand_contract(run: VertexRun, level: int) -> None:
 
 
 class EdgeRun(VertexRun):
-    """A traversal whose frontier is a queue of edges. Two kernels exchange vertices through a queue of vertices."""
+    """A traversal whose frontier is a queue of edges. Two kernels exchange vertices through a queue
+    of vertices.
+    """
 
     entries = (_EXPAND, _CONTRACT, _CONTRACT_EXPAND)
 
     def __init__(self, graph, query):
-        index, m = graph.targets.dtype, max(graph.n_edges, 1)
+        index = graph.targets.dtype
+        m = max(graph.n_edges, 1)
         super().__init__(graph, query, 3, m)
-        self.sources, self.next_sources = cp.empty((2, m), index) if query.predecessors else (None, None)
+        self.sources, self.next_sources = (
+            cp.empty((2, m), index) if query.predecessors else (None, None)
+        )
         self.vertices = cp.empty(graph.n_vertices, index)
         self.resident = resident_threads()
 
@@ -148,7 +173,8 @@ class EdgeRun(VertexRun):
 
     def finish(self, level: int) -> None:
         """Wait for a level. If a queue overflowed, gather once more without duplicates."""
-        frontier, n = self.frontier, self.vertices.size
+        frontier = self.frontier
+        n = self.vertices.size
         self.count_targets_left()
         size, self.targets_left, queued = frontier.read_counters()
         if size > frontier.capacity or queued > n:
@@ -160,7 +186,9 @@ class EdgeRun(VertexRun):
 
 
 def two_phase(run: EdgeRun, level: int) -> None:
-    """Two launches: contract edges into a queue of vertices, then expand these into the next queue of edges."""
+    """Two launches: contract edges into a queue of vertices, then expand these into the next queue
+    of edges.
+    """
     run.frontier.clear_counters()
     size = run.frontier.size
     run.launch(_CONTRACT, size, size, level + 1)
@@ -184,23 +212,40 @@ def is_small(run: EdgeRun) -> bool:
 def edge_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
     """Bytes of a run: distance, predecessor, a queue of vertices, bits, two queues of edges."""
     index = 4 if n_vertices < 2**31 else 8
-    return n_vertices * (4 + index * (1 + predecessors)) + n_vertices // 8 + 1 + 2 * n_edges * index * (1 + predecessors)
+    return (
+        n_vertices * (4 + index * (1 + predecessors))
+        + n_vertices // 8
+        + 1
+        + 2 * n_edges * index * (1 + predecessors)
+    )
 
 
 _PAPER = "Merrill, Garland, Grimshaw 2012"
-_gathering = partial(Strategy, device="cuda", memory=edge_memory, paper=_PAPER, complexity="O(V + E)", knobs=GatherKnobs)
+_gathering = partial(
+    Strategy,
+    device="cuda",
+    memory=edge_memory,
+    paper=_PAPER,
+    complexity="O(V + E)",
+    knobs=GatherKnobs,
+)
 STRATEGIES = (
     _gathering(
         name="gather_expand_contract",
         plan=levels(VertexRun, expand_contract),
         memory=state_bytes(1 / 8, beside=gpu_steps.memory),  # a bit per vertex
-        rationale="an adjacency list goes to lanes, a warp or a block by its length; each vertex passes through memory once",
+        rationale=(
+            "an adjacency list goes to lanes, a warp or a block by its length; "
+            "each vertex passes through memory once"
+        ),
         aliases=("merrill-expand-contract",),
     ),
     _gathering(
         name="gather_contract_expand",
         plan=levels(EdgeRun, contract_expand),
-        rationale="a queue of edges gives threads equal work, for as much traffic as there are edges",
+        rationale=(
+            "a queue of edges gives threads equal work, for as much traffic as there are edges"
+        ),
         aliases=("merrill-contract-expand",),
     ),
     _gathering(

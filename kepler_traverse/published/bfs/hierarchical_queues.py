@@ -1,23 +1,28 @@
-"""BFS with a queue of vertices and one thread per vertex: queues of blocks, or a prefix sum over flags.
+"""BFS with a queue of vertices and one thread per vertex: queues of blocks, or a prefix sum over
+flags.
 
-``queue_of_blocks``: Springer. Breadth-first Search in CUDA. Tokyo Institute of Technology, section 3.6, after Luo, Wong, Hwu
-(UIUC-BFS) 2010, section 3.2. "Every block has a queue in shared memory ... all shared memory queues are merged into a single
-global memory queue", with one atomic per block. Springer has one queue per block. The knob ``queues`` gives each warp its
-own, as Luo et al. did. In the papers "large graphs cannot be processed if a shared memory queue overflows", and a vertex
-that two threads reach is queued twice. Here a vertex that exceeds the capacity goes to the global queue directly, and a
-compare-and-swap lets one thread queue a vertex.
+``queue_of_blocks``: Springer. Breadth-first Search in CUDA. Tokyo Institute of Technology, section
+3.6, after Luo, Wong, Hwu (UIUC-BFS) 2010, section 3.2. "Every block has a queue in shared memory
+... all shared memory queues are merged into a single global memory queue", with one atomic per
+block. Springer has one queue per block. The knob ``queues`` gives each warp its own, as Luo et al.
+did. In the papers "large graphs cannot be processed if a shared memory queue overflows", and a
+vertex that two threads reach is queued twice. Here a vertex that exceeds the capacity goes to the
+global queue directly, and a compare-and-swap lets one thread queue a vertex.
 
-``queue_by_prefix_sum``: Springer, section 3.7. A level sets a flag per vertex, and a prefix sum over all flags gives each
-vertex its place in the queue. The paper computes the sum with NVIDIA's scan of GPU Gems 3 and stores it in an array. Here
-three launches keep one sum per tile (``kernels/prefix_sum.cu``), and the flag is the distance, as in section 3.2.
+``queue_by_prefix_sum``: Springer, section 3.7. A level sets a flag per vertex, and a prefix sum
+over all flags gives each vertex its place in the queue. The paper computes the sum with NVIDIA's
+scan of GPU Gems 3 and stores it in an array. Here three launches keep one sum per tile
+(``kernels/prefix_sum.cu``), and the flag is the distance, as in section 3.2.
 
-``queue_of_warps``: Luo, Wong, Hwu. An effective GPU implementation of breadth-first search. DAC 2010, section 3.3 in full.
-Intra-block synchronization "only applies to the levels with frontiers of no larger than 512 vertices". Up to 15,360
-vertices, as many as a GTX 280 has threads in blocks of 512, blocks synchronize within one launch. "Only when the frontier
-has more" is a kernel launched per level, that of ``queue_of_blocks``. In the paper a W-frontier is shared by threads that
-never run at the same time, eight per block. Since Volta there are no such threads, so each warp has one W-frontier and
-reserves slots by an atomic in shared memory. The paper's barrier is that of Xiao and Feng, for at most one block per
-multiprocessor. Here it is that of a cooperative launch of as many blocks. High-degree vertices: ``row_splitting``.
+``queue_of_warps``: Luo, Wong, Hwu. An effective GPU implementation of breadth-first search. DAC
+2010, section 3.3 in full. Intra-block synchronization "only applies to the levels with frontiers of
+no larger than 512 vertices". Up to 15,360 vertices, as many as a GTX 280 has threads in blocks of
+512, blocks synchronize within one launch. "Only when the frontier has more" is a kernel launched
+per level, that of ``queue_of_blocks``. In the paper a W-frontier is shared by threads that never
+run at the same time, eight per block. Since Volta there are no such threads, so each warp has one
+W-frontier and reserves slots by an atomic in shared memory. The paper's barrier is that of Xiao and
+Feng, for at most one block per multiprocessor. Here it is that of a cooperative launch of as many
+blocks. High-degree vertices: ``row_splitting``.
 """
 
 from __future__ import annotations
@@ -46,10 +51,12 @@ from .params import BlockQueueKnobs, WarpQueueKnobs
 from .row_splitting import split
 
 BLOCK = 512  # threads, as in UIUC-BFS, 3.3
-TILE = 1024  # vertices whose flags a block sums at once; Springer's listing has as many in shared memory
+# vertices whose flags a block sums at once; Springer's listing has as many in shared memory
+TILE = 1024
 
 _KERNELS = Path(__file__).parent / "kernels"
-_QUEUES_FILE, _PREFIX_FILE = _KERNELS / "block_queues.cu", _KERNELS / "prefix_sum.cu"
+_QUEUES_FILE = _KERNELS / "block_queues.cu"
+_PREFIX_FILE = _KERNELS / "prefix_sum.cu"
 _queues = make_entries(_QUEUES_FILE, BLOCK)
 _prefix = make_entries(_PREFIX_FILE, gpu_steps.BLOCK)
 _LEVEL = _queues("bfs_block_queues")
@@ -65,16 +72,31 @@ ENTRIES = (_LEVEL, _GRID, _SINGLE_BLOCK, _VISIT, _COUNT, _SUM, _LIST)
 class _Run(gpu_steps.Run):
     """A traversal with queues of blocks."""
 
-    def __init__(self, graph, query, n_counters: int, max_queued: int, n_queues: int, longest: int | None = None):
+    def __init__(
+        self,
+        graph,
+        query,
+        n_counters: int,
+        max_queued: int,
+        n_queues: int,
+        longest: int | None = None,
+    ):
         super().__init__(graph, query, n_counters, longest)
-        self.first_chunk, self.owner = None, None  # adjacency lists are not split
+        # adjacency lists are not split
+        self.first_chunk = None
+        self.owner = None
         # Of several levels in one launch.
-        self.last_level, self.max_frontier, self.arrived = np.int32(0), np.int64(0), cp.zeros(1, np.uint32)
+        self.last_level = np.int32(0)
+        self.max_frontier = np.int64(0)
+        self.arrived = cp.zeros(1, np.uint32)
         # The queues of a block share its capacity; each holds at least one vertex.
         capacity = max(max_queued // n_queues, 1)
-        self.n_queues, self.queue_capacity = np.int32(n_queues), np.int32(capacity)
+        self.n_queues = np.int32(n_queues)
+        self.queue_capacity = np.int32(capacity)
         self.shared_bytes = n_queues * capacity * graph.targets.dtype.itemsize
-        self.level = PackedLaunches(kernel(_LEVEL, graph.targets.dtype), shared_bytes=self.shared_bytes)
+        self.level = PackedLaunches(
+            kernel(_LEVEL, graph.targets.dtype), shared_bytes=self.shared_bytes
+        )
 
 
 class BlockQueueRun(_Run):
@@ -82,7 +104,9 @@ class BlockQueueRun(_Run):
 
     def __init__(self, graph, query):
         knobs = query.knobs or BlockQueueKnobs()
-        super().__init__(graph, query, 2, knobs.room, 1 if knobs.queues == "block" else BLOCK // WARP)
+        super().__init__(
+            graph, query, 2, knobs.room, 1 if knobs.queues == "block" else BLOCK // WARP
+        )
 
 
 def expand(run: _Run, level: int) -> None:
@@ -91,46 +115,71 @@ def expand(run: _Run, level: int) -> None:
 
 
 def rule(mean: float, largest: int, threads: int) -> WarpQueueKnobs:
-    """Knobs for a graph and a device: as many vertices as the grid has threads; uneven adjacency lists are split."""
+    """Knobs for a graph and a device: as many vertices as the grid has threads; uneven adjacency
+    lists are split.
+    """
     uneven = largest > 16 * max(mean, 1.0)
     return WarpQueueKnobs(grid_up_to=threads, split_above=max(8, 2 * int(mean)) if uneven else 0)
 
 
 class WarpQueueRun(_Run):
-    """A traversal by ``queue_of_warps``: a kernel per size of the frontier, and long adjacency lists in edge chunks."""
+    """A traversal by ``queue_of_warps``: a kernel per size of the frontier, and long adjacency
+    lists in edge chunks.
+    """
 
     def __init__(self, graph, query):
         # One block per multiprocessor (3.3), so that all run at once.
         self.blocks = resident_threads() // threads_per_multiprocessor()
         mean, _, largest = degree_statistics(graph.offsets)
         self.knobs = knobs = query.knobs or rule(mean, largest, self.blocks * BLOCK)
-        chunks = split(graph, knobs.split_above) if knobs.split_above else None
-        super().__init__(graph, query, 6, knobs.room, BLOCK // WARP, None if chunks is None else chunks.owner.size)
+        if knobs.split_above:
+            chunks = split(graph, knobs.split_above)
+        else:
+            chunks = None
+        super().__init__(
+            graph,
+            query,
+            6,
+            knobs.room,
+            BLOCK // WARP,
+            None if chunks is None else chunks.owner.size,
+        )
         if chunks is not None:
-            self.first_chunk, self.owner, self.offsets = chunks.first, chunks.owner, chunks.offsets
+            self.first_chunk = chunks.first
+            self.owner = chunks.owner
+            self.offsets = chunks.offsets
         index = graph.targets.dtype
         with_frontier = self.shared_bytes + knobs.alone_up_to * index.itemsize
         self.grid = PackedLaunches(kernel(_GRID, index), shared_bytes=self.shared_bytes)
         self.single_block = PackedLaunches(kernel(_SINGLE_BLOCK, index), shared_bytes=with_frontier)
         # No path has as many hops as there are vertices.
-        self.deepest = graph.n_vertices if query.limit is None else min(int(query.limit), graph.n_vertices)
+        if query.limit is None:
+            self.deepest = graph.n_vertices
+        else:
+            self.deepest = min(int(query.limit), graph.n_vertices)
 
     def start(self, source: int) -> None:
         super().start(source)
         if self.first_chunk is not None:
             first, end = self.first_chunk[source : source + 2].get().tolist()
-            self.frontier.queue[: end - first] = cp.arange(first, end, dtype=self.frontier.queue.dtype)
+            self.frontier.queue[: end - first] = cp.arange(
+                first, end, dtype=self.frontier.queue.dtype
+            )
             self.frontier.size = end - first
 
 
 def step(run: WarpQueueRun, level: int) -> int | None:
     """Advance by a single block, by a grid with barriers, or by one launch per level (3.3)."""
-    knobs, frontier = run.knobs, run.frontier
+    knobs = run.knobs
+    frontier = run.frontier
     if frontier.size > max(knobs.alone_up_to, knobs.grid_up_to):
         expand(run, level)
         return None
     # To stop at the level of a target, the host counts after each level.
-    last_level = run.deepest if run.target_vertices is None else level + 1
+    if run.target_vertices is None:
+        last_level = run.deepest
+    else:
+        last_level = level + 1
     frontier.clear_counters()
     is_alone = frontier.size <= knobs.alone_up_to
     launches, blocks = (run.single_block, 1) if is_alone else (run.grid, run.blocks)
@@ -159,27 +208,45 @@ class PrefixSumRun(gpu_steps.Run):
     def __init__(self, graph, query):
         super().__init__(graph, query)
         index = graph.targets.dtype
-        self.visit, self.count, self.sum, self.list = (kernel(entry, index) for entry in (_VISIT, _COUNT, _SUM, _LIST))
+        self.visit, self.count, self.sum, self.list = (
+            kernel(entry, index) for entry in (_VISIT, _COUNT, _SUM, _LIST)
+        )
         self.sums = cp.empty(-(-graph.n_vertices // TILE), np.int64)
 
 
 def visit_and_list(run: PrefixSumRun, level: int) -> None:
     """One level: write the distances of the neighbors, then list the vertices at that distance."""
-    graph, frontier = run.graph, run.frontier
+    graph = run.graph
+    frontier = run.frontier
     frontier.clear_counters()
     queue = (frontier.queue, np.int64(frontier.size), np.int32(level + 1))
-    launch(run.visit, frontier.size, (graph.offsets, graph.targets, *queue, run.distance, run.predecessor))
-    n_tiles, largest = run.sums.size, max_grid(gpu_steps.BLOCK)
-    flags = (run.distance, np.int64(graph.n_vertices), np.int32(level + 1), np.int64(TILE), run.sums)
+    launch(
+        run.visit,
+        frontier.size,
+        (graph.offsets, graph.targets, *queue, run.distance, run.predecessor),
+    )
+    n_tiles = run.sums.size
+    largest = max_grid(gpu_steps.BLOCK)
+    flags = (
+        run.distance,
+        np.int64(graph.n_vertices),
+        np.int32(level + 1),
+        np.int64(TILE),
+        run.sums,
+    )
     launch_blocks(run.count, min(n_tiles, largest), flags)
     launch_blocks(run.sum, 1, (np.int64(n_tiles), run.sums, frontier.counters))
-    launch_blocks(run.list, min(n_tiles, largest), (*flags, np.int64(frontier.capacity), frontier.next))
+    launch_blocks(
+        run.list, min(n_tiles, largest), (*flags, np.int64(frontier.capacity), frontier.next)
+    )
     run.close_level()
 
 
 # Edge chunks of the published length, which make queues longer.
 _CHUNKS = 1 / WarpQueueKnobs.split_above
-warp_queue_memory = state_bytes(8 + 8, numbers=3, edge_bytes=8 * _CHUNKS, edge_numbers=3 * _CHUNKS, beside=gpu_steps.memory)
+warp_queue_memory = state_bytes(
+    8 + 8, numbers=3, edge_bytes=8 * _CHUNKS, edge_numbers=3 * _CHUNKS, beside=gpu_steps.memory
+)
 
 
 _on_gpu = partial(Strategy, device="cuda", complexity="O(V + E)")
@@ -189,7 +256,10 @@ STRATEGIES = (
         plan=levels(BlockQueueRun, expand),
         memory=gpu_steps.memory,
         paper="Springer, section 3.6; Luo, Wong, Hwu 2010, section 3.2",
-        rationale="each block has a queue in shared memory: one atomic per block instead of one per vertex",
+        rationale=(
+            "each block has a queue in shared memory: one atomic per "
+            "block instead of one per vertex"
+        ),
         aliases=("springer-frontier-queue",),
         knobs=BlockQueueKnobs,
     ),
@@ -207,7 +277,10 @@ STRATEGIES = (
         plan=levels(WarpQueueRun, step),
         memory=warp_queue_memory,
         paper="Luo, Wong, Hwu 2010 (UIUC-BFS)",
-        rationale="a small frontier stays in one block, a middle one behind a barrier of blocks: the host is asked seldom",
+        rationale=(
+            "a small frontier stays in one block, a middle one behind a "
+            "barrier of blocks: the host is asked seldom"
+        ),
         aliases=("uiuc-bfs",),
         knobs=WarpQueueKnobs,
     ),

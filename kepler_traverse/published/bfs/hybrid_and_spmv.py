@@ -1,21 +1,25 @@
-"""BFS by layers and by frontiers, top-down and hybrid; and as a product of a sparse matrix and a vector.
+"""BFS by layers and by frontiers, top-down and hybrid; and as a product of a sparse matrix and a
+vector.
 
-Sevilmis, Sivri, Aydin. CS406 Project: Parallelization of BFS. 2019, section 5. By layers: "threads are spread over the
-distance array", and a thread that finds the level there processes the neighbors. By frontiers: "every thread picks the
-corresponding vertex from the frontier". Each exists top-down and as a hybrid: "if frontier size < (number of vertices/32),
-then Top-Down kernel is launched. Otherwise, Bottom-Up kernel is launched". ``scan_level`` is top-down by layers and
+Sevilmis, Sivri, Aydin. CS406 Project: Parallelization of BFS. 2019, section 5. By layers: "threads
+are spread over the distance array", and a thread that finds the level there processes the
+neighbors. By frontiers: "every thread picks the corresponding vertex from the frontier". Each
+exists top-down and as a hybrid: "if frontier size < (number of vertices/32), then Top-Down kernel
+is launched. Otherwise, Bottom-Up kernel is launched". ``scan_level`` is top-down by layers and
 ``queue_thread`` top-down by frontiers; the hybrids are here.
 
-Differences from the paper: its top-down kernel by layers counts the level that it expands. This one counts the level that it
-reaches, which is the frontier of the rule, and claims with a compare-and-swap so that the count is right. The array
-``front_check``, by which a bottom-up thread finds the frontier, is the distance here, as in the paper's kernel by layers.
-Bottom-up "requires the inverse graph" of a directed graph, as in the paper.
+Differences from the paper: its top-down kernel by layers counts the level that it expands. This one
+counts the level that it reaches, which is the frontier of the rule, and claims with a
+compare-and-swap so that the count is right. The array ``front_check``, by which a bottom-up thread
+finds the frontier, is the distance here, as in the paper's kernel by layers. Bottom-up "requires
+the inverse graph" of a directed graph, as in the paper.
 
-Deng, Wang, Mu. Taming irregular EDA applications on GPUs. ICCAD 2009. Luo, Wong, Hwu 2010 write of it (section 2): "each
-frontier propagation can be transformed into a matrix-vector multiplication ... the running time of each matrix-vector
-multiplication is O(E)". The product is a kernel of this library (``kernels/spmv.cu``), not one of cuSPARSE. The
-product of a library computes sums: it needs a number per edge, 4 bytes more, and gives the number of predecessors of a
-vertex but not which. Minima instead of sums give the predecessor directly.
+Deng, Wang, Mu. Taming irregular EDA applications on GPUs. ICCAD 2009. Luo, Wong, Hwu 2010 write of
+it (section 2): "each frontier propagation can be transformed into a matrix-vector multiplication
+... the running time of each matrix-vector multiplication is O(E)". The product is a kernel of this
+library (``kernels/spmv.cu``), not one of cuSPARSE. The product of a library computes sums: it needs
+a number per edge, 4 bytes more, and gives the number of predecessors of a vertex but not which.
+Minima instead of sums give the predecessor directly.
 """
 
 from __future__ import annotations
@@ -52,8 +56,11 @@ class LayerRun(gpu_steps.Run):
 
     def __init__(self, graph, query):
         super().__init__(graph, query, queue_capacity=1)
-        self.in_offsets, self.in_targets = graph.reverse.offsets, graph.reverse.targets
-        self.push, self.pull = (PackedLaunches(kernel(entry, graph.targets.dtype)) for entry in (_LAYER_PUSH, _PULL))
+        self.in_offsets = graph.reverse.offsets
+        self.in_targets = graph.reverse.targets
+        self.push, self.pull = (
+            PackedLaunches(kernel(entry, graph.targets.dtype)) for entry in (_LAYER_PUSH, _PULL)
+        )
 
     def arguments(self) -> Named:
         return super().arguments() | {"capacity": np.int64(0), "next": None}  # no queue
@@ -83,14 +90,17 @@ class QueueRun(gpu_steps.PushRun):
 
     def __init__(self, graph, query):
         super().__init__(graph, query)
-        self.in_offsets, self.in_targets = graph.reverse.offsets, graph.reverse.targets
+        self.in_offsets = graph.reverse.offsets
+        self.in_targets = graph.reverse.targets
         self.pull = PackedLaunches(kernel(_PULL, graph.targets.dtype))
 
 
 def pull_queue(run: QueueRun, level: int) -> None:
     """Bottom-up. Discovered vertices enter the queue."""
     run.frontier.clear_counters()
-    run.pull.launch(run.graph.n_vertices, run.frontier.queue.data.ptr, run.arguments, level=np.int32(level + 1))
+    run.pull.launch(
+        run.graph.n_vertices, run.frontier.queue.data.ptr, run.arguments, level=np.int32(level + 1)
+    )
     run.close_level()
 
 
@@ -99,10 +109,13 @@ class ProductRun(gpu_steps.Run):
 
     def __init__(self, graph, query):
         super().__init__(graph, query, queue_capacity=1)
-        n, index = graph.n_vertices, graph.targets.dtype
+        n = graph.n_vertices
+        index = graph.targets.dtype
         self.incoming = graph.reverse
-        self.x, self.y = cp.empty(n, np.uint8), cp.empty(n, index)
-        self.product, self.take = kernel(_PRODUCT, index), kernel(_TAKE, index)
+        self.x = cp.empty(n, np.uint8)
+        self.y = cp.empty(n, index)
+        self.product = kernel(_PRODUCT, index)
+        self.take = kernel(_TAKE, index)
         # As many lanes per row of the matrix as rows have entries on average.
         self.width = min(1 << max(-(-graph.n_edges // max(n, 1)) - 1, 0).bit_length(), WARP)
 
@@ -115,7 +128,8 @@ class ProductRun(gpu_steps.Run):
 
 def multiply(run: ProductRun, level: int) -> None:
     """One level: the product, then the vertices of it that are discovered."""
-    n, incoming = np.int64(run.graph.n_vertices), run.incoming
+    n = np.int64(run.graph.n_vertices)
+    incoming = run.incoming
     run.frontier.clear_counters()
     matrix = (incoming.offsets, incoming.targets, n)
     launch(run.product, int(n) * run.width, (*matrix, np.int32(run.width), run.x, run.y))
@@ -132,7 +146,10 @@ STRATEGIES = (
         plan=levels(LayerRun, switch(push_layer, pull_layer, is_dense)),
         memory=state_bytes(4),
         paper="Sevilmis, Sivri, Aydin 2019, section 5.1, hybrid",
-        rationale="visiting every vertex in each level is cheap where levels are few, and bottom-up does no more than that",
+        rationale=(
+            "visiting every vertex in each level is cheap where levels are "
+            "few, and bottom-up does no more than that"
+        ),
         complexity="O(D V + E) pushing, O(V + E) per level pulling",
         aliases=("sevilmis-layer-hybrid",),
     ),
@@ -141,7 +158,10 @@ STRATEGIES = (
         plan=levels(QueueRun, switch(gpu_steps.push("thread"), pull_queue, is_dense)),
         memory=gpu_steps.memory,
         paper="Sevilmis, Sivri, Aydin 2019, section 5.2, hybrid; Beamer, Asanovic, Patterson 2012",
-        rationale="push while the queue is small, pull once it holds 1/32 of the vertices; one thread per vertex",
+        rationale=(
+            "push while the queue is small, pull once it holds 1/32 of "
+            "the vertices; one thread per vertex"
+        ),
         complexity="O(V + E) pushing, O(V + E) per level pulling",
         aliases=("sevilmis-frontier-hybrid",),
     ),
@@ -150,7 +170,10 @@ STRATEGIES = (
         plan=levels(ProductRun, multiply),
         memory=state_bytes(4 + 1, numbers=1),  # two vectors beside the distances
         paper="Deng, Wang, Mu 2009, by Luo, Wong, Hwu 2010, section 2",
-        rationale="a level is a matrix-vector product: equal work for all threads, but every level reads all edges",
+        rationale=(
+            "a level is a matrix-vector product: equal work for all "
+            "threads, but every level reads all edges"
+        ),
         complexity="O(V + D E)",
         aliases=("deng-spmv",),
     ),

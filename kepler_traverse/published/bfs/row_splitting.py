@@ -1,9 +1,11 @@
-"""Splits long adjacency lists into edge chunks, so that threads which take one each have nearly equal work.
+"""Splits long adjacency lists into edge chunks, so that threads which take one each have nearly
+equal work.
 
-Luo, Wong, Hwu. An effective GPU implementation of breadth-first search. DAC 2010, section 4: "when handling very irregular
-graphs, we first converted them into near-regular graphs by splitting the big-degree nodes", once for many searches. The
-paper does not say how distances stay right. Here the chunks of a vertex are consecutive, and an edge still leads to the
-vertex. The thread that reaches the vertex queues all of its chunks. No edge is added, so no path becomes longer.
+Luo, Wong, Hwu. An effective GPU implementation of breadth-first search. DAC 2010, section 4: "when
+handling very irregular graphs, we first converted them into near-regular graphs by splitting the
+big-degree nodes", once for many searches. The paper does not say how distances stay right. Here the
+chunks of a vertex are consecutive, and an edge still leads to the vertex. The thread that reaches
+the vertex queues all of its chunks. No edge is added, so no path becomes longer.
 """
 
 from __future__ import annotations
@@ -20,10 +22,13 @@ from ...errors import StrategyError
 class EdgeChunks:
     """The adjacency lists of a graph in edge chunks. The targets stay as they are."""
 
-    # int64 array of shape (n_vertices + 1,): chunks of vertex v are ``first[v]`` to ``first[v + 1] - 1``, at least one.
+    # int64 array of shape (n_vertices + 1,): chunks of vertex v are ``first[v]`` to ``first[v + 1]
+    # - 1``, at least one.
     first: Array
     owner: Array  # array of shape (n_chunks,), of the targets' type: the vertex of each chunk
-    offsets: Array  # int64 array of shape (n_chunks + 1,): edges of chunk c are ``targets[offsets[c]:offsets[c + 1]]``
+    # int64 array of shape (n_chunks + 1,): edges of chunk c are ``targets[offsets[c]:offsets[c +
+    # 1]]``
+    offsets: Array
 
 
 def split(graph, max_edges: int) -> EdgeChunks:
@@ -35,7 +40,8 @@ def split(graph, max_edges: int) -> EdgeChunks:
         There are more chunks than the type of the targets can number.
     """
     xp = namespace(graph.offsets)
-    n, index = graph.n_vertices, graph.targets.dtype
+    n = graph.n_vertices
+    index = graph.targets.dtype
     first = xp.zeros(n + 1, np.int64)
     first[1:] = xp.cumsum(xp.maximum(-(-graph.derived.degrees // max_edges), 1))
     n_chunks = int(first[n])

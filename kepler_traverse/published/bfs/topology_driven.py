@@ -1,8 +1,10 @@
-"""Systems without a queue: each level scans all vertices or all edges, and the host reads whether any vertex was reached.
+"""Systems without a queue: each level scans all vertices or all edges, and the host reads whether
+any vertex was reached.
 
-All of them give what every strategy must give and no paper does: the smallest predecessors, a maximum depth, and targets.
-Predecessors cost an atomic minimum if two vertices of a level reach the same vertex, or a pass over the edges at the end.
-With ``predecessors=False`` there is neither, as in the papers.
+All of them give what every strategy must give and no paper does: the smallest predecessors, a
+maximum depth, and targets. Predecessors cost an atomic minimum if two vertices of a level reach the
+same vertex, or a pass over the edges at the end. With ``predecessors=False`` there is neither, as
+in the papers.
 """
 
 from __future__ import annotations
@@ -55,13 +57,16 @@ _OF_OTHERS = {
 
 
 class Scan(gpu_steps.Run):
-    """A traversal whose frontier is not listed. Its size is 1 if the last level reached any vertex, and else 0.
+    """A traversal whose frontier is not listed. Its size is 1 if the last level reached any vertex,
+    and else 0.
 
     ``n_threads``: the number of threads that have work, if the knobs say nothing of the grid.
     ``walked``: arguments of ``entry``, other than the graph.
     """
 
-    def __init__(self, graph, query, entry: Entry, n_threads: int, shared_bytes: int = 0, **walked: Any):
+    def __init__(
+        self, graph, query, entry: Entry, n_threads: int, shared_bytes: int = 0, **walked: Any
+    ):
         super().__init__(graph, query, queue_capacity=1)
         self.knobs = query.knobs or ScanKnobs()
         self.walked = _OF_OTHERS | walked
@@ -88,7 +93,11 @@ def scan_level(run: Scan, level: int) -> None:
 def edge_list_arguments(graph) -> dict[str, Any]:
     """The arguments of a scan of all edges: the graph as an edge list."""
     sources = cp.empty_like(graph.targets)
-    launch(kernel(_LIST_SOURCES, sources.dtype), graph.n_vertices, {**graph_arguments(graph), "sources": sources})
+    launch(
+        kernel(_LIST_SOURCES, sources.dtype),
+        graph.n_vertices,
+        {**graph_arguments(graph), "sources": sources},
+    )
     return {"sources": sources, "n_edges": np.int64(graph.n_edges)}
 
 
@@ -104,7 +113,9 @@ def by_virtual_warp(graph, query) -> Scan:
 def with_outliers_deferred(graph, query) -> Scan:
     knobs = query.knobs or DeferKnobs()
     deferred = {"defer_from": np.int64(knobs.defer_from), "queue_capacity": np.int32(knobs.room)}
-    return Scan(graph, query, _DEFERRED, graph.n_vertices, knobs.room * graph.targets.itemsize, **deferred)
+    return Scan(
+        graph, query, _DEFERRED, graph.n_vertices, knobs.room * graph.targets.itemsize, **deferred
+    )
 
 
 def by_edge(graph, query) -> Scan:
@@ -121,11 +132,15 @@ def redirected(graph, query) -> Scan:
 
 
 class FlagScan(Scan):
-    """A traversal whose frontier is flags: for the frontier, for visited vertices, and for those just reached."""
+    """A traversal whose frontier is flags: for the frontier, for visited vertices, and for those
+    just reached.
+    """
 
     def __init__(self, graph, query):
         super().__init__(graph, query, _FLAGS, graph.n_vertices)
-        self.visited, self.in_frontier, self.updated = self.flags = cp.zeros((3, graph.n_vertices), np.uint8)
+        self.visited, self.in_frontier, self.updated = self.flags = cp.zeros(
+            (3, graph.n_vertices), np.uint8
+        )
         self.advance = kernel(_ADVANCE_FLAGS.variant(block=self.knobs.block), graph.targets.dtype)
 
     def start(self, source: int) -> None:
@@ -134,9 +149,13 @@ class FlagScan(Scan):
         self.visited[source] = self.in_frontier[source] = 1
 
     def arguments(self) -> Named:
-        return super().arguments() | {"visited": self.visited, "frontier": self.in_frontier, "updated": self.updated}
+        return super().arguments() | {
+            "visited": self.visited,
+            "frontier": self.in_frontier,
+            "updated": self.updated,
+        }
 
-    def scan(self, level: int) -> None:  # noqa: ARG002  (the kernel reads it from the distances)
+    def scan(self, level: int) -> None:  # noqa: ARG002
         self.launches.launch_blocks(self.blocks, None, self.arguments)
         flags = (self.visited, self.in_frontier, self.updated)
         n_vertices = np.int64(self.graph.n_vertices)
@@ -144,7 +163,9 @@ class FlagScan(Scan):
 
 
 class Relaxation(Scan):
-    """A traversal in rounds. After r rounds the vertices within r hops are settled, and others may not be."""
+    """A traversal in rounds. After r rounds the vertices within r hops are settled, and others may
+    not be.
+    """
 
     def scan(self, level: int) -> None:
         self.complete_up_to = level + 1
@@ -152,11 +173,16 @@ class Relaxation(Scan):
 
 
 class Predecessors:
-    """Predecessors of a search that computes none, found from its distances by one more pass over all edges."""
+    """Predecessors of a search that computes none, found from its distances by one more pass over
+    all edges.
+    """
 
     def __init__(self, graph, query):
         self.graph = graph
-        self.array = cp.empty(graph.n_vertices, graph.targets.dtype) if query.predecessors else None
+        if query.predecessors:
+            self.array = cp.empty(graph.n_vertices, graph.targets.dtype)
+        else:
+            self.array = None
         self.kernel = kernel(_FIND_PREDECESSORS, graph.targets.dtype)
 
     def find(self, source: int, distance):
@@ -193,18 +219,31 @@ def relaxing(entry: Entry):
 
 
 def by_degree(graph, query):
-    """Plan a scan of a graph whose vertices are renamed in the order of their degrees. The results have the old names."""
-    order, index = order_by_degree(graph), graph.targets.dtype
+    """Plan a scan of a graph whose vertices are renamed in the order of their degrees. The results
+    have the old names.
+    """
+    order = order_by_degree(graph)
+    index = graph.targets.dtype
     rank = cp.empty_like(order)
     rank[order] = cp.arange(graph.n_vertices, dtype=index)
-    offsets, targets = cp.zeros_like(graph.offsets), cp.empty_like(graph.targets)
+    offsets = cp.zeros_like(graph.offsets)
+    targets = cp.empty_like(graph.targets)
     offsets[1:] = cp.cumsum(cp.diff(graph.offsets)[order])
     n_vertices = np.int64(graph.n_vertices)
-    launch(kernel(_RENAME, index), n_vertices, (graph.offsets, graph.targets, rank, offsets, n_vertices, targets))
+    launch(
+        kernel(_RENAME, index),
+        n_vertices,
+        (graph.offsets, graph.targets, rank, offsets, n_vertices, targets),
+    )
 
-    target_vertices = None if query.targets is None else rank[cp.asarray(query.targets)].astype(np.int64).get()
+    if query.targets is None:
+        target_vertices = None
+    else:
+        target_vertices = rank[cp.asarray(query.targets)].astype(np.int64).get()
     renamed = replace(graph, offsets=offsets, targets=targets, weights=None)
-    search = levels(by_thread, scan_level)(renamed, replace(query, predecessors=False, targets=target_vertices))
+    search = levels(by_thread, scan_level)(
+        renamed, replace(query, predecessors=False, targets=target_vertices)
+    )
     predecessors, distance = Predecessors(graph, query), cp.empty(graph.n_vertices, np.int32)
 
     def traverse(source: int):
@@ -215,13 +254,16 @@ def by_degree(graph, query):
     return traverse
 
 
-_strategy = partial(Strategy, device="cuda", memory=state_bytes(4), complexity="O(D V + E)", knobs=ScanKnobs)
+_strategy = partial(
+    Strategy, device="cuda", memory=state_bytes(4), complexity="O(D V + E)", knobs=ScanKnobs
+)
 
-# "Springer" is: Breadth-first Search in CUDA, Tokyo Institute of Technology. Aliases with this name are those of its
-# kernels. The paper varies the size of the grid and of its blocks: ``ScanKnobs``.
+# "Springer" is: Breadth-first Search in CUDA, Tokyo Institute of Technology. Aliases with this name
+# are those of its kernels. The paper varies the size of the grid and of its blocks: ``ScanKnobs``.
 STRATEGIES = (
-    # Springer's figure 9: one thread per vertex relaxes all of its edges in each round until no distance changes. Here with
-    # an atomic minimum and a pass for predecessors; kernels/bellman_ford_hops.cu says why.
+    # Springer's figure 9: one thread per vertex relaxes all of its edges in each round until no
+    # distance changes. Here with an atomic minimum and a pass for predecessors;
+    # kernels/bellman_ford_hops.cu says why.
     _strategy(
         name="scan_relax",
         aliases=("springer-simple",),
@@ -230,47 +272,61 @@ STRATEGIES = (
         rationale="without a frontier every edge is walked in every round: Bellman-Ford",
         complexity="O(D (V + E))",
     ),
-    # Harish, Narayanan, HiPC 2007, with the three masks and two kernels of their published code. Springer's figure 10 is the
-    # same with a stride, so one strategy represents both.
+    # Harish, Narayanan, HiPC 2007, with the three masks and two kernels of their published code.
+    # Springer's figure 10 is the same with a stride, so one strategy represents both.
     _strategy(
         name="scan_flags",
         aliases=("iiit-bfs", "harish-narayanan", "springer-frontier"),
         plan=levels(FlagScan, scan_level),
         memory=state_bytes(4 + 3),
         paper="Harish, Narayanan 2007 (IIIT-BFS); Springer, section 3.1",
-        rationale="flags in place of a queue cost nothing to append to, and a look at every vertex each level",
+        rationale=(
+            "flags in place of a queue cost nothing to append to, and a "
+            "look at every vertex each level"
+        ),
     ),
-    # Springer's figure 11, after Hong et al.: the distance is the flag. The base of the strategies below.
+    # Springer's figure 11, after Hong et al.: the distance is the flag. The base of the strategies
+    # below.
     _strategy(
         name="scan_level",
         aliases=("springer-frontier-numbers", "sevilmis-layer-top-down"),
         plan=levels(by_thread, scan_level),
         paper="Springer, section 3.2; Hong, Kim, Oguntebi, Olukotun 2011",
-        rationale="the number of the level serves as the flag: one array instead of four, one kernel instead of two",
+        rationale=(
+            "the number of the level serves as the flag: one array instead "
+            "of four, one kernel instead of two"
+        ),
     ),
-    # Springer's figure 12, after Hong et al. Its threshold and capacity are knobs. The queue is in dynamic shared memory, so
-    # one kernel serves all sizes.
+    # Springer's figure 12, after Hong et al. Its threshold and capacity are knobs. The queue is in
+    # dynamic shared memory, so one kernel serves all sizes.
     _strategy(
         name="scan_deferred",
         aliases=("springer-frontier-numbers-defer",),
         plan=levels(with_outliers_deferred, scan_level),
         paper="Springer, section 3.3; Hong, Kim, Oguntebi, Olukotun 2011",
-        rationale="hubs wait until the end of their block, so no vertex of low degree waits for them",
+        rationale=(
+            "hubs wait until the end of their block, so no vertex of low degree waits for them"
+        ),
         knobs=DeferKnobs,
     ),
-    # Springer, section 3.4, first way: the kernel of scan_level on a graph whose vertices are renamed by degree. The paper
-    # does not say how results get their old names. Here distances are permuted back, and predecessors are found in the
-    # graph before renaming, since the smallest by the old names is needed. Both are part of the search; renaming is part of
-    # planning.
+    # Springer, section 3.4, first way: the kernel of scan_level on a graph whose vertices are
+    # renamed by degree. The paper does not say how results get their old names. Here distances are
+    # permuted back, and predecessors are found in the graph before renaming, since the smallest by
+    # the old names is needed. Both are part of the search; renaming is part of planning.
     _strategy(
         name="scan_by_degree",
         aliases=("springer-reordering",),
         plan=by_degree,
-        memory=state_bytes(4 + 12, numbers=1, edge_numbers=1),  # and a renamed graph with its distances
+        # and a renamed graph with its distances
+        memory=state_bytes(4 + 12, numbers=1, edge_numbers=1),
         paper="Springer, section 3.4; Zhang, Jiang, Guo, Tian, Shen 2011",
-        rationale="if vertices are ordered by degree, the lanes of a warp have lists of about the same length",
+        rationale=(
+            "if vertices are ordered by degree, the lanes of a warp have "
+            "lists of about the same length"
+        ),
     ),
-    # Springer, section 3.4, second way: the same order by an array of all vertices, from which each thread reads its own.
+    # Springer, section 3.4, second way: the same order by an array of all vertices, from which each
+    # thread reads its own.
     _strategy(
         name="scan_redirected",
         aliases=("springer-redirection",),
@@ -279,17 +335,21 @@ STRATEGIES = (
         paper="Springer, section 3.4; Zhang, Jiang, Guo, Tian, Shen 2011",
         rationale="a list in the order of degrees saves the copy, and scatters every other read",
     ),
-    # Hong et al., PPoPP 2011, and Springer's figure 13, where a virtual warp visits as many vertices as it has lanes, one
-    # after the other. Here consecutive virtual warps visit consecutive vertices. The width is a knob.
+    # Hong et al., PPoPP 2011, and Springer's figure 13, where a virtual warp visits as many
+    # vertices as it has lanes, one after the other. Here consecutive virtual warps visit
+    # consecutive vertices. The width is a knob.
     _strategy(
         name="scan_virtual_warp",
         aliases=("virtual-warp", "springer-virtual-wc"),
         plan=levels(by_virtual_warp, scan_level),
         paper="Hong, Kim, Oguntebi, Olukotun 2011; Springer, section 3.5",
-        rationale="several lanes per vertex: long lists finish sooner, and lanes idle at short ones",
+        rationale=(
+            "several lanes per vertex: long lists finish sooner, and lanes idle at short ones"
+        ),
         knobs=VirtualWarpKnobs,
     ),
-    # Springer's figure 16: scan_relax with one thread per edge, and an array of all sources, which is part of planning.
+    # Springer's figure 16: scan_relax with one thread per edge, and an array of all sources, which
+    # is part of planning.
     _strategy(
         name="scan_relax_edges",
         aliases=("springer-per-edge-basic",),
@@ -299,8 +359,9 @@ STRATEGIES = (
         rationale="with one thread per edge all threads have equal work, whatever the degrees",
         complexity="O(D E)",
     ),
-    # Jia et al., GPU Computing Gems, 2011: the forward phase of their betweenness centrality without the counts of paths.
-    # Springer's figure 17 is the same kernel, so one strategy represents both: two arrays of n_edges elements, O(ED) work.
+    # Jia et al., GPU Computing Gems, 2011: the forward phase of their betweenness centrality
+    # without the counts of paths. Springer's figure 17 is the same kernel, so one strategy
+    # represents both: two arrays of n_edges elements, O(ED) work.
     _strategy(
         name="scan_edges",
         aliases=("edge-parallelism", "springer-per-edge-frontier-numbers"),

@@ -1,19 +1,21 @@
 """Systems for GPUs: Bellman-Ford with and without a frontier.
 
-Each strategy is named after its mechanism. In all of them distances fall by an atomic minimum on ordered integers, and
-predecessors are computed afterwards by the launches that all strategies share (``gpu_steps.Run.finish``). Targets do not end
-a search early.
+Each strategy is named after its mechanism. In all of them distances fall by an atomic minimum on
+ordered integers, and predecessors are computed afterwards by the launches that all strategies share
+(``gpu_steps.Run.finish``). Targets do not end a search early.
 
 ``mask_thread``: Harish, Narayanan. HiPC 2007; H-BF, section 3, [19].
-    As in the paper, one thread per vertex reads its mask in each round. Vertices with a mask write candidate distances to a
-    second array, and another kernel copies those that fell and sets masks.
-``topology_thread``: Burtscher, Nasre, Pingali. IISWC 2012 (LonestarGPU); H-BF, section 3, [7], and Table 2.
-    One kernel and one array, until no thread has set the flag. There is no frontier, so each round scans the whole graph.
-    The suite has several variants; this is the plain one.
+    As in the paper, one thread per vertex reads its mask in each round. Vertices with a mask write
+    candidate distances to a second array, and another kernel copies those that fell and sets masks.
+``topology_thread``: Burtscher, Nasre, Pingali. IISWC 2012 (LonestarGPU); H-BF, section 3, [7], and
+Table 2.
+    One kernel and one array, until no thread has set the flag. There is no frontier, so each round
+    scans the whole graph. The suite has several variants; this is the plain one.
 ``work_front``: Davidson, Baxter, Garland, Owens. IPDPS 2014; H-BF, section 3, [9], and Table 2.
-    A frontier whose edges are balanced over the warps: by merge path in the paper, by a binary search in the prefix sums of
-    the degrees here. In the paper two more kernels and a compaction remove duplicates with a lookup table (H-BF, section
-    4.2). Here a stamp with the number of the round, set by an atomic exchange, rejects them.
+    A frontier whose edges are balanced over the warps: by merge path in the paper, by a binary
+    search in the prefix sums of the degrees here. In the paper two more kernels and a compaction
+    remove duplicates with a lookup table (H-BF, section 4.2). Here a stamp with the number of the
+    round, set by an atomic exchange, rejects them.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ from ...sssp.host_loop import rounds
 from .params import BLOCK
 
 _KERNELS = Path(__file__).parent / "kernels"
-_TOPOLOGY_FILE, _WORK_FRONT_FILE = _KERNELS / "topology_driven.cu", _KERNELS / "workfront_sweep.cu"
+_TOPOLOGY_FILE = _KERNELS / "topology_driven.cu"
+_WORK_FRONT_FILE = _KERNELS / "workfront_sweep.cu"
 _topology = make_entries(_TOPOLOGY_FILE, BLOCK)
 _work_front_entry = make_entries(_WORK_FRONT_FILE, BLOCK)
 _SWEEP = _topology("sssp_sweep_thread")
@@ -103,14 +106,20 @@ def _work_front(run: WorkFrontRun, count: int) -> None:
     """Relax the edges of the frontier, balanced over the warps."""
     frontier = run.frontier
     size = frontier.size
-    degrees, ends = run.degrees[:size], run.ends[:size]
+    degrees = run.degrees[:size]
+    ends = run.ends[:size]
     frontier.clear_counters()
     launch(run.relax["degrees"], size, (run.graph.offsets, frontier.queue, np.int64(size), degrees))
     cp.cumsum(degrees, out=ends)
-    # Only the device knows the number of edges: as many warps as it holds, or fewer if each lane has at most one edge.
+    # Only the device knows the number of edges: as many warps as it holds, or fewer if each lane
+    # has at most one edge.
     warps = min(resident_threads() // WARP, size * int(run.largest_degree) // WARP + 1)
     run.relax_balanced.launch(
-        warps, frontier.queue.data.ptr, run.arguments, n_frontier=np.int64(size), round=np.int32(count)
+        warps,
+        frontier.queue.data.ptr,
+        run.arguments,
+        n_frontier=np.int64(size),
+        round=np.int32(count),
     )
     frontier.advance()
 
@@ -123,7 +132,10 @@ STRATEGIES = (
         plan=rounds(MaskRun, _mask),
         memory=state_bytes(8, beside=gpu_steps.memory),
         paper="Harish, Narayanan 2007",
-        rationale="a second array of distances and a second kernel, so that nothing changes while it is read",
+        rationale=(
+            "a second array of distances and a second kernel, so that "
+            "nothing changes while it is read"
+        ),
         complexity="O(D V) looks, O(V E) relaxations at worst",
     ),
     _on_gpu(

@@ -1,16 +1,20 @@
-"""Systems for one core of a CPU: the algorithms of textbooks, which the papers for GPUs use as baselines.
+"""Systems for one core of a CPU: the algorithms of textbooks, which the papers for GPUs use as
+baselines.
 
 ``sweeps``: Bellman-Ford's algorithm. H-BF, algorithms 1 and 2.
-    There all edges are relaxed V - 1 times. Here the search ends after a sweep in which no vertex improved that the sweep
-    had already passed.
-``fifo``: the same with a queue of active vertices. H-BF, section 4, after Sedgewick, Wayne [30]; Table 2, "Queue-Based Seq."
-    A vertex is in the queue at most once: a vertex that improves while it waits is not queued again. Here the queue is
-    divided into the passes of Bellman-Ford, and negative cycles are searched for between them.
-``heap``: Dijkstra's algorithm. H-BF, section 3, and Table 2, where it is Boost's with a relaxed heap.
+    There all edges are relaxed V - 1 times. Here the search ends after a sweep in which no vertex
+    improved that the sweep had already passed.
+``fifo``: the same with a queue of active vertices. H-BF, section 4, after Sedgewick, Wayne [30];
+Table 2, "Queue-Based Seq."
+    A vertex is in the queue at most once: a vertex that improves while it waits is not queued
+    again. Here the queue is divided into the passes of Bellman-Ford, and negative cycles are
+    searched for between them.
+``heap``: Dijkstra's algorithm. H-BF, section 3, and Table 2, where it is Boost's with a relaxed
+heap.
     Here a binary heap with decrease-key. Targets end the search.
 
-All give the canonical predecessors (``cpu_steps.Run.finish``), for which all threads visit the edges once more.
-Only a time without predecessors is therefore the time of one core.
+All give the canonical predecessors (``cpu_steps.Run.finish``), for which all threads visit the
+edges once more. Only a time without predecessors is therefore the time of one core.
 """
 
 from __future__ import annotations
@@ -51,13 +55,16 @@ def _pass(run: cpu_steps.Run, _count: int) -> None:
 
 
 def _relax_in_order(run: cpu_steps.Run, order) -> int:
-    graph, state = run.graph, (run.keys, run.limit, run.queued_in, run.next_queue, run.parent)
+    graph = run.graph
+    state = (run.keys, run.limit, run.queued_in, run.next_queue, run.parent)
     return _relax(graph.offsets, graph.targets, graph.weights, order, *state)
 
 
 @njit(cache=True)
 def _relax(offsets, targets, weights, order, keys, limit, waits, queue, parent):
-    """Relax the edges of vertices in this order. Queue those that improve and do not wait; return their number."""
+    """Relax the edges of vertices in this order. Queue those that improve and do not wait; return
+    their number.
+    """
     n_queued = 0
     for i in range(order.size):
         u = order[i]
@@ -86,32 +93,46 @@ def _plan_heap(graph, query):
     run = cpu_steps.Run(graph, query)
     limit = as_distance(np.inf if query.limit is None else query.limit, graph.weights.dtype)
     edges = (graph.offsets, graph.targets, graph.weights)
-    n_target_vertices = 0 if query.targets is None else query.targets.size
+    if query.targets is None:
+        n_target_vertices = 0
+    else:
+        n_target_vertices = query.targets.size
 
     def traverse(source: int) -> Outcome:
-        distance, place, is_target = run.distance, run.next_queue, run.queued_in
+        distance = run.distance
+        place = run.next_queue
+        is_target = run.queued_in
         distance.fill(np.inf)
         place.fill(_NOWHERE)
         is_target.fill(0)
         if n_target_vertices:
             is_target[query.targets] = 1
-        n_settled, stop = _dijkstra(*edges, source, limit, n_target_vertices, distance, run.queue, place, is_target)
+        n_settled, stop = _dijkstra(
+            *edges, source, limit, n_target_vertices, distance, run.queue, place, is_target
+        )
         if stop < np.inf:
             distance[distance > stop] = np.inf
         run.finish(source)
-        return Outcome(distance, run.predecessor, query.limit if np.isinf(stop) else float(stop), n_settled)
+        return Outcome(
+            distance, run.predecessor, query.limit if np.isinf(stop) else float(stop), n_settled
+        )
 
     return traverse
 
 
 @njit(cache=True)
-def _dijkstra(offsets, targets, weights, source, limit, n_target_vertices, distance, heap, place, is_target):
-    """Search from one source; return the number of settled vertices, and the distance up to which it is complete."""
+def _dijkstra(
+    offsets, targets, weights, source, limit, n_target_vertices, distance, heap, place, is_target
+):
+    """Search from one source; return the number of settled vertices, and the distance up to which
+    it is complete.
+    """
     stop = distance[source]  # infinite
     distance[source] = 0
     heap[0] = source
     place[source] = 0
-    size, n_settled = 1, 0
+    size = 1
+    n_settled = 0
     while size:
         u = heap[0]
         here = distance[u]

@@ -1,13 +1,14 @@
-"""H-BF: Bellman-Ford with a frontier, with classes of edges, one atomic for distance and round, and virtual warps.
+"""H-BF: Bellman-Ford with a frontier, with classes of edges, one atomic for distance and round, and
+virtual warps.
 
-Busato, Bombieri. An efficient implementation of the Bellman-Ford algorithm for Kepler GPU architectures. IEEE TPDS 2015.
-Every feature is a knob (``params.HBfKnobs``).
+Busato, Bombieri. An efficient implementation of the Bellman-Ford algorithm for Kepler GPU
+architectures. IEEE TPDS 2015. Every feature is a knob (``params.HBfKnobs``).
 
-Negative cycles are searched for in the predecessors on the host (``cycles``), after 16, 32, 64, ... rounds. The searches of
-a traversal therefore cost O(V log rounds) in all, and nothing if no weight is negative. A search on the device would save
-the copy of 4 bytes per vertex that each of these few searches makes, but costs pointer jumping in O(V log V). Vertices that
-the rounds skip are on no negative cycle: no edge leaves them, or only one that leads back with a weight that is not
-negative.
+Negative cycles are searched for in the predecessors on the host (``cycles``), after 16, 32, 64, ...
+rounds. The searches of a traversal therefore cost O(V log rounds) in all, and nothing if no weight
+is negative. A search on the device would save the copy of 4 bytes per vertex that each of these few
+searches makes, but costs pointer jumping in O(V log V). Vertices that the rounds skip are on no
+negative cycle: no edge leaves them, or only one that leads back with a weight that is not negative.
 """
 
 from __future__ import annotations
@@ -21,7 +22,15 @@ import numpy as np
 from ...cuda import cp
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, make_entries
-from ...cuda.launch import MAX_CHILDREN, Named, PackedLaunches, launch, max_grid, n_blocks, resident_threads
+from ...cuda.launch import (
+    MAX_CHILDREN,
+    Named,
+    PackedLaunches,
+    launch,
+    max_grid,
+    n_blocks,
+    resident_threads,
+)
 from ...errors import FrontierOverflowError, StrategyError
 from ...search.strategy import Strategy, state_bytes
 from ...sssp import gpu_steps
@@ -37,13 +46,27 @@ _FILE = Path(__file__).parent / "kernels" / "h_bf.cu"
 _DUPLICATES = {"keep": 0, "mark": 1, "atomic64": 2}
 _ENQUEUE = {"atomic": 0, "prefix_sum": 1, "shared": 2}
 _HEAVY = {"none": 0, "blocks": 1, "children": 2}
-_COUNTED = ("relaxations", "successful", "direct_writes", "skipped_edges", "duplicates_avoided", "closed")
+_COUNTED = (
+    "relaxations",
+    "successful",
+    "direct_writes",
+    "skipped_edges",
+    "duplicates_avoided",
+    "closed",
+)
 _MAX_VERTICES = 2**30  # their numbers leave two bits of 32 unused
 _BEFORE_ALL_ROUNDS = 0xFFFFFFFF
 _INFINITE_KEY = 0x7F800000
 
 _HINTS = (("STREAM", 1), ("READ_ONLY", 1), ("BYPASS_L1", 1))
-_CONSTANTS = (("DUPLICATES", 1), ("CLASSES", 1), *_HINTS, ("ENQUEUE", 2), ("HEAVY", 1), ("COUNTING", 0))
+_CONSTANTS = (
+    ("DUPLICATES", 1),
+    ("CLASSES", 1),
+    *_HINTS,
+    ("ENQUEUE", 2),
+    ("HEAVY", 1),
+    ("COUNTING", 0),
+)
 _entry = make_entries(_FILE, BLOCK, constants=_CONSTANTS)
 RELAX = _entry("h_bf_relax")
 RELAX_HUBS = _entry("h_bf_relax_hubs")
@@ -56,7 +79,8 @@ CLOSE = _entry("h_bf_close_warp", optional="counted", item_threads=WARP)
 ENTRIES = (RELAX, RELAX_HUBS, RELAX_LIST, COUNT_TARGETS, CLASSIFY, UNPACK, CLOSE)
 
 
-# Times T_DP: web graphs with degrees up to 18,000 gained nothing from child kernels, R-MAT graphs with 65,000 did.
+# Times T_DP: web graphs with degrees up to 18,000 gained nothing from child kernels, R-MAT graphs
+# with 65,000 did.
 _FAR_BEYOND = 8
 
 
@@ -65,17 +89,23 @@ def rule(graph) -> HBfKnobs:
 
     Differences from the paper, as measured on an H200:
 
-    - It has more resident threads than most frontiers have vertices, so each virtual warp takes one vertex.
-    - A virtual warp has no more lanes than most vertices have edges if degrees are low and even, and else 32.
-    - Edge classes gain a little on road networks, and in directed graphs with many vertices of out-degree 0 or in-degree 1.
-      They cost as much on other graphs.
-    - Child kernels halve the time if degrees are far beyond those of the paper, and gain nothing below.
+    - It has more resident threads than most frontiers have vertices, so each virtual warp takes one
+      vertex.
+    - A virtual warp has no more lanes than most vertices have edges if degrees are low and even,
+      and else 32.
+    - Edge classes gain a little on road networks, and in directed graphs with many vertices of
+      out-degree 0 or in-degree 1. They cost as much on other graphs.
+    - Child kernels halve the time if degrees are far beyond those of the paper, and gain nothing
+      below.
     - A round of a small frontier takes less time than the host needs to read its size.
     """
     mean, deviation, largest = degree_statistics(graph.offsets)
     fitting = [width for width in WIDTHS if width >= 4]
     widest = next((width for width in fitting if width >= mean + deviation), WARP)
-    narrowest = WARP if deviation >= mean else max(width for width in fitting if width <= max(mean, 4))
+    if deviation >= mean:
+        narrowest = WARP
+    else:
+        narrowest = max(width for width in fitting if width <= max(mean, 4))
     return HBfKnobs(
         edge_classes=_has_class_bits(graph) and (graph.directed or mean / 4 < deviation < mean),
         duplicates="atomic64" if graph.weights.dtype == np.float32 else "mark",
@@ -108,39 +138,76 @@ def refuse(graph, knobs: HBfKnobs) -> None:
 
 
 class Run(gpu_steps.Run):
-    """The state of a traversal: the knobs, the kernels compiled for them, and the arrays that they need."""
+    """The state of a traversal: the knobs, the kernels compiled for them, and the arrays that they
+    need.
+    """
 
     def __init__(self, graph, query):
         self.knobs = knobs = query.knobs or rule(graph)
         refuse(graph, knobs)
-        n_hubs = 0 if knobs.heavy == "none" else int((cp.diff(graph.offsets) > knobs.heavy_degree).sum())
+        if knobs.heavy == "none":
+            n_hubs = 0
+        else:
+            n_hubs = int((cp.diff(graph.offsets) > knobs.heavy_degree).sum())
         heavy = knobs.heavy if n_hubs else "none"
-        # Two per round that the host does not wait for: the size of the next frontier, and the high-degree vertices.
-        super().__init__(graph, query, _compiled_for(knobs, heavy), n_counters=2 * knobs.rounds_per_read)
+        # Two per round that the host does not wait for: the size of the next frontier, and the
+        # high-degree vertices.
+        super().__init__(
+            graph, query, _compiled_for(knobs, heavy), n_counters=2 * knobs.rounds_per_read
+        )
         self.counters = [self.frontier.counters[2 * i :] for i in range(knobs.rounds_per_read)]
-        n, index = graph.n_vertices, graph.targets.dtype
-        self.hubs = cp.empty(n_hubs, index) if heavy == "blocks" else None
+        n = graph.n_vertices
+        index = graph.targets.dtype
+        if heavy == "blocks":
+            self.hubs = cp.empty(n_hubs, index)
+        else:
+            self.hubs = None
         self.hub_capacity = np.int64({"children": MAX_CHILDREN, "blocks": n_hubs, "none": 0}[heavy])
-        self.words = cp.empty(n, np.int64) if knobs.duplicates == "atomic64" else None
-        self.on_device = cp.zeros(len(_COUNTED), np.int64) if knobs.counters else None
-        self.resident, self.heavy_degree = np.int64(resident_threads()), np.int64(knobs.heavy_degree)
-        self.min_width, self.max_width = np.int32(knobs.min_width), np.int32(knobs.max_width)
-        self.classified, self.n_skipped = graph.targets, 0
+        if knobs.duplicates == "atomic64":
+            self.words = cp.empty(n, np.int64)
+        else:
+            self.words = None
+        if knobs.counters:
+            self.on_device = cp.zeros(len(_COUNTED), np.int64)
+        else:
+            self.on_device = None
+        self.resident = np.int64(resident_threads())
+        self.heavy_degree = np.int64(knobs.heavy_degree)
+        self.min_width = np.int32(knobs.min_width)
+        self.max_width = np.int32(knobs.max_width)
+        self.classified = graph.targets
+        self.n_skipped = 0
         if knobs.edge_classes:
             self._classify()
-        self.launches = {name: PackedLaunches(self.relax[name]) for name in ("relax", "hubs") if name in self.relax}
+        self.launches = {
+            name: PackedLaunches(self.relax[name])
+            for name in ("relax", "hubs")
+            if name in self.relax
+        }
 
     def _classify(self) -> None:
-        """Copy the targets with the class of each edge in their two top bits (4.1); no copy if all these bits are 0."""
-        graph, in_degrees = self.graph, self.queued_in
+        """Copy the targets with the class of each edge in their two top bits (4.1); no copy if all
+        these bits are 0.
+        """
+        graph = self.graph
+        in_degrees = self.queued_in
         in_degrees.fill(0)
-        launch(self.relax["count_targets"], graph.n_edges, (graph.targets, np.int64(graph.n_edges), in_degrees))
+        launch(
+            self.relax["count_targets"],
+            graph.n_edges,
+            (graph.targets, np.int64(graph.n_edges), in_degrees),
+        )
         classified = cp.empty(graph.n_edges, graph.targets.dtype)
         self.frontier.clear_counters()
         launch(
             self.relax["classify"],
             graph.n_vertices,
-            self.arguments() | {"directed": np.int32(graph.directed), "in_degrees": in_degrees, "classified": classified},
+            self.arguments()
+            | {
+                "directed": np.int32(graph.directed),
+                "in_degrees": in_degrees,
+                "classified": classified,
+            },
         )
         self.n_skipped, n_only, *_ = self.frontier.read_counters()
         if self.n_skipped or n_only:
@@ -169,10 +236,14 @@ class Run(gpu_steps.Run):
     @property
     def frontier_size(self) -> int:
         """Vertices of the frontier; all vertices of the graph if its queue overflowed."""
-        return int(self.n_vertices) if self.frontier.size > self.frontier.capacity else self.frontier.size
+        if self.frontier.size > self.frontier.capacity:
+            return int(self.n_vertices)
+        return self.frontier.size
 
     def wait(self, n_rounds: int) -> int:
-        """Wait for some rounds and count their vertices; return how many of the rounds had a frontier."""
+        """Wait for some rounds and count their vertices; return how many of the rounds had a
+        frontier.
+        """
         frontier = self.frontier
         counted = frontier.read_counters()
         for i in range(n_rounds):
@@ -183,7 +254,9 @@ class Run(gpu_steps.Run):
                 self.steps["child_launches"] += min(handed_over, int(self.hub_capacity))
             if queued > frontier.capacity:
                 if self.knobs.duplicates != "keep":
-                    raise FrontierOverflowError(f"the frontier holds {queued} vertices, its queue {frontier.capacity}")
+                    raise FrontierOverflowError(
+                        f"the frontier holds {queued} vertices, its queue {frontier.capacity}"
+                    )
                 self.steps["overflows"] += 1
             if not queued:
                 return i + 1
@@ -208,7 +281,13 @@ class Run(gpu_steps.Run):
 
 def _compiled_for(knobs: HBfKnobs, heavy: str) -> dict[str, Entry]:
     """The kernels for these knobs, all of them in one module."""
-    entries = {"relax": RELAX, "count_targets": COUNT_TARGETS, "classify": CLASSIFY, "unpack": UNPACK, "close": CLOSE}
+    entries = {
+        "relax": RELAX,
+        "count_targets": COUNT_TARGETS,
+        "classify": CLASSIFY,
+        "unpack": UNPACK,
+        "close": CLOSE,
+    }
     if heavy == "blocks":
         entries["hubs"] = RELAX_HUBS
     constants = {
@@ -221,11 +300,16 @@ def _compiled_for(knobs: HBfKnobs, heavy: str) -> dict[str, Entry]:
         "HEAVY": _HEAVY[heavy],
         "COUNTING": int(knobs.counters),
     }
-    return {name: entry.variant(launches_children=heavy == "children", **constants) for name, entry in entries.items()}
+    return {
+        name: entry.variant(launches_children=heavy == "children", **constants)
+        for name, entry in entries.items()
+    }
 
 
 def width_for(knobs: HBfKnobs, size: int, resident: int) -> int:
-    """Lanes of a virtual warp for a frontier of that size (5.2). The kernel does the same: only it may know the size."""
+    """Lanes of a virtual warp for a frontier of that size (5.2). The kernel does the same: only it
+    may know the size.
+    """
     width = knobs.min_width
     while width < knobs.max_width and 2 * width * size <= resident:
         width *= 2
@@ -233,9 +317,11 @@ def width_for(knobs: HBfKnobs, size: int, resident: int) -> int:
 
 
 def relax(run: Run, count: int) -> int:
-    """Relax the edges of the frontier, for one round or several; return how many rounds had a frontier.
+    """Relax the edges of the frontier, for one round or several; return how many rounds had a
+    frontier.
 
-    The number of rounds before the host waits grows with the number of rounds so far. Rounds after the last cost little.
+    The number of rounds before the host waits grows with the number of rounds so far. Rounds after
+    the last cost little.
     """
     run.frontier.clear_counters()
     n_rounds = max(1, min(run.knobs.rounds_per_read, count // 8))
@@ -247,19 +333,25 @@ def relax(run: Run, count: int) -> int:
 
 
 def _launch_round(run: Run, count: int, i: int, size: int) -> None:
-    knobs, frontier = run.knobs, run.frontier
+    knobs = run.knobs
+    frontier = run.frontier
     threads = -(-size // knobs.vertices_per_warp) * width_for(knobs, size, int(run.resident))
-    key, pack = (frontier.queue.data.ptr, i), partial(run.arguments_of_round, i)
+    key = (frontier.queue.data.ptr, i)
+    pack = partial(run.arguments_of_round, i)
     changed: dict[str, Any] = {"n_frontier": np.int64(frontier.size), "round": np.int32(count)}
-    run.launches["relax"].launch_blocks(n_blocks(threads, BLOCK, max_grid(BLOCK)), key, pack, **changed)
+    run.launches["relax"].launch_blocks(
+        n_blocks(threads, BLOCK, max_grid(BLOCK)), key, pack, **changed
+    )
     if run.hubs is not None:
-        # The host does not know how many of these vertices the frontier holds. Blocks without one end at once.
+        # The host does not know how many of these vertices the frontier holds. Blocks without one
+        # end at once.
         blocks = min(run.hubs.size, size, max_grid(BLOCK))
         run.launches["hubs"].launch_blocks(blocks, key, pack, **changed)
     frontier.queue, frontier.next = frontier.next, frontier.queue
 
 
-# At most: float64 distances, or float32 ones in words; stamps; two queues, high-degree vertices, parent; edge classes.
+# At most: float64 distances, or float32 ones in words; stamps; two queues, high-degree vertices,
+# parent; edge classes.
 memory = state_bytes(4 + 8 + 4, numbers=4, edge_numbers=1)
 
 STRATEGIES = (

@@ -1,7 +1,9 @@
-"""The loop over an ascending list of distance thresholds: near-far, bucketing, delta-stepping and Dijkstra-like frontiers.
+"""The loop over an ascending list of distance thresholds: near-far, bucketing, delta-stepping and
+Dijkstra-like frontiers.
 
-While vertices wait beyond the last threshold, a rule makes a new list for the nearest of them. Then one pile after the other
-is relaxed in rounds until no vertex falls into it. See threshold_methods.cu. The systems differ only in the list:
+While vertices wait beyond the last threshold, a rule makes a new list for the nearest of them. Then
+one pile after the other is relaxed in rounds until no vertex falls into it. See
+threshold_methods.cu. The systems differ only in the list:
 
 ========================  =====================================================================================
 ``near_far_piles``        one threshold
@@ -11,10 +13,11 @@ is relaxed in rounds until no vertex falls into it. See threshold_methods.cu. Th
 ``threshold_front``       one, computed from the vertices that wait: all vertices up to it are final
 ========================  =====================================================================================
 
-H-BF, section 3, describes the papers [9], [20], [5] and [6]: bucketing there sorts to emulate buckets, and the others scan
-arrays over all vertices. Differences from all of them: the thread that improves a vertex puts it into its pile; a new list
-begins at the nearest vertex that waits, so no empty pile is visited and any weights work; a warp takes 32 adjacency lists
-and assigns one edge to each lane. Targets do not end a search early.
+H-BF, section 3, describes the papers [9], [20], [5] and [6]: bucketing there sorts to emulate
+buckets, and the others scan arrays over all vertices. Differences from all of them: the thread that
+improves a vertex puts it into its pile; a new list begins at the nearest vertex that waits, so no
+empty pile is visited and any weights work; a warp takes 32 adjacency lists and assigns one edge to
+each lane. Targets do not end a search early.
 """
 
 from __future__ import annotations
@@ -30,7 +33,15 @@ from ...cuda.kernel_spec import WARP, make_entries
 from ...cuda.launch import PackedLaunches, launch
 from ...search.strategy import Memory, Outcome, Strategy, state_bytes
 from ...sssp import gpu_steps
-from .params import BLOCK, DELTA_BUCKETS, MAX_BUCKETS, BucketKnobs, DeltaSteppingKnobs, NearFarKnobs, ThresholdKnobs
+from .params import (
+    BLOCK,
+    DELTA_BUCKETS,
+    MAX_BUCKETS,
+    BucketKnobs,
+    DeltaSteppingKnobs,
+    NearFarKnobs,
+    ThresholdKnobs,
+)
 
 _FILE = Path(__file__).parent / "kernels" / "threshold_methods.cu"
 _entry = make_entries(_FILE, BLOCK)
@@ -44,11 +55,14 @@ ENTRIES = (_LIGHTEST, *_KERNELS.values())
 
 
 class Run(gpu_steps.Run):
-    """The state of a search: one pile per threshold, and two alternating ones for the vertices beyond the last threshold."""
+    """The state of a search: one pile per threshold, and two alternating ones for the vertices
+    beyond the last threshold.
+    """
 
     def __init__(self, graph, query, n_thresholds: int):
         super().__init__(graph, query, _KERNELS)
-        real, n = graph.weights.dtype, graph.n_vertices
+        real = graph.weights.dtype
+        n = graph.n_vertices
         self.pile_capacity = np.int64(n)
         # Arguments that a division does not have.
         none = {"above": self.key(0), "up_to": self.key(0)}
@@ -57,7 +71,9 @@ class Run(gpu_steps.Run):
         self.piles = cp.empty((n_thresholds + 2, n), graph.targets.dtype)
         self.thresholds = cp.empty(n_thresholds, self.keys.dtype)
         self.sizes = cp.zeros(n_thresholds + 1, np.int64)
-        self._sizes_on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(self.sizes.nbytes), np.int64, n_thresholds + 1)
+        self._sizes_on_host = np.frombuffer(
+            cp.cuda.alloc_pinned_memory(self.sizes.nbytes), np.int64, n_thresholds + 1
+        )
         self.launches = {name: PackedLaunches(self.relax[name]) for name in ("split", "relax")}
 
     def key(self, number) -> np.generic:
@@ -65,17 +81,29 @@ class Run(gpu_steps.Run):
 
     def start(self, source: int) -> None:
         super().start(source)
-        self.side, self.floor, self.rounds = 0, 0, 0  # floor: where the current list ends and the last pile begins
+        # floor: where the current list ends and the last pile begins
+        self.side = 0
+        self.floor = 0
+        self.rounds = 0
         self.piles[-2, 0] = source
         self.waiting = 1  # in the last pile, stale entries included
-        self.begin = -1  # the distances, as keys, at which the current list begins and at which each of its piles ends
+        # the distances, as keys, at which the current list begins and at which each of its piles
+        # ends
+        self.begin = -1
         self.ends: list[int] = []
 
     def nearest(self, lightest=None) -> tuple[int, int]:
-        """The smallest distance in the last pile, and the smallest sum with a lightest edge, as keys; infinite if none."""
+        """The smallest distance in the last pile, and the smallest sum with a lightest edge, as
+        keys; infinite if none.
+        """
         self.frontier.clear_counters()
         counters = self.frontier.counters
-        beyond = (self.piles[self.side - 2], np.int64(self.waiting), self.keys, self.key(self.floor))
+        beyond = (
+            self.piles[self.side - 2],
+            np.int64(self.waiting),
+            self.keys,
+            self.key(self.floor),
+        )
         launch(self.relax["nearest"], self.waiting, (*beyond, lightest, counters))
         gap, gap_through = self.frontier.read_counters()
         return self.infinite - gap, self.infinite - gap_through
@@ -83,7 +111,8 @@ class Run(gpu_steps.Run):
     def divide(self, begin: int, ends: list[int]) -> list[int]:
         """Divide the last pile by new thresholds; return how many vertices are in each pile."""
         self.thresholds[...] = cp.asarray(np.array(ends, self.keys.dtype))
-        last_pile, floor = self.piles[self.side - 2], self.floor
+        last_pile = self.piles[self.side - 2]
+        floor = self.floor
         self.begin, self.ends, self.floor, self.side = begin, ends, ends[-1], 1 - self.side
         self.sizes.data.memset_async(0, self.sizes.nbytes)
         self.launches["split"].launch(
@@ -102,7 +131,9 @@ class Run(gpu_steps.Run):
         *sizes, self.waiting = self._sizes_on_host.tolist()
         return sizes
 
-    def relax_edges(self, vertices, size: int, current: int, above: int, up_to: int, keeps: bool) -> None:
+    def relax_edges(
+        self, vertices, size: int, current: int, above: int, up_to: int, keeps: bool
+    ) -> None:
         """Relax the edges of these vertices with weights in (``above``, ``up_to``]."""
         floor = self.ends[current - 1] if current else self.begin
         self.frontier.clear_counters()
@@ -124,21 +155,31 @@ class Run(gpu_steps.Run):
         self.frontier.advance()
 
     def settle(self, current: int, size: int, light: int) -> None:
-        """Relax a pile in rounds until no vertex falls into it. Edges heavier than ``light`` are relaxed once at the end."""
+        """Relax a pile in rounds until no vertex falls into it. Edges heavier than ``light`` are
+        relaxed once at the end.
+        """
         has_heavy = light < self.infinite
         self.relax_edges(self.piles[current], size, current, -1, light, has_heavy)
         while self.frontier.size:
             self.relax_edges(self.frontier.queue, self.frontier.size, current, -1, light, has_heavy)
         if has_heavy:
-            self.relax_edges(self.piles[current], self.read_sizes()[current], current, light, self.infinite, False)
+            self.relax_edges(
+                self.piles[current],
+                self.read_sizes()[current],
+                current,
+                light,
+                self.infinite,
+                False,
+            )
 
 
 def thresholds(rule_of, knobs):
     """Return the ``plan`` of a strategy with a list of thresholds; ``knobs`` are the defaults.
 
-    ``rule_of(graph, knobs)`` is called once per plan. It returns the length of the list and a function ``rule(run)``, which
-    is called before each new list. That returns where the list begins, where each of its piles ends (ascending keys), and
-    the key of the weight up to which an edge is light; or None if no vertex waits.
+    ``rule_of(graph, knobs)`` is called once per plan. It returns the length of the list and a
+    function ``rule(run)``, which is called before each new list. That returns where the list
+    begins, where each of its piles ends (ascending keys), and the key of the weight up to which an
+    edge is light; or None if no vertex waits.
     """
 
     def plan(graph, query):
@@ -173,15 +214,20 @@ def by_width(width, n: int, has_heavy: bool = False):
         begin, _ = run.nearest()
         if begin == run.infinite:
             return None
-        ends, light = [begin], int(width.view(run.keys.dtype)) if has_heavy else run.infinite
+        ends = [begin]
+        if has_heavy:
+            light = int(width.view(run.keys.dtype))
+        else:
+            light = run.infinite
         for _ in range(n):
             here = np.array(ends[-1], run.keys.dtype).view(width.dtype)
             with np.errstate(over="ignore"):
                 end = int((here + width).view(run.keys.dtype))
             if end == ends[-1] < run.infinite:
-                # The width is lost in rounding: only the nearest vertices are in the pile, and an edge heavier than the
-                # width may lead back into it.
-                end, light = end + 1, run.infinite
+                # The width is lost in rounding: only the nearest vertices are in the pile, and an
+                # edge heavier than the width may lead back into it.
+                end = end + 1
+                light = run.infinite
             ends.append(end)
         return begin, ends[1:], light
 
@@ -190,8 +236,12 @@ def by_width(width, n: int, has_heavy: bool = False):
 
 def mean_width(graph, edges: float):
     """The width below which a vertex would have about this many edges, if weights were uniform."""
-    with np.errstate(over="ignore"):  # of weights near the largest number: then all vertices are near
-        mean = float(graph.weights.mean(dtype=np.float64)) if graph.n_edges else 0.0
+    # of weights near the largest number: then all vertices are near
+    with np.errstate(over="ignore"):
+        if graph.n_edges:
+            mean = float(graph.weights.mean(dtype=np.float64))
+        else:
+            mean = 0.0
     return _width(graph, edges * mean)
 
 
@@ -216,7 +266,11 @@ def by_vertices(graph, with_edges: bool):
         real = graph.weights.dtype
         lightest = cp.full(graph.n_vertices, np.inf, real).view(f"i{real.itemsize}")
         find = kernel(_LIGHTEST, graph.targets.dtype, real)
-        launch(find, graph.n_vertices, (graph.offsets, graph.targets, graph.weights, np.int64(graph.n_vertices), lightest))
+        launch(
+            find,
+            graph.n_vertices,
+            (graph.offsets, graph.targets, graph.weights, np.int64(graph.n_vertices), lightest),
+        )
 
     def rule(run: Run):
         begin, through = run.nearest(lightest)
@@ -279,7 +333,9 @@ STRATEGIES = (
         plan=thresholds(_delta_stepping, DeltaSteppingKnobs()),
         memory=_memory(DELTA_BUCKETS),
         paper="Meyer, Sanders 2003",
-        rationale="delta leads from Dijkstra to Bellman-Ford; heavy edges are relaxed once per bucket",
+        rationale=(
+            "delta leads from Dijkstra to Bellman-Ford; heavy edges are relaxed once per bucket"
+        ),
         complexity=_AT_WORST,
         knobs=DeltaSteppingKnobs,
     ),
@@ -288,8 +344,13 @@ STRATEGIES = (
         aliases=("martin", "ortega_arranz"),
         plan=thresholds(_threshold_front, ThresholdKnobs()),
         memory=_memory(1, lightest=True),
-        paper="Martin, Torres, Gavilanes 2009; Ortega-Arranz, Torres, Llanos, Gonzalez-Escribano 2013",
-        rationale="Dijkstra on a GPU: all that is known to be final is relaxed at once, each vertex once in a search",
+        paper=(
+            "Martin, Torres, Gavilanes 2009; Ortega-Arranz, Torres, Llanos, Gonzalez-Escribano 2013"
+        ),
+        rationale=(
+            "Dijkstra on a GPU: all that is known to be final is relaxed at "
+            "once, each vertex once in a search"
+        ),
         complexity="O(E) relaxations, O(D V) looks at what waits",
         knobs=ThresholdKnobs,
     ),

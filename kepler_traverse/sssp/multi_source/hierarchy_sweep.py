@@ -1,10 +1,12 @@
-"""Many searches at once on the CPU over a contraction hierarchy: each core sweeps it for 16 sources side by side.
+"""Many searches at once on the CPU over a contraction hierarchy: each core sweeps it for 16 sources
+side by side.
 
-For paths, and for distances at few targets per source, nothing is swept: each core looks them up for one source at a time.
+For paths, and for distances at few targets per source, nothing is swept: each core looks them up
+for one source at a time.
 
-Distances are sums of integers, which no order of addition changes, so they are those of every other strategy. Sums that the
-type of the graph's distances does not hold are found as usual for integer weights (see ``exact``); for other weights the
-group is searched without the hierarchy.
+Distances are sums of integers, which no order of addition changes, so they are those of every other
+strategy. Sums that the type of the graph's distances does not hold are found as usual for integer
+weights (see ``exact``); for other weights the group is searched without the hierarchy.
 """
 
 from __future__ import annotations
@@ -31,12 +33,17 @@ group_size = of_hops.group_size
 def memory(shape, query, group: int) -> int:
     """Bytes of a run: those of a sweep for hops, with wider distances; and what finds predecessors."""
     has_state = query.predecessors and not looks_up(query, shape.n_vertices)
-    single = cpu_steps.memory(shape.n_vertices, shape.n_edges, True) if has_state else 0
+    if has_state:
+        single = cpu_steps.memory(shape.n_vertices, shape.n_edges, True)
+    else:
+        single = 0
     return of_hops.memory(shape, query, group, shape.weight) + single
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
-    """Amounts of the terms of the cost: those of a sweep for hops, where wider distances are written as rows."""
+    """Amounts of the terms of the cost: those of a sweep for hops, where wider distances are
+    written as rows.
+    """
     amounts = of_hops.terms(shape, n_sources, group, machine)
     return amounts | {"write": amounts.get("write", 0) * max(shape.weight, 4)}
 
@@ -46,18 +53,25 @@ def plan(graph, query, group: int):
     if looks_up(query, graph.n_vertices):
         return _plan_lookups(graph, query)
     hierarchy = graph.derived.known_hierarchy("weights")
-    kind, integers = graph.weights.dtype, hierarchy.dtype
-    lanes, doublings, unreached = LANES[integers], DOUBLINGS[integers], UNREACHED[integers]
+    kind = graph.weights.dtype
+    integers = hierarchy.dtype
+    lanes = LANES[integers]
+    doublings = DOUBLINGS[integers]
+    unreached = UNREACHED[integers]
     unit, bound = kind.type(hierarchy.unit), _first_beyond(query.limit, hierarchy, kind)
     # No distance of these is ever rounded; those of integers are checked by the caller.
     needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[kind]
     places, swept, columns = of_hops.part_to_sweep(hierarchy, query)
     n_rows = -(-group // lanes) * lanes
     rows = np.empty((n_rows, columns.size), kind)
-    states = [SweepState(graph.n_vertices, swept.offsets.size - 1, integers) for _ in range(threads.max_threads())]
+    states = [
+        SweepState(graph.n_vertices, swept.offsets.size - 1, integers)
+        for _ in range(threads.max_threads())
+    ]
     longest = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
 
-    def traverse(sources, lists=None) -> MultiSourceOutcome:  # of all vertices, from which the caller takes those of lists
+    # of all vertices, from which the caller takes those of lists
+    def traverse(sources, lists=None) -> MultiSourceOutcome:
         numbers = np.asarray(sources, np.int64)
         positions = hierarchy.position[numbers].astype(np.int64)
         k = numbers.size
@@ -66,22 +80,37 @@ def plan(graph, query, group: int):
             state = states[thread]
             first = i * lanes
             edges = hierarchy.upward, hierarchy.downward, swept
-            search(positions[first : first + lanes], *edges, places, *state.arrays(), unreached, doublings)
+            search(
+                positions[first : first + lanes],
+                *edges,
+                places,
+                *state.arrays(),
+                unreached,
+                doublings,
+            )
             write_rows(state.lines, columns, rows[first : first + lanes], bound, unit, doublings)
 
         threads.for_each(sweep, -(-k // lanes))
         distance = rows[:k]
         if needs_check and _any_beyond(distance, EXACT_BELOW[kind] * hierarchy.unit):
             return source_per_thread.plan(graph, query, k)(sources, lists)
-        predecessor = cpu_steps.point_back(graph, numbers, distance) if query.predecessors else None
-        return MultiSourceOutcome(distance, predecessor, [query.limit] * k, [hierarchy.levels] * k, below=longest)
+        if query.predecessors:
+            predecessor = cpu_steps.point_back(graph, numbers, distance)
+        else:
+            predecessor = None
+        return MultiSourceOutcome(
+            distance, predecessor, [query.limit] * k, [hierarchy.levels] * k, below=longest
+        )
 
     return traverse
 
 
 def _plan_lookups(graph, query):
-    """Return ``traverse(sources, lists)``, which looks up the distances at the targets of each source, and paths to them."""
-    hierarchy, finds_paths = graph.derived.known_hierarchy("weights"), query.output == "paths"
+    """Return ``traverse(sources, lists)``, which looks up the distances at the targets of each
+    source, and paths to them.
+    """
+    hierarchy = graph.derived.known_hierarchy("weights")
+    finds_paths = query.output == "paths"
     kind = graph.weights.dtype
     unreached, bound = UNREACHED[hierarchy.dtype], _first_beyond(query.limit, hierarchy, kind)
     needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[kind]
@@ -92,11 +121,20 @@ def _plan_lookups(graph, query):
         sums, *routes = lookups.of(sources, lists, bound, finds_paths)
         distance = np.where(sums < bound, sums * hierarchy.unit, np.inf).astype(kind)
         if needs_check and bool((sums[sums < unreached] > EXACT_BELOW[kind]).any()):
-            whole = replace(query, output="all") if finds_paths else query
+            if finds_paths:
+                whole = replace(query, output="all")
+            else:
+                whole = query
             return source_per_thread.plan(graph, whole, len(sources))(sources, lists)
-        limits, rounds = [query.limit] * len(sources), [hierarchy.levels] * len(sources)
+        limits = [query.limit] * len(sources)
+        rounds = [hierarchy.levels] * len(sources)
         return MultiSourceOutcome(
-            distance, None, limits, rounds, below=longest, routes=Routes(*routes) if finds_paths else None
+            distance,
+            None,
+            limits,
+            rounds,
+            below=longest,
+            routes=Routes(*routes) if finds_paths else None,
         )
 
     return traverse
@@ -105,10 +143,13 @@ def _plan_lookups(graph, query):
 def _first_beyond(limit, hierarchy, kind):
     """The smallest sum, in units, that is no distance: beyond the limit, or unreached.
 
-    No sum is left out that the type of the distances does not hold: what finds sums that it rounds would miss it.
+    No sum is left out that the type of the distances does not hold: what finds sums that it rounds
+    would miss it.
     """
     beyond = sums_up_to(limit, hierarchy.unit, hierarchy.dtype) + 1
-    return UNREACHED[hierarchy.dtype] if beyond > EXACT_BELOW[kind] else hierarchy.dtype.type(beyond)
+    if beyond > EXACT_BELOW[kind]:
+        return UNREACHED[hierarchy.dtype]
+    return hierarchy.dtype.type(beyond)
 
 
 def _any_beyond(distance: np.ndarray, bound: float) -> bool:

@@ -1,7 +1,8 @@
-"""Multi-source SSSP on a GPU with one source per block. See source_per_block.cu, and ``source_per_thread`` for the CPU.
+"""Multi-source SSSP on a GPU with one source per block. See source_per_block.cu, and
+``source_per_thread`` for the CPU.
 
-Random requests to the second-level cache bound the time: per relaxed edge the distance, and if it is improved, also the mark
-and an entry of a pile.
+Random requests to the second-level cache bound the time: per relaxed edge the distance, and if it
+is improved, also the mark and an entry of a pile.
 """
 
 from __future__ import annotations
@@ -26,11 +27,16 @@ _DEFAULTS = SourcePerBlockTuning()
 
 
 def _constants(tuning: SourcePerBlockTuning) -> dict[str, Any]:
-    return {name.upper(): getattr(tuning, name) for name in ("queue_capacity", "warm_up", "few", "unroll")}
+    return {
+        name.upper(): getattr(tuning, name)
+        for name in ("queue_capacity", "warm_up", "few", "unroll")
+    }
 
 
 _FILE = Path(__file__).parents[1] / "kernels" / "source_per_block.cu"
-_ENTRY = Entry("sssp_source_per_block", _FILE, _DEFAULTS.block, constants=tuple(_constants(_DEFAULTS).items()))
+_ENTRY = Entry(
+    "sssp_source_per_block", _FILE, _DEFAULTS.block, constants=tuple(_constants(_DEFAULTS).items())
+)
 ENTRIES = (_ENTRY,)
 GROUP = 1024
 group_size = partial(min, GROUP)
@@ -39,13 +45,20 @@ group_size = partial(min, GROUP)
 def memory(shape, query, group: int) -> int:
     """Bytes of a run.
 
-    Distances per source or per block; three piles and as many marks per block; and the arrays that compute predecessors and
-    find overflows of one search at a time.
+    Distances per source or per block; three piles and as many marks per block; and the arrays that
+    compute predecessors and find overflows of one search at a time.
     """
     n = shape.n_vertices
     blocks = min(group, _max_blocks(n, query.get_tuning(SourcePerBlockTuning)))
-    n_arrays = group if query.output == "all" or query.limit is None else blocks  # an overflow is found in all distances
-    at_targets = group * query.targets.size if query.output == "targets" and query.targets is not None else 0
+    # an overflow is found in all distances
+    if query.output == "all" or query.limit is None:
+        n_arrays = group
+    else:
+        n_arrays = blocks
+    if query.output == "targets" and query.targets is not None:
+        at_targets = group * query.targets.size
+    else:
+        at_targets = 0
     back = group * n * shape.index if query.predecessors else 0
     single = gpu_steps.memory(n, shape.n_edges, query.predecessors)
     scratch = blocks * (3 * n * shape.index + 3 * (n // 8 + 4)) + 64 * group
@@ -54,7 +67,9 @@ def memory(shape, query, group: int) -> int:
 
 def _block(n: int, tuning: SourcePerBlockTuning) -> int:
     """Threads per block: fewer where near piles are smaller."""
-    return tuning.block if n >= tuning.large else tuning.block // 2
+    if n >= tuning.large:
+        return tuning.block
+    return tuning.block // 2
 
 
 def _max_blocks(n: int, tuning: SourcePerBlockTuning) -> int:
@@ -62,12 +77,18 @@ def _max_blocks(n: int, tuning: SourcePerBlockTuning) -> int:
     return tuning.in_flight or max(1, resident_threads() // _block(n, tuning))
 
 
-def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
-    """Amounts of the cost terms: requests of all blocks; rounds and edges of the consecutive searches of one block."""
+def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
+    """Amounts of the cost terms: requests of all blocks; rounds and edges of the consecutive
+    searches of one block.
+    """
     each = 2 if shape.n_vertices >= _DEFAULTS.large else 4
     per_worker = sources_per_worker(n_sources, each * machine.cores)
     edges = n_sources * shape.n_edges * shape.walked
-    alone = shape.n_edges * ((per_worker - 1) * shape.walked + shape.most) * slowdown(each, n_sources, machine.cores)
+    alone = (
+        shape.n_edges
+        * ((per_worker - 1) * shape.walked + shape.most)
+        * slowdown(each, n_sources, machine.cores)
+    )
     distances = min(n_sources, each * machine.cores) * shape.n_vertices * shape.weight * shape.reach
     return {
         "start": 1,
@@ -88,7 +109,7 @@ def _variant(n: int, tuning: SourcePerBlockTuning) -> Entry:
     return _ENTRY.variant(block=_block(n, tuning), **_constants(tuning))
 
 
-def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001  (all take a group)
+def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001
     """See ``MultiSourceStrategy.kernels``."""
     entry = _variant(graph.n_vertices, query.get_tuning(SourcePerBlockTuning))
     return [Request(entry, graph.targets.dtype, graph.weights.dtype)]
@@ -105,7 +126,9 @@ def plan(graph, query, group: int):
         predecessor = gpu_steps.finish_each(run.single, sources, run.distance)
         limits = [query.limit if np.isinf(distance) else float(distance) for distance in complete]
         highest = float(below.max(initial=0))
-        return MultiSourceOutcome(run.distances(sources.size), predecessor, limits, rounds, below=highest)
+        return MultiSourceOutcome(
+            run.distances(sources.size), predecessor, limits, rounds, below=highest
+        )
 
     return traverse
 
@@ -114,8 +137,11 @@ class _Run:
     """The state of a group: distances, and the piles and marks of each block."""
 
     def __init__(self, graph, query, group: int):
-        n, index, real = graph.n_vertices, graph.targets.dtype, graph.weights.dtype
-        self._graph, self._query = graph, query
+        n = graph.n_vertices
+        index = graph.targets.dtype
+        real = graph.weights.dtype
+        self._graph = graph
+        self._query = query
         tuning = query.get_tuning(SourcePerBlockTuning)
         self._kernel = kernel(_variant(n, tuning), index, real)
         self._n_blocks = max(1, min(group, _max_blocks(n, tuning), blocks_at_once(self._kernel)))
@@ -123,7 +149,9 @@ class _Run:
         self.single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
         self._is_kept = query.output == "all" or self.single is not None
         self.distance = cp.empty((group if self._is_kept else self._n_blocks, n), real)
-        self.target_vertices: Array = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        self.target_vertices: Array = (
+            None if query.targets is None else cp.asarray(query.targets, np.int64)
+        )
         self.target_offsets = self.at_target_vertices = None
         if query.output == "targets" and query.targets is not None:
             self.at_target_vertices = cp.empty((group, query.targets.size), real)
@@ -131,7 +159,8 @@ class _Run:
         self.queued = cp.empty((self._n_blocks, 3, -(-n // 32)), np.uint32)
         self.taken = cp.zeros(1, np.int64)
         self.rounds = cp.zeros(group, np.int32)
-        self._bounds = cp.zeros((2, group), real)  # up to where each search is complete, and its last threshold
+        # up to where each search is complete, and its last threshold
+        self._bounds = cp.zeros((2, group), real)
         self.limit = as_distance(np.inf if query.limit is None else query.limit, real)
         self.width = first_width(graph, query.may_stop)
 
@@ -139,20 +168,26 @@ class _Run:
         """Take the targets of the next sources, if each has its own."""
         if lists is None:
             return
-        self.target_offsets, self.target_vertices = cp.asarray(lists.offsets), cp.asarray(lists.vertices)
+        self.target_offsets = cp.asarray(lists.offsets)
+        self.target_vertices = cp.asarray(lists.vertices)
         if self._query.output == "targets":
             self.at_target_vertices = cp.empty(lists.vertices.size, self.distance.dtype)
 
     def search(self, sources) -> tuple[list[Any], np.ndarray]:
-        """Search from each source. Return its rounds, the distance up to which it is complete, and its last threshold."""
-        graph, k = self._graph, sources.size
+        """Search from each source. Return its rounds, the distance up to which it is complete, and
+        its last threshold.
+        """
+        graph = self._graph
+        k = sources.size
         ordered = f"i{self.distance.itemsize}"
         self.taken.data.memset_async(0, self.taken.nbytes)
         complete, below = self._bounds.view(ordered)
         own = {
             "is_per_source": np.int32(self._is_kept),
             "keys": self.distance.view(ordered),
-            "at_target_vertices": None if self.at_target_vertices is None else self.at_target_vertices.view(ordered),
+            "at_target_vertices": None
+            if self.at_target_vertices is None
+            else self.at_target_vertices.view(ordered),
             "complete": complete,
             "below": below,
         }

@@ -1,7 +1,8 @@
-"""Multi-source SSSP on a GPU with one source per lane: one load of an edge serves 32 sources. See source_per_lane.cu.
+"""Multi-source SSSP on a GPU with one source per lane: one load of an edge serves 32 sources. See
+source_per_lane.cu.
 
-For graphs of few rounds and many edges. Memory accesses bound the time: each relaxed edge reads the distances of a vertex
-from 32 sources, 128 bytes of float32, and again after each improvement.
+For graphs of few rounds and many edges. Memory accesses bound the time: each relaxed edge reads the
+distances of a vertex from 32 sources, 128 bytes of float32, and again after each improvement.
 """
 
 from __future__ import annotations
@@ -39,20 +40,27 @@ group_size = partial(min, GROUP)
 def memory(shape, query, group: int) -> int:
     """Bytes of a run.
 
-    32 distances and two masks per vertex, edge chunks, distances per source, and the arrays that compute predecessors.
+    32 distances and two masks per vertex, edge chunks, distances per source, and the arrays that
+    compute predecessors.
     """
-    n, tuning = shape.n_vertices, query.get_tuning(SourcePerLaneTuning)
+    n = shape.n_vertices
+    tuning = query.get_tuning(SourcePerLaneTuning)
     n_chunks = 2 * shape.n_edges // min(tuning.uneven_chunk, tuning.even_chunk) + 1
     state = n * (GROUP * shape.weight + 8) + 8 * n_chunks
-    columns = query.targets.size if query.output == "targets" and query.targets is not None else n
+    if query.output == "targets" and query.targets is not None:
+        columns = query.targets.size
+    else:
+        columns = n
     back = group * n * shape.index if query.predecessors else 0
     marked = GROUP * (n if query.targets is not None or query.has_target_lists else 0)
     single = gpu_steps.memory(n, shape.n_edges, query.predecessors)
     return state + group * columns * shape.weight + marked + back + single + 4096
 
 
-def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
-    """Amounts of the cost terms: the host waits at each round, and each relaxed edge reads 32 distances."""
+def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
+    """Amounts of the cost terms: the host waits at each round, and each relaxed edge reads 32
+    distances.
+    """
     groups = -(-n_sources // GROUP)
     edges = groups * shape.n_edges * shape.edge_share(GROUP) * max(shape.weight, 4) / 4
     return {
@@ -62,7 +70,9 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
         "again": edges * shape.spread,
         "extra_round": groups * shape.extra_rounds,
         "vertex": groups * shape.likely_rounds * shape.n_vertices,
-        "miss": edges * shape.scatter * machine.missing(GROUP * max(shape.weight, 4) * shape.n_vertices),
+        "miss": edges
+        * shape.scatter
+        * machine.missing(GROUP * max(shape.weight, 4) * shape.n_vertices),
         "write": groups * GROUP * shape.n_vertices,
     }
 
@@ -74,7 +84,7 @@ def _size_chunks(graph, tuning: SourcePerLaneTuning) -> tuple[bool, int]:
     return is_uneven, tuning.uneven_chunk if is_uneven else tuning.even_chunk
 
 
-def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001  (all take a group)
+def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001
     """See ``MultiSourceStrategy.kernels``."""
     tuning = query.get_tuning(SourcePerLaneTuning)
     entry = _ENTRY.variant(block=tuning.block, CHUNK=_size_chunks(graph, tuning)[1])
@@ -95,49 +105,73 @@ def plan(graph, query, _group: int):
         distance, predecessor = run.results(sources)
         if lists is not None and query.output == "targets":
             distance = lists.take(distance, union)
-        return MultiSourceOutcome(distance, predecessor, limits, [rounds] * k, below=float(threshold))
+        return MultiSourceOutcome(
+            distance, predecessor, limits, [rounds] * k, below=float(threshold)
+        )
 
     return traverse
 
 
 class _Run:
-    """The state of a group: 32 distances per vertex, and masks of the sources whose distance improved."""
+    """The state of a group: 32 distances per vertex, and masks of the sources whose distance
+    improved.
+    """
 
     def __init__(self, graph, query):
-        n, self._graph, self._query = graph.n_vertices, graph, query
+        n = graph.n_vertices
+        self._graph = graph
+        self._query = query
         self._tuning = tuning = query.get_tuning(SourcePerLaneTuning)
         self._real = real = graph.weights.dtype
         is_uneven, chunk = _size_chunks(graph, tuning)
-        self._kernel = kernel(_ENTRY.variant(block=tuning.block, CHUNK=chunk), graph.targets.dtype, real)
+        self._kernel = kernel(
+            _ENTRY.variant(block=tuning.block, CHUNK=chunk), graph.targets.dtype, real
+        )
         self._distances = cp.empty((n, GROUP), real)
         self.keys = self._distances.view(f"i{real.itemsize}")
         self._infinite = int(np.array([np.inf], real).view(self.keys.dtype)[0])
-        self.now, self.next = cp.empty(n, np.uint32), cp.empty(n, np.uint32)
+        self.now = cp.empty(n, np.uint32)
+        self.next = cp.empty(n, np.uint32)
         self.hub_chunks = graph_statistics.chunks_of_hubs(graph.offsets, chunk)
         self.counters = cp.zeros(3, np.int64)
         self._launches = PackedLaunches(self._kernel)
         self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(24), np.int64, 3)
-        self._target_vertices: Array = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        self._target_vertices: Array = (
+            None if query.targets is None else cp.asarray(query.targets, np.int64)
+        )
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
         self.limit = as_distance(np.inf if query.limit is None else query.limit, real)
         may_stop = query.may_stop
-        # Any vertex is near in one of 32 searches. Where degrees are uneven, piles save little work and cost rounds.
+        # Any vertex is near in one of 32 searches. Where degrees are uneven, piles save little work
+        # and cost rounds.
         everything = is_uneven and not may_stop
-        self._first_width = real.type(np.inf) if everything else first_width(graph, may_stop)
+        if everything:
+            self._first_width = real.type(np.inf)
+        else:
+            self._first_width = first_width(graph, may_stop)
 
     def wait_for(self, targets) -> None:
-        """Take other targets: the next searches may end once the distances of all of them are final."""
+        """Take other targets: the next searches may end once the distances of all of them are
+        final.
+        """
         self._target_vertices = cp.asarray(targets, np.int64)
 
     def search(self, sources) -> tuple[int, list[Any], Any]:
-        """Relax until no distance improves. Return rounds, up to where each source is complete, and the last threshold."""
+        """Relax until no distance improves. Return rounds, up to where each source is complete, and
+        the last threshold.
+        """
         self._start(sources)
-        width, rounds, edges, pile_rounds = self._first_width, 0, 0, 0
+        width = self._first_width
+        rounds = 0
+        edges = 0
+        pile_rounds = 0
         threshold = _beyond(self._real.type(0), width)
         while True:
             near, walked, gap = self._relax(threshold)
-            rounds, pile_rounds, edges = rounds + 1, pile_rounds + 1, edges + walked
+            rounds = rounds + 1
+            pile_rounds = pile_rounds + 1
+            edges = edges + walked
             if near:
                 continue
             if not gap:
@@ -151,7 +185,10 @@ class _Run:
                     return rounds, distances.tolist(), threshold
             if pile_rounds >= self._tuning.warm_up:
                 with np.errstate(over="ignore"):
-                    width = width + width if edges < self._tuning.light * pile_rounds else width
+                    if edges < self._tuning.light * pile_rounds:
+                        width = width + width
+                    else:
+                        width = width
                 edges = pile_rounds = 0
             nearest = np.array([self._infinite - gap], self.keys.dtype).view(self._real)[0]
             threshold = _beyond(nearest, width)
@@ -177,10 +214,14 @@ class _Run:
         self.now[cp.asarray(vertices)] = cp.asarray(masks)
 
     def _relax(self, threshold) -> tuple[int, int, int]:
-        """Make one round. Return near vertices that improved, edges relaxed, and a code of the smallest far distance."""
+        """Make one round. Return near vertices that improved, edges relaxed, and a code of the
+        smallest far distance.
+        """
         self.counters.data.memset_async(0, self.counters.nbytes)
         # The key tells the order of the two masks, which rounds swap.
-        self._launches.launch(self._graph.n_vertices, self.now.data.ptr, self._arguments, threshold=threshold)
+        self._launches.launch(
+            self._graph.n_vertices, self.now.data.ptr, self._arguments, threshold=threshold
+        )
         self.now, self.next = self.next, self.now
         self.next.data.memset_async(0, self.next.nbytes)
         self.counters.get(out=self._on_host)
@@ -191,9 +232,14 @@ class _Run:
 
     def results(self, sources):
         """Return distances and predecessors of shape (k, n); a distance that overflows is an error."""
-        query, single, k = self._query, self._single, sources.size
+        query = self._query
+        single = self._single
+        k = sources.size
         is_full = query.output == "all" or single is not None
-        by_vertex = self._distances if is_full else self._distances[self._target_vertices]
+        if is_full:
+            by_vertex = self._distances
+        else:
+            by_vertex = self._distances[self._target_vertices]
         distance = cp.ascontiguousarray(by_vertex[:, :k].T)
         predecessor = gpu_steps.finish_each(single, sources, distance)
         if query.output == "targets" and single is not None:
@@ -202,7 +248,9 @@ class _Run:
 
 
 def _beyond(distance, width):
-    """Return a distance plus a width, or the next larger number if that is larger, so that each pile makes progress."""
+    """Return a distance plus a width, or the next larger number if that is larger, so that each
+    pile makes progress.
+    """
     real = type(distance)
     with np.errstate(over="ignore"):
         return max(real(distance + width), np.nextafter(distance, real(np.inf)))

@@ -1,7 +1,8 @@
-"""Many searches at once on the CPU: each core takes a source, and keeps its near and far piles to itself.
+"""Many searches at once on the CPU: each core takes a source, and keeps its near and far piles to
+itself.
 
-The search is that of ``near_far_cpu``, where the paper is named. Sources are handed to cores one by one as these become
-free.
+The search is that of ``near_far_cpu``, where the paper is named. Sources are handed to cores one by
+one as these become free.
 """
 
 from __future__ import annotations
@@ -22,14 +23,19 @@ group_size = per_core(SOURCES_PER_CORE)
 
 
 def memory(shape: Shape, query: Query, group: int) -> int:
-    """Bytes of a run: distances of a group, or of one search a core; three piles and two marks a core."""
+    """Bytes of a run: distances of a group, or of one search a core; three piles and two marks a
+    core.
+    """
     cores = threads.count()
     rows = group if query.output == "all" else cores
-    single = cpu_steps.memory(shape.n_vertices, shape.n_edges, True) if query.predecessors else 0
+    if query.predecessors:
+        single = cpu_steps.memory(shape.n_vertices, shape.n_edges, True)
+    else:
+        single = 0
     return shape.n_vertices * (shape.weight * rows + (3 * shape.index + 5) * cores) + single
 
 
-def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, float]:  # noqa: ARG001  (all take a group)
+def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, float]:  # noqa: ARG001
     """Amounts of the terms of the cost: those of one search, over the cores."""
     per_worker = sources_per_worker(n_sources, machine.cores)
     edges = per_worker * shape.n_edges * shape.walked
@@ -46,12 +52,18 @@ def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, f
 
 def plan(graph: Any, query: Query, _group: int) -> Any:
     """Return ``traverse(sources)`` for several vertex numbers."""
-    n, kind = graph.n_vertices, graph.weights.dtype
-    cores = threads.max_threads()  # as many as there may ever be; what is never touched costs nothing
+    n = graph.n_vertices
+    kind = graph.weights.dtype
+    # as many as there may ever be; what is never touched costs nothing
+    cores = threads.max_threads()
     piles = np.empty((cores, 3, n), graph.targets.dtype)
-    last_queued, is_far = np.empty((cores, n), np.int32), np.empty((cores, n), np.uint8)
+    last_queued = np.empty((cores, n), np.int32)
+    is_far = np.empty((cores, n), np.uint8)
     limit = as_distance(np.inf if query.limit is None else query.limit, kind)
-    shared = np.empty(0, np.int64) if query.targets is None else query.targets
+    if query.targets is None:
+        shared = np.empty(0, np.int64)
+    else:
+        shared = query.targets
     edges, width = (graph.offsets, graph.targets, graph.weights), pile_width(graph)
     counts_overflows = cpu_steps.may_overflow(graph) and query.limit is None
 
@@ -61,8 +73,13 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
         is_kept = query.output == "all"  # else each thread has one array for all its searches
         distance = np.empty((k if is_kept else cores, n), kind)
         is_at_targets = query.output == "targets"
-        at_targets = np.empty(((k, shared.size) if lists is None else lists.vertices.size) if is_at_targets else 0, kind)
-        rounds, stops, overflows = np.empty(k, np.int64), np.empty(k, kind), np.zeros(k, np.int64)
+        at_targets = np.empty(
+            ((k, shared.size) if lists is None else lists.vertices.size) if is_at_targets else 0,
+            kind,
+        )
+        rounds = np.empty(k, np.int64)
+        stops = np.empty(k, kind)
+        overflows = np.zeros(k, np.int64)
 
         def search_one(i: int, thread: int) -> None:
             row = distance[i if is_kept else thread]
@@ -80,7 +97,12 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
         if overflows.any():
             raise cpu_steps.overflow_error(graph)
         limits = [query.limit if np.isinf(stop) else float(stop) for stop in stops]
-        predecessor = cpu_steps.point_back(graph, numbers, distance) if query.predecessors else None
-        return MultiSourceOutcome(distance if is_kept else at_targets, predecessor, limits, rounds.tolist())
+        if query.predecessors:
+            predecessor = cpu_steps.point_back(graph, numbers, distance)
+        else:
+            predecessor = None
+        return MultiSourceOutcome(
+            distance if is_kept else at_targets, predecessor, limits, rounds.tolist()
+        )
 
     return traverse

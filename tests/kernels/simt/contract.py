@@ -43,7 +43,9 @@ def contract(rows, **named) -> dict:
 
 def rows_in(tests: dict) -> set[str]:
     """Return the names of the strategies that these tests take."""
-    marks = [mark for function in tests.values() for mark in function.pytestmark if _gives_rows(mark)]
+    marks = [
+        mark for function in tests.values() for mark in function.pytestmark if _gives_rows(mark)
+    ]
     return {param.values[0].name for mark in marks for param in mark.args[1]}
 
 
@@ -54,8 +56,14 @@ def _gives_rows(mark) -> bool:
 def _fewer_graphs(mark):
     name, values = mark.args[:2] if mark.name == "parametrize" else ("", ())
     if name == "name":
-        return pytest.mark.parametrize(name, tiers.few([graph for graph in values if graph not in LEFT_OUT], 6)).mark
-    return pytest.mark.parametrize(name, tiers.few(values, 3)).mark if name in ("depth", "cutoff") else mark
+        return pytest.mark.parametrize(
+            name, tiers.few([graph for graph in values if graph not in LEFT_OUT], 6)
+        ).mark
+    return (
+        pytest.mark.parametrize(name, tiers.few(values, 3)).mark
+        if name in ("depth", "cutoff")
+        else mark
+    )
 
 
 def _fewer_pairs(marks: list) -> list:
@@ -68,5 +76,11 @@ def _fewer_pairs(marks: list) -> list:
 
 def _for_rows(mark, rows):
     """Return the same test without other strategies, those of CPUs, and the mark that skips tests without a GPU."""
-    own = [param for param in mark.args[1] if param.values[0].device == "cuda" and param.values[0] in rows]
-    return pytest.mark.parametrize("row", [pytest.param(*param.values, id=param.id) for param in own], **mark.kwargs).mark
+    own = [
+        param
+        for param in mark.args[1]
+        if param.values[0].device == "cuda" and param.values[0] in rows
+    ]
+    return pytest.mark.parametrize(
+        "row", [pytest.param(*param.values, id=param.id) for param in own], **mark.kwargs
+    ).mark

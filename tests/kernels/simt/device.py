@@ -36,8 +36,12 @@ class _Memory:
     def copy_from_device_async(self, source: _Memory, size: int) -> None:
         for array in (self._array, source._array):
             if not array.flags.c_contiguous or size > array.nbytes:
-                raise harness.SimtError(f"{size} bytes copied to or from an array of {array.nbytes}")
-        self._array.reshape(-1).view(np.uint8)[:size] = source._array.reshape(-1).view(np.uint8)[:size]
+                raise harness.SimtError(
+                    f"{size} bytes copied to or from an array of {array.nbytes}"
+                )
+        self._array.reshape(-1).view(np.uint8)[:size] = source._array.reshape(-1).view(np.uint8)[
+            :size
+        ]
 
 
 class Array(np.ndarray):
@@ -67,7 +71,10 @@ def _on_device(value):
 @functools.cache
 def _kernel_files() -> dict[str, str]:
     """Return the names of the library's kernel files by their text."""
-    return {path.read_text(encoding="utf-8"): path.stem for path in Path(kepler_traverse.__file__).parent.rglob("*.cu")}
+    return {
+        path.read_text(encoding="utf-8"): path.stem
+        for path in Path(kepler_traverse.__file__).parent.rglob("*.cu")
+    }
 
 
 class _Cupy:
@@ -77,7 +84,12 @@ class _Cupy:
 
     @staticmethod
     def RawModule(code, options, enable_cooperative_groups=False):
-        return harness.Module(code, options, _kernel_files().get(code, "kernel"), cooperative=enable_cooperative_groups)
+        return harness.Module(
+            code,
+            options,
+            _kernel_files().get(code, "kernel"),
+            cooperative=enable_cooperative_groups,
+        )
 
     class cuda:
         runtime = SimpleNamespace(
@@ -87,7 +99,9 @@ class _Cupy:
             memGetInfo=lambda: (1 << 32, 1 << 32),
             CUDARuntimeError=OSError,
         )
-        driver = SimpleNamespace(occupancyMaxActiveBlocksPerMultiprocessor=lambda _function, _block, _shared: 4)
+        driver = SimpleNamespace(
+            occupancyMaxActiveBlocksPerMultiprocessor=lambda _function, _block, _shared: 4
+        )
         alloc_pinned_memory = bytearray
         get_current_stream = staticmethod(lambda: SimpleNamespace(synchronize=lambda: None))
 
@@ -114,7 +128,9 @@ class _Cupy:
 
     @staticmethod
     def get_default_memory_pool():
-        return SimpleNamespace(free_bytes=lambda: 0, total_bytes=lambda: 0, free_all_blocks=lambda: None)
+        return SimpleNamespace(
+            free_bytes=lambda: 0, total_bytes=lambda: 0, free_all_blocks=lambda: None
+        )
 
     get_default_pinned_memory_pool = get_default_memory_pool
 
@@ -144,7 +160,11 @@ cp = _Cupy()
 @contextmanager
 def present():
     """Make the library use this device as CuPy and GPU."""
-    holders = [m for name, m in sys.modules.items() if name.startswith("kepler_traverse") and "cp" in vars(m)]
+    holders = [
+        m
+        for name, m in sys.modules.items()
+        if name.startswith("kepler_traverse") and "cp" in vars(m)
+    ]
     before = [(module, module.cp) for module in holders]
     cupy = sys.modules.get("cupy")
     caches = (compiler._module, launch._device_size)

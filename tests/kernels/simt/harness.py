@@ -28,18 +28,34 @@ FREE_SHARED_BYTES = 48 << 10  # dynamic shared memory that a kernel may have wit
 MAX_SHARED_BYTES = 64 << 10
 
 # Compiling takes most of the time: -Og with line tables alone takes a third of the time of -O1 -g.
-_COMMON = ["-Og", "-g1", "-fPIC", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-ffp-contract=off", f"-I{HERE}"]
+_COMMON = [
+    "-Og",
+    "-g1",
+    "-fPIC",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-fvisibility=hidden",
+    "-ffp-contract=off",
+    f"-I{HERE}",
+]
 # Without UBSan's checks of pointers, which AddressSanitizer makes at the access, and with calls in place of inlined checks:
 # this halves the time of the compiler.
 _SANITIZE = [
     *("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
-    *("-fno-sanitize=null,object-size,pointer-overflow", "--param=asan-instrumentation-with-call-threshold=0"),
+    *(
+        "-fno-sanitize=null,object-size,pointer-overflow",
+        "--param=asan-instrumentation-with-call-threshold=0",
+    ),
 ]
 # Calls of runtime.cpp at every access and basic block; libtsan itself is not linked.
 _HOOKS = ["-fsanitize=thread", "--param=tsan-distinguish-volatile=1"]
 _STEPS = ["-fsanitize-coverage=trace-pc"]
-_LINK = ["-shared", "-Wl,-z,defs"] + (["-fuse-ld=gold"] if shutil.which("ld.gold") else [])  # a third of the time of ld
-_ENTRY = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\(\w+\)\s+)?(?:KT_CLUSTER\((\w+)\)\s+)?(\w+)\s*\(")
+# a third of the time of ld
+_LINK = ["-shared", "-Wl,-z,defs"] + (["-fuse-ld=gold"] if shutil.which("ld.gold") else [])
+_ENTRY = re.compile(
+    r"__global__\s+void\s+(?:__launch_bounds__\(\w+\)\s+)?(?:KT_CLUSTER\((\w+)\)\s+)?(\w+)\s*\("
+)
 
 
 class SimtError(AssertionError):
@@ -89,7 +105,11 @@ def settings(**changes):
 
 
 class _Extent(ctypes.Structure):
-    _fields_ = (("begin", ctypes.c_void_p), ("size", ctypes.c_uint64), ("argument", ctypes.c_uint64))
+    _fields_ = (
+        ("begin", ctypes.c_void_p),
+        ("size", ctypes.c_uint64),
+        ("argument", ctypes.c_uint64),
+    )
 
 
 class _Launch(ctypes.Structure):
@@ -100,7 +120,17 @@ class _Launch(ctypes.Structure):
         ("arrays", ctypes.POINTER(_Extent)),
         *(
             (name, ctypes.c_uint32)
-            for name in ("n_arrays", "n_arguments", "grid", "block", "cooperative", "room", "resident", "stress", "races")
+            for name in (
+                "n_arrays",
+                "n_arguments",
+                "grid",
+                "block",
+                "cooperative",
+                "room",
+                "resident",
+                "stress",
+                "races",
+            )
         ),
         *((name, ctypes.c_uint64) for name in ("dynamic_shared", "seed", "step_limit")),
         *((name, ctypes.c_void_p) for name in ("stacks", "events")),
@@ -110,7 +140,9 @@ class _Launch(ctypes.Structure):
 
 
 # What a thread did: kinds of accesses as in races.hpp, and those of runtime.cpp.
-EVENT = np.dtype([("thread", np.uint64), ("address", np.uint64), ("size", np.uint32), ("kind", np.uint32)])
+EVENT = np.dtype(
+    [("thread", np.uint64), ("address", np.uint64), ("size", np.uint32), ("kind", np.uint32)]
+)
 WRITE, ATOMIC, CONSTANT = 1, 2, 4
 COLLECTIVE, CHILD, IN_CHILD = 1 << 16, 1 << 17, 1 << 18
 MAX_EVENTS = 1 << 20  # per launch
@@ -135,7 +167,9 @@ class Recorded:
         if found.size:
             # A load of a constant is noted twice: as such, and as the load that the compiler made of it.
             again = (found["kind"][1:] == 0) & ((found["kind"][:-1] & CONSTANT) > 0)
-            again &= (found["address"][1:] == found["address"][:-1]) & (found["thread"][1:] == found["thread"][:-1])
+            again &= (found["address"][1:] == found["address"][:-1]) & (
+                found["thread"][1:] == found["thread"][:-1]
+            )
             found = found[np.concatenate(([True], ~again))]
         found["address"] = (found["address"] - np.uint64(first)) // np.uint64(array.itemsize)
         return found if kinds is None else found[(found["kind"] & np.uint32(kinds)) == kinds]
@@ -172,7 +206,14 @@ class Module:
     only definitions and include folders are used.
     """
 
-    def __init__(self, code: str, options: tuple[str, ...] = (), name: str = "kernel", *, cooperative: bool = False):
+    def __init__(
+        self,
+        code: str,
+        options: tuple[str, ...] = (),
+        name: str = "kernel",
+        *,
+        cooperative: bool = False,
+    ):
         self._code, self._options, self._name, self.cooperative = code, options, name, cooperative
         self._libraries: dict[int | None, ctypes.CDLL] = {}
 
@@ -185,7 +226,9 @@ class Module:
         if block not in self._libraries:
             options = [o for o in self._options if re.match("-[DI]", o)]
             if block is not None:
-                options = [o for o in options if not o.startswith("-DBLOCK=")] + [f"-DBLOCK={block}"]
+                options = [o for o in options if not o.startswith("-DBLOCK=")] + [
+                    f"-DBLOCK={block}"
+                ]
             self._libraries[block] = ctypes.CDLL(str(build(self._code, options, self._name)))
         return self._libraries[block]
 
@@ -211,10 +254,14 @@ class Function:
     @max_dynamic_shared_size_bytes.setter
     def max_dynamic_shared_size_bytes(self, size: int) -> None:
         if size > MAX_SHARED_BYTES:
-            raise SimtError(f"kernel {self.name}: {size} bytes of shared memory, and a block has {MAX_SHARED_BYTES}")
+            raise SimtError(
+                f"kernel {self.name}: {size} bytes of shared memory, and a block has {MAX_SHARED_BYTES}"
+            )
         self._max_shared = size
 
-    def __call__(self, grid, block, args, *, shared_mem: int = 0, cooperative: bool | None = None) -> None:
+    def __call__(
+        self, grid, block, args, *, shared_mem: int = 0, cooperative: bool | None = None
+    ) -> None:
         if shared_mem > self._max_shared:
             raise SimtError(
                 f"kernel {self.name}: launched with {shared_mem} bytes of shared memory, and its "
@@ -242,11 +289,16 @@ class Function:
                     extents.append(_Extent(array.ctypes.data, array.nbytes, field))
             width = widths[min(i, len(widths) - 1)]
             if size != width:
-                raise SimtError(f"kernel {self.name}: argument {i} has {size} bytes, its parameter {width}")
+                raise SimtError(
+                    f"kernel {self.name}: argument {i} has {size} bytes, its parameter {width}"
+                )
         if len(args) < len(widths) - 1:
             raise SimtError(f"kernel {self.name} has more than {len(args)} parameters")
         wants_events = _recording is not None and _recording[1]
-        events, n_events = np.zeros(MAX_EVENTS if wants_events else 0, EVENT), np.zeros(1, np.uint64)
+        events, n_events = (
+            np.zeros(MAX_EVENTS if wants_events else 0, EVENT),
+            np.zeros(1, np.uint64),
+        )
         run = library.simt_launch
         run.restype = ctypes.c_char_p
         report = run(
@@ -275,12 +327,20 @@ class Function:
         )
         if _recording is not None:
             if n_events[0] > MAX_EVENTS:
-                raise SimtError(f"kernel {self.name}: {n_events[0]} events, more than are recorded; take a smaller graph")
+                raise SimtError(
+                    f"kernel {self.name}: {n_events[0]} events, more than are recorded; take a smaller graph"
+                )
             threads = _settings.block or block[0]
-            _recording[0].append(Recorded(self.name, grid[0], threads, shared_mem, events[: int(n_events[0])]))
+            _recording[0].append(
+                Recorded(self.name, grid[0], threads, shared_mem, events[: int(n_events[0])])
+            )
         if report is not None:
-            with_lines = re.sub("<pc (0x[0-9a-f]+|0)>", lambda pc: lines_of(library._name, pc[1]), report.decode())
-            raise SimtError(with_lines + (f" (stress, seed {_settings.seed})" if _settings.stress else ""))
+            with_lines = re.sub(
+                "<pc (0x[0-9a-f]+|0)>", lambda pc: lines_of(library._name, pc[1]), report.decode()
+            )
+            raise SimtError(
+                with_lines + (f" (stress, seed {_settings.seed})" if _settings.stress else "")
+            )
 
     def _widths_in(self, library: ctypes.CDLL) -> list[int]:
         """Return the bytes of each parameter, and -1 after the last."""
@@ -299,10 +359,16 @@ def _is_array(value) -> bool:
 
 def lines_of(library: str, address: str) -> str:
     """Return the source line of an address, and the lines at which it is inlined."""
-    found = subprocess.run(["addr2line", "-i", "-e", library, address], capture_output=True, text=True, check=True).stdout
+    found = subprocess.run(
+        ["addr2line", "-i", "-e", library, address], capture_output=True, text=True, check=True
+    ).stdout
     lines = [re.sub(r".*/| \(discriminator.*", "", line) for line in found.splitlines()]
     lines = [
-        line for line in lines if not line.startswith(("simt.hpp", "cuda_api.cuh", "memory_access.cuh", "cluster.cuh", "??"))
+        line
+        for line in lines
+        if not line.startswith(
+            ("simt.hpp", "cuda_api.cuh", "memory_access.cuh", "cluster.cuh", "??")
+        )
     ]
     return "at " + " in ".join(lines) if lines else f"at {address}"
 
@@ -348,7 +414,9 @@ def build(code: str, options: list[str], name: str) -> Path:
         kernels = library.with_suffix(".o")
         _compile([*flags, "-x", "c++", "-c", str(source)], kernels)
         # Without -fsanitize=thread here, because the runtime replaces libtsan.
-        _compile([*_LINK, *(_SANITIZE if SANITIZED else []), str(kernels), str(runtime), "-ldl"], library)
+        _compile(
+            [*_LINK, *(_SANITIZE if SANITIZED else []), str(kernels), str(runtime), "-ldl"], library
+        )
     return library
 
 
@@ -382,7 +450,9 @@ def _compile(arguments: list[str], output: Path) -> None:
         made = Path(folder) / output.name
         # The compiler itself need not run under the sanitizer that this process may have been started with.
         environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-        done = subprocess.run([COMPILER, *arguments, "-o", str(made)], capture_output=True, text=True, env=environment)
+        done = subprocess.run(
+            [COMPILER, *arguments, "-o", str(made)], capture_output=True, text=True, env=environment
+        )
         if done.returncode:
             raise SimtError(f"g++ {' '.join(arguments)}\n{done.stderr}")
         made.replace(output)
@@ -397,7 +467,9 @@ def _cached(prefix: str, suffix: str, texts) -> Path:
 def _version() -> str:
     if COMPILER is None:
         raise SimtError("kernels need g++ to run on the host; install it")
-    return subprocess.run([COMPILER, "--version"], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        [COMPILER, "--version"], capture_output=True, text=True, check=True
+    ).stdout
 
 
 def _texts(folder: Path) -> list[str]:

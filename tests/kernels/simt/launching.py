@@ -16,7 +16,10 @@ FOLDER = Path(__file__).parent
 PACKAGE = Path(kepler_traverse.__file__).parent
 HEADERS = PACKAGE / "cuda" / "include"
 # Headers that kernels share, and those of the kernels of one folder.
-HEADER_FOLDERS = [HEADERS, *sorted({path.parent for path in PACKAGE.rglob("*.cuh")} - {HEADERS / "kt"})]
+HEADER_FOLDERS = [
+    HEADERS,
+    *sorted({path.parent for path in PACKAGE.rglob("*.cuh")} - {HEADERS / "kt"}),
+]
 BLOCK = 64  # block size of the kernels of this folder and of children
 MODES = {
     "in turn": {},

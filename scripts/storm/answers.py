@@ -10,7 +10,14 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from scripts.storm.oracle import Lengths, NegativeCycle, Network, Unrepresentable, path_to
+from scripts.storm.oracle import (
+    MAX_INTEGER,
+    Lengths,
+    NegativeCycle,
+    Network,
+    Unrepresentable,
+    path_to,
+)
 from scripts.storm.questions import Question, is_about_floats
 
 RELATIVE = 1e-9  # of sums of floats, whose order is not said here
@@ -143,7 +150,8 @@ def _reachable(asked: Asked) -> Table:
 def _targets(asked: Asked) -> Table:
     rows = []
     for source, inside in asked.searches():
-        rows += [(source, target, inside.get(target)) for target in asked.question.targets or ()]
+        distinct = dict.fromkeys(asked.question.targets or ())
+        rows += [(source, target, inside.get(target)) for target in distinct]
     return Table(("source", "target", "distance"), rows)
 
 
@@ -153,6 +161,8 @@ def _summary(asked: Asked) -> Table:
     for source, inside in asked.searches():
         others = [distance for vertex, distance in inside.items() if vertex != source]
         total = math.fsum(others) if others and isinstance(others[0], float) else sum(others)
+        if isinstance(total, int) and abs(total) > MAX_INTEGER:
+            raise Unrepresentable("the sum of the distances is beyond int64")
         mean = total / len(others) if others else 0.0
         closeness = len(others) ** 2 / (total * (n - 1)) if total > 0 else 0.0
         harmonic = math.fsum(1 / distance for distance in others if distance > 0)
@@ -231,7 +241,8 @@ def _k_nearest(asked: Asked) -> Table:
 
 
 def _backward(asked: Asked, back: Lengths, source: Any, target: Any) -> Any:
-    if not is_about_floats(asked.question, asked.network):
+    # With negative weights searches begin at the sources, as a cycle may lie behind the targets.
+    if asked.lengths.may_be_negative or not is_about_floats(asked.question, asked.network):
         return asked.distances(source).get(target)
     key = ("back", target)
     if key not in asked.known:
@@ -563,7 +574,10 @@ def expected(question: Question, network: Network) -> Expected:
         return Refused(("NegativeCycleError", "InputError"), str(error))
     except Unrepresentable as error:
         ends = (question.limit, question.options.get("cutoffs"), question.targets, question.pairs)
-        ends_early = question.kind == "extremes" or any(end is not None for end in ends)
+        # Betweenness counts paths exactly where rounding absorbs a weight. The nearest source of
+        # each vertex may be known before a sum is too large.
+        may_answer = question.kind in ("extremes", "betweenness", "nearest")
+        ends_early = may_answer or any(end is not None for end in ends)
         return Refused(
             ("PrecisionError", "NegativeCycleError", "CapacityError"), str(error), ends_early
         )

@@ -263,6 +263,7 @@ def run_killed(case: Case) -> None:
         if (task.run.output / "_SUCCESS").exists():
             ended = Ended(0, ended.out, ended.err)
             break
+    if not (task.run.output / "_SUCCESS").exists():
         _damage_a_part(case, task)
     if not (task.run.output / "_SUCCESS").exists():
         ended = _run_to_the_end(case, task, ended.err)

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -382,7 +383,8 @@ def _given_pairs(run: Run, question: Question) -> Table:
 
 def _lines(table: pa.Table) -> Table:
     """Return the lines of a part of a matrix; its metadata says how vertices without a path are marked."""
-    unreached = float(table.schema.metadata[b"kepler_traverse.unreached"])
+    mark = table.schema.metadata[b"kepler_traverse.unreached"].decode()
+    unreached = int(mark) if re.fullmatch(r"-?[0-9]+", mark) else float(mark)
     found = _arrow_rows(table)
     rows = [
         (source, tuple(None if each == unreached else each for each in distances))

@@ -268,7 +268,13 @@ def _ask_paths(graph: Any, question: Question, way: Way) -> Table:
     if "along" in options:
         options["along"] = pd.DataFrame(options["along"])
     options |= {"algorithm": question.algorithm, "edges": True}
-    return table_of(kt.paths(graph, _columns(question, way), **options, **way.options))
+    pairs: Any = _columns(question, way)
+    # A tuple of two tuples would be two pairs, and one of two iterators has no columns.
+    if way.ids == "tuple":
+        pairs = list(map(tuple, question.pairs or []))
+    elif way.ids == "iterator":
+        pairs = iter(list(map(tuple, question.pairs or [])))
+    return table_of(kt.paths(graph, pairs, **options, **way.options))
 
 
 def _ask_flows(graph: Any, question: Question, way: Way) -> Table:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..errors import InputError
+from ..errors import InputError, one_line
 from ..runtime.object_stores import URL, listed, open_store, send
 from ..runtime.regular_files import open_regular
 
@@ -189,10 +189,12 @@ def refuse_log_table(path: str | os.PathLike[str], what: str) -> None:
         name = os.path.abspath(os.path.expanduser(text))
         name += "/" if os.path.isdir(name) else ""
         finder = LogFinder(LocalFolder)
+    found = None
     if may_be_data(name):
-        found = finder.log_above(name)
-    else:
-        found = None
+        try:
+            found = finder.log_above(name)
+        except OSError as error:
+            raise InputError(f"{text}: it cannot be read ({one_line(error)})") from None
     if found is not None:
         root, form = found
         place = "" if name == f"{root}/" else f"inside {root}, "

@@ -151,8 +151,10 @@ class StoredObject(NamedTuple):
         return cls(url, meta["size"], meta["e_tag"] or str(meta["last_modified"]))
 
 
-def open_store(url: str) -> Any:
+def open_store(url: str, named: str = "") -> Any:
     """Return obstore's store of the objects below a URL; its requests are made by ``send``.
+
+    Errors name ``named`` if it is given, the URL of one object.
 
     Raises InputError (obstore is not installed, or the address holds more than a bucket and a path)
     or OSError (the environment has no valid configuration for it).
@@ -161,7 +163,7 @@ def open_store(url: str) -> Any:
     from obstore.store import from_url
 
     is_plain = any(os.environ.get(each, "").lower() == "true" for each in _PLAIN)
-    _refuse_server(url, is_plain)
+    _refuse_server(named or url, is_plain)
     options: Any = {"timeout": _TIMEOUT, "allow_http": is_plain}
     retries: Any = {"max_retries": 0, "retry_timeout": _TIMEOUT}
     with errors_of_store():
@@ -325,7 +327,7 @@ def find_object(url: str) -> StoredObject | None:
     folder, _, name = url.rpartition("/")
     if folder.endswith("/") or not name:  # a bucket
         return None
-    obstore, store = _obstore(url), open_store(folder)
+    obstore, store = _obstore(url), open_store(folder, url)
     try:
         return StoredObject.of(url, send("head", lambda: obstore.head(store, name)))
     except FileNotFoundError:

@@ -159,7 +159,8 @@ def graph_from_edges(
     else:
         weighted = arguments.flag("weighted", weighted)
     named = {"src": src, "dst": dst, "weight": weight}
-    edges = tuple(map(tables.as_rows, edges[:1])) + edges[1:]
+    if len(edges) == 1:
+        edges = (tables.as_rows(edges[0]),)
     if len(edges) == 1 and (columns := tables.column_tuple(edges[0])) is not None:
         edges = columns
     if (

@@ -58,6 +58,11 @@ class SharedItems(SharedIterator):
     def _make_next(self) -> Any:
         return next(self._items)
 
+    def close(self) -> None:
+        """End early, as ``close`` of a generator does."""
+        with self._reading:
+            getattr(self._items, "close", bool)()
+
 
 class SerializedSearch:
     """A planned search that any thread may call.

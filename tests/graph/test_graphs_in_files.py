@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import _arrays, formats, graph_from_edges, read_graph
-from kepler_traverse.errors import CapacityError, EdgeListError, InputError
+from kepler_traverse.errors import CapacityError, EdgeListError, InputError, OutputError
 from kepler_traverse.formats import parquet, text
 from kepler_traverse.runtime import scratch
 from tests.conftest import HAS_GPU
@@ -295,7 +295,7 @@ def test_a_full_disk_is_an_error(tmp_path, monkeypatch):
 
     path = write(tmp_path, "parquet", edge_table("dense", "integers"))
     monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OutputError, match=f"{tmp_path}: .*No space left"):
         in_files(path, tmp_path)
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
 

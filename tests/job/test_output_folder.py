@@ -216,7 +216,7 @@ def test_a_folder_that_cannot_be_is_refused_by_name(edges, tmp_path, capsys, mak
     words = [
         word for flag, value in flags.items() for word in ("--" + flag.replace("_", "-"), value)
     ]
-    assert str(name) in refused(capsys, main(edges, *words, *more))
+    assert str(name)[:120] in refused(capsys, main(edges, *words, *more))  # long names are cut
 
 
 @pytest.mark.parametrize("option", FOLDERS, ids=lambda option: option.key)

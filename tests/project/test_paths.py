@@ -1,19 +1,16 @@
 """Each path and module that configuration, workflows, comments or pages name exists in the checkout."""
 
 import re
-import subprocess
 import tomllib
 from pathlib import Path, PurePosixPath
 
 import pytest
 
+from tests.support.processes import ran
+
 ROOT = Path(__file__).resolve().parents[2]
-TRACKED = subprocess.run(
-    ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-    cwd=ROOT,
-    capture_output=True,
-    text=True,
-    check=True,
+TRACKED = ran(
+    ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT
 ).stdout.split()
 FOLDERS = {str(folder) for path in TRACKED for folder in PurePosixPath(path).parents}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -40,6 +40,9 @@ def edge_lists(draw):
     return EdgeList(rows, draw(st.booleans()), weights, more)
 
 
+# Small random edge lists may look like others than they are.
+pytestmark = pytest.mark.filterwarnings("ignore::kepler_traverse.errors.EdgeListWarning")
+
 seeds = st.integers(0, 2**20)
 
 

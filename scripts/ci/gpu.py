@@ -588,7 +588,7 @@ def run_jobs(jobs: list[Job], gpus: list[str | None], at_once: int, ends: float)
 def count_gpus() -> tuple[int, str]:
     """Return the number of GPUs that CuPy finds, and why there is none."""
     code = "import cupy; assert int(cupy.arange(9).sum()) == 36; print(cupy.cuda.runtime.getDeviceCount())"
-    found = doctor.probe("CuPy", code, doctor.GPU_EXTRA)
+    found = doctor.probe("CuPy", code, doctor.how_to_install("cuda13"))
     if found.works:
         return int(found.detail), ""
     card = doctor.gpus()[0]

@@ -61,8 +61,8 @@ MUTANTS = (
     Mutant(
         "M23 queue_of_warps never splits",
         f"{_BFS}/hierarchical_queues.py",
-        "chunks = split(graph, knobs.split_above) if knobs.split_above else None",
-        "chunks = None",
+        "            chunks = split(graph, knobs.split_above)",
+        "            chunks = None",
         "long_adjacency_lists_are_split_into_chunks_for_several_threads",
     ),
     Mutant(
@@ -195,8 +195,8 @@ MUTANTS = (
     Mutant(
         "N5 a table of two words",
         _4K_PY,
-        '.bit_length() - 1 if knobs.duplicates == "hash64" else 1',
-        '.bit_length() * 0 + 1 if knobs.duplicates == "hash64" else 1',
+        "(table // _TABLE_WORD).bit_length() - 1",
+        "(table // _TABLE_WORD).bit_length() * 0 + 1",
         "the_table_of_hash64_fills_the_shared_memory_of_a_block",
     ),
     Mutant(

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from kepler_traverse import certify, cuda
+from kepler_traverse._arrays import get_device, to_host
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import device, harness
 from tests.support import oracle, tiers
@@ -46,7 +47,13 @@ def running(settings: dict | None):
 def frames_on_pandas():
     """Make frames of a GPU by pandas in place of cuDF, as the harness needs it."""
 
+    def on_host(column):
+        return to_host(column) if get_device(column) == "cuda" else column
+
     class Series(pd.Series):
+        def __init__(self, data=None, *given, **options):
+            super().__init__(on_host(data), *given, **options)
+
         @staticmethod
         def from_arrow(values):
             return pd.Series(values.to_pandas())
@@ -56,7 +63,14 @@ def frames_on_pandas():
             values[np.asarray(is_null)] = pd.NA
             return pd.Series(values)
 
-    of_pandas = SimpleNamespace(DataFrame=pd.DataFrame, Series=Series, concat=pd.concat)
+    def make_frame(columns=None, **options):
+        """Make a frame in host memory, also of the arrays of a GPU."""
+        if isinstance(columns, dict):
+            columns = {name: on_host(column) for name, column in columns.items()}
+        return pd.DataFrame(columns, **options)
+
+    frame = make_frame if HAS_GPU else pd.DataFrame
+    of_pandas = SimpleNamespace(DataFrame=frame, Series=Series, concat=pd.concat)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "cudf", of_pandas)
         yield

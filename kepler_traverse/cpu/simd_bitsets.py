@@ -2,8 +2,8 @@
 instruction per row.
 
 Numba has no vector values, and does not find by itself that a loop over the words of a row may be
-one instruction. Each function works on rows of two-dimensional uint64 arrays. How many words a row
-has is read off the type of ``lanes``, a tuple of as many words that holds the bits in use.
+one instruction. Each function works on rows of two-dimensional uint64 arrays. The type of ``lanes``, a
+tuple that holds the bits in use, says how many words per row there are.
 """
 
 from __future__ import annotations

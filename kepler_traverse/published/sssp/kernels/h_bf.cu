@@ -94,8 +94,8 @@ KT_DEVICE T load_of_edge(const T* array, offset_t e) {
   return READ_ONLY ? kt::load_constant(array + e) : array[e];
 }
 // Item 3: distances bypass the L1 cache, which may hold old ones. Distances only fall: an old one of v lets a candidate
-// through that the atomic then rejects. An old one of u gives a candidate that is too large, and the thread that lowered
-// it has queued u again.
+// through that the atomic then rejects. An old one of u gives a candidate that is too large, and the thread that
+// lowered it has queued u again.
 template <typename T>
 KT_DEVICE T load_distance(const T* address) {
   return BYPASS_L1 ? kt::racy_load(address) : kt::racy_load_cached(address);

@@ -92,7 +92,7 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
 
         from .run import driver
 
-        WAITS.tell_by(say)
+        WAITS.report_by(say)
         with options_spelled(flag_text), log_said(settings.verbose):
             resume_command = f"{called_as('batch_sources')} {pasted(to_resume(argv))}"
             return driver.run(settings, resume_command, supervision)
@@ -130,7 +130,7 @@ def run_program(
         given = parser().parse_args(words)
         from kepler_traverse.runtime.object_stores import WAITS
 
-        WAITS.tell_by(say)
+        WAITS.report_by(say)
         if hasattr(given, "edges"):
             from .cli.settings import refuse_secrets
 

@@ -494,7 +494,8 @@ class Betweenness(Loads):
         """Add the loads of the sources from which rounding may absorb a weight, and return the
         others.
         """
-        distance, kind = group.distance, self._choose_type(group.distance)
+        distance = group.distance
+        kind = self._choose_type(distance)
         least = self._find_least(kind)
         if not least:
             return group

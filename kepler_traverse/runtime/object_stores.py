@@ -97,8 +97,8 @@ class _Waits:
         self._begun: dict[object, tuple[float, str]] = {}
         self._tell: Callable[[str], None] | None = None
 
-    def tell_by(self, tell: Callable[[str], None]) -> None:
-        """Tell by a function from now on; without one nothing is told."""
+    def report_by(self, tell: Callable[[str], None]) -> None:
+        """Report long waits by a function from now on; without one they are not reported."""
         with self._lock:
             is_first = self._tell is None
             self._tell = tell

@@ -243,5 +243,5 @@ def require_private(path: Path) -> None:
         )
     if facts.st_mode & OTHERS_WRITE:
         raise InputError(
-            f"{path}: others can write to it, and so choose the graph; chmod go-w it, if nobody has"
+            f"{path}: others can write to it, and so choose the graph; run chmod go-w on it if its content is yours"
         )

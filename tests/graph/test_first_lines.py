@@ -48,8 +48,8 @@ def test_the_default_header_of_pandas_is_asked_about(tmp_path, ending, name):
     path = write(tmp_path, ending, [frame.columns, *frame.itertuples(index=False)])
     with pytest.raises(EdgeListError, match=r"edges.*header='yes'.*header='no'"):
         read_graph(path)
-    told = read_graph(path, header="yes")
-    assert told.fingerprint == expected_graph(FRAMES[name]).fingerprint
+    with_header = read_graph(path, header="yes")
+    assert with_header.fingerprint == expected_graph(FRAMES[name]).fingerprint
     assert read_graph(path, header="no").report.rows == len(frame) + 1
 
 

@@ -506,7 +506,9 @@ def test_tables_with_a_log_are_refused_in_a_store(tmp_path, title):
         ({"AWS_REGION": "x y"}, "AWS_REGION is 'x y'"),
     ],
 )
-def test_an_error_of_configuration_is_told_at_once(monkeypatch, tmp_path, capsys, variables, said):
+def test_an_error_of_configuration_is_reported_at_once(
+    monkeypatch, tmp_path, capsys, variables, said
+):
     for name in ("AWS_ALLOW_HTTP", "GOOGLE_ALLOW_HTTP", "AZURE_ALLOW_HTTP", "AWS_ENDPOINT_URL"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
@@ -525,12 +527,12 @@ def test_an_error_of_configuration_is_told_at_once(monkeypatch, tmp_path, capsys
     assert not (tmp_path / "out").exists()
 
 
-def test_a_request_that_waits_is_told(monkeypatch):
-    told = queue.Queue()
+def test_a_request_that_waits_is_reported(monkeypatch):
+    reported = queue.Queue()
     waits = object_stores._Waits()
     monkeypatch.setattr(object_stores, "_SAID_AFTER", 0.05)
     monkeypatch.setattr(object_stores, "_LOOKED_EVERY", 0.01)
-    waits.tell_by(told.put)
+    waits.report_by(reported.put)
     with waits.one("list") as note:
         note("which is sent again: the server is slow")
-        assert "(list, which is sent again: the server is slow)" in told.get(timeout=60)
+        assert "(list, which is sent again: the server is slow)" in reported.get(timeout=60)

@@ -40,7 +40,9 @@ from .errors import NegativeCycleError as _NegativeCycleError
 from .graph import Graph
 from .interop.scipy_matrices import as_csr, as_graph, check_indices, has_negative_weights
 from .kinds.nearest import nearest_columns, nearest_source_search
+from .search.plan import passes_limit
 from .search.query import Query
+from .search.results import without_farther
 from .sssp import REGISTRY as SSSP
 from .sssp import plan_sssp_many
 
@@ -567,9 +569,6 @@ def _from_each(
     for group in plan.iter_groups(distinct):
         here = slice(at, at + len(group))
         at += len(group)
-        # such a search goes beyond its limit
-        if limit is not None and graph.has_negative_weights and not unweighted:
-            group = group.within([limit] * len(group))
         rows = first_rows[here]
         distance = to_host(group.distance)
         write_distances(distance, unreached_value(distance.dtype), rows, distances)
@@ -624,6 +623,9 @@ def _from_nearest(
         vertex = to_host(columns["vertex"].numbers)
         distance[vertex] = to_host(columns["distance"].values)
         nearest[vertex] = to_host(columns["source"].numbers)
-        previous[vertex] = to_host(search.predecessor)[:n][vertex]
+        if limit is not None and passes_limit(graph, name, query):
+            search = without_farther(search, limit)
+        before = to_host(search.predecessor)[:n][vertex]
+        previous[vertex] = np.where(before == NO_PREDECESSOR, NO_VERTEX, before)
         previous[distinct] = NO_VERTEX
     return distance, previous, nearest

@@ -114,8 +114,9 @@ def certify(
     Raises
     ------
     InputError
-        The result has no predecessors, or rows that belong to no vertex of the graph. Or the frame
-        is incomplete: it was made with targets, or with a cutoff on a graph with negative weights.
+        The result has no predecessors, or rows that belong to no vertex of the graph. Or it is
+        incomplete: a frame that was made with targets, or a result that was made with a cutoff on a
+        graph with negative weights.
 
     Examples
     --------
@@ -137,6 +138,7 @@ def certify(
                 f"result is on the {get_device(result.distance)} and the graph "
                 f"on the {graph.device}; move either"
             )
+        _refuse_paths_beyond(graph, ALGORITHMS[result.algorithm].counts_hops, result.limit)
         return Certificate(_broken_rules(graph, result))
     failures: dict[str, str] = {}
     count = 0
@@ -189,12 +191,19 @@ def _limit_of_frame(graph: Graph, frame: Frame, cutoff: float | None, max_depth:
             limit = None
         else:
             limit = arguments.limit("the limit in result.attrs", carried)
-    if limit is not None and not hops and graph.has_negative_weights:
+    _refuse_paths_beyond(graph, hops, limit)
+    return limit
+
+
+def _refuse_paths_beyond(graph: Graph, counts_hops: bool, limit: Any) -> None:
+    """Raise InputError if paths to vertices within a limit may lead through farther ones, which a
+    result lacks.
+    """
+    if limit is not None and not counts_hops and graph.has_negative_weights:
         raise InputError(
             "result was made with a cutoff, and with negative weights paths may lead through vertices beyond it: certify a "
             "result that was made without one"
         )
-    return limit
 
 
 def certify_many(
@@ -272,6 +281,8 @@ def certify_many(
     if sources.min() < 0 or sources.max() >= graph.n_vertices:
         raise InputError(f"source_vertices must lie in 0..{graph.n_vertices - 1}")
     limits = _limits_of_sources(limit, sources.size)
+    for each in set(limits):
+        _refuse_paths_beyond(graph, is_hops(distances.dtype), each)
     if not is_hops(distances.dtype):
         summed = _summed_like(graph, distances.dtype)
         if any(_may_round(graph, distances.dtype, each) for each in set(limits)):

@@ -55,7 +55,7 @@ def nearest_source_search(
         Query(predecessors=True, limit=limit, knobs=query.knobs),
     )
     try:
-        return rooted, plan.run_number(graph.n_vertices)
+        return rooted, plan.run_number(graph.n_vertices, cut=False)
     except NegativeCycleError as error:  # ids of the searched graph are vertex numbers
         raise NegativeCycleError(
             graph.ids_at(np.array(error.cycle)).tolist(), error.weight

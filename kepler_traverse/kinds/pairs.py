@@ -177,9 +177,9 @@ def frame_of_pairs(
     of = {"graph": graph, "algorithm": plan.algorithm, "query": plan.query, "options": options}
     making = Asked(kind=RESULT_KINDS[name], pairs=table, **of)
     if plan.query.targets is not None:  # one origin, whose plan has its destinations
-        groups = iter([plan.run(table.sources)])
+        groups = iter([plan.run(table.sources, cut=False)])
     else:
-        groups = plan.iter_groups(table.sources, table.lists)
+        groups = plan.iter_groups(table.sources, table.lists, cut=False)
     parts = []
     sources = [np.zeros(0, np.int64)]
     for group in groups:

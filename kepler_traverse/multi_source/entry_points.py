@@ -350,7 +350,7 @@ class Registry:
                 options=options,
                 pairs=table,
             )
-            groups = plan.iter_groups(table.sources, table.lists)
+            groups = plan.iter_groups(table.sources, table.lists, cut=False)
             loads = outputs.loads_frame(
                 kind.make_loads(asked), groups, frames.frames_on(graph.device)
             )

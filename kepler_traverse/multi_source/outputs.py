@@ -296,7 +296,7 @@ def compute_result(
         places = np.arange(numbers.size)
     else:
         distinct, places = np.unique(numbers, return_inverse=True)
-    groups = plan.iter_groups(distinct)
+    groups = plan.iter_groups(distinct, cut=False)
     try:
         if meter is None:
             return form.make(groups, distinct, places)

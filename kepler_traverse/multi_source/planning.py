@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -31,9 +31,9 @@ from ..runtime.memory import available_memory
 from ..search import short_search
 from ..search.algorithms import ALGORITHMS
 from ..search.exact import Sums, WideningSearch
-from ..search.plan import Plan, strategy_that_ran, traversal_fields
+from ..search.plan import Plan, passes_limit, strategy_that_ran, traversal_fields
 from ..search.query import Query, SourcesWithTargets, TargetLists
-from ..search.results import Traversal, Traversals, join_traversals
+from ..search.results import Traversal, Traversals, join_traversals, without_farther
 from ..search.strategy import (
     MultiSourceOutcome,
     MultiSourceSearch,
@@ -408,7 +408,9 @@ class MultiSourcePlan:
             lambda: WideningSearch(Sums(self.graph, self.algorithm, query.limit), prepare)
         )
 
-    def run(self, source_vertices: Any, lists: TargetLists | None = None) -> Traversals:
+    def run(
+        self, source_vertices: Any, lists: TargetLists | None = None, cut: bool = True
+    ) -> Traversals:
         """Traverse from up to ``group`` vertices, identified by their numbers 0..n-1, in that
         order.
 
@@ -419,6 +421,8 @@ class MultiSourcePlan:
         source_vertices : iterable of int
         lists : TargetLists, optional
             The targets of each source, for a plan whose query ``has_target_lists``.
+        cut : bool
+            As in ``Plan.run_number``.
 
         Raises
         ------
@@ -433,6 +437,7 @@ class MultiSourcePlan:
             np.int64, copy=False
         )
         _check_lists(lists)
+        cut = arguments.flag("cut", cut)
         with self._lock:
             self._allocate()
             search = self._search
@@ -456,18 +461,21 @@ class MultiSourcePlan:
                 ALGORITHMS[self.algorithm].is_weighted
                 and result.distance.dtype != parts[-1].distance.dtype
             ):
-                return self.run(numbers, lists)  # all in the type that is wider still
+                return self.run(numbers, lists, cut)  # all in the type that is wider still
             parts.append(result)
             done += len(result)
-        return join_traversals(parts)
+        joined = join_traversals(parts)
+        if cut:
+            return self._cut(joined)
+        return joined
 
     def iter_groups(
-        self, source_vertices: Any, lists: TargetLists | None = None
+        self, source_vertices: Any, lists: TargetLists | None = None, cut: bool = True
     ) -> Iterator[Traversals]:
         """Traverse from any number of vertices, identified by their numbers 0..n-1, in groups.
 
         Each result is valid until the next one is requested. Any threads may read the iterator; see
-        ``adopt``.
+        ``adopt``. Arguments are those of ``run``.
 
         If groups take longer than estimated, another strategy may process the remaining sources.
         Results are the same.
@@ -476,7 +484,10 @@ class MultiSourcePlan:
             np.int64, copy=False
         )
         _check_lists(lists)
-        return SharedItems("the iterator of groups", self._groups(numbers, lists))
+        groups = self._groups(numbers, lists)
+        if arguments.flag("cut", cut):
+            groups = map(self._cut, groups)
+        return SharedItems("the iterator of groups", groups)
 
     def adopt(self) -> None:
         """Make the calling thread the owner, whose results are not copied; see ``Plan.adopt``."""
@@ -496,6 +507,12 @@ class MultiSourcePlan:
         """Allocate again after ``release``, or after an interrupt during a change of the strategy."""
         if self._search is None:
             self._use_candidate(self.strategy.name)
+
+    def _cut(self, result: Traversals) -> Traversals:
+        """Return a result without the vertices beyond the limit of its searches."""
+        if passes_limit(self.graph, self.algorithm, self._asked):
+            return cast(Traversals, without_farther(result, cast(float, self._asked.limit)))
+        return result
 
     def _groups(self, numbers: np.ndarray, lists: TargetLists | None) -> Iterator[Traversals]:
         begin = 0

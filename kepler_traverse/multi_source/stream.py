@@ -50,7 +50,7 @@ class ResultStream(SharedIterator):
         self._meter = meter
         self._cycle_error = cycle_error
         self._form: ResultForm | None = form
-        self._groups: Any = form.plan.iter_groups(numbers)
+        self._groups: Any = form.plan.iter_groups(numbers, cut=False)
 
     def __next__(self) -> Any:
         """Search from the next group of sources and return its result.

@@ -248,7 +248,7 @@ class KNearestSearch(SearchTogether):
             options.advance(ascending.size)
             return rows_of_labels(graph, algorithm, ascending, distance, owner), 1
         self.searches.adopt()
-        groups = self.searches.iter_groups(ascending)
+        groups = self.searches.iter_groups(ascending, cut=False)
         rounds = 0
 
         def certified_groups() -> Iterator[Traversals]:

@@ -92,7 +92,8 @@ def arrow_tables() -> FrameKind:
 def frame_of_one(plan: Any, source: VertexId, unreached: str) -> Any:
     """Run a plan from one source and return its frame."""
     check_unreached(unreached, plan.graph)
-    result = plan(source)
+    # the columns leave out what is beyond a limit, and name each predecessor
+    result = plan.run_number(int(plan.graph.to_numbers([source])[0]), cut=False)
     return attach_query(
         frame_from(make_columns(plan.graph, result, plan.query, unreached), plan.graph.device), plan
     )
@@ -386,7 +387,8 @@ def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None, edges: bool
         before = previous[at]
         if bool((before < 0).any()):
             raise InputError(
-                "a path leads through a vertex that is not in the frame; traverse without targets="
+                "a path leads through a vertex that is not in the frame; "
+                "traverse without targets= and cutoff="
             )
         onward = before != at
         at = before[onward]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ..runtime.display import in_units, limit_text
 from .algorithms import ALGORITHMS
 from .exact import Sums, WideningSearch, admits_all
 from .query import Query
-from .results import Traversal
+from .results import Traversal, without_farther
 from .strategy import Strategy, StrategyT, pick, strategy_for_sums
 
 
@@ -87,8 +87,16 @@ class Plan:
         """
         return self.run_number(int(self.graph.to_numbers([source])[0]))
 
-    def run_number(self, number: int) -> Traversal:
+    def run_number(self, number: int, cut: bool = True) -> Traversal:
         """Traverse from one vertex, identified by its number 0..n-1.
+
+        Parameters
+        ----------
+        number : int
+        cut : bool
+            With negative weights a search passes vertices beyond its limit. True: they are
+            unreached in the result, and so is each predecessor that is one of them. False: they
+            are in the result, whose limit is None, so that it can be certified.
 
         Raises
         ------
@@ -97,7 +105,11 @@ class Plan:
         NegativeCycleError
             A negative cycle can be reached from it (SSSP only).
         """
-        return self._traversal(self._search, arguments.vertex_number(number, self.graph.n_vertices))
+        number = arguments.vertex_number(number, self.graph.n_vertices)
+        result = self._traversal(self._search, number)
+        if arguments.flag("cut", cut) and passes_limit(self.graph, self.algorithm, self.query):
+            return without_farther(result, cast(float, self.query.limit))
+        return result
 
     def run(self, number: int) -> Traversal:
         """Alias of ``run_number``. To traverse from an id, call the plan."""
@@ -209,6 +221,15 @@ class Plan:
         return self.strategy.memory(
             self.graph.n_vertices, self.graph.n_edges, self.query.predecessors
         )
+
+
+def passes_limit(graph: Graph, algorithm: str, query: Query) -> bool:
+    """Whether a search returns vertices beyond its limit: with negative weights, a path to a vertex
+    within the limit may lead through them.
+    """
+    return (
+        query.limit is not None and ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights
+    )
 
 
 def strategy_that_ran(

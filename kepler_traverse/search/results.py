@@ -290,6 +290,32 @@ class Traversals(_Shown):
         return known[limit]
 
 
+def without_farther(result: Any, limit: float) -> Any:
+    """Return a ``Traversal`` or ``Traversals`` in arrays of its own, in which no vertex is beyond a
+    limit.
+
+    A vertex whose predecessor is farther than the limit has none, as its path leads through a
+    vertex that is not in the result.
+    """
+    if isinstance(result, Traversals):
+        rows: Any = result.as_rows()
+        limits: dict[str, Any] = {"limits": [limit] * len(rows)}
+    else:
+        rows = result
+        limits = {"limit": limit}
+    xp = namespace(rows.distance)
+    is_far = ~at_most(rows.distance, limit)
+    predecessor = rows.predecessor
+    if predecessor is not None:
+        # NO_PREDECESSOR is the index of the last vertex, which does not matter: it stays as it is
+        leads_from_far = xp.take_along_axis(is_far, predecessor.astype(np.int64), axis=-1)
+        predecessor = xp.where(
+            is_far | leads_from_far, predecessor.dtype.type(NO_PREDECESSOR), predecessor
+        )
+    distance = xp.where(is_far, unreached_value(rows.distance.dtype), rows.distance)
+    return replace(rows, distance=distance, predecessor=predecessor, **limits)
+
+
 def join_traversals(parts: Sequence[Traversals]) -> Traversals:
     """Return the traversals of several groups of one plan as those of one group.
 

@@ -88,6 +88,7 @@ class _Plan:
         numbers: Sequence[int] | np.ndarray,
         lists: TargetLists | None = None,  # noqa: ARG002
         /,
+        cut: bool = True,  # noqa: ARG002
     ) -> Traversals:
         """Traverse from the one source of a group; see ``MultiSourcePlan.run``."""
         source = int(numbers[0])

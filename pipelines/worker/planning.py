@@ -57,7 +57,11 @@ class GroupPlan(Protocol):
     def group(self) -> int: ...
 
     def run(
-        self, numbers: Sequence[int] | np.ndarray, lists: TargetLists | None = None, /
+        self,
+        numbers: Sequence[int] | np.ndarray,
+        lists: TargetLists | None = None,
+        /,
+        cut: bool = True,
     ) -> Traversals:
         """Search from the sources of a group."""
 

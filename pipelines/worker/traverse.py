@@ -369,8 +369,8 @@ class BatchTraverser:
     def _run(self, sources: list[int]) -> Traversals:
         pairs = self._request.pairs
         if pairs is None:
-            return self._plan.run(np.array(sources))
-        return self._plan.run(sources, pairs.of(np.array(sources)).lists)
+            return self._plan.run(np.array(sources), cut=False)
+        return self._plan.run(sources, pairs.of(np.array(sources)).lists, cut=False)
 
     def _certify(self, traversals: Traversals) -> None:
         certify_group(self._graph, traversals)

@@ -207,7 +207,7 @@ def test_an_unwatched_run_whose_device_is_lost_says_how_to_go_on(
     class CUDARuntimeError(RuntimeError):
         """Named as CuPy's."""
 
-    def faulty(_plan, _numbers):
+    def faulty(_plan, _numbers, **_given):
         raise CUDARuntimeError("cudaErrorIllegalAddress")
 
     with monkeypatch.context() as patch:

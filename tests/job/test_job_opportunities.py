@@ -214,8 +214,8 @@ def test_values_need_a_table_of_vertices(data, tmp_path, capsys):
 def test_wrong_distances_of_the_k_nearest_fail(way, data, tmp_path, monkeypatch):
     run = MultiSourcePlan.iter_groups
 
-    def groups_too_near(plan, numbers):
-        for group in run(plan, numbers):
+    def groups_too_near(plan, numbers, cut):
+        for group in run(plan, numbers, cut=cut):
             group.distance[group.distance == 2] = 1
             yield group
 

@@ -97,8 +97,8 @@ def test_pairs_has_a_row_per_row_given(algorithm, certify, edges, trips, tmp_pat
 def test_pairs_and_paths_need_certified_distances(result, edges, trips, tmp_path, monkeypatch):
     search = MultiSourcePlan.run
 
-    def too_near(plan, numbers, lists=None):
-        found = search(plan, numbers, lists)
+    def too_near(plan, numbers, lists=None, **given):
+        found = search(plan, numbers, lists, **given)
         # of the vertices reached, or of all
         distance = getattr(found.distance, "distance", found.distance)
         distance[distance == 2] = 1

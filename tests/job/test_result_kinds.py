@@ -306,8 +306,8 @@ def one_worker(edges, tmp_path):
 @pytest.mark.parametrize("case", CERTIFIED)
 def test_results_need_certified_distances(case, edges, one_worker, monkeypatch, tmp_path):
     def broken(run):
-        def too_near(plan, numbers):
-            found = run(plan, numbers)
+        def too_near(plan, numbers, **given):
+            found = run(plan, numbers, **given)
             # of reached vertices alone
             distance = getattr(found.distance, "distance", found.distance)
             distance[distance == 2] = 1

@@ -301,12 +301,12 @@ def job(edges, tmp_path, capsys, monkeypatch):
         folder = folder or tmp_path / f"out-{next(numbers)}"
         traverse = sound
 
-        def slow(plan, numbers):
+        def slow(plan, numbers, **given):
             alive.append(plan)
             ran[id(plan)].append(plan.strategy.name)
             if plan.strategy.name == slowed:
                 time.sleep(SLOWED * len(numbers))
-            return traverse(plan, numbers)
+            return traverse(plan, numbers, **given)
 
         monkeypatch.setattr(MultiSourcePlan, "run", slow)
         monkeypatch.setattr(

@@ -382,6 +382,82 @@ def test_negative_weights_are_compared_exactly():
         ]
 
 
+def edges_with_gains(random, kind):
+    """Edges whose weights may be negative, and no cycle is: the difference of two heights is added to each."""
+    n = 9
+    heights = random.integers(0, 12, n)
+    ends = random.integers(0, n, (3 * n, 2))
+    src, dst = ends[ends[:, 0] != ends[:, 1]].T
+    steps = random.integers(0, 6, src.size) + heights[src] - heights[dst]
+    return src.tolist(), dst.tolist(), steps.astype(kind)
+
+
+def searches_of_plans(graph, limit):
+    """Distances and predecessors of all sources by each way to run a plan, in turn."""
+    numbers = np.arange(graph.n_vertices)
+    one = plan_sssp(graph, cutoff=limit)
+    for run in (one, one.run, one.run_number):
+        found = [run(source).copy() for source in numbers.tolist()]
+        yield [host(each.distance) for each in found], [host(each.predecessor) for each in found]
+    for strategy in ("auto", "dijkstra_int64"):
+        if strategy != "auto" and not graph.integer_weights:
+            continue
+        many = plan_sssp_many(
+            graph, n_sources=4, strategy=strategy, result="predecessors", cutoff=limit
+        )
+        groups = [group.copy() for group in many.iter_groups(numbers)]
+        groups.append(many.run(numbers[:2]))
+        assert {each for group in groups for each in group.limits} == {limit}
+        yield (
+            [row for group in groups[:-1] for row in host(group.distance)],
+            [row for group in groups[:-1] for row in host(group.predecessor)],
+        )
+        assert np.array_equal(host(groups[-1].distance), host(groups[0].distance[:2]))
+        plan = plan_sssp_many(
+            graph, n_sources=4, strategy=strategy, result="targets", cutoff=limit, targets=[0, 3]
+        )
+        rows = [row for group in plan.iter_groups(numbers) for row in host(group.distance)]
+        whole = [host(row)[[0, 3]] for group in groups[:-1] for row in group.distance]
+        assert np.array_equal(rows, whole)
+
+
+def require_no_farther_vertex(seed, kind, move):
+    src, dst, weights = edges_with_gains(np.random.default_rng(seed), kind)
+    ends = list(zip(src, dst, strict=True))
+    neighbors = oracle.edges_of(
+        [(*pair, w) for pair, w in zip(ends, weights.tolist(), strict=True)]
+    )
+    neighbors |= {vertex: {} for vertex in range(9) if vertex not in neighbors}
+    graph = move(build(ends, weights, vertices=list(range(9))))
+    whole = plan_sssp(graph)
+    before = [host(whole(source).predecessor).copy() for source in range(9)]
+    for limit in (0, 1.5, 4):
+        right = np.full((9, 9), np.inf)
+        for source in range(9):
+            for vertex, d in oracle.bellman_ford(neighbors, source).items():
+                right[source, vertex] = d if d <= limit else np.inf
+        known = np.isfinite(right) & np.isfinite(np.take_along_axis(right, np.array(before), 1))
+        previous = np.where(known, before, -1)
+        for distance, predecessor in searches_of_plans(graph, limit):
+            found = np.array(distance, np.float64)
+            found[np.array(distance) == 2**63 - 1] = np.inf
+            assert np.array_equal(found, right)
+            assert np.array_equal(predecessor, previous)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.float64])
+def test_no_plan_returns_what_is_beyond_its_limit_if_weights_are_negative(kind):
+    for seed in range(6):
+        require_no_farther_vertex(seed, kind, lambda graph: graph)
+
+
+@on_a_device
+@pytest.mark.parametrize("settings", MODES.values(), ids=MODES)
+def test_no_plan_does_so_on_a_gpu(settings):
+    with running(settings):
+        require_no_farther_vertex(0, np.float64, lambda graph: graph.to("cuda"))
+
+
 # --- limits of all types ---------------------------------------------------------------------------------------------------
 
 PLACE = 2**53

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._arrays import namespace, to_host
 from ..errors import EdgeListWarning, option_text
-from ..formats.column_names import is_weight_name, listed, plain_name
+from ..formats.column_names import end_pairs, is_weight_name, listed, plain_name
 from ..formats.edge_list import EdgeColumns
 from ..formats.files import shown
 from . import Graph
@@ -122,8 +122,15 @@ def _of_closed_weights(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
 def _of_single_ends(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
     """Say that an end is the same vertex in all rows, as where a column of the kind of an edge is
     taken for one.
+
+    A star has such an end, too. So nothing is said where no other column could be that end, or
+    where the names say that these are the ends. Self-loops and rows that lead back are not seen in
+    the graph as they are in the column.
     """
-    if graph.report.rows < 3 or not graph.directed:
+    report = graph.report
+    is_as_in_rows = graph.directed and not report.self_loops and columns.oneway is None
+    is_named = bool(end_pairs([columns.src, columns.dst]))
+    if report.rows < 3 or not is_as_in_rows or is_named or not columns.unused:
         return
     n_tails = int(namespace(graph.offsets).count_nonzero(graph.offsets[1:] != graph.offsets[:-1]))
     is_one_head = bool(graph.targets[0] == graph.targets[-1]) and bool(

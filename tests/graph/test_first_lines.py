@@ -122,7 +122,6 @@ PLAIN = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:column '0' has one value")  # of the star
 @pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("ending", [".txt", ".edges"])
 def test_lists_that_plainly_begin_with_an_edge_are_read(tmp_path, ending, name):

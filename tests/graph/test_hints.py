@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 
 from kepler_traverse import graph_from_edges, load_graph, read_graph, save_graph
 from kepler_traverse.errors import EdgeListError, EdgeListWarning
@@ -105,7 +106,48 @@ def test_an_end_with_one_value_is_said(tmp_path):
     graph = read_graph(path, format="csv", header="no", src_column="0", dst_column="2")
     assert graph.n_edges == 3
     with pytest.warns(EdgeListWarning, match="column 'kind' has one value"):
-        graph_from_edges(pd.DataFrame({"kind": [7, 7, 7], "to": [1, 2, 3]}), src="kind", dst="to")
+        graph_from_edges(
+            pd.DataFrame({"kind": [7, 7, 7], "a": [4, 5, 6], "b": [1, 2, 3]}), src="kind", dst="b"
+        )
+
+
+STARS = {
+    "arrays": lambda hub, leaves: (hub, leaves),
+    "arrays and weights": lambda hub, leaves: (hub, leaves, [1.5] * len(hub)),
+    "a table": lambda hub, leaves: ({"src": hub, "dst": leaves},),
+    "a table with a weight": lambda hub, leaves: (
+        pd.DataFrame({"from": hub, "to": leaves, "minutes": [1] * len(hub)}),
+    ),
+    "a table with more": lambda hub, leaves: (
+        pd.DataFrame({"source": hub, "target": leaves, "weight": 1, "name": "x"}),
+    ),
+    "a matrix": lambda hub, leaves: (
+        scipy.sparse.coo_array((np.ones(len(hub)), (hub, leaves)), shape=(9, 9)),
+    ),
+}
+
+
+@pytest.mark.parametrize("n_leaves", [2, 3, 8])
+@pytest.mark.parametrize("form", STARS)
+def test_a_star_is_a_graph_like_any_other(form, n_leaves):
+    hub, leaves = [0] * n_leaves, list(range(1, n_leaves + 1))
+    for ends in ((hub, leaves), (leaves, hub)):
+        assert graph_from_edges(*STARS[form](*ends)).report.hints == ()
+
+
+@pytest.mark.parametrize("text", ["0,1\n0,2\n0,3\n", "0,1,5\n0,2,5\n0,3,5\n", "1 0\n2 0\n3 0\n"])
+def test_a_star_without_a_header_is_one_too(tmp_path, text):
+    path = tmp_path / ("star.csv" if "," in text else "star.txt")
+    path.write_text(text)
+    assert read_graph(path, header="no").report.hints == ()
+
+
+def test_what_is_said_of_an_end_is_true_of_its_column():
+    """A self-loop is dropped, and a row that leads back has its ends in the other order."""
+    table = pd.DataFrame({"a": [1, 1, 2], "b": [2, 3, 2], "kind": ["x", "y", "z"]})
+    assert graph_from_edges(table, src="a", dst="b").report.hints == ()
+    table = pd.DataFrame({"a": [1, 2, 3], "b": [2, 1, 1], "c": "z", "way": [1, -1, -1]})
+    assert graph_from_edges(table, src="a", dst="b", oneway="way").report.hints == ()
 
 
 def test_the_job_says_it_in_one_line_and_its_report_keeps_it(tmp_path, capsys):

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from . import parquet_fields as parquet
 from .schemas import GROUP_BYTES
 from .thrift import BINARY, FALSE, I32, I64, LIST, STRUCT, TRUE, Items, Reader, Struct, encoded
 
@@ -27,40 +28,6 @@ _MAGIC = b"PAR1"
 _TEXT_BYTES = 16  # of a text, an estimate
 _MAX_STATISTICS = 4096  # bytes of a largest or smallest value, as in pyarrow
 _MAX_DICTIONARY_BYTES = 2**19  # pyarrow encodes without a dictionary if it outgrows 2^20 bytes
-
-# Numbers of fields in parquet.thrift.
-_FILE_ROWS = 3
-_FILE_GROUPS = 4
-_GROUP_COLUMNS = 1
-_GROUP_UNCOMPRESSED = 2
-_GROUP_ROWS = 3
-_GROUP_SORTING = 4
-_GROUP_OFFSET = 5
-_GROUP_COMPRESSED = 6
-_SORTING_COLUMN = 1
-_SORTING_DESCENDING = 2
-_SORTING_NULLS_FIRST = 3
-_ENTRY_METADATA = 3
-# offset and size of the offset index and of the column index, which has the values of pages
-_INDEXES = ((4, 5), (6, 7))
-_PAGES = 1  # of the offset index
-_NULL_PAGES = 1
-_MINIMA = 2
-_MAXIMA = 3
-_BOUNDARY_ORDER = 4
-_NULL_COUNTS = 5
-_N_VALUES = 5
-_UNCOMPRESSED = 6
-_COMPRESSED = 7
-_DATA_PAGE = 9
-_DICTIONARY_PAGE = 11
-_STATISTICS = 12
-_ENCODING_STATS = 13
-_SIZE_STATISTICS = 16
-_PAGE_UNCOMPRESSED = 2
-_PAGE_COMPRESSED = 3
-_PAGE_CRC = 4
-_MAX_AND_MIN = (1, 2, 5, 6)  # in two versions
 
 _PLAIN = (pa.int32(), pa.int64())  # types that a page without encoding holds as memory does
 
@@ -213,39 +180,41 @@ class RowGroupWriter:
         uncompressed = 0
         for chunk in chunks:
             metadata = dict(chunk.metadata)
-            for field in (_DATA_PAGE, _DICTIONARY_PAGE):
+            for field in (parquet.DATA_PAGE, parquet.DICTIONARY_PAGE):
                 if field in metadata:
                     metadata[field] = (I64, self._at + metadata[field][1])
-            entries.append({**chunk.entry, _ENTRY_METADATA: (STRUCT, metadata)})
+            entries.append({**chunk.entry, parquet.ENTRY_METADATA: (STRUCT, metadata)})
             places = [
                 {1: (I64, self._at + at), 2: (I32, size), 3: (I64, row)}
                 for at, size, row in chunk.places
             ]
-            offsets = encoded({_PAGES: (LIST, Items(STRUCT, places))})  # struct ``OffsetIndex``
+            offsets = encoded(
+                {parquet.PAGES: (LIST, Items(STRUCT, places))}
+            )  # struct ``OffsetIndex``
             self._indexes.append((entries[-1], (offsets, chunk.values)))
             for page in chunk.pages:
                 self._put(page)
-            uncompressed += metadata[_UNCOMPRESSED][1]
+            uncompressed += metadata[parquet.UNCOMPRESSED][1]
         ascending: Struct = {
-            _SORTING_DESCENDING: (FALSE, False),
-            _SORTING_NULLS_FIRST: (FALSE, False),
+            parquet.SORTING_DESCENDING: (FALSE, False),
+            parquet.SORTING_NULLS_FIRST: (FALSE, False),
         }
-        sorting = [{_SORTING_COLUMN: (I32, column), **ascending} for column in order]
+        sorting = [{parquet.SORTING_COLUMN: (I32, column), **ascending} for column in order]
         self._groups.append(
             {
-                _GROUP_COLUMNS: (LIST, Items(STRUCT, entries)),
-                _GROUP_UNCOMPRESSED: (I64, uncompressed),
-                _GROUP_ROWS: (I64, rows),
-                **({_GROUP_SORTING: (LIST, Items(STRUCT, sorting))} if sorting else {}),
-                _GROUP_OFFSET: (I64, begin),
-                _GROUP_COMPRESSED: (I64, self._at - begin),
+                parquet.GROUP_COLUMNS: (LIST, Items(STRUCT, entries)),
+                parquet.GROUP_UNCOMPRESSED: (I64, uncompressed),
+                parquet.GROUP_ROWS: (I64, rows),
+                **({parquet.GROUP_SORTING: (LIST, Items(STRUCT, sorting))} if sorting else {}),
+                parquet.GROUP_OFFSET: (I64, begin),
+                parquet.GROUP_COMPRESSED: (I64, self._at - begin),
             }
         )
         self._rows += rows
 
     def close(self, metadata: dict[bytes, str]) -> None:
         """Write the page index and the footer, with the given metadata of the file."""
-        for which, (offset, size) in enumerate(_INDEXES):
+        for which, (offset, size) in enumerate(parquet.INDEXES):
             for entry, indexes in self._indexes:
                 if index := indexes[which]:
                     entry |= {offset: (I64, self._at), size: (I32, len(index))}
@@ -254,8 +223,8 @@ class RowGroupWriter:
         with pq.ParquetWriter(sink, self._schema, **self._encoding.options) as writer:
             writer.add_key_value_metadata(metadata)
         footer = _read_footer(sink.getvalue())
-        footer[_FILE_ROWS] = (I64, self._rows)
-        footer[_FILE_GROUPS] = (LIST, Items(STRUCT, self._groups))
+        footer[parquet.FILE_ROWS] = (I64, self._rows)
+        footer[parquet.FILE_GROUPS] = (LIST, Items(STRUCT, self._groups))
         data = encoded(footer)
         self._file.write(data + len(data).to_bytes(4, "little") + _MAGIC)
 
@@ -318,22 +287,23 @@ def _encoded(column: Any, field: pa.Field, options: dict[str, Any]) -> ColumnChu
     with pq.ParquetWriter(sink, table.schema, **options) as writer:
         writer.write_table(table, row_group_size=max(len(column), 1))
     data = sink.getvalue()
-    (group,) = _read_footer(data)[_FILE_GROUPS][1].values
-    (entry,) = group[_GROUP_COLUMNS][1].values
-    metadata: Struct = dict(entry[_ENTRY_METADATA][1])
-    for name in (_DATA_PAGE, _DICTIONARY_PAGE):
+    (group,) = _read_footer(data)[parquet.FILE_GROUPS][1].values
+    (entry,) = group[parquet.GROUP_COLUMNS][1].values
+    metadata: Struct = dict(entry[parquet.ENTRY_METADATA][1])
+    for name in (parquet.DATA_PAGE, parquet.DICTIONARY_PAGE):
         if name in metadata:
             metadata[name] = (I64, metadata[name][1] - len(_MAGIC))
-    indexes = [(entry.pop(at, None), entry.pop(size, None)) for at, size in _INDEXES]
+    indexes = [(entry.pop(at, None), entry.pop(size, None)) for at, size in parquet.INDEXES]
     offsets, values = (
         data.slice(at[1], size[1]).to_pybytes() if at and size else b"" for at, size in indexes
     )
     pages = [
-        [value for _, value in page.values()] for page in Reader(offsets).struct()[_PAGES][1].values
+        [value for _, value in page.values()]
+        for page in Reader(offsets).struct()[parquet.PAGES][1].values
     ]
     places = [Place(at - len(_MAGIC), size, row) for at, size, row in pages]
     return ColumnChunk(
-        (data.slice(len(_MAGIC), metadata[_COMPRESSED][1]),), metadata, entry, values, places
+        (data.slice(len(_MAGIC), metadata[parquet.COMPRESSED][1]),), metadata, entry, values, places
     )
 
 
@@ -373,16 +343,16 @@ def _encoded_runs(
         page, n_bytes = _dictionary_page(own)
         metadata = dict(own.metadata)
     metadata |= {
-        _N_VALUES: runs.metadata[_N_VALUES],
-        _UNCOMPRESSED: (I64, n_bytes + runs.n_bytes),
-        _COMPRESSED: (I64, len(page) + len(runs.pages)),
-        _DATA_PAGE: (I64, len(page)),
-        _ENCODING_STATS: runs.metadata[_ENCODING_STATS],
+        parquet.N_VALUES: runs.metadata[parquet.N_VALUES],
+        parquet.UNCOMPRESSED: (I64, n_bytes + runs.n_bytes),
+        parquet.COMPRESSED: (I64, len(page) + len(runs.pages)),
+        parquet.DATA_PAGE: (I64, len(page)),
+        parquet.ENCODING_STATS: runs.metadata[parquet.ENCODING_STATS],
     }
-    metadata.pop(_SIZE_STATISTICS, None)
+    metadata.pop(parquet.SIZE_STATISTICS, None)
     # From pyarrow 19 on. Those of strings count their bytes, too.
-    if field.type in _PLAIN and _SIZE_STATISTICS in runs.metadata:
-        metadata[_SIZE_STATISTICS] = runs.metadata[_SIZE_STATISTICS]
+    if field.type in _PLAIN and parquet.SIZE_STATISTICS in runs.metadata:
+        metadata[parquet.SIZE_STATISTICS] = runs.metadata[parquet.SIZE_STATISTICS]
     places = [place._replace(offset=len(page) + place.offset) for place in runs.places]
     return ColumnChunk(
         (page, runs.pages),
@@ -421,11 +391,11 @@ def _column_index(values: pa.Array, sizes: tuple[int, ...], places: list[Place])
     minima, maxima = zip(*coded, strict=True)
     return encoded(
         {
-            _NULL_PAGES: (LIST, Items(TRUE, [FALSE] * len(places))),
-            _MINIMA: (LIST, Items(BINARY, list(minima))),
-            _MAXIMA: (LIST, Items(BINARY, list(maxima))),
-            _BOUNDARY_ORDER: (I32, 0),  # none is stated
-            _NULL_COUNTS: (LIST, Items(I64, [0] * len(places))),
+            parquet.NULL_PAGES: (LIST, Items(TRUE, [FALSE] * len(places))),
+            parquet.MINIMA: (LIST, Items(BINARY, list(minima))),
+            parquet.MAXIMA: (LIST, Items(BINARY, list(maxima))),
+            parquet.BOUNDARY_ORDER: (I32, 0),  # none is stated
+            parquet.NULL_COUNTS: (LIST, Items(I64, [0] * len(places))),
         }
     )
 
@@ -443,16 +413,18 @@ def _write_dictionary(
     packed = pa.Codec(
         encoding.options["compression"], encoding.options["compression_level"]
     ).compress(plain, asbytes=True)
-    header = Reader(example.pages[0][: example.metadata[_DATA_PAGE][1]].to_pybytes()).struct()
+    header = Reader(
+        example.pages[0][: example.metadata[parquet.DATA_PAGE][1]].to_pybytes()
+    ).struct()
     crc = zlib.crc32(packed)
-    header[_PAGE_UNCOMPRESSED] = (I32, len(plain))
-    header[_PAGE_COMPRESSED] = (I32, len(packed))
-    header[_PAGE_CRC] = (I32, crc - 2**32 if crc >= 2**31 else crc)
+    header[parquet.PAGE_UNCOMPRESSED] = (I32, len(plain))
+    header[parquet.PAGE_COMPRESSED] = (I32, len(packed))
+    header[parquet.PAGE_CRC] = (I32, crc - 2**32 if crc >= 2**31 else crc)
     head = encoded(header)
-    statistics: Struct = dict(example.metadata[_STATISTICS][1])
-    for field, value in zip(_MAX_AND_MIN, (numbers.max(), numbers.min()) * 2, strict=True):
+    statistics: Struct = dict(example.metadata[parquet.STATISTICS][1])
+    for field, value in zip(parquet.MAX_AND_MIN, (numbers.max(), numbers.min()) * 2, strict=True):
         statistics[field] = (BINARY, value.tobytes())
-    return head + packed, len(head) + len(plain), {_STATISTICS: (STRUCT, statistics)}
+    return head + packed, len(head) + len(plain), {parquet.STATISTICS: (STRUCT, statistics)}
 
 
 def _data_pages(
@@ -472,15 +444,15 @@ def _data_pages(
         chunk.pages[0].slice(len(page)),
         chunk.metadata,
         places,
-        chunk.metadata[_UNCOMPRESSED][1] - n_bytes,
+        chunk.metadata[parquet.UNCOMPRESSED][1] - n_bytes,
     )
 
 
 def _dictionary_page(chunk: ColumnChunk) -> tuple[Any, int]:
     """Return the dictionary page of a column, and its size without compression."""
-    page = chunk.pages[0].slice(0, chunk.metadata[_DATA_PAGE][1])
+    page = chunk.pages[0].slice(0, chunk.metadata[parquet.DATA_PAGE][1])
     reader = Reader(page.to_pybytes())
-    return page, reader.struct()[_PAGE_UNCOMPRESSED][1] + reader.at
+    return page, reader.struct()[parquet.PAGE_UNCOMPRESSED][1] + reader.at
 
 
 def _read_footer(file: pa.Buffer) -> Struct:

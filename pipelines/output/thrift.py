@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 _INTEGERS = (I16, I32, I64)
+_MAX_SHIFT = 63
 
 Struct = dict[int, tuple[int, Any]]
 
@@ -82,6 +83,8 @@ class Reader:
             if byte < 128:
                 return value
             shift += 7
+            if shift > _MAX_SHIFT:
+                raise ValueError("a number has more than 64 bits")
 
     def _zigzag(self) -> int:
         value = self._varint()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import logging
 import os
 import secrets
 import time
@@ -29,6 +28,7 @@ from kepler_traverse.runtime.scratch import temporary_folder
 from ..cli.options import Settings
 from ..cli.terminal import say
 from ..monitoring.dashboard_access import require_token
+from . import dask_log
 from .errors import ClusterError
 from .gpu_pool import POOL_SHARE
 
@@ -135,20 +135,9 @@ def _started(make: Callable[[], LocalCluster]) -> LocalCluster:
 
 @contextlib.contextmanager
 def pinned(debug: bool = False) -> Iterator[None]:
-    """Pin Dask's settings, and silence its log: a worker that dies and comes back is this job's
-    business.
-    """
-    # Dask gives both a level
-    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
-    before = [logger.level for logger in loggers]
-    try:
-        for logger in loggers:
-            logger.setLevel(logging.WARNING if debug else logging.CRITICAL)
-        with dask.config.set(_PINNED):
-            yield
-    finally:
-        for logger, level in zip(loggers, before, strict=True):
-            logger.setLevel(level)
+    """Pin Dask's settings, and silence its log."""
+    with dask_log.silenced(debug), dask.config.set(_PINNED):
+        yield
 
 
 @contextlib.contextmanager
@@ -273,7 +262,7 @@ def _cpu_cluster(n_workers: int, dashboard: str, _bytes: int, debug: bool) -> Lo
         dashboard_address=dashboard,
         memory_limit=None,
         preload=_PRELOAD,
-        silence_logs=logging.WARNING if debug else logging.CRITICAL,
+        silence_logs=dask_log.level(debug),
     )
 
 
@@ -296,7 +285,7 @@ def _gpu_cluster(n_workers: int, dashboard: str, bytes_per_gpu: int, debug: bool
         rmm_pool_size=-(-bytes_per_gpu // _MEBIBYTE) * _MEBIBYTE,
         rmm_maximum_pool_size=POOL_SHARE,
         rmm_allocator_external_lib_list="cupy",
-        silence_logs=logging.WARNING if debug else logging.CRITICAL,
+        silence_logs=dask_log.level(debug),
     )
 
 

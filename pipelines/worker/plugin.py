@@ -19,6 +19,7 @@ from distributed.core import Status
 from distributed.utils import sync
 
 from ..output.manifest_types import BatchOutcome
+from ..scheduling import dask_log
 from ..scheduling.heartbeat import Mark
 from . import lean_imports
 from .traversal_worker import TraversalWorker, Work
@@ -131,6 +132,7 @@ def dask_setup(worker: Worker) -> None:
     """
     global _is_own_process
     _is_own_process = True
+    dask_log.silence_worker()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     worker.services.pop("dashboard").stop()
 

@@ -201,7 +201,25 @@ def _snap(edges: EdgeList, folder: Path, draw: Random) -> Written:
     if edges.has_text_ids:
         return _csv(edges, folder, draw)
     (folder / "edges.txt").write_text("# a comment\n" + _text(edges, "\t", has_header=False))
-    return Written(folder / "edges.txt", _text_options(edges))
+    options = _text_options(edges)
+    if begins_in_doubt(edges):
+        options["header"] = "no"
+    return Written(folder / "edges.txt", options)
+
+
+def begins_in_doubt(edges: EdgeList) -> bool:
+    """Say whether the first row, read as text, could be names or counts.
+
+    These rows are a question to the user: three or more consecutive numbers, years, and counts of
+    vertices and edges. Some of them are plainly an edge by the rows below.
+    """
+    first = edges.rows[0] if edges.is_weighted else edges.rows[0][:2]
+    if not all(isinstance(cell, int) and cell >= 0 for cell in first):
+        return False
+    are_consecutive = list(first) == list(range(first[0], first[0] + len(first)))
+    are_years = first[0] >= 1900 and first[-1] <= 2100 and list(first) == sorted(first)
+    could_count = first[-1] in (len(edges.rows) - 1, (len(edges.rows) - 1) / 2)
+    return (are_consecutive and len(first) > 2) or are_years or could_count
 
 
 FILES: dict[str, Callable[[EdgeList, Path, Random], Written]] = {

@@ -1,6 +1,7 @@
 """The job's own cluster: other users of the machine can neither run code on it nor read its dashboard; no worker stops."""
 
 import json
+import logging
 import os
 import sys
 import tempfile
@@ -210,3 +211,13 @@ def test_workers_do_not_read_the_frames_of_all_threads(own):
         [],
         ["call_stack"],
     )
+
+
+def what_is_printed():
+    loggers = map(logging.getLogger, ("distributed.worker", "tornado.application", "asyncio"))
+    return [logger.name for logger in loggers if logger.isEnabledFor(logging.ERROR)]
+
+
+def test_no_heartbeat_that_a_worker_has_left_behind_is_printed(own):
+    client, _, _ = own
+    assert set(map(tuple, client.run(what_is_printed).values())) == {()}

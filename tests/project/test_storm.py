@@ -3,19 +3,22 @@
 import ast
 import json
 import sys
+import warnings
 from pathlib import Path
+from random import Random
 
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
 import kepler_traverse
-from kepler_traverse.errors import InputError
+from kepler_traverse.errors import EdgeListError, InputError
 from pipelines import batch_sources
 from scripts.storm import __main__ as storm
-from scripts.storm import jobs, processes, record
+from scripts.storm import containers, jobs, processes, record
 from scripts.storm.case import Settings
 from scripts.storm.cases import DOORS, run_case
+from scripts.storm.edges import EdgeList, draw_edges
 from tests.support.devices import FIRST, on_a_device, running
 from tests.support.processes import ROOT, ran
 
@@ -95,6 +98,41 @@ def test_an_answer_in_place_of_an_error_is_found(monkeypatch):
         if each.what == "accepted"
     ]
     assert found
+
+
+IN_DOUBT = {
+    "numbers of columns": [(0, 1, 2), (1, 5, 3)],
+    "a run of numbers": [(7, 8, 9), (50, 60, 4)],
+    "years": [(2010, 2020, 2050), (5, 6, 7)],
+    "counts of a matrix": [(3, 3, 2), (1, 2, 5), (2, 3, 5)],
+    "counts of edges in both directions": [(2, 1, None), (0, 1, None), (1, 0, None)],
+}
+
+
+@pytest.mark.parametrize("name", IN_DOUBT)
+def test_a_first_line_that_is_asked_about_is_answered(tmp_path, name):
+    rows = IN_DOUBT[name]
+    edges = EdgeList(rows, directed=True, weights="none" if rows[0][2] is None else "int64")
+    written = containers.FILES["SNAP text"](edges, tmp_path, Random(0))
+    assert kepler_traverse.read_graph(written.path, **written.options).report.rows == len(rows)
+    del written.options["header"]
+    with pytest.raises(EdgeListError, match="header="):
+        kepler_traverse.read_graph(written.path, **written.options)
+
+
+def test_no_other_first_line_is_asked_about(tmp_path):
+    asked = 0
+    for seed in range(300):
+        draw = Random(seed)
+        edges = draw_edges(draw, 30)
+        if edges.has_text_ids or not edges.rows:
+            continue
+        written = containers.FILES["SNAP text"](edges, tmp_path, draw)
+        with warnings.catch_warnings(action="ignore"):
+            graph = kepler_traverse.read_graph(written.path, **written.options)
+        assert graph.report.rows == len(edges.rows)
+        asked += "header" in written.options
+    assert asked < 60
 
 
 def test_a_part_that_the_job_writes_wrongly_is_found(monkeypatch):

@@ -1,0 +1,47 @@
+"""How much Dask says in the processes of a run: a worker that dies and comes back is this job's business."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator
+
+import dask
+
+_DEBUG = "kepler-traverse.debug"  # a setting of Dask, which worker processes inherit
+_LOGGERS = ("distributed", "distributed.client")  # Dask gives both a level
+# Errors of coroutines and callbacks that nobody waits for, in a process that only runs a worker.
+_LOGGERS_OF_WORKER = (*_LOGGERS, "tornado.application", "asyncio")
+
+
+def level(debug: bool) -> int:
+    """Return the least level that is printed."""
+    if debug:
+        return logging.WARNING
+    return logging.CRITICAL
+
+
+@contextlib.contextmanager
+def silenced(debug: bool) -> Iterator[None]:
+    """Within the block, silence Dask's log in this process, and in the workers that begin in it."""
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    before = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(level(debug))
+        with dask.config.set({_DEBUG: debug}):
+            yield
+    finally:
+        for logger, old in zip(loggers, before, strict=True):
+            logger.setLevel(old)
+
+
+def silence_worker() -> None:
+    """Silence Dask's log to the end of this worker process.
+
+    A cluster's ``silence_logs`` ends with the worker object. A heartbeat that is on its way then
+    would print that the connection is closed.
+    """
+    debug = dask.config.get(_DEBUG, False)
+    for name in _LOGGERS_OF_WORKER:
+        logging.getLogger(name).setLevel(level(debug))

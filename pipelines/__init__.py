@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .job import JobFailedError, JobResult, run_job
 
 __all__ = ["JobFailedError", "JobResult", "run_job"]
+
+if __name__ == "pipelines":  # in a checkout
+    import_module("kepler_traverse.pipelines.one_name").name_also_pipelines()
 
 
 def __getattr__(name: str) -> Any:

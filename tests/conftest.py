@@ -11,7 +11,6 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-import pipelines
 from kepler_traverse import cuda
 from tests.support import tiers
 
@@ -24,9 +23,6 @@ if not HAS_GPU:
 
 # With Python's own thresholds a tenth of a run is spent on looking for cycles of references.
 gc.set_threshold(50_000, 10, 10)
-
-# Examples name the job as an installation does; its metrics can be registered only once in a process.
-sys.modules["kepler_traverse.pipelines"] = pipelines
 
 # The same examples each time, so that a red run is the change's doing; new ones are for runs with --all.
 hypothesis.settings.register_profile(
@@ -56,10 +52,12 @@ PINNED = {
 @pytest.fixture(autouse=True, scope="session")
 def _server_of_workers():
     """Begins before Dask would begin it without what only this project imports."""
-    if "pipelines.scheduling.cluster" not in sys.modules:
+    if "kepler_traverse.pipelines.scheduling.cluster" not in sys.modules:
         yield
         return
-    multiprocessing.forkserver.set_forkserver_preload(["distributed", "pipelines.worker.plugin"])
+    multiprocessing.forkserver.set_forkserver_preload(
+        ["distributed", "kepler_traverse.pipelines.worker.plugin"]
+    )
     with pytest.MonkeyPatch.context() as patch:
         for name, value in PINNED.items():
             patch.setenv(name, value)

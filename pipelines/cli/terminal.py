@@ -13,7 +13,16 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
+
+_FOLDER = Path(__file__).parents[1]
+# As one types it: in a checkout by the short name, in an installation by the name that no other
+# project has.
+if _FOLDER.parent.name == "kepler_traverse":
+    _PACKAGE = "kepler_traverse.pipelines"
+else:
+    _PACKAGE = "pipelines"
 
 
 def called_as(module: str) -> str:
@@ -26,8 +35,7 @@ def called_as(module: str) -> str:
         if of_run == (called[1] in ("run", "plan")):
             return sys.argv[0]
         return f"kepler-traverse {'run' if of_run else module}"
-    package = __name__.removesuffix(".cli.terminal")  # in an installation within the library
-    return f"python -m {package}.{module}"
+    return f"python -m {_PACKAGE}.{module}"
 
 
 def pasted(words: Sequence[str]) -> str:

@@ -132,13 +132,14 @@ OTHER = "def version_here():\n    return '0.0.9, sources 000000000000'\n"
 @pytest.mark.parametrize(
     ("modules", "words"),
     [
-        ({"pipelines____init__": ""},
+        ({"kepler_traverse____init__": ""},
          ["lacks this package, or has another version", "No module named", "install what this"]),
         (
             {
-                "pipelines____init__": "",
-                "pipelines__scheduling____init__": "",
-                "pipelines__scheduling__existing_cluster": OTHER,
+                "kepler_traverse____init__": "",
+                "kepler_traverse__pipelines____init__": "",
+                "kepler_traverse__pipelines__scheduling____init__": "",
+                "kepler_traverse__pipelines__scheduling__existing_cluster": OTHER,
             },
             ["has another version of this package (0.0.9, sources 000000000000) than this job (", "install the same one"],
         ),

@@ -361,7 +361,7 @@ def test_the_page_shows_how_full_and_busy_a_worker_is_or_its_gpu_where_it_has_on
 
 NO_PAGE = """
 import sys, asyncio
-sys.modules["pipelines"] = None
+sys.modules["kepler_traverse"] = None
 from distributed import Scheduler
 async def serve():
     async with Scheduler(host="127.0.0.1", port=0, dashboard_address="127.0.0.1:0") as scheduler:

@@ -30,12 +30,17 @@ def user(tmp_path_factory):
     succeed([tools / "python", "-m", "build", "--outdir", folder, ROOT])
     succeed([tools / "twine", "check", "--strict", *folder.glob("*.whl"), *folder.glob("*.tar.gz")])
     (wheel,) = folder.glob("*.whl")
-    succeed([tools / "check-wheel-contents", wheel])
+    names = "kepler_traverse,pipelines.py"  # the second is another name of a part of the first
+    succeed([tools / "check-wheel-contents", "--toplevel", names, wheel])
 
     succeed([sys.executable, "-m", "venv", folder / "venv"])
     programs = folder / "venv" / "bin"
     succeed([programs / "pip", "install", "--quiet", f"{wheel}[job]"])
     (installed,) = (folder / "venv").glob("lib/python*/site-packages")
+    edges = folder / "short.csv"
+    edges.write_text("from,to\nA,B\n")
+    words = [edges, "--sources", "A", "--output", folder / "short"]
+    succeed([programs / "python", "-m", "pipelines.batch_sources", *words], cwd=folder)
     (installed / "pipelines.py").write_text("NAME = 'of another project'\n")
     here = folder / "project"
     (here / "pipelines").mkdir(parents=True)

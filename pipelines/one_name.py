@@ -1,0 +1,53 @@
+"""One name for each module of the job: ``kepler_traverse.pipelines`` and what is below it.
+
+``pipelines`` is a second name of the same modules, so that ``python -m pipelines.batch_sources``
+works. Were they loaded under both names, then each class would exist twice. Where another project's
+package has the name ``pipelines``, that package is imported, and nothing here is used.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module, util
+from importlib.abc import InspectLoader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import CodeType, ModuleType
+from typing import Any
+
+PACKAGE = "kepler_traverse.pipelines"
+ALIAS = "pipelines"
+
+
+class _Alias(MetaPathFinder, InspectLoader):
+    """Finds ``pipelines.x`` and loads ``kepler_traverse.pipelines.x`` in its place."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:  # noqa: ARG002
+        if not fullname.startswith(f"{ALIAS}."):
+            return None
+        found = util.find_spec(_own_name(fullname))
+        if found is None:
+            return None
+        is_package = found.submodule_search_locations is not None
+        return ModuleSpec(fullname, self, origin=found.origin, is_package=is_package)
+
+    def exec_module(self, module: ModuleType) -> None:
+        # What the import system returns in place of the empty module that it has made.
+        sys.modules[module.__name__] = import_module(_own_name(module.__name__))
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Return what ``python -m pipelines.x`` runs."""
+        program = f"runpy.run_module({_own_name(fullname)!r}, run_name='__main__', alter_sys=True)"
+        return compile(f"import runpy; {program}", fullname, "exec")
+
+    def get_source(self, fullname: str) -> None:
+        """There is none of an alias."""
+
+
+def _own_name(alias: str) -> str:
+    return PACKAGE + alias.removeprefix(ALIAS)
+
+
+def name_also_pipelines() -> None:
+    """Make ``pipelines`` and all modules below it names of those of ``kepler_traverse``."""
+    sys.meta_path.insert(0, _Alias())
+    sys.modules[ALIAS] = sys.modules[PACKAGE]

@@ -398,7 +398,7 @@ def sparse(name: str, matrix: Any) -> None:
     parts = _PARTS_OF_SPARSE.get(matrix.format)
     if parts is None or len(matrix.shape) != 2:
         return
-    arrays = {part: getattr(matrix, part, None) for part in parts}
+    arrays: dict[str, Any] = {part: getattr(matrix, part, None) for part in parts}
     for part, array in arrays.items():
         _check_part(name, matrix.format, part, array)
     if matrix.format == "dia":

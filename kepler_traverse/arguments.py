@@ -46,6 +46,15 @@ _ENDS_AND_WEIGHTS = ("src", "dst", "weight")
 _STRINGS = "strings; convert them to numbers"
 _STRINGS_OF_IDS = f"{_STRINGS}, or all ids of the graph to strings"
 _PANDAS_TYPES_OF_ARROW = ("ArrowDtype", "StringDtype")
+# the arrays of SciPy's sparse matrices, by format
+_PARTS_OF_SPARSE = {
+    "csr": ("indptr", "indices", "data"),
+    "csc": ("indptr", "indices", "data"),
+    "bsr": ("indptr", "indices", "data"),
+    "coo": ("row", "col", "data"),
+    "dia": ("offsets", "data"),
+}
+_DIMENSIONS_OF_DATA = {"bsr": 3, "dia": 2}
 _COLUMN = "an array, a list, a range, a Series or a pyarrow array of numbers"
 
 
@@ -383,72 +392,91 @@ def sparse(name: str, matrix: Any) -> None:
     InputError if they are no arrays of integers and data, differ in length, or lead out of the
     matrix.
     """
-    form = matrix.format
-    again = "make the matrix again from the data"
-    if form == "lil":
-        if len(matrix.rows) != matrix.shape[0] or list(map(len, matrix.rows)) != list(
-            map(len, matrix.data)
-        ):
-            raise InputError(
-                f"{name}: its rows, or the indices of a row, are not as "
-                f"many as those of data; {again}"
-            )
-        return sparse(name, matrix.tocsr())
-    parts = {"coo": ("row", "col", "data"), "dia": ("offsets", "data")}.get(
-        form, ("indptr", "indices", "data")
-    )
-    if form not in ("csr", "csc", "bsr", "coo", "dia") or len(matrix.shape) != 2:
+    if matrix.format == "lil":
+        _check_lists_of_rows(name, matrix)
+        matrix = matrix.tocsr()
+    parts = _PARTS_OF_SPARSE.get(matrix.format)
+    if parts is None or len(matrix.shape) != 2:
         return
-    arrays: list[Any] = [getattr(matrix, part, None) for part in parts]
-    for part, array in zip(parts, arrays, strict=True):
-        is_array = isinstance(array, np.ndarray) or (
-            array is not None and get_device(array) == "cuda"
+    arrays: dict[str, Any] = {part: getattr(matrix, part, None) for part in parts}
+    for part, array in arrays.items():
+        _check_part(name, matrix.format, part, array)
+    if matrix.format == "dia":
+        if len(arrays["offsets"]) != len(arrays["data"]):
+            raise _damaged(name, "there are not as many offsets as diagonals")
+    elif matrix.format == "coo":
+        _check_positions(name, arrays, "row", matrix.shape[0])
+        _check_positions(name, arrays, "col", matrix.shape[1])
+    else:
+        _check_compressed(name, arrays, *_compressed_shape(matrix))
+
+
+def _damaged(name: str, problem: str) -> InputError:
+    """Return the error for a sparse matrix whose arrays do not fit together."""
+    return InputError(f"{name}: {problem}; make the matrix again from the data")
+
+
+def _check_lists_of_rows(name: str, matrix: Any) -> None:
+    """Refuse a matrix of lists whose indices are not as many as its data."""
+    lengths = list(map(len, matrix.rows))
+    if len(matrix.rows) != matrix.shape[0] or lengths != list(map(len, matrix.data)):
+        raise _damaged(name, "its rows, or the indices of a row, are not as many as those of data")
+
+
+def _check_part(name: str, form: str, part: str, array: Any) -> None:
+    """Refuse an array of a sparse matrix that has no integers, or too many dimensions."""
+    is_data = part == "data"
+    n_dimensions = 1
+    if is_data:
+        n_dimensions = _DIMENSIONS_OF_DATA.get(form, 1)
+    is_array = isinstance(array, np.ndarray) or (array is not None and get_device(array) == "cuda")
+    is_fitting = is_array and array.ndim == n_dimensions
+    if not is_fitting or not (is_data or array.dtype.kind in "iu"):
+        raise _damaged(name, f"{part} is no array of {'numbers' if is_data else 'integers'}")
+
+
+def _compressed_shape(matrix: Any) -> tuple[int, int]:
+    """Return how many compressed rows a matrix has, or columns, and how many places in each."""
+    n_rows, n_columns = matrix.shape
+    if matrix.format == "bsr":
+        height, width = matrix.blocksize
+        return n_rows // height, n_columns // width
+    if matrix.format == "csc":
+        return n_columns, n_rows
+    return n_rows, n_columns
+
+
+def _check_compressed(name: str, arrays: Mapping[str, Any], n_rows: int, n_places: int) -> None:
+    """Refuse offsets that do not divide the data into rows, and indices outside of these."""
+    offsets = arrays["indptr"]
+    n_entries = len(arrays["data"])
+    if (
+        offsets.size != n_rows + 1
+        or offsets[0] != 0
+        or (offsets[1:] < offsets[:-1]).any()
+        or offsets[-1] != n_entries
+    ):
+        raise _damaged(
+            name,
+            f"indptr must have {n_rows + 1} numbers that never fall, "
+            f"from 0 to the {n_entries} of data",
         )
-        if part == "data":
-            n_dimensions = {"bsr": 3, "dia": 2}.get(form, 1)
-        else:
-            n_dimensions = 1
-        if (
-            not is_array
-            or array.ndim != n_dimensions
-            or (part != "data" and array.dtype.kind not in "iu")
-        ):
-            raise InputError(
-                f"{name}: {part} is no array of "
-                f"{'numbers' if part == 'data' else 'integers'}; {again}"
-            )
-    if form == "dia":
-        if len(arrays[0]) != len(arrays[1]):
-            raise InputError(f"{name}: there are not as many offsets as diagonals; {again}")
+    _check_positions(name, arrays, "indices", n_places)
+
+
+def _check_positions(name: str, arrays: Mapping[str, Any], part: str, bound: int) -> None:
+    """Refuse positions that are not as many as the data, or lie outside of the matrix."""
+    positions = arrays[part]
+    n_entries = len(arrays["data"])
+    if positions.size != n_entries:
+        raise _damaged(name, f"{part} has {positions.size} elements, and data {n_entries}")
+    if not positions.size:
         return
-    ends = arrays[:2]
-    n_entries = len(arrays[2])
-    blocks = matrix.blocksize if form == "bsr" else (1, 1)
-    bounds = [size // width for size, width in zip(matrix.shape, blocks, strict=True)]
-    if form != "coo":
-        n_rows, *bounds = reversed(bounds) if form == "csc" else bounds
-        offsets, *ends = ends
-        if (
-            offsets.size != n_rows + 1
-            or offsets[0] != 0
-            or (offsets[1:] < offsets[:-1]).any()
-            or offsets[-1] != n_entries
-        ):
-            raise InputError(
-                f"{name}: indptr must have {n_rows + 1} numbers that never fall, "
-                f"from 0 to the {n_entries} of data; {again}"
-            )
-    for part, end, bound in zip(parts[-1 - len(ends) : -1], ends, bounds, strict=True):
-        if end.size != n_entries:
-            raise InputError(
-                f"{name}: {part} has {end.size} elements, and data {n_entries}; {again}"
-            )
-        if end.size and not 0 <= extent(end)[0] <= extent(end)[1] < bound:
-            low, high = extent(end)
-            raise InputError(
-                f"{name}: {part} holds {low if low < 0 else high}, "
-                f"outside of 0 to {bound - 1}; {again}"
-            )
+    low, high = extent(positions)
+    if low < 0:
+        raise _damaged(name, f"{part} holds {low}, outside of 0 to {bound - 1}")
+    if high >= bound:
+        raise _damaged(name, f"{part} holds {high}, outside of 0 to {bound - 1}")
 
 
 def as_array(name: str, value: Any) -> Array:

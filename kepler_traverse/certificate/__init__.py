@@ -54,6 +54,7 @@ from ..search.sparse import SparseDistances
 from . import batch, batch_cpu, batch_gpu, integer_sums, single_cpu, single_gpu
 
 RULES = ("C1", "C2", "C3", "C4", "C5")
+_WANTED_SOURCES = "source_vertices must be a one-dimensional array of vertex numbers, at least one"
 
 
 @dataclass(frozen=True)
@@ -245,75 +246,106 @@ def certify_many(
     True
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
-    is_sparse = isinstance(distances, SparseDistances)
-    is_interleaved = isinstance(distances, InterleavedDistances)
-    if get_device(distances) != graph.device and not is_sparse:
-        raise DeviceError(
-            f"distances are on the {get_device(distances)} and the graph "
-            f"on the {graph.device}; move either"
-        )
+    _check_device(graph, distances)
     limit = in_order("limit", limit, Partner("source_vertices", get_index(source_vertices)))
-    try:
-        sources: Any = arguments.ids("source_vertices", source_vertices)
-    except InputError as error:
-        message = "source_vertices must be a one-dimensional array of vertex numbers, at least one"
-        raise InputError(f"{message}: {error}") from None
-    if isinstance(sources, list) and any(isinstance(number, bool) for number in sources):
-        raise InputError("source_vertices must be vertex numbers, not True or False")
-    sources = np.asarray(sources)
-    try:
-        if is_sparse or is_interleaved:
-            distances = distances
-        else:
-            distances = namespace(graph.offsets).asarray(distances)
-    except Exception as error:  # whatever an object raises that is no array
-        raise InputError(f"distances cannot be read as an array: {error}") from None
-    if sources.ndim != 1 or sources.dtype.kind not in "iu" or not sources.size:
-        raise InputError(
-            "source_vertices must be a one-dimensional array of vertex numbers, at least one"
-        )
-    if distances.shape != (sources.size, graph.n_vertices):
-        expected = sources.size, graph.n_vertices
-        raise InputError(
-            f"distances must have the shape {expected}, not "
-            f"{distances.shape}: one row for each of source_vertices"
-        )
-    if sources.min() < 0 or sources.max() >= graph.n_vertices:
-        raise InputError(f"source_vertices must lie in 0..{graph.n_vertices - 1}")
+    sources = _read_sources(source_vertices)
+    distances = _as_batch(graph, distances)
+    _check_sources(graph, sources, distances)
     limits = _limits_of_sources(limit, sources.size)
     for each in set(limits):
         _refuse_paths_beyond(graph, is_hops(distances.dtype), each)
     if not is_hops(distances.dtype):
         summed = _summed_like(graph, distances.dtype)
         if any(_may_round(graph, distances.dtype, each) for each in set(limits)):
-            if is_rows(distances):
-                rows = distances
-            else:
-                rows = namespace(graph.offsets).asarray(distances.rows())
+            rows = _rows_on_device(graph, distances)
             return certify_many(graph, sources, _widened(rows), limits)
         graph = summed
     elif distances.dtype not in (np.int8, np.int16, np.int32):
         raise InputError(f"hops must be int8, int16 or int32, not {distances.dtype}")
-    sources = sources.astype(np.int64, copy=False)
-    if is_interleaved:
+    return _certify_batch(graph, sources.astype(np.int64, copy=False), distances, limits)
+
+
+def _check_device(graph: Graph, distances: Any) -> None:
+    """Refuse distances on another device than the graph; those of a sparse result may be."""
+    is_sparse = isinstance(distances, SparseDistances)
+    if get_device(distances) != graph.device and not is_sparse:
+        raise DeviceError(
+            f"distances are on the {get_device(distances)} and the graph "
+            f"on the {graph.device}; move either"
+        )
+
+
+def _read_sources(source_vertices: Any) -> np.ndarray:
+    """Return what is given for vertex numbers as an array; ``_check_sources`` looks at it."""
+    try:
+        sources: Any = arguments.ids("source_vertices", source_vertices)
+    except InputError as error:
+        raise InputError(f"{_WANTED_SOURCES}: {error}") from None
+    if isinstance(sources, list) and any(isinstance(number, bool) for number in sources):
+        raise InputError("source_vertices must be vertex numbers, not True or False")
+    return np.asarray(sources)
+
+
+def _as_batch(graph: Graph, distances: Any) -> Any:
+    """Return distances from many sources in a form that can be checked: rows are an array on the
+    graph's device.
+    """
+    if isinstance(distances, (SparseDistances, InterleavedDistances)):
+        return distances
+    try:
+        return namespace(graph.offsets).asarray(distances)
+    except Exception as error:  # whatever an object raises that is no array
+        raise InputError(f"distances cannot be read as an array: {error}") from None
+
+
+def _check_sources(graph: Graph, sources: np.ndarray, distances: Any) -> None:
+    """Refuse sources that are no vertex numbers, and distances that have no row for each."""
+    if sources.ndim != 1 or sources.dtype.kind not in "iu" or not sources.size:
+        raise InputError(_WANTED_SOURCES)
+    expected = sources.size, graph.n_vertices
+    if distances.shape != expected:
+        raise InputError(
+            f"distances must have the shape {expected}, not "
+            f"{distances.shape}: one row for each of source_vertices"
+        )
+    if sources.min() < 0 or sources.max() >= graph.n_vertices:
+        raise InputError(f"source_vertices must lie in 0..{graph.n_vertices - 1}")
+
+
+def _rows_on_device(graph: Graph, distances: Any) -> Any:
+    """Return the distances of any form as rows, on the graph's device."""
+    if is_rows(distances):
+        return distances
+    return namespace(graph.offsets).asarray(distances.rows())
+
+
+def _certify_batch(
+    graph: Graph, sources: np.ndarray, distances: Any, limits: list[Any]
+) -> Certificate:
+    """Certify distances of a type that fits the graph, in the way that their form allows."""
+    if isinstance(distances, InterleavedDistances):
         if _interleaved_are_valid(graph, sources, distances, limits):
             return Certificate({}, sources.size)
         distances = distances.rows()  # these name the rule that is violated
-    if is_sparse:
-        is_exact = is_hops(distances.dtype) or not graph.integer_weights
-        is_rounded = not is_exact and distances.any_beyond(EXACT_BELOW[distances.dtype])
-        # With negative weights paths may lead through vertices that are farther than the limit.
-        if not graph.has_negative_weights and not is_rounded:
-            return _certificate_of_findings(
-                graph, sources, distances, distances.check(graph, sources, limits)
-            )
-        distances = namespace(graph.offsets).asarray(distances.rows())
+    elif isinstance(distances, SparseDistances):
+        if _is_checked_as_sparse(graph, distances):
+            findings = distances.check(graph, sources, limits)
+            return _certificate_of_findings(graph, sources, distances, findings)
+        distances = _rows_on_device(graph, distances)
     unsound = _unsound(graph, distances)
     if unsound:
         return Certificate(unsound, sources.size)
-    return _certificate_of_findings(
-        graph, sources, distances, _findings_of_batch(graph, sources, distances, limits)
-    )
+    findings = _findings_of_batch(graph, sources, distances, limits)
+    return _certificate_of_findings(graph, sources, distances, findings)
+
+
+def _is_checked_as_sparse(graph: Graph, distances: SparseDistances) -> bool:
+    """Whether sparse distances can be checked in their own form."""
+    if graph.has_negative_weights:
+        return False  # paths may lead through vertices that are farther than the limit
+    if is_hops(distances.dtype) or not graph.integer_weights:
+        return True
+    return not distances.any_beyond(EXACT_BELOW[distances.dtype])
 
 
 def _limits_of_sources(limit: Any, n_sources: int) -> list[Any]:

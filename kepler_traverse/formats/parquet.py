@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._arrays import arrow_types as kinds
 from .._arrays import pyarrow
@@ -115,50 +115,68 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None
     Every footer is read by pyarrow first: cuDF does not notice all damage, nor a column that one
     file lacks.
     """
-    chosen = []
-    schemas = []
-    rows = []
+    heads: list[_Head] = []
     for file in files:
-        with reading(file, "Parquet"), file.open_random() as source:
-            _check_head(source, file)
-            with pyarrow.parquet.ParquetFile(source) as parquet:
-                if not parquet.metadata.num_rows:
-                    return None
-                chosen.append(_columns(parquet.schema_arrow, file, options))
-                chosen[-1].agree_with(chosen[0], file, files[0])
-                if set(chosen[-1].roles.values()) & set(file.partition_names):
-                    return None
-                schemas.append(
-                    {
-                        role: parquet.schema_arrow.field(name).type
-                        for role, name in chosen[0].roles.items()
-                    }
-                )
-                rows.append((file.name, parquet.metadata.num_rows))
-    columns = columns_of_all(chosen)
+        head = _read_head(file, options)
+        if head is None:
+            return None
+        if heads:
+            head.columns.agree_with(heads[0].columns, file, files[0])
+        if set(head.columns.roles.values()) & set(file.partition_names):
+            return None
+        heads.append(head)
+    columns = columns_of_all([head.columns for head in heads])
+    schemas = [head.types_of(heads[0].columns) for head in heads]
     if not _plain_numbers(schemas, options) or any(file.compression for file in files):
         return None
-    if "cudf" not in sys.modules and sum(n_rows for _, n_rows in rows) < _ROWS_FOR_CUDF:
+    n_rows = sum(head.n_rows for head in heads)
+    if "cudf" not in sys.modules and n_rows < _ROWS_FOR_CUDF:
         return None
     import cudf
 
-    names = list(columns.roles.values())
     # cuDF wants one schema for one call.
+    groups = [[file] for file in files]
     if all(schema == schemas[0] for schema in schemas):
         groups = [files]
-    else:
-        groups = [[file] for file in files]
+    frame = _join_frames(cudf, groups, list(columns.roles.values()))
+    if frame is None or len(frame) != n_rows:
+        return None
+    table = cudf.DataFrame({role: frame[name] for role, name in columns.roles.items()})
+    rows = tuple((file.name, head.n_rows) for file, head in zip(files, heads, strict=True))
+    return EdgeList(table=table, columns=columns, rows=rows)
+
+
+class _Head(NamedTuple):
+    """What the footer of a file says."""
+
+    n_rows: int
+    columns: EdgeColumns
+    schema: pyarrow.Schema
+
+    def types_of(self, columns: EdgeColumns) -> dict[str, Any]:
+        """Return the types that some columns have in this file, by role."""
+        return {role: self.schema.field(name).type for role, name in columns.roles.items()}
+
+
+def _read_head(file: DataFile, options: ReadOptions) -> _Head | None:
+    """Read the footer of a file and choose its columns; None if it has no rows."""
+    with reading(file, "Parquet"), file.open_random() as source:
+        _check_head(source, file)
+        with pyarrow.parquet.ParquetFile(source) as parquet:
+            if not parquet.metadata.num_rows:
+                return None
+            schema = parquet.schema_arrow
+            return _Head(parquet.metadata.num_rows, _columns(schema, file, options), schema)
+
+
+def _join_frames(cudf: Any, groups: list[list[DataFile]], names: list[str]) -> Any:
+    """Read groups of files of one schema each, and join them; None if a value is null."""
     frames = [_frame(cudf, group, names) for group in groups]
     if any(frame[name].isnull().any() for frame in frames for name in names):
         return None
     if len(frames) == 1:
-        frame = frames[0]
-    else:
-        frame = cudf.concat(frames, ignore_index=True)
-    if len(frame) != sum(n_rows for _, n_rows in rows):
-        return None
-    table = cudf.DataFrame({role: frame[name] for role, name in columns.roles.items()})
-    return EdgeList(table=table, columns=columns, rows=tuple(rows))
+        return frames[0]
+    return cudf.concat(frames, ignore_index=True)
 
 
 def _plain_numbers(schemas: list[dict[str, Any]], options: ReadOptions) -> bool:

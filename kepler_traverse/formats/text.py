@@ -135,47 +135,18 @@ def read_lines(
     ``options`` the text of all wanted columns is in memory at once. EdgeListError for a line with
     too few or too many values, or a value that is no id or no weight.
     """
-    more = [name for name in layout.columns.more if name not in file.partition_names]
     places = {role: Where(file, role, name) for role, name in layout.columns.roles.items()}
     takers = {
-        role: WeightText(where, options.chunks)
-        if role == "weight"
-        else IdText(
-            where,
-            layout.id_type,
-            layout.found,
-            layout.trim,
-            blanks=not layout.quotes,
-            numbered=layout.numbered,
-            into=options.chunks(),
-        )
+        role: _make_taker(where, layout, options)
         for role, where in places.items()
         if where.name not in file.partition_names
     }
     written = {role: layout.written(places[role].name) for role in takers}
-    wanted = list(dict.fromkeys([*written.values(), *(layout.written(name) for name in more)]))
+    more = [name for name in layout.columns.more if name not in file.partition_names]
+    wanted = list(dict.fromkeys([*written.values(), *map(layout.written, more)]))
     blocks_kept = []  # all of them, where the filter decides which rows are converted
-    with pyarrow.csv.open_csv(
-        source,
-        # One thread: only so do errors carry the number of the line.
-        read_options=pyarrow.csv.ReadOptions(
-            use_threads=False,
-            block_size=BLOCK_BYTES,
-            column_names=None if layout.header else list(layout.names),
-        ),
-        parse_options=pyarrow.csv.ParseOptions(
-            delimiter=layout.delimiter,
-            quote_char='"' if layout.quotes else False,
-            double_quote=layout.quotes,
-        ),
-        convert_options=pyarrow.csv.ConvertOptions(
-            column_types=dict.fromkeys(wanted, pyarrow.string()),
-            include_columns=wanted or [layout.names[0]],
-            null_values=[""],
-            strings_can_be_null=True,
-        ),
-    ) as blocks:
-        rows = 0
+    rows = 0
+    with _open_csv(source, layout, wanted) as blocks:
         for block in blocks:
             rows += block.num_rows
             if layout.columns.more:
@@ -186,11 +157,15 @@ def read_lines(
     if rows == 0:
         raise no_rows(file, layout.columns)
     kept = directions = None
+    n_left = rows
     if layout.columns.more:
         table = pyarrow.Table.from_batches(blocks_kept)
         del blocks_kept
         kept, directions = _selected(table, layout, options, file)
-        mask = None if kept is None else row_mask(kept, rows)
+        mask = None
+        if kept is not None:
+            n_left = kept.size
+            mask = row_mask(kept, rows)
         for role, name in written.items():
             column = table.column(name)
             takers[role].where = replace(takers[role].where, rows=kept)
@@ -200,14 +175,7 @@ def read_lines(
         if role in takers:
             columns[role] = takers[role].column()
         else:
-            if layout.id_type == "string":
-                id_type = "string"
-            elif layout.found:
-                id_type = "auto"
-            else:
-                id_type = layout.id_type
-            n_left = rows if kept is None else kept.size
-            columns[role] = edge_column(file.partition_column(where.name, n_left), where, id_type)
+            columns[role] = _column_of_folder(file, where, layout, n_left)
     if layout.first and (kept is None or 0 in kept[:1]):
         refuse_counts(file, layout.first, rows - 1, [columns["src"], columns["dst"]])
     return EdgeList(
@@ -217,6 +185,55 @@ def read_lines(
         kept=kept,
         directions=directions,
     )
+
+
+def _make_taker(where: Where, layout: TextLayout, options: ReadOptions) -> IdText | WeightText:
+    """Return what converts the text of a column, block by block."""
+    if where.role == "weight":
+        return WeightText(where, options.chunks)
+    return IdText(
+        where,
+        layout.id_type,
+        layout.found,
+        layout.trim,
+        blanks=not layout.quotes,
+        numbered=layout.numbered,
+        into=options.chunks(),
+    )
+
+
+def _open_csv(source: Any, layout: TextLayout, wanted: list[str]) -> Any:
+    """Open a text as blocks of rows, whose wanted columns are strings; null is an empty value."""
+    column_names = None  # of the header
+    if not layout.header:
+        column_names = list(layout.names)
+    quote_char: Any = False
+    if layout.quotes:
+        quote_char = '"'
+    return pyarrow.csv.open_csv(
+        source,
+        # One thread: only so do errors carry the number of the line.
+        read_options=pyarrow.csv.ReadOptions(
+            use_threads=False, block_size=BLOCK_BYTES, column_names=column_names
+        ),
+        parse_options=pyarrow.csv.ParseOptions(
+            delimiter=layout.delimiter, quote_char=quote_char, double_quote=layout.quotes
+        ),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types=dict.fromkeys(wanted, pyarrow.string()),
+            include_columns=wanted or [layout.names[0]],
+            null_values=[""],
+            strings_can_be_null=True,
+        ),
+    )
+
+
+def _column_of_folder(file: DataFile, where: Where, layout: TextLayout, n_rows: int) -> Any:
+    """Return a column whose value is in the name of the file's folder."""
+    id_type = layout.id_type
+    if id_type != "string" and layout.found:
+        id_type = "auto"
+    return edge_column(file.partition_column(where.name, n_rows), where, id_type)
 
 
 def _selected(

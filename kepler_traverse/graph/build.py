@@ -5,7 +5,7 @@ and direction.
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -104,13 +104,9 @@ def graph_from_numbers(
     ``all_are_ends`` states that each vertex is an end of some edge, so that without self-loops none
     can be isolated.
     """
-    xp = namespace(src)
-    on_gpu = get_device(src) == "cuda"
     backend = _backend(src, scratch)
     if selection is None:
         selection = RowSelection(total=src.size)
-    else:
-        selection = selection
     if only_vertices is not None:
         src, dst, weight, ids, selection = _between(src, dst, weight, ids, only_vertices, selection)
         all_are_ends = False
@@ -120,59 +116,31 @@ def graph_from_numbers(
     integers = False
     if weight is not None:
         weight, negative_zeros, integers = checked_weights(weight, weight_type, selection, scratch)
-        if not on_gpu or edge_weights.count_negative_loops(src, dst, weight):
-            at = positions(lambda u, v, w: is_negative(w) & (u == v), src, dst, weight)
-            loops = smallest_weights(src[at], weight[at], integers)
+        loops = _find_negative_loops(src, dst, weight, integers)
     back = None
     if selection.directions is not None:
         src, dst, back = _directed(src, dst, selection.directions)
-    edges = src, dst, weight
-    if back is not None:  # append the edges in the other direction of some rows
-        ends = xp.concatenate([src, dst[back]]), xp.concatenate([dst, src[back]])
-        edges = *ends, None if weight is None else xp.concatenate([weight, weight[back]])
-    offsets, targets, weights, self_loops, parallel = backend.assemble(
-        *edges, len(ids), not directed
-    )
-    del edges
+    rows = _Rows(src, dst, weight, back, selection)
+    edges = _Edges(*backend.assemble(*rows.edges(), len(ids), not directed))
     edge_rows = edges_of_rows = None
     if edge_ids:
-        rows: EdgeRowsBackend = edge_rows_on_gpu if on_gpu else edge_rows_on_cpu
-        index = index_dtype(max(targets.size, len(ids)) + 1)
-        row_edges = [rows.find_edges(offsets, targets, src, dst, index)]
-        if not directed:
-            row_edges.append(rows.find_edges(offsets, targets, dst, src, index))
-        elif back is not None:
-            row_edges.append(xp.full(src.size, no_edge(len(ids)), index))
-            row_edges[1][back] = rows.find_edges(offsets, targets, dst[back], src[back], index)
-        edge_rows = rows.rows_that_count(
-            row_edges, weight, weights, targets.size, index_dtype(selection.total)
-        )
-        if selection.kept is not None:
-            edge_rows = xp.asarray(selection.kept.astype(edge_rows.dtype))[edge_rows]
-        if self_loops or parallel or selection.kept is not None:
-            edges_of_rows = xp.stack(row_edges)
-            if selection.kept is not None:
-                every = xp.full(
-                    (len(row_edges), selection.total), no_edge(len(ids)), row_edges[0].dtype
-                )
-                every[:, xp.asarray(selection.kept)] = edges_of_rows
-                edges_of_rows = every
-    none_isolated = all_are_ends and not self_loops
+        edge_rows, edges_of_rows = _relate_rows(rows, edges, len(ids), directed)
+    isolated_vertices = 0
+    if edges.self_loops or not all_are_ends:
+        isolated_vertices = backend.count_isolated(edges.offsets, edges.targets, directed)
     graph = Graph(
-        offsets=offsets,
-        targets=targets,
-        weights=weights,
+        offsets=edges.offsets,
+        targets=edges.targets,
+        weights=edges.weights,
         ids=ids,
         directed=directed,
         report=BuildReport(
             rows=selection.total,
             filtered_rows=selection.total - src.size,
-            self_loops=self_loops,
-            parallel_edges=parallel,
+            self_loops=edges.self_loops,
+            parallel_edges=edges.parallel,
             negative_zeros=negative_zeros,
-            isolated_vertices=0
-            if none_isolated
-            else backend.count_isolated(offsets, targets, directed),
+            isolated_vertices=isolated_vertices,
             weight_source=weight_source,
         ),
         integer_weights=integers,
@@ -185,6 +153,99 @@ def graph_from_numbers(
         compile_clock.listen()
     LOG.info("built %r", graph)
     return graph
+
+
+class _Rows(NamedTuple):
+    """The rows that a graph is built of: ends as vertex numbers, and checked weights."""
+
+    src: Array
+    dst: Array
+    weight: Array | None
+    back: Array | None  # the rows that are also an edge back; None: no row has a direction
+    selection: RowSelection
+
+    def edges(self) -> tuple[Array, Array, Array | None]:
+        """Return the ends and weights of all edges, those back at the end."""
+        if self.back is None:
+            return self.src, self.dst, self.weight
+        xp = namespace(self.src)
+        src = xp.concatenate([self.src, self.dst[self.back]])
+        dst = xp.concatenate([self.dst, self.src[self.back]])
+        weight = self.weight
+        if weight is not None:
+            weight = xp.concatenate([weight, weight[self.back]])
+        return src, dst, weight
+
+
+class _Edges(NamedTuple):
+    """What ``CsrBackend.assemble`` returns."""
+
+    offsets: Array
+    targets: Array
+    weights: Array | None
+    self_loops: int
+    parallel: int
+
+
+def _find_negative_loops(src: Array, dst: Array, weight: Array, integers: bool) -> dict[int, Any]:
+    """Return the smallest weight per vertex of the self-loops with negative weights."""
+    on_gpu = get_device(src) == "cuda"
+    if on_gpu and not edge_weights.count_negative_loops(src, dst, weight):
+        return {}
+    at = positions(lambda u, v, w: is_negative(w) & (u == v), src, dst, weight)
+    return smallest_weights(src[at], weight[at], integers)
+
+
+def _relate_rows(
+    rows: _Rows, edges: _Edges, n_vertices: int, directed: bool
+) -> tuple[Array, Array | None]:
+    """Return ``Graph.edge_rows`` and ``Graph.edges_of_rows``; the second is None where the first
+    says the same.
+    """
+    xp = namespace(rows.src)
+    kept = rows.selection.kept
+    backend: EdgeRowsBackend = edge_rows_on_cpu
+    if get_device(rows.src) == "cuda":
+        backend = edge_rows_on_gpu
+    row_edges = _find_edges_of_rows(rows, edges, n_vertices, directed, backend)
+    edge_rows = backend.rows_that_count(
+        row_edges,
+        rows.weight,
+        edges.weights,
+        edges.targets.size,
+        index_dtype(rows.selection.total),
+    )
+    if kept is not None:
+        edge_rows = xp.asarray(kept.astype(edge_rows.dtype))[edge_rows]
+    if not edges.self_loops and not edges.parallel and kept is None:
+        return edge_rows, None
+    edges_of_rows = xp.stack(row_edges)
+    if kept is None:
+        return edge_rows, edges_of_rows
+    shape = len(row_edges), rows.selection.total
+    every = xp.full(shape, no_edge(n_vertices), edges_of_rows.dtype)
+    every[:, xp.asarray(kept)] = edges_of_rows
+    return edge_rows, every
+
+
+def _find_edges_of_rows(
+    rows: _Rows, edges: _Edges, n_vertices: int, directed: bool, backend: EdgeRowsBackend
+) -> list[Array]:
+    """Return the edge of each row, and where rows have edges in both directions also those back."""
+    xp = namespace(rows.src)
+    index = index_dtype(max(edges.targets.size, n_vertices) + 1)
+
+    def find(src: Array, dst: Array) -> Array:
+        return backend.find_edges(edges.offsets, edges.targets, src, dst, index)
+
+    there = find(rows.src, rows.dst)
+    if not directed:
+        return [there, find(rows.dst, rows.src)]
+    if rows.back is None:
+        return [there]
+    and_back = xp.full(rows.src.size, no_edge(n_vertices), index)
+    and_back[rows.back] = find(rows.dst[rows.back], rows.src[rows.back])
+    return [there, and_back]
 
 
 def no_edge(n_vertices: int) -> int:

@@ -31,9 +31,10 @@ from ..search.exact import has_exact_sums
 from ..search.plan import Plan, make_query
 from ..search.strategy import MultiSourceStrategy, Shape, Strategy
 from . import outputs
-from .planning import FEW_PATHS, MultiSourcePlan, named_strategies
+from .planning import MultiSourcePlan
 from .stream import ResultStream
 from .together import KNearestSearch, NearestSearch, SearchTogether, frame_of_all, from_targets
+from .workload import FEW_PATHS, Strategies, Workload, find_usable
 
 # kinds of results that are arrays; all others are frames
 ArrayResult = Literal["matrix", "reachable"]
@@ -183,9 +184,9 @@ class Registry:
         single, many = self.listed_for(strategy, graph.device)
         if k is None:
             return NearestSearch(graph, self.algorithm.name, single, strategy, query, n_sources)
-        for each in named_strategies(graph, self.algorithm.name, many, single, strategy, 2, query)[
-            1
-        ]:
+        work = Workload(graph, self.algorithm.name, query, n_sources=2)
+        usable = find_usable(work, Strategies(many, single, self.searches), strategy)
+        for each in usable.strategies:
             each.knobs_from(query.knobs)  # raises the errors of a plan, also where none is made
         return KNearestSearch(
             graph, self.algorithm.name, limit, k, n_sources, plan_for, may_take_one

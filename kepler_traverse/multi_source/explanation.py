@@ -1,7 +1,8 @@
-"""Explain a plan for many sources: ``MultiSourcePlan.explain``."""
+"""Explain a plan for many sources: ``MultiSourcePlan.explain`` and ``why``."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..runtime.display import in_units, limit_text, seconds_text, text_table
@@ -19,8 +20,8 @@ def explain_plan(plan: Any) -> str:
     ranked = plan.ranked(n_sources)
     graph_bytes = in_units(plan.graph.nbytes)
     lines = [
-        f"{plan.algorithm} from {n_sources:,} source{'s' if n_sources > 1 else ''}{limit_text(plan.query.limit)}, "
-        f"on {plan.graph!r}",
+        f"{plan.algorithm} from {n_sources:,} source{'s' if n_sources > 1 else ''}"
+        f"{limit_text(plan.query.limit)}, on {plan.graph!r}",
         f"strategy: {plan.strategy.name}: {plan.strategy.rationale}",
         (
             f"memory: {in_units(plan.nbytes)} per group of {plan.group:,}, in "
@@ -39,10 +40,7 @@ def explain_plan(plan: Any) -> str:
     if estimate is not None:
         lines.append(f"hierarchy: {estimate}")
     if plan.algorithm == "sssp":
-        lines.append(
-            f"sums: {plan.sums.dtype}"
-            + (", wider where these could round" if plan.sums.may_widen else "")
-        )
+        lines.append(f"sums: {_describe_sums(plan)}")
     lines.append("")
     rows = [
         (
@@ -71,3 +69,45 @@ def _reason(plan: Any, n_candidates: int) -> str:
     else:
         changed = ""
     return f"the fastest of {n_candidates} that fit, by estimate{changed}"
+
+
+def describe_choice(plan: Any, ranked: Sequence[Any]) -> str:
+    """Return one line that says why a plan has chosen its strategy: the fastest of those that were
+    ``ranked``, if there was a choice.
+    """
+    facts = [repr(plan.graph), *_describe_shape(plan)]
+    if ranked:
+        estimated = ", ".join(f"{each.name} {each.seconds:.3g} s" for each in ranked)
+        facts.append(f"estimated: {estimated}")
+    facts.append(
+        f"{plan.strategy.name}, {plan.group} sources at once, {plan.nbytes / 2**20:,.0f} MiB"
+    )
+    if plan.query.output == "paths" and plan.strategy.finds_paths:
+        facts.append(f"paths are looked up, {plan.query.targets_per_source:.3g} per source")
+    if not plan.is_named:
+        estimate = plan.estimate_hierarchy()
+        if estimate is not None:
+            facts.append(str(estimate))
+    if plan.algorithm == "sssp":
+        facts.append(f"sums in {_describe_sums(plan)}")
+    return "; ".join(facts)
+
+
+def _describe_shape(plan: Any) -> list[str]:
+    shape = plan.shape
+    facts = []
+    if shape.depth:
+        facts.append(f"{shape.depth} levels")
+    if shape.is_short:
+        n_reached = shape.reach * shape.n_vertices
+        facts.append(f"vertices that a search reaches: {n_reached:,.3g}")
+    elif shape.reach < 1:
+        facts.append(f"a search reaches {shape.reach:.0%}")
+    return facts
+
+
+def _describe_sums(plan: Any) -> str:
+    text = str(plan.sums.dtype)
+    if plan.sums.may_widen:
+        text += ", wider where these could round"
+    return text

@@ -41,6 +41,8 @@ _NEEDS_ONE_KIND = frozenset({"diameter", "eccentricity", "radius", "wiener_index
 _MANY_SOURCES = frozenset({
     "multi_source_dijkstra", "multi_source_dijkstra_path", "multi_source_dijkstra_path_length", "voronoi_cells",
 })  # fmt: skip
+# functions whose argument ``sources`` this backend serves
+_WITH_SOURCES = _MANY_SOURCES | _SUBSETS | {"bfs_layers"}
 # arguments by which a function uses other results than distances, and their harmless values
 _HANDED_OVER = {
     "attr": (None,),
@@ -71,49 +73,90 @@ def can_run(
         return f"{error}"
     bound.apply_defaults()
     given = bound.arguments
+    return (
+        _handed_over_problem(name, given)
+        or _limits_problem(name, given)
+        or _method_problem(name, given)
+        or _graph_problem(name, given)
+        or True
+    )
+
+
+def _handed_over_problem(name: str, given: dict[str, Any]) -> str:
+    """Refuse arguments that hand over what distances do not give."""
     for argument, harmless in _HANDED_OVER.items():
-        if argument in given and not (
-            name in _MANY_SOURCES | _SUBSETS | {"bfs_layers"} and argument == "sources"
-        ):
-            value = given[argument]
-            if not any(value is each for each in harmless):
-                return f"{argument} is given"
-    for argument in ("cutoff", "depth_limit", "distance"):
-        if argument in given and not (argument == "distance" and name != "descendants_at_distance"):
+        is_served = argument == "sources" and name in _WITH_SOURCES
+        if argument not in given or is_served:
+            continue
+        if not any(given[argument] is each for each in harmless):
+            return f"{argument} is given"
+    return ""
+
+
+def _limits_problem(name: str, given: dict[str, Any]) -> str:
+    """Refuse limits of a search that are no numbers, or too large ones."""
+    limits = ["cutoff", "depth_limit"]
+    if name == "descendants_at_distance":  # to others it is the name of weights
+        limits.append("distance")
+    for argument in limits:
+        if argument in given:
             problem = _limit_problem(argument, given[argument])
             if problem:
                 return problem
+    return ""
+
+
+def _method_problem(name: str, given: dict[str, Any]) -> str:
+    """Refuse methods that NetworkX has and this backend has not."""
     methods = _METHODS if name == "average_shortest_path_length" else _METHODS[2:]
     if "method" in given and given["method"] not in methods:
         return f"method {given['method']!r} is not served"
+    return ""
+
+
+def _graph_problem(name: str, given: dict[str, Any]) -> str:
+    """Refuse graphs, and weights of them, of which this backend would return something else."""
     graph = given["G"]
-    if (
-        not isinstance(graph, KeplerGraph)
-        and is_view(graph)
-        and graph.__networkx_cache__ is not None
-    ):
-        # NetworkX empties the cache of a graph that changes, but not those of its views.
-        graph.__networkx_cache__ = None
-    is_known_for_trees = (
-        name in ("center", "barycenter") and given["weight"] is None and not graph.is_directed()
-    )
-    if is_known_for_trees and graph.number_of_edges() == len(graph) - 1:
+    _forget_view(graph)
+    if _may_be_tree(graph, name, given):
         return "the graph may be a tree, for which NetworkX takes linear time"
-    if name in ("closeness_centrality", "harmonic_centrality"):
-        weight = given.get("distance")
-    else:
-        weight = given.get("weight")
     if name in _LOADS:
         problem = _load_problem(graph, name, given)
         if problem:
             return problem
-    if given.get("method") == "unweighted":
-        weight = None
-    if weight is None:
-        problem = ""
-    else:
+    weight = _weight_of_call(name, given)
+    problem = ""
+    if weight is not None:
         problem = _weight_problem(graph, name, weight)
-    return problem or _direction_problem(graph, name, weight) or True
+    return problem or _direction_problem(graph, name, weight)
+
+
+def _forget_view(graph: Any) -> None:
+    """Empty the cache of a view: NetworkX empties that of a graph that changes, but not those of
+    its views.
+    """
+    if isinstance(graph, KeplerGraph) or not is_view(graph):
+        return
+    if graph.__networkx_cache__ is not None:
+        graph.__networkx_cache__ = None
+
+
+def _may_be_tree(graph: Any, name: str, given: dict[str, Any]) -> bool:
+    """Whether NetworkX may know a faster way, since the graph has as many edges as a tree."""
+    if name not in ("center", "barycenter"):
+        return False
+    if given["weight"] is not None or graph.is_directed():
+        return False
+    return bool(graph.number_of_edges() == len(graph) - 1)
+
+
+def _weight_of_call(name: str, given: dict[str, Any]) -> Any:
+    """Return the weights of a call, None for hops."""
+    if given.get("method") == "unweighted":
+        return None
+    if name in ("closeness_centrality", "harmonic_centrality"):
+        return given.get("distance")
+    return given.get("weight")
 
 
 def _direction_problem(graph: Any, name: str, weight: Any) -> str:

@@ -14,7 +14,7 @@ import operator
 from collections.abc import Sequence
 
 from kepler_traverse.auto.choice import Choice
-from kepler_traverse.multi_source.planning import Candidate
+from kepler_traverse.multi_source.candidates import Candidate
 
 from ..output.manifest_types import Measured, Measurement
 from ..output.manifest_types import StrategyChoice as Record

@@ -19,8 +19,8 @@ from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.paths import may_walk_by_distances
 from kepler_traverse.kinds.result_kinds import ResultKind
 from kepler_traverse.multi_source.outputs import graph_in_direction
-from kepler_traverse.multi_source.planning import FEW_PATHS
 from kepler_traverse.multi_source.together import SearchTogether
+from kepler_traverse.multi_source.workload import FEW_PATHS
 from kepler_traverse.search.algorithms import ALGORITHMS
 from kepler_traverse.search.query import Query, TargetLists
 from kepler_traverse.search.results import Traversals

@@ -118,7 +118,10 @@ STATEMENT = re.compile(
 PYTHON = (
     "kepler_traverse/auto/*.py",
     "kepler_traverse/formats/*.py",
+    "kepler_traverse/multi_source/candidates.py",
+    "kepler_traverse/multi_source/group_search.py",
     "kepler_traverse/multi_source/planning.py",
+    "kepler_traverse/multi_source/workload.py",
     "pipelines/output/*.py",
     "pipelines/run/memory_plan.py",
     "pipelines/verification/*.py",

@@ -19,7 +19,7 @@ from scipy.optimize import least_squares, minimize, nnls
 from kepler_traverse.auto.costs import SPEED_OF_TERM, Costs, Machine, cost_key
 from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS
-from kepler_traverse.multi_source.planning import one_at_a_time
+from kepler_traverse.multi_source.one_at_a_time import one_at_a_time
 from kepler_traverse.search.strategy import Shape
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP

@@ -254,7 +254,7 @@ def measure_many(ways: Ways, cell: Cell, graph, longest: float) -> Iterator[dict
     planned = time_of_planning(ways, "auto", graph)
     plan = ways.plan("auto")
     shape, taken = plan.shape, plan.strategy.name
-    estimates = {name: plan._estimate(name, cell.n_sources) for name in plan._candidates}
+    estimates = {each.name: each.seconds for each in plan.ranked(cell.n_sources)}
     del plan
     if min(estimates.values(), default=0.0) > longest:
         return

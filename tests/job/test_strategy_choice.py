@@ -12,8 +12,9 @@ import pytest
 
 from kepler_traverse import graph_from_edges, plan_bfs_many
 from kepler_traverse.errors import CapacityError, InputError
-from kepler_traverse.multi_source import planning
-from kepler_traverse.multi_source.planning import Candidate, MultiSourcePlan
+from kepler_traverse.multi_source import planning, workload
+from kepler_traverse.multi_source.candidates import Candidate, Candidates
+from kepler_traverse.multi_source.planning import MultiSourcePlan
 from pipelines.batch_sources import main
 from pipelines.output.manifest_types import StrategyChoice as Schema
 from pipelines.output.manifest_types import checked
@@ -269,7 +270,7 @@ def test_a_plan_that_is_given_a_shape_searches_for_none(monkeypatch):
     ranked = plan.ranked(64)
     assert ranked[0].name == plan.strategy.name
     assert [each.seconds for each in ranked] == sorted(each.seconds for each in ranked)
-    monkeypatch.setattr(planning, "survey", None)
+    monkeypatch.setattr(workload, "survey", None)
     for each in ranked:
         again = plan_bfs_many(graph, n_sources=64, strategy=each.name, shape=plan.shape)
         assert (again.strategy.name, again.group, again.nbytes) == each[:3]
@@ -310,9 +311,9 @@ def job(edges, tmp_path, capsys, monkeypatch):
 
         monkeypatch.setattr(MultiSourcePlan, "run", slow)
         monkeypatch.setattr(
-            MultiSourcePlan,
-            "_estimate",
-            lambda _plan, name, n_sources: n_sources * estimated.get(name, float("inf")),
+            Candidates,
+            "estimate",
+            lambda _candidates, name, n_sources: n_sources * estimated.get(name, float("inf")),
         )
         words = [
             edges,
@@ -381,9 +382,9 @@ def test_the_job_switches_once_for_all_workers_and_writes_the_same(job, workers)
 
 def test_a_job_without_need_plans_once_per_worker_and_searches_once(job, monkeypatch):
     surveys = []
-    survey = planning.survey
+    survey = workload.survey
     monkeypatch.setattr(
-        planning, "survey", lambda *given, **named: surveys.append(1) or survey(*given, **named)
+        workload, "survey", lambda *given, **named: surveys.append(1) or survey(*given, **named)
     )
     found = job({SLOW: 10.0, FAST: 1e-3}, 2)
     assert len(surveys) == 1, "the workers go by what the driver has seen"
@@ -408,20 +409,15 @@ def test_a_job_that_is_resumed_after_a_switch_begins_with_the_better_strategy(jo
 
 @pytest.mark.exhaustive
 def test_worker_without_memory_for_the_chosen_strategy_chooses_for_itself(job, monkeypatch):
-    take = MultiSourcePlan._use_candidate
+    fit = planning.fit
 
-    def refused(plan, name):
-        if (
-            plan._memory is not None
-            and plan._strategies
-            and name == FAST
-            and len(plan._candidates) == 1
-        ):
+    def refused(work, strategies, usable, shapes, capacity):
+        if capacity.most is not None and [each.name for each in usable.strategies] == [FAST]:
             raise MemoryError("none left")
-        return take(plan, name)
+        return fit(work, strategies, usable, shapes, capacity)
 
     right = job({}, 1, "--strategy", SLOW, slowed="")
-    monkeypatch.setattr(MultiSourcePlan, "_use_candidate", refused)
+    monkeypatch.setattr(planning, "fit", refused)
     found = job(WRONG, 1)
     assert found.summary["digest"] == right.summary["digest"]
     assert found.manifest["strategy"] == SLOW

@@ -12,7 +12,7 @@ import pytest
 from kepler_traverse import graph_from_edges, plan_bfs_many, plan_sssp_many
 from kepler_traverse.auto.choice import Choice
 from kepler_traverse.auto.costs import Costs, Machine
-from kepler_traverse.multi_source import planning as many_module
+from kepler_traverse.multi_source import candidates
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.search.query import Query
 from kepler_traverse.search.strategy import MultiSourceOutcome, MultiSourceStrategy
@@ -44,8 +44,8 @@ class ScriptedRun:
             constants[f"bfs {name}"]["start"] = 1e6 * each * estimated[name] / taken[name]
         constants["bfs switch repeated"] = {"start": 1e15}
         costs = Costs(device="cpu", measured_on=MACHINE, nanoseconds=constants)
-        monkeypatch.setattr(many_module, "load_costs", lambda _device: costs)
-        monkeypatch.setattr(many_module, "get_machine", lambda _device: MACHINE)
+        monkeypatch.setattr(candidates, "load_costs", lambda _device: costs)
+        monkeypatch.setattr(candidates, "get_machine", lambda _device: MACHINE)
         graph = build([(v, (v + 1) % N) for v in range(N)])
         strategies = [self.strategy(name, groups[name]) for name in taken]
         self.plan = MultiSourcePlan(
@@ -175,7 +175,7 @@ def test_a_strategy_that_does_not_fit_into_the_memory_is_no_candidate():
     graph = build([(v, (v + 1) % 500) for v in range(500)], directed=False)
     roomy = plan_bfs_many(graph, n_sources=64)
     tight = plan_bfs_many(
-        graph, n_sources=64, memory=min(nbytes for _, _, nbytes in roomy._candidates.values())
+        graph, n_sources=64, memory=min(each.nbytes for each in roomy._candidates.fitting.values())
     )
     assert 0 < len(tight._candidates) <= len(roomy._candidates)
     assert tight.nbytes <= roomy.nbytes
@@ -189,8 +189,9 @@ def test_a_strategy_for_which_memory_runs_out_is_given_up_and_the_one_before_goe
     def short(*_):
         raise MemoryError
 
-    candidate, group, nbytes = run.plan._candidates["b"]
-    run.plan._candidates["b"] = (dataclasses.replace(candidate, plan=short), group, nbytes)
+    fitting = run.plan._candidates.fitting
+    strategy = dataclasses.replace(fitting["b"].strategy, plan=short)
+    fitting["b"] = fitting["b"]._replace(strategy=strategy)
     run.over(1024)
     assert {each.strategy for each in run.plan.history} == {"a"}
     assert run.prepared == ["a", "a"]

@@ -11,7 +11,7 @@ import pytest
 from kepler_traverse.auto import calibration, survey
 from kepler_traverse.auto.costs import SPEED_OF_TERM, Costs, Machine, load_costs
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
-from kepler_traverse.multi_source.planning import one_at_a_time
+from kepler_traverse.multi_source.one_at_a_time import one_at_a_time
 from kepler_traverse.search.strategy import Shape
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
 from scripts.regret import fit

@@ -1,0 +1,276 @@
+"""The candidates of a plan for many sources: strategies whose groups fit into memory, with the
+sizes of their groups and their estimated seconds.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from ..auto.calibration import get_machine
+from ..auto.choice import Choice
+from ..auto.costs import load_costs
+from ..errors import CapacityError
+from ..hierarchy.estimate import Estimate, build_seconds
+from ..hierarchy.lookup import looks_up
+from ..runtime.memory import available_memory
+from ..search.exact import Sums
+from ..search.query import Query
+from ..search.strategy import MultiSourceStrategy, Shape, strategy_for_kind
+from .one_at_a_time import ONE_AT_A_TIME
+from .workload import Shapes, Strategies, Usable, Workload, check_n_sources, query_for
+
+# distances, or paths, that a group looks up in a hierarchy, whose memory does not grow with the
+# group
+_LOOKUPS = 1 << 10
+_SHARE = 0.8  # fraction of the free memory that a plan may take
+# sources; for fewer on a GPU no hierarchy pays, and the estimate would calibrate the CPU
+_MANY_ON_GPU = 4096
+
+
+class Candidate(NamedTuple):
+    """A strategy that a plan may choose: its group size, its bytes in addition to the graph, and
+    its estimated seconds.
+    """
+
+    name: str
+    group: int
+    nbytes: int
+    seconds: float
+
+
+class Fitting(NamedTuple):
+    """A strategy with its largest group that fits into memory."""
+
+    strategy: MultiSourceStrategy
+    group: int
+    nbytes: int  # in addition to the graph
+    # sizes of groups by the type of sums: the planned one, and each that they may need later
+    group_in: dict[np.dtype, int]
+
+
+class Capacity(NamedTuple):
+    """The memory that a plan may take, and the sums that its bytes depend on."""
+
+    most: int | None  # bytes; None for a share of what is free
+    sums: Sums
+
+
+class Candidates:
+    """The strategies that fit.
+
+    Attributes
+    ----------
+    fitting : dict of str to Fitting
+        Maps names to strategies, in the order in which these were tried.
+    left_out : dict of str to str
+        Maps strategies that ``auto`` could not choose among to the reason.
+    """
+
+    def __init__(
+        self,
+        work: Workload,
+        shapes: Shapes,
+        fitting: dict[str, Fitting],
+        left_out: dict[str, str],
+    ) -> None:
+        self.fitting = fitting
+        self.left_out = left_out
+        self._work = work
+        self._shapes = shapes
+
+    def __len__(self) -> int:
+        return len(self.fitting)
+
+    @property
+    def groups(self) -> dict[str, int]:
+        """The sizes of groups by name."""
+        return {name: each.group for name, each in self.fitting.items()}
+
+    def compare(self, n_sources: int) -> list[Candidate]:
+        """Return what ``ranked`` does; nothing, and without estimates, if there is no choice."""
+        if len(self.fitting) == 1:
+            return []
+        return self.ranked(n_sources)
+
+    def make_choice(self) -> Choice:
+        """Return what chooses the strategy of each group."""
+        return Choice({name: partial(self.estimate, name) for name in self.fitting}, self.groups)
+
+    def estimate(self, name: str, n_sources: int) -> float:
+        """Return the estimated seconds of a candidate for ``n_sources`` sources."""
+        each = self.fitting[name]
+        return _estimate_seconds(
+            self._work, each.strategy, self._shapes.of(each.strategy), each.group, n_sources
+        )
+
+    def ranked(self, n_sources: int) -> list[Candidate]:
+        """Return the candidates with estimates for ``n_sources`` sources, fastest first."""
+        n_sources = check_n_sources(n_sources)
+        estimated = [
+            Candidate(name, each.group, each.nbytes, self.estimate(name, n_sources))
+            for name, each in self.fitting.items()
+        ]
+        return sorted(estimated, key=lambda each: each.seconds)
+
+    def estimate_hierarchy(self, strategies: Strategies) -> Estimate | None:
+        """Estimate what a hierarchy would take and save; see
+        ``MultiSourcePlan.estimate_hierarchy``.
+        """
+        sweep = _find_sweep(self._work, strategies)
+        if sweep is None or not self._has_small_hierarchy:
+            return None
+        many = max(self._work.n_searches, 1000)
+        search_seconds = self.ranked(many)[0].seconds / many
+        shape = self._shapes.at_nearest
+        group = sweep.group_size(many)
+        sweep_seconds = _estimate_seconds(self._work, sweep, shape, group, many) / many
+        graph = self._work.graph
+        host = get_machine("cpu")  # it builds the hierarchy
+        build = build_seconds(
+            graph.n_vertices, graph.n_edges, graph.directed, host.cores, host.step
+        )
+        return Estimate(build, sweep_seconds, search_seconds, sweep.metric)
+
+    @property
+    def _has_small_hierarchy(self) -> bool:
+        """Whether the graph is likely to have a small hierarchy."""
+        has_narrow_numbers = self._work.graph.targets.dtype.itemsize <= 4
+        return has_narrow_numbers and self._shapes.at_nearest.is_lattice_like
+
+
+def fit(
+    work: Workload, strategies: Strategies, usable: Usable, shapes: Shapes, capacity: Capacity
+) -> Candidates:
+    """Return the usable strategies that fit into memory.
+
+    Raises CapacityError: none does. It is that of the first strategy.
+    """
+    fitting = {}
+    left_out = {}
+    errors = []
+    for each in usable.strategies:
+        try:
+            fitting[each.name] = _fit_strategy(work, strategies, each, shapes.of(each), capacity)
+        except CapacityError as error:
+            errors.append(error)
+            left_out[each.name] = str(error).partition(";")[0]
+    if not fitting:
+        raise errors[0]
+    return Candidates(work, shapes, fitting, left_out)
+
+
+def list_unsupported(work: Workload, strategies: Strategies) -> dict[str, str]:
+    """Return the default strategies that cannot run on the graph, each with the reason."""
+    reasons = {
+        each.name: each.unsupported_reason(work.graph) for each in strategies.defaults(work.graph)
+    }
+    return {name: reason for name, reason in reasons.items() if reason is not None}
+
+
+def _fit_strategy(
+    work: Workload,
+    strategies: Strategies,
+    strategy: MultiSourceStrategy,
+    shape: Shape,
+    capacity: Capacity,
+) -> Fitting:
+    """Return a strategy with its largest group, in the planned type of sums and in each that they
+    may need later.
+
+    So a plan keeps to its memory if a type widens. Raises CapacityError: a type of float has too
+    little memory.
+    """
+    group, nbytes = _largest_group(strategy, shape, work.query, work.n_searches, capacity.most)
+    if work.counts_hops:
+        return Fitting(strategy, group, nbytes, {})
+    group_in = {capacity.sums.dtype: group}
+    for kind in capacity.sums.wider_types:
+        own = strategy_for_kind(strategy, strategies.many, kind)
+        wider = shape._replace(weight=kind.itemsize)
+        # The weights are there once more, in the wider type, and so are those of the reverse.
+        weights = kind.itemsize * work.graph.n_edges * (1 + work.graph.directed)
+        try:
+            size, needed = _largest_group(own, wider, work.query, group, capacity.most, weights)
+            nbytes = max(nbytes, needed)
+        except CapacityError:
+            if kind.kind == "f":
+                raise
+            size = 1  # sums in int64 are computed in host memory, and hardly ever needed
+        group_in[kind] = size
+    return Fitting(strategy, group, nbytes, group_in)
+
+
+def _largest_group(
+    strategy: MultiSourceStrategy,
+    shape: Shape,
+    query: Query,
+    n_sources: int,
+    most: int | None,
+    beside: int = 0,
+) -> tuple[int, int]:
+    """Return the size of the largest group that fits, and its bytes, with those that are ``beside``
+    its own.
+
+    Raises CapacityError: not even the smallest group fits. The message states the bytes needed and
+    the bytes free.
+    """
+    if most is None:
+        most = int(available_memory(strategy.device) * _SHARE)
+    for group in _list_sizes(strategy, shape, query, n_sources):
+        needed = strategy.memory(shape, query_for(strategy, query), group) + beside
+        if needed <= most:
+            return group, needed
+    raise CapacityError(
+        f"strategy {strategy.name!r} needs {needed / 2**20:,.1f} MiB in addition to the graph for "
+        f"{group} sources at once, and {most / 2**20:,.1f} MiB are free; take a larger machine, a "
+        f"result that holds less (summary, targets), or strategy={ONE_AT_A_TIME!r}"
+    )
+
+
+def _list_sizes(
+    strategy: MultiSourceStrategy, shape: Shape, query: Query, n_sources: int
+) -> list[int]:
+    """Return the sizes that a strategy may have for a group, largest first."""
+    sizes = {
+        strategy.group_size(n_sources >> halvings) for halvings in range(n_sources.bit_length())
+    }
+    if "hierarchy" in strategy.needs and strategy.finds_paths and looks_up(query, shape.n_vertices):
+        by_lookups = int(_LOOKUPS / max(query.targets_per_source, 1))
+        return [max(*sizes, min(n_sources, by_lookups))]
+    return sorted(sizes, reverse=True)
+
+
+def _estimate_seconds(
+    work: Workload, strategy: MultiSourceStrategy, shape: Shape, group: int, n_sources: int
+) -> float:
+    """Return the estimated seconds of a strategy for ``n_sources`` sources."""
+    device = work.graph.device
+    group = min(group, strategy.group_size(max(n_sources, 1)))
+    if shape.keep == "paths" and not strategy.finds_paths:
+        shape = shape._replace(keep="all")
+    return load_costs(device).seconds(
+        work.algorithm, strategy, shape, n_sources, group, get_machine(device)
+    )
+
+
+def _find_sweep(work: Workload, strategies: Strategies) -> MultiSourceStrategy | None:
+    """Return the strategy that would use a hierarchy which the graph does not have yet; None if a
+    hierarchy cannot be built or pay.
+    """
+    graph = work.graph
+    sweeps = [
+        each
+        for each in strategies.many
+        if "hierarchy" in each.needs and each.device == graph.device
+    ]
+    if not sweeps or graph.derived.known_hierarchy(sweeps[0].metric) is not None:
+        return None
+    has_lengths = graph.integer_weights and not graph.has_negative_weights
+    if sweeps[0].metric == "weights" and not has_lengths:
+        return None
+    if graph.device == "cuda" and work.n_searches < _MANY_ON_GPU:
+        return None
+    return sweeps[0]

@@ -1,0 +1,161 @@
+"""The search of a plan for many sources: one strategy, planned for groups of one size.
+
+A search is a chain of calls. ``SerializedSearch`` admits one thread at a time. ``WideningSearch``
+repeats the search in a wider type where sums could round. In a wider type a search may take the
+first sources of a group only. Where each source has targets of its own, a strategy gets them if it
+takes them. The plan cuts the results at ``Query.limits``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..runtime.concurrency import SerializedSearch
+from ..search.exact import Sums, WideningSearch
+from ..search.plan import strategy_that_ran, traversal_fields
+from ..search.query import Query, SourcesWithTargets, TargetLists
+from ..search.results import Traversals
+from ..search.strategy import (
+    MultiSourceOutcome,
+    MultiSourceSearch,
+    MultiSourceStrategy,
+    strategy_for_sums,
+)
+from .candidates import Fitting
+from .workload import Workload, query_for
+
+
+@dataclass(frozen=True)
+class GroupSearch:
+    """What the search of a group is planned from.
+
+    Attributes
+    ----------
+    work : Workload
+        Its query has the knobs of the strategy.
+    strategies : sequence of MultiSourceStrategy
+        All strategies of the algorithm: the one for sums in int64 is among them.
+    chosen : Fitting
+        The strategy that searches, and the sizes of its groups.
+    """
+
+    work: Workload
+    strategies: Sequence[MultiSourceStrategy]
+    chosen: Fitting
+
+    def plan(self) -> SerializedSearch:
+        """Allocate and compile the search, which any thread may call."""
+        work = self.work
+        return SerializedSearch(
+            lambda: WideningSearch(
+                Sums(work.graph, work.algorithm, work.query.limit), self._plan_for_sums
+            )
+        )
+
+    def _plan_for_sums(self, sums: Sums) -> MultiSourceSearch:
+        """Allocate and compile the search for one type of sums.
+
+        In a wider type than planned it may take the first sources only.
+        """
+        planned = self.chosen.group
+        group = planned
+        if not self.work.counts_hops:
+            group = self.chosen.group_in[sums.dtype]
+        strategy = strategy_for_sums(
+            self.chosen.strategy, self.strategies, sums, self.work.algorithm
+        )
+        query = self.work.query
+        rounded = query
+        if strategy.sums == "float":
+            rounded = sums.round_limits(query)
+        search: Any = strategy.plan(sums.graph, query_for(strategy, rounded), group)
+        if query.has_target_lists:
+            search = _with_target_lists(search, strategy, query)
+        if group < planned:
+            search = _of_the_first(search, group)
+        return search
+
+
+def _of_the_first(search: Any, group: int) -> MultiSourceSearch:
+    """Return a search that takes so many sources at most, and leaves out all others."""
+
+    def search_first(argument: Any) -> MultiSourceOutcome:
+        if isinstance(argument, SourcesWithTargets):
+            return search(argument.part(0, group))
+        return search(argument[:group])
+
+    return search_first
+
+
+def _with_target_lists(
+    search: Any, strategy: MultiSourceStrategy, query: Query
+) -> MultiSourceSearch:
+    """Return a search that takes ``SourcesWithTargets``.
+
+    A strategy that takes no targets per source returns the distances of all vertices. Whether float
+    sums are exact is seen from all of them, so that only hops and integers are reduced to the
+    targets here.
+    """
+    if strategy.takes_target_lists:
+        return lambda argument: search(*argument)
+
+    def reduced(argument: Any) -> MultiSourceOutcome:
+        outcome = search(argument.sources)
+        if query.output == "targets" and outcome.distance.dtype.kind == "i":
+            outcome = outcome._replace(distance=argument.lists.take(outcome.distance))
+        return outcome
+
+    return reduced
+
+
+class Found(NamedTuple):
+    """What a search has found from a group of sources, or from the first of them."""
+
+    sources: np.ndarray
+    lists: TargetLists | None
+    outcome: MultiSourceOutcome
+
+    def to_traversals(
+        self,
+        algorithm: str,
+        strategy: MultiSourceStrategy,
+        strategies: Sequence[MultiSourceStrategy],
+        output: str,
+    ) -> Traversals:
+        """Return the result, with the name of the strategy that ran for the chosen one."""
+        offsets = None
+        is_at_targets = output == "targets" or self.outcome.routes is not None
+        if self.lists is not None and is_at_targets:
+            offsets = self.lists.offsets
+        return Traversals(
+            algorithm=algorithm,
+            sources=self.sources,
+            strategy=strategy_that_ran(strategy, strategies, self.outcome).name,
+            offsets=offsets,
+            **traversal_fields(self.outcome),
+        )
+
+
+def search_group(
+    search: Callable[[Any], MultiSourceOutcome],
+    sources: np.ndarray,
+    lists: TargetLists | None,
+    output: str,
+) -> Found:
+    """Search from a group of sources, or from the first of them if all are too many for the type of
+    sums that they need.
+    """
+    if lists is None:
+        outcome = search(sources)
+        return Found(sources[: len(outcome.limits)], None, outcome)
+    outcome = search(SourcesWithTargets(sources, lists))
+    done = len(outcome.limits)
+    lists = lists.part(0, done)
+    distance: Any = outcome.distance
+    if output == "targets" and distance.ndim > 1:
+        outcome = outcome._replace(distance=lists.take(distance))
+    return Found(sources[:done], lists, outcome)

@@ -1,0 +1,137 @@
+"""The strategy for many sources that repeats a search from one source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .._arrays import hops_dtype, namespace, to_host
+from ..graph import Graph
+from ..search.algorithms import ALGORITHMS
+from ..search.plan import Plan
+from ..search.query import Query
+from ..search.results import Traversal
+from ..search.strategy import (
+    MultiSourceOutcome,
+    MultiSourceSearch,
+    MultiSourceStrategy,
+    Shape,
+    Strategy,
+)
+
+ONE_AT_A_TIME = "one_at_a_time"
+MAX_GROUP = 16  # maximum number of sources in a group
+
+
+def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
+    """Return a multi-source strategy that runs a single-source strategy once per source. It has the
+    same name.
+    """
+
+    def plan(graph: Graph, query: Query, _group: int) -> MultiSourceSearch:
+        one = Plan(
+            graph, algorithm, [single], single.name, replace(query, output="all"), may_widen=False
+        )
+
+        def outputs(sources: np.ndarray) -> Iterator[Traversal]:
+            """Yield the requested output of each search, in arrays that stay valid after the next
+            one.
+            """
+            for source in sources:
+                result = one.run_unguarded(int(source))
+                if query.output == "all":
+                    yield result.copy()
+                else:
+                    xp = namespace(result.distance)
+                    at_targets = query.output == "targets"
+                    kept = result.distance[
+                        xp.asarray(query.targets) if at_targets else result.reached
+                    ]
+                    yield replace(
+                        result, distance=kept if at_targets else xp.bincount(kept), predecessor=None
+                    )
+
+        return lambda sources: _stack_traversals(list(outputs(sources)), graph, algorithm, query)
+
+    def memory(shape: Shape, query: Query, group: int) -> int:
+        width = shape.weight if algorithm == "sssp" else 4
+        # twice: a copy per traversal, and then the stacked arrays
+        if query.output == "all":
+            n_arrays = 2 * group
+        else:
+            n_arrays = 0
+        state = single.memory(shape.n_vertices, shape.n_edges, query.predecessors)
+        return state + n_arrays * shape.n_vertices * (width + shape.index * query.predecessors)
+
+    def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, float]:
+        edges = n_sources * shape.n_edges * shape.walked
+        return {
+            "start": n_sources,
+            "count": n_sources * (shape.keep == "counts"),
+            "level": n_sources * shape.likely_rounds,
+            "vertex": n_sources * shape.n_vertices,
+            "edge": edges / (machine.cores if single.device == "cpu" and algorithm == "bfs" else 1),
+            "again": edges * shape.detours if algorithm == "sssp" else 0,
+            "extra_round": n_sources * shape.extra_rounds if algorithm == "sssp" else 0,
+            "miss": edges * shape.scatter * machine.missing(4 * shape.n_vertices),
+        }
+
+    return MultiSourceStrategy(
+        name=single.name,
+        device=single.device,
+        plan=plan,
+        memory=memory,
+        needs=single.needs,
+        paper=single.paper,
+        rationale=single.rationale,
+        default=True,
+        aliases=(*single.aliases, ONE_AT_A_TIME),
+        knobs=single.knobs,
+        group_size=lambda n_sources: min(n_sources, MAX_GROUP),
+        terms=terms,
+        repeats=True,
+    )
+
+
+def _stack_traversals(
+    traversals: list[Traversal], graph: Graph, algorithm: str, query: Query
+) -> MultiSourceOutcome:
+    if not traversals:
+        return _no_traversal(graph, algorithm, query)
+    xp = namespace(graph.offsets)
+    limits = [t.limit for t in traversals]
+    rounds = [t.rounds for t in traversals]
+    if query.output == "counts":
+        counts = np.zeros((len(traversals), max(t.distance.size for t in traversals)), np.int64)
+        for row, traversal in zip(counts, traversals, strict=True):
+            row[: traversal.distance.size] = to_host(traversal.distance)
+        return MultiSourceOutcome(None, None, limits, rounds, counts)
+    distance = xp.stack([t.distance for t in traversals])
+    if algorithm == "bfs":
+        distance = distance.astype(
+            hops_dtype(int(distance.max()) if distance.size else 0), copy=False
+        )
+    if query.predecessors and query.output == "all":
+        predecessor = xp.stack([t.predecessor for t in traversals])
+    else:
+        predecessor = None
+    return MultiSourceOutcome(distance, predecessor, limits, rounds)
+
+
+def _no_traversal(graph: Graph, algorithm: str, query: Query) -> MultiSourceOutcome:
+    """Return the outcome of no source."""
+    if query.output == "counts":
+        return MultiSourceOutcome(None, None, [], [], np.zeros((0, 1), np.int64))
+    n_columns = graph.n_vertices
+    if query.output == "targets" and query.targets is not None:
+        n_columns = query.targets.size
+    dtype = ALGORITHMS[algorithm].narrowest_dtype(graph)
+    distance = namespace(graph.offsets).zeros((0, n_columns), dtype)
+    if query.predecessors and query.output == "all":
+        predecessor = distance.astype(graph.targets.dtype)
+    else:
+        predecessor = None
+    return MultiSourceOutcome(distance, predecessor, [], [])

@@ -1,0 +1,237 @@
+"""The searches that a plan for many sources is made for: the strategies that can make them, and the
+shapes by which their costs are estimated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+from .. import arguments
+from ..auto.survey import outline, survey
+from ..cuda.compiler import start_compiling
+from ..errors import InputError, StrategyError
+from ..graph import Graph
+from ..search import short_search
+from ..search.algorithms import ALGORITHMS
+from ..search.query import Query
+from ..search.strategy import MultiSourceStrategy, Shape, Strategy, pick
+from .one_at_a_time import one_at_a_time
+
+FEW_PATHS = 256  # targets of one source up to which paths are looked up in a hierarchy
+_MAX_SOURCES = 1 << 62  # a larger number would not fit into an int64
+# edges that a sample of searches which end early may always visit, and never exceed
+_FEW_EDGES = 1 << 16
+_MANY_EDGES = 1 << 23
+_SAMPLE_SHARE = 0.02  # share of the edge visits of whole searches that such a sample may make
+
+
+class Workload(NamedTuple):
+    """The searches that a plan is made for."""
+
+    graph: Graph
+    algorithm: str
+    query: Query
+    n_sources: int
+
+    @property
+    def n_searches(self) -> int:
+        """The number of sources, at least 1: that of a plan whose sources come later."""
+        return max(self.n_sources, 1)
+
+    @property
+    def counts_hops(self) -> bool:
+        """Whether distances are hops, and not sums of weights."""
+        return ALGORITHMS[self.algorithm].counts_hops
+
+
+class Strategies(NamedTuple):
+    """The strategies of an algorithm that a plan knows."""
+
+    many: Sequence[MultiSourceStrategy]
+    single_source: Sequence[Strategy]
+    searches: Sequence[Strategy]  # for BFS from one source, by which a graph is surveyed
+
+    def defaults(self, graph: Graph) -> list[MultiSourceStrategy]:
+        """Return the default strategies for many sources of the graph's device."""
+        return [each for each in self.many if each.default and each.device == graph.device]
+
+
+class Usable(NamedTuple):
+    """The strategies that a plan may choose among."""
+
+    loop: MultiSourceStrategy  # searches from one source after another
+    strategies: list[MultiSourceStrategy]  # may include the loop
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether there is the loop alone."""
+        return self.strategies == [self.loop]
+
+
+class Shapes(NamedTuple):
+    """The shape of a graph as searches see it."""
+
+    at_nearest: Shape  # of searches that end at the nearest targets, if the query asks for these
+    whole: Shape  # of searches that do not end there
+
+    @classmethod
+    def alike(cls, shape: Shape) -> Shapes:
+        """Return the shapes where the nearest targets make no difference."""
+        return cls(shape, shape)
+
+    def of(self, strategy: MultiSourceStrategy) -> Shape:
+        """Return the shape that the searches of a strategy see."""
+        if strategy.ends_at_nearest:
+            return self.at_nearest
+        return self.whole
+
+    def for_output(self, query: Query) -> Shapes:
+        """Return the shapes with the output of a query."""
+        return Shapes(
+            *(
+                shape._replace(keep=query.output, per_source=query.targets_per_source)
+                for shape in self
+            )
+        )
+
+
+def check_n_sources(n_sources: Any) -> int:
+    """Return a number of sources that fits into an int64."""
+    return min(arguments.whole("n_sources", n_sources), _MAX_SOURCES)
+
+
+def query_for(strategy: MultiSourceStrategy, query: Query) -> Query:
+    """Return the query as a strategy takes it: one that takes no targets per source outputs the
+    distances of all vertices.
+    """
+    if query.output == "paths" and not strategy.finds_paths:
+        query = replace(query, output="all")
+    if not query.has_target_lists or strategy.takes_target_lists:
+        return query
+    return replace(query, has_target_lists=False, output="all")
+
+
+def find_usable(work: Workload, strategies: Strategies, name: str) -> Usable:
+    """Return the strategies that a plan may choose among: the named one, or with ``"auto"`` all
+    defaults that can run.
+    """
+    name = arguments.text("strategy", name, "a name that strategies() lists", StrategyError)
+    single = strategies.single_source
+    name_of_single = "auto"
+    if any(each.is_called(name) for each in single):
+        name_of_single = name
+    loop = one_at_a_time(pick(single, name_of_single, work.graph), work.algorithm)
+    if name != "auto":
+        return Usable(loop, [pick([*strategies.many, loop], name, work.graph)])
+    fitting = [
+        each
+        for each in strategies.defaults(work.graph)
+        if each.unsupported_reason(work.graph) is None
+    ]
+    if work.n_sources <= 1:
+        return Usable(loop, _find_for_one_source(work.query, fitting) or [loop])
+    return Usable(loop, [*fitting, loop])
+
+
+def _find_for_one_source(
+    query: Query, fitting: Sequence[MultiSourceStrategy]
+) -> list[MultiSourceStrategy]:
+    """Return the strategies that are better than a search for one source, without a survey, which
+    would take longer than it could save.
+    """
+    if query.nearest is not None:
+        return [each for each in fitting if each.name == "short_search" and each.device == "cpu"]
+    if query.has_target_lists and query.targets_per_source <= FEW_PATHS:
+        return [each for each in fitting if each.finds_paths]
+    return []
+
+
+def start_kernels(work: Workload, usable: Usable) -> None:
+    """Begin to compile the kernels of all usable strategies on a GPU, in the background."""
+    if work.graph.device != "cuda":
+        return
+    start_compiling(
+        request
+        for strategy in usable.strategies
+        if strategy.kernels is not None
+        for request in strategy.kernels(
+            work.graph, work.query, strategy.group_size(work.n_searches)
+        )
+    )
+
+
+def measure_shapes(
+    work: Workload, strategies: Strategies, usable: Usable, known: Shape | None
+) -> Shapes:
+    """Return the shapes of the searches, from a few of them where there is a choice.
+
+    ``known`` is that of an earlier plan of the same graph, which takes the place of a survey.
+    Raises InputError: it is none.
+    """
+    _check_shape(known, work.graph)
+    shapes = None
+    if _may_end_early(work, usable):
+        shapes = _sample_searches(work, known)
+    if shapes is None:
+        shape = known
+        if shape is None:
+            shape = _survey_graph(work, strategies, usable)
+        shapes = Shapes.alike(shape)
+    return shapes.for_output(work.query)
+
+
+def _check_shape(shape: Any, graph: Graph) -> None:
+    """Refuse a shape that is not of this graph."""
+    if shape is None:
+        return
+    is_shape = isinstance(shape, Shape)
+    if not is_shape or (shape.n_vertices, shape.n_edges) != (graph.n_vertices, graph.n_edges):
+        raise InputError("shape must be that of an earlier plan of the same graph (plan.shape)")
+
+
+def _may_end_early(work: Workload, usable: Usable) -> bool:
+    """Return whether searches may end early, and this matters for the choice."""
+    graph = work.graph
+    query = work.query
+    if graph.has_negative_weights or not graph.n_edges:
+        return False
+    weights: Any = graph.weights
+    # searches that touch only what they reach add floats
+    if work.algorithm == "sssp" and weights.dtype.kind == "i":
+        return False
+    knows_end = query.limit is not None or query.targets is not None or query.sample is not None
+    return knows_end and any(each.name == "short_search" for each in usable.strategies)
+
+
+def _sample_searches(work: Workload, known: Shape | None) -> Shapes | None:
+    """Return the shapes that a sample of searches which end early shows; None if these visit too
+    many edges.
+    """
+    graph = work.graph
+    query = work.query
+    base = known
+    if base is None or base.is_short:
+        base = outline(graph)
+    affordable = int(_SAMPLE_SHARE * work.n_sources * graph.n_edges)
+    most = min(max(_FEW_EDGES, affordable), _MANY_EDGES)
+    sample = partial(short_search.sampled, graph, base, counts_hops=work.counts_hops, most=most)
+    at_nearest = sample(query=query)
+    if not at_nearest.is_short:
+        return None
+    if query.nearest is None:
+        return Shapes.alike(at_nearest)
+    if query.limit is None:
+        return Shapes(at_nearest, base)
+    return Shapes(at_nearest, sample(query=replace(query, targets=None, nearest=None)))
+
+
+def _survey_graph(work: Workload, strategies: Strategies, usable: Usable) -> Shape:
+    """Return the shape of the graph, from a few searches if they are of use."""
+    has_choice = len(usable.strategies) > 1
+    needs_depth = work.algorithm == "bfs" and not usable.is_loop
+    if has_choice or needs_depth:
+        return survey(work.graph, work.algorithm, strategies.searches, work.n_sources)
+    return outline(work.graph)

@@ -283,7 +283,9 @@ def test_a_job_proves_groups_on_a_gpu_without_predecessors(monkeypatch):
     with running(FIRST):
         there = graph.to("cuda")
         moved = replace(traversals, distance=namespace(there.offsets).asarray(traversals.distance))
-        plan = SimpleNamespace(group=5, query=Query(predecessors=False), run=lambda _numbers, cut: moved)
+        plan = SimpleNamespace(
+            group=5, query=Query(predecessors=False), run=lambda _numbers, **_: moved
+        )
         answers, context = BatchTraverser(there, plan, work), BatchContext(tally=Mock())
         found_rows = list(answers.of(0, range(5), False, context))
         assert [answer.checksums for answer in found_rows] == [

@@ -269,16 +269,6 @@ STRATEGY_OF = {
         "gather_switch",
     ),
 }
-# Graphs of earlier measurements, which stand for the same classes.
-_ALSO = {
-    "soc-Slashdot0902": "soc-LiveJournal1",
-    "luxembourg_osm": "europa.osm",
-    "delaunay_n16": "hugehubbles-00020",
-    "dblp-2010": "coPapersCiteseer",
-    "rmat-20": "kron_g500-lon20",
-    "rmat-22": "rmat.2Mv.128Me",
-}
-BFS_4K_GRAPHS = BFS_4K | _ALSO
 ALL_RIVALS = tuple(strategy for strategies in STRATEGY_OF.values() for strategy in strategies)
 LAUNCHES = (
     "an H200 or H100 holds 270,336 threads at once, 11 times a GTX 780: levels are short, and "
@@ -290,7 +280,7 @@ LAUNCHES = (
 def _paper_ratios(rival: int) -> dict[str, float]:
     """Return the paper's ratios of a rival to BFS-4K, by our graph that stands for the original."""
     found = {}
-    for graph, original in BFS_4K_GRAPHS.items():
+    for graph, original in BFS_4K.items():
         times = said.BFS_4K_TABLE_2.get(original)
         if times and (theirs := times[rival]) and (ours := times[-1]):
             found[graph] = theirs / ours
@@ -355,24 +345,13 @@ _FEATURED = (
     "erdos-renyi-2M",
     "rmat-2M-128M",
     "honeycomb-4M6",
-    "USA-road-FLA",
-    "USA-road-NW",
-    "soc-Slashdot0902",
-    "ego-Twitter",
-    "dblp-2010",
-    "cnr-2000",
-    "rmat-20",
-    "rmat-22",
-    "luxembourg_osm",
-    "delaunay_n16",
-    "lattice-1500",
 )
 
 BFS_4K_CLAIMS = (
     fastest_claim(
         'BFS-4K "outperforms all the other implementations in every graph" (7)',
         "fastest on 18 of 18",
-        BFS_4K_GRAPHS,
+        BFS_4K,
         "bfs_4k",
         ALL_RIVALS,
         reasons=dict.fromkeys((IN_PART, FAILS), LAUNCHES),
@@ -380,7 +359,7 @@ BFS_4K_CLAIMS = (
     *(
         speedup_claim(
             f"faster than {rival} (table 2)",
-            BFS_4K_GRAPHS,
+            BFS_4K,
             strategies,
             "bfs_4k",
             _paper_ratios(i),
@@ -396,7 +375,7 @@ BFS_4K_CLAIMS = (
     Claim(
         "faster than a sequential search (figure 15)",
         "the text has no numbers",
-        lambda record, mode: _over_sequential(record, mode, BFS_4K_GRAPHS, "bfs_4k", None),
+        lambda record, mode: _over_sequential(record, mode, BFS_4K, "bfs_4k", None),
         {
             HOLDS: "the device has many times the bandwidth of a core",
             FAILS: "the device has too little to do per level",
@@ -501,14 +480,6 @@ def _over_sequential(
 
 # --- H-BF --------------------------------------------------------------------------------------------------------------
 
-_H_BF_ALSO = {
-    "luxembourg_osm": "asia.osm",
-    "delaunay_n16": "delaunay_n20",
-    "soc-Slashdot0902": "flickr",
-    "rmat-20": "rmat.3Mv.20Me",
-    "cnr-2000": "circuit5M_dc",
-}
-H_BF_GRAPHS = H_BF | _H_BF_ALSO
 DAVIDSON = ("work_front", "near_far_piles", "buckets")
 
 
@@ -519,7 +490,7 @@ def _figure_of_h_bf(system: int) -> str:
 def _h_bf_ratios(system: int) -> dict[str, float]:
     return {
         graph: said.H_BF_TABLE_2[name][system] / said.H_BF_TABLE_2[name][-1]
-        for graph, name in H_BF_GRAPHS.items()
+        for graph, name in H_BF.items()
     }
 
 
@@ -622,7 +593,7 @@ H_BF_CLAIMS = (
         '"an average speedup of 5x higher than the existing most efficient parallel implementations" '
         "(abstract): over the better "
         "of Workfront Sweep and Near-Far Pile (table 2)",
-        H_BF_GRAPHS,
+        H_BF,
         DAVIDSON,
         "h_bf",
         _h_bf_ratios(3),
@@ -635,7 +606,7 @@ H_BF_CLAIMS = (
     ),
     speedup_claim(
         "faster than LoneStar (table 2)",
-        H_BF_GRAPHS,
+        H_BF,
         ("topology_thread",),
         "h_bf",
         _h_bf_ratios(2),
@@ -648,7 +619,7 @@ H_BF_CLAIMS = (
     ),
     speedup_claim(
         "faster than queue-based Bellman-Ford on a CPU (table 2, figure 8)",
-        H_BF_GRAPHS,
+        H_BF,
         ("fifo",),
         "h_bf",
         _h_bf_ratios(0),
@@ -658,7 +629,7 @@ H_BF_CLAIMS = (
     ),
     speedup_claim(
         "faster than Dijkstra's algorithm on a CPU, but on USA-road-d.CAL (table 2)",
-        H_BF_GRAPHS,
+        H_BF,
         ("heap",),
         "h_bf",
         _h_bf_ratios(1),
@@ -669,7 +640,7 @@ H_BF_CLAIMS = (
     fastest_claim(
         '"H-BF outperforms all the other implementations in every graph" (6.2)',
         "6 of 7 (Dijkstra on USA-road-d.CAL: 588 against 720 ms)",
-        H_BF_GRAPHS,
+        H_BF,
         "h_bf",
         ("topology_thread", *DAVIDSON),
         algorithm="sssp",

@@ -44,9 +44,10 @@ HOW = """## How it was measured
   is timed.
 - The settings of a work run in turn, in both orders, five times or more; three times where five would take over
   4 s, once where a sequential search takes over 3 s. A cell has the median over the repeats and the spread.
-- A difference counts only beyond both spreads. Times from before the spread was recorded are shown with *±?*:
-  for them a difference counts from a factor of 1.6 on, since the machine's speed stepped by up to 1.3 within a
-  run.
+- A difference counts only beyond both spreads. A search that ran once has no spread (*±?*): a difference counts
+  from a factor of 1.6 on, since the machine's speed stepped by up to 1.3 within a run.
+- Several graphs ran at the same time on one host, each on a GPU and on cores of its own. Each comparison is of one
+  GPU and one run.
 - A claim **holds** with four fifths of the paper's factor, or on all graphs; **in part** with a smaller factor
   above 1, or on some graphs. Factors over several graphs are geometric means.
 """

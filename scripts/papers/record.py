@@ -19,6 +19,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -46,7 +47,7 @@ OWN = (
     "rounds",
 )
 RUN = ("date", "commit", "command", "machine", "versions", "seed")
-# what is taken for a time without a spread: the machine's speed has stepped by as much within a run
+# of a time of fewer than three repeats: the machine's speed has stepped by as much within a run
 UNKNOWN_SPREAD = 0.3
 KINDS = ("run", "graph", "time", "left", "error", "counters", "levels")
 
@@ -110,8 +111,7 @@ class Record:
     """All measurements.
 
     ``stored`` has the times of all machines, by key and machine. ``times`` has those that are shown and compared, by key.
-    For each graph, algorithm, device and group they are of one machine: the one with the most times that have a spread, and
-    of these the one with the most times. Times from before the spread was recorded are left out where there are newer ones.
+    For each graph, algorithm, device and group they are of one machine: the one with the most times.
     """
 
     runs: list[dict] = field(default_factory=list)
@@ -122,22 +122,14 @@ class Record:
     levels: list[dict] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        n_times: dict[tuple, dict[str, list[int]]] = {}
+        n_times: dict[tuple, Counter[str]] = {}
         for key, time in self.stored.items():
-            of_machine = n_times.setdefault(time.where, {}).setdefault(key[-1], [0, 0])
-            of_machine[0] += time.spread is not None
-            of_machine[1] += 1
-        self.machines = {
-            where: max(found, key=found.__getitem__) for where, found in n_times.items()
-        }
-        has_spreads = {
-            where for where, machine in self.machines.items() if n_times[where][machine][0]
-        }
+            n_times.setdefault(time.where, Counter())[key[-1]] += 1
+        self.machines = {where: max(found, key=found.get) for where, found in n_times.items()}
         self.times: dict[tuple, Time] = {}
         self._choices: dict[tuple, list[Time]] = {}
         for key, time in self.stored.items():
-            is_of_before = time.spread is None and time.repeats > 1 and time.where in has_spreads
-            if self.machines[time.where] != key[-1] or is_of_before:
+            if self.machines[time.where] != key[-1]:
                 continue
             self.times[time.key] = time
             if time.group == "systems" and time.how in ("published", "rule", "search"):
@@ -315,14 +307,7 @@ def added(record: Record, lines: list[dict]) -> Record:
             key = tuple(line[name] for name in KEY)
             left[key] = line.get("why") or line["message"]
             stored.pop((*key, machine_of(runs[run], line["device"])), None)
-    whole = Record(runs, graphs, stored, left, counters, levels)
-    # Times from before the spread was recorded are kept only while there is nothing newer to compare.
-    kept = {
-        key: time
-        for key, time in stored.items()
-        if time.spread is not None or time.key in whole.times
-    }
-    return without_unused_runs(Record(runs, graphs, kept, left, counters, levels))
+    return without_unused_runs(Record(runs, graphs, stored, left, counters, levels))
 
 
 def identity(entry: dict) -> tuple:

@@ -126,16 +126,6 @@ def test_times_of_two_machines_are_kept_and_never_compared():
     assert machine_of(other, "cpu") == "CPU, 16 cores"
 
 
-def test_times_from_before_the_spread_was_recorded_are_not_mixed_with_newer_ones():
-    before = [line("g", name, median=1.0, spread=None) for name in ("bfs_4k", "scan_flags")]
-    assert set(record_of(*before).times) == set(record_of(*before[::-1]).times) != set()
-    both = added(record_of(*before), [RUN, line("g", "bfs_4k", median=2.0)])
-    assert [time.median for time in both.times.values()] == [2.0]
-    once = line("g", "fifo", median=9.0, spread=None, device="cpu", threads=1) | {"repeats": 1}
-    assert len(added(both, [RUN, once]).times) == 2
-    assert len(both.stored) == 1
-
-
 def test_lines_that_are_no_lines_of_a_run_are_refused(tmp_path):
     file = tmp_path / "lines.jsonl"
     for text in (

@@ -358,9 +358,9 @@ def _are_shuffled_ids(graph: Graph, column: Any) -> bool:
     """
     try:
         values = arguments.as_array(VERTEX, column)
-        if values.dtype.kind == "f" and (np.abs(values) < MAX_INTEGER).all():
-            if np.array_equal(values, np.trunc(values)):
-                column = values.astype(np.int64)
+        is_whole = values.dtype.kind == "f" and np.array_equal(values, np.trunc(values))
+        if is_whole and (np.abs(values) < MAX_INTEGER).all():
+            column = values.astype(np.int64)
         numbers = graph.to_numbers(column, VERTEX)
     except KeplerError:  # numbers that are no ids
         return False

@@ -44,7 +44,7 @@ from ..search.strategy import (
     strategy_for_kind,
     strategy_for_sums,
 )
-from .explanation import explain_plan
+from .explanation import explain_hierarchy, explain_plan
 
 ONE_AT_A_TIME = "one_at_a_time"
 FEW_PATHS = 256  # targets of one source up to which paths are looked up in a hierarchy
@@ -226,9 +226,9 @@ class MultiSourcePlan:
         if query.output == "paths" and self.strategy.finds_paths:
             why.append(f"paths are looked up, {query.targets_per_source:.3g} per source")
         if name == "auto":
-            estimate = self.estimate_hierarchy()
-            if estimate is not None:
-                why.append(str(estimate))
+            about_hierarchy = explain_hierarchy(self)
+            if about_hierarchy:
+                why.append(about_hierarchy)
         if algorithm == "sssp":
             why.append(
                 f"sums in {self.sums.dtype}"
@@ -307,12 +307,13 @@ class MultiSourcePlan:
         ]
         return sorted(candidates, key=lambda each: each.seconds)
 
-    def estimate_hierarchy(self) -> Estimate | None:
+    def estimate_hierarchy(self, rounded: bool = False) -> Estimate | None:
         """Estimate what a hierarchy would take and save; None if the graph has one already, or is
         not likely to have one.
 
         Networks with hubs, and weights that are no integers, are taken as not likely. With few
-        sources on a GPU there is no estimate either.
+        sources on a GPU there is no estimate either. ``rounded``: as if the weights were rounded to
+        integers.
         """
         graph = self.graph
         shape = self.shape
@@ -324,7 +325,7 @@ class MultiSourcePlan:
         if not sweeps or graph.derived.known_hierarchy(sweeps[0].metric) is not None:
             return None
         if sweeps[0].metric == "weights" and (
-            not graph.integer_weights or graph.has_negative_weights
+            graph.has_negative_weights or not (graph.integer_weights or rounded)
         ):
             return None
         if not shape.is_lattice_like or graph.targets.dtype.itemsize > 4:

@@ -244,7 +244,8 @@ def table_of_vertices(name: str, table: Any) -> tuple[Any, dict[Any, Any], bool]
         return index, columns, True
     if isinstance(table, Mapping):
         return None, columns, False
-    raise no_ids(name, index)
+    column = next((each for each in columns if is_id_name(each)), None)
+    raise no_ids(name, index, column=column)
 
 
 def no_ids(name: str, index: Any = None, unknown: str = "", column: Any = None) -> InputError:
@@ -253,14 +254,21 @@ def no_ids(name: str, index: Any = None, unknown: str = "", column: Any = None) 
     """
     advice = f"call the column of ids {VERTEX!r}"
     if index is not None:
-        advice = (
-            "if its index holds the ids, as that of OSMnx's nodes, give "
-            f"{name}.rename_axis({VERTEX!r}).reset_index(); if its rows are in the order of graph.ids, give "
-            f"{name}.assign({VERTEX}=graph.ids)"
+        in_order = (
+            f"if its rows are in the order of graph.ids, give {name}.assign({VERTEX}=graph.ids)"
         )
+        if column is not None:
+            renamed = f"{name}.rename(columns={{{column!r}: {VERTEX!r}}})"
+            advice = f"give {renamed}; {in_order}"
+        else:
+            advice = (
+                "if its index holds the ids, as that of OSMnx's nodes, give "
+                f"{name}.rename_axis({VERTEX!r}).reset_index(); {in_order}"
+            )
+    elif column is not None:
+        advice += f", or add {VERTEX!r}: graph.ids to columns in the order of graph.ids"
     if column is not None:
         besides = f", and its column {arguments.describe(column)} may hold the ids"
-        advice += f", or add {VERTEX!r}: graph.ids to columns in the order of graph.ids"
     elif unknown:
         besides = f", and the label {unknown} of its index is no vertex"
     else:

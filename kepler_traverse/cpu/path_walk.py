@@ -24,7 +24,7 @@ import numpy as np
 from .compiled import njit
 
 NO_EDGE = -1  # no edge explains a distance
-CIRCLE = -2  # predecessors lead around for ever
+CIRCLE = -2  # predecessors lead around a circle
 _UNSEEN = -1
 _OFF = -2
 

@@ -209,6 +209,17 @@ def test_a_mapping_of_attributes_goes_by_position(name):
         )
 
 
+def test_a_table_with_ids_by_an_unknown_name_is_told_to_rename_that_column():
+    table = pd.DataFrame({"osmid": [30, 10, 40, 20], "jobs": [1, 10, 100, 1000]})
+    options = {"result": "opportunities", "cutoffs": [0]}
+    with pytest.raises(InputError) as refused:
+        sssp_many(GRAPH, [30], values=table, **options)
+    assert "values.rename(columns={'osmid': 'vertex'})" in str(refused.value)
+    assert "rename_axis" not in str(refused.value)
+    renamed = table.rename(columns={"osmid": "vertex"})
+    assert sssp_many(GRAPH, [30], values=renamed, **options)["jobs"].tolist() == [1]
+
+
 def test_a_file_of_paths_keeps_every_column(tmp_path):
     found = paths(GRAPH, ([30], [40]), along={"vertices": [1, 2, 3]})
     places = pd.DataFrame({"x": [1.0, 2, 3, 4], "y": [1.0, 2, 3, 4]}, [40, 30, 20, 10])

@@ -60,6 +60,8 @@ _COLUMN = "an array, a list, a range, a Series or a pyarrow array of numbers"
 
 def describe(value: Any) -> str:
     """Return a value for an error message: short, on one line, without control characters."""
+    if isinstance(value, np.generic) and value.dtype.kind not in "mM":  # item loses the unit
+        value = value.item()
     if value is None or isinstance(value, (*_TEXTS, *_BOOLS, int, float, np.number)):
         try:
             return _SHORT.repr(value)

@@ -28,7 +28,14 @@ import numpy as np
 import scipy.sparse.csgraph as scipy_csgraph
 
 from . import arguments
-from ._arrays import FLOAT64_EXACT, MAX_HOP_COUNT, NO_PREDECESSOR, to_host, unreached_value
+from ._arrays import (
+    FLOAT64_EXACT,
+    MAX_HOP_COUNT,
+    NO_PREDECESSOR,
+    sort_distinct,
+    to_host,
+    unreached_value,
+)
 from .bfs import REGISTRY as BFS
 from .bfs import plan_bfs_many
 from .convert import to_scipy
@@ -614,7 +621,7 @@ def _from_nearest(
     if sources.size:
         registry = BFS if unweighted else SSSP
         query = Query(predecessors=True, limit=limit)
-        distinct = np.unique(sources)
+        distinct = sort_distinct(sources)
         name = registry.algorithm.name
         _, search = nearest_source_search(
             graph, distinct, name, registry.single_source, "auto", query

@@ -69,13 +69,16 @@ def listed(names: Iterable[object], most: int = 10) -> str:
     return f"{shown} and {len(every) - most:,} more"
 
 
+# line ends, and what a terminal would take for a command
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _LONG_WORD = re.compile(r"[^\s/]{200,}")
 
 
 def shortened(message: str) -> str:
-    """Return a message that fits on a screen, whatever value it shows: long words end early, and
-    the middle is left out.
+    """Return a message that is one line and fits on a screen, whatever value it shows: long words
+    end early, and the middle is left out.
     """
+    message = _CONTROL.sub(lambda sign: repr(sign[0])[1:-1], message)
     message = _LONG_WORD.sub(lambda word: f"{word[0][:90]}...", message)
     if len(message) <= 1000:
         return message

@@ -28,6 +28,10 @@ from .errors import InputError
 VERTEX = "vertex"  # what a column of ids is called in tables that the library makes
 # names by which a column of ids is known in tables that it is given
 VERTEX_NAMES = (VERTEX, "node", "id")
+# Other names of ids, as osmid, stop_id or geoid: whose ids they are is not known.
+_ID_NAME = re.compile(
+    r".*[\W_]ids?|.*[a-z]I[dD]s?|(osm|geo|object|point|place|zone|stop|f|g|o)ids?"
+)
 NO_NUMBER = -1  # of a label that is no vertex
 _PERMUTED = "numbers "  # begins the digest of labels that are 0 to n-1 in another order
 
@@ -40,6 +44,13 @@ def is_called(name: Any, known: tuple[str, ...] = VERTEX_NAMES) -> bool:
         return False
     plain = re.sub(r"[\W_]+", "", name).casefold()
     return bool(plain) and plain.removesuffix("id") in {each.removesuffix("id") for each in known}
+
+
+def is_id_name(name: Any) -> bool:
+    """Whether a column is called as one of ids of whatever is."""
+    if not isinstance(name, str):
+        return False
+    return _ID_NAME.fullmatch(name) is not None or _ID_NAME.fullmatch(name.casefold()) is not None
 
 
 def get_index(value: Any) -> Any:
@@ -233,21 +244,32 @@ def table_of_vertices(name: str, table: Any) -> tuple[Any, dict[Any, Any], bool]
         return index, columns, True
     if isinstance(table, Mapping):
         return None, columns, False
-    raise no_ids(name, index)
+    column = next((each for each in columns if is_id_name(each)), None)
+    raise no_ids(name, index, column=column)
 
 
-def no_ids(name: str, index: Any = None, unknown: str = "") -> InputError:
+def no_ids(name: str, index: Any = None, unknown: str = "", column: Any = None) -> InputError:
     """Return the error for a table whose rows belong to no vertices; ``unknown`` is a label of its
-    index that is none.
+    index that is none, and ``column`` the name of one that may hold the ids.
     """
     advice = f"call the column of ids {VERTEX!r}"
     if index is not None:
-        advice = (
-            "if its index holds the ids, as that of OSMnx's nodes, give "
-            f"{name}.rename_axis({VERTEX!r}).reset_index(); if its rows are in the order of graph.ids, give "
-            f"{name}.assign({VERTEX}=graph.ids)"
+        in_order = (
+            f"if its rows are in the order of graph.ids, give {name}.assign({VERTEX}=graph.ids)"
         )
-    if unknown:
+        if column is not None:
+            renamed = f"{name}.rename(columns={{{column!r}: {VERTEX!r}}})"
+            advice = f"give {renamed}; {in_order}"
+        else:
+            advice = (
+                "if its index holds the ids, as that of OSMnx's nodes, give "
+                f"{name}.rename_axis({VERTEX!r}).reset_index(); {in_order}"
+            )
+    elif column is not None:
+        advice += f", or add {VERTEX!r}: graph.ids to columns in the order of graph.ids"
+    if column is not None:
+        besides = f", and its column {arguments.describe(column)} may hold the ids"
+    elif unknown:
         besides = f", and the label {unknown} of its index is no vertex"
     else:
         besides = ""

@@ -24,6 +24,7 @@ import numpy as np
 from .compiled import njit
 
 NO_EDGE = -1  # no edge explains a distance
+CIRCLE = -2  # predecessors lead around a circle
 _UNSEEN = -1
 _OFF = -2
 
@@ -284,3 +285,41 @@ def walk(source, target, walks):
             return size
         v = np.int64(path[size - 1])
     return size
+
+
+@njit(cache=True, nogil=True)
+def count_back(predecessor, rows, ends, sizes):
+    """Write the number of vertices of each path along predecessors, of shape (k, n), from its end
+    back to a vertex that is its own predecessor.
+
+    ``rows`` has the row of predecessors of each path. A size becomes ``NO_EDGE`` if the path leads
+    to a negative predecessor, and ``CIRCLE`` if it does not end; no
+    further size is written then.
+    """
+    n = predecessor.shape[1]
+    for i in range(ends.size):
+        v = np.int64(ends[i])
+        size = np.int64(1)
+        before = np.int64(predecessor[rows[i], v])
+        while before != v and before >= 0 and size <= n:
+            v = before
+            before = np.int64(predecessor[rows[i], v])
+            size += 1
+        if before < 0:
+            size = np.int64(NO_EDGE)
+        elif size > n:
+            sizes[i] = CIRCLE
+            return
+        sizes[i] = size
+
+
+@njit(cache=True, nogil=True)
+def write_back(predecessor, rows, ends, sizes, vertices):
+    """Write the vertices of the paths of ``count_back``, each from its source to its end."""
+    stop = np.int64(0)
+    for i in range(ends.size):
+        stop += sizes[i]
+        v = np.int64(ends[i])
+        for back in range(sizes[i]):
+            vertices[stop - 1 - back] = v
+            v = np.int64(predecessor[rows[i], v])

@@ -43,7 +43,7 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import Array, index_dtype, namespace, to_host
+from .._arrays import Array, index_dtype, namespace, sort_distinct, to_host
 from ..cpu.components import strong_components
 from ..errors import InputError, PrecisionError
 from ..graph import BuildReport, Graph
@@ -441,12 +441,12 @@ class _Eccentricities:
         else:
             outer = self._best(self.out.high, far, half)
         inner = self._best(-self.out.low, ~self.out.searched if near is None else near, half)
-        self._search(np.unique(np.concatenate([outer, inner])))
+        self._search(sort_distinct(np.concatenate([outer, inner])))
         if not self.graph.directed:
             return
         hard = self._best(self.back.low, ~self.back.searched, half)
         inner = inner[~to_host(self.back.searched[self._xp.asarray(inner)])]
-        numbers = np.unique(np.concatenate([hard, inner]))
+        numbers = sort_distinct(np.concatenate([hard, inner]))
         if numbers.size:
             self._search(numbers, backward=True)
 

@@ -74,7 +74,10 @@ def with_weights(
             "stored edge, in the order of graph.targets, with per='edge'"
         )
     require_edge_labels("weight", weight, graph.report.row_labels if per == "row" else "")
-    weight = as_column("weight", weight)
+    try:
+        weight = as_column("weight", weight)
+    except EdgeListError as error:
+        raise _about_closed(error) from None
     if get_device(weight) != graph.device:
         raise DeviceError(
             f"the graph is on {graph.device} and the weights are on "
@@ -94,9 +97,12 @@ def with_weights(
             column="weight",
         )
     source = str(weight.dtype)
-    weights, rows, zeros, integers, loops = (_of_rows if per == "row" else _of_edges)(
-        graph, weight, weight_type
-    )
+    try:
+        weights, rows, zeros, integers, loops = (_of_rows if per == "row" else _of_edges)(
+            graph, weight, weight_type
+        )
+    except EdgeListError as error:
+        raise _about_closed(error) from None
     made = replace(
         graph,
         weights=weights,
@@ -110,6 +116,21 @@ def with_weights(
     made.derived.take_topology(graph)
     weighted: Graph = made.derived.with_reverse() if graph.may_pull else made
     return weighted
+
+
+def _about_closed(error: EdgeListError) -> EdgeListError:
+    """Return the error for weights of which some are no numbers, with what to do here, where no row
+    can be dropped.
+    """
+    said, drops, _ = error.message.rpartition("drop ")
+    if not drops:
+        return error
+    return EdgeListError(
+        f"{said}a weight cannot close an edge; to close one, build the graph without its row, as "
+        f"{option_text('where')} does",
+        row=error.row,
+        column="weight",
+    )
 
 
 def _of_rows(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import arguments
+from .._arrays import sort_distinct
 from ..errors import EdgeListError, InputError
 from ..runtime import LOG
 from ..runtime.regular_files import irregular
@@ -357,7 +358,7 @@ class _Ways:
             raise EdgeListError(
                 f"{file}: node {nodes[at]} lies outside the earth, at {x[at] / 1e7}, {y[at] / 1e7}"
             )
-        return np.unique(nodes[~is_there])
+        return sort_distinct(nodes[~is_there])
 
     def tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Roads, each between two junctions in one direction, and junctions."""

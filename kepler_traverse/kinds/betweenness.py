@@ -24,6 +24,7 @@ from .._arrays import (
     is_reached,
     is_rows,
     namespace,
+    sort_distinct,
     to_host,
     unreached_value,
 )
@@ -281,7 +282,7 @@ class Betweenness(Loads):
                     "result='betweenness' needs at least one target; leave "
                     "targets out for all vertices"
                 )
-            self._targets = np.unique(asked.targets)
+            self._targets = sort_distinct(asked.targets)
             self._is_target = np.zeros(self.graph.n_vertices, np.uint8)
             self._is_target[self._targets] = 1
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from .. import arguments
-from .._arrays import MAX_INTEGER, get_device, is_rows, namespace, to_host
+from .._arrays import MAX_INTEGER, get_device, is_rows, namespace, sort_distinct, to_host
 from ..cpu import opportunities as decays
 from ..cpu import threads
 from ..cpu.edge_rows import find_edges
@@ -266,7 +266,7 @@ def _amounts_and_unit(
         of_targets = question.target_weights
         name = "target_weights"
         size, each = (graph.n_vertices, "vertex") if targets is None else (targets.size, "target")
-        if targets is not None and np.unique(targets).size < size:
+        if targets is not None and sort_distinct(targets).size < size:
             raise InputError(
                 "a target is given twice, and its flows would count twice; give it once"
             )

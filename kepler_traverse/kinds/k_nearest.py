@@ -26,6 +26,7 @@ from .._arrays import (
     is_rows,
     keys_to_distances,
     namespace,
+    sort_distinct,
     to_host,
 )
 from ..errors import CertificateError, InputError
@@ -56,7 +57,7 @@ class SourceGroups(Digested):
         self.labels = sorted(set(labels))
         place = {label: i for i, label in enumerate(self.labels)}
         own = np.array([place[label] for label in labels], np.int64)
-        self.members = [np.unique(numbers[own == i]) for i in range(len(self.labels))]
+        self.members = [sort_distinct(numbers[own == i]) for i in range(len(self.labels))]
 
     @property
     def digest(self) -> str:
@@ -95,7 +96,7 @@ def query_of_targets(options: NearestOptions, targets: np.ndarray) -> dict[str, 
     groups = options.groups
     k = options.k
     assert k is not None
-    every = Nearest(k, [np.unique(targets)], None)
+    every = Nearest(k, [sort_distinct(targets)], None)
     return {"nearest": every if groups is None else Nearest(k, groups.members, groups.labels)}
 
 

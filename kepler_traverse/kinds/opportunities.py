@@ -32,9 +32,18 @@ from .._arrays import (
     to_host,
 )
 from ..cpu import opportunities as cpu
-from ..errors import InputError, PrecisionError, option_text
+from ..errors import InputError, KeplerError, PrecisionError, option_text
 from ..graph import Graph, find_vertices
-from ..labels import VERTEX, Partner, get_index, has_labels, in_order, no_ids, table_of_vertices
+from ..labels import (
+    VERTEX,
+    Partner,
+    get_index,
+    has_labels,
+    in_order,
+    is_id_name,
+    no_ids,
+    table_of_vertices,
+)
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
 from ..search.query import SourceValues, compute_digest
@@ -291,6 +300,7 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
                 "an attribute; rename the column"
             )
     if ids is None:
+        _refuse_ids(graph, columns)
         numbers = np.arange(graph.n_vertices)
     elif are_of_index:
         numbers = _numbers_of_index(graph, ids)
@@ -331,6 +341,31 @@ def _one_attribute(graph: Graph, values: Any) -> tuple[Any, dict[str, Any], bool
     index = get_index(values)
     holds_ids = has_labels(index) and bool((find_vertices(graph, index) >= 0).all())
     return (index if holds_ids else None), {VALUE: values}, holds_ids
+
+
+def _refuse_ids(graph: Graph, columns: Mapping[str, Any]) -> None:
+    """Raise InputError if a column of a mapping, whose values would go by position, may hold the ids
+    that the others belong to: by its name, or as it holds all ids of the graph in another order.
+    """
+    for name, column in columns.items():
+        if is_id_name(name) or (len(columns) > 1 and _are_shuffled_ids(graph, column)):
+            raise no_ids("values", column=name)
+
+
+def _are_shuffled_ids(graph: Graph, column: Any) -> bool:
+    """Whether a column holds each id once, in no ascending order; a merge may have made floats of
+    them.
+    """
+    try:
+        values = arguments.as_array(VERTEX, column)
+        is_whole = values.dtype.kind == "f" and np.array_equal(values, np.trunc(values))
+        if is_whole and (np.abs(values) < MAX_INTEGER).all():
+            column = values.astype(np.int64)
+        numbers = graph.to_numbers(column, VERTEX)
+    except KeplerError:  # numbers that are no ids
+        return False
+    every = np.arange(graph.n_vertices)
+    return np.array_equal(np.sort(numbers), every) and not np.array_equal(numbers, every)
 
 
 def _numbers_of_index(graph: Graph, index: Any) -> np.ndarray:

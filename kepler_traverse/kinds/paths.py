@@ -21,7 +21,7 @@ from .._arrays import (
 )
 from ..cpu import edge_rows as edge_rows_on_cpu
 from ..cpu import threads
-from ..cpu.path_walk import NO_EDGE, Walks, walk
+from ..cpu.path_walk import NO_EDGE, Walks, count_back, walk, write_back
 from ..cuda import edge_rows as edge_rows_on_gpu
 from ..errors import InputError, PrecisionError
 from ..graph import Graph
@@ -35,6 +35,7 @@ from ..search.sparse import closed_cycle_error
 from .records import Asked, SourceRecords, Values, format_ids
 
 _INT64_END = 2**63
+_FEW = 16  # paths that are so long, which are added up one by one
 _VERTICES_PER_PATH = 256  # an estimate, by which parts are sized
 _ALONG = "along "  # begins the names of the values of columns that the user names
 
@@ -140,7 +141,8 @@ def walk_by_distances(
 def walk_back(traversals: Traversals, lists: TargetLists, limit: float | None) -> Routes:
     """Return the paths to the targets of each source, along the predecessors of a group.
 
-    All paths advance together by one vertex per step, so that a step is one operation on arrays.
+    On a GPU all paths advance together by one vertex per step, so that a step is one operation on
+    arrays.
     """
     distance: Array = traversals.distance
     predecessor: Array = traversals.predecessor
@@ -154,6 +156,13 @@ def walk_back(traversals: Traversals, lists: TargetLists, limit: float | None) -
     path = xp.flatnonzero(is_found)
     rows = rows[path]
     at = at[path]
+    if xp is np:
+        found = np.zeros(path.size, np.int64)
+        count_back(predecessor, rows, at, found)
+        vertices = np.empty(int(found.sum()), predecessor.dtype)
+        write_back(predecessor, rows, at, found, vertices)
+        sizes[path] = found
+        return Routes(sizes, vertices)
     steps = []
     while path.size:
         steps.append((path, at))
@@ -204,7 +213,13 @@ def sums_along(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     order = np.argsort(-sizes, kind="stable")
     counts = np.searchsorted(-sizes[order], -np.arange(longest), side="left")
     for position in range(1, longest):
-        places = starts[order[: counts[position]]] + position
+        on = order[: counts[position]]
+        if on.size <= _FEW:
+            for path in on.tolist():
+                rest = total[starts[path] + position - 1 : starts[path] + sizes[path]]
+                np.add.accumulate(rest, out=rest)
+            break
+        places = starts[on] + position
         total[places] += total[places - 1]
     return total
 

@@ -115,11 +115,11 @@ class Candidates:
         ]
         return sorted(estimated, key=lambda each: each.seconds)
 
-    def estimate_hierarchy(self, strategies: Strategies) -> Estimate | None:
+    def estimate_hierarchy(self, strategies: Strategies, rounded: bool) -> Estimate | None:
         """Estimate what a hierarchy would take and save; see
         ``MultiSourcePlan.estimate_hierarchy``.
         """
-        sweep = _find_sweep(self._work, strategies)
+        sweep = _find_sweep(self._work, strategies, rounded)
         if sweep is None or not self._has_small_hierarchy:
             return None
         many = max(self._work.n_searches, 1000)
@@ -256,7 +256,9 @@ def _estimate_seconds(
     )
 
 
-def _find_sweep(work: Workload, strategies: Strategies) -> MultiSourceStrategy | None:
+def _find_sweep(
+    work: Workload, strategies: Strategies, rounded: bool
+) -> MultiSourceStrategy | None:
     """Return the strategy that would use a hierarchy which the graph does not have yet; None if a
     hierarchy cannot be built or pay.
     """
@@ -268,7 +270,8 @@ def _find_sweep(work: Workload, strategies: Strategies) -> MultiSourceStrategy |
     ]
     if not sweeps or graph.derived.known_hierarchy(sweeps[0].metric) is not None:
         return None
-    has_lengths = graph.integer_weights and not graph.has_negative_weights
+    is_of_integers = rounded or graph.integer_weights
+    has_lengths = is_of_integers and not graph.has_negative_weights
     if sweeps[0].metric == "weights" and not has_lengths:
         return None
     if graph.device == "cuda" and work.n_searches < _MANY_ON_GPU:

@@ -10,10 +10,8 @@ from functools import partial
 from itertools import chain
 from typing import Any, Literal, TypedDict
 
-import numpy as np
-
 from .. import arguments
-from .._arrays import namespace, to_host
+from .._arrays import namespace, sort_distinct, to_host
 from ..errors import NegativeCycleError
 from ..graph import Graph
 from ..kinds import pairs, rules
@@ -232,7 +230,7 @@ class Registry:
             if stream or isinstance(sources, str):
                 n_searches = numbers.size
             else:
-                n_searches = np.unique(numbers).size
+                n_searches = sort_distinct(numbers).size
         meter = make_meter(question.progress, n_searches, graph.device)
         plan = partial(
             self.plan_multi_source,

@@ -33,12 +33,11 @@ def explain_plan(plan: Any) -> str:
         lines.append(
             f"survey: {shape.depth:,} levels; a search reaches {shape.reach:.0%} of the vertices"
         )
-    if plan.is_named:
-        estimate = None
-    else:
-        estimate = plan.estimate_hierarchy()
-    if estimate is not None:
-        lines.append(f"hierarchy: {estimate}")
+    about_hierarchy = ""
+    if not plan.is_named:
+        about_hierarchy = explain_hierarchy(plan)
+    if about_hierarchy:
+        lines.append(f"hierarchy: {about_hierarchy}")
     if plan.algorithm == "sssp":
         lines.append(f"sums: {_describe_sums(plan)}")
     lines.append("")
@@ -55,6 +54,21 @@ def explain_plan(plan: Any) -> str:
     lines += [f"left out: {name}: {reason}" for name, reason in plan.left_out.items()]
     lines += [f"measured: {each}" for each in plan.measurements()]
     return "\n".join(lines)
+
+
+def explain_hierarchy(plan: Any) -> str:
+    """Say what a hierarchy would take and from how many sources on it pays; ``""`` if nothing is
+    known of that.
+
+    Of float weights, which it does not take as they are, it is said only where it would pay.
+    """
+    estimate = plan.estimate_hierarchy()
+    if estimate is not None:
+        return str(estimate)
+    estimate = plan.estimate_hierarchy(rounded=True)
+    if estimate is None or estimate.saved(plan.n_sources) <= 0:
+        return ""
+    return f"if weights are rounded to integers of a small unit by with_weights, {estimate}"
 
 
 def _reason(plan: Any, n_candidates: int) -> str:
@@ -85,9 +99,9 @@ def describe_choice(plan: Any, ranked: Sequence[Any]) -> str:
     if plan.query.output == "paths" and plan.strategy.finds_paths:
         facts.append(f"paths are looked up, {plan.query.targets_per_source:.3g} per source")
     if not plan.is_named:
-        estimate = plan.estimate_hierarchy()
-        if estimate is not None:
-            facts.append(str(estimate))
+        about_hierarchy = explain_hierarchy(plan)
+        if about_hierarchy:
+            facts.append(about_hierarchy)
     if plan.algorithm == "sssp":
         facts.append(f"sums in {_describe_sums(plan)}")
     return "; ".join(facts)

@@ -177,14 +177,15 @@ class MultiSourcePlan:
         """Candidates whose memory fits, with estimates for ``n_sources`` sources, fastest first."""
         return self._candidates.ranked(n_sources)
 
-    def estimate_hierarchy(self) -> Estimate | None:
+    def estimate_hierarchy(self, rounded: bool = False) -> Estimate | None:
         """Estimate what a hierarchy would take and save; None if the graph has one already, or is
         not likely to have one.
 
         Networks with hubs, and weights that are no integers, are taken as not likely. With few
-        sources on a GPU there is no estimate either.
+        sources on a GPU there is no estimate either. ``rounded``: as if the weights were rounded to
+        integers.
         """
-        return self._candidates.estimate_hierarchy(self._strategies)
+        return self._candidates.estimate_hierarchy(self._strategies, rounded)
 
     def run(
         self, source_vertices: Any, lists: TargetLists | None = None, cut: bool = True

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import Array, make_offsets, namespace, positions_in_groups, to_host
+from .._arrays import Array, make_offsets, namespace, positions_in_groups, sort_distinct, to_host
 from ..certificate import certify, certify_group
 from ..errors import InputError
 from ..graph import Graph
@@ -282,7 +282,7 @@ def frame_of_all(
     else:
         groups = list(zip(members.labels, members.members, strict=True))
     with meter.running():
-        columns, _ = search.find(np.unique(numbers), RunOptions(groups=groups, meter=meter))
+        columns, _ = search.find(sort_distinct(numbers), RunOptions(groups=groups, meter=meter))
     return frame_from(columns_on_device(columns, search.graph), search.graph.device)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from .. import arguments
-from .._arrays import FLOAT64_EXACT, index_dtype, positions_in_groups
+from .._arrays import FLOAT64_EXACT, index_dtype, positions_in_groups, sort_distinct
 from ..api.path_frames import paths
 from ..cpu.nearest_point import nearest_points
 from ..errors import HierarchyError, InputError, PrecisionError, UnknownVertexError, one_line
@@ -98,7 +98,7 @@ class _Impedance:
         """Return the graph, with a hierarchy if searches from as many origins, and from those
         before, pay for one.
         """
-        self._origins += np.unique(origins).size
+        self._origins += sort_distinct(origins).size
         if self._origins >= _MANY_ORIGINS:
             try:
                 self.graph.hierarchy()

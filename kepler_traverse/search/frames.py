@@ -19,11 +19,13 @@ from .._arrays import (
     is_hops,
     is_reached,
     namespace,
+    positions_in_groups,
     to_host,
     unreached_value,
 )
 from .._uninterrupted import load
 from ..cpu import edge_rows as edge_rows_on_cpu
+from ..cpu.path_walk import CIRCLE, NO_EDGE, count_back, write_back
 from ..cuda import edge_rows as edge_rows_on_gpu
 from ..errors import InputError, PrecisionError, UnknownVertexError, option_text
 from ..graph import Graph, has_vertex
@@ -375,41 +377,15 @@ def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None, edges: bool
         {"vertex": _found_targets(rows["vertex"], targets, graph, library)}
     )
     ends = xp.sort(xp.asarray(numbered.merge(requested, on="vertex")["row"]))
-    walks = [ends]
-    owners = [xp.arange(ends.size)]
-    at = ends
-    owner = owners[0]
-    while at.size:
-        if len(walks) > len(rows) + 1:
-            raise InputError(
-                "the predecessors of this frame run in a circle; it was not made by this library"
-            )
-        before = previous[at]
-        if bool((before < 0).any()):
-            raise InputError(
-                "a path leads through a vertex that is not in the frame; "
-                "traverse without targets= and cutoff="
-            )
-        onward = before != at
-        at = before[onward]
-        owner = owner[onward]
-        walks.append(at)
-        owners.append(owner)
-    step = xp.concatenate([xp.full(o.size, i) for i, o in enumerate(owners)])
-    owner = xp.concatenate(owners)
-    walk = xp.concatenate(walks)
-    order = xp.lexsort(xp.stack([-step, owner]))
-    owner = owner[order]
-    walk = walk[order]
-    step = step[order]
-    # the first entry of each walk took the most steps
-    length = step[xp.searchsorted(owner, xp.arange(ends.size))]
+    sizes, on_host = _walk_back(to_host(previous), to_host(ends))
+    walk = xp.asarray(on_host)
+    owner = xp.asarray(np.repeat(np.arange(sizes.size), sizes))
     if many:
         columns = {"source": rows["source"].take(ends[owner]).reset_index(drop=True)}
     else:
         columns = {}
     columns["target"] = rows["vertex"].take(ends[owner]).reset_index(drop=True)
-    columns["position"] = library.Series(length[owner] - step)
+    columns["position"] = library.Series(xp.asarray(positions_in_groups(sizes)))
     columns["vertex"] = rows["vertex"].take(walk).reset_index(drop=True)
     if edges:
         known: Any = graph
@@ -422,6 +398,29 @@ def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None, edges: bool
             Column(_rows_of_steps(known, rows["vertex"], walk, begins), begins), device
         )
     return library.DataFrame(columns)
+
+
+def _walk_back(previous: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sizes of the paths that lead to some rows of a frame, and the rows of the paths.
+
+    ``previous`` has the row of the predecessor of each row, -1 where there is none.
+    """
+    sizes = np.zeros(ends.size, np.int64)
+    predecessor = previous[None]
+    first = np.zeros(ends.size, np.int64)
+    count_back(predecessor, first, ends, sizes)
+    if (sizes == NO_EDGE).any():
+        raise InputError(
+            "a path leads through a vertex that is not in the frame; "
+            "traverse without targets= and cutoff="
+        )
+    if (sizes == CIRCLE).any():
+        raise InputError(
+            "the predecessors of this frame run in a circle; it was not made by this library"
+        )
+    rows = np.empty(int(sizes.sum()), np.int64)
+    write_back(predecessor, first, ends, sizes, rows)
+    return sizes, rows
 
 
 def _rows_of_steps(graph: Graph, vertices: Any, walk: Array, begins: Array) -> Array:

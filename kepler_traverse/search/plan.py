@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from .. import arguments
-from .._arrays import Array, is_reached, namespace, to_host
+from .._arrays import Array, is_reached, namespace, sort_distinct, to_host
 from ..errors import NegativeCycleError
 from ..graph import Graph
 from ..protocols import Ids, VertexId
@@ -276,5 +276,5 @@ def make_query(
     if targets is None:
         numbers = None
     else:
-        numbers = np.unique(graph.to_numbers(targets, "target"))
+        numbers = sort_distinct(graph.to_numbers(targets, "target"))
     return Query(predecessors=predecessors, limit=limit, targets=numbers, **others)

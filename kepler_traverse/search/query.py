@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from .._arrays import Array, is_rows, make_offsets, namespace, positions_in_groups
+from .._arrays import Array, is_rows, make_offsets, namespace, positions_in_groups, sort_distinct
 from ..errors import InputError
 
 TuningClass = TypeVar("TuningClass")
@@ -47,7 +47,7 @@ class TargetLists(NamedTuple):
 
     def union(self) -> np.ndarray:
         """Return the distinct targets of all sources, ascending."""
-        return np.unique(self.vertices)
+        return sort_distinct(self.vertices)
 
     def take(self, distance: Array, columns: np.ndarray | None = None) -> Array:
         """Return the distances at the targets, of shape (n_targets,), from those of each source to

@@ -158,7 +158,12 @@ class BaseStrategy:
                     "needs a hierarchy of hops, and this graph has none; build one "
                     "by graph.hierarchy(metric='hops')"
                 )
-            return "needs a hierarchy, and this graph has none; build one by graph.hierarchy()"
+            if graph.integer_weights:
+                return "needs a hierarchy, and this graph has none; build one by graph.hierarchy()"
+            return (
+                "needs a hierarchy, and this graph has none; graph.hierarchy() builds one of "
+                "weights that with_weights has rounded to integers of a small unit"
+            )
         if self.sums == "int64" and not graph.integer_weights:
             return "needs integer weights"
         return None

@@ -19,7 +19,7 @@ from typing import Literal
 
 import numpy as np
 
-from kepler_traverse._arrays import EXACT_BELOW, UNREACHED, at_most
+from kepler_traverse._arrays import EXACT_BELOW, UNREACHED, at_most, sort_distinct
 from kepler_traverse.errors import CertificateError, PrecisionError
 from kepler_traverse.search.exact import any_beyond
 from kepler_traverse.search.query import Query, TargetLists
@@ -71,7 +71,7 @@ class _Plan:
         if request.targets is None:
             targets = None
         else:
-            targets = np.unique(graph.to_numbers(request.targets, "target"))
+            targets = sort_distinct(graph.to_numbers(request.targets, "target"))
         self.query = Query(predecessors=False, limit=request.limit, targets=targets)
         if request.algorithm == "bfs":
             wide = 8

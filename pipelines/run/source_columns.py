@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kepler_traverse._arrays import MAX_HOP_COUNT, MAX_INTEGER
+from kepler_traverse._arrays import MAX_HOP_COUNT, MAX_INTEGER, sort_distinct
 from kepler_traverse.errors import EdgeListError, InputError, options_spelled
 from kepler_traverse.formats import read_edges
 from kepler_traverse.formats.column_names import end_pairs, listed
@@ -116,7 +116,7 @@ def read_target_weights(graph: Graph, settings: Settings, name: str) -> np.ndarr
     message names the file.
     """
     numbers, column, where = read_column(graph, settings, name, "targets")
-    if np.unique(numbers).size < numbers.size:
+    if sort_distinct(numbers).size < numbers.size:
         raise InputError(
             f"{settings.targets_file}: a target has several rows, and each "
             "its weight; give one row per target"

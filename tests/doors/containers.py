@@ -255,11 +255,11 @@ def vertex_tables(ids: list[Any], table: dict[str, list[Any]]) -> list[Form]:
         ("node_id", EQUAL),
         ("id", EQUAL),
         ("osmid", REFUSED),
+        ("stop_id", REFUSED),
+        ("junction", REFUSED),
     ):
         for library, frame in frames({name: ids, **table}):
-            # without ids, a mapping has its values by position
-            if must == EQUAL or not library.startswith("mapping"):
-                forms.append(Form(f"{library}, column {name}", frame, must))
+            forms.append(Form(f"{library}, column {name}", frame, must))
     by_index = pd.DataFrame(table, ids)
     forms += [
         Form("index without a name", by_index),

@@ -72,6 +72,7 @@ FUNCTIONS = {
     "Plan.run": "number",
     "Plan.run_unguarded": "number",
     "MultiSourcePlan.ranked": "n_sources",
+    "MultiSourcePlan.estimate_hierarchy": "rounded",
     "MultiSourcePlan.run": "source_vertices:positions lists cut",
     "MultiSourcePlan.iter_groups": "source_vertices:positions lists cut",
     "strategies": "published",

@@ -323,3 +323,27 @@ def test_arrow_tables_and_lists_have_the_same_rows():
     table = pa.table({"src": [1, 2, 1], "dst": [2, 3, 2]})
     for given in (table, [(1, 2), (2, 3), (1, 2)], np.array([[1, 2, 1], [2, 3, 2]])):
         assert graph_from_edges(given, edge_ids=True).edge_rows.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("per", ["row", "edge"])
+@pytest.mark.parametrize(
+    "weight",
+    [
+        [np.inf, 1],
+        np.array([np.nan, 1]),
+        pd.Series([None, 1], dtype="Int64"),
+        pa.array([None, 1]),
+        np.ma.masked_array([1, 2], [True, False]),
+    ],
+    ids=["infinite", "NaN", "pandas", "Arrow", "masked"],
+)
+def test_a_weight_that_is_to_close_an_edge_is_told_what_does(weight, per):
+    """No row can be dropped here."""
+    table = pd.DataFrame({"src": [1, 2], "dst": [2, 3], "weight": [5, 6], "open": [False, True]})
+    graph = graph_from_edges(table, edge_ids=True)
+    with pytest.raises(
+        EdgeListError, match="to close one, build the graph without its row"
+    ) as said:
+        with_weights(graph, weight, per=per)
+    assert "drop" not in str(said.value)
+    assert graph_from_edges(table, where="open").n_edges == 1

@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import dijkstra
 
-from kepler_traverse import certify_many, convert, graph_from_edges, plan_sssp_many, sssp_many
+from kepler_traverse import (
+    certify_many,
+    convert,
+    graph_from_edges,
+    plan_sssp_many,
+    sssp_many,
+    with_weights,
+)
 from kepler_traverse.errors import CertificateError, HierarchyError, StrategyError
 from kepler_traverse.hierarchy import build as build_module
 from kepler_traverse.hierarchy.arrays import hierarchy_from
@@ -115,7 +122,7 @@ def arrays_of(hierarchy):
 
 @pytest.mark.parametrize("directed", [True, False])
 def test_the_hierarchy_does_not_depend_on_the_number_of_threads(directed):
-    rows = lattice(40, 40)
+    rows = lattice(100, 100)
     found = []
     before = numba.get_num_threads()
     try:
@@ -242,3 +249,21 @@ def test_a_graph_without_edges_has_a_hierarchy():
         directed=False,
     )
     check(graph)
+
+
+def test_a_plan_of_float_weights_says_what_a_hierarchy_needs_and_that_works():
+    rows = lattice(100, 100)
+    minutes = np.random.default_rng(0).random(len(rows)) + 0.1
+    graph = build(rows, minutes, directed=False)
+    plan = plan_sssp_many(graph, n_sources=1_000_000, result="summary")
+    for text in (plan.why, plan.explain()):
+        assert "if weights are rounded to integers of a small unit by with_weights" in text
+    assert "that with_weights has rounded" in plan.explain()
+    assert plan.estimate_hierarchy() is None
+    rounded = with_weights(graph, np.rint(graph.weights * 60_000).astype("int64"), per="edge")
+    plan = plan_sssp_many(rounded, n_sources=1_000_000, result="summary")
+    assert plan.estimate_hierarchy() is not None
+    assert "rounded" not in plan.explain()
+    rounded.hierarchy()
+    few = plan_sssp_many(graph, n_sources=2, result="summary")
+    assert "rounded to integers of a small unit by" not in few.why

@@ -188,7 +188,11 @@ def test_auto_builds_a_hierarchy_if_the_estimate_says_so(
     edges, searched, tmp_path, capsys, monkeypatch, estimate, is_built
 ):
     real = MultiSourcePlan.estimate_hierarchy
-    monkeypatch.setattr(MultiSourcePlan, "estimate_hierarchy", lambda plan: real(plan) and estimate)
+    monkeypatch.setattr(
+        MultiSourcePlan,
+        "estimate_hierarchy",
+        lambda plan, **given: real(plan, **given) and estimate,
+    )
     assert computed(edges, tmp_path / "out", "--workers", 1)["digest"] == searched
     assert (
         "building a hierarchy: a hierarchy would take 1 s" in capsys.readouterr().err

@@ -202,7 +202,11 @@ def test_paths_become_lines(tmp_path):
 
 
 def test_a_table_whose_ids_are_in_no_known_column_is_refused_with_the_remedy(tmp_path):
-    with pytest.raises(InputError, match=r"rename_axis\('vertex'\).reset_index\(\)"):
-        write_geoparquet(
-            bands(), tmp_path / "f.parquet", VERTICES.rename(columns={"vertex": "osmid"})
-        )
+    for name, remedy in (
+        ("osmid", r"vertices.rename\(columns={'osmid': 'vertex'}\)"),
+        ("place", r"rename_axis\('vertex'\).reset_index\(\)"),
+    ):
+        with pytest.raises(InputError, match=remedy):
+            write_geoparquet(
+                bands(), tmp_path / "f.parquet", VERTICES.rename(columns={"vertex": name})
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -181,6 +182,42 @@ def test_no_column_of_the_user_takes_the_place_of_one_of_the_result(name):
 def test_no_attribute_takes_the_place_of_a_column_of_the_result(name):
     with pytest.raises(InputError, match=f"'{name}' cannot be the name of an attribute"):
         sssp_many(GRAPH, [30], result="opportunities", values={name: [1, 2, 3, 4]}, cutoffs=[1])
+
+
+@pytest.mark.parametrize("name", ["osmid", "OSMID", "stop_id", "stopId", "junction", "x"])
+@pytest.mark.parametrize(
+    "kind", [list, np.array, pd.Series, pa.array, partial(np.array, dtype=float)]
+)
+def test_a_mapping_with_ids_by_an_unknown_name_is_refused(name, kind):
+    values = {name: kind([30, 10, 40, 20]), "jobs": [1, 10, 100, 1000]}
+    with pytest.raises(InputError, match=f"no column 'vertex', and its column '{name}' may hold"):
+        sssp_many(GRAPH, [30], result="opportunities", values=values, cutoffs=[0])
+    values["vertex"] = values.pop(name)
+    if values["vertex"].__class__.__name__ != "ndarray" or values["vertex"].dtype.kind != "f":
+        found = sssp_many(GRAPH, [30], result="opportunities", values=values, cutoffs=[0])
+        assert found["jobs"].tolist() == [1]
+
+
+@pytest.mark.parametrize("name", ["paid", "grid", "valid", "Solid", "n"])
+def test_a_mapping_of_attributes_goes_by_position(name):
+    for values in ({name: [1, 2, 3, 4], "jobs": [40, 30, 20, 11]}, {name: [40, 30, 20, 10]}):
+        found = sssp_many(GRAPH, [30], result="opportunities", values=values, cutoffs=[0])
+        assert found[name].tolist() == [values[name][2]]
+        also = {**values, "vertex": GRAPH.ids}
+        assert sssp_many(GRAPH, [30], result="opportunities", values=also, cutoffs=[0]).equals(
+            found
+        )
+
+
+def test_a_table_with_ids_by_an_unknown_name_is_told_to_rename_that_column():
+    table = pd.DataFrame({"osmid": [30, 10, 40, 20], "jobs": [1, 10, 100, 1000]})
+    options = {"result": "opportunities", "cutoffs": [0]}
+    with pytest.raises(InputError) as refused:
+        sssp_many(GRAPH, [30], values=table, **options)
+    assert "values.rename(columns={'osmid': 'vertex'})" in str(refused.value)
+    assert "rename_axis" not in str(refused.value)
+    renamed = table.rename(columns={"osmid": "vertex"})
+    assert sssp_many(GRAPH, [30], values=renamed, **options)["jobs"].tolist() == [1]
 
 
 def test_a_file_of_paths_keeps_every_column(tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from kepler_traverse import bfs, bfs_many, graph_from_edges, paths, sssp, sssp_many, sssp_pairs
 from kepler_traverse.errors import InputError, PrecisionError, UnknownVertexError
 from kepler_traverse.kinds.pairs import pair_table
-from kepler_traverse.kinds.paths import rows_of_edges, walk_back
+from kepler_traverse.kinds.paths import rows_of_edges, sums_along, walk_back
 from kepler_traverse.sssp import REGISTRY
 from tests.support.devices import MODES, host, on_a_device, running
 from tests.support.graphs import NAMED, build, edge_rows, lattice, rmat, weights_for
@@ -228,3 +230,33 @@ def test_paths_of_pairs_that_cannot_be_given_are_refused():
     with pytest.raises(InputError, match="graph= is for"):
         paths(graph, ([0], [2]), graph=graph)
     assert bfs_many(graph, [0], result="summary")["reached"].tolist() == [3]
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+@pytest.mark.parametrize("n_long", [0, 1, 3, 40])
+def test_sums_along_paths_are_added_in_the_order_of_each_path(n_long, kind):
+    """Also along a few paths that are much longer than the others, and along those of one vertex."""
+    random = np.random.default_rng(n_long)
+    sizes = np.concatenate([random.integers(0, 4, 30), random.integers(150, 200, n_long)])
+    random.shuffle(sizes)
+    values = (random.random(int(sizes.sum())) * 1000).astype(kind)
+    expected = [
+        sum
+        for path in np.split(values, np.cumsum(sizes)[:-1])
+        for sum in itertools.accumulate(path.tolist())
+    ]
+    assert sums_along(values, sizes).tolist() == expected
+
+
+def test_a_path_of_many_steps_is_walked_from_pairs_and_from_a_frame():
+    n = 30_000
+    order = np.random.default_rng(0).permutation(n)
+    graph = graph_from_edges(order[:-1], order[1:], np.ones(n - 1, np.int64), edge_ids=True)
+    start, end = int(order[0]), int(order[-1])
+    found = paths(graph, ([start], [end]), along={"step": np.arange(n - 1)}, edges=True)
+    assert found["vertex"].tolist() == order.tolist()
+    assert found["step"].tolist() == np.cumsum([0, *range(n - 1)]).tolist()
+    for frame in (sssp(graph, start), sssp_many(graph, [start], result="predecessors")):
+        walked = paths(frame, [end])
+        assert walked["vertex"].tolist() == order.tolist()
+        assert walked["position"].tolist() == list(range(n))

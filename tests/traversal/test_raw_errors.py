@@ -23,10 +23,12 @@ from kepler_traverse import (
     datasets,
     extremes,
     graph_from_edges,
+    load_graph,
     maps,
     paths,
     plan_bfs_many,
     plan_sssp_many,
+    read_graph,
     sssp,
     sssp_many,
 )
@@ -186,3 +188,27 @@ def test_a_wrong_value_gives_an_answer_or_a_short_error_of_ours(name, tmp_path, 
     if name == "load_graph":
         kepler_traverse.save_graph(graph(), tmp_path / "graph")
     assert faults_of(name, function, right) == []
+
+
+@pytest.mark.parametrize("sign", ["\n", "\r", "\x1b[31m", "\x00", "\u2028", "\x85"])
+def test_an_error_is_one_line_whatever_it_shows(sign, tmp_path):
+    for call in (
+        lambda: read_graph(f"src,dst{sign}1,2"),
+        lambda: read_graph(f"src{sign}*.csv"),
+        lambda: load_graph(tmp_path / f"a{sign}b"),
+    ):
+        with pytest.raises(KeplerError) as refused:
+            call()
+        text = str(refused.value)
+        assert sign not in text
+        assert len(text.splitlines()) == 1
+        assert text.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(np.int64(7), "7"), (np.float32(0.5), "0.5"), (np.str_("a"), "'a'"), (np.bool_(True), "True")],
+)
+def test_a_scalar_of_numpy_is_shown_as_the_number_or_text_that_it_is(value, shown):
+    with pytest.raises(KeplerError, match=f"graph must be a Graph, not {shown};"):
+        sssp_many(value, [1])

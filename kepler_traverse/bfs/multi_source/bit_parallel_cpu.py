@@ -15,7 +15,7 @@ import numba
 import numpy as np
 from numba import prange
 
-from ..._arrays import hops_dtype
+from ..._arrays import hops_dtype, sort_distinct
 from ...cpu import threads
 from ...cpu.atomics import atomic_add
 from ...cpu.compiled import njit
@@ -158,7 +158,7 @@ class _Run:
         """
         self._start(sources, query.output == "counts")
         n = self._graph.n_vertices
-        frontier: Any = np.unique(sources)
+        frontier: Any = sort_distinct(sources)
         level = depth = 0
         size = frontier.size
         while size:

@@ -193,6 +193,7 @@ def _answered_pairs(settings: Settings, parts: Sequence[Path]) -> pa.Table:
         given = ids_in_column(str(settings.pairs), table, name, is_text(ids.type))
         if table.num_rows != rows.num_rows or not given.cast(ids.type).equals(ids):
             raise _changed(str(settings.pairs))
+        table = table.set_column(table.schema.get_field_index(name), name, ids)
     return table.append_column(DISTANCE, rows[DISTANCE])
 
 
@@ -205,7 +206,9 @@ def _answered_sources(settings: Settings, parts: Sequence[Path]) -> pa.Table:
             known += read_footer(file)["sources"]
     sources = pa.array(known, rows["source"].type)
     given = ids_in_column(str(settings.sources_file), table, column, is_text(sources.type))
-    place = pc.index_in(given.cast(sources.type), value_set=sources)
+    ids = given.cast(sources.type)
+    table = table.set_column(table.schema.get_field_index(column), column, ids)
+    place = pc.index_in(ids, value_set=sources)
     if place.null_count:
         raise _changed(str(settings.sources_file))
     owner = pc.index_in(rows["source"], value_set=sources).to_numpy()

@@ -467,3 +467,28 @@ def test_wrong_pairs_in_memory_are_refused_before_a_folder_is_made(name, tmp_pat
     with pytest.raises(InputError, match=said):
         run_job(graph, pairs=given, output=tmp_path / "o", report=False)
     assert not (tmp_path / "o" / "_manifest.json").exists()
+
+
+@pytest.mark.parametrize("ids", [[1, 2, 3], ["01", "2", "x"]])
+@pytest.mark.parametrize("way", ["CSV", "int32 or codes"])
+def test_ids_in_answered_tables_have_the_type_of_the_graph(way, ids, tmp_path):
+    frame = pd.DataFrame({"origin": ids[:2], "destination": ids[1:]})
+    if way == "CSV":
+        path = tmp_path / "p.csv"
+        frame.to_csv(path, index=False)
+    else:
+        path = tmp_path / "p.parquet"
+        frame.astype("category" if isinstance(ids[0], str) else "int32").to_parquet(path)
+    graph = graph_from_edges(ids[:2], ids[1:])
+    run_job(graph, output=tmp_path / "p", pairs=path, report=False)
+    of_stops = {"result": "summary", "columns": {"source": "origin"}}
+    run_job(graph, output=tmp_path / "s", sources=path, report=False, **of_stops)
+    for out, names in {
+        "p/_pairs.pq": ["origin", "destination"],
+        "s/_sources.pq": ["origin"],
+    }.items():
+        written = pq.read_table(tmp_path / out)
+        part = pq.read_schema(next((tmp_path / out).parent.glob("part-*")))
+        for name in names:
+            assert written.schema.field(name).type == part.field("source").type
+            assert written[name].to_pylist() == frame[name].tolist()

@@ -21,7 +21,7 @@ from kepler_traverse.errors import InputError, UnknownVertexError, one_line
 from kepler_traverse.formats.column_names import end_pairs, listed
 from kepler_traverse.formats.files import shown
 from kepler_traverse.formats.ids import detect_delimiter, is_id_table
-from kepler_traverse.formats.log_tables import refuse_log_table
+from kepler_traverse.formats.log_tables import refuse_log_table, refuse_unread_table
 from kepler_traverse.formats.sizes import require_parquet_at, require_text_at
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.pairs import numbers_of_rows, pair_table
@@ -94,10 +94,10 @@ def read_given_table(
     held = _table_in_memory(path)
     if held is not None:
         return held, _chosen(path, what, held.column_names, choose)
-    refuse_log_table(path, what)
     try:
         here = local_path(path)
-        if _is_parquet(path):
+        if _is_parquet(here):
+            refuse_log_table(path, what)
             with pq.ParquetFile(here) as parquet:
                 names = _chosen(path, what, parquet.schema_arrow.names, choose)
                 require_parquet_at(here, path)
@@ -121,6 +121,7 @@ def read_given_table(
     except InputError:
         raise
     except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
+        refuse_unread_table(path, what, error)
         problem = one_line(getattr(error, "strerror", None) or error, 300)
         raise InputError(f"{path}: the table of {what} cannot be read: {problem}") from None
 

@@ -131,6 +131,7 @@ def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:
                     written = pa.concat_tables(held)
                 else:
                     written = table.slice(0, 0)
+                table = _with_texts(table, written.schema)
                 here, there = (each.schema.metadata or {} for each in (table, written))
                 if held and here.get(GEOS) != there.get(GEOS):
                     made_with, version = (
@@ -157,6 +158,18 @@ def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:
         return "the file is not there"
     except (OSError, ValueError, pa.ArrowException) as error:
         return f"it cannot be checked ({one_line(error)})"
+
+
+def _with_texts(table: pa.Table, written: pa.Schema) -> pa.Table:
+    """Return a table with those integers as text that a written table has as text: earlier versions
+    left ids of a CSV file as they were.
+    """
+    for at, field in enumerate(table.schema):
+        if field.name in written.names and pa.types.is_integer(field.type):
+            kind = written.field(field.name).type
+            if pa.types.is_string(kind):
+                table = table.set_column(at, field.name, table[field.name].cast(kind))
+    return table
 
 
 def read_source_table(settings: Settings) -> tuple[pa.Table, str]:

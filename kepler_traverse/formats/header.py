@@ -68,8 +68,9 @@ def _could_name_columns(rows: list[list[str]], in_snap: bool, below_comments: bo
 
     An edge of 0 and 1 begins so many lists of SNAP text that there two columns are taken for it
     where comments stand above, as no program writes them over a header, or where the next line has
-    one of the two vertices and no line below is the same edge. Another run, and years, are an edge if one of the two vertices occurs
-    below, unless the column of the weights holds fractions everywhere else.
+    one of the two vertices and no line below is the same edge. Another run, and years, are an edge
+    if one of the two vertices occurs below, unless the column of the weights holds fractions
+    everywhere else.
     """
     first, *below = [[value.strip() for value in row] for row in rows]
     if could_be_numbered(first):

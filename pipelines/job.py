@@ -245,6 +245,8 @@ def run_job(
     >>> done = run_job("roads.parquet", output="out", algorithm="sssp", directed=False, sources=["home"])  # doctest: +SKIP
     >>> done.to_pandas()  # doctest: +SKIP
     """
+    for name, given in {"edges": edges, "output": output, **options}.items():
+        arguments.refuse_open_file(name, given)
     values = _values(options)
     names_all = _name_sources(values)
     tables = _tables_in_memory(values)

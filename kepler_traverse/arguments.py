@@ -237,11 +237,7 @@ def list_paths(name: str, value: Any) -> list[str | PathLike[str]]:
     """Return a list of paths: of one path, or of several."""
     if isinstance(value, (str, PathLike)):
         value = [value]
-    if hasattr(value, "read"):
-        raise InputError(
-            f"{name} must be a path or a list of paths, not an open "
-            "file; give its path, as a string"
-        )
+    refuse_open_file(name, value)
     try:
         if isinstance(value, (bytes, bytearray, Mapping)) or hasattr(value, "columns"):
             paths = None
@@ -256,9 +252,21 @@ def list_paths(name: str, value: Any) -> list[str | PathLike[str]]:
             f"{name} is empty: no edge list was given; name at least one file, folder or pattern"
         )
     for path in paths:
+        refuse_open_file(name, path)
         if not isinstance(path, (str, PathLike)) or "\0" in str(path):
             raise InputError(f"{name} must hold paths, not {describe(path)}")
     return paths
+
+
+def refuse_open_file(name: str, value: Any) -> None:
+    """Raise InputError for an open file, whose lines would be taken for paths or ids."""
+    if hasattr(value, "read") and not isinstance(value, PathLike):
+        path = getattr(value, "name", None)
+        if isinstance(path, str):
+            advice = f"give its path, {path!r}"
+        else:
+            advice = "give the path of a file, or a table of its rows"
+        raise InputError(f"{name} is an open file; {advice}")
 
 
 def ids(name: str, value: Any) -> list[Any] | np.ndarray:

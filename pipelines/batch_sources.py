@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .cli import steps, supervisor
+from .cli import signals, steps, supervisor
 from .cli.options import (
     OPTIONS,
     Once,
@@ -59,7 +59,7 @@ def program() -> int:
     """Run the command line of this process, watched by a parent that takes over if the run dies;
     return the exit code.
     """
-    return supervisor.run(main, sys.argv[1:])
+    return signals.run_heeding(lambda: supervisor.run(main, sys.argv[1:]))
 
 
 def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) -> int:

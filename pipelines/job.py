@@ -18,6 +18,7 @@ from kepler_traverse import Graph, arguments, graph_from_edges
 from kepler_traverse.errors import InputError, KeplerError, options_spelled, several
 from kepler_traverse.formats.ids import integer_id
 from kepler_traverse.formats.tables import as_rows, column_tuple, is_table
+from kepler_traverse.kinds.pairs import columns_of_pairs
 from kepler_traverse.multi_source.outputs import ALL, given_sources, source_numbers
 from kepler_traverse.runtime.display import html_table, in_units
 from kepler_traverse.runtime.object_stores import URL
@@ -30,6 +31,7 @@ from .output.schemas import OUTPUT_SCHEMAS
 from .output.store import open_store
 from .run import driver
 from .run.engine import Given
+from .run.given_table import name_in_memory, tables_in_memory
 from .scheduling.errors import ClusterError
 
 if TYPE_CHECKING:
@@ -215,7 +217,9 @@ def run_job(
         The options of the job by their names in docs/settings.md, as ``algorithm="sssp"``,
         ``cutoff=3600`` or ``result="summary"``, and ``columns`` a mapping. ``sources`` is what
         ``bfs_many`` takes (ids, one id, or ``"all"``), or a file: a ``pathlib.Path``, or the URL of
-        an object, as ``s3://bucket/stops.csv``; so is ``targets``.
+        an object, as ``s3://bucket/stops.csv``; so is ``targets``. ``pairs`` is a file, or what
+        ``sssp_pairs`` takes: a table, two columns, or rows of two. Of a table in memory the
+        manifest has no path: ``verify`` and ``finish`` then need ``--pairs FILE``.
 
     Returns
     -------
@@ -241,8 +245,11 @@ def run_job(
     >>> done = run_job("roads.parquet", output="out", algorithm="sssp", directed=False, sources=["home"])  # doctest: +SKIP
     >>> done.to_pandas()  # doctest: +SKIP
     """
+    for name, given in {"edges": edges, "output": output, **options}.items():
+        arguments.refuse_open_file(name, given)
     values = _values(options)
     names_all = _name_sources(values)
+    tables = _tables_in_memory(values)
     graph, paths = _read_graph(edges, values)
     _refuse_tables(values)
     values |= {"edges": paths, "output": _path("output", output)}
@@ -265,6 +272,7 @@ def run_job(
             graph.to_numbers(own, name[:-1])
     given = Given(graph=graph, stays_here=client is None, check=check)
     with _in_words_of_python(), contextlib.ExitStack() as stack:
+        stack.enter_context(tables_in_memory(tables))
         if client is None:
             settings = merge_settings(values, environment={})
         else:
@@ -337,6 +345,17 @@ def _plain(name: str, value: Any) -> Any:
         return arguments.plain(value)
     column = arguments.arrow(name, value)
     return arguments.plain_list(column.tolist() if hasattr(column, "tolist") else column)
+
+
+def _tables_in_memory(values: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the columns of tables that are given in place of files, by their options; the values
+    get names in place of them.
+    """
+    pairs = values.get("pairs")
+    if pairs is None or isinstance(pairs, str):
+        return {}
+    values["pairs"] = name_in_memory("pairs")
+    return {"pairs": columns_of_pairs(pairs)}
 
 
 def _refuse_tables(values: dict[str, Any]) -> None:

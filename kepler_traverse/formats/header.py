@@ -68,8 +68,9 @@ def _could_name_columns(rows: list[list[str]], in_snap: bool, below_comments: bo
 
     An edge of 0 and 1 begins so many lists of SNAP text that there two columns are taken for it
     where comments stand above, as no program writes them over a header, or where the next line has
-    one of the two vertices. Another run, and years, are an edge if one of the two vertices occurs
-    below, unless the column of the weights holds fractions everywhere else.
+    one of the two vertices and no line below is the same edge. Another run, and years, are an edge
+    if one of the two vertices occurs below, unless the column of the weights holds fractions
+    everywhere else.
     """
     first, *below = [[value.strip() for value in row] for row in rows]
     if could_be_numbered(first):
@@ -79,7 +80,10 @@ def _could_name_columns(rows: list[list[str]], in_snap: bool, below_comments: bo
     numbers = [int(value) for value in first]
     is_run = numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     if is_run and numbers[0] == 0:
-        is_edge_of_snap = below_comments or not below or _share_vertex(first, below[0])
+        is_given_twice = first in below
+        is_edge_of_snap = below_comments or (
+            not is_given_twice and (not below or _share_vertex(first, below[0]))
+        )
         return not (in_snap and len(numbers) == 2 and is_edge_of_snap)
     if not below or not (_are_years(numbers) or (is_run and len(numbers) > 2)):
         return False
@@ -126,7 +130,7 @@ def layout_of_rows(
     """Return the layout of a file by its first rows, of which the first may hold the names."""
     data = rows[1:] if header else rows
     widths = [len(row) for row in rows]
-    is_narrow = len(rows) > 2 and widths[0] < widths[1] and len(set(widths[1:])) == 1
+    is_narrow = len(rows) > 1 and widths[0] < widths[1] and len(set(widths[1:])) == 1
     if not header and is_narrow and all(map(is_plain_integer, rows[0])):
         raise EdgeListError(
             f"{file}: the first line {' '.join(rows[0])[:80]!r} has {several(widths[0], 'value')} and each line below it "

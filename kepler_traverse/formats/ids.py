@@ -20,7 +20,7 @@ from ..errors import InputError, one_line, option_text
 from ..labels import VERTEX_NAMES, is_called
 from ..runtime.object_stores import local_path
 from ..runtime.regular_files import open_regular
-from .log_tables import refuse_log_table
+from .log_tables import refuse_log_table, refuse_unread_table
 from .sizes import require_parquet_at
 
 _DELIMITERS = ",\t;"
@@ -147,7 +147,6 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
     the ids are for names them in errors and finds the column among several. InputError if it is not
     sure which, or the file cannot be read.
     """
-    refuse_log_table(path, what)
     with _refused(path, what):
         here = local_path(path)
         with open_regular(here, follow=True) as file:
@@ -165,6 +164,7 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
             return _ids_of_column(
                 path, what, table[column_of_ids(path, table.schema.names, what)], is_typed=False
             )
+        refuse_log_table(path, what)
         with pyarrow.parquet.ParquetFile(here) as parquet:
             chosen = column_of_ids(path, parquet.schema_arrow.names, what)
             require_parquet_at(here, str(path), [chosen])
@@ -186,12 +186,13 @@ def _refuse_header(path: str | os.PathLike[str], what: str, lines: list[str]) ->
 
 @contextmanager
 def _refused(path: str | os.PathLike[str], what: str) -> Iterator[None]:
-    """Turn errors of reading a file into InputError."""
+    """Turn errors of reading a file into InputError, which says so of a table with a log."""
     try:
         yield
     except InputError:
         raise
     except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
+        refuse_unread_table(path, what, error)
         problem = one_line(getattr(error, "strerror", None) or error, 300)
         if str(path).isprintable():
             name = str(path)
@@ -231,11 +232,12 @@ def read_vertex_table(
     attributes. InputError if it cannot be read or is no table, has no such column, or an integer of
     CSV would be rounded.
     """
-    refuse_log_table(path, "vertices")
     with _refused(path, "vertices"):
         here = local_path(path)
-        table = _table(path, here, names)
         is_typed = _is_parquet(here)
+        if is_typed:
+            refuse_log_table(path, "vertices")
+        table = _table(path, here, names)
         column = column_of_ids(path, table.schema.names, "vertices")
         for name in names:
             if table.schema.names.count(name) > 1:

@@ -180,6 +180,9 @@ def may_be_data(path: str) -> bool:
 def refuse_log_table(path: str | os.PathLike[str], what: str) -> None:
     """Raise InputError for a table with a log, or a file inside one, where one plain file of
     ``what`` is wanted.
+
+    In an object store it takes several requests. So readers ask only of what is Parquet, or cannot
+    be read: text is no part of a table.
     """
     text = os.fspath(path)
     if URL.match(text):
@@ -202,6 +205,17 @@ def refuse_log_table(path: str | os.PathLike[str], what: str) -> None:
             f"{text}: it is {place}a table of {form.title}, whose log says which files and rows are live; the {what} are "
             f"read from one plain file: write its live rows to a Parquet file of their own ({form.advice})"
         )
+
+
+def refuse_unread_table(
+    path: str | os.PathLike[str], what: str, error: OSError | ValueError
+) -> None:
+    """As ``refuse_log_table``, of what could not be read; a store that does not answer is not asked
+    again.
+    """
+    has_answer = isinstance(error, (FileNotFoundError, ValueError))
+    if has_answer or not URL.match(os.fspath(path)):
+        refuse_log_table(path, what)
 
 
 def tables_in_listing(urls: list[str]) -> list[tuple[str, LogFormat]]:

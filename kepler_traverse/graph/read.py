@@ -143,7 +143,7 @@ def read_graph(
     >>> read_graph(folder / "edges.csv", device="cpu")
     <Graph: 3 vertices, 2 stored edges, directed, integer weights, cpu>
     """
-    _refuse_open_file(paths)
+    arguments.refuse_open_file("paths", paths)
     paths = as_rows(paths)
     in_memory = is_table(paths)
     if not in_memory:
@@ -215,16 +215,6 @@ def read_graph(
     graph = replace(graph, report=report).to(options.device)
     warn_of_hints(graph)
     return graph
-
-
-def _refuse_open_file(paths: Any) -> None:
-    if hasattr(paths, "read") and not isinstance(paths, os.PathLike):
-        name = getattr(paths, "name", None)
-        if isinstance(name, str):
-            advice = f"give its path, {name!r}"
-        else:
-            advice = "give the path of a file, or a table of its rows"
-        raise InputError(f"paths is an open file; {advice}")
 
 
 def _scratch(folder: Any, memory: int | None) -> Scratch | None:

@@ -272,7 +272,11 @@ def _meta(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         raise InputError(f"{folder}: no stored graph is here") from None
     if not isinstance(meta, dict) or meta.get("format") != FORMAT or meta["format"] is True:
-        raise InputError(f"{folder}: the stored graph is of another version")
+        written = meta.get("format") if isinstance(meta, dict) else None
+        raise InputError(
+            f"{folder}: the stored graph has format {written!r:.20}, and this version reads format "
+            f"{FORMAT}; build it again from its edge list, and save that"
+        )
     fault = _meta_fault(meta) or ("" if is_whole else "it differs from its checksum")
     if fault:
         raise InputError(

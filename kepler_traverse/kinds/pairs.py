@@ -12,7 +12,13 @@ from .. import arguments
 from .._arrays import make_offsets
 from ..errors import EdgeListError, InputError, UnknownVertexError
 from ..formats.column_names import end_pairs, listed
-from ..formats.tables import column_tuple, holds_rows, listed_rows
+from ..formats.tables import (
+    as_arrow_column,
+    column_tuple,
+    holds_rows,
+    listed_rows,
+    require_same_lengths,
+)
 from ..graph import Graph
 from ..labels import columns_in_order, ends_in_order, get_index, index_of_rows, named_levels
 from ..protocols import Ids
@@ -66,32 +72,62 @@ def ends_of_pairs(
 
     Raises InputError: it is none of these, or could be rows as well as columns.
     """
-    form = f"({ends[0]}, {ends[1]})"
-    if (both := column_tuple(given)) is not None and len(both) == 2:
-        return ends_of_columns(*both, ends)
-    one = ", ".join(each.removesuffix("s") for each in ends)
-    if holds_rows(given):
-        try:
-            rows = listed_rows(name, given, "pairs", f"({one})")
-        except EdgeListError as error:
-            raise InputError(error.message) from None
-        return Ends([row[0] for row in rows], [row[1] for row in rows])
-    columns = arguments.columns(name, given)
-    if columns is None:
-        raise InputError(
-            f"{name} must be {form}, rows of ({one}), or a table with two such "
-            f"columns, not {arguments.describe(given)}"
-        )
-    index = index_of_rows(given)
-    columns = columns_in_order(name, named_levels(get_index(given)) | columns)
-    named = {str(each): column for each, column in columns.items()}
-    chosen = end_pairs(list(named))
+    both = _ends_without_names(given, name, ends)
+    if both is not None:
+        return both
+    columns = _columns_by_name(given, name, ends)
+    chosen = end_pairs(list(columns))
     if len(chosen) != 1:
         raise InputError(
             f"it is not sure which columns hold the {name}; the table has "
-            f"{listed(list(named))}; give two columns, {form}"
+            f"{listed(list(columns))}; give two columns, ({ends[0]}, {ends[1]})"
         )
-    return Ends(named[chosen[0][0]], named[chosen[0][1]], index)
+    return Ends(columns[chosen[0][0]], columns[chosen[0][1]], index_of_rows(given))
+
+
+def columns_of_pairs(given: Any) -> dict[str, Any]:
+    """Return what ``ends_of_pairs`` takes as columns of Arrow of one length, all of a table; columns
+    and rows without names are called ``origin`` and ``destination``.
+
+    Raises InputError: as ``ends_of_pairs``; or a column holds values of several types, or is
+    shorter than another.
+    """
+    both = _ends_without_names(given, "pairs", ("origins", "destinations"))
+    if both is not None:
+        columns = {"origin": both.origins, "destination": both.destinations}
+    else:
+        columns = _columns_by_name(given, "pairs", ("origins", "destinations"))
+    typed = {name: as_arrow_column(f"pairs: {name}", column) for name, column in columns.items()}
+    require_same_lengths(typed)
+    return typed
+
+
+def _ends_without_names(given: Any, name: str, ends: tuple[str, str]) -> Ends | None:
+    """Return the ends that two columns hold, or rows of two; None for anything else."""
+    both = column_tuple(given)
+    if both is not None and len(both) == 2:
+        return ends_of_columns(*both, ends)
+    if not holds_rows(given):
+        return None
+    one = ", ".join(each.removesuffix("s") for each in ends)
+    try:
+        rows = listed_rows(name, given, "pairs", f"({one})")
+    except EdgeListError as error:
+        raise InputError(error.message) from None
+    return Ends([row[0] for row in rows], [row[1] for row in rows])
+
+
+def _columns_by_name(given: Any, name: str, ends: tuple[str, str]) -> dict[str, Any]:
+    """Return the columns of a table, and the levels of its index that have names."""
+    columns = arguments.columns(name, given)
+    if columns is None:
+        one = ", ".join(each.removesuffix("s") for each in ends)
+        raise InputError(
+            f"{name} must be ({ends[0]}, {ends[1]}), rows of ({one}), or a table with two such "
+            f"columns, not {arguments.describe(given)}"
+        )
+    columns = columns_in_order(name, named_levels(get_index(given)) | columns)
+    return {str(each): column for each, column in columns.items()}
 
 
 def numbers_of_pairs(

@@ -4,6 +4,7 @@ that they raise.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
@@ -42,15 +43,35 @@ def run_heeding(program: Callable[[], int]) -> int:
     """Run a program that both signals end with 130, and return its exit code.
 
     It has a few seconds to end by itself, as a request to an object store or a kernel may keep it
-    from hearing the signal.
+    from hearing the signal. Once it has ended, a signal does not change its exit code.
     """
     for number in heeded():
         signal.signal(number, _end_soon)
     try:
-        return program()
+        code = program()
+        _heed_no_more()
+        return code
     except KeyboardInterrupt:
+        _heed_no_more()
         say("interrupted")
         return EXIT_INTERRUPTED
+
+
+def _heed_no_more() -> None:
+    """Let no signal end this process while its interpreter ends.
+
+    The end of an interpreter takes its handlers away, but leaves ignored signals ignored. They are
+    ignored no earlier, as processes that begin here would inherit it.
+    """
+    for number in heeded():
+        signal.signal(number, lambda *_: None)
+    atexit.register(ignore)
+
+
+def ignore() -> None:
+    """Ignore both signals from now on."""
+    for number in heeded():
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _end_soon(number: Any, frame: Any) -> None:

@@ -194,6 +194,7 @@ def _be_child(main: Main, argv: list[str], supervision: Supervision, parent: int
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
     finally:
+        signals.ignore()  # an interrupt would go on beyond this function
         flush()
         os._exit(code)
 

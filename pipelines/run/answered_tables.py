@@ -131,6 +131,7 @@ def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:
                     written = pa.concat_tables(held)
                 else:
                     written = table.slice(0, 0)
+                table = _with_texts(table, written.schema)
                 here, there = (each.schema.metadata or {} for each in (table, written))
                 if held and here.get(GEOS) != there.get(GEOS):
                     made_with, version = (
@@ -157,6 +158,18 @@ def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:
         return "the file is not there"
     except (OSError, ValueError, pa.ArrowException) as error:
         return f"it cannot be checked ({one_line(error)})"
+
+
+def _with_texts(table: pa.Table, written: pa.Schema) -> pa.Table:
+    """Return a table with those integers as text that a written table has as text: earlier versions
+    left ids of a CSV file as they were.
+    """
+    for at, field in enumerate(table.schema):
+        if field.name in written.names and pa.types.is_integer(field.type):
+            kind = written.field(field.name).type
+            if pa.types.is_string(kind):
+                table = table.set_column(at, field.name, table[field.name].cast(kind))
+    return table
 
 
 def read_source_table(settings: Settings) -> tuple[pa.Table, str]:
@@ -193,6 +206,7 @@ def _answered_pairs(settings: Settings, parts: Sequence[Path]) -> pa.Table:
         given = ids_in_column(str(settings.pairs), table, name, is_text(ids.type))
         if table.num_rows != rows.num_rows or not given.cast(ids.type).equals(ids):
             raise _changed(str(settings.pairs))
+        table = table.set_column(table.schema.get_field_index(name), name, ids)
     return table.append_column(DISTANCE, rows[DISTANCE])
 
 
@@ -205,7 +219,9 @@ def _answered_sources(settings: Settings, parts: Sequence[Path]) -> pa.Table:
             known += read_footer(file)["sources"]
     sources = pa.array(known, rows["source"].type)
     given = ids_in_column(str(settings.sources_file), table, column, is_text(sources.type))
-    place = pc.index_in(given.cast(sources.type), value_set=sources)
+    ids = given.cast(sources.type)
+    table = table.set_column(table.schema.get_field_index(column), column, ids)
+    place = pc.index_in(ids, value_set=sources)
     if place.null_count:
         raise _changed(str(settings.sources_file))
     owner = pc.index_in(rows["source"], value_set=sources).to_numpy()

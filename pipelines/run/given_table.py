@@ -5,7 +5,10 @@ CSV with a header.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,7 +21,7 @@ from kepler_traverse.errors import InputError, UnknownVertexError, one_line
 from kepler_traverse.formats.column_names import end_pairs, listed
 from kepler_traverse.formats.files import shown
 from kepler_traverse.formats.ids import detect_delimiter, is_id_table
-from kepler_traverse.formats.log_tables import refuse_log_table
+from kepler_traverse.formats.log_tables import refuse_log_table, refuse_unread_table
 from kepler_traverse.formats.sizes import require_parquet_at, require_text_at
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.pairs import numbers_of_rows, pair_table
@@ -35,6 +38,48 @@ _INTEGER = "^(0|-?[1-9][0-9]{0,19})$"  # as in edge lists, where 007 and +7 are 
 _LOST = {"int64": r"^\s*([+-]?0[0-9]|\+)", "double": r"^\s*([+-]?0[0-9]|\+|-?[0-9]{16,}\s*$)"}
 
 
+_in_memory: ContextVar[Mapping[str, pa.Table]] = ContextVar(
+    "tables_in_memory", default=MappingProxyType({})
+)
+_PLACEHOLDER = re.compile(r"\((\w+) in memory\)")  # in place of the file of a table
+
+
+@contextlib.contextmanager
+def tables_in_memory(tables: Mapping[str, Mapping[str, pa.ChunkedArray]]) -> Iterator[None]:
+    """Within the block, the tables of some options are in memory, under ``name_in_memory``.
+
+    ``tables``: their columns.
+    """
+    named = {name_in_memory(key): pa.table(dict(columns)) for key, columns in tables.items()}
+    token = _in_memory.set(named)
+    try:
+        yield
+    finally:
+        _in_memory.reset(token)
+
+
+def name_in_memory(key: str) -> str:
+    """Return what stands for the file of an option in settings and manifest."""
+    return f"({key} in memory)"
+
+
+def _table_in_memory(path: str) -> pa.Table | None:
+    """Return the table of that name; None for a file.
+
+    Raises InputError: it was in the memory of another process.
+    """
+    named = _PLACEHOLDER.fullmatch(path)
+    if named is None:
+        return None
+    table = _in_memory.get().get(path)
+    if table is None:
+        raise InputError(
+            f"the table of {named[1]} was in the memory of the process that began the run; write "
+            f"it to a file, and give that by --{named[1]} FILE"
+        )
+    return table
+
+
 def read_given_table(
     path: str, what: str, choose: Callable[[list[str]], tuple[str, ...]]
 ) -> tuple[pa.Table, tuple[str, ...]]:
@@ -46,10 +91,13 @@ def read_given_table(
 
     Raises InputError: the file cannot be read, or ``choose`` refuses its columns.
     """
-    refuse_log_table(path, what)
+    held = _table_in_memory(path)
+    if held is not None:
+        return held, _chosen(path, what, held.column_names, choose)
     try:
         here = local_path(path)
-        if _is_parquet(path):
+        if _is_parquet(here):
+            refuse_log_table(path, what)
             with pq.ParquetFile(here) as parquet:
                 names = _chosen(path, what, parquet.schema_arrow.names, choose)
                 require_parquet_at(here, path)
@@ -73,12 +121,17 @@ def read_given_table(
     except InputError:
         raise
     except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
+        refuse_unread_table(path, what, error)
         problem = one_line(getattr(error, "strerror", None) or error, 300)
         raise InputError(f"{path}: the table of {what} cannot be read: {problem}") from None
 
 
-def _is_parquet(path: str) -> bool:
+def _is_typed(path: str) -> bool:
     """Whether a table says what is an integer and what a string; text does not."""
+    return _table_in_memory(path) is not None or _is_parquet(path)
+
+
+def _is_parquet(path: str) -> bool:
     with open_regular(local_path(path), follow=True) as file:
         return bool(file.read(4) == b"PAR1")
 
@@ -108,6 +161,9 @@ def columns_of_file(path: str, what: str, is_table: bool) -> list[str] | None:
     ``what`` is "sources", "targets" or "pairs"; ``is_table`` says whether it is a table for sure;
     otherwise text is one if its name and header say so, and Parquet if it has several columns.
     """
+    if _PLACEHOLDER.fullmatch(path):
+        table = _in_memory.get().get(path)
+        return None if table is None else table.column_names
     try:
         here = local_path(path)
         with open_regular(here, follow=True) as file:
@@ -169,7 +225,7 @@ def ids_in_column(path: str, table: pa.Table, name: str, strings: bool) -> Any:
         raise InputError(
             f"{path}: column {shown(name)} has type {column.type}; ids are integers or strings"
         )
-    if len(column) and is_text(column.type) != strings and (strings or _is_parquet(path)):
+    if len(column) and is_text(column.type) != strings and (strings or _is_typed(path)):
         kind = "strings" if strings else "integers"
         value = repr(column[0].as_py())[:40]
         raise UnknownVertexError(

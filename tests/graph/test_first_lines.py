@@ -79,6 +79,16 @@ def test_pandas_writes_it_itself(tmp_path, ending, with_index):
         read_graph(path)
 
 
+@pytest.mark.parametrize("rows", [[(0, 1)], [(0, 1), (1, 2), (2, 5)], [(1, 0), (0, 2), (0, 1)]])
+@pytest.mark.parametrize("sep", [" ", "\t"])
+@pytest.mark.parametrize("with_index", [False, True])
+def test_the_default_header_over_the_edge_that_it_would_be(tmp_path, rows, sep, with_index):
+    path = tmp_path / "edges.txt"
+    pd.DataFrame(rows).to_csv(path, sep=sep, index=with_index)
+    with pytest.raises(EdgeListError, match="the first line '0 1'"):
+        read_graph(path)
+
+
 @pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("both_ways", [False, True])

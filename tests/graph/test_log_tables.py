@@ -14,6 +14,10 @@ import pytest
 
 from kepler_traverse import read_graph
 from kepler_traverse.errors import EdgeListError, InputError
+from kepler_traverse.formats import ids, log_tables
+from kepler_traverse.formats.ids import read_ids, read_vertex_table
+from pipelines.run import given_table
+from pipelines.run.given_table import read_given_table
 from tests.support.edge_files import need
 
 OLD = {"src": ["a", "b"], "dst": ["b", "c"], "weight": [1, 1]}
@@ -240,3 +244,39 @@ def test_a_damaged_log_is_named(tmp_path):
         log.write_text("{")
     with pytest.raises(EdgeListError, match=r"the table of Delta Lake cannot be read by deltalake"):
         read_graph(tmp_path / "t")
+
+
+READERS = {
+    "sources": lambda path: read_ids(path, "sources"),
+    "attributes": lambda path: read_vertex_table(path, ["jobs"]),
+    "pairs": lambda path: read_given_table(path, "pairs", lambda _names: ("vertex",)),
+}
+
+
+@pytest.mark.parametrize("ending", ["", ".txt", ".csv", ".parquet"])
+@pytest.mark.parametrize("reader", READERS)
+def test_an_object_store_is_asked_for_a_log_only_of_parquet(reader, ending, tmp_path, monkeypatch):
+    """A text is no part of a table, whatever it is called."""
+    here = tmp_path / "ids.csv"
+    here.write_text("5\n6\n" if reader == "sources" else "vertex,jobs\n5,1\n6,2\n")
+    if ending == ".parquet":
+        pq.write_table(pa.table({"vertex": [5, 6], "jobs": [1, 2]}), here)
+    asked = []
+    for module in (ids, given_table):
+        monkeypatch.setattr(module, "local_path", lambda _url: str(here))
+    monkeypatch.setattr(log_tables.LogFinder, "log_above", lambda _self, path: asked.append(path))
+    READERS[reader](f"s3://bucket/ids{ending}")
+    assert len(asked) == (ending == ".parquet")
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_what_cannot_be_read_is_looked_for_in_a_table(reader, monkeypatch):
+    def missing(url):
+        raise FileNotFoundError(url)
+
+    found = ("s3://bucket/t", log_tables.LOG_FORMATS["delta"])
+    for module in (ids, given_table):
+        monkeypatch.setattr(module, "local_path", missing)
+    monkeypatch.setattr(log_tables.LogFinder, "log_above", lambda *_: found)
+    with pytest.raises(InputError, match="inside s3://bucket/t, a table of Delta Lake"):
+        READERS[reader]("s3://bucket/t/part")

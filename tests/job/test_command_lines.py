@@ -283,6 +283,48 @@ def test_every_module_that_is_run_heeds_signals(name):
     assert source.rstrip().endswith("sys.exit(signals.run_heeding(main))")
 
 
+# A program that has done its work, and gets a signal while it ends.
+ENDS = """
+import atexit, os, signal, sys
+from pipelines import batch_sources
+from pipelines.cli import signals, supervisor
+
+sent = getattr(signal, sys.argv[2])
+
+def send():
+    os.kill(os.getpid(), sent)
+
+class Last:
+    def __del__(self):
+        self.send()
+
+if sys.argv[3] == "at exit":
+    atexit.register(send)
+if sys.argv[3] == "with the last modules":
+    kept = Last()
+    Last.send = staticmethod(lambda kill=os.kill, pid=os.getpid(), sent=sent: kill(pid, sent))
+supervisor.run = lambda *_: 3
+ends = {"run": batch_sources.program, "verify": lambda: signals.run_heeding(lambda: 3)}
+code = ends[sys.argv[1]]()
+if sys.argv[3] == "at once":
+    send()
+sys.exit(code)
+"""
+
+
+ENDINGS = [
+    (name, sent, moment)
+    for moment in ("at once", "at exit", "with the last modules")
+    for name, sent in (("run", "SIGTERM"), ("verify", "SIGTERM"), ("run", "SIGINT"))
+]
+
+
+@pytest.mark.parametrize(("name", "sent", "moment"), few(ENDINGS, 3))
+def test_a_signal_to_a_program_that_ends_does_not_change_its_code(name, sent, moment):
+    done = ran([sys.executable, "-c", ENDS, name, sent, moment], env=environment())
+    assert (done.returncode, done.stderr) == (3, "")
+
+
 # Limits of the machine.
 LIMITED = """
 import resource, sys

@@ -384,3 +384,111 @@ def test_parts_without_each_row_of_the_table_once_are_no_answer(tmp_path, rows, 
     pq.write_table(pa.table({"pair": pa.array(rows, pa.int64())}), tmp_path / "part.parquet")
     with pytest.raises(ValueError, match=says):
         rows_by_pair([tmp_path / "part.parquet"])
+
+
+CONTAINERS = {
+    "a frame": pd.DataFrame,
+    "a frame with levels": lambda columns: pd.DataFrame(columns).set_index(
+        ["origin", "destination"]
+    ),
+    "Arrow": pa.table,
+    "a mapping": dict,
+    "two columns": lambda columns: (columns["origin"], columns["destination"]),
+    "two series": lambda columns: tuple(map(pd.Series, list(columns.values())[:2])),
+    "rows": lambda columns: list(zip(columns["origin"], columns["destination"], strict=True)),
+    "a structured array": lambda columns: pd.DataFrame(columns).to_records(index=False),
+    "polars": lambda columns: pytest.importorskip("polars").DataFrame(columns),
+    "DuckDB": lambda columns: pytest.importorskip("duckdb").from_arrow(pa.table(columns)),
+}
+
+
+@pytest.mark.parametrize("ids", [[1, 2, 3, 4], ["01", "1", "a", "b"]])
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_pairs_in_memory_are_those_of_a_file(name, ids, tmp_path):
+    columns = {
+        "origin": [ids[0], ids[1], ids[0], ids[3]],
+        "destination": [ids[3], ids[3], ids[1], ids[0]],
+        "trips": [4, 3, 2, 1],
+    }
+    graph = graph_from_edges(ids[:-1], ids[1:], [5, 7, 9])
+    pq.write_table(pa.table(columns), tmp_path / "pairs.parquet")
+    options = {"algorithm": "sssp", "report": False}
+    of_file = run_job(graph, output=tmp_path / "f", pairs=tmp_path / "pairs.parquet", **options)
+    given = CONTAINERS[name](columns)
+    done = run_job(graph, output=tmp_path / "m", pairs=given, **options)
+    assert done.digest == of_file.digest
+    found, wanted = (pq.read_table(tmp_path / each / "_pairs.pq") for each in "mf")
+    names = [name for name in wanted.column_names if name in found.column_names]
+    assert {"origin", "destination", "distance"} <= set(names)
+    assert found.equals(wanted.select(names).cast(found.schema))
+
+
+def test_an_output_of_pairs_in_memory_is_verified_with_a_file(tmp_path):
+    from pipelines import finish, verify
+
+    frame = pd.DataFrame({"origin": [1, 2, 3], "destination": [3, 3, 1]})
+    pq.write_table(pa.table({"src": [1, 2], "dst": [2, 3]}), tmp_path / "e.parquet")
+    frame.to_parquet(tmp_path / "p.parquet")
+    options = {"pairs": frame, "batch_size": 1, "output": tmp_path / "o", "report": False}
+    for shard in ("0/2", "1/2"):
+        run_job(tmp_path / "e.parquet", shard=shard, **options)
+    words = [str(tmp_path / "o"), "--pairs", str(tmp_path / "p.parquet")]
+    assert finish.main(words) == 0
+    words.insert(1, str(tmp_path / "e.parquet"))
+    assert verify.main(words) == 0
+    assert manifest_of(tmp_path / "o")["settings"]["pairs"] == "(pairs in memory)"
+
+
+def test_a_table_in_memory_that_is_gone_is_asked_for(tmp_path, capsys):
+    from pipelines import verify
+
+    pq.write_table(pa.table({"src": [1, 2], "dst": [2, 3]}), tmp_path / "e.parquet")
+    run_job(tmp_path / "e.parquet", pairs=([1], [3]), output=tmp_path / "o", report=False)
+    assert verify.main([str(tmp_path / "o"), str(tmp_path / "e.parquet")]) == 2
+    assert "give that by --pairs FILE" in capsys.readouterr().err
+
+
+WRONG = {
+    "a number": (5, "pairs must be"),
+    "three columns": (([1], [2], [3]), "pairs"),
+    "no known names": ({"a": [1], "b": [2]}, "not sure which columns"),
+    "lengths": (([1, 2], [3]), "length"),
+    "floats": (([1.5], [3]), "ids are integers or strings"),
+    "a null": (({"origin": [1, None], "destination": [2, 3]}), "row 1"),
+    "an unknown id": (([1, 9], [3, 3]), "row 1"),
+    "a set": (({1}, {3}), "no order"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_pairs_in_memory_are_refused_before_a_folder_is_made(name, tmp_path):
+    given, said = WRONG[name]
+    graph = graph_from_edges([1, 2], [2, 3])
+    with pytest.raises(InputError, match=said):
+        run_job(graph, pairs=given, output=tmp_path / "o", report=False)
+    assert not (tmp_path / "o" / "_manifest.json").exists()
+
+
+@pytest.mark.parametrize("ids", [[1, 2, 3], ["01", "2", "x"]])
+@pytest.mark.parametrize("way", ["CSV", "int32 or codes"])
+def test_ids_in_answered_tables_have_the_type_of_the_graph(way, ids, tmp_path):
+    frame = pd.DataFrame({"origin": ids[:2], "destination": ids[1:]})
+    if way == "CSV":
+        path = tmp_path / "p.csv"
+        frame.to_csv(path, index=False)
+    else:
+        path = tmp_path / "p.parquet"
+        frame.astype("category" if isinstance(ids[0], str) else "int32").to_parquet(path)
+    graph = graph_from_edges(ids[:2], ids[1:])
+    run_job(graph, output=tmp_path / "p", pairs=path, report=False)
+    of_stops = {"result": "summary", "columns": {"source": "origin"}}
+    run_job(graph, output=tmp_path / "s", sources=path, report=False, **of_stops)
+    for out, names in {
+        "p/_pairs.pq": ["origin", "destination"],
+        "s/_sources.pq": ["origin"],
+    }.items():
+        written = pq.read_table(tmp_path / out)
+        part = pq.read_schema(next((tmp_path / out).parent.glob("part-*")))
+        for name in names:
+            assert written.schema.field(name).type == part.field("source").type
+            assert written[name].to_pylist() == frame[name].tolist()

@@ -1,6 +1,7 @@
 """``pipelines.run_job``: the job from Python, in this process and on the workers of a client."""
 
 import contextlib
+import io
 import os
 import pickle
 import signal
@@ -413,3 +414,14 @@ def test_an_interrupted_job_leaves_a_folder_that_can_be_resumed(tmp_path, monkey
     whole = run_job(GRAPH, output=tmp_path / "whole", **options)
     assert 0 < result.computed < len(whole.parts)
     assert result.digest == whole.digest
+
+
+@pytest.mark.parametrize("name", ["edges", "sources", "targets", "pairs", "vertices", "output"])
+def test_an_open_file_is_refused_by_the_name_of_its_argument(tmp_path, name):
+    path = tmp_path / "e.csv"
+    path.write_text("1,2\n2,3\n")
+    for opened in (path.open("rb"), io.StringIO("1,2\n")):
+        options = {"edges": path, "output": tmp_path / "o", "sources": [1]} | {name: opened}
+        with opened, pytest.raises(InputError, match=f"^{name} is an open file; give"):
+            run_job(options.pop("edges"), **options)
+    assert not (tmp_path / "o").exists()

@@ -90,12 +90,13 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
         from kepler_traverse.errors import options_spelled
         from kepler_traverse.runtime.object_stores import WAITS
 
+        from .engines import open_engine
         from .run import driver
 
         WAITS.report_by(say)
         with options_spelled(flag_text), log_said(settings.verbose):
             resume_command = f"{called_as('batch_sources')} {pasted(to_resume(argv))}"
-            return driver.run(settings, resume_command, supervision)
+            return driver.run(settings, resume_command, open_engine, supervision)
     except KeyboardInterrupt as interrupt:
         say(str(interrupt) or "interrupted before anything was written")
         return EXIT_INTERRUPTED

@@ -24,6 +24,7 @@ from kepler_traverse.runtime.object_stores import URL
 
 from .cli.options import COLUMN_ROLES, MG, OPTIONS, SOURCE_CHOICES, TLS, UsageError, flag_text
 from .cli.settings import merge_settings
+from .engines import open_engine
 from .output.manifest_types import Failure, Manifest
 from .output.part_reader import open_part
 from .output.schemas import OUTPUT_SCHEMAS
@@ -280,7 +281,7 @@ def run_job(
             raise InputError(
                 f"engine={MG!r} reads its partitions from files; give the paths of the edge list"
             )
-        finished = driver.execute(settings, "run_job(..., resume=True)", given=given)
+        finished = driver.execute(settings, "run_job(..., resume=True)", open_engine, given=given)
     assert finished is not None  # only the plan of a command line ends without
     result = JobResult(
         path=values["output"].rstrip("/")

@@ -316,7 +316,7 @@ def _with_columns_of_tables(settings: Settings) -> Settings:
     """Return the settings with the columns of given tables that have their roles by their names."""
     from kepler_traverse.formats.ids import column_of_ids
 
-    from ..run.given_table import columns_of_file
+    from ..output.table_columns import columns_of_file
 
     columns = dict(settings.columns or {})
     tables = (

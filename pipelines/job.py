@@ -27,7 +27,7 @@ from .cli.settings import merge_settings
 from .engines import open_engine
 from .output.manifest_types import Failure, Manifest
 from .output.part_reader import open_part
-from .output.schemas import OUTPUT_SCHEMAS
+from .output.schemas import OUTPUT_SCHEMAS, with_failed_plugins
 from .output.store import open_store
 from .run import driver
 from .run.engine import Given
@@ -316,9 +316,8 @@ def _values(options: dict[str, Any]) -> dict[str, Any]:
             )
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
-            raise InputError(
-                f"{name} is no option of the job" + (f"; did you mean {near[0]}?" if near else "")
-            )
+            meant = f"; did you mean {near[0]}?" if near else ""
+            raise InputError(with_failed_plugins(f"{name} is no option of the job{meant}"))
     values = {name: value for name, value in options.items() if value is not None}
     for option in OPTIONS:
         if option.key != "sources" and isinstance(values.get(option.key), os.PathLike):

@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple
 from kepler_traverse.kinds import rules
 from kepler_traverse.kinds.result_kinds import ResultKind
 
-from ..output.schemas import OUTPUT_SCHEMAS, ResultName
+from ..output.schemas import OUTPUT_SCHEMAS, ResultName, kinds_of_plugins, leave_out
 from .terminal import called_as, show
 
 if typing.TYPE_CHECKING:
@@ -757,6 +757,38 @@ def _with_options_of_kinds(settings: type[Settings]) -> type[Settings]:
     added["columns"] = ("columns", columns.type, field(default=None, metadata=facts))
     return make_dataclass("Settings", added.values(), bases=(settings,), frozen=True, kw_only=True)
 
+
+def _unfit_option(kind: ResultKind) -> str:
+    """Say which option of a kind cannot be a setting, and why; ``""`` if there is none."""
+    hints = typing.get_type_hints(kind.options_class)
+    taken = {each.name for each in fields(Settings)}
+    others = {
+        each.name: (each.type, each.default)
+        for other in OUTPUT_SCHEMAS.values()
+        for each in fields(other.options_class)
+        if other is not kind
+    }
+    known = {each.hint for each in KINDS.values()} - {None}
+    for each in fields(kind.options_class):
+        if not each.metadata.get("job", True):
+            continue
+        is_alike = others.get(each.name) in (None, (each.type, each.default))
+        if each.name in taken or not is_alike:
+            return f"whose option {each.name!r} is already there; rename it"
+        if "column" in each.metadata:
+            return f"whose option {each.name!r} is a column, which the job reads of its own kinds"
+        hint = hints[each.name]
+        if type(None) in typing.get_args(hint):
+            members = [one for one in typing.get_args(hint) if one is not type(None)]
+            hint = functools.reduce(operator.or_, members)
+        if hint not in known and typing.get_origin(hint) is not Literal:
+            return f"whose option {each.name!r} has a type that no flag has; keep it out of the job"
+    return ""
+
+
+for _kind in kinds_of_plugins():
+    if _problem := _unfit_option(_kind):
+        leave_out(_kind, _problem)
 
 _OF_KINDS = [
     (kind, each)

@@ -25,7 +25,7 @@ from kepler_traverse.kinds import rules
 from kepler_traverse.runtime.object_stores import URL
 from kepler_traverse.runtime.regular_files import open_regular
 
-from ..output.schemas import OUTPUT_SCHEMAS, refuse_broken_plugins
+from ..output.schemas import OUTPUT_SCHEMAS, refuse_failed_plugins, with_failed_plugins
 from .options import (
     COLUMN_ROLES,
     CONTRADICTIONS,
@@ -124,8 +124,11 @@ def read_file(path: Path) -> dict[str, Any]:
         if key not in KNOWN_KEYS:
             near = difflib.get_close_matches(key, KNOWN_KEYS, 1)
             meant = f"did you mean {near[0]!r}? " if near else ""
+            known = ", ".join(KNOWN_KEYS)
             raise UsageError(
-                f"{path}: unknown key {key!r}; {meant}The known keys are {', '.join(KNOWN_KEYS)}"
+                with_failed_plugins(
+                    f"{path}: unknown key {key!r}; {meant}The known keys are {known}"
+                )
             )
     return values
 
@@ -137,9 +140,8 @@ def merge_settings(
     wrong or contradict.
 
     ``environment`` may name a scheduler file, and a shard. Raises InputError: a plug-in cannot be
-    imported.
+    used.
     """
-    refuse_broken_plugins()
     values = {} if config is None else read_file(config)
     for choices in (SOURCE_CHOICES, SCHEDULER_CHOICES):
         if any(key in flags for key in choices):
@@ -155,7 +157,8 @@ def merge_settings(
     try:
         settings = _settings(values)
     except ValidationError as error:
-        raise UsageError(_sentence(error, flags, config)) from None
+        raise UsageError(with_failed_plugins(_sentence(error, flags, config))) from None
+    refuse_failed_plugins()
     shard = parse_shard(settings.shard, environment)
     settings = replace(settings, shard=None if shard is None else str(shard))
     if settings.pairs is not None and "result" not in values:

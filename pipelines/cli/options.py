@@ -853,47 +853,6 @@ for _table, _roles in {
         role: _table for role in (*_roles, *_of_kinds) if role and role not in COLUMN_ROLES
     }
 TLS = ("tls_ca_file", "tls_cert", "tls_key")  # all three or none
-EITHER = (
-    ("scheduler_address", "scheduler_file", "name two schedulers"),
-    ("columns.limit", "max_depth", "both limit the distance"),
-    ("columns.limit", "cutoff", "both limit the distance"),
-    ("shard", "scheduler_address", "both give out the batches"),
-    ("shard", "scheduler_file", "both give out the batches"),
-)
-# What contradicts other settings, and the error, in which settings may be named.
-CONTRADICTIONS: tuple[tuple[Callable[[Settings], object], str], ...] = (
-    (
-        lambda given: given.shard is not None and given.kind.one_search,
-        "--shard has no effect: one search computes all of --result {result}; leave it out",
-    ),
-    (
-        lambda given: given.engine == MG and is_url(given.output),
-        f"--engine {MG} writes to no object store; take an --output folder that all hosts see",
-    ),
-    (
-        lambda given: given.algorithm == "bfs" and given.cutoff is not None,
-        "--cutoff limits weighted distances (sssp); bfs takes --max-depth",
-    ),
-    (
-        lambda given: given.algorithm == "sssp" and given.max_depth is not None,
-        "--max-depth limits hops (bfs); sssp takes --cutoff",
-    ),
-    (
-        lambda given: not given.directed and given.column("oneway") is not None,
-        "--columns oneway=NAME says which rows are edges in both directions, and --undirected says that all are; leave one "
-        "of the two out",
-    ),
-    (
-        lambda given: (
-            given.hierarchy == "yes" and given.algorithm == "bfs" and given.device == "cuda"
-        ),
-        "--hierarchy yes with bfs is for --device cpu; leave one of them out",
-    ),
-    (
-        lambda given: given.output is None and not given.plan,
-        "--output is missing: name a folder for the results, or take --plan to see what would run",
-    ),
-)
 # The settings that the engine cugraph-mg takes with some values only: these values, why, and what
 # else may be done.
 OF_MG: dict[str, tuple[tuple[Any, ...], str, str]] = {

@@ -42,7 +42,7 @@ CONTENTS = {
         "semantics",
         *sorted(f"from/{path.stem}" for path in HERE.glob("from/*.md")),
     ],
-    "Reference": ["api", "settings", "operations", "strategies", "glossary", "versions"],
+    "Reference": ["api", "settings", "operations", "strategies", "plugins", "glossary", "versions"],
     "Evidence": ["guarantees", "performance", "conformance", "published/README"],
     "Development": ["overview", "decisions", "kernels", "testing"],
 }

@@ -13,29 +13,30 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from kepler_traverse.errors import StrategyError
-from kepler_traverse.search.strategy import Outcome, Strategy
+from kepler_traverse import Graph, StrategyError
+from kepler_traverse.extend import Outcome, Query, Search, Strategy
 
 
-def plan(graph, query):
+def plan(graph: Graph, query: Query) -> Search:
     """Check and allocate; return ``traverse(source_vertex)``."""
     if query.predecessors:
         raise StrategyError(
             "scipy_dijkstra finds distances only; SciPy's predecessors are not the canonical ones"
         )
-    if not graph.integer_weights:
+    weights = graph.weights
+    if weights is None or not graph.integer_weights:
         raise StrategyError(
             "scipy_dijkstra takes integer weights only; SciPy adds floats in float64, whatever their type"
         )
     matrix = csr_array(
-        (graph.weights, graph.targets, graph.offsets), shape=(graph.n_vertices, graph.n_vertices)
+        (weights, graph.targets, graph.offsets), shape=(graph.n_vertices, graph.n_vertices)
     )
     limit = np.inf if query.limit is None else query.limit
 
     def traverse(source: int) -> Outcome:
         found = dijkstra(matrix, indices=source, limit=limit)
         return Outcome(
-            distance=found.astype(graph.weights.dtype),
+            distance=found.astype(weights.dtype),
             predecessor=None,
             limit=query.limit,
             rounds=1,
@@ -44,13 +45,18 @@ def plan(graph, query):
     return traverse
 
 
+def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:  # noqa: ARG001
+    """Return the bytes beside the graph: distances, and SciPy's copies of the edges."""
+    return 24 * n_vertices + 16 * n_edges
+
+
 STRATEGIES = {
     "sssp": (
         Strategy(
             name="scipy_dijkstra",
             device="cpu",
             plan=plan,
-            memory=lambda n_vertices, n_edges, predecessors: 24 * n_vertices + 16 * n_edges,  # noqa: ARG005
+            memory=memory,
             needs=frozenset({"weights", "non_negative", "narrow"}),
             paper="Dijkstra 1959",
             rationale="a heap settles one vertex after the other",

@@ -9,24 +9,31 @@ KEPLER_PLUGINS=farthest_plugin.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from kepler_traverse._arrays import at_most, is_reached, to_host
-from kepler_traverse.errors import InputError
-from kepler_traverse.kinds.records import SourceRecords
-from kepler_traverse.kinds.result_kinds import KindOptions, ResultKind
-from kepler_traverse.search.frames import Column, as_returned_distance
+from kepler_traverse import InputError
+from kepler_traverse.extend import (
+    Asked,
+    Column,
+    KindOptions,
+    ResultKind,
+    SourceRecords,
+    Traversals,
+    Values,
+    option,
+    to_host,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FarthestOptions(KindOptions):
     """Options of the kind."""
 
-    n_farthest: int = field(default=3, metadata={"help": "number of vertices per source"})
+    n_farthest: int = option(3, help="number of vertices per source")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if type(self.n_farthest) is not int or self.n_farthest < 1:
             raise InputError(
                 f"n_farthest must be a whole number of 1 or more, not {self.n_farthest!r}"
@@ -37,25 +44,28 @@ class FarthestOptions(KindOptions):
         return self.n_farthest
 
 
-def make_records(asked, traversals):
+def make_records(asked: Asked, traversals: Traversals) -> SourceRecords:
     """Return the farthest vertices of each source within the limit, by descending distance and then by vertex."""
-    limit, vertices, distances = asked.query.limit, [], []
+    vertices = []
+    distances = []
     for traversal in traversals:
-        distance = to_host(traversal.distance)
-        is_near = is_reached(distance)
-        if limit is not None:
-            is_near &= at_most(distance, limit)
-        reached = np.flatnonzero(is_near)
-        first = reached[np.lexsort((reached, -distance[reached]))][: asked.options.n_farthest]
+        distance, is_missing = asked.returned(to_host(traversal.distance))
+        reached = np.flatnonzero(~is_missing)
+        order = np.lexsort((reached, -distance[reached]))
+        first = reached[order][: asked.options.n_farthest]
         vertices.append(first)
-        distances.append(as_returned_distance(asked.graph, distance[first]))
+        distances.append(distance[first])
     sizes = np.array([each.size for each in vertices])
     ranks = [np.arange(1, size + 1) for size in sizes]
-    values = {"rank": np.concatenate(ranks), "vertex": np.concatenate(vertices)}
-    return SourceRecords(values | {"distance": np.concatenate(distances)}, sizes)
+    values = {
+        "rank": np.concatenate(ranks),
+        "vertex": np.concatenate(vertices),
+        "distance": np.concatenate(distances),
+    }
+    return SourceRecords(values, sizes)
 
 
-def make_columns(asked, values):
+def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     """Return the columns after ``source``."""
     return {
         "rank": Column(values["rank"]),

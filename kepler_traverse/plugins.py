@@ -1,10 +1,8 @@
 """Strategies and result kinds from outside the library, and the published systems, which come the
 same way.
 
-A plug-in is a module with ``STRATEGIES``, a mapping of ``"bfs"`` and ``"sssp"`` to tuples of
-``Strategy`` and ``MultiSourceStrategy``, or with ``KINDS``, a tuple of ``ResultKind``, or with
-both. ``strategy=`` and ``result=`` take their names; ``auto`` chooses among the library's own
-strategies. Plug-ins are
+A plug-in is a module with ``STRATEGIES``, ``KINDS`` or both: see ``extend``. ``strategy=`` and
+``result=`` take their names; ``auto`` chooses among the library's own strategies. Plug-ins are
 
 - those of ``BUILT_IN``,
 - installed packages with an entry point of the group ``kepler_traverse.plugins`` that names such a
@@ -13,74 +11,114 @@ strategies. Plug-ins are
   They are also looked for in the current folder, which is no place of modules for a program that
   was installed.
 
-Worker processes that a job starts take over its environment. On a cluster of its own, each host
-needs the plug-ins, too.
+A plug-in that cannot be used is left out, and the others are there. An error for a name that is not
+known says so, and the job refuses to run. Worker processes that a job starts take over its
+environment. On a cluster of its own, each host needs the plug-ins, too.
 """
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from importlib import import_module
 from types import ModuleType
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from .errors import InputError, one_line
-from .kinds.result_kinds import OWN_MODULES, RESULT_KINDS, ResultKind
+from . import arguments
+from .errors import InputError, StrategyError, one_line
+from .kinds.result_kinds import OWN_MODULES, RESULT_KINDS, KindOptions, ResultKind
+from .search.algorithms import ALGORITHMS
 from .search.strategy import BaseStrategy
 
 BUILT_IN = ("kepler_traverse.published", *OWN_MODULES)
 GROUP = "kepler_traverse.plugins"
 VARIABLE = "KEPLER_PLUGINS"
+OF_JOB_ALONE = ("extremes",)  # kinds of the job that the library has functions for
 StrategyT = TypeVar("StrategyT", bound=BaseStrategy)
 
 
-def modules() -> tuple[ModuleType, ...]:
-    """Import the plug-ins and add their kinds to ``RESULT_KINDS``.
+class Failed(NamedTuple):
+    """A plug-in that cannot be used."""
 
-    InputError if one of them cannot be imported, or has a kind of a name that is taken.
-    """
-    return _modules(os.environ.get(VARIABLE, ""))
+    name: str
+    problem: str  # what is wrong with it, after its name
+    origin: str  # where its name comes from
+
+    def __str__(self) -> str:
+        return f"the plug-in {arguments.describe(self.name)} {self.problem}; {self.origin}"
 
 
-@functools.cache
-def _modules(named: str) -> tuple[ModuleType, ...]:
+class Plugins(NamedTuple):
+    """What was found."""
+
+    modules: tuple[ModuleType, ...]
+    failed: tuple[Failed, ...]
+
+
+def load() -> Plugins:
+    """Import the plug-ins and add their kinds to ``RESULT_KINDS``; never raises an error."""
+    named = os.environ.get(VARIABLE, "")
+    if named in _WITHOUT_FAULT:
+        return _WITHOUT_FAULT[named]
+    found = _load(named)
+    # One that has failed is tried again, since it may be corrected meanwhile.
+    if not found.failed:
+        _WITHOUT_FAULT[named] = found
+    return found
+
+
+_WITHOUT_FAULT: dict[str, Plugins] = {}  # by the value of the variable
+
+
+def _load(named: str) -> Plugins:
+    imported: list[ModuleType] = []
+    failed: list[Failed] = []
+    for name, origin in _names(named).items():
+        try:
+            module = _imported(name, is_named=origin == _NAMED)
+            kinds = _checked_kinds(module)
+            _checked_strategies(module, imported)
+        except _UnfitError as error:
+            failed.append(Failed(name, str(error), origin))
+            continue
+        imported.append(module)
+        RESULT_KINDS.update({kind.name: kind for kind in kinds})
+    return Plugins(tuple(imported), tuple(failed))
+
+
+_NAMED = f"see {VARIABLE}"
+
+
+def _names(named: str) -> dict[str, str]:
+    """Return the names of the modules, each with its origin."""
     from importlib import metadata  # takes longer to import than most of the library
 
-    installed = sorted(each.value for each in metadata.entry_points(group=GROUP))
-    wanted = list(filter(None, map(str.strip, named.split(","))))
-    imported = []
-    for name in dict.fromkeys((*BUILT_IN, *installed, *wanted)):
-        imported.append(_imported(name, is_named=name in wanted))
-        for kind in _kinds_in(imported[-1]):
-            if RESULT_KINDS.setdefault(kind.name, kind) is not kind:
-                raise InputError(
-                    f"the plug-in {name!r} has a result kind {kind.name!r}, "
-                    "and there is one; rename it"
-                )
-    return tuple(imported)
+    names = dict.fromkeys(BUILT_IN, "it is part of kepler-traverse")
+    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda each: each.value):
+        package = "an installed package" if entry.dist is None else f"the package {entry.dist.name}"
+        names.setdefault(entry.value, f"{package} names it by an entry point of {GROUP}")
+    for name in filter(None, map(str.strip, named.split(","))):
+        names.setdefault(name, _NAMED)
+    return names
+
+
+class _UnfitError(Exception):
+    """What is wrong with a plug-in, as a predicate of it."""
 
 
 def _imported(name: str, is_named: bool) -> ModuleType:
-    """Import a plug-in; InputError if it cannot be imported, whatever it raises."""
+    """Import a plug-in, whatever it raises."""
     try:
         if is_named and not _is_found(name):
             sys.path.append(os.getcwd())
         return import_module(name)
+    except ImportError as error:
+        why = one_line(error, 200)
     except (Exception, SystemExit) as error:
-        if not isinstance(error, ImportError):
-            why = f"{type(error).__name__}: {one_line(error)}"
-        else:
-            why = one_line(error)
-        if is_named:
-            where = f"see {VARIABLE}"
-        else:
-            where = f"an installed package names it by an entry point of {GROUP}"
-        raise InputError(
-            f"the plug-in {name[:100]!r} cannot be imported: {why}; {where}"
-        ) from error
+        why = f"{type(error).__name__}: {one_line(error, 200)}"
+    raise _UnfitError(f"cannot be imported: {why}")
 
 
 def _is_found(name: str) -> bool:
@@ -92,22 +130,115 @@ def _is_found(name: str) -> bool:
     return util.find_spec(name.partition(".")[0]) is not None
 
 
-def _kinds_in(module: ModuleType) -> tuple[ResultKind, ...]:
-    kinds = getattr(module, "KINDS", ())
-    if not isinstance(kinds, tuple | list) or not all(
-        isinstance(kind, ResultKind) for kind in kinds
-    ):
-        raise InputError(
-            f"the plug-in {module.__name__!r}: KINDS is no tuple of "
-            f"ResultKind, but {one_line(repr(kinds), 100)}"
-        )
-    return tuple(kinds)
+def _checked_kinds(module: ModuleType) -> tuple[ResultKind, ...]:
+    """Return the kinds of a plug-in, of which each can be taken by its name."""
+    if not hasattr(module, "KINDS") and not hasattr(module, "STRATEGIES"):
+        raise _UnfitError("has neither KINDS nor STRATEGIES")
+    kinds = _check_sequence(ResultKind, "KINDS", getattr(module, "KINDS", ()))
+    names = [kind.name for kind in kinds]
+    for kind in kinds:
+        is_taken = RESULT_KINDS.get(kind.name, kind) is not kind or kind.name in OF_JOB_ALONE
+        if is_taken or names.count(kind.name) > 1:
+            raise _UnfitError(
+                f"has a result kind {arguments.describe(kind.name)}, and there is one; rename it"
+            )
+        _check_options(kind)
+    return kinds
+
+
+def _check_options(kind: ResultKind) -> None:
+    """Raise _UnfitError unless a kind's options can be arguments and flags."""
+    whose = f"has a result kind {arguments.describe(kind.name)} whose options_class"
+    if not isinstance(kind.options_class, type) or not issubclass(kind.options_class, KindOptions):
+        raise _UnfitError(f"{whose} is no dataclass with the base KindOptions")
+    try:
+        kind.options_class()
+    except Exception as error:
+        why = f"{type(error).__name__}: {one_line(error, 200)}"
+        raise _UnfitError(f"{whose} needs a default for each field: {why}") from None
+    for each in fields(kind.options_class):
+        if "column" not in each.metadata and not each.metadata.get("help"):
+            raise _UnfitError(f"{whose} has a field {each.name!r} without help; make it by option")
+
+
+def _checked_strategies(module: ModuleType, others: Iterable[ModuleType]) -> None:
+    """Raise _UnfitError unless each strategy of a plug-in can be taken by its name."""
+    strategies = getattr(module, "STRATEGIES", {})
+    if not isinstance(strategies, Mapping):
+        raise _UnfitError(f"has STRATEGIES that are no mapping, but {_shown(strategies)}")
+    for algorithm, listed in strategies.items():
+        if algorithm not in ALGORITHMS:
+            raise _UnfitError(
+                f"has STRATEGIES of {_shown(algorithm)}; "
+                f"the algorithms are {' and '.join(map(repr, ALGORITHMS))}"
+            )
+        own = _check_sequence(BaseStrategy, f"STRATEGIES[{algorithm!r}]", listed)
+        known = [each for other in others for each in _get_strategies(other, algorithm)]
+        for number, each in enumerate(own):
+            if any(_is_same_choice(each, other) for other in (*known, *own[:number])):
+                raise _UnfitError(
+                    f"has a strategy {arguments.describe(each.name)}, and there is one; rename it"
+                )
+
+
+def _is_same_choice(one: BaseStrategy, other: BaseStrategy) -> bool:
+    """Whether a name means both strategies."""
+    names = {one.name, *one.aliases}
+    return (
+        type(one) is type(other)
+        and one.device == other.device
+        and not names.isdisjoint({other.name, *other.aliases})
+    )
+
+
+ItemT = TypeVar("ItemT")
+
+
+def _check_sequence(kind: type[ItemT], name: str, given: Any) -> tuple[ItemT, ...]:
+    """Return what a plug-in lists, as a tuple."""
+    if not isinstance(given, tuple | list) or not all(isinstance(each, kind) for each in given):
+        raise _UnfitError(f"has {name} that are no tuple of {kind.__name__}, but {_shown(given)}")
+    return tuple(given)
+
+
+def _shown(value: object) -> str:
+    return one_line(repr(value), 100)
+
+
+def refuse_failed() -> None:
+    """Raise InputError if a plug-in cannot be used."""
+    for each in load().failed:
+        raise InputError(str(each))
 
 
 def find_kind(name: object) -> None:
-    """Import the plug-ins if no known result kind has this name."""
-    if isinstance(name, str) and name not in RESULT_KINDS:
-        modules()
+    """Import the plug-ins if no known result kind has this name.
+
+    Raises InputError: none of them has it either, and one cannot be used.
+    """
+    if not isinstance(name, str) or name in RESULT_KINDS:
+        return
+    failed = load().failed
+    if not failed:
+        return
+    try:
+        arguments.choice("result", name, tuple(RESULT_KINDS))
+    except InputError as error:
+        raise InputError(f"{error}; {failed[0]}") from None
+
+
+def find_strategy(name: str, device: str, strategies: Sequence[BaseStrategy]) -> None:
+    """Raise StrategyError if no strategy has this name, and a plug-in that may have it cannot be
+    used.
+    """
+    failed = load().failed
+    here = [each for each in strategies if each.device == device]
+    if failed and not any(each.is_called(name) for each in here):
+        known = ", ".join(["auto", *dict.fromkeys(each.name for each in here)])
+        raise StrategyError(
+            f"no strategy {arguments.describe(name)} on device {device!r}, "
+            f"which has {known}; {failed[0]}"
+        )
 
 
 def with_plugins(own: Sequence[StrategyT], algorithm: str) -> tuple[StrategyT, ...]:
@@ -115,9 +246,9 @@ def with_plugins(own: Sequence[StrategyT], algorithm: str) -> tuple[StrategyT, .
     algorithm.
     """
     kind = type(own[0])
-    added = [
-        each
-        for module in modules()
-        for each in getattr(module, "STRATEGIES", {}).get(algorithm, ())
-    ]
+    added = [each for module in load().modules for each in _get_strategies(module, algorithm)]
     return (*own, *(each for each in added if isinstance(each, kind)))
+
+
+def _get_strategies(module: ModuleType, algorithm: str) -> Sequence[BaseStrategy]:
+    return getattr(module, "STRATEGIES", {}).get(algorithm, ())

@@ -25,7 +25,12 @@ from .cli.options import (
 )
 from .cli.supervisor import UNWATCHED, Supervision
 from .cli.terminal import called_as, log_said, pasted, say
-from .output.schemas import OUTPUT_SCHEMAS, refuse_broken_plugins
+from .output.schemas import (
+    OUTPUT_SCHEMAS,
+    failed_plugins,
+    refuse_failed_plugins,
+    with_failed_plugins,
+)
 
 # Modules that the extra ``job`` installs, and Dask's own that they import.
 _OF_EXTRA_JOB = {
@@ -73,13 +78,14 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
         options = options_in(argv)
         if "-h" in options or "--help" in options:
             kind = next((word for word in argv if word in OUTPUT_SCHEMAS), None)
-            # perhaps of a plug-in that cannot be imported
+            # perhaps of a plug-in that cannot be used
             if kind is None and not argv[0].startswith("-"):
-                refuse_broken_plugins()
+                refuse_failed_plugins()
             parser(kind).print_help()
+            _note_failed_plugins()
             return 0
-        refuse_broken_plugins()
         flags, config = parse_flags(argv)
+        refuse_failed_plugins()
         if supervision.is_watched and "--plan" not in options:
             steps.show()
             steps.begin("starting")
@@ -90,12 +96,13 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
         from kepler_traverse.errors import options_spelled
         from kepler_traverse.runtime.object_stores import WAITS
 
+        from .engines import open_engine
         from .run import driver
 
         WAITS.report_by(say)
         with options_spelled(flag_text), log_said(settings.verbose):
             resume_command = f"{called_as('batch_sources')} {pasted(to_resume(argv))}"
-            return driver.run(settings, resume_command, supervision)
+            return driver.run(settings, resume_command, open_engine, supervision)
     except KeyboardInterrupt as interrupt:
         say(str(interrupt) or "interrupted before anything was written")
         return EXIT_INTERRUPTED
@@ -125,9 +132,10 @@ def run_program(
     try:
         if {"-h", "--help"} & set(options_in(words)):
             parser().print_help()
+            _note_failed_plugins()
             return 0
-        refuse_broken_plugins()
         given = parser().parse_args(words)
+        refuse_failed_plugins()
         from kepler_traverse.runtime.object_stores import WAITS
 
         WAITS.report_by(say)
@@ -141,6 +149,11 @@ def run_program(
         return EXIT_INTERRUPTED
     except Exception as error:
         return report_error(error, debug="--debug" in options_in(words))
+
+
+def _note_failed_plugins() -> None:
+    for problem in failed_plugins():
+        say(f"note: {problem}")
 
 
 def add_tables(program: OnceParser) -> None:
@@ -184,7 +197,7 @@ def report_error(error: Exception, debug: bool) -> int:
         say(*without_secrets("".join(traceback.format_exception(error))).splitlines())
     if isinstance(error, UsageError):
         code = EXIT_USAGE
-        message = str(error)
+        message = with_failed_plugins(str(error))
     else:
         code = EXIT_UNEXPECTED
         # values too large to be added up are bad input, too

@@ -25,13 +25,14 @@ from kepler_traverse.runtime.object_stores import URL
 
 from .cli.options import COLUMN_ROLES, MG, OPTIONS, SOURCE_CHOICES, TLS, UsageError, flag_text
 from .cli.settings import merge_settings
+from .engines import open_engine
 from .output.manifest_types import Failure, Manifest
 from .output.part_reader import open_part
-from .output.schemas import OUTPUT_SCHEMAS
+from .output.schemas import OUTPUT_SCHEMAS, with_failed_plugins
 from .output.store import open_store
+from .output.tables_in_memory import name_in_memory, tables_in_memory
 from .run import driver
 from .run.engine import Given
-from .run.given_table import name_in_memory, tables_in_memory
 from .scheduling.errors import ClusterError
 
 if TYPE_CHECKING:
@@ -288,7 +289,7 @@ def run_job(
             raise InputError(
                 f"engine={MG!r} reads its partitions from files; give the paths of the edge list"
             )
-        finished = driver.execute(settings, "run_job(..., resume=True)", given=given)
+        finished = driver.execute(settings, "run_job(..., resume=True)", open_engine, given=given)
     assert finished is not None  # only the plan of a command line ends without
     result = JobResult(
         path=values["output"].rstrip("/")
@@ -323,9 +324,8 @@ def _values(options: dict[str, Any]) -> dict[str, Any]:
             )
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
-            raise InputError(
-                f"{name} is no option of the job" + (f"; did you mean {near[0]}?" if near else "")
-            )
+            meant = f"; did you mean {near[0]}?" if near else ""
+            raise InputError(with_failed_plugins(f"{name} is no option of the job{meant}"))
     values = {name: value for name, value in options.items() if value is not None}
     for option in OPTIONS:
         if option.key != "sources" and isinstance(values.get(option.key), os.PathLike):

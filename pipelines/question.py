@@ -17,8 +17,6 @@ from kepler_traverse.kinds.result_kinds import PLAIN
 if TYPE_CHECKING:
     from kepler_traverse.search.query import PairTable, SourceValues
 
-    from .output.schemas import ResultName
-
 Ids = list[Any]  # the user's ids: integers, or strings
 
 
@@ -78,7 +76,7 @@ class Question:
     """
 
     algorithm: str
-    result: ResultName  # name of the output schema
+    result: str  # name of the output schema
     certify: str
     limit: float | None  # maximum hop count or distance of all searches
     pairs: PairTable | None = None  # the rows of ``--pairs``, as vertex numbers

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import fields
 from typing import Any
 
-from .. import arguments
+from .. import arguments, plugins
 from ..bfs import REGISTRY as BFS
 from ..search import frames
 from ..sssp import REGISTRY as SSSP
@@ -28,6 +29,11 @@ def strategies(published: bool = False) -> Any:
         or "many"; functions for many sources take names of either. ``teaches`` is the idea behind
         the strategy.
 
+    Warns
+    -----
+    UserWarning
+        A plug-in cannot be used; its strategies are not in the frame.
+
     Examples
     --------
     >>> strategies().query("algorithm == 'bfs' and device == 'cpu' and default")["name"].tolist()
@@ -36,6 +42,8 @@ def strategies(published: bool = False) -> Any:
     ['edge_classes', 'duplicates', 'stream_frontier']
     """
     published = arguments.flag("published", published)
+    for failed in plugins.load().failed:
+        warnings.warn(str(failed), UserWarning, stacklevel=2)
     return frames.host_frame(
         [
             {

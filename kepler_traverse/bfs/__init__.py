@@ -360,7 +360,7 @@ def bfs_many(
     **options
         ``of``, ``target_weights`` and ``through`` of ``"flows"``; ``of``, ``endpoints``,
         ``normalized``, ``samples``, ``seed``, ``epsilon`` and ``delta`` of ``"betweenness"``; and
-        options of result kinds that a plug-in has added; see ``kepler_traverse.plugins``.
+        options of result kinds that a plug-in has added; see ``kepler_traverse.extend``.
 
     Returns
     -------

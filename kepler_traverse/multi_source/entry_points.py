@@ -18,7 +18,7 @@ from ..kinds import pairs, rules
 from ..kinds.records import Asked
 from ..kinds.result_kinds import RESULT_KINDS, ResultKind
 from ..labels import Partner, get_index, has_labels, in_order
-from ..plugins import find_kind, with_plugins
+from ..plugins import find_kind, find_strategy, with_plugins
 from ..protocols import Ids, Knobs
 from ..runtime.interrupts import forget_interrupted
 from ..runtime.memory import out_of_memory
@@ -95,7 +95,11 @@ class Registry:
             or strategy == "auto"
             or any(each.device == device and each.is_called(strategy) for each in chain(*own))
         )
-        return own if is_own else self.with_plugins()
+        if is_own:
+            return own
+        listed = self.with_plugins()
+        find_strategy(strategy, device, [*chain(*listed)])
+        return listed
 
     def plan(self, graph: Graph, *, strategy: str, **asked: Any) -> Plan:
         """Plan searches from one source each; see ``plan_bfs`` and ``plan_sssp``."""

@@ -269,7 +269,7 @@ def sssp_many(
     targets, knobs, unreached
         As in ``sssp``.
     **options
-        Options of a result kind that a plug-in has added; see ``kepler_traverse.plugins``.
+        Options of a result kind that a plug-in has added; see ``kepler_traverse.extend``.
 
     Returns
     -------

@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple
 from kepler_traverse.kinds import rules
 from kepler_traverse.kinds.result_kinds import ResultKind
 
-from ..output.schemas import OUTPUT_SCHEMAS, ResultName
+from ..output.schemas import OUTPUT_SCHEMAS, ResultName, kinds_of_plugins, leave_out
 from .terminal import called_as, show
 
 if typing.TYPE_CHECKING:
@@ -758,6 +758,38 @@ def _with_options_of_kinds(settings: type[Settings]) -> type[Settings]:
     return make_dataclass("Settings", added.values(), bases=(settings,), frozen=True, kw_only=True)
 
 
+def _unfit_option(kind: ResultKind) -> str:
+    """Say which option of a kind cannot be a setting, and why; ``""`` if there is none."""
+    hints = typing.get_type_hints(kind.options_class)
+    taken = {each.name for each in fields(Settings)}
+    others = {
+        each.name: (each.type, each.default)
+        for other in OUTPUT_SCHEMAS.values()
+        for each in fields(other.options_class)
+        if other is not kind
+    }
+    known = {each.hint for each in KINDS.values()} - {None}
+    for each in fields(kind.options_class):
+        if not each.metadata.get("job", True):
+            continue
+        is_alike = others.get(each.name) in (None, (each.type, each.default))
+        if each.name in taken or not is_alike:
+            return f"whose option {each.name!r} is already there; rename it"
+        if "column" in each.metadata:
+            return f"whose option {each.name!r} is a column, which the job reads of its own kinds"
+        hint = hints[each.name]
+        if type(None) in typing.get_args(hint):
+            members = [one for one in typing.get_args(hint) if one is not type(None)]
+            hint = functools.reduce(operator.or_, members)
+        if hint not in known and typing.get_origin(hint) is not Literal:
+            return f"whose option {each.name!r} has a type that no flag has; keep it out of the job"
+    return ""
+
+
+for _kind in kinds_of_plugins():
+    if _problem := _unfit_option(_kind):
+        leave_out(_kind, _problem)
+
 _OF_KINDS = [
     (kind, each)
     for kind in OUTPUT_SCHEMAS.values()
@@ -821,47 +853,6 @@ for _table, _roles in {
         role: _table for role in (*_roles, *_of_kinds) if role and role not in COLUMN_ROLES
     }
 TLS = ("tls_ca_file", "tls_cert", "tls_key")  # all three or none
-EITHER = (
-    ("scheduler_address", "scheduler_file", "name two schedulers"),
-    ("columns.limit", "max_depth", "both limit the distance"),
-    ("columns.limit", "cutoff", "both limit the distance"),
-    ("shard", "scheduler_address", "both give out the batches"),
-    ("shard", "scheduler_file", "both give out the batches"),
-)
-# What contradicts other settings, and the error, in which settings may be named.
-CONTRADICTIONS: tuple[tuple[Callable[[Settings], object], str], ...] = (
-    (
-        lambda given: given.shard is not None and given.kind.one_search,
-        "--shard has no effect: one search computes all of --result {result}; leave it out",
-    ),
-    (
-        lambda given: given.engine == MG and is_url(given.output),
-        f"--engine {MG} writes to no object store; take an --output folder that all hosts see",
-    ),
-    (
-        lambda given: given.algorithm == "bfs" and given.cutoff is not None,
-        "--cutoff limits weighted distances (sssp); bfs takes --max-depth",
-    ),
-    (
-        lambda given: given.algorithm == "sssp" and given.max_depth is not None,
-        "--max-depth limits hops (bfs); sssp takes --cutoff",
-    ),
-    (
-        lambda given: not given.directed and given.column("oneway") is not None,
-        "--columns oneway=NAME says which rows are edges in both directions, and --undirected says that all are; leave one "
-        "of the two out",
-    ),
-    (
-        lambda given: (
-            given.hierarchy == "yes" and given.algorithm == "bfs" and given.device == "cuda"
-        ),
-        "--hierarchy yes with bfs is for --device cpu; leave one of them out",
-    ),
-    (
-        lambda given: given.output is None and not given.plan,
-        "--output is missing: name a folder for the results, or take --plan to see what would run",
-    ),
-)
 # The settings that the engine cugraph-mg takes with some values only: these values, why, and what
 # else may be done.
 OF_MG: dict[str, tuple[tuple[Any, ...], str, str]] = {

@@ -25,11 +25,10 @@ from kepler_traverse.kinds import rules
 from kepler_traverse.runtime.object_stores import URL
 from kepler_traverse.runtime.regular_files import open_regular
 
-from ..output.schemas import OUTPUT_SCHEMAS, refuse_broken_plugins
+from ..output.schemas import OUTPUT_SCHEMAS, refuse_failed_plugins, with_failed_plugins
+from .constraints import violations
 from .options import (
     COLUMN_ROLES,
-    CONTRADICTIONS,
-    EITHER,
     MG,
     NO_WEIGHTS,
     OF_MG,
@@ -124,8 +123,11 @@ def read_file(path: Path) -> dict[str, Any]:
         if key not in KNOWN_KEYS:
             near = difflib.get_close_matches(key, KNOWN_KEYS, 1)
             meant = f"did you mean {near[0]!r}? " if near else ""
+            known = ", ".join(KNOWN_KEYS)
             raise UsageError(
-                f"{path}: unknown key {key!r}; {meant}The known keys are {', '.join(KNOWN_KEYS)}"
+                with_failed_plugins(
+                    f"{path}: unknown key {key!r}; {meant}The known keys are {known}"
+                )
             )
     return values
 
@@ -137,9 +139,8 @@ def merge_settings(
     wrong or contradict.
 
     ``environment`` may name a scheduler file, and a shard. Raises InputError: a plug-in cannot be
-    imported.
+    used.
     """
-    refuse_broken_plugins()
     values = {} if config is None else read_file(config)
     for choices in (SOURCE_CHOICES, SCHEDULER_CHOICES):
         if any(key in flags for key in choices):
@@ -155,7 +156,8 @@ def merge_settings(
     try:
         settings = _settings(values)
     except ValidationError as error:
-        raise UsageError(_sentence(error, flags, config)) from None
+        raise UsageError(with_failed_plugins(_sentence(error, flags, config))) from None
+    refuse_failed_plugins()
     shard = parse_shard(settings.shard, environment)
     settings = replace(settings, shard=None if shard is None else str(shard))
     if settings.pairs is not None and "result" not in values:
@@ -316,7 +318,7 @@ def _with_columns_of_tables(settings: Settings) -> Settings:
     """Return the settings with the columns of given tables that have their roles by their names."""
     from kepler_traverse.formats.ids import column_of_ids
 
-    from ..run.given_table import columns_of_file
+    from ..output.table_columns import columns_of_file
 
     columns = dict(settings.columns or {})
     tables = (
@@ -440,85 +442,58 @@ def _refuse_listed_files(settings: Settings, flags: dict[str, Any], config: Path
 
 
 def _check_together(settings: Settings) -> None:
+    """Raise UsageError for places that cannot be used, and for settings that contradict others."""
+    _check_places(settings)
+    _check_sources(settings)
+    for problem in violations(settings):
+        raise UsageError(problem)
+    if settings.tls_key is not None:
+        for key in TLS:
+            refuse_unreadable(flag_of_key(key), getattr(settings, key))
+    if settings.where is not None:
+        _check_condition(settings.where)
+
+
+def _check_places(settings: Settings) -> None:
+    """Refuse addresses that nothing is written to, and files that are there and cannot be read."""
     for option in OPTIONS:
         path = getattr(settings, option.key)
-        if option.kind == "folder" and path is not None:
+        if path is None:
+            continue
+        if option.kind == "folder":
             refuse_address(option.flag, path, takes_stores=option.key in ("output", "graph_cache"))
         is_file = option.kind == "file" or (option.kind == "ids" and isinstance(path, str))
         # whatever reads it misses one that is not
-        if is_file and path is not None and os.path.exists(path):
+        if is_file and os.path.exists(path):
             refuse_unreadable(option.flag, path)
-    chosen = _source_choices(settings)
-    named = ", ".join(map(flag_of_key, chosen or SOURCE_CHOICES))
-    if settings.kind.takes_sources and len(chosen) != 1:
-        if not chosen:
-            what = "no sources are given: take one of"
-        else:
-            what = "sources are given more than once, by"
-        raise UsageError(f"{what} {named}" + ("; take one" if chosen else ""))
-    for key in settings.sampled if not settings.all_sources else ():
-        raise UsageError(f"{flag_of_key(key)} chooses among all vertices; leave {named} out")
-    for one, other, why in EITHER:
-        if settings.value(one) is not None and settings.value(other) is not None:
-            raise UsageError(
-                f"{flag_of_key(one)} and {flag_of_key(other)} {why}; leave one of them out"
-            )
-    if settings.output is not None and settings.graph_cache is not None:
-        cache, output = (
-            path.rstrip("/") if URL.match(path) else os.path.abspath(path)
-            for path in (settings.graph_cache, settings.output)
-        )
-        if f"{cache}/".startswith(f"{output}/"):
-            raise UsageError(
-                f"--graph-cache {settings.graph_cache}: it is in the folder of --output, which holds files of a run alone; "
-                "take another folder"
-            )
-    for option in OPTIONS:
-        of_sources = option.table == "sources"
-        if of_sources:
-            is_there = settings.column("source")
-        else:
-            is_there = option.table and getattr(settings, option.table)
-        if option.table and settings.is_given(option.key) and is_there is None:
-            if of_sources:
-                more = ", Parquet or CSV with a header"
-            else:
-                more = ""
-            raise UsageError(
-                f"{option.flag} reads columns of {flag_of_key(option.table)}; give that table{more}"
-            )
-    for keys in (TLS, ("columns.origin", "columns.destination")):
-        missing = [flag_of_key(key) for key in keys if settings.value(key) is None]
-        if 0 < len(missing) < len(keys):
-            raise UsageError(
-                f"{' and '.join(map(flag_of_key, keys))} go together; give "
-                f"{' and '.join(missing)}, too, or none of them"
-            )
-    if settings.tls_key is not None and not settings.scheduler:
-        raise UsageError(
-            "--tls-ca-file, --tls-cert and --tls-key are for a scheduler "
-            "that runs already; name it, too"
-        )
-    if settings.tls_key is not None and not (settings.scheduler_address or "tls://").startswith(
-        "tls://"
-    ):
-        raise UsageError(
-            f"--scheduler-address {settings.scheduler_address} is not "
-            "encrypted; with TLS it is tls://HOST:PORT"
-        )
-    for key in TLS if settings.tls_key is not None else ():
-        refuse_unreadable(flag_of_key(key), getattr(settings, key))
-    if settings.where is not None:
-        from kepler_traverse.formats.where import row_filter
 
-        try:
-            with options_spelled(flag_text):
-                row_filter(settings.where)
-        except InputError as error:
-            raise UsageError(str(error)) from None
-    for contradicts, message in CONTRADICTIONS:
-        if contradicts(settings):
-            raise UsageError(message.format_map(vars(settings)))
+
+def _check_sources(settings: Settings) -> None:
+    """Raise UsageError unless the sources are given once, or a kind takes none."""
+    chosen = _source_choices(settings)
+    if settings.kind.takes_sources:
+        if not chosen:
+            choices = ", ".join(map(flag_of_key, SOURCE_CHOICES))
+            raise UsageError(f"no sources are given: take one of {choices}")
+        if len(chosen) > 1:
+            named = ", ".join(map(flag_of_key, chosen))
+            raise UsageError(f"sources are given more than once, by {named}; take one")
+    if settings.all_sources:
+        return
+    named = ", ".join(map(flag_of_key, chosen or SOURCE_CHOICES))
+    for key in settings.sampled:
+        raise UsageError(f"{flag_of_key(key)} chooses among all vertices; leave {named} out")
+
+
+def _check_condition(where: str) -> None:
+    """Raise UsageError if the text of ``--where`` is no condition."""
+    from kepler_traverse.formats.where import row_filter
+
+    try:
+        with options_spelled(flag_text):
+            row_filter(where)
+    except InputError as error:
+        raise UsageError(str(error)) from None
 
 
 def _source_choices(settings: Settings) -> list[str]:

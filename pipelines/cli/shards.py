@@ -1,34 +1,17 @@
-"""Shards: processes that share a run without a scheduler. Each takes every n-th batch of the same
-plan.
-"""
+"""The option ``--shard``."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ..output.shard import Shard
 from .options import UsageError
 
 _SHARD = re.compile(r"(auto|\d{1,7})(?:/(\d{1,7}))?")
 _MAX_DIGITS = 18
 _TASK = "SLURM_ARRAY_TASK_ID"
 _INDEX = "JOB_COMPLETION_INDEX"
-
-
-@dataclass(frozen=True)
-class Shard:
-    """Number ``index``, from 0, of ``count`` processes."""
-
-    index: int
-    count: int
-
-    def __str__(self) -> str:
-        return f"{self.index}/{self.count}"
-
-    def parts(self, until: int) -> range:
-        """Return the parts of this shard below a number."""
-        return range(self.index, until, self.count)
 
 
 def parse_shard(text: str | None, environment: Mapping[str, str]) -> Shard | None:

@@ -26,10 +26,10 @@ from kepler_traverse.search.exact import describe_distances
 
 from ..cli.options import COLUMN_ROLES, Settings, flag_text
 from ..cli.terminal import printable, say, show
+from ..output.choice_text import sentence
 from ..output.load_tables import explained
 from ..output.manifest_types import Histogram, Manifest, PartEntry
 from ..output.part_stats import merged
-from ..run.strategy_choice import sentence
 from . import html_fragments
 from .run_stats import MAX_LISTED, RunStats, summarize_batch
 

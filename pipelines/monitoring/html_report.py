@@ -9,12 +9,12 @@ from typing import Any
 from kepler_traverse.runtime.display import in_units
 
 from ..cli.steps import STEPS
+from ..output.choice_text import sentence
 from ..output.layout import part_number
 from ..output.load_tables import explained
 from ..output.manifest_types import Failure, Manifest
 from ..output.part_stats import merged
 from ..output.schemas import OUTPUT_SCHEMAS
-from ..run.strategy_choice import sentence
 from . import html_fragments
 from .console import bound_text, columns_text, read_estimate
 from .run_plots import draw_plots

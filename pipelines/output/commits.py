@@ -25,7 +25,7 @@ from .manifest_types import Commit, Failure, Manifest, PartEntry, ShardRecord, T
 from .store import Store
 
 if TYPE_CHECKING:
-    from ..cli.shards import Shard
+    from .shard import Shard
 
 COMMITS = "_commits"
 MAX_COMMIT_BYTES = 2**31

@@ -330,7 +330,7 @@ class Switch(TypedDict):
 
 
 class StrategyChoice(TypedDict):
-    """The choice between strategies in a run, as ``strategy_choice.StrategyChoice`` records it."""
+    """The choice between strategies in a run, as ``scheduling.strategy_choice.StrategyChoice`` records it."""
 
     first: str
     candidates: Annotated[list[Candidate], Rule(min_length=1, max_length=64)]

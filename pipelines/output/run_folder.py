@@ -42,7 +42,7 @@ from .schemas import OUTPUT_SCHEMAS
 from .store import Store
 
 if TYPE_CHECKING:
-    from ..cli.shards import Shard
+    from .shard import Shard
 
 MANIFEST = "_manifest.json"
 SUCCESS = "_SUCCESS"

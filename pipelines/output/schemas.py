@@ -42,15 +42,13 @@ class ExtremesOptions(KindOptions):
     )
 
 
+_OF_LIBRARY = frozenset(RESULT_KINDS)
 # ``importlib.metadata``, which reads the same files, takes 30 ms to import.
 _FILES = (file for folder in sys.path for file in Path(folder).glob("*-info/entry_points.txt"))
 _ARE_INSTALLED = any(b"kepler_traverse.plugins" in file.read_bytes() for file in _FILES)
-_plugin_error: InputError | None = None
+_failed: list[str] = []  # what is wrong with plug-ins: --help of what is there works all the same
 if _ARE_INSTALLED or OWN_MODULES or os.environ.get("KEPLER_PLUGINS"):
-    try:
-        import_module("kepler_traverse.plugins").modules()
-    except InputError as error:  # --help of what is there works all the same
-        _plugin_error = error
+    _failed += map(str, import_module("kepler_traverse.plugins").load().failed)
 OUTPUT_SCHEMAS: dict[str, ResultKind] = {
     name: kind for name, kind in RESULT_KINDS.items() if kind.in_files
 }
@@ -72,7 +70,31 @@ else:
     ResultName = Literal[tuple(OUTPUT_SCHEMAS)]
 
 
-def refuse_broken_plugins() -> None:
-    """Raise InputError if a plug-in cannot be imported."""
-    if _plugin_error is not None:
-        raise _plugin_error
+def leave_out(kind: ResultKind, problem: str) -> None:
+    """Leave a kind of a plug-in out, since the job cannot have its options."""
+    del OUTPUT_SCHEMAS[kind.name]
+    _failed.append(f"a plug-in has a result kind {kind.name!r} {problem}")
+
+
+def kinds_of_plugins() -> list[ResultKind]:
+    """Return the kinds that plug-ins have added."""
+    own = {*_OF_LIBRARY, "extremes"}
+    return [kind for name, kind in OUTPUT_SCHEMAS.items() if name not in own]
+
+
+def failed_plugins() -> tuple[str, ...]:
+    """Say of each plug-in that cannot be used what is wrong."""
+    return tuple(_failed)
+
+
+def with_failed_plugins(message: str) -> str:
+    """Add to an error what is wrong with a plug-in, which may have what is not known."""
+    if _failed and _failed[0] not in message:
+        return f"{message}; {_failed[0]}"
+    return message
+
+
+def refuse_failed_plugins() -> None:
+    """Raise InputError if a plug-in cannot be used."""
+    for problem in _failed:
+        raise InputError(problem)

@@ -13,10 +13,10 @@ from kepler_traverse.errors import OutputError, several
 
 from ..cli import steps
 from ..cli.options import Settings
-from ..cli.shards import Shard
 from ..cli.terminal import say
 from ..monitoring import console
 from ..monitoring.html_report import render_page
+from ..output.choice_text import current
 from ..output.layout import in_order
 from ..output.manifest_types import Manifest, PartEntry, PartSummary, ShardRecord
 from ..output.part_file import checked_part
@@ -29,12 +29,12 @@ from ..output.run_folder import (
     read_layout,
     status_on_error,
 )
+from ..output.shard import Shard
 from ..question import Ids
 from ..scheduling.executor import Task
 from ..scheduling.heartbeat import left_marks, read_mark
 from .answered_tables import answered_tables, list_tables
 from .prepare import Prepared
-from .strategy_choice import current
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from kepler_traverse import __version__, cuda
 from kepler_traverse.errors import CapacityError
@@ -17,7 +16,7 @@ from kepler_traverse.search.exact import describe_distances
 from ..cli import steps
 from ..cli.options import MG, Settings, flag_of_key, is_url
 from ..cli.settings import idle_settings, unfit_for_mg
-from ..cli.shards import Shard, parse_shard
+from ..cli.shards import parse_shard
 from ..cli.supervisor import UNWATCHED, Supervision
 from ..cli.terminal import say
 from ..monitoring import console
@@ -34,17 +33,15 @@ from ..output.run_folder import (
     refuse_further_files,
 )
 from ..output.schemas import OUTPUT_SCHEMAS
+from ..output.shard import Shard
 from ..output.store import Store, open_store
 from .answered_tables import list_tables, tables_of_graph
 from .batch_run import BatchRun
-from .engine import NOTHING_GIVEN, Given, KeplerEngine
+from .engine import NOTHING_GIVEN, Given, OpenEngine
 from .environment import versions
 from .finishing import finish_run
 from .prepare import Prepared
 from .question import make_identity
-
-if TYPE_CHECKING:
-    from ..multi_gpu.engine import MgEngine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +54,12 @@ class Finished:
     seconds: float
 
 
-def run(settings: Settings, resume_command: str, supervision: Supervision = UNWATCHED) -> int:
+def run(
+    settings: Settings,
+    resume_command: str,
+    open_engine: OpenEngine,
+    supervision: Supervision = UNWATCHED,
+) -> int:
     """Run the job, print its plan or its summary, and return its exit code: 0, or 3 if some sources
     failed.
 
@@ -65,10 +67,8 @@ def run(settings: Settings, resume_command: str, supervision: Supervision = UNWA
     """
     if supervision is UNWATCHED:
         supervision = Supervision()
-    else:
-        supervision = supervision
     try:
-        finished = execute(settings, resume_command, supervision)
+        finished = execute(settings, resume_command, open_engine, supervision)
         if finished is None:
             return 0
         console.show_summary(
@@ -100,14 +100,15 @@ def _what_stands(settings: Settings, resume_command: str, has_folder: bool) -> s
 def execute(
     settings: Settings,
     resume_command: str,
+    open_engine: OpenEngine,
     supervision: Supervision = UNWATCHED,
     given: Given = NOTHING_GIVEN,
 ) -> Finished | None:
     """Run the job; with ``settings.plan`` print its plan and return None.
 
     ``resume_command`` finishes the run; it is shown after an interrupt and in the report.
-    ``supervision``: whether another process takes over if this one dies. ``given``: what a caller
-    in Python gives beyond the settings.
+    ``open_engine``: see ``pipelines.engines``. ``supervision``: whether another process takes over
+    if this one dies. ``given``: what a caller in Python gives beyond the settings.
 
     Raises InputError (before anything is written), NegativeCycleError (a negative cycle can be
     reached from some source) or KeyboardInterrupt (recorded in the manifest first).
@@ -118,13 +119,14 @@ def execute(
             settings.output if is_url(settings.output) else Path(settings.output).absolute()
         )
     with contextlib.closing(output) if output is not None else contextlib.nullcontext():
-        return _execute(settings, output, resume_command, supervision, given)
+        return _execute(settings, output, resume_command, open_engine, supervision, given)
 
 
 def _execute(
     settings: Settings,
     output: Store | None,
     resume_command: str,
+    open_engine: OpenEngine,
     supervision: Supervision,
     given: Given,
 ) -> Finished | None:
@@ -211,19 +213,6 @@ def _execute(
         return Finished(
             manifest=folder.manifest, computed=job.computed, kept=job.kept, seconds=seconds
         )
-
-
-def open_engine(
-    settings: Settings, supervision: Supervision = UNWATCHED, given: Given = NOTHING_GIVEN
-) -> AbstractContextManager[KeplerEngine | MgEngine]:
-    """Return a context that yields the engine named in the settings and stops what the engine has
-    started.
-    """
-    if settings.engine == MG:
-        from ..multi_gpu.engine import mg_engine
-
-        return mg_engine(settings)
-    return contextlib.nullcontext(KeplerEngine(settings, supervision, given))
 
 
 @contextlib.contextmanager

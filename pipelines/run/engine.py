@@ -9,9 +9,10 @@ import functools
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from kepler_traverse import cuda
 from kepler_traverse.cpu import compile_clock
@@ -22,6 +23,7 @@ from kepler_traverse.runtime.object_stores import URL
 
 from ..cli.options import Settings
 from ..cli.supervisor import UNWATCHED, Supervision
+from ..output.graph_cache import put_graph
 from ..output.manifest_types import BatchOutcome
 from ..output.run_folder import writing_to
 from ..output.store import open_store
@@ -30,12 +32,12 @@ from ..scheduling.heartbeat import keep_mark
 from ..scheduling.in_process import NAME, InProcessExecutor
 from ..scheduling.package_version import version_here
 from ..scheduling.scheduler import Window
+from ..scheduling.strategy_choice import StrategyChoice
 from ..worker import lean_imports
 from ..worker.device_errors import is_sticky
 from ..worker.traversal_worker import TraversalWorker, Work
 from ..worker.writer_pool import can_write_in_background
 from .batch_run import BatchRun
-from .graph_cache import put_graph
 from .memory_plan import Sizing
 from .prepare import (
     Prepared,
@@ -44,7 +46,6 @@ from .prepare import (
     with_threads,
 )
 from .sizing import size_run
-from .strategy_choice import StrategyChoice
 
 # Dask is imported only where there are worker processes: that takes the better part of a second.
 if TYPE_CHECKING:
@@ -65,12 +66,33 @@ class Given:
 NOTHING_GIVEN = Given()
 
 
+class Engine(Protocol):
+    """What runs the traversals. The driver calls these functions in this order."""
+
+    def prepare(self, stored: Path | None, /) -> Prepared:
+        """Read and build the graph, look up sources and targets, and plan."""
+        ...
+
+    def size(self, prepared: Prepared, batch_size: int | Literal["auto"], /) -> Sizing:
+        """Choose workers and batch size."""
+        ...
+
+    def choose(self, prepared: Prepared, /) -> StrategyChoice | None:
+        """Return the choice between several strategies; None if there is none."""
+        ...
+
+    def answer(self, run: BatchRun, /) -> None:
+        """Run all batches, and then ``run.finish``."""
+        ...
+
+
+# Yields the engine that the settings name, and stops what it has started.
+OpenEngine = Callable[[Settings, Supervision, Given], AbstractContextManager[Engine]]
+
+
 class KeplerEngine:
     """This library, with the whole graph in this process, or in each worker of its own cluster or
     of an existing one.
-
-    The driver calls ``prepare``, ``size``, ``choose`` and ``answer`` in this order, as those of
-    ``MgEngine``.
 
     ``supervision``: whether another process takes over if this one dies, and whether batches may
     run in this one.

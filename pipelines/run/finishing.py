@@ -16,7 +16,6 @@ from kepler_traverse.runtime.object_stores import TRAFFIC
 
 from ..cli.options import Settings
 from ..cli.settings import checked_settings
-from ..cli.shards import Shard
 from ..cli.terminal import called_as, pasted
 from ..monitoring.html_report import render_page
 from ..output.commits import CommitLog
@@ -39,6 +38,7 @@ from ..output.run_folder import (
     sweep,
     writing_to,
 )
+from ..output.shard import Shard
 from ..output.store import Store
 from ..question import digest_of_ids
 from .answered_tables import answered_tables, list_tables, tables_of_graph

@@ -5,10 +5,7 @@ CSV with a header.
 from __future__ import annotations
 
 import contextlib
-import re
-from collections.abc import Callable, Iterator, Mapping
-from contextvars import ContextVar
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,7 +17,7 @@ import pyarrow.parquet as pq
 from kepler_traverse.errors import InputError, UnknownVertexError, one_line
 from kepler_traverse.formats.column_names import end_pairs, listed
 from kepler_traverse.formats.files import shown
-from kepler_traverse.formats.ids import detect_delimiter, is_id_table
+from kepler_traverse.formats.ids import detect_delimiter
 from kepler_traverse.formats.log_tables import refuse_log_table, refuse_unread_table
 from kepler_traverse.formats.sizes import require_parquet_at, require_text_at
 from kepler_traverse.graph import Graph
@@ -30,54 +27,13 @@ from kepler_traverse.runtime.regular_files import open_regular
 from kepler_traverse.search.query import PairTable
 
 from ..cli.options import Settings
+from ..output.tables_in_memory import table_in_memory
 
 DISTANCE = "distance"  # the column that is added to the table
 _INTEGER = "^(0|-?[1-9][0-9]{0,19})$"  # as in edge lists, where 007 and +7 are strings
 # What a number does not keep of a text such as 01234, +49 or an integer beyond float64: such
 # columns stay text.
 _LOST = {"int64": r"^\s*([+-]?0[0-9]|\+)", "double": r"^\s*([+-]?0[0-9]|\+|-?[0-9]{16,}\s*$)"}
-
-
-_in_memory: ContextVar[Mapping[str, pa.Table]] = ContextVar(
-    "tables_in_memory", default=MappingProxyType({})
-)
-_PLACEHOLDER = re.compile(r"\((\w+) in memory\)")  # in place of the file of a table
-
-
-@contextlib.contextmanager
-def tables_in_memory(tables: Mapping[str, Mapping[str, pa.ChunkedArray]]) -> Iterator[None]:
-    """Within the block, the tables of some options are in memory, under ``name_in_memory``.
-
-    ``tables``: their columns.
-    """
-    named = {name_in_memory(key): pa.table(dict(columns)) for key, columns in tables.items()}
-    token = _in_memory.set(named)
-    try:
-        yield
-    finally:
-        _in_memory.reset(token)
-
-
-def name_in_memory(key: str) -> str:
-    """Return what stands for the file of an option in settings and manifest."""
-    return f"({key} in memory)"
-
-
-def _table_in_memory(path: str) -> pa.Table | None:
-    """Return the table of that name; None for a file.
-
-    Raises InputError: it was in the memory of another process.
-    """
-    named = _PLACEHOLDER.fullmatch(path)
-    if named is None:
-        return None
-    table = _in_memory.get().get(path)
-    if table is None:
-        raise InputError(
-            f"the table of {named[1]} was in the memory of the process that began the run; write "
-            f"it to a file, and give that by --{named[1]} FILE"
-        )
-    return table
 
 
 def read_given_table(
@@ -91,7 +47,7 @@ def read_given_table(
 
     Raises InputError: the file cannot be read, or ``choose`` refuses its columns.
     """
-    held = _table_in_memory(path)
+    held = table_in_memory(path)
     if held is not None:
         return held, _chosen(path, what, held.column_names, choose)
     try:
@@ -128,7 +84,7 @@ def read_given_table(
 
 def _is_typed(path: str) -> bool:
     """Whether a table says what is an integer and what a string; text does not."""
-    return _table_in_memory(path) is not None or _is_parquet(path)
+    return table_in_memory(path) is not None or _is_parquet(path)
 
 
 def _is_parquet(path: str) -> bool:
@@ -152,34 +108,6 @@ def _chosen(
 def _read_csv(path: Any, parse: csv.ParseOptions, **options: Any) -> pa.Table:
     options |= {"null_values": [""], "strings_can_be_null": True}  # NA may be a name
     return csv.read_csv(path, parse_options=parse, convert_options=csv.ConvertOptions(**options))
-
-
-def columns_of_file(path: str, what: str, is_table: bool) -> list[str] | None:
-    """Return the names of the columns of a table of ids; None for a file of ids alone, or one that
-    cannot be read.
-
-    ``what`` is "sources", "targets" or "pairs"; ``is_table`` says whether it is a table for sure;
-    otherwise text is one if its name and header say so, and Parquet if it has several columns.
-    """
-    if _PLACEHOLDER.fullmatch(path):
-        table = _in_memory.get().get(path)
-        return None if table is None else table.column_names
-    try:
-        here = local_path(path)
-        with open_regular(here, follow=True) as file:
-            is_parquet = file.read(4) == b"PAR1"
-        if is_parquet:
-            names = list(pq.read_schema(here).names)
-            return names if is_table or len(names) > 1 else None
-        if not is_table and not is_id_table(here, what):
-            return None
-        parse = csv.ParseOptions(
-            delimiter=detect_delimiter(here), invalid_row_handler=lambda _: "skip"
-        )  # names are in line 0
-        with csv.open_csv(here, parse_options=parse) as reader:
-            return list(reader.schema.names)
-    except (OSError, ValueError):
-        return None  # the error is raised where the file is read
 
 
 def named_columns(

@@ -48,21 +48,21 @@ from kepler_traverse.search.strategy import Shape
 from ..cli import steps
 from ..cli.options import Settings, read_options
 from ..cli.terminal import say
+from ..output.graph_cache import cached_graph, found_graph, local_cache, put_graph
 from ..output.layout import Layout
 from ..output.rows import get_names
 from ..output.run_folder import writing_to
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..question import Ids, Question
+from ..scheduling.strategy_choice import StrategyChoice
 from ..worker.host_limits import CPU_COUNT, MEMORY_LIMIT
 from ..worker.planning import Plan, Request, plan_for, require_weights
 from ..worker.writer_pool import can_write_in_background
 from .geometry import check_geometry
-from .graph_cache import cached_graph, found_graph, local_cache, put_graph
 from .memory_plan import DISTANCES_AT_ONCE, Sizing, sources_per_part
 from .question import read_question, read_vertices
 from .reading import without_warnings
 from .source_columns import by_partition
-from .strategy_choice import StrategyChoice
 
 _MARGIN = 1.5  # times the estimated break-even sources must be, as estimates of both strategies err
 # Estimated seconds that a hierarchy must save. Compiling contraction takes some, once per machine.

@@ -24,10 +24,10 @@ from ..cli.options import Settings
 from ..output.manifest_types import BatchOutcome
 from ..output.part_file import part_exists
 from ..output.run_folder import ChangedFolderError
-from ..run.strategy_choice import StrategyChoice
 from .errors import ClusterError, ProcessUnusableError
 from .executor import BatchExecutor, BatchFuture, BatchObserver, Task
 from .heartbeat import read_mark
+from .strategy_choice import StrategyChoice
 from .task_size import TaskSizer
 from .worker_monitor import WorkerMonitor, first_names
 

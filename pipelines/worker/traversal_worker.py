@@ -25,6 +25,7 @@ from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.multi_source.together import SearchTogether
 
 from ..monitoring.prometheus import watched
+from ..output.graph_cache import copied_graph
 from ..output.layout import Layout
 from ..output.manifest_types import BatchOutcome
 from ..output.part_file import Answer, write_part
@@ -32,7 +33,6 @@ from ..output.rows import warm_up
 from ..output.run_folder import writing_to
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..output.store import Store, open_store
-from ..run.graph_cache import copied_graph
 from ..scheduling.errors import ClusterError
 from ..scheduling.heartbeat import Mark
 from ..scheduling.package_version import version_here

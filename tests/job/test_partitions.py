@@ -250,10 +250,13 @@ def test_what_makes_no_partitions_is_refused(folder, tmp_path, column, values, s
         column,
     ]
     words += ["--sources", tmp_path / "table.parquet", "--columns", "source=stop"]
+    from pipelines.engines import open_engine
     from pipelines.run.driver import execute
 
     with pytest.raises(InputError, match=said):
-        execute(merge_settings(*parse_flags(list(map(str, words))), environment={}), "")
+        execute(
+            merge_settings(*parse_flags(list(map(str, words))), environment={}), "", open_engine
+        )
     assert not (tmp_path / "out").exists()
 
 

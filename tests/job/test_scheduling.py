@@ -17,8 +17,8 @@ from kepler_traverse.errors import OutputError
 from kepler_traverse.graph.storage import write_graph
 from pipelines.cli.options import parse_flags
 from pipelines.cli.settings import merge_settings
+from pipelines.output.graph_cache import cached_graph
 from pipelines.run import prepare
-from pipelines.run.graph_cache import cached_graph
 from pipelines.scheduling import cluster
 from pipelines.scheduling.cluster import pinned
 from pipelines.scheduling.dask_executor import DaskExecutor

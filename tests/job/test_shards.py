@@ -14,10 +14,11 @@ import pytest
 from kepler_traverse.errors import OutputError
 from pipelines import batch_sources, finish
 from pipelines.cli.options import UsageError
-from pipelines.cli.shards import Shard, parse_shard
+from pipelines.cli.shards import parse_shard
 from pipelines.output import commits
 from pipelines.output.commits import COMMITS, CommitLog, with_commits
 from pipelines.output.run_folder import LOCK, MANIFEST, read_manifest
+from pipelines.output.shard import Shard
 from pipelines.output.store import Store
 from pipelines.run import finishing
 from pipelines.verify import prove_output

@@ -16,13 +16,14 @@ from kepler_traverse.multi_source import planning, workload
 from kepler_traverse.multi_source.candidates import Candidate, Candidates
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from pipelines.batch_sources import main
+from pipelines.output.choice_text import current, sentence
 from pipelines.output.manifest_types import StrategyChoice as Schema
 from pipelines.output.manifest_types import checked
 from pipelines.run.memory_plan import Load, Machine, size_up, with_capacity
-from pipelines.run.strategy_choice import StrategyChoice, current, sentence
 from pipelines.scheduling.dask_executor import DaskExecutor
 from pipelines.scheduling.heartbeat import Mark
 from pipelines.scheduling.scheduler import WINDOW, Window
+from pipelines.scheduling.strategy_choice import StrategyChoice
 from tests.support import tiers
 from tests.support.clusters import threads_of_this_process
 from tests.support.jobs import manifest_of, write_edges

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from kepler_traverse.auto.choice import Choice
 from kepler_traverse.multi_source.candidates import Candidate
 
+from ..output.choice_text import current
 from ..output.manifest_types import Measured, Measurement
 from ..output.manifest_types import StrategyChoice as Record
 
@@ -193,47 +194,6 @@ class StrategyChoice:
             if each["strategy"] == name:
                 return _per_source(each["seconds"] / each["sources"])
         return None
-
-
-def current(record: Record) -> str:
-    """Return the last strategy of a run's tasks."""
-    if record["switches"]:
-        return record["switches"][-1]["strategy"]
-    return record["first"]
-
-
-def sentence(record: Record | None) -> str:
-    """Describe in one sentence the choice, the measurements and the changes; "" if there was no
-    choice.
-    """
-    if not record:
-        return ""
-    estimates = {each["strategy"]: each["estimated"] for each in record["candidates"]}
-    others = ", ".join(
-        f"{name} {_seconds(value)}" for name, value in estimates.items() if name != record["first"]
-    )
-    text = (
-        f"{record['first']} was chosen by estimates for all sources: "
-        f"{_seconds(estimates.get(record['first']))}"
-    )
-    text += f", {others}" if others else ""
-    took = [
-        f"{each['strategy']} {each['sources']:,} sources in {_seconds(each['seconds'])} "
-        f"(estimated {_seconds(each['estimated'])})"
-        for each in record["measured"]
-    ]
-    text += f"; measured: {', '.join(took)}" if took else ""
-    for switch in record["switches"]:
-        text += (
-            f"; {switch['strategy']} went on after {switch['measured_sources']:,} measured sources"
-        )
-    return text
-
-
-def _seconds(value: float | None) -> str:
-    if value is None:
-        return "not estimated"
-    return f"{value:.3g} s"
 
 
 def _per_source(seconds: float) -> str:

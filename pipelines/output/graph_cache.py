@@ -1,6 +1,6 @@
 """The cache of built graphs: ``--graph-cache``.
 
-The key of a graph is a digest of its input (see ``prepare.digest_inputs``). If two runs need the
+The key of a graph is a digest of its input (see ``run.prepare.digest_inputs``). If two runs need the
 same graph at the same time, the second waits for a lock and uses what the first built. A stored
 graph is compared with its fingerprint; a damaged or incomplete one is built again.
 
@@ -31,7 +31,7 @@ from kepler_traverse.runtime.object_stores import (
 )
 from kepler_traverse.runtime.regular_files import require_private
 
-from ..output.store import ObjectStore
+from .store import ObjectStore
 
 _FILE = re.compile(r"(\w+/)?\w+\.\w+")  # of a stored graph
 _SHOWN = 16  # of the digest in names; the whole of it is in the stored graph

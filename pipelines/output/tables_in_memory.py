@@ -1,0 +1,67 @@
+"""Tables that ``run_job`` takes in memory, under names that stand where settings have files."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from types import MappingProxyType
+
+import pyarrow as pa
+
+from kepler_traverse.errors import InputError
+
+_in_memory: ContextVar[Mapping[str, pa.Table]] = ContextVar(
+    "tables_in_memory", default=MappingProxyType({})
+)
+_PLACEHOLDER = re.compile(r"\((\w+) in memory\)")  # in place of the file of a table
+
+
+@contextlib.contextmanager
+def tables_in_memory(tables: Mapping[str, Mapping[str, pa.ChunkedArray]]) -> Iterator[None]:
+    """Within the block, the tables of some options are in memory, under ``name_in_memory``.
+
+    ``tables``: their columns.
+    """
+    named = {name_in_memory(key): pa.table(dict(columns)) for key, columns in tables.items()}
+    token = _in_memory.set(named)
+    try:
+        yield
+    finally:
+        _in_memory.reset(token)
+
+
+def name_in_memory(key: str) -> str:
+    """Return what stands for the file of an option in settings and manifest."""
+    return f"({key} in memory)"
+
+
+def table_in_memory(path: str) -> pa.Table | None:
+    """Return the table of that name; None for a file.
+
+    Raises InputError: it was in the memory of another process.
+    """
+    named = _PLACEHOLDER.fullmatch(path)
+    if named is None:
+        return None
+    table = _in_memory.get().get(path)
+    if table is None:
+        raise InputError(
+            f"the table of {named[1]} was in the memory of the process that began the run; write "
+            f"it to a file, and give that by --{named[1]} FILE"
+        )
+    return table
+
+
+def columns_in_memory(path: str) -> list[str] | None:
+    """Return the names of the columns of a table that is in this process; None if it is not."""
+    table = _in_memory.get().get(path)
+    if table is None:
+        return None
+    return list(table.column_names)
+
+
+def is_in_memory(path: str) -> bool:
+    """Whether a name stands for a table in memory, of this process or another one."""
+    return _PLACEHOLDER.fullmatch(path) is not None

@@ -129,11 +129,7 @@ OF_BOTH_WIDTHS = [TYPES[0], TYPES[3]]
 
 def of_both_widths(compiled: list) -> list[tuple]:
     """Return each with both widths, or without ``--all`` with one of them, by turns."""
-    return list(
-        itertools.product(compiled, OF_BOTH_WIDTHS)
-        if tiers.ALL
-        else zip(compiled, itertools.cycle(OF_BOTH_WIDTHS))
-    )
+    return tiers.by_turns(compiled, OF_BOTH_WIDTHS)
 
 
 # Every name of cuda_api.cuh, with what the host harness is tested with.

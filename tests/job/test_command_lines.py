@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kepler_traverse.errors import OutputError
+from kepler_traverse import plugins
+from kepler_traverse.errors import KeplerError, OutputError
 from kepler_traverse.runtime import scratch
 from kepler_traverse.runtime.regular_files import read_regular
 from pipelines import batch_sources, doctor, finish, verify
@@ -173,16 +174,28 @@ def test_a_working_folder_that_is_gone_and_a_locale_without_utf8_are_told(edges,
 
 
 # Plug-ins.
-@pytest.mark.parametrize(
-    "source",
-    [
-        "raise RuntimeError('a\\nb')",
-        "import nothing_there",
-        "KINDS = 7",
-        "def",
-        "raise SystemExit(0)",
-    ],
-)
+BROKEN = [
+    "raise SystemExit(0)",
+    "import nothing_there",
+    "KINDS = 7",
+    "raise RuntimeError('a\\nb')",
+    "def",
+]
+
+
+@pytest.mark.parametrize("source", BROKEN)
+def test_a_broken_plugin_is_refused_in_one_line(tmp_path, monkeypatch, source):
+    """All commands ask this function; the next test starts each of them with some of the sources."""
+    name = f"broken_{BROKEN.index(source)}"
+    (tmp_path / f"{name}.py").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(plugins.VARIABLE, name)
+    with pytest.raises(KeplerError, match=f"the plug-in '{name}'") as refusal:
+        plugins.modules()
+    assert len(str(refusal.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("source", few(BROKEN, 2))
 def test_a_broken_plugin_is_one_line_for_every_command(tmp_path, source):
     (tmp_path / "broken.py").write_text(source)
     given = environment(KEPLER_PLUGINS="broken")

@@ -5,7 +5,9 @@ All names of cuda_api.cuh compile for each architecture by itself, kernels for o
 
 import ctypes
 import functools
+import hashlib
 import itertools
+import os
 import re
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -127,11 +129,7 @@ OF_BOTH_WIDTHS = [TYPES[0], TYPES[3]]
 
 def of_both_widths(compiled: list) -> list[tuple]:
     """Return each with both widths, or without ``--all`` with one of them, by turns."""
-    return list(
-        itertools.product(compiled, OF_BOTH_WIDTHS)
-        if tiers.ALL
-        else zip(compiled, itertools.cycle(OF_BOTH_WIDTHS))
-    )
+    return tiers.by_turns(compiled, OF_BOTH_WIDTHS)
 
 
 # Every name of cuda_api.cuh, with what the host harness is tested with.
@@ -208,13 +206,40 @@ def compile_kernels(
         for argument in arguments
         if argument[2:].split("=")[0] not in types or names_type(entry.file, argument)
     ]
-    key = (id(nvrtc), entry.file, tuple(named), product)
-    if key not in COMPILED:
-        COMPILED[key] = compiled(nvrtc, entry.file, arguments, architecture, product)
-    return COMPILED[key]
+    kept = COMPILED / digest_of(nvrtc, entry.file, named, product)
+    if not kept.exists():
+        made = compiled(nvrtc, entry.file, arguments, architecture, product)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        beside = kept.with_suffix(f".{os.getpid()}")  # another process may write the same
+        beside.write_bytes(made)
+        beside.replace(kept)
+    return kept.read_bytes()
 
 
-COMPILED: dict[tuple, bytes] = {}
+# What compiled without an error or a warning. It stays for the next run, as machine code of Numba and of the harness does.
+COMPILED = Path(__file__).parents[2] / "out" / "nvrtc"
+
+
+def digest_of(nvrtc, file: Path, arguments: list[str], product: str) -> str:
+    """Return a name for what this compiler makes of this text with these arguments, of which one is a digest of headers."""
+    compiler = Path(nvrtc._name).stat()
+    said = [nvrtc._name, compiler.st_size, compiler.st_mtime_ns, file.name, *arguments, product]
+    text = "\0".join(map(str, said)).encode() + b"\0" + file.read_bytes()
+    return hashlib.sha256(text).hexdigest()
+
+
+def test_what_is_compiled_once_is_compiled_again_when_anything_changes(nvrtc, tmp_path):
+    """A digest that misses something would show the code of yesterday."""
+    file = tmp_path / "kernel.cu"
+    file.write_text("// one")
+    named = options(ENTRIES[0], TYPES[0])
+    assert any(argument.startswith("-DKT_HEADERS=") for argument in named)
+    digests = {digest_of(nvrtc, file, [*named], "PTX")}
+    digests.add(digest_of(nvrtc, file, [*named, IN_HASTE], "PTX"))
+    digests.add(digest_of(nvrtc, file, [*named], "CUBIN"))
+    file.write_text("// two")
+    digests.add(digest_of(nvrtc, file, [*named], "PTX"))
+    assert len(digests) == 4
 
 
 def names_type(file: Path, definition: str) -> bool:

@@ -17,6 +17,8 @@ def test_pairs_hold_any_two_values_of_two_axes(monkeypatch):
             itertools.product(axes[one], axes[other])
         )
     assert tiers.few(range(10), 3) == [0, 3, 6]
+    assert tiers.by_turns("abc", [1, 2]) == [("a", 1), ("b", 2), ("c", 1)]
     monkeypatch.setattr(tiers, "ALL", True)
     assert set(tiers.pairs(*axes)) == whole
     assert tiers.few(range(10), 3) == list(range(10))
+    assert tiers.by_turns("abc", [1, 2]) == list(itertools.product("abc", [1, 2]))

@@ -17,6 +17,13 @@ def few(cases: Iterable, count: int) -> list:
     return [cases[index * len(cases) // count] for index in range(count)]
 
 
+def by_turns(one: Iterable, other: Sequence) -> list[tuple]:
+    """Return each member of ``one`` with one of ``other``, by turns; with ``--all`` with each of them."""
+    if ALL:
+        return list(itertools.product(one, other))
+    return list(zip(one, itertools.cycle(other)))
+
+
 def examples(count: int) -> int:
     """Return how many examples Hypothesis generates for a test that has ``count`` with ``--all``."""
     return count if ALL else -(-count // 8)

@@ -131,32 +131,40 @@ def test_strings_may_come_in_any_iterable(sources):
 # Streams
 
 
-@pytest.mark.parametrize("many", [bfs_many, sssp_many])
-@pytest.mark.parametrize("graph", ["integers", "strings"])
+def name_of_part(part):
+    """Name a function, a graph, or options."""
+    if isinstance(part, dict):
+        return "-".join(map(str, part.values())) or "distances"
+    return getattr(part, "__name__", part)
+
+
+OPTIONS_OF_STREAMS = [
+    {},
+    {"result": "predecessors"},
+    {"unreached": "null"},
+    {"targets": [9, 4, 800]},
+    {"result": "targets", "targets": [9, 4, 800]},
+    {"result": "summary"},
+    {"result": "levels"},
+    {"result": "matrix"},
+    {"result": "matrix", "targets": [9, 4]},
+    {"result": "reachable"},
+    {"result": "within", "cutoffs": [0, 2, 9]},
+    {"result": "isochrones", "cutoffs": [0, 2, 9]},
+    {"result": "opportunities", "cutoffs": [0, 2, 9], "values": "area and jobs"},
+    {
+        "result": "opportunities",
+        "cutoffs": [0, 2, 9],
+        "values": "area and jobs",
+        "decay": "linear:5",
+    },
+]
+
+
 @pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"result": "predecessors"},
-        {"unreached": "null"},
-        {"targets": [9, 4, 800]},
-        {"result": "targets", "targets": [9, 4, 800]},
-        {"result": "summary"},
-        {"result": "levels"},
-        {"result": "matrix"},
-        {"result": "matrix", "targets": [9, 4]},
-        {"result": "reachable"},
-        {"result": "within", "cutoffs": [0, 2, 9]},
-        {"result": "isochrones", "cutoffs": [0, 2, 9]},
-        {"result": "opportunities", "cutoffs": [0, 2, 9], "values": "area and jobs"},
-        {
-            "result": "opportunities",
-            "cutoffs": [0, 2, 9],
-            "values": "area and jobs",
-            "decay": "linear:5",
-        },
-    ],
-    ids=lambda options: "-".join(map(str, options.values())) or "distances",
+    ("many", "graph", "options"),
+    tiers.pairs([bfs_many, sssp_many], ["integers", "strings"], OPTIONS_OF_STREAMS),
+    ids=name_of_part,
 )
 def test_the_groups_of_a_stream_joined_are_the_result(many, graph, options):
     if many is sssp_many and options.get("result") == "levels":

@@ -25,6 +25,7 @@ from kepler_traverse.errors import CapacityError, InputError, StrategyError, Unk
 from kepler_traverse.kinds.pairs import pair_table
 from kepler_traverse.sssp import MULTI_SOURCE as SSSP
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
+from tests.support import tiers
 from tests.support.devices import MODES, host, on_a_device, running
 from tests.support.graphs import (
     NAMED,
@@ -72,9 +73,10 @@ def some_pairs(graph, count, seed=1):
     return origins, destinations
 
 
-@pytest.mark.parametrize("directed", [True, False])
-@pytest.mark.parametrize("name", SHAPES)
-@pytest.mark.parametrize("strategy", ["auto", *names(BFS, "bfs", "cpu")])
+@pytest.mark.parametrize(
+    ("strategy", "name", "directed"),
+    tiers.pairs(["auto", *names(BFS, "bfs", "cpu")], SHAPES, [True, False]),
+)
 def test_bfs_pairs_equals_a_join_over_full_distances(strategy, name, directed):
     graph = build([row[:2] for row in NAMED[name]], directed=directed)
     origins, destinations = some_pairs(graph, 60)
@@ -85,9 +87,10 @@ def test_bfs_pairs_equals_a_join_over_full_distances(strategy, name, directed):
     same(frame, origins, destinations, bfs_many(graph, np.unique(origins)))
 
 
-@pytest.mark.parametrize("kind", ["integers", "floats"])
-@pytest.mark.parametrize("name", SHAPES)
-@pytest.mark.parametrize("strategy", ["auto", *names(SSSP, "sssp", "cpu")])
+@pytest.mark.parametrize(
+    ("strategy", "name", "kind"),
+    tiers.pairs(["auto", *names(SSSP, "sssp", "cpu")], SHAPES, ["integers", "floats"]),
+)
 def test_sssp_pairs_equals_a_join_over_full_distances(strategy, name, kind):
     rows = [row[:2] for row in NAMED[name]]
     graph = build(rows, weights_for(rows, 3, kind), directed=False)

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict
+
+import numpy as np
 
 from .. import arguments
 from .._arrays import namespace, sort_distinct, to_host
@@ -22,11 +24,12 @@ from ..plugins import find_kind, find_strategy, with_plugins
 from ..protocols import Ids, Knobs
 from ..runtime.interrupts import forget_interrupted
 from ..runtime.memory import out_of_memory
-from ..runtime.progress import Report, make_meter
+from ..runtime.progress import Meter, Report, make_meter
 from ..search import frames
 from ..search.algorithms import Algorithm
 from ..search.exact import has_exact_sums
 from ..search.plan import Plan, make_query
+from ..search.query import SourceValues
 from ..search.strategy import MultiSourceStrategy, Shape, Strategy
 from . import outputs
 from .planning import MultiSourcePlan
@@ -66,6 +69,55 @@ def check_options(
     """
     own = kind.options_class(**{name: value for name, value in given.items() if value is not None})
     return own.checked(kind, graph, algorithm, **numbers)
+
+
+class _Call(NamedTuple):
+    """A search from several sources whose arguments are checked."""
+
+    graph: Graph  # in the direction of the search
+    kind: ResultKind
+    question: outputs.Question  # with values in the order of the sources and targets
+    numbers: np.ndarray  # of the sources, int64 vertex numbers
+    targets: Any  # ids, or None
+    ends: np.ndarray | None  # vertex numbers of the targets
+    options: Any
+    limits: SourceValues | None  # of each source
+    bound: Any  # the largest limit
+
+    @property
+    def members(self) -> Any:
+        """The groups of a search from all sources together; None if there are none."""
+        if self.kind.one_search:
+            return getattr(self.options, "groups", None)
+        return None
+
+    def count_searches(self, is_all: bool) -> int:
+        """Return the number of searches; ``is_all`` says that sources are all vertices."""
+        if self.members is not None:
+            return sum(own.size for own in self.members.members)
+        # A stream searches each of its sources, since it does not keep the results of earlier
+        # groups.
+        if self.question.stream or is_all:
+            return self.numbers.size
+        return int(sort_distinct(self.numbers).size)
+
+    def stream(
+        self,
+        plan: MultiSourcePlan,
+        meter: Meter,
+        cycle_error: Callable[[NegativeCycleError], NegativeCycleError],
+    ) -> Any:
+        """Return the results of a plan, group by group: frames, or record batches."""
+        is_arrow = self.question.stream == outputs.ARROW
+        if is_arrow:
+            frame_kind = frames.arrow_tables()
+        else:
+            frame_kind = frames.frames_on(self.graph.device)
+        form = outputs.ResultForm(plan, self.kind, self.ends, frame_kind, self.options)
+        groups = ResultStream(form, self.numbers, meter, cycle_error)
+        if is_arrow:
+            return frames.arrow_reader(form.make_empty().schema, groups)
+        return groups
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,83 +250,29 @@ class Registry:
         """Search from several sources and return a result of a kind; see ``bfs_many`` and
         ``sssp_many``.
         """
-        name = self.algorithm.name
         find_kind(question.result)
         question = question.by_its_kind()
-        result, direction, stream, k = (
-            question.result,
-            question.direction,
-            question.stream,
-            question.of_kind.get("k"),
-        )
+        direction = question.direction
         index = get_index(sources)
-        graph, numbers, targets, question = outputs.check_arguments(
-            graph, sources, question, self.algorithm
-        )
-        kind = RESULT_KINDS[result]
-        if targets is None:
-            ends = None
-        else:
-            ends = graph.to_numbers(targets, "target")
-        options = check_options(kind, graph, name, question.of_kind, sources=numbers, targets=ends)
-        sample = getattr(options, "sources", None)
-        numbers = numbers if sample is None else sample
-        bound: Any = question.limit if options.limit is None else options.limit
-        limits = outputs.limits_per_source(graph, self.algorithm, result, bound, sources, numbers)
-        bound = bound if limits is None else limits.largest
-        if kind.one_search:
-            members = getattr(options, "groups", None)
-        else:
-            members = None
-        # A stream searches each of its sources, since it does not keep the results of earlier
-        # groups.
-        if members is not None:
-            n_searches = sum(own.size for own in members.members)
-        else:
-            if stream or isinstance(sources, str):
-                n_searches = numbers.size
-            else:
-                n_searches = sort_distinct(numbers).size
+        call = self._check_call(graph, sources, question)
+        n_searches = call.count_searches(is_all=isinstance(sources, str))
         meter = make_meter(question.progress, n_searches, graph.device)
-        plan = partial(
-            self.plan_multi_source,
-            graph,
-            n_sources=numbers.size,
-            result="distances" if kind.one_search else result,
-            output="all" if limits is not None and kind.keeps == "counts" else None,
-            strategy=question.strategy,
-            limit=bound,
-            limits=limits,
-            targets=targets,
-            knobs=question.knobs,
-            memory=question.memory,
-            forms=kind.reads if options.unreached == "omit" else (),
-            **options.of_query(ends),
-        )
         is_handed_on = False
         try:
             meter.begin()
-            if kind.one_search:
-                together = self.plan_together(
-                    graph, k, question.strategy, bound, question.knobs, numbers.size, plan
-                )
-                return frame_of_all(together, numbers, members, meter)
-            searches = plan()
-            if stream:
-                if stream == outputs.ARROW:
-                    frame_kind = frames.arrow_tables()
-                else:
-                    frame_kind = frames.frames_on(graph.device)
-                form = outputs.ResultForm(searches, kind, ends, frame_kind, options)
-                groups = ResultStream(
-                    form, numbers, meter, lambda error: outputs.cycle_in_direction(error, direction)
+            if call.kind.one_search:
+                return self._search_together(call, meter)
+            plan = self._plan_call(call)
+            if question.stream:
+                groups = call.stream(
+                    plan, meter, lambda error: outputs.cycle_in_direction(error, direction)
                 )
                 is_handed_on = True
-                if stream == outputs.ARROW:
-                    return frames.arrow_reader(form.make_empty().schema, groups)
                 return groups
-            frame = outputs.compute_result(searches, numbers, result, ends, meter, options)
-            if has_labels(index) and kind.is_one_per_source(options):
+            frame = outputs.compute_result(
+                plan, call.numbers, call.kind.name, call.ends, meter, call.options
+            )
+            if has_labels(index) and call.kind.is_one_per_source(call.options):
                 frame.index = index
             return frame
         except NegativeCycleError as error:
@@ -287,6 +285,67 @@ class Registry:
         finally:
             if not is_handed_on:
                 meter.close()
+
+    def _check_call(self, graph: Graph, sources: Any, question: outputs.Question) -> _Call:
+        """Check the arguments of a search from several sources."""
+        graph, numbers, targets, question = outputs.check_arguments(
+            graph, sources, question, self.algorithm
+        )
+        kind = RESULT_KINDS[question.result]
+        ends = None
+        if targets is not None:
+            ends = graph.to_numbers(targets, "target")
+        options = check_options(
+            kind, graph, self.algorithm.name, question.of_kind, sources=numbers, targets=ends
+        )
+        sample = getattr(options, "sources", None)
+        if sample is not None:
+            numbers = sample
+        bound: Any = question.limit
+        if options.limit is not None:
+            bound = options.limit
+        limits = outputs.limits_per_source(
+            graph, self.algorithm, kind.name, bound, sources, numbers
+        )
+        if limits is not None:
+            bound = limits.largest
+        return _Call(graph, kind, question, numbers, targets, ends, options, limits, bound)
+
+    def _plan_call(self, call: _Call, **changes: Any) -> MultiSourcePlan:
+        """Plan the searches of a call; ``changes`` take the place of fields of its query."""
+        question = call.question
+        asked: dict[str, Any] = {
+            "n_sources": call.numbers.size,
+            "result": call.kind.name,
+            "strategy": question.strategy,
+            "limit": call.bound,
+            "limits": call.limits,
+            "targets": call.targets,
+            "knobs": question.knobs,
+            "memory": question.memory,
+            **call.options.of_query(call.ends),
+        }
+        if call.kind.one_search:
+            asked["result"] = "distances"
+        if call.limits is not None and call.kind.keeps == "counts":
+            asked["output"] = "all"
+        if call.options.unreached == "omit":
+            asked["forms"] = call.kind.reads
+        return self.plan_multi_source(call.graph, **(asked | changes))
+
+    def _search_together(self, call: _Call, meter: Meter) -> Any:
+        """Return the result of a kind for which one search begins at all sources."""
+        question = call.question
+        together = self.plan_together(
+            call.graph,
+            question.of_kind.get("k"),
+            question.strategy,
+            call.bound,
+            question.knobs,
+            call.numbers.size,
+            partial(self._plan_call, call),
+        )
+        return frame_of_all(together, call.numbers, call.members, meter)
 
     def search_pairs(
         self,

@@ -249,8 +249,8 @@ def run_job(
     for name, given in {"edges": edges, "output": output, **options}.items():
         arguments.refuse_open_file(name, given)
     values = _values(options)
-    names_all = _name_sources(values)
     tables = _tables_in_memory(values)
+    names_all = _name_sources(values)
     graph, paths = _read_graph(edges, values)
     _refuse_tables(values)
     values |= {"edges": paths, "output": _path("output", output)}

@@ -10,7 +10,8 @@ import dask
 
 _DEBUG = "kepler-traverse.debug"  # a setting of Dask, which worker processes inherit
 _LOGGERS = ("distributed", "distributed.client")  # Dask gives both a level
-# Errors of coroutines and callbacks that nobody waits for, in a process that only runs a worker.
+# Errors of coroutines and callbacks whose results are not awaited, in a process that only runs a
+# worker.
 _LOGGERS_OF_WORKER = (*_LOGGERS, "tornado.application", "asyncio")
 
 

@@ -460,6 +460,12 @@ WRONG = {
 }
 
 
+def test_pairs_in_memory_beside_sources_are_refused(tmp_path):
+    frame = pd.DataFrame({"origin": [1], "destination": [2]})
+    with pytest.raises(InputError, match="more than once, by sources and pairs"):
+        run_job(graph_from_edges([1], [2]), pairs=frame, sources=[1], output=tmp_path / "o")
+
+
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_pairs_in_memory_are_refused_before_a_folder_is_made(name, tmp_path):
     given, said = WRONG[name]

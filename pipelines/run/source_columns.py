@@ -72,7 +72,7 @@ def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
         if hops:
             what = "the largest number of hops is an integer"
         else:
-            what = "limits are numbers"
+            what = "limits are numbers: all of a text file are integers, or none has over 15 digits"
         raise InputError(f"{where} has type {column.type}; {what}")
     limits = column.to_numpy(zero_copy_only=False)
     wrong = np.flatnonzero(~((limits >= 0) & (limits <= MAX_INTEGER) & np.isfinite(limits)))

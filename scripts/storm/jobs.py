@@ -6,6 +6,7 @@ import contextlib
 import csv
 import io
 import json
+import math
 import os
 import re
 import sys
@@ -154,6 +155,16 @@ def _add_limit(settings: dict[str, Any], question: Question) -> None:
         settings[_LIMITS[question.algorithm]] = question.limit
 
 
+def _of_one_type(limits: list[Any]) -> list[Any]:
+    """Return limits as a column of a table can hold them, with the same answers.
+
+    Integers beyond 2^53 are of weights that are integers. Beside them a limit of 2.75 is one of 2.
+    """
+    if max(limits) <= 2**53:
+        return limits
+    return [math.floor(limit) for limit in limits]
+
+
 def _add_sources(settings: dict[str, Any], question: Question, folder: Path, draw: Random) -> None:
     if question.sources is None:
         return
@@ -163,7 +174,7 @@ def _add_sources(settings: dict[str, Any], question: Question, folder: Path, dra
     columns: dict[str, list[Any]] = {"source": question.sources}
     roles = {}
     if isinstance(question.limit, list):
-        columns["most"] = question.limit
+        columns["most"] = _of_one_type(question.limit)
         roles["limit"] = "most"
     if "groups" in question.options and question.kind == "k_nearest":
         columns["kind"] = question.options["groups"]

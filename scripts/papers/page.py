@@ -16,7 +16,7 @@ from pathlib import Path
 from scripts.pages import put
 from scripts.papers import claims, said, tables
 from scripts.papers.claims import FAILS, HOLDS, IN_PART, MODES, TIE, UNKNOWN, Claim, Result
-from scripts.papers.experiments import BY_NAME
+from scripts.papers.experiments import BY_NAME, FILES, GRAPHS
 from scripts.papers.record import (
     FOLDER,
     MEASURED,
@@ -35,9 +35,9 @@ PLOTS = "plots"
 VERDICTS = (HOLDS, IN_PART, FAILS, TIE, UNKNOWN)
 HOW = """## How it was measured
 
-- `python -m scripts.papers all --graphs FOLDER` repeats all of it, or one paper by its name; `--list` says
-  which files FOLDER holds, and how long it takes. A graph whose file is absent is left out; the others are
-  generated from a seed.
+- `python -m scripts.papers all --graphs FOLDER` repeats all of it, or one paper by its name; `--list` says how
+  long it takes, and which [files](#files-of-real-graphs) of FOLDER it needs. A graph whose file is absent is left
+  out; the others are generated from a seed. Without a GPU the systems for CPUs run.
 - A time is that of one search with a ready plan, with the smallest predecessors, device to device. The device
   is synchronized before and after it. Sequential searches for shortest distances (`fifo`, `heap`) have no
   predecessors, which all threads find.
@@ -45,8 +45,8 @@ HOW = """## How it was measured
   is timed.
 - The settings of a work run in turn, in both orders, five times or more; three times where five would take over
   4 s, once where a sequential search takes over 3 s. A cell has the median over the repeats and the spread.
-- A difference counts only beyond both spreads. A search that ran once has no spread (*±?*): a difference counts
-  from a factor of 1.6 on, since the machine's speed stepped by up to 1.3 within a run.
+- A difference counts only beyond both spreads. A search that ran once has no spread (*±?*): it counts as 30 %,
+  since the machine's speed stepped by up to 1.3 within a run.
 - Several graphs ran at the same time on one host, each on a GPU and on cores of its own. Each comparison is of one
   GPU and one run.
 - A claim **holds** with four fifths of the paper's factor, or on all graphs; **in part** with a smaller factor
@@ -246,6 +246,16 @@ def graph_table(record: Record) -> str:
     return table([*header, "vertices by degree 0, 1, 2-3, 4-7, ...", "origin"], rows)
 
 
+def file_table() -> str:
+    """Return the files of real graphs, with their columns and whose graphs they are."""
+    rows = []
+    for name, about in FILES.items():
+        read_as = [graph.name for graph in GRAPHS if graph.file == name]
+        rows.append([f"{name}.parquet", about.columns, about.row, about.source, ", ".join(read_as)])
+    header = ["file", "columns", "a row", "original of", "graphs"]
+    return table(header, rows, of_numbers=False)
+
+
 def where_and_when(record: Record) -> str:
     lines = []
     for i, run in enumerate(record.runs):
@@ -277,6 +287,9 @@ def overview(record: Record) -> str:
         "## Graphs\n",
         GRAPHS_EXPLAINED,
         graph_table(record),
+        "## Files of real graphs\n",
+        "`--graphs FOLDER` has these, in Parquet; vertices are whole numbers from 0. Graphs without a file are generated.\n",
+        file_table(),
         "## Where and when\n",
         where_and_when(record),
     ]

@@ -196,13 +196,18 @@ DEFINITIONS = """- **as published**: the knobs that the paper gives as defaults 
   single block up to 1,024 K5 vertices (0: never); K6, the threads of a block where many run; K7, coalesced
   writes from K7 vertices per thread on.
 - **T_DP** of H-BF: the degree above which a vertex gets child kernels.
-- **queued**: vertices put into a frontier, each time. **duplicates**: those of them that Hash64 found and
-  removed; **conflicts**: those of which it cannot tell. **left**: queued vertices beyond those reached.
-  **edges**: looked at. **relaxations**: edges for which a candidate distance was computed. **direct writes**:
-  distances stored without an atomic. **skipped**: edges of a class that needs no relaxation; **closed**: those
-  that the last kernel relaxed. **overflows**: levels that did not fit into the queue.
-- The library's own strategies are in no paper: `persistent` searches in one launch, `queue_warp` and `frontier`
-  return to the host in each level, with a warp per vertex. [strategies.md](../strategies.md) describes them.
+- **queued**, **enqueued**: vertices put into a frontier, each time. **duplicates**: those of them that Hash64
+  found and removed; **conflicts**: those of which it cannot tell; **duplicates_avoided**: those that the 64-bit
+  atomics of H-BF kept out. **left**: queued vertices beyond those reached. **edges**: looked at.
+- **single_block**, **many_blocks**: launches of either kernel of BFS-4K. **children**, **child_launches**: child
+  kernels. **overflows**: levels that did not fit into the queue.
+- **relaxations**: edges for which a candidate distance was computed; **successful**: those that lowered a
+  distance. **direct_writes**: distances stored without an atomic. **skipped_edges**: of a class that needs no
+  relaxation; **closed**: those that the last kernel relaxed.
+- **inspected**: neighbors that the culling of Merrill et al. looked at; **by_bits**, **by_history**, **by_warp**:
+  those that its bitmask, its table of a block and its table of a warp rejected.
+- `persistent`, the library's choice, is in no paper: it searches in one launch. `switch` and `queue_thread` are the
+  library's, too, after Sevilmis et al. [strategies.md](../strategies.md) describes them.
 - **spread**: the distance of the quartiles of the repeats, divided by their median.
 """
 

@@ -737,6 +737,23 @@ def _part_of_uiuc(label: str) -> Callable[[Record, str], Result]:
     return measured
 
 
+def _queues_of_warps(record: Record, mode: str) -> Result:
+    """The time with a queue per block divided by that with a queue per warp, too."""
+    del mode
+    ratios, helps, harms = {}, 0, 0
+    for block in record.where(lambda each: (each.group, each.label) == ("queues", "published")):
+        warps = record.time(block.graph, "queue_of_blocks", "queues warp", group="queues")
+        if warps:
+            helps += is_faster(warps, block)
+            harms += is_faster(block, warps)
+            ratios[block.graph] = block.median / warps.median
+    if not ratios:
+        return NOT_MEASURED
+    text = f"helps on {helps}, harms on {harms} of {len(ratios)} graphs: {extremes(ratios)}"
+    verdict = TIE if helps == harms == 0 else by_count(helps, len(ratios))
+    return Result(text, verdict)
+
+
 _TABLE_1, _TABLE_2, _TABLE_3 = UIUC_TABLES
 UIUC_CLAIMS = (
     *(
@@ -783,6 +800,12 @@ UIUC_CLAIMS = (
         unless_it_holds(
             reasons.of_scan_per_level({**UIUC_TABLES[_TABLE_1], **UIUC_TABLES[_TABLE_2]})
         ),
+    ),
+    Claim(
+        "queues of warps below those of blocks avoid collisions (3.2)",
+        "no number",
+        _queues_of_warps,
+        unless_it_holds(reasons.of_warp_queues),
     ),
     Claim(
         "a barrier of one block in place of launches saves time: layer 1 (3.3)",
@@ -1219,7 +1242,8 @@ SEVILMIS_CLAIMS = (
                 reasons.of_levels_of(
                     "erdos-renyi-2M",
                     (layers, frontiers),
-                    "the compiler merges the atomics of a warp on one counter, so that a queue costs little",
+                    "lanes that append at the same time share one atomic (`kt/frontier_queue.cuh`), "
+                    "so that a queue costs little",
                 )
             ),
         )

@@ -397,17 +397,27 @@ def enqueued_per_round(record: Record, label: str = "published") -> dict[str, fl
     }
 
 
+def published_counters(record: Record, graphs: Iterable[str]) -> dict[str, dict]:
+    """Return the entries of the counters of H-BF as published on some graphs."""
+    found = {graph: record.counted(graph, "h_bf", "published", "sssp") for graph in graphs}
+    return {graph: each for graph, each in found.items() if each}
+
+
 def of_warp_workload(record: Record) -> str:
+    found = effects(record, "h_bf", "without warp workload", "published", "sssp")
     frontiers = enqueued_per_round(record)
-    if not frontiers:
+    warps = {graph: frontiers[graph] / WARP for graph in found if graph in frontiers}
+    if not warps:
         return ""
-    warps = {graph: size / WARP for graph, size in frontiers.items()}
+    parts = [
+        f"{graph} {warps[graph]:,.0f} ({factor(found[graph][0])})"
+        for graph in sorted(warps, key=warps.__getitem__)
+    ]
     return (
-        f"a round has {extremes(frontiers)} vertices in the mean, thus {span(warps.values())} "
-        "virtual warps of 32 vertices "
-        f"each; the device holds {RESIDENT // WARP:,} warps (a GTX 780 "
-        f"{RESIDENT_GTX_780 // WARP}), so that most of it idles "
-        "while each walks its vertices one after the other"
+        "each virtual warp walks its 32 vertices one after the other, and the fewer such warps a "
+        f"round has, the more of the device idles, which holds {RESIDENT // WARP:,} warps (a GTX "
+        f"780 {RESIDENT_GTX_780 // WARP}). Virtual warps per round in the mean, and the effect "
+        f"within the set: {', '.join(parts)}"
     )
 
 
@@ -427,42 +437,64 @@ def of_table_3(record: Record) -> str:
     return (
         f"the set without features is {figures(overs)} times as fast as the sequential search, in "
         "the paper "
-        f"{figures(in_paper)}. Warp workload: {workload}. Edge classes: {of_edge_classes(record)}"
+        f"{figures(in_paper)}. Warp workload: {workload}. {of_edge_classes_on_table_3(record)}"
     )
 
 
+def of_edge_classes_on_table_3(record: Record) -> str:
+    """How much edge classes save on the graph on which table 3 measures them."""
+    parts = []
+    for graph, (_, features) in H_BF_NEGATIVE.items():
+        entry = record.counted(graph, "h_bf", "published", "sssp")
+        if "edge classes" in features and entry:
+            parts.append(
+                f"Edge classes skip {factor(saved_by_classes(entry))} % of the edges on {graph}, "
+                "whose "
+                f"largest degree of {record.graphs[graph]['largest']:,} they leave as it is"
+            )
+    return "; ".join(parts)
+
+
+def saved_by_classes(entry: dict) -> float:
+    """Return the percentage of the edges looked at that need no relaxation."""
+    counts = entry["counters"]
+    return 100 * counts["skipped_edges"] / (counts["relaxations"] + counts["skipped_edges"])
+
+
 def of_edge_classes(record: Record) -> str:
-    skipped, direct = {}, {}
-    for each in record.counters:
-        if (each["strategy"], each["label"]) == ("h_bf", "published"):
-            counts = each["counters"]
-            total = counts["relaxations"] + counts["skipped_edges"]
-            skipped[each["graph"]] = 100 * counts["skipped_edges"] / total
-            direct[each["graph"]] = 100 * counts["direct_writes"] / max(counts["successful"], 1)
-    if not skipped:
+    found = effects(record, "h_bf", "without edge classes", "published", "sssp")
+    entries = published_counters(record, found)
+    if not entries:
         return ""
-    most = {graph: value for graph, value in skipped.items() if value >= 1}
+    skipped = {graph: saved_by_classes(entry) for graph, entry in entries.items()}
+    direct = []
+    for entry in entries.values():
+        counts = entry["counters"]
+        direct.append(100 * counts["direct_writes"] / max(counts["successful"], 1))
     return (
-        f"edges skipped: {figures(most, ' %')}, elsewhere below 1 %; of the successful relaxations "
-        f"{span(direct.values())} % are stored without an atomic. Little is saved, and each edge "
-        "pays for reading its class"
+        f"edges skipped: {figures(skipped, ' %')}; of the successful relaxations at most "
+        f"{factor(max(direct))} % are stored without an atomic. That is less than it costs to "
+        "tell each edge's class"
     )
 
 
 def of_atomic64(record: Record) -> str:
-    shares = {}
-    for each in record.counters:
-        if (each["strategy"], each["label"]) == ("h_bf", "published"):
-            counts = each["counters"]
-            avoided = counts["duplicates_avoided"]
-            shares[each["graph"]] = 100 * avoided / (avoided + counts["enqueued"])
-    within, rest = helped(effects(record, "h_bf", "without duplicate removal", "published", "sssp"))
-    if not shares:
+    found = effects(record, "h_bf", "without duplicate removal", "published", "sssp")
+    parts = []
+    for graph, entry in published_counters(record, found).items():
+        counts = entry["counters"]
+        avoided = counts["duplicates_avoided"]
+        share = 100 * avoided / (avoided + counts["enqueued"])
+        n_rounds = entry["rounds"] / entry["sources"]
+        effect = factor(found[graph][0])
+        parts.append((n_rounds, f"{graph} {n_rounds:,.0f}, {factor(share)} % ({effect})"))
+    if not parts:
         return ""
+    listed = "; ".join(text for _, text in sorted(parts))
     return (
-        f"duplicates avoided, of what would be queued: {figures(shares, ' %')}. The 64-bit word "
-        "costs each relaxation; as "
-        f"published it pays on {named(within)} and not on {named(rest)}"
+        "a duplicate makes more in each later round, so that removing few of them pays over many "
+        "rounds, and removing many of them need not over few. Rounds, duplicates avoided of what "
+        f"would be queued, and the effect: {listed}"
     )
 
 
@@ -667,6 +699,19 @@ def of_layer_2(record: Record) -> str:
     if not levels:
         return ""
     return f"a launch per level counts where there are many levels: {figures(levels)}"
+
+
+def of_warp_queues(record: Record) -> str:
+    levels = {}
+    for time in record.where(lambda each: (each.group, each.label) == ("queues", "published")):
+        levels[time.graph] = per_round(time)
+    if not levels:
+        return ""
+    return (
+        "since Maxwell atomics in shared memory are done by hardware, and collisions cost little; "
+        "with a queue per warp one thread sums the offsets, and each warp copies its own queue, "
+        f"however uneven they are. µs per level with a queue per block: {figures(levels)}"
+    )
 
 
 def of_splitting(record: Record) -> str:

@@ -311,7 +311,7 @@ FIGURES: dict[str, dict[str, Item]] = {
         "Algorithm 5": Item("relaxing by a 64-bit atomic", f"{_ALGORITHM}: knob `duplicates`"),
         "Algorithm 6": Item(
             "the same in detail",
-            f"{_ALGORITHM}, but that only what improves a distance is queued: the paper's text queues every last writer",
+            f"{_ALGORITHM}, with a check that the distance falls, which its listing lacks",
         ),
     },
     "uiuc-bfs": {
@@ -381,6 +381,8 @@ LEFT_OUT = {
         "The barrier between blocks (figure 1): `bfs_4k` launches a kernel per level of many blocks; "
         "`queue_of_warps` has the "
         "barrier.",
+        "The binary prefix sum by ballot (5.1): it runs where a warp empties its queues (Figure 14, append: warp), and not "
+        "where a block does, as published.",
         "cage15 (DNA) and kkt_power (an optimization problem): no generator gives their like; a mesh stands for kkt_power.",
         "Merrill's own hash table: ours is written from the accounts of BFS-4K and of the original "
         "paper, not from its code.",
@@ -398,6 +400,8 @@ LEFT_OUT = {
         "library, Pregel, Pegasus, Blue Gene. Ligra's Bellman-Ford is about our `frontier` on a CPU.",
         "100 sources: 16, and fewer on graphs of many levels or edges (README.md, Graphs); all settings of a table have "
         "the same ones, a CPU the first four of them.",
+        "The base without features: lanes that append at the same time share one atomic, so that it is "
+        "faster than with one per vertex.",
         "Boost's relaxed heap: `heap` is a binary heap with decrease-key.",
         "Davidson's lookup table and compaction: a stamp with the number of the round, set by an "
         "atomic exchange, rejects "
@@ -426,6 +430,8 @@ LEFT_OUT = {
         "Bottom-up by a scan of the whole frontier for each neighbor (4.2.2, item 1): its cost is "
         "vertices times degree times "
         "frontier; the paper calls it the worst.",
+        "An atomic for each vertex that enters a frontier on the GPU (5.2): lanes that append at the "
+        "same time share one.",
         "europe.osm and wikipedia are not to be had here: a generated road network and a web graph stand for them.",
     ),
 }

@@ -1148,6 +1148,25 @@ def _efficiency(record: Record, mode: str) -> Result:
     return Result(text, by_count(higher, len(facts)), ", ".join(facts))
 
 
+def _bitset(record: Record, mode: str) -> Result:
+    """The time of bottom-up searches with integers divided by that with bits, per graph and number of threads."""
+    del mode
+    values, faster, slower = {}, 0, 0
+    for graph in SEVILMIS:
+        for threads in THREADS:
+            integers = threaded(record, graph, "pull_integers", threads)
+            bits = threaded(record, graph, "pull_bits", threads)
+            if integers and bits:
+                values[f"{graph}, threads: {threads}"] = integers.median / bits.median
+                faster += is_faster(bits, integers)
+                slower += is_faster(integers, bits)
+    if not values:
+        return NOT_MEASURED
+    text = f"faster in {faster} of {len(values)}, slower in {slower}: {extremes(values)}"
+    verdict = TIE if faster == slower == 0 else by_count(faster, len(values))
+    return Result(text, verdict, reasons.figures(values))
+
+
 def _gpu_over_serial(strategy: str, serial: str, place: int) -> Callable[[Record, str], Result]:
     """Return a function: the time of the own serial version divided by that on the GPU, as tables 2 and 3 have it."""
 
@@ -1200,6 +1219,12 @@ SEVILMIS_CLAIMS = (
         "on 4 of 5 at 16 threads",
         _efficiency,
         unless_it_holds(reasons.of_threads(SEVILMIS, "buffers")),
+    ),
+    Claim(
+        "bottom-up, a bitset in place of integers is beneficial (4.2.2)",
+        "no number",
+        _bitset,
+        unless_it_holds(reasons.of_bitset(SEVILMIS)),
     ),
     Claim(
         "layers, top-down: over the serial version (table 2)",

@@ -42,13 +42,13 @@ HOW = """## How it was measured
   is synchronized before and after it. Sequential searches for shortest distances (`fifo`, `heap`) have no
   predecessors, which all threads find.
 - Each setting is certified from each source, and its distances are compared with those of all others, before it
-  is timed.
+  is timed. A sequential search that runs once is compared alone.
 - The settings of a work run in turn, in both orders, five times or more; three times where five would take over
   4 s, once where a sequential search takes over 3 s. A cell has the median over the repeats and the spread.
 - A difference counts only beyond both spreads. A search that ran once has no spread (*±?*): it counts as 30 %,
   since the machine's speed stepped by up to 1.3 within a run.
-- Several graphs ran at the same time on one host, each on a GPU and on cores of its own. Each comparison is of one
-  GPU and one run.
+- Several graphs ran at the same time on one host, each on a GPU and on cores of its own. The times of a graph that
+  are compared are of one kind of GPU, and of one kind of CPU: the one with the most of them.
 - A claim **holds** with four fifths of the paper's factor, or on all graphs; **in part** with a smaller factor
   above 1, or on some graphs. Factors over several graphs are geometric means, with the least and the largest;
   *the paper there* is the mean of the paper's factors on the originals of the same graphs.

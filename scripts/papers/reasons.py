@@ -831,6 +831,31 @@ def of_hybrids(graphs: Iterable[str], push: str, pull: str, device: str = "cuda"
     return reason
 
 
+def of_bitset(graphs: Iterable[str]) -> Reason:
+    """Return a reason: what the frontier takes as integers and as bits, and where the difference is within the spread."""
+    listed = tuple(graphs)
+
+    def reason(record: Record) -> str:
+        sizes, ties = {}, []
+        for integers in record.where(lambda each: each.strategy == "pull_integers"):
+            given = {"device": "cpu", "threads": integers.threads}
+            bits = record.time(integers.graph, "pull_bits", **given)
+            if integers.graph not in listed or not bits:
+                continue
+            sizes[integers.graph] = record.graphs[integers.graph]["vertices"]
+            if not is_faster(bits, integers):
+                ties.append(f"{integers.threads}")
+        if not sizes:
+            return ""
+        parts = [f"{graph} {4 * n:,} and {n // 8:,} bytes" for graph, n in sizes.items()]
+        return (
+            f"not beyond the spreads with threads: {named(ties)}. The frontier takes, as integers and "
+            f"as bits: {', '.join(parts)}"
+        )
+
+    return reason
+
+
 def of_levels_of(graph: str, names: Iterable[str], words: str) -> Reason:
     listed = tuple(names)
 

@@ -471,7 +471,10 @@ def levels_section(record: Record, draw: Draw) -> str:
             "Not measured yet: `python -m scripts.papers bfs-4k --part levels` records them. "
             "`python -m examples.levels FILE --strategies bfs_4k` draws those of a file.\n"
         )
-    parts = ["Filled marks: the single block; the other marks: many blocks, a launch per level.\n"]
+    parts = [
+        "Circles: the single block; triangles: many blocks, a launch per level. "
+        "`python -m examples.levels FILE --strategies bfs_4k` draws the levels of any graph.\n"
+    ]
     for graph in dict.fromkeys(each["graph"] for each in record.levels):
         found = [each for each in record.levels if each["graph"] == graph]
         file = f"levels-{graph}.svg"
@@ -936,6 +939,27 @@ def thread_table(record: Record) -> str:
     return table(header, rows) if rows else "Not measured yet.\n"
 
 
+def bottom_up_table(record: Record) -> str:
+    """Return the times of bottom-up searches on a CPU: with integers, and with bits."""
+    rows = []
+    for graph in SEVILMIS:
+        for threads in THREADS:
+            integers = threaded(record, graph, "pull_integers", threads)
+            bits = threaded(record, graph, "pull_bits", threads)
+            if integers and bits:
+                cells = [milliseconds(integers), milliseconds(bits), compared(integers, bits)]
+                rows.append([graph, str(threads), *cells])
+    slow: dict[str, list[str]] = {}
+    for key, why in sorted(record.left.items()):
+        if key[3] == "pull_integers" and key[0] in SEVILMIS:
+            slow.setdefault(key[0], []).append(f"{key[5]}: {why}")
+    left = "".join(
+        f"Left out, by threads: {graph} ({'; '.join(listed)}).\n" for graph, listed in slow.items()
+    )
+    header = ["graph", "threads", "integers", "bits", "ratio"]
+    return f"{table(header, rows)}\n{left}" if rows else "Not measured yet.\n"
+
+
 def figure_7(record: Record) -> str:
     """Return the speedups of the CPU and of the GPU over the own serial version, side by side."""
     rows = []
@@ -977,6 +1001,7 @@ def sevilmis(record: Record, draw: Draw) -> Sections:
         systems_table(record, _SEVILMIS_SYSTEMS, SEVILMIS, "bfs", draw, "systems-sevilmis.svg"),
     )
     yield "Figure 7: CPU beside GPU, over the own serial version", figure_7(record)
+    yield "Bottom-up on a CPU: integers and bits (4.2.2)", bottom_up_table(record)
 
 
 SECTIONS = {

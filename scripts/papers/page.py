@@ -49,6 +49,7 @@ HOW = """## How it was measured
   since the machine's speed stepped by up to 1.3 within a run.
 - Several graphs ran at the same time on one host, each on a GPU and on cores of its own. The times of a graph that
   are compared are of one kind of GPU, and of one kind of CPU: the one with the most of them.
+- *-* in a table: not measured. Below the tables of systems stands what was left out, and why.
 - A claim **holds** with four fifths of the paper's factor, or on all graphs; **in part** with a smaller factor
   above 1, or on some graphs. Factors over several graphs are geometric means, with the least and the largest;
   *the paper there* is the mean of the paper's factors on the originals of the same graphs.

@@ -646,11 +646,13 @@ def known_rate(edges: int, time: Time | None) -> str:
 
 
 def table_3(record: Record) -> str:
-    rows = []
+    rows, missing = [], []
     for graph, (original, features) in H_BF_NEGATIVE.items():
         sequential, before, after = said.H_BF_TABLE_3[original]
         given = {"algorithm": "sssp"}
         cpu = record.time(graph, "fifo", device="cpu", threads=1, **given)
+        if cpu is None:
+            missing.append(graph)
         labels = ("none", "only " + " and ".join(features), "published", "rule")
         times = [record.time(graph, "h_bf", label, **given) for label in labels]
         paper = f"{factor(sequential / before)}, then {factor(sequential / after)}"
@@ -680,7 +682,9 @@ def table_3(record: Record) -> str:
         "by the rule",
         "over sequential: none, with it, published, rule",
     ]
-    return table(header, rows)
+    text = table(header, rows)
+    found = [(["", "`fifo`", "as published, one core"], [None] * len(missing))]
+    return "\n".join([text, *absent(record, found, missing, "sssp")])
 
 
 def relaxed(counted: dict | None, dijkstra: float) -> str:
@@ -720,7 +724,8 @@ def figure_9(record: Record) -> str:
     ]
     words = (
         "Relaxations per search; in brackets as multiples of Dijkstra's, which relaxes each edge once. Where there are two "
-        "numbers of sources, the first is of H-BF; Bellman-Ford has the first ones of the same.\n"
+        "numbers of sources, the first is of H-BF; Bellman-Ford has the first ones of the same. *-*: not counted; "
+        "`python -m scripts.papers h-bf --part counters --device cpu` does it, without a GPU.\n"
     )
     return f"{words}\n{table(header, rows)}" if rows else "Not measured yet.\n"
 

@@ -921,7 +921,7 @@ def _ratio_of(
 
 
 def _is_close(name: str, others: tuple[str, ...], graph: str) -> Callable[[Record, str], Result]:
-    """Return a function: whether a variant takes at most 1 / ENOUGH of the time of the faster of others."""
+    """Return a function: whether a variant takes at most 1 / ENOUGH of the time of the others, or of some of them."""
 
     def measured(record: Record, mode: str) -> Result:
         mine = _variant(record, graph, name, mode)
@@ -930,9 +930,8 @@ def _is_close(name: str, others: tuple[str, ...], graph: str) -> Callable[[Recor
         if not mine or not timed:
             return NOT_MEASURED
         ratios = {f"`{time.strategy}`": mine.median / time.median for time in timed}
-        is_close = max(ratios.values()) <= 1.0 / ENOUGH
-        near = min(ratios.values()) <= 1.0 / ENOUGH
-        verdict = HOLDS if is_close else IN_PART if near else FAILS
+        n_close = sum(ratio <= 1.0 / ENOUGH for ratio in ratios.values())
+        verdict = by_count(n_close, len(ratios))
         return Result(f"its time / theirs: {extremes(ratios)}", verdict)
 
     return measured

@@ -921,7 +921,7 @@ def _ratio_of(
 
 
 def _is_close(name: str, others: tuple[str, ...], graph: str) -> Callable[[Record, str], Result]:
-    """Return a function: whether a variant takes at most 1 / ENOUGH of the time of the others, or of some of them."""
+    """Return a function: whether a variant takes at most 1 / ENOUGH times as long as others, or as some of them."""
 
     def measured(record: Record, mode: str) -> Result:
         mine = _variant(record, graph, name, mode)

@@ -36,8 +36,9 @@ A strategy is one method of computing a result. All strategies give the same res
 
 *Also called* lists further names that `strategy=` takes. *Complexity* is the work of one search over V vertices and E edges
 in D levels or rounds, for S sources where there are several. *Wins* is computed from the records of
-[published systems](published/README.md) and [performance.md](performance.md): a strategy wins on a graph if no other of the
-table is as fast beyond the spread of the times. [regret.md](regret.md) measures what `auto` chooses.
+[published systems](published/README.md) and [performance.md](performance.md): a strategy wins on a graph if it is faster,
+beyond the spreads of the times, than all others of the table that were measured there. [regret.md](regret.md) measures what
+`auto` chooses.
 
 [published/strategies.md](published/strategies.md) lists the published systems and their knobs. `auto` takes none of them.
 """
@@ -63,7 +64,8 @@ only by name. [The pages of the papers](README.md) compare them.
 
 *Published as* lists further names that `strategy=` takes. *Complexity* is the work of one search over V vertices and E edges
 in D levels or rounds. *Lines* counts lines of code, Python and CUDA C++, that the strategy uses in its algorithm's folder;
-some are shared. *Wins* is computed from the record of the papers, among the strategies of the table.
+some are shared. *Wins* is computed from the record of the papers: on how many graphs a strategy is the fastest, beyond the
+spreads, of those of the table that were measured there, each with its best knobs.
 """
 
 COLUMNS = ("name", "also called", "device", "auto", "needs", "complexity", "wins", "from")

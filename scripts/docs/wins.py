@@ -29,9 +29,17 @@ def benchmark_runs() -> list[dict]:
     return read_record(BENCHMARKS)["runs"]
 
 
+def times_of(value: float) -> str:
+    if value >= 20:
+        return f"{value:,.0f}"
+    if value >= 1.1:
+        return f"{value:.1f}"
+    return f"{value:.2f}"
+
+
 def between(values: Iterable[float]) -> str:
-    low, high = min(values := list(values)), max(values)
-    words = [f"{value:,.0f}" if value >= 20 else f"{value:.1f}" for value in (low, high)]
+    listed = list(values)
+    words = [times_of(min(listed)), times_of(max(listed))]
     return words[0] if words[0] == words[1] else f"{words[0]} to {words[1]}"
 
 
@@ -67,18 +75,20 @@ def fastest_times(algorithm: str, strategies: set[str]) -> dict[str, list[Time]]
 def on_a_gpu(name: str, algorithm: str, rivals: set[str]) -> str:
     won: dict[str, float] = {}
     cards: set[str] = set()
-    n_graphs = 0
+    n_measured: list[int] = []
     for graph, times in fastest_times(algorithm, rivals | {name}).items():
         if len(times) < 2 or name not in [time.strategy for time in times]:
             continue
-        n_graphs += 1
+        n_measured.append(len(times))
         if times[0].strategy == name and is_faster(times[0], times[1]):
             won[graph] = times[1].median / times[0].median
             cards.add(papers_record().machine_of(times[0]))
     if not won:
         return ""
+    least, most = min(n_measured), max(n_measured)
+    of_how_many = f"{least}" if least == most else f"{least} to {most}"
     where = f" ({', '.join(won)})" if len(won) <= 3 else ""
-    words = f"the fastest of {len(rivals | {name})} on {len(won)} of {n_graphs} graphs{where}"
+    words = f"the fastest of {of_how_many} that were measured, on {len(won)} of {len(n_measured)} graphs{where}"
     return f"one source, {' and '.join(sorted(cards))}: {words}, by a factor of {between(won.values())}"
 
 

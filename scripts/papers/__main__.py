@@ -2,10 +2,10 @@
 
     python -m scripts.papers bfs-4k --graphs FOLDER
 
-FOLDER has the Parquet files of real graphs (columns src and dst); --list names them, with an estimate of the time. A graph
-whose file is absent is left out, and all others are generated. Without a GPU the systems for CPUs run. The output is a file
-of JSON lines, out/papers.jsonl: a run that is cut off, or ends after --seconds, goes on where it was when called again.
-What the tables of claims need comes first. Then:
+FOLDER has the Parquet files of real graphs. --list names those that the works need, their columns, and whose graphs they
+are, with an estimate of the time. A graph whose file is absent is left out, and all others are generated. Without a GPU the
+systems for CPUs run. The output is a file of JSON lines, out/papers.jsonl: a run that is cut off, or ends after --seconds,
+goes on where it was when called again. What the tables of claims need comes first. Then:
 
     python -m scripts.papers.page add out/papers.jsonl
 """
@@ -122,12 +122,23 @@ def chosen(options: argparse.Namespace, device: str) -> list[Work]:
     return cost.in_order(found, device)
 
 
+def refuse(why: str) -> int:
+    print(f"python -m scripts.papers: {why}", file=sys.stderr)
+    return 2
+
+
 def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     given = sys.argv[1:] if arguments is None else arguments
     device = device_of(options.device)
     works = chosen(options, device)
-    files = files_of(PAPERS if "all" in options.papers else options.papers)
+    if not works:
+        return refuse(
+            "nothing to measure: --list without --only, --rank and --part says what there is"
+        )
+    if options.graphs is not None and not options.graphs.is_dir():
+        return refuse(f"--graphs {options.graphs} is no folder")
+    files = files_of(works)
     absent = [
         name for name in files if options.graphs is None or not (options.graphs / name).exists()
     ]
@@ -135,7 +146,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(cost.described(works, device, files, absent))
         return 0
     print(
-        f"device: {device}; files: {', '.join(files)}; absent: {', '.join(absent) or 'none'}",
+        f"device: {device}; files: {', '.join(files) or 'none'}; absent: {', '.join(absent) or 'none'}",
         file=sys.stderr,
     )
     with Lines(options.output) as lines:

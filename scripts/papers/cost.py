@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scripts.papers.experiments import BY_NAME, Work
+from scripts.papers.experiments import BY_NAME, FILES, Work
 
 PLAN = {"cuda": 1.0, "cpu": 0.1}  # seconds to plan, compile and check a setting
 MAKE = 1.5e-7  # seconds per edge to generate and build a graph, and to copy it to the CPU
@@ -91,7 +91,12 @@ def described(works: list[Work], device: str, files: list[str], absent: list[str
         named = work.group if work.part == "time" else work.part
         what = f"{work.graph}, {work.algorithm}, {named}: {n} settings"
         lines.append(f"rank {work.rank}  {what:60} {seconds:6.0f} s {total:7.0f} s")
+    lines.append(f"device: {device}")
+    for name in files:
+        about = FILES[name.removesuffix(".parquet")]
+        state = "absent" if name in absent else "there"
+        lines.append(
+            f"file {name} ({state}): {about.columns}; a row is {about.row}; {about.source}"
+        )
     missing = ", ".join(absent) or "none"
-    return "\n".join(
-        [*lines, f"device: {device}", f"files: {', '.join(files)}", f"absent: {missing}"]
-    )
+    return "\n".join([*lines, f"files: {', '.join(files) or 'none'}", f"absent: {missing}"])

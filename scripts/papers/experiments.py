@@ -134,16 +134,32 @@ GRAPHS = (
         )
         for millions in (1, 5, 10)
     ),
-    # further ones of Sevilmis et al., and of records before these graphs were made
-    GraphSource("dblp-2010", file="dblp-2010"),
-    GraphSource("cnr-2000", file="cnr-2000", directed=True),
-    GraphSource("luxembourg_osm", file="luxembourg_osm", n_sources=4),
-    GraphSource("delaunay_n16", file="delaunay_n16"),
-    _made("lattice-1500", "lattice", 1500, 1500, 0.1),
-    _made("rmat-20", "rmat", 20, 16),
-    _made("rmat-22", "rmat", 22, 16),
 )
 BY_NAME = {graph.name: graph for graph in GRAPHS}
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """What a file of the folder holds: columns of integers from 0, what a row is, and where the graph comes from."""
+
+    columns: str
+    row: str
+    source: str
+
+
+_SNAP = "https://snap.stanford.edu/data"
+_DIMACS = "9th DIMACS challenge, https://www.diag.uniroma1.it/challenge9"
+_TOPOLOGY = FileFormat("src, dst", "an undirected edge, once", _DIMACS)
+FILES = {
+    "soc-Slashdot0902": FileFormat("src, dst", "a directed edge", _SNAP),
+    "web-NotreDame": FileFormat("src, dst", "a directed edge", _SNAP),
+    "ego-Twitter-undirected": FileFormat("src, dst", "an undirected edge, once", _SNAP),
+    "USA-road-NE-topology": _TOPOLOGY,
+    "USA-road-NY-topology": _TOPOLOGY,
+    "USA-road-FLA-topology": _TOPOLOGY,
+    "USA-road-NW-topology": _TOPOLOGY,
+    "USA-road-d.NY": FileFormat("src, dst, weight", "an arc; roads have one each way", _DIMACS),
+}
 
 
 @dataclass(frozen=True)
@@ -666,12 +682,7 @@ def works_of(papers: Iterable[str]) -> list[Work]:
     ]
 
 
-def files_of(papers: Iterable[str]) -> list[str]:
-    """Return the files of the folder that some papers need."""
-    return sorted(
-        {
-            f"{BY_NAME[work.graph].file}.parquet"
-            for work in works_of(papers)
-            if BY_NAME[work.graph].file
-        }
-    )
+def files_of(works: Iterable[Work]) -> list[str]:
+    """Return the files of the folder that some works need."""
+    found = {BY_NAME[work.graph].file for work in works}
+    return sorted(f"{file}.parquet" for file in found if file)

@@ -196,15 +196,182 @@ DEFINITIONS = """- **as published**: the knobs that the paper gives as defaults 
   single block up to 1,024 K5 vertices (0: never); K6, the threads of a block where many run; K7, coalesced
   writes from K7 vertices per thread on.
 - **T_DP** of H-BF: the degree above which a vertex gets child kernels.
-- **queued**: vertices put into a frontier, each time. **duplicates**: those of them that Hash64 found and
-  removed; **conflicts**: those of which it cannot tell. **left**: queued vertices beyond those reached.
-  **edges**: looked at. **relaxations**: edges for which a candidate distance was computed. **direct writes**:
-  distances stored without an atomic. **skipped**: edges of a class that needs no relaxation; **closed**: those
-  that the last kernel relaxed. **overflows**: levels that did not fit into the queue.
-- The library's own strategies are in no paper: `persistent` searches in one launch, `queue_warp` and `frontier`
-  return to the host in each level, with a warp per vertex. [strategies.md](../strategies.md) describes them.
+- **queued**, **enqueued**: vertices put into a frontier, each time. **duplicates**: those of them that Hash64
+  found and removed; **conflicts**: those of which it cannot tell; **duplicates_avoided**: those that the 64-bit
+  atomics of H-BF kept out. **left**: queued vertices beyond those reached. **edges**: looked at.
+- **single_block**, **many_blocks**: launches of either kernel of BFS-4K. **children**, **child_launches**: child
+  kernels. **overflows**: levels that did not fit into the queue.
+- **relaxations**: edges for which a candidate distance was computed; **successful**: those that lowered a
+  distance. **direct_writes**: distances stored without an atomic. **skipped_edges**: of a class that needs no
+  relaxation; **closed**: those that the last kernel relaxed.
+- **inspected**: neighbors that the culling of Merrill et al. looked at; **by_bits**, **by_history**, **by_warp**:
+  those that its bitmask, its table of a block and its table of a warp rejected.
+- `persistent`, the library's choice, is in no paper: it searches in one launch. `switch` and `queue_thread` are the
+  library's, too, after Sevilmis et al. [strategies.md](../strategies.md) describes them.
 - **spread**: the distance of the quartiles of the repeats, divided by their median.
 """
+
+
+class Item(NamedTuple):
+    """A figure, table or algorithm of a paper: what it shows, and where it is here, or why it is not."""
+
+    what: str
+    here: str
+
+
+_EXAMPLE = "an example without a measurement"
+_LISTING = "a listing: the kernels are in `kepler_traverse/published`"
+_ALGORITHM = "an algorithm: implemented"
+
+# Every figure, table and algorithm of the papers. [[TITLE]] is a section of the page.
+FIGURES: dict[str, dict[str, Item]] = {
+    "bfs-4k": {
+        "Figure 1": Item("the systems compared", "[[Figure 1: the systems]]"),
+        "Figure 2": Item("a visit in steps, frontier and duplicates", _EXAMPLE),
+        "Figure 3": Item(
+            "the prefix sum of a warp", "`kt/scan.cuh`; its effect: [[Figure 14: features]]"
+        ),
+        "Figure 4": Item(
+            "virtual warps of growing width", f"{_EXAMPLE}; its effect: [[Figure 14: features]]"
+        ),
+        "Figure 5": Item("grids of children for three degrees", f"{_EXAMPLE}; K3: [[Knobs]]"),
+        "Figure 6": Item(
+            "edge-discover in steps", f"{_EXAMPLE}; its effect: [[Figure 14: features]]"
+        ),
+        "Figure 7": Item(
+            "which kernel runs at which frontier",
+            "[[Figures 7, 10, 12 and 13a: levels and duplicates]]",
+        ),
+        "Figure 8": Item(
+            "the layout of shared memory", "`_SharedMemory` in `bfs_4k.py`; K5 and K6: [[Knobs]]"
+        ),
+        "Figure 9": Item("coalesced writes", f"{_EXAMPLE}; their effect: [[Figure 14: features]]"),
+        "Figure 10": Item(
+            "how duplicates grow by steps",
+            "an example; counted [[Figures 7, 10, 12 and 13a: levels and duplicates]]",
+        ),
+        "Figure 11": Item("the code of Hash64", "`bfs_4k.cu`; its effect: [[Figure 14: features]]"),
+        "Figure 12": Item(
+            "duplicates by the way to visit, with and without Hash64",
+            "[[Figures 7, 10, 12 and 13a: levels and duplicates]]",
+        ),
+        "Figure 13": Item(
+            "Hash64 beside the culling of Merrill et al.",
+            "a: [[Figures 7, 10, 12 and 13a: levels and duplicates]]; "
+            "b: [[Figure 13b: the culling of Merrill et al.]]",
+        ),
+        "Figure 14": Item("the features on as-skitter", "[[Figure 14: features]]"),
+        "Figure 15": Item(
+            "speedups over a sequential search",
+            "[[Figure 15: the others' times divided by BFS-4K's]], the sequential one among them",
+        ),
+        "Table 1": Item(
+            "the graphs", "[Graphs](README.md#graphs), beside those that stand for them"
+        ),
+        "Table 2": Item("times", "[[Table 2: times]]"),
+    },
+    "h-bf": {
+        "Figure 1": Item("the basic algorithm in steps", _EXAMPLE),
+        "Figure 2": Item(
+            "edge classes in the same example", f"{_EXAMPLE}; skipped edges: [[Counters]]"
+        ),
+        "Figure 3": Item("how duplicates arise", f"{_EXAMPLE}; duplicates: [[Counters]]"),
+        "Figure 4": Item("distance and round in one word", "`h_bf.cu`; its effect: [[Features]]"),
+        "Figure 5": Item("enqueuing through shared memory", "`h_bf.cu`; its effect: [[Features]]"),
+        "Figure 6": Item("virtual warps", f"{_EXAMPLE}; their effect: [[Features]]"),
+        "Figure 7": Item(
+            "degrees of flickr above T_DP",
+            "degrees in classes: [Graphs](README.md#graphs); T_DP: [[Knobs]]",
+        ),
+        "Figure 8": Item("speedups", "[[Figure 8: the others' times divided by H-BF's]]"),
+        "Figure 9": Item(
+            "relaxations on msdoor during a search",
+            "[[Figure 9: relaxations]], as totals; plate-415k stands for msdoor",
+        ),
+        "Table 1": Item(
+            "the graphs, with their degrees",
+            "[Graphs](README.md#graphs), beside those that stand for them",
+        ),
+        "Table 2": Item(
+            "times and MTEPS",
+            "[[Table 2: times]]; [[Table 2: millions of traversed edges per second]]",
+        ),
+        "Table 3": Item(
+            "optimizations on graphs with negative weights",
+            "[[Table 3: graphs with negative weights]]",
+        ),
+        "Algorithm 1": Item(
+            "Bellman-Ford", f"{_ALGORITHM} as `sweeps`; counted: [[Figure 9: relaxations]]"
+        ),
+        "Algorithm 2": Item("relaxing an edge", f"{_ALGORITHM} in each of them"),
+        "Algorithm 3": Item(
+            "Bellman-Ford with a frontier", f"{_ALGORITHM} as `h_bf` without features"
+        ),
+        "Algorithm 4": Item("edge classes", f"{_ALGORITHM}: knob `edge_classes`"),
+        "Algorithm 5": Item("relaxing by a 64-bit atomic", f"{_ALGORITHM}: knob `duplicates`"),
+        "Algorithm 6": Item(
+            "the same in detail",
+            f"{_ALGORITHM}, with a check that the distance falls, which its listing lacks",
+        ),
+    },
+    "uiuc-bfs": {
+        "Figure 1": Item(
+            "a fast n² beside a slow n log n", "an argument, not measured in the paper"
+        ),
+        "Figure 2": Item("a search in steps", _EXAMPLE),
+        "Figure 3": Item(
+            "frontiers of warp, block and grid",
+            "a drawing; `block_queues.cu`; [[Queues of a block and of its warps]]",
+        ),
+        "Figure 4": Item(
+            "how a GTX 280 schedules threads", "of that device alone: [[Left out, and changed]]"
+        ),
+        "Table 1": Item("times on regular graphs", "[[Table 1: regular graphs]]"),
+        "Table 2": Item("times on road networks", "[[Table 2: real graphs]]"),
+        "Table 3": Item("times on scale-free graphs", "[[Table 3: scale-free graphs]]"),
+    },
+    "springer": {
+        "Figure 1": Item("the arrays of a graph", _EXAMPLE),
+        "Figure 2": Item("deferring", _EXAMPLE),
+        "Figure 3": Item("virtual warps", _EXAMPLE),
+        "Figure 4": Item("queues of blocks and of the grid", _EXAMPLE),
+        "Figure 5": Item("a queue by a prefix sum", _EXAMPLE),
+        "Figure 6": Item("the graphs", "[Graphs](README.md#graphs), with median degrees"),
+        "Figure 7": Item("all variants on three graphs", "[[Figure 7: all variants]]"),
+        "Figure 8": Item(
+            "shapes of the grid on two graphs", "[[Figure 8: shapes of the grid]], on three"
+        ),
+        "Figure 9": Item("simple", f"{_LISTING}; `scan_relax`"),
+        "Figure 10": Item("frontier", f"{_LISTING}; `scan_flags`"),
+        "Figure 11": Item("frontier-numbers", f"{_LISTING}; `scan_level`"),
+        "Figure 12": Item("frontier-numbers-defer", f"{_LISTING}; `scan_deferred`"),
+        "Figure 13": Item("virtual-wc", f"{_LISTING}; `scan_virtual_warp`"),
+        "Figure 14": Item("frontier-queue", f"{_LISTING}; `queue_of_blocks`"),
+        "Figure 15": Item("frontier-scan", f"{_LISTING}; `queue_by_prefix_sum`"),
+        "Figure 16": Item("per-edge-basic", f"{_LISTING}; `scan_relax_edges`"),
+        "Figure 17": Item("per-edge-frontier-numbers", f"{_LISTING}; `scan_edges`"),
+        "Algorithm 1": Item("sequential search", f"{_ALGORITHM} as `fifo`"),
+        "Algorithm 2": Item("unoptimized search on a GPU", f"{_ALGORITHM} as `scan_relax`"),
+    },
+    "sevilmis": {
+        "Figure 1": Item("compressed rows", _EXAMPLE),
+        "Figure 2": Item("times on a CPU", "[[Table 1: threads of a CPU]]"),
+        "Figure 3": Item("speedups on a CPU", "[[Table 1: threads of a CPU]]"),
+        "Figure 4": Item("efficiency on a CPU", "[[Table 1: threads of a CPU]]"),
+        "Figure 5": Item("times on a GPU", "[[Tables 2 and 3: GPU]]"),
+        "Figure 6": Item(
+            "speedups on a GPU", "[[Figure 7: CPU beside GPU, over the own serial version]]"
+        ),
+        "Figure 7": Item(
+            "CPU and GPU in one", "[[Figure 7: CPU beside GPU, over the own serial version]]"
+        ),
+        "Table 1": Item("times on a CPU", "[[Table 1: threads of a CPU]]"),
+        "Table 2": Item("times by layers", "[[Tables 2 and 3: GPU]]"),
+        "Table 3": Item("times by frontiers", "[[Tables 2 and 3: GPU]]"),
+        "Algorithm 1": Item("top-down", f"{_ALGORITHM} as `buffers`, `scan_level`, `queue_thread`"),
+        "Algorithm 2": Item("bottom-up", f"{_ALGORITHM} as `pull_integers`, `pull_bits`"),
+    },
+}
 
 # What a paper has and we have not, with the reason.
 LEFT_OUT = {
@@ -214,6 +381,10 @@ LEFT_OUT = {
         "The barrier between blocks (figure 1): `bfs_4k` launches a kernel per level of many blocks; "
         "`queue_of_warps` has the "
         "barrier.",
+        "The binary prefix sum by ballot (5.1): it runs where a warp empties its queues (Figure 14, append: warp), and not "
+        "where a block does, as published.",
+        "The rule of section 7 for K2 (lower where K1 is high, higher with edge-discover): our rule has 0.15 % where a "
+        "degree exceeds 2,048, and else 0.",
         "cage15 (DNA) and kkt_power (an optimization problem): no generator gives their like; a mesh stands for kkt_power.",
         "Merrill's own hash table: ours is written from the accounts of BFS-4K and of the original "
         "paper, not from its code.",
@@ -231,6 +402,8 @@ LEFT_OUT = {
         "library, Pregel, Pegasus, Blue Gene. Ligra's Bellman-Ford is about our `frontier` on a CPU.",
         "100 sources: 16, and fewer on graphs of many levels or edges (README.md, Graphs); all settings of a table have "
         "the same ones, a CPU the first four of them.",
+        "The base without features: lanes that append at the same time share one atomic, so that it is "
+        "faster than with one per vertex.",
         "Boost's relaxed heap: `heap` is a binary heap with decrease-key.",
         "Davidson's lookup table and compaction: a stamp with the number of the round, set by an "
         "atomic exchange, rejects "
@@ -247,6 +420,8 @@ LEFT_OUT = {
     "springer": (
         "The scan of GPU Gems 3 with up- and down-sweep: three launches with shuffles in place of it.",
         "WikiTalk and roadNet-CA are not to be had here: a generated graph and USA-road-NE stand for them.",
+        "Figure 7 has the least of five runs, with the best shape of the grid for each variant: here it is the median, with "
+        "256 threads per block and a thread per vertex or edge. Figure 8 says what other shapes change.",
         "Figure 8 does not name the variant that it measures: we vary the shape of the grid of "
         "`scan_level` and `scan_edges`.",
         "The figures come without values, but for one (prefix sums on roads: 1.375 s): the claims "
@@ -259,6 +434,8 @@ LEFT_OUT = {
         "Bottom-up by a scan of the whole frontier for each neighbor (4.2.2, item 1): its cost is "
         "vertices times degree times "
         "frontier; the paper calls it the worst.",
+        "An atomic for each vertex that enters a frontier on the GPU (5.2): lanes that append at the "
+        "same time share one.",
         "europe.osm and wikipedia are not to be had here: a generated road network and a web graph stand for them.",
     ),
 }

@@ -9,7 +9,7 @@ from functools import partial
 from pipelines.monitoring.svg import Plane, picture
 from scripts.bench import svg_plots
 from scripts.papers import claims, said
-from scripts.papers.claims import factor, row, threaded
+from scripts.papers.claims import row, threaded
 from scripts.papers.experiments import (
     BFS_4K,
     H_BF,
@@ -23,6 +23,7 @@ from scripts.papers.experiments import (
     UIUC_TABLES,
 )
 from scripts.papers.record import Record, Time, geometric_mean, is_faster
+from scripts.papers.words import factor
 
 Draw = Callable[[str, str], None]
 Sections = Iterator[tuple[str, str]]
@@ -32,8 +33,11 @@ is so beyond the spreads. *search* names the best knob of those measured.
 """
 
 
-def table(header: list[str], rows: Iterable[list[str]]) -> str:
-    edge = "|---|" + "--:|" * (len(header) - 1)
+def table(header: list[str], rows: Iterable[list[str]], of_numbers: bool = True) -> str:
+    if of_numbers:
+        edge = "|---|" + "--:|" * (len(header) - 1)
+    else:
+        edge = "|---|" + "---|" * (len(header) - 1)
     return (
         "\n".join(
             [
@@ -164,6 +168,7 @@ def systems_table(
     library = [record.time(graph, "persistent", "library", algorithm=algorithm) for graph in shown]
     found.append((["(in no paper)", "`persistent`", "the library's choice"], library))
     found = [each for each in found if any(each[1])]
+    names += absent(record, found, shown, algorithm)
     rows = [["*stands for*", "", "", *(graphs[graph] for graph in shown)]]
     rows.append(
         [
@@ -198,6 +203,28 @@ def systems_table(
             *names,
         ]
     )
+
+
+def absent(record: Record, found: list, graphs: list[str], algorithm: str) -> list[str]:
+    """Return a sentence on the times that a table lacks, with the reasons that the record has."""
+    reasons: dict[str, list[str]] = {}
+    for (_, strategy, knobs), times in found:
+        if knobs == "search":
+            continue
+        name = strategy.strip("`")
+        device, threads = ("cpu", 1) if knobs.endswith("one core") else ("cuda", 0)
+        label = {"by the rule": "rule", "the library's choice": "library"}.get(knobs, "published")
+        for graph, time in zip(graphs, times, strict=True):
+            if time is None:
+                key = (graph, algorithm, device, name, label, threads, "systems")
+                reasons.setdefault(record.left.get(key, ""), []).append(f"{strategy} on {graph}")
+    parts = [
+        f"{', '.join(names)} ({why})"
+        if why
+        else f"not reached by the runs so far: {', '.join(names)}"
+        for why, names in reasons.items()
+    ]
+    return [f"Left out: {'; '.join(parts)}.\n"] if parts else []
 
 
 def cell(time: Time | None, column: list[Time | None]) -> str:
@@ -424,11 +451,16 @@ _BFS_SYSTEMS: tuple[System, ...] = (
 )
 FIGURE_1 = """| | Harish | virtual warps | edge parallelism | Luo | Garland | BFS-4K |
 |---|---|---|---|---|---|---|
+| strategy here | `scan_flags` | `scan_virtual_warp` | `scan_edges` | `queue_of_warps` | `gather_*` | `bfs_4k` |
 | work, paper | O(VD + E) | O(VD + E) | O(ED) | O(V + E) | O(V + E) | O(V + E) |
 | space, paper | 3V + E | 2V + E | 2E | - | 4V + 2E at least | 4V + E at least |
-| synchronization, here | launches | launches | launches | launches, barriers | launches | launches, barriers |
+| parallel over, paper | vertices | virtual warps | edges | vertices | vertices, edges | vertices, edges, both dynamically |
+| high degrees, paper | no | yes | indifferent | no | yes | yes |
+| high degrees, here | no | lanes per vertex | indifferent | split | by lane, warp, block | children or blocks |
+| duplicates, paper | no | no | no | no | detected | detected |
 | duplicates, here | none: flags | none: levels | none: levels | none: compare-and-swap | culling | Hash64 |
-| high degrees, here | no | lanes per vertex | indifferent | split | by lane, warp, block | child kernels, or blocks |
+| synchronization, paper | host | host | host | host, blocks, threads | host, blocks | host, blocks, threads |
+| synchronization, here | host | host | host | host, blocks, threads | host | host, threads |
 """
 
 
@@ -439,7 +471,10 @@ def levels_section(record: Record, draw: Draw) -> str:
             "Not measured yet: `python -m scripts.papers bfs-4k --part levels` records them. "
             "`python -m examples.levels FILE --strategies bfs_4k` draws those of a file.\n"
         )
-    parts = ["Filled marks: the single block; the other marks: many blocks, a launch per level.\n"]
+    parts = [
+        "Circles: the single block; triangles: many blocks, a launch per level. "
+        "`python -m examples.levels FILE --strategies bfs_4k` draws the levels of any graph.\n"
+    ]
     for graph in dict.fromkeys(each["graph"] for each in record.levels):
         found = [each for each in record.levels if each["graph"] == graph]
         file = f"levels-{graph}.svg"
@@ -611,11 +646,13 @@ def known_rate(edges: int, time: Time | None) -> str:
 
 
 def table_3(record: Record) -> str:
-    rows = []
+    rows, missing = [], []
     for graph, (original, features) in H_BF_NEGATIVE.items():
         sequential, before, after = said.H_BF_TABLE_3[original]
         given = {"algorithm": "sssp"}
         cpu = record.time(graph, "fifo", device="cpu", threads=1, **given)
+        if cpu is None:
+            missing.append(graph)
         labels = ("none", "only " + " and ".join(features), "published", "rule")
         times = [record.time(graph, "h_bf", label, **given) for label in labels]
         paper = f"{factor(sequential / before)}, then {factor(sequential / after)}"
@@ -645,41 +682,51 @@ def table_3(record: Record) -> str:
         "by the rule",
         "over sequential: none, with it, published, rule",
     ]
-    return table(header, rows)
+    text = table(header, rows)
+    found = [(["", "`fifo`", "as published, one core"], [None] * len(missing))]
+    return "\n".join([text, *absent(record, found, missing, "sssp")])
+
+
+def relaxed(counted: dict | None, dijkstra: float) -> str:
+    """Return the relaxations per search, and in brackets as a multiple of Dijkstra's."""
+    if counted is None:
+        return "-"
+    total = counted["counters"]["relaxations"]
+    if total < 0:
+        return "too many to count"
+    per_search = total / counted["sources"]
+    return f"{per_search:,.0f} ({factor(per_search / dijkstra)})"
 
 
 def figure_9(record: Record) -> str:
-    """Return the relaxations of four algorithms from the same sources."""
+    """Return the relaxations of four algorithms per search."""
     rows = []
     for graph in record.graphs:
-        ours = {mode: record.counted(graph, "h_bf", mode, "sssp") for mode in ("published", "rule")}
-        if not any(ours.values()):
+        ours = [record.counted(graph, "h_bf", mode, "sssp") for mode in ("published", "rule")]
+        if None in ours:
             continue
-        dijkstra = next(each["out_edges"] for each in ours.values() if each)
-        cells = [f"{dijkstra:,}"]
-        for label in ("with a queue", "without a queue"):
-            counted = record.counted(graph, "bellman_ford", label, "sssp")
-            value = counted["counters"]["relaxations"] if counted else None
-            cells.append(
-                "-"
-                if value is None
-                else "too many to count"
-                if value < 0
-                else f"{value:,} ({factor(value / dijkstra)})"
-            )
-        for each in ours.values():
-            value = each["counters"]["relaxations"] if each else None
-            cells.append("-" if value is None else f"{value:,} ({factor(value / dijkstra)})")
-        rows.append([graph, *cells])
+        others = [
+            record.counted(graph, "bellman_ford", label, "sssp")
+            for label in ("with a queue", "without a queue")
+        ]
+        dijkstra = ours[0]["out_edges"] / ours[0]["sources"]
+        n_sources = dict.fromkeys(str(each["sources"]) for each in (*ours, *others) if each)
+        cells = [relaxed(each, dijkstra) for each in (*others, *ours)]
+        rows.append([graph, " and ".join(n_sources), f"{dijkstra:,.0f}", *cells])
     header = [
         "graph",
+        "sources",
         "Dijkstra",
         "Bellman-Ford with a queue",
         "without a queue",
         "H-BF as published",
         "H-BF by the rule",
     ]
-    words = "Relaxations from the same sources; in brackets as multiples of Dijkstra's, which relaxes each edge once.\n"
+    words = (
+        "Relaxations per search; in brackets as multiples of Dijkstra's, which relaxes each edge once. Where there are two "
+        "numbers of sources, the first is of H-BF; Bellman-Ford has the first ones of the same. *-*: not counted; "
+        "`python -m scripts.papers h-bf --part counters --device cpu` does it, without a GPU.\n"
+    )
     return f"{words}\n{table(header, rows)}" if rows else "Not measured yet.\n"
 
 
@@ -804,10 +851,9 @@ def springer(record: Record, draw: Draw) -> Sections:
         ("sequential", "fifo", "cpu"),
         *((alias(name), name, "cuda") for name in SPRINGER_VARIANTS),
     )
-    graphs = SPRINGER | {"web-NotreDame": "WikiTalk, in earlier records"}
     yield (
         "Figure 7: all variants",
-        systems_table(record, systems, graphs, "bfs", draw, "systems-springer.svg"),
+        systems_table(record, systems, SPRINGER, "bfs", draw, "systems-springer.svg"),
     )
     yield "Figure 8: shapes of the grid", shapes(record)
 
@@ -864,8 +910,8 @@ _SEVILMIS_SYSTEMS: tuple[System, ...] = (
 
 def thread_table(record: Record) -> str:
     rows = []
-    for graph in measured_graphs(record, claims.SEVILMIS_GRAPHS, "bfs"):
-        original = claims.SEVILMIS_GRAPHS[graph]
+    for graph in measured_graphs(record, SEVILMIS, "bfs"):
+        original = SEVILMIS[graph]
         for place, threads in enumerate(THREADS):
             cells = []
             for i, strategy in enumerate(("buffers", "switch")):
@@ -898,11 +944,32 @@ def thread_table(record: Record) -> str:
     return table(header, rows) if rows else "Not measured yet.\n"
 
 
+def bottom_up_table(record: Record) -> str:
+    """Return the times of bottom-up searches on a CPU: with integers, and with bits."""
+    rows = []
+    for graph in SEVILMIS:
+        for threads in THREADS:
+            integers = threaded(record, graph, "pull_integers", threads)
+            bits = threaded(record, graph, "pull_bits", threads)
+            if integers and bits:
+                cells = [milliseconds(integers), milliseconds(bits), compared(integers, bits)]
+                rows.append([graph, str(threads), *cells])
+    slow: dict[str, list[str]] = {}
+    for key, why in sorted(record.left.items()):
+        if key[3] == "pull_integers" and key[0] in SEVILMIS:
+            slow.setdefault(key[0], []).append(f"{key[5]}: {why}")
+    left = "".join(
+        f"Left out, by threads: {graph} ({'; '.join(listed)}).\n" for graph, listed in slow.items()
+    )
+    header = ["graph", "threads", "integers", "bits", "ratio"]
+    return f"{table(header, rows)}\n{left}" if rows else "Not measured yet.\n"
+
+
 def figure_7(record: Record) -> str:
     """Return the speedups of the CPU and of the GPU over the own serial version, side by side."""
     rows = []
-    for graph in measured_graphs(record, claims.SEVILMIS_GRAPHS, "bfs"):
-        original = claims.SEVILMIS_GRAPHS[graph]
+    for graph in measured_graphs(record, SEVILMIS, "bfs"):
+        original = SEVILMIS[graph]
         cells, paper = [], []
         for i, (serial, on_gpu) in enumerate((("buffers", (0, 2)), ("switch", (1, 3)))):
             one = threaded(record, graph, serial, 1)
@@ -934,12 +1001,12 @@ def figure_7(record: Record) -> str:
 
 def sevilmis(record: Record, draw: Draw) -> Sections:
     yield "Table 1: threads of a CPU", thread_table(record)
-    graphs = claims.SEVILMIS_GRAPHS
     yield (
         "Tables 2 and 3: GPU",
-        systems_table(record, _SEVILMIS_SYSTEMS, graphs, "bfs", draw, "systems-sevilmis.svg"),
+        systems_table(record, _SEVILMIS_SYSTEMS, SEVILMIS, "bfs", draw, "systems-sevilmis.svg"),
     )
     yield "Figure 7: CPU beside GPU, over the own serial version", figure_7(record)
+    yield "Bottom-up on a CPU: integers and bits (4.2.2)", bottom_up_table(record)
 
 
 SECTIONS = {

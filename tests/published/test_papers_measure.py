@@ -104,7 +104,29 @@ def test_the_list_says_which_files_are_needed_and_which_are_absent(tmp_path, cap
     said = capsys.readouterr().out
     assert "files: web-NotreDame.parquet" in said
     assert "absent: none" in said
+    assert "file web-NotreDame.parquet (there): src, dst; a row is a directed edge" in said
     assert "rank 1" in said
+
+
+def test_files_are_those_of_the_works_that_are_chosen_and_each_is_described(capsys):
+    assert {graph.file for graph in experiments.GRAPHS if graph.file} == set(experiments.FILES)
+    given = ["h-bf", "--only", "plate-415k", "--part", "counters", "--list", "--device", "cpu"]
+    assert command.main(given) == 0
+    assert "files: none" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["sevilmis", "--only", "mesh-1000"], "nothing to measure"),
+        (["sevilmis", "--graphs", "no-such-folder"], "no-such-folder is no folder"),
+    ],
+)
+def test_a_run_that_would_measure_nothing_is_refused(given, said, tmp_path, capsys):
+    output = tmp_path / "lines.jsonl"
+    assert command.main([*given, "--device", "cpu", "--output", str(output)]) == 2
+    assert said in capsys.readouterr().err
+    assert not output.exists()
 
 
 # --- generated graphs ----------------------------------------------------------------------------------------------------

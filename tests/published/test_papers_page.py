@@ -302,11 +302,13 @@ def test_levels_are_drawn_with_the_kernel_that_ran():
     assert "<circle" in drawn["levels-g.svg"]
 
 
-def test_wins_are_those_of_the_record():
+def test_wins_are_those_of_the_record_and_say_how_many_were_measured():
     found = wins.on_a_gpu("persistent", "bfs", {"persistent", "queue_warp", "queue_thread"})
     n_won, n_graphs = map(int, re.search(r"on (\d+) of (\d+) graphs", found).groups())
     assert 0 < n_won <= n_graphs
     assert "H200" in found or "H100" in found
+    # Of the three, the record has times of two.
+    assert "of 2 that were measured" in found
 
 
 def test_every_system_of_the_papers_has_a_settings_file():
@@ -331,3 +333,128 @@ def test_a_run_of_another_commit_is_another_run():
     )
     assert [run["commit"] for run in found.runs] == ["0123abc", "x"]
     assert replace(found.time("g", "a"), run=0) == found.time("g", "a")
+
+
+# --- what a reader looks for -----------------------------------------------------------------------------------------------
+
+# Figures, tables and algorithms in the texts of the papers.
+NUMBERED = {
+    "bfs-4k": {"Figure": 15, "Table": 2},
+    "h-bf": {"Figure": 9, "Table": 3, "Algorithm": 6},
+    "uiuc-bfs": {"Figure": 4, "Table": 3},
+    "springer": {"Figure": 17, "Algorithm": 2},
+    "sevilmis": {"Figure": 7, "Table": 3, "Algorithm": 2},
+}
+
+
+@pytest.fixture(scope="module")
+def rendered():
+    return page.pages(wins.papers_record())
+
+
+@pytest.mark.parametrize("name", said.PAPERS)
+def test_every_figure_and_table_of_a_paper_has_a_place_on_its_page_or_a_word_why_not(
+    name, rendered
+):
+    wanted = {
+        f"{kind} {number}" for kind, last in NUMBERED[name].items() for number in range(1, last + 1)
+    }
+    assert set(said.FIGURES[name]) == wanted
+    text = rendered[page.FOLDER / f"{name}.md"]
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    for about in said.FIGURES[name].values():
+        assert about.here
+        for title in re.findall(r"\[\[(.*?)\]\]", about.here):
+            assert title in headings
+            assert page.anchor(title) in text
+    assert "[[" not in text
+
+
+@pytest.mark.parametrize("name", said.PAPERS)
+def test_every_verdict_against_a_claim_has_a_reason_with_figures(name):
+    measured = wins.papers_record()
+    for claim in claims.CLAIMS[name]:
+        verdicts = {claim.measured(measured, mode).verdict for mode in claims.MODES}
+        for verdict_of_claim in verdicts & {FAILS, IN_PART}:
+            reason = claim.reasons[verdict_of_claim](measured)
+            assert re.search(r"\d", reason), claim.said
+            assert not reason.endswith(".")
+
+
+@pytest.mark.parametrize("name", said.PAPERS)
+def test_reasons_need_no_more_than_what_the_record_has(name):
+    for claim in claims.CLAIMS[name]:
+        for reason in claim.reasons.values():
+            assert reason(Record()) == ""
+    text = page.paper_page(Record(), name, {})
+    assert "## Likely reasons" not in text
+
+
+@pytest.mark.parametrize("name", said.PAPERS)
+def test_the_table_of_claims_has_short_cells_and_comes_first(name, rendered):
+    text = rendered[page.FOLDER / f"{name}.md"]
+    assert re.search(r"^## (.*)$", text, re.MULTILINE).group(1) == "Claims"
+    for claim in claims.CLAIMS[name]:
+        for cell in page.claim_rows(wins.papers_record(), claim)[2:]:
+            assert len(cell) <= 120, cell
+
+
+def test_the_first_page_has_short_cells():
+    for row in page.conclusions(wins.papers_record()).splitlines():
+        assert all(len(cell) <= 260 for cell in row.split("|"))
+
+
+def test_times_that_are_missing_are_listed_with_the_reason_of_the_record():
+    why = line("g", "scan_edges", median=1.0) | {"kind": "left", "why": "about 9 s per search"}
+    found = record_of(line("g", "scan_flags", median=1.0), why)
+    rows = [
+        (["a", "`scan_flags`", "as published"], [found.time("g", "scan_flags")]),
+        (["b", "`scan_edges`", "as published"], [None]),
+        (["c", "`bfs_4k`", "as published"], [None]),
+    ]
+    (text,) = tables.absent(found, rows, ["g"], "bfs")
+    assert "`scan_edges` on g (about 9 s per search)" in text
+    assert "not reached by the runs so far: `bfs_4k` on g" in text
+    assert "scan_flags" not in text
+
+
+def test_relaxations_of_different_numbers_of_sources_are_compared_per_search():
+    def counted(strategy, label, relaxations, sources):
+        entry = line("g", strategy, label, median=1.0) | {"kind": "counters", "algorithm": "sssp"}
+        more = {"counters": {"relaxations": relaxations}, "sources": sources, "rounds": 4}
+        return entry | more | {"out_edges": 100 * sources, "reached": 5 * sources}
+
+    graph = {"kind": "graph", "graph": "g", "vertices": 5, "edges": 100, "origin": "here"}
+    found = record_of(
+        graph,
+        counted("h_bf", "published", 3200, 16),
+        counted("h_bf", "rule", 1600, 16),
+        counted("bellman_ford", "with a queue", 800, 2),
+        counted("bellman_ford", "without a queue", -1, 1),
+    )
+    text = tables.figure_9(found)
+    assert "| g | 16 and 2 and 1 | 100 | 400 (4) | too many to count | 200 (2) | 100 (1) |" in text
+
+
+@pytest.mark.parametrize(
+    ("rival", "spread", "expected"),
+    [(2.0, 0.01, HOLDS), (0.5, 0.01, FAILS), (0.9, 0.2, TIE)],
+)
+def test_the_first_place_counts_beyond_the_spread(rival, spread, expected):
+    measured = claims._place("scan_flags", "g")
+    found = record_of(
+        line("g", "scan_flags", median=1.0, spread=spread),
+        line("g", "scan_level", median=rival, spread=spread),
+    )
+    assert measured(found, "published").verdict == expected
+
+
+def test_a_variant_is_close_to_others_within_a_quarter():
+    measured = claims._is_close("scan_virtual_warp", ("scan_edges", "scan_relax_edges"), "g")
+    for edges, relaxed, expected in ((1.0, 0.9, HOLDS), (1.0, 0.5, IN_PART), (0.5, 0.5, FAILS)):
+        found = record_of(
+            line("g", "scan_virtual_warp", median=1.0),
+            line("g", "scan_edges", median=edges),
+            line("g", "scan_relax_edges", median=relaxed),
+        )
+        assert measured(found, "published").verdict == expected

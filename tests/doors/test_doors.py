@@ -33,6 +33,10 @@ _NEEDS = {
 }  # other packages
 
 
+# Programs of plug-ins call these, with vertex numbers and arrays that the library has made.
+_OF_PLUGINS = "extend."
+
+
 def listed(row):
     """Arguments of a row of the table, with their kinds or ``""``."""
     return {name: kind for name, _, kind in (each.partition(":") for each in row.split())}
@@ -47,6 +51,8 @@ def public_functions():
         if line.startswith("   ") and not line.strip().startswith(":")
     ]
     for name in sorted({*names, *kepler_traverse.__all__} - _NEEDS):
+        if name.startswith(_OF_PLUGINS):
+            continue
         module, _, last = name.rpartition(".")
         value = getattr(
             import_module(f"kepler_traverse.{module}") if module else kepler_traverse, last

@@ -201,7 +201,7 @@ def _pulled(vector, targets, begin, end):
 
 
 @njit(cache=True, nogil=True)
-def _share_of(v, is_target):
+def _find_share(v, is_target):
     """Return what a vertex takes of the paths that end at it: all or nothing."""
     if not is_target.size or is_target[v]:
         return 1.0
@@ -337,7 +337,7 @@ def _add_by_levels(depth, edges, counted, scratch, sums):
     high = sums.high
     for i in range(starts[depth], starts[depth + 1]):
         v = order[i]
-        values[v] = _share_of(v, is_target) / paths[v]
+        values[v] = _find_share(v, is_target) / paths[v]
     for level in range(depth - 1, -1, -1):
         begin = starts[level]
         end = starts[level + 1]
@@ -369,7 +369,7 @@ def _add_by_levels(depth, edges, counted, scratch, sums):
             load = front[v] if is_even else paths[v] * front[v]
             front[v] = 0.0
             if level > 0:
-                values[v] = (_share_of(v, is_target) + load) / paths[v]
+                values[v] = (_find_share(v, is_target) + load) / paths[v]
                 if not of_edges and load > 0.0:
                     _add_float(low, high, v, load)
     values[order[0]] = 0.0  # of the source
@@ -664,7 +664,7 @@ def _by_order(search, edges, counted, exponents, exact, scratch, sums):
         load = paths[v] * total
         if exponents is not None:
             load = math.ldexp(load, exponents[v] + exponent)
-        values[v] = (_share_of(v, is_target) + load) / paths[v]
+        values[v] = (_find_share(v, is_target) + load) / paths[v]
         if of_edges:
             for e in range(in_offsets[v], in_offsets[v + 1]):
                 u = in_targets[e]

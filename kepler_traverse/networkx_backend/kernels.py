@@ -396,7 +396,7 @@ def bidirectional_dijkstra(
 
 
 @njit(cache=True, nogil=True)
-def _waits(at, following, origin, queued):
+def _is_waiting(at, following, origin, queued):
     """Return whether a vertex of a list of predecessors is in the queue."""
     while at != NONE:
         if queued[origin[at]]:
@@ -406,7 +406,7 @@ def _waits(at, following, origin, queued):
 
 
 @njit(cache=True, nogil=True)
-def _twice_as_long(following, origin):
+def _lengthen(following, origin):
     """Return the lists of predecessors with space for as many more elements."""
     n = origin.size
     more = np.full(2 * n, NONE, np.int64)
@@ -458,7 +458,7 @@ def bellman_ford(offsets, targets, weights, floats, source, heuristic):
         u = queue[head]
         head = (head + 1) % queue.size
         queued[u] = 0
-        if _waits(first[u], following, origin, queued):
+        if _is_waiting(first[u], following, origin, queued):
             continue
         for edge in range(offsets[u], offsets[u + 1]):
             v = targets[edge]
@@ -497,7 +497,7 @@ def bellman_ford(offsets, targets, weights, floats, source, heuristic):
                 distance[v] = candidate
                 parent[v] = u
             if n_elements == origin.size:
-                following, origin = _twice_as_long(following, origin)
+                following, origin = _lengthen(following, origin)
             origin[n_elements] = u
             if improves or first[v] == NONE:
                 first[v] = n_elements

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from . import threads
 from .atomics import atomic_add
 from .compiled import njit
+
+
+class Points(NamedTuple):
+    """Points in the order of x."""
+
+    x: np.ndarray
+    y: np.ndarray
+    number: np.ndarray  # in the order in which they were given
+
+
+class Locations(NamedTuple):
+    """Where the nearest points are looked for."""
+
+    x: np.ndarray
+    y: np.ndarray
+    begin: np.ndarray  # the first point that is not before each in x
 
 
 def nearest_points(
@@ -21,14 +39,20 @@ def nearest_points(
     numbers = np.empty(of_x.size, np.int64)
     squares = np.empty(of_x.size)
     begins = np.searchsorted(x[order], of_x)
-    threads.run(
-        _nearest, of_x.size, x[order], y[order], order, of_x, of_y, begins, numbers, squares
-    )
+    points = Points(x[order], y[order], order)
+    locations = Locations(of_x, of_y, begins)
+    threads.run(_nearest, of_x.size, points, locations, numbers, squares)
     return numbers, np.sqrt(squares)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _nearest(next_item, n_items, x, y, order, of_x, of_y, begins, numbers, squares):
+def _nearest(next_item, n_items, points, locations, numbers, squares):
+    x = points.x
+    y = points.y
+    order = points.number
+    of_x = locations.x
+    of_y = locations.y
+    begins = locations.begin
     while True:
         i = atomic_add(next_item, 0, 1)
         if i >= n_items:

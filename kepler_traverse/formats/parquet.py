@@ -126,7 +126,7 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None
             return None
         heads.append(head)
     columns = columns_of_all([head.columns for head in heads])
-    schemas = [head.find_types(heads[0].columns) for head in heads]
+    schemas = [head.get_types(heads[0].columns) for head in heads]
     if not _plain_numbers(schemas, options) or any(file.compression for file in files):
         return None
     n_rows = sum(head.n_rows for head in heads)
@@ -153,7 +153,7 @@ class _Head(NamedTuple):
     columns: EdgeColumns
     schema: pyarrow.Schema
 
-    def find_types(self, columns: EdgeColumns) -> dict[str, Any]:
+    def get_types(self, columns: EdgeColumns) -> dict[str, Any]:
         """Return the types that some columns have in this file, by role."""
         return {role: self.schema.field(name).type for role, name in columns.roles.items()}
 

@@ -316,25 +316,29 @@ class Betweenness(Loads):
         """Add loads by distances in host memory; ``exponents``, if given, are for vertices, of a
         single source.
         """
-        edges, weights = self._edges(kind)
+        edges = self._edges(kind)
         of_edges = self.of == "edges" and exponents is None
         endpoints = self._question.endpoints and exponents is None
         of = of_edges, endpoints
         status = np.zeros(sources.size, np.int64)
-        targets = (self._is_target, self._targets)
+        task = cpu.Task(
+            sources,
+            *rows[:2],
+            np.ascontiguousarray(rows[2]),
+            self.find_bound(kind),
+            unreached_value(kind),
+            status,
+        )
+        kernel = cpu.add_by_weights
+        if is_hops(kind):
+            kernel = cpu.add_by_hops
         threads.run(
-            *(cpu.add_rows, sources.size, sources, *rows[:2], np.ascontiguousarray(rows[2])),
-            *(
-                self.find_bound(kind),
-                unreached_value(kind),
-                edges,
-                *weights,
-                *targets,
-                *of,
-                self._is_even,
-            ),
-            *(self._find_least(kind), status),
-            own=(scratch, [each.low for each in sums], [each.high for each in sums]),
+            kernel,
+            sources.size,
+            task,
+            edges,
+            self._counted(of, self._is_even),
+            own=(scratch, [cpu.Sums(each.low, each.high) for each in sums]),
         )
         left = [i for i in np.flatnonzero(status).tolist() if status[i] != cpu.NOT_EXPLAINED]
         if len(left) < np.count_nonzero(status):
@@ -394,24 +398,17 @@ class Betweenness(Loads):
         """
         n = self.graph.n_vertices
         n_edges = self.graph.n_edges
-        edges, weights = self._edges(kind)
+        edges = self._edges(kind)
         if (thread, kind) not in self._exact_scratch:
             scratch = cpu.new_scratch(n, n_edges, unreached_value(kind))
-            self._exact_scratch[thread, kind] = scratch, cpu.new_exact(n, weights[0])
+            self._exact_scratch[thread, kind] = scratch, cpu.new_exact(n, edges.ahead)
         scratch, exact = self._exact_scratch[thread, kind]
-        args = (
-            source,
-            row,
-            self.find_bound(kind),
-            edges,
-            *weights,
-            self._is_target,
-            self._targets,
-            *of,
-            scratch,
-        )
-        if cpu.add_scaled(*args, None, exact, sums.low, sums.high) == cpu.OVERFLOW:
-            cpu.add_scaled(*args, np.zeros(n, np.int64), exact, sums.low, sums.high)
+        scratch.distance[:] = row
+        counted = self._counted(of)
+        loads = cpu.Sums(sums.low, sums.high)
+        args = source, self.find_bound(kind), edges, counted
+        if cpu.add_scaled(*args, None, exact, scratch, loads) == cpu.OVERFLOW:
+            cpu.add_scaled(*args, np.zeros(n, np.int64), exact, scratch, loads)
 
     def _add_scaled(
         self,
@@ -431,17 +428,19 @@ class Betweenness(Loads):
             )
         n = self.graph.n_vertices
         n_edges = self.graph.n_edges
-        edges, weights = self._edges(kind)
-        if weights[0] is None:
-            weights = (np.ones(n_edges, kind),) * 2
+        edges = self._edges(kind)
+        if is_hops(kind):
+            ones = np.ones(n_edges, kind)
+            edges = cpu.WeightedEdges(edges, ones, ones, kind.type(0))
         scratch, exponents = memory or (
             cpu.new_scratch(n, n_edges, unreached_value(kind)),
             np.zeros(n, np.int64),
         )
-        targets = self._is_target, self._targets
+        scratch.distance[:] = to_host(row)
+        counted = self._counted(of)
         bound = self.find_bound(kind)
-        args = source, to_host(row), bound, edges, *weights, *targets, *of, scratch, exponents
-        if cpu.add_scaled(*args, None, sums.low, sums.high):
+        loads = cpu.Sums(sums.low, sums.high)
+        if cpu.add_scaled(source, bound, edges, counted, exponents, None, scratch, loads):
             raise closed_cycle_error(kind)
 
     def _choose_type(self, distance: Any) -> np.dtype:
@@ -450,15 +449,23 @@ class Betweenness(Loads):
             return np.dtype(np.int32)
         return distance.dtype
 
-    def _edges(self, kind: np.dtype) -> tuple[cpu.Edges, tuple[Any, Any]]:
-        weights: tuple[Any, Any] = (None, None)
+    def _edges(self, kind: np.dtype) -> Any:
+        """Return the edges for distances of a type: ``cpu.Edges`` by hops, else with weights."""
         graph = self.graph
         if not is_hops(kind):
             graph = graph.derived.sums_in(kind.name)
-            weights = graph.weights, graph.reverse.weights
-        return cpu.Edges(
+        edges = cpu.Edges(
             graph.offsets, graph.targets, graph.reverse.offsets, graph.reverse.targets
-        ), weights
+        )
+        if is_hops(kind):
+            return edges
+        weights: Any = graph.weights
+        back: Any = graph.reverse.weights
+        return cpu.WeightedEdges(edges, weights, back, self._find_least(kind))
+
+    def _counted(self, of: tuple[bool, bool], is_even: bool = False) -> cpu.Counted:
+        """Return what is counted of the paths; ``of`` says whether at edges, and at ends."""
+        return cpu.Counted(self._is_target, self._targets, *of, is_even)
 
     def make_scratch(self, key: Any) -> cpu.Scratch:
         """Return the scratch of a thread for distances of a type, and for rows or for sparse ones.
@@ -545,22 +552,12 @@ class Betweenness(Loads):
         bound = self.find_bound(kind)
         least = self._find_least(kind)
         if least:
-            exact = cpu.new_exact(n, self._edges(kind)[1][0])
-            edges, weights = self._edges(kind)
-            of = self._is_target, self._targets, False, False
-            cpu.add_scaled(
-                source,
-                row,
-                bound,
-                edges,
-                *weights,
-                *of,
-                scratch,
-                exponents,
-                exact,
-                sums.low,
-                sums.high,
-            )
+            edges = self._edges(kind)
+            exact = cpu.new_exact(n, edges.ahead)
+            scratch.distance[:] = row
+            counted = self._counted((False, False))
+            loads_of_sums = cpu.Sums(sums.low, sums.high)
+            cpu.add_scaled(source, bound, edges, counted, exponents, exact, scratch, loads_of_sums)
         else:
             self._add_rows(
                 group.sources[i : i + 1],

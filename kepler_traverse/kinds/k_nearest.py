@@ -194,9 +194,8 @@ def certify_labels(
     else:
         weights = here.weights.astype(np.int64)
     labels = (to_host(each).astype(np.int64) for each in (distance, owner))
-    vertex = cpu.violation(
-        here.offsets, here.targets, weights, numbers, owner.shape[1], most, *labels
-    )
+    edges = cpu.Edges(here.offsets, here.targets, weights)
+    vertex = cpu.violation(edges, numbers, most, *labels)
     if vertex >= 0:
         raise CertificateError(
             f"the nearest sources of vertex {format_ids(graph, vertex)[0]} are wrong"

@@ -4,6 +4,8 @@ vertex.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..cpu.compiled import njit
@@ -13,6 +15,23 @@ _AT_ONCE = 1 << 20
 
 _KNOWN = -1
 _WRONG = -2
+
+
+class Edges(NamedTuple):
+    """The edges out of each vertex."""
+
+    offsets: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray  # of shape (0,), where every edge counts 1
+
+
+class Labels(NamedTuple):
+    """The nearest sources of each vertex that are found."""
+
+    # distance, owner: int64 of shape (n_vertices, k), -1 where there is none
+    distance: np.ndarray
+    owner: np.ndarray  # positions of sources
+    n_labels: np.ndarray  # int64 of shape (n_vertices,)
 
 
 def k_nearest(
@@ -30,9 +49,10 @@ def k_nearest(
     ``sources``, in ascending order of (distance, position); -1 where there is none.
     """
     n = offsets.size - 1
-    distance = np.full((n, k), -1, np.int64)
-    owner = np.full((n, k), -1, np.int64)
-    n_labels = np.zeros(n, np.int64)
+    edges = Edges(offsets, targets, weights)
+    labels = Labels(
+        np.full((n, k), -1, np.int64), np.full((n, k), -1, np.int64), np.zeros(n, np.int64)
+    )
     # A heap of labels: distance, position of the source, vertex. Those of distance 0 are a heap in
     # the order of the sources.
     heap = np.zeros((max(2 * sources.size, 1024), 3), np.int64)
@@ -40,17 +60,22 @@ def k_nearest(
     heap[: sources.size, 2] = sources
     size = sources.size
     while size:
-        heap, size = _search(
-            offsets, targets, weights, k, limit, distance, owner, n_labels, heap, size, _AT_ONCE
-        )
-    return distance, owner
+        heap, size = _search(edges, labels, limit, heap, size, _AT_ONCE)
+    return labels.distance, labels.owner
 
 
 @njit(cache=True, nogil=True)
-def _search(offsets, targets, weights, k, limit, distance, owner, n_labels, heap, size, most):
+def _search(edges, labels, limit, heap, size, most):
     """Take labels from the heap until it is empty or ``most`` are taken; return the heap and its
     size.
     """
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
+    distance = labels.distance
+    owner = labels.owner
+    n_labels = labels.n_labels
+    k = owner.shape[1]
     # of one type in each call: a function is compiled for each type of an argument
     size = np.int64(size)
     while size > 0 and most > 0:
@@ -76,15 +101,20 @@ def _search(offsets, targets, weights, k, limit, distance, owner, n_labels, heap
 
 
 @njit(cache=True, nogil=True)
-def violation(offsets, targets, weights, sources, k, limit, distance, owner):
+def violation(edges, sources, limit, distance, owner):
     """Return the number of a vertex whose labels are wrong, -1 if all are those of ``k_nearest``.
 
-    Parameters are those of ``k_nearest``. The labels of a vertex are in order and of different
-    sources. Each is reached from the label of its source along edges that add up to it exactly: so
-    it is the length of a path. Each edge offers the labels of its start to its end, which has one
-    as good of the same source, or k better ones: so, by induction along a shortest path, none is
-    missing. One pass over the edges of each label checks both.
+    ``edges`` are ``Edges``; the others are parameters and results of ``k_nearest``. The labels of a
+    vertex are in order and of different sources. Each is reached from the label of its source along
+    edges that add up to it exactly: so it is the length of a path. Each edge offers the labels of
+    its start to its end, which has one as good of the same source, or k better ones: so, by
+    induction along a shortest path, none is missing. One pass over the edges of each label checks
+    both.
     """
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
+    k = owner.shape[1]
     n_labels = 0
     for v in range(offsets.size - 1):
         if not _are_in_order(v, sources.size, limit, distance, owner):

@@ -225,10 +225,15 @@ def dijkstra(offsets, targets, weights, floats, sources, limit, target, all_pred
     place = np.empty(n, targets.dtype)
     # A vertex is settled once, so each edge is in at most one list of predecessors: ``following``
     # links its elements.
-    first = np.full(n if all_predecessors else 0, NONE, np.int64)
-    last = np.full(n if all_predecessors else 0, NONE, np.int64)
-    following = np.full(targets.size if all_predecessors else 0, NONE, np.int64)
-    origin = np.empty(targets.size if all_predecessors else 0, targets.dtype)
+    n_lists = 0
+    n_elements = 0
+    if all_predecessors:
+        n_lists = n
+        n_elements = targets.size
+    first = np.full(n_lists, NONE, np.int64)
+    last = np.full(n_lists, NONE, np.int64)
+    following = np.full(n_elements, NONE, np.int64)
+    origin = np.empty(n_elements, targets.dtype)
     starts = np.zeros(1, np.int64)
     predecessors = np.empty(0, targets.dtype)
     n_settled = n_discovered = 0
@@ -391,6 +396,29 @@ def bidirectional_dijkstra(
 
 
 @njit(cache=True, nogil=True)
+def _is_waiting(at, following, origin, queued):
+    """Return whether a vertex of a list of predecessors is in the queue."""
+    while at != NONE:
+        if queued[origin[at]]:
+            return True
+        at = following[at]
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _lengthen(following, origin):
+    """Return the lists of predecessors with space for as many more elements."""
+    n = origin.size
+    more = np.full(2 * n, NONE, np.int64)
+    more_origin = np.empty(2 * n, origin.dtype)
+    # the assignment of a slice would take seconds to compile, for its error message
+    for i in range(n):
+        more[i] = following[i]
+        more_origin[i] = origin[i]
+    return more, more_origin
+
+
+@njit(cache=True, nogil=True)
 def bellman_ford(offsets, targets, weights, floats, source, heuristic):
     """The Bellman-Ford algorithm with a queue of vertices.
 
@@ -430,21 +458,17 @@ def bellman_ford(offsets, targets, weights, floats, source, heuristic):
         u = queue[head]
         head = (head + 1) % queue.size
         queued[u] = 0
-        waits = False
-        at = first[u]
-        while at != NONE and not waits:
-            waits = queued[origin[at]] != 0
-            at = following[at]
-        if waits:
+        if _is_waiting(first[u], following, origin, queued):
             continue
         for edge in range(offsets[u], offsets[u + 1]):
             v = targets[edge]
             candidate = distance[u] + weights[edge]
+            improves = True
             if reached[v]:
+                if not candidate <= distance[v]:  # also if it is no number
+                    continue
                 improves = candidate < distance[v]
-            else:
-                improves = candidate != np.inf
-            if not improves and not (reached[v] and candidate == distance[v]):
+            elif candidate == np.inf:
                 continue
             if improves:
                 if heuristic:
@@ -473,13 +497,7 @@ def bellman_ford(offsets, targets, weights, floats, source, heuristic):
                 distance[v] = candidate
                 parent[v] = u
             if n_elements == origin.size:
-                more = np.full(2 * n_elements, NONE, np.int64)
-                more_origin = np.empty(2 * n_elements, targets.dtype)
-                # the assignment of a slice would take seconds to compile, for its error message
-                for i in range(n_elements):
-                    more[i], more_origin[i] = following[i], origin[i]
-                following = more
-                origin = more_origin
+                following, origin = _lengthen(following, origin)
             origin[n_elements] = u
             if improves or first[v] == NONE:
                 first[v] = n_elements

@@ -218,6 +218,8 @@ def _relax(
     """Relax the edges of the near pile; what falls below the threshold is lowered, all else goes
     onto the far pile.
     """
+    # Arrays are arguments of their own: as fields of tuples, whose references are counted in each
+    # round, searches took 1.2 to 3.7 times as long.
     n_lowered = sizes[_LOWERED]
     n_far = sizes[_FAR]
     for i in range(near.size):

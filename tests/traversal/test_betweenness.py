@@ -360,12 +360,13 @@ def test_the_certificate_finds_a_fault_at_any_vertex(name):
 
 def test_a_wrong_count_of_a_kernel_is_found_in_each_group(monkeypatch):
     graph = graph_from_edges([0, 0, 1, 2], [1, 2, 3, 3], directed=False)
-    rows = cpu.add_rows
+    rows = cpu.add_by_hops
 
     def wrong(*args):
         rows(*args)
-        args[-3].paths[3] += 1
+        scratch = args[-2]
+        scratch.paths[3] += 1
 
-    monkeypatch.setattr(cpu, "add_rows", wrong)
+    monkeypatch.setattr(cpu, "add_by_hops", wrong)
     with pytest.raises(CertificateError, match="paths to vertex 3 from source 0"):
         bfs_many(graph, "all", result="betweenness")

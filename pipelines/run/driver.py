@@ -257,7 +257,7 @@ class _Run:
         return job, folder
 
     def _refuse(self, before: Manifest) -> None:
-        """Raise InputError if the folder holds another run, or files of nobody."""
+        """Raise InputError if the folder holds another run, or files that no run has listed."""
         place = self._place
         may_extend = self._prepared.names if place.shard is None else ()
         refuse_another_run(

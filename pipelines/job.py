@@ -429,30 +429,17 @@ def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[
     is_graph = isinstance(edges, Graph)
     if not is_graph:
         edges = as_rows(edges)
-    if isinstance(edges, (list, tuple)):
-        listed = edges
-    else:
-        listed = [edges]
-    if not is_graph and listed and all(isinstance(path, (str, os.PathLike)) for path in listed):
-        return None, [os.fsdecode(path) for path in arguments.list_paths("edges", edges)]
-    for option in OPTIONS:
-        if option.key in values and option.reads in (
-            ("files", "tables") if is_graph else ("files",)
-        ):
-            what = "a graph" if is_graph else "a table in memory"
-            raise InputError(f"{option.key} has no effect: edges are {what}; leave it out")
-    if values.get("along") is not None:
-        raise InputError(
-            "along reads columns of the files of an edge list, and edges are "
-            "in memory; give paths, or leave it out"
-        )
+        paths = _list_paths(edges)
+        if paths:
+            return None, paths
+    _refuse_options_of_files(values, is_graph)
     columns = _columns(values.pop("columns", None))
-    kind = OUTPUT_SCHEMAS.get(_name_of_result(values))
     of_edges = {
         role: columns.pop(role, None) for role, table in COLUMN_ROLES.items() if table == "edges"
     }
     if columns:
         values["columns"] = columns
+    kind = OUTPUT_SCHEMAS.get(_name_of_result(values))
     if is_graph:
         for role, name in of_edges.items():
             if name is not None:
@@ -461,22 +448,8 @@ def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[
                 )
         graph = edges
     elif is_table(edges) or column_tuple(edges) is not None:
-        is_weighted = values.get("algorithm") == "sssp"
-        if not is_weighted and (of_edges["weight"] is not None or "weight_type" in values):
-            raise InputError(
-                "a column or a type of weights has no effect: bfs counts hops; leave it out"
-            )
-        graph = graph_from_edges(
-            edges,
-            **of_edges,
-            directed=values.get("directed", True),
-            vertices=values.pop("vertices", None),
-            weighted=None if is_weighted else False,  # as of files
-            weight_type=values.pop("weight_type", "auto"),
-            where=values.pop("where", None),
-            only_vertices=values.pop("only_vertices", None),
-            edge_ids=kind is not None and kind.needs_edge_rows,
-        )
+        needs_rows = kind is not None and kind.needs_edge_rows
+        graph = _build_graph(edges, of_edges, values, needs_rows)
     else:
         raise InputError(
             "edges must be a Graph, a table, a path or a list of "
@@ -489,6 +462,58 @@ def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[
     values["directed"] = graph.directed
     values.setdefault("device", graph.device)
     return graph, [_IN_MEMORY]
+
+
+def _list_paths(edges: Any) -> list[str]:
+    """Return the paths of an edge list; an empty list if the edges are no paths."""
+    if isinstance(edges, (list, tuple)):
+        listed = edges
+    else:
+        listed = [edges]
+    are_paths = all(isinstance(path, (str, os.PathLike)) for path in listed)
+    if not listed or not are_paths:
+        return []
+    return [os.fsdecode(path) for path in arguments.list_paths("edges", edges)]
+
+
+def _refuse_options_of_files(values: dict[str, Any], is_graph: bool) -> None:
+    """Raise InputError for an option that says how files are read, where edges are in memory."""
+    if is_graph:
+        what = "a graph"
+        without_effect = {"files", "tables"}
+    else:
+        what = "a table in memory"
+        without_effect = {"files"}
+    for option in OPTIONS:
+        if option.key in values and option.reads in without_effect:
+            raise InputError(f"{option.key} has no effect: edges are {what}; leave it out")
+    if values.get("along") is not None:
+        raise InputError(
+            "along reads columns of the files of an edge list, and edges are "
+            "in memory; give paths, or leave it out"
+        )
+
+
+def _build_graph(
+    edges: Any, of_edges: dict[str, Any], values: dict[str, Any], needs_rows: bool
+) -> Graph:
+    """Build the graph of a table in memory, by its columns and the options that are for it."""
+    is_weighted = values.get("algorithm") == "sssp"
+    if not is_weighted and (of_edges["weight"] is not None or "weight_type" in values):
+        raise InputError(
+            "a column or a type of weights has no effect: bfs counts hops; leave it out"
+        )
+    return graph_from_edges(
+        edges,
+        **of_edges,
+        directed=values.get("directed", True),
+        vertices=values.pop("vertices", None),
+        weighted=None if is_weighted else False,  # as of files
+        weight_type=values.pop("weight_type", "auto"),
+        where=values.pop("where", None),
+        only_vertices=values.pop("only_vertices", None),
+        edge_ids=needs_rows,
+    )
 
 
 def _name_of_result(values: dict[str, Any]) -> str:

@@ -245,12 +245,17 @@ def _check_manifest(store: Store, manifest: Manifest, findings: Findings) -> Non
     """Check what does not need the edge list: completeness of the run, and consistency of manifest
     and folder.
     """
-    identity = manifest["identity"]
-    parts = manifest["parts"]
-    names = store.names()
-    layout = read_layout(manifest)
-    if manifest["status"] != "done" or SUCCESS not in names:
-        answered = sum(len(part["sources"]) for part in parts)
+    _check_completeness(store, manifest, findings)
+    _check_identity(manifest, findings)
+    if manifest["status"] == "done":
+        _check_sums(manifest, findings)
+    _check_names(store, manifest, findings)
+
+
+def _check_completeness(store: Store, manifest: Manifest, findings: Findings) -> None:
+    """Check that the run has ended, and that the manifest is the one of its end."""
+    if manifest["status"] != "done" or SUCCESS not in store.names():
+        answered = sum(len(part["sources"]) for part in manifest["parts"])
         findings.add(
             "incomplete",
             MANIFEST,
@@ -258,6 +263,11 @@ def _check_manifest(store: Store, manifest: Manifest, findings: Findings) -> Non
         )
     elif not mark_fits(store):
         findings.add("manifest", MANIFEST, f"it is not the one that {SUCCESS} was written for")
+
+
+def _check_identity(manifest: Manifest, findings: Findings) -> None:
+    """Check that what the manifest says twice is the same."""
+    identity = manifest["identity"]
     for what, said, expected in [
         ("fingerprint", manifest["fingerprint"], compute_fingerprint(identity)),
         ("algorithm", manifest["algorithm"], identity["algorithm"]),
@@ -270,38 +280,47 @@ def _check_manifest(store: Store, manifest: Manifest, findings: Findings) -> Non
                 MANIFEST,
                 f"its {what} is {said}, which the rest of it contradicts ({expected})",
             )
-    if manifest["status"] == "done":
-        sources = [source for part in parts for source in part["sources"]]
-        digest = compute_digest(manifest["graph"]["fingerprint"], parts, identity["result"])
-        if manifest["digest"] != digest:
-            findings.add(
-                "manifest",
-                MANIFEST,
-                f"its digest is {manifest['digest']}, that of its parts is {digest}",
-            )
-        if digest_of_ids(sources) != identity["sources"]:
-            findings.add(
-                "sources",
-                MANIFEST,
-                "the sources of its parts are not those of the run, in that order",
-            )
-        if manifest["batches"] != layout.n_parts:
-            said = f"{manifest['batches']} batches of {identity['batch_size']} sources"
-            findings.add(
-                "manifest", MANIFEST, f"{said} are not those of {manifest['sources']} sources"
-            )
-        if len(parts) != manifest["batches"] or len(sources) != manifest["sources"]:
-            counts = f"{len(parts)} parts with {len(sources)} sources"
-            findings.add(
-                "manifest",
-                MANIFEST,
-                f"{counts}, not {manifest['batches']} with {manifest['sources']}",
-            )
-    for name in filter(PARTITION_NAME.fullmatch, sorted(names) if store.is_local else ()):
-        what = irregular(store.path / name)
-        if what != "a folder":
-            findings.add("damaged part", name, f"it is {what or 'a file'} and not a folder")
-    listed = Counter(part["file"] for part in parts)
+
+
+def _check_sums(manifest: Manifest, findings: Findings) -> None:
+    """Check the digest, the sources and the counts of a run that has ended against its parts."""
+    identity = manifest["identity"]
+    parts = manifest["parts"]
+    sources = [source for part in parts for source in part["sources"]]
+    digest = compute_digest(manifest["graph"]["fingerprint"], parts, identity["result"])
+    if manifest["digest"] != digest:
+        findings.add(
+            "manifest",
+            MANIFEST,
+            f"its digest is {manifest['digest']}, that of its parts is {digest}",
+        )
+    if digest_of_ids(sources) != identity["sources"]:
+        findings.add(
+            "sources",
+            MANIFEST,
+            "the sources of its parts are not those of the run, in that order",
+        )
+    if manifest["batches"] != read_layout(manifest).n_parts:
+        said = f"{manifest['batches']} batches of {identity['batch_size']} sources"
+        findings.add("manifest", MANIFEST, f"{said} are not those of {manifest['sources']} sources")
+    if len(parts) != manifest["batches"] or len(sources) != manifest["sources"]:
+        counts = f"{len(parts)} parts with {len(sources)} sources"
+        findings.add(
+            "manifest",
+            MANIFEST,
+            f"{counts}, not {manifest['batches']} with {manifest['sources']}",
+        )
+
+
+def _check_names(store: Store, manifest: Manifest, findings: Findings) -> None:
+    """Check that the folder has the parts that the manifest lists, and no others."""
+    layout = read_layout(manifest)
+    if store.is_local:
+        for name in filter(PARTITION_NAME.fullmatch, sorted(store.names())):
+            what = irregular(store.path / name)
+            if what != "a folder":
+                findings.add("damaged part", name, f"it is {what or 'a file'} and not a folder")
+    listed = Counter(part["file"] for part in manifest["parts"])
     on_disk = {
         name
         for name in store.versions()

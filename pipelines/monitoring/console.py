@@ -412,6 +412,17 @@ def show_summary(
     settings: Settings, manifest: Manifest, computed: int, kept: int, seconds: float
 ) -> None:
     """Print the summary of a run, which has computed some parts and kept others."""
+    facts = _facts_of_run(settings, manifest, computed, kept, seconds)
+    if settings.json:
+        show(json.dumps(facts))
+    else:
+        show(*_summary_lines(settings, manifest, facts, seconds), *_end_lines(settings, facts))
+
+
+def _facts_of_run(
+    settings: Settings, manifest: Manifest, computed: int, kept: int, seconds: float
+) -> dict[str, Any]:
+    """Return the facts that ``--json`` prints."""
     failed = manifest["failed"]
     built = cast("dict[str, Any]", manifest["graph"].get("built", {}))
     # seconds, summed over all workers and over concurrent activities of a worker
@@ -444,16 +455,20 @@ def show_summary(
         facts["store"] = traffic_of_run(settings, manifest)
     if settings.shard is not None:
         facts["sources"] = sum(len(entry["sources"]) for entry in (*manifest["parts"], *failed))
-    if settings.json:
-        show(json.dumps(facts))
-        return
-    if kept:
-        before = f" ({several(kept, 'batch')} computed before)"
-    else:
-        before = ""
-    sources = f"{several(facts['sources'], 'source')}{_duplicates(facts['duplicate_sources'])}"
-    if not settings.kind.takes_sources:
-        sources = "the whole graph"
+    return facts
+
+
+def _summary_lines(
+    settings: Settings, manifest: Manifest, facts: dict[str, Any], seconds: float
+) -> list[str]:
+    """Say what was computed, and where it is."""
+    before = ""
+    if facts["kept"]:
+        before = f" ({several(facts['kept'], 'batch')} computed before)"
+    sources = "the whole graph"
+    if settings.kind.takes_sources:
+        sources = f"{several(facts['sources'], 'source')}{_duplicates(facts['duplicate_sources'])}"
+    built = cast("dict[str, Any]", manifest["graph"].get("built", {}))
     lines = [
         f"{sources}, {several(facts['rows'], 'row')} in {seconds:.1f} s{before}",
         (
@@ -461,30 +476,36 @@ def show_summary(
             f"({several(len(manifest['parts']), 'part')}, {in_units(facts['bytes'])})"
         ),
         f"columns: {columns_text(built, settings.columns)}",
-        *([f"store: {traffic_text(facts['store'])}"] if "store" in facts else []),
-        *estimate_lines(facts),
     ]
+    if "store" in facts:
+        lines.append(f"store: {traffic_text(facts['store'])}")
+    lines += estimate_lines(facts)
     if manifest.get("choice") and settings.verbose:
-        lines.append(f"strategy: {sentence(manifest['choice'])}")
-    is_done = not failed and settings.shard is None
+        lines.append(f"strategy: {facts['why']}")
+    return lines
+
+
+def _end_lines(settings: Settings, facts: dict[str, Any]) -> list[str]:
+    """Say what the records are, and how the run has ended."""
+    failed = facts["failed"]
+    is_shard = settings.shard is not None
+    lines = []
+    is_done = not failed and not is_shard
     if settings.result != "distances" and (is_done or not settings.kind.adds_up):
         lines.append(explained(settings.result))
     if failed:
-        if settings.shard is None:
-            again = "see _manifest.json; --resume"
-        else:
-            again = "the same command"
+        again = "the same command" if is_shard else "see _manifest.json; --resume"
         lines.append(
             f"failed: {len(failed)} of {facts['batches']} batches, {again} tries them again"
         )
-    elif settings.shard is not None:
+    elif is_shard:
         lines.append(
             f"shard {settings.shard} is done; when all are: kepler-traverse "
             f"finish {shlex.quote(str(settings.output))}"
         )
     else:
         lines.append(f"digest: {facts['digest']}")
-    show(*lines)
+    return lines
 
 
 def _kind(graph: Graph) -> str:

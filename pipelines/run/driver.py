@@ -21,7 +21,7 @@ from ..cli.supervisor import UNWATCHED, Supervision
 from ..cli.terminal import say
 from ..monitoring import console
 from ..output.commits import CommitLog
-from ..output.manifest_types import FORMAT, Built, Manifest
+from ..output.manifest_types import FORMAT, Built, Manifest, ShardRecord
 from ..output.run_folder import (
     OutputFolder,
     check_folder,
@@ -37,7 +37,7 @@ from ..output.shard import Shard
 from ..output.store import Store, open_store
 from .answered_tables import list_tables, tables_of_graph
 from .batch_run import BatchRun
-from .engine import NOTHING_GIVEN, Given, OpenEngine
+from .engine import NOTHING_GIVEN, Engine, Given, OpenEngine
 from .environment import versions
 from .finishing import finish_run
 from .prepare import Prepared
@@ -130,89 +130,161 @@ def _execute(
     supervision: Supervision,
     given: Given,
 ) -> Finished | None:
-    shard = parse_shard(settings.shard, {})
-    is_alone = shard is None
-    # without locks, so that others may write there as well
-    if output is not None and not output.is_local and is_alone:
-        shard = Shard(0, 1)
-    is_by_record = output is not None and not (is_alone or output.is_local)
-    if output is None:
-        log = None
-    else:
-        log = CommitLog(output, shard if is_by_record else None)
-    if output is None:
-        before = None
-    else:
-        before = check_folder(output, settings.resume, shared=not is_alone, log=log)
+    place = None if output is None else _Place.of(settings, output)
     with open_engine(settings, supervision, given) as engine:
         started = time.perf_counter()
-        steps.begin("reading the edge list and building the graph")
-        with proposed(settings):
-            if output is None or before is None:
-                stored = None
-            else:
-                stored = graph_folder(output.path, shard)
-            prepared = engine.prepare(stored)
-            batch_size = settings.batch_size
-            # so that the parts hold the same sources
-            if before is not None and batch_size == "auto":
-                batch_size = before["identity"].get("batch_size", "auto")
-            prepared.sizing = engine.size(prepared, batch_size)
-            prepared.choice = engine.choose(prepared)
+        prepared = _prepare(settings, engine, place)
         if settings.plan:
             if settings.resume:
                 say("note: --plan shows the whole run, also what --resume would find done")
             console.show_plan(settings, prepared)
             return None
-        assert output is not None  # merge_settings requires --output, except with --plan
-        manifest = _new_manifest(settings, prepared)
-        layout = read_layout(manifest)
-        may_extend = prepared.names if shard is None else ()
+        assert place is not None  # merge_settings requires --output, except with --plan
+        run = _Run(settings, prepared, place, resume_command, supervision)
+        job, folder = run.answer(engine)
+        return Finished(
+            manifest=folder.manifest,
+            computed=job.computed,
+            kept=job.kept,
+            seconds=time.perf_counter() - started,
+        )
 
-        def refuse(before: Manifest) -> None:
-            refuse_another_run(output, before, manifest["identity"], not is_alone, may_extend)
-            # finish lists the parts of a shared run in an object store, which may be many
-            if not is_by_record:
-                refuse_further_files(output, output.versions(), layout, list_tables(settings))
 
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """The output folder of a run, before the run begins."""
+
+    output: Store
+    shard: Shard | None  # which batches this process has, and under which name it records them
+    is_alone: bool  # whether no other process takes part in the run
+    is_by_record: bool  # whether finished parts are known from the records of the shard alone
+    log: CommitLog
+    before: Manifest | None  # the manifest of an earlier run, which this one resumes
+
+    @classmethod
+    def of(cls, settings: Settings, output: Store) -> _Place:
+        """Return the place of a run; raise InputError if it holds anything that stays there."""
+        shard = parse_shard(settings.shard, {})
+        is_alone = shard is None
+        # without locks, so that others may write there as well
+        if not output.is_local and is_alone:
+            shard = Shard(0, 1)
+        is_by_record = not (is_alone or output.is_local)
+        log = CommitLog(output, shard if is_by_record else None)
+        before = check_folder(output, settings.resume, shared=not is_alone, log=log)
+        return cls(
+            output=output,
+            shard=shard,
+            is_alone=is_alone,
+            is_by_record=is_by_record,
+            log=log,
+            before=before,
+        )
+
+
+def _prepare(settings: Settings, engine: Engine, place: _Place | None) -> Prepared:
+    """Read and build the graph, and choose workers, batches and strategy."""
+    before = None if place is None else place.before
+    steps.begin("reading the edge list and building the graph")
+    with proposed(settings):
+        stored = None
+        if place is not None and before is not None:
+            stored = graph_folder(place.output.path, place.shard)
+        prepared = engine.prepare(stored)
+        batch_size = settings.batch_size
+        # so that the parts hold the same sources
+        if before is not None and batch_size == "auto":
+            batch_size = before["identity"].get("batch_size", "auto")
+        prepared.sizing = engine.size(prepared, batch_size)
+        prepared.choice = engine.choose(prepared)
+    return prepared
+
+
+class _Run:
+    """A run that is prepared, and its output folder."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        prepared: Prepared,
+        place: _Place,
+        resume_command: str,
+        supervision: Supervision,
+    ):
+        self._settings = settings
+        self._prepared = prepared
+        self._place = place
+        self._resume_command = resume_command
+        self._supervision = supervision
+        self._manifest = _new_manifest(settings, prepared)
+
+    def answer(self, engine: Engine) -> tuple[BatchRun, OutputFolder]:
+        """Compute what is not there, and write the manifest of the end."""
+        place = self._place
+        before = place.before
         if before is not None:
-            refuse(before)
-        with OutputFolder(output, shard, log) as folder:
-            if output.is_local:
-                supervision.begin_folder()
-            record = None if log is None else log.record
-            if prepared.choice is not None and before is not None:
-                prepared.choice.resume(before.get("choice") if record is None else record["choice"])
-                manifest["strategy"] = prepared.choice.strategy
-            folder.manifest = manifest
-            if shard is not None:
-                before = folder.join(before, may_be_there=settings.resume or not is_alone)
-                supervision.begin_folder()
-                refuse(before)
-            job = BatchRun(settings, prepared, folder, resume_command, shard)
+            self._refuse(before)
+        with OutputFolder(place.output, place.shard, place.log) as folder:
+            if place.output.is_local:
+                self._supervision.begin_folder()
+            record = place.log.record
             if before is not None:
-                if is_by_record:
-                    job.keep_what_is_recorded(before, record)
-                else:
-                    job.keep_what_is_done(before)
-                if supervision.needs_workers:
-                    job.note_takeover(before)
-            for name, make in tables_of_graph(settings).items():
+                self._resume_choice(before, record)
+            folder.manifest = self._manifest
+            if place.shard is not None:
+                may_be_there = self._settings.resume or not place.is_alone
+                before = folder.join(before, may_be_there=may_be_there)
+                self._supervision.begin_folder()
+                self._refuse(before)
+            job = BatchRun(
+                self._settings, self._prepared, folder, self._resume_command, place.shard
+            )
+            if before is not None:
+                self._keep(job, before, record)
+            for name, make in tables_of_graph(self._settings).items():
                 if not job.keeps(name):
-                    folder.put_table(name, [make(prepared.graph)])
+                    folder.put_table(name, [make(self._prepared.graph)])
             try:
-                if before is not None and shard is None and job.nothing_is_missing(before):
+                if before is not None and place.shard is None and job.nothing_is_missing(before):
                     folder.manifest = before
                 else:
                     job.run(engine.answer)
             finally:
                 job.write_report()
-            if shard is not None and is_alone and not folder.manifest["failed"]:
-                folder.manifest, _ = finish_run(output)
-        seconds = time.perf_counter() - started
-        return Finished(
-            manifest=folder.manifest, computed=job.computed, kept=job.kept, seconds=seconds
+            is_shared = place.shard is not None
+            if is_shared and place.is_alone and not folder.manifest["failed"]:
+                folder.manifest, _ = finish_run(place.output)
+        return job, folder
+
+    def _refuse(self, before: Manifest) -> None:
+        """Raise InputError if the folder holds another run, or files that no run has listed."""
+        place = self._place
+        may_extend = self._prepared.names if place.shard is None else ()
+        refuse_another_run(
+            place.output, before, self._manifest["identity"], not place.is_alone, may_extend
         )
+        # finish lists the parts of a shared run in an object store, which may be many
+        if not place.is_by_record:
+            versions = place.output.versions()
+            layout = read_layout(self._manifest)
+            refuse_further_files(place.output, versions, layout, list_tables(self._settings))
+
+    def _resume_choice(self, before: Manifest, record: ShardRecord | None) -> None:
+        """Take over what an earlier run has measured."""
+        choice = self._prepared.choice
+        if choice is None:
+            return
+        choice.resume(before.get("choice") if record is None else record["choice"])
+        self._manifest["strategy"] = choice.strategy
+
+    def _keep(self, job: BatchRun, before: Manifest, record: ShardRecord | None) -> None:
+        """Keep the parts that are there."""
+        if self._place.is_by_record:
+            job.keep_what_is_recorded(before, record)
+        else:
+            job.keep_what_is_done(before)
+        if self._supervision.needs_workers:
+            job.note_takeover(before)
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -19,7 +19,7 @@ from ..cli.settings import checked_settings
 from ..cli.terminal import called_as, pasted
 from ..monitoring.html_report import render_page
 from ..output.commits import CommitLog
-from ..output.manifest_types import Manifest
+from ..output.manifest_types import Manifest, PartEntry
 from ..output.run_folder import (
     LEFT_BY_SHARDS,
     LOCK,
@@ -138,45 +138,52 @@ def _check_parts(
         for name in names
         if name in recorded and recorded[name]["sha256"] not in checked
     ]
+    damaged = []
     if new or not checked:
         there = store.versions()
         refuse_others_files(store, there)
         refuse_further_files(store, there, layout, tables)
-        unsure = [part for part in new if not is_as_stored(part, there)]
-        with ThreadPoolExecutor() as pool:
-            are_whole = list(pool.map(lambda each: is_whole(store, each), unsure))
-        damaged = [
-            part["file"] for part, is_there in zip(unsure, are_whole, strict=True) if not is_there
-        ]
-    else:
-        damaged = []
-    failed = Counter(failure["error"] for failure in manifest["failed"] for _ in failure["sources"])
-    faults = [
-        _listed("is missing", "are missing", [name for name in names if name not in recorded]),
-        _listed("is damaged", "are damaged", damaged),
-        *(
-            f"{several(count, 'source')} failed: {error}"
-            for error, count in failed.most_common(_LISTED)
-        ),
-    ]
+        damaged = _find_damaged(store, new, there)
     if damaged and not log.is_closed and manifest["status"] != "done":
         commit(store, log, {"lost": damaged})
-    if any(faults):
-        missing = (
-            {name for name in names if name not in recorded}
-            | {*damaged}
-            | {each["file"] for each in manifest["failed"]}
-        )
-        again = _shards_of(log, [number for number, name in enumerate(names) if name in missing])
-        raise IncompleteError(
-            f"{store}: {'; '.join(filter(None, faults))}; run {again} again, and then finish"
-        )
+    missing = [name for name in names if name not in recorded]
+    faults = _describe_faults(missing, damaged, manifest)
+    if faults:
+        to_compute = {*missing, *damaged, *(each["file"] for each in manifest["failed"])}
+        again = _shards_of(log, [number for number, name in enumerate(names) if name in to_compute])
+        raise IncompleteError(f"{store}: {'; '.join(faults)}; run {again} again, and then finish")
     sources = [source for name in names for source in recorded[name]["sources"]]
     if digest_of_ids(sources) != manifest["identity"]["sources"]:
         raise OutputError(
             f"{store}: the recorded parts do not hold the sources of the run; take a new folder"
         )
     checked.update(part["sha256"] for part in new)
+
+
+def _find_damaged(store: Store, parts: Sequence[PartEntry], there: Mapping[str, str]) -> list[str]:
+    """Return the names of the parts that are not as they were recorded; ``there`` are the versions
+    of the files of the folder.
+    """
+    unsure = [part for part in parts if not is_as_stored(part, there)]
+    with ThreadPoolExecutor() as pool:
+        are_whole = list(pool.map(lambda each: is_whole(store, each), unsure))
+    return [part["file"] for part, is_there in zip(unsure, are_whole, strict=True) if not is_there]
+
+
+def _describe_faults(
+    missing: Sequence[str], damaged: Sequence[str], manifest: Manifest
+) -> list[str]:
+    """Say which parts are not there as they were recorded, and which sources failed."""
+    failed = Counter(failure["error"] for failure in manifest["failed"] for _ in failure["sources"])
+    faults = [
+        _listed("is missing", "are missing", missing),
+        _listed("is damaged", "are damaged", damaged),
+        *(
+            f"{several(count, 'source')} failed: {error}"
+            for error, count in failed.most_common(_LISTED)
+        ),
+    ]
+    return [fault for fault in faults if fault]
 
 
 def _shards_of(log: CommitLog, parts: Sequence[int]) -> str:

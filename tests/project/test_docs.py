@@ -386,12 +386,8 @@ def test_the_changelog_begins_with_the_sections_of_what_is_unreleased():
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     unreleased = re.split(r"^## ", text, flags=re.MULTILINE)[1]
     assert unreleased.startswith("Unreleased\n")
-    assert re.findall(r"^### (\w+)$", unreleased, re.MULTILINE) == [
-        "Added",
-        "Changed",
-        "Fixed",
-        "Removed",
-    ]
+    sections = re.findall(r"^### (\w+)$", unreleased, re.MULTILINE)
+    assert sections in ([], ["Added", "Changed", "Fixed", "Removed"])  # none after a version is cut
 
 
 def test_the_console_command_can_be_called():

@@ -1,4 +1,4 @@
-"""Entries of the changelog, a file per change in ``changes/``: print them, or put them into CHANGELOG.md."""
+"""Entries of the changelog, a file per change in ``docs/changes/``: print them, or put them into CHANGELOG.md."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Entries = dict[str, str]  # the list of entries, as Markdown, by section
 
 
 class FragmentError(ValueError):
-    """A file of ``changes/`` is no entry."""
+    """A file of ``docs/changes/`` is no entry."""
 
 
 def fragments(folder: Path) -> list[Path]:
@@ -102,7 +102,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
         parser.error("cut takes a version, and show takes none")
     file = root / "CHANGELOG.md"
     try:
-        entries = read_entries(root / "changes")
+        entries = read_entries(root / "docs" / "changes")
         if given.command == "show":
             print(rendered(joined(entries)).lstrip("\n"), end="")
             return 0
@@ -113,7 +113,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     except FragmentError as error:
         print(error, file=sys.stderr)
         return 1
-    for path in fragments(root / "changes"):
+    for path in fragments(root / "docs" / "changes"):
         path.unlink()
     return 0
 

@@ -53,10 +53,10 @@ What it is.
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "changes").mkdir()
-    (tmp_path / "changes" / "README.md").write_text("How.\n")
-    (tmp_path / "changes" / "four.added.md").write_text("Four.\n")
-    (tmp_path / "changes" / "five.removed.md").write_text("Five.\n")
+    (tmp_path / "docs" / "changes").mkdir(parents=True)
+    (tmp_path / "docs" / "changes" / "README.md").write_text("How.\n")
+    (tmp_path / "docs" / "changes" / "four.added.md").write_text("Four.\n")
+    (tmp_path / "docs" / "changes" / "five.removed.md").write_text("Five.\n")
     (tmp_path / "CHANGELOG.md").write_text(BEFORE)
     return tmp_path
 
@@ -66,7 +66,7 @@ def test_entries_are_moved_under_a_version(folder, capsys):
     assert capsys.readouterr().out == "### Added\n\n- Four.\n\n### Removed\n\n- Five.\n"
     assert changelog.main(["cut", "0.1.0", "--date", "2026-12-01"], folder) == 0
     assert (folder / "CHANGELOG.md").read_text() == AFTER
-    assert [path.name for path in (folder / "changes").iterdir()] == ["README.md"]
+    assert [path.name for path in (folder / "docs" / "changes").iterdir()] == ["README.md"]
 
 
 def test_a_version_without_entries_or_that_is_released_is_refused(folder, capsys):
@@ -87,7 +87,7 @@ def test_a_version_without_entries_or_that_is_released_is_refused(folder, capsys
     ],
 )
 def test_a_file_that_is_no_entry_is_named_and_nothing_is_changed(folder, capsys, name, text, said):
-    (folder / "changes" / name).write_text(text)
+    (folder / "docs" / "changes" / name).write_text(text)
     assert changelog.main(["cut", "0.1.0"], folder) == 1
     error = capsys.readouterr().err
     assert name in error
@@ -96,7 +96,7 @@ def test_a_file_that_is_no_entry_is_named_and_nothing_is_changed(folder, capsys,
 
 
 def test_the_changelog_and_the_entries_of_this_repository_can_be_cut():
-    entries = changelog.read_entries(ROOT / "changes")
+    entries = changelog.read_entries(ROOT / "docs" / "changes")
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     released = changelog.cut(text, entries or {"Added": "- One.\n"}, "99.0.0", "2026-12-01")
     lines = {line for line in text.splitlines() if line.startswith("- ")}

@@ -239,11 +239,12 @@ def test_output_of_compare_becomes_a_run(tmp_path, monkeypatch, capsys):
     assert performance_page.main(["check"]) == 0
 
 
+# Entries of the changelog have the links that they will have there.
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
     for path in [
         *ROOT.glob("*.md"),
-        *ROOT.glob("docs/**/*.md"),
+        *(page for page in ROOT.glob("docs/**/*.md") if page.parent.name != "changes"),
         *ROOT.glob(".github/**/*.md"),
         *ROOT.glob("tests/**/*.md"),
     ]

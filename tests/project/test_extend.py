@@ -155,7 +155,7 @@ def test_others_work_beside_a_plugin_that_cannot_be_used(folder, monkeypatch):
     needs = 'rationale="", needs=frozenset({"weights"})'
     (folder / "works.py").write_text(text.replace('rationale=""', needs))
     monkeypatch.setenv(VARIABLE, "raises,works")
-    with pytest.raises(StrategyError, match="^strategy 'works' needs weights") as caught:
+    with pytest.raises(StrategyError, match=r"^strategy 'works' needs weights") as caught:
         bfs_many(GRAPH, [1], strategy="works")
     assert "raises" not in str(caught.value)
 

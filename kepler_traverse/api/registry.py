@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import fields
 from typing import Any
 
@@ -29,10 +28,10 @@ def strategies(published: bool = False) -> Any:
         or "many"; functions for many sources take names of either. ``teaches`` is the idea behind
         the strategy.
 
-    Warns
-    -----
-    UserWarning
-        A plug-in cannot be used; its strategies are not in the frame.
+    Raises
+    ------
+    InputError
+        A plug-in cannot be used, so that the list would lack its strategies.
 
     Examples
     --------
@@ -42,8 +41,7 @@ def strategies(published: bool = False) -> Any:
     ['edge_classes', 'duplicates', 'stream_frontier']
     """
     published = arguments.flag("published", published)
-    for failed in plugins.load().failed:
-        warnings.warn(str(failed), UserWarning, stacklevel=2)
+    plugins.refuse_failed()
     return frames.host_frame(
         [
             {

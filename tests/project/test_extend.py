@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import sys
-import warnings
 
 import pandas as pd
 import pytest
@@ -134,12 +133,9 @@ def test_a_plugin_that_cannot_be_used_is_named_after_what_is_not_known(monkeypat
         bfs_many(GRAPH, [1], strategy="heep")
     assert "\n" not in str(caught.value)
     assert VARIABLE in str(caught.value)
-    with pytest.warns(UserWarning, match=expected):
-        listed = strategies()
-    assert "bit_parallel" in set(listed["name"])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert len(bfs_many(GRAPH, [1], result="summary", strategy="bit_parallel")) == 1
+    with pytest.raises(InputError, match=rf"^the plug-in '{name}' .*{expected}"):
+        strategies()
+    assert len(bfs_many(GRAPH, [1], result="summary", strategy="bit_parallel")) == 1
 
 
 def test_a_plugin_that_is_corrected_can_be_used_at_once(folder, monkeypatch):
@@ -155,10 +151,13 @@ def test_a_plugin_that_is_corrected_can_be_used_at_once(folder, monkeypatch):
 
 
 def test_others_work_beside_a_plugin_that_cannot_be_used(folder, monkeypatch):
-    (folder / "works.py").write_text(STRATEGY.format(strategies="{'bfs': (made('works'),)}"))
+    text = STRATEGY.format(strategies="{'bfs': (made('works'),)}")
+    needs = 'rationale="", needs=frozenset({"weights"})'
+    (folder / "works.py").write_text(text.replace('rationale=""', needs))
     monkeypatch.setenv(VARIABLE, "raises,works")
-    with pytest.warns(UserWarning, match="'raises'"):
-        assert "works" in set(strategies()["name"])
+    with pytest.raises(StrategyError, match=r"^strategy 'works' needs weights") as caught:
+        bfs_many(GRAPH, [1], strategy="works")
+    assert "raises" not in str(caught.value)
 
 
 # Kinds that the library can have, and the job cannot

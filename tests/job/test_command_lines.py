@@ -191,7 +191,7 @@ def test_a_broken_plugin_is_refused_in_one_line(tmp_path, monkeypatch, source):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(plugins.VARIABLE, name)
     with pytest.raises(KeplerError, match=f"the plug-in '{name}'") as refusal:
-        plugins.modules()
+        plugins.refuse_failed()
     assert len(str(refusal.value).splitlines()) == 1
 
 

@@ -140,11 +140,11 @@ FAULT = """
 from kepler_traverse.multi_source import planning
 run = planning.MultiSourcePlan.run
 calls = []
-def faulty(plan, numbers):
+def faulty(plan, numbers, **given):
     calls.append(numbers)
     if len(calls) > 2:
         strike()
-    return run(plan, numbers)
+    return run(plan, numbers, **given)
 planning.MultiSourcePlan.run = faulty
 """
 FAULTS = {

@@ -81,11 +81,11 @@ class Fault(WorkerPlugin):
     def setup(self, worker):  # noqa: ARG002
         run = self.sound = planning.MultiSourcePlan.run
 
-        def faulty(planned, numbers):
+        def faulty(planned, numbers, **given):
             for number in numbers:
                 if number in self.sources and self._failure_counts():
                     self.strike(number)
-            return run(planned, numbers)
+            return run(planned, numbers, **given)
 
         planning.MultiSourcePlan.run = faulty
 

@@ -176,10 +176,10 @@ def failing_from(plugin, monkeypatch, broken, error):
     """Make the searches of each group fail that contains a source."""
     run = plugin.loaded.plan.run
 
-    def broken_run(sources):
+    def broken_run(sources, **given):
         if set(broken) & set(sources):
             raise error
-        return run(sources)
+        return run(sources, **given)
 
     monkeypatch.setattr(plugin.loaded.plan, "run", broken_run)
 

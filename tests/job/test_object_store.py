@@ -296,7 +296,6 @@ def test_shards_of_a_store_with_faults_write_the_same(
     alone,
     tmp_path,
     capsys,
-    monkeypatch,
 ):
     """Puts fail before or after they are done, reads are cut short, and two calls of finish are at once."""
     url = "s3://bucket/shards"
@@ -312,7 +311,7 @@ def test_shards_of_a_store_with_faults_write_the_same(
     check(folder, url, alone, tmp_path)
 
 
-def test_requests_are_counted_as_the_server_counts_them(folder, server, monkeypatch):  # noqa: F811
+def test_requests_are_counted_as_the_server_counts_them(folder, server):  # noqa: F811
     url = "s3://bucket/counted"
     server.fail_share, server.cut_share = 0.2, 0.3
     TRAFFIC.take()

@@ -383,6 +383,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="first words of names: M2, N17")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args(arguments)
+    known = {mutant.name.split()[0] for mutant in MUTANTS}
+    unknown = [name for name in options.only or () if name not in known]
+    if unknown:
+        parser.error(f"no mutant is named {unknown[0]}; --list prints all")
     chosen = [
         mutant for mutant in MUTANTS if not options.only or mutant.name.split()[0] in options.only
     ]

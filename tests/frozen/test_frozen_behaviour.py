@@ -403,6 +403,10 @@ def test_jobs_on_a_gpu(data, monkeypatch):
         as_in_one_process(data, monkeypatch, {"device": "cuda"})
 
 
+# Other tests run these kinds by two workers: test_worker_failures.py the first, test_result_kinds.py the others.
+BY_TWO_WORKERS = ("predecessors", "summary", "levels", "targets", "reachable", "nearest")
+
+
 def as_in_one_process(data, monkeypatch, more):
     """Compare a job of each kind, with more options, with its record; with ``--all`` every job."""
     record, by_kind, found = json.loads(RECORD.read_text())["jobs"], {}, {}
@@ -416,6 +420,8 @@ def as_in_one_process(data, monkeypatch, more):
         if is_taken and not isinstance(record[job[0]], str):
             by_kind.setdefault(job[2].get("result", "pairs"), []).append(job)
     some = [each[place % len(each)] for place, each in enumerate(by_kind.values())]
+    if "client" in more:
+        some = [job for job in some if job[2].get("result") not in BY_TWO_WORKERS]
     for name, folder, options in itertools.chain(*by_kind.values()) if tiers.ALL else some:
         monkeypatch.chdir(folder)
         found[name] = outcome(described_job, options | more)

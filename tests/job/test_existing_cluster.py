@@ -29,7 +29,7 @@ from pipelines.scheduling.heartbeat import Mark
 from pipelines.scheduling.scheduler import Window
 from tests.support.clusters import threads_of_this_process
 from tests.support.jobs import Observer, call, write_edges
-from tests.support.processes import PATIENCE, SILENT, started
+from tests.support.processes import PATIENCE, SILENT, started, wait_until
 
 MIB = 2**20
 
@@ -226,13 +226,13 @@ def test_workers_that_dask_has_paused_are_named_and_end_the_run(
     monkeypatch.setattr(
         "pipelines.scheduling.existing_cluster.refuse_small_workers", lambda *_: None
     )
+    monkeypatch.setattr("pipelines.scheduling.worker_monitor._LOOK_EVERY", 0.2)
     out = tmp_path / "out"
     with threads_of_this_process(n_workers=1, memory_limit="60MiB") as small:
         (worker,) = small.scheduler_info["workers"]
         with Client(small, set_as_default=False) as client:
-            while client.scheduler_info()["workers"][worker]["status"] != "paused":
-                pass
-        where = ["--scheduler-address", small.scheduler_address, "--worker-timeout", 3]
+            wait_until(lambda: client.scheduler_info()["workers"][worker]["status"] == "paused")
+        where = ["--scheduler-address", small.scheduler_address, "--worker-timeout", 1]
         code, _, err = run(capsys, edges, *where, "--output", out)
     lines = err.splitlines()
     assert code == 1
@@ -240,7 +240,7 @@ def test_workers_that_dask_has_paused_are_named_and_end_the_run(
         line.startswith(f"paused by Dask: worker {worker}: ") and "limit of 60" in line
         for line in lines
     ), err
-    assert lines[-1].startswith("error: all 1 workers have been paused for 3 seconds")
+    assert lines[-1].startswith("error: all 1 workers have been paused for 1 seconds")
     assert "--memory-limit" in lines[-1]
     assert not list(out.glob("part-*"))
 

@@ -178,7 +178,8 @@ def test_worker_processes_run_what_a_process_that_fails_has_left(
     edges, undisturbed, tmp_path, fault
 ):
     before, said = FAULTS[fault]
-    code, out, err = finished(flags(edges), tmp_path / "out", before + FAULT)
+    one_worker = flags(edges, "--workers", "1")
+    code, out, err = finished(one_worker, tmp_path / "out", before + FAULT)
     assert code == 0, err
     assert (
         f"the process that ran the batches is gone: {said}; worker processes run the remaining ones"

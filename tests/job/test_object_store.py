@@ -19,6 +19,7 @@ from pipelines.output.run_folder import OutputFolder
 from pipelines.output.store import ObjectStore, Store, open_store
 from pipelines.run import finishing
 from tests.job.test_shards import argv, entry, files, folder, numbers_in  # noqa: F401
+from tests.support import tiers
 from tests.support.jobs import manifest_of
 from tests.support.object_store import served, skip_without_server
 from tests.support.processes import at_once
@@ -34,6 +35,7 @@ pytestmark = pytest.mark.usefixtures("server")
 def server(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch, served(patch) as found:
         patch.setenv("KEPLER_CACHE_DIR", str(tmp_path_factory.mktemp("copies")))
+        patch.setattr(object_stores, "_FIRST_PAUSE", 0.01)
         yield found
 
 
@@ -156,7 +158,7 @@ def test_an_object_is_copied_once_and_again_when_it_changes(server, tmp_path, mo
         read_graph(url)
 
 
-@pytest.mark.parametrize("kind", ["pairs", "summary", "distances"])
+@pytest.mark.parametrize("kind", tiers.few(["pairs", "summary", "distances"], 2))
 def test_a_run_whose_inputs_are_in_the_store_is_that_of_files(folder, inputs, tmp_path, kind):  # noqa: F811
     url, out = f"s3://bucket/{kind}-of-urls", tmp_path / "out"
     words = [
@@ -281,7 +283,7 @@ def test_a_job_that_another_one_overtakes_leaves_nothing_beside_the_results(
     check(folder, url, alone, tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["pairs", "matrix", "flows"])
+@pytest.mark.parametrize("kind", tiers.few(["matrix", "flows", "pairs"], 2))
 def test_tables_beside_the_parts_are_in_the_store(folder, tmp_path, kind):  # noqa: F811
     url, out = f"s3://bucket/{kind}", tmp_path / "out"
     assert (run(folder, url, kind=kind), batch_sources.main(argv(folder, out, kind=kind))) == (0, 0)
@@ -294,11 +296,9 @@ def test_shards_of_a_store_with_faults_write_the_same(
     alone,
     tmp_path,
     capsys,
-    monkeypatch,
 ):
     """Puts fail before or after they are done, reads are cut short, and two calls of finish are at once."""
     url = "s3://bucket/shards"
-    monkeypatch.setattr(object_stores, "_FIRST_PAUSE", 0.01)
     server.fail_share, server.cut_share = 0.2, 0.2
     server.log.clear()
     assert [run(folder, url, "--shard", f"{index}/3") for index in range(3)] == [0, 0, 0]
@@ -311,9 +311,8 @@ def test_shards_of_a_store_with_faults_write_the_same(
     check(folder, url, alone, tmp_path)
 
 
-def test_requests_are_counted_as_the_server_counts_them(folder, server, monkeypatch):  # noqa: F811
+def test_requests_are_counted_as_the_server_counts_them(folder, server):  # noqa: F811
     url = "s3://bucket/counted"
-    monkeypatch.setattr(object_stores, "_FIRST_PAUSE", 0.01)
     server.fail_share, server.cut_share = 0.2, 0.3
     TRAFFIC.take()
     server.log.clear()

@@ -27,7 +27,7 @@ from pipelines.output.schemas import OUTPUT_SCHEMAS
 from pipelines.worker.planning import Request
 from pipelines.worker.plugin import TraversalPlugin, Work
 from tests.support import tiers
-from tests.support.clusters import threads_of_this_process, two_workers
+from tests.support.clusters import threads_of_this_process
 from tests.support.jobs import (
     Runs,
     by_library,
@@ -86,7 +86,10 @@ def edges(tmp_path_factory):
 @pytest.fixture(scope="module")
 def schedulers():
     """Addresses of schedulers by how many workers they have."""
-    with two_workers() as two, threads_of_this_process(n_workers=1) as one:
+    with (
+        threads_of_this_process(n_workers=2, memory_limit=0) as two,
+        threads_of_this_process(n_workers=1, memory_limit=0) as one,
+    ):
         yield {1: one.scheduler_address, 2: two.scheduler_address}
 
 

@@ -1,6 +1,7 @@
 """A run chooses the fastest strategy once for all workers: with scripted times, and in the job itself."""
 
 import contextlib
+import functools
 import itertools
 import json
 import time
@@ -282,7 +283,7 @@ def test_a_plan_that_is_given_a_shape_searches_for_none(monkeypatch):
 
 # In the job. Workers are threads of this process, so that what the test changes holds for them, too.
 
-SOURCES, SLOWED = 240, 0.03
+SOURCES, SLOWED = 240, 0.015
 SLOW, FAST = "source_per_thread", "bit_parallel"
 
 
@@ -293,8 +294,21 @@ def edges(tmp_path):
     )
 
 
+@pytest.fixture(scope="module")
+def scheduler_of():
+    """Return ``scheduler_of(workers)``: the address of a scheduler with as many, which all jobs of this module use."""
+    with contextlib.ExitStack() as stack:
+
+        @functools.cache
+        def address(workers):
+            cluster = stack.enter_context(threads_of_this_process(n_workers=workers))
+            return cluster.scheduler_address
+
+        yield address
+
+
 @pytest.fixture
-def job(edges, tmp_path, capsys, monkeypatch):
+def job(edges, scheduler_of, tmp_path, capsys, monkeypatch):
     """Runs the job with estimates of the test's own and notes which plans have run: ``job(name, estimated, workers)``."""
     numbers = itertools.count()
 
@@ -328,13 +342,8 @@ def job(edges, tmp_path, capsys, monkeypatch):
             "cpu",
             *flags,
         ]
-        with (
-            threads_of_this_process(n_workers=workers)
-            if workers
-            else contextlib.nullcontext() as cluster
-        ):
-            where = ["--scheduler-address", cluster.scheduler_address] if workers else []
-            assert main([str(word) for word in [*words, *where, "--json"]]) == 0
+        where = ["--scheduler-address", scheduler_of(workers)] if workers else []
+        assert main([str(word) for word in [*words, *where, "--json"]]) == 0
         captured = capsys.readouterr()
         return SimpleNamespace(
             summary=json.loads(captured.out),

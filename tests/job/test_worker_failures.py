@@ -9,7 +9,6 @@ import os
 import random
 import resource
 import signal
-import sys
 import threading
 import time
 from collections import Counter
@@ -26,7 +25,7 @@ from pipelines.batch_sources import main
 from pipelines.scheduling.cluster import take_plugin
 from tests.support.clusters import dask_program, two_workers
 from tests.support.jobs import manifest_of, parts_of, write_edges
-from tests.support.processes import PATIENCE, ROOT, ran, wait_until
+from tests.support.processes import PATIENCE, ROOT, wait_until
 
 SEED = int(os.environ.get("KEPLER_SEED", "20"))
 N_SOURCES, BATCH_SIZE = 24, 4
@@ -300,7 +299,7 @@ def test_a_full_disk_is_one_message_and_resuming_goes_on(job, undisturbed, tmp_p
     assert parts_of(tmp_path / "out") == parts_of(undisturbed)
 
 
-def test_disk_too_full_for_the_manifest_is_one_message(edges, tmp_path):
+def test_disk_too_full_for_the_manifest_is_one_message(edges, tmp_path, capsys):
     words = [
         "--all-sources",
         "--device",
@@ -310,17 +309,17 @@ def test_disk_too_full_for_the_manifest_is_one_message(edges, tmp_path):
         "--output",
         str(tmp_path / "out"),
     ]
-    limited = (
-        f"import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)); {MAIN}"
-    )
-    done = ran([sys.executable, "-c", limited, edges, *words])
-    assert done.returncode == 2
-    assert "a file cannot be written there: File too large" in done.stderr.splitlines()[-1]
-    assert "Traceback" not in done.stderr
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, before[1]))
+    try:
+        code = main([str(edges), *words])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    err = capsys.readouterr().err
+    assert code == 2
+    assert "a file cannot be written there: File too large" in err.splitlines()[-1]
+    assert "Traceback" not in err
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["_lock"]
-
-
-MAIN = "from pipelines.batch_sources import main; sys.exit(main(sys.argv[1:]))"
 
 
 def test_a_worker_that_does_not_share_the_disk_is_refused_by_name(job, cluster, tmp_path):

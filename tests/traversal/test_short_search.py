@@ -170,40 +170,40 @@ def test_certificate_is_that_of_all_distances(n, edges, limit, random):
 @pytest.mark.parametrize("algorithm", MANY)
 def test_searches_on_a_gpu_find_what_those_on_a_cpu_do(algorithm, mode, monkeypatch):
     """With tables of every size: those that are full, in shared and in global memory, and rows beyond the capacity."""
-    monkeypatch.setattr(on_gpu, "IN_SHARED", (on_gpu.Tier(32, 8, True), on_gpu.Tier(32, 9, True)))
+    monkeypatch.setattr(on_gpu, "IN_SHARED", (on_gpu.Tier(32, 7, True), on_gpu.Tier(32, 8, True)))
     monkeypatch.setattr(on_gpu, "_VERTICES", 0)
-    graph = random_graph(8, 600, 1450, fractions=True)
+    graph = random_graph(8, 300, 725, fractions=True)
     random, reach = np.random.default_rng(9), {"bfs": 3, "sssp": 1.5}[algorithm]
     sources, nearest = (
         random.permutation(graph.n_vertices)[:24],
-        [np.arange(0, 600, 40), np.arange(0, 600, 80)],
+        [np.arange(0, 300, 20), np.arange(0, 300, 40)],
     )
     # where sums are rounded, the nearest targets are searched from these
-    exact = random_graph(8, 600, 1450)
+    exact = random_graph(8, 300, 725)
     with running(MODES[mode]):
         graphs = [(each, each.to("cuda")) for each in (graph, exact)]
         for asked in (
             *({"limit": limit, "forms": ("sparse",)} for limit in (0, reach, None)),
             {"limit": reach, "result": "predecessors"},
-            {"result": "predecessors", "targets": graph.ids[::300], "forms": ("sparse",)},
+            {"result": "predecessors", "targets": graph.ids[::150], "forms": ("sparse",)},
             {"limit": reach, "result": "targets", "targets": graph.ids[::7]},
             {"result": "targets", "targets": graph.ids[::9]},
             {"limit": reach, "result": "levels"},
             {
                 "limit": 2 * reach,
-                "limits": SourceValues(np.arange(600), np.arange(600) % 5 * reach / 2),
+                "limits": SourceValues(np.arange(300), np.arange(300) % 5 * reach / 2),
                 "forms": ("sparse",),
             },
-            {"targets": graph.ids[::50], "nearest": Nearest(2, nearest), "forms": ("sparse",)},
+            {"targets": graph.ids[::25], "nearest": Nearest(2, nearest), "forms": ("sparse",)},
             {
                 "limit": 4 * reach,
-                "targets": graph.ids[::50],
+                "targets": graph.ids[::25],
                 "nearest": Nearest(3, nearest[:1]),
                 "forms": ("sparse",),
             },
             {
                 "result": "pairs",
-                "lists": pair_table(sources[::3], random.permutation(600)[:30]).lists,
+                "lists": pair_table(sources[::3], random.permutation(300)[:30]).lists,
             },
         ):
             lists = [asked.pop("lists")] if "lists" in asked else []

@@ -1,4 +1,4 @@
-"""Draw the pictures of the README, docs/gallery.md, docs/traffic.md and docs/results.md, by the examples of the first three.
+"""Draw the pictures of the README, docs/gallery.md, docs/traffic.md and docs/results, by the examples of the first three.
 
 ``python -m scripts.docs.pictures`` writes docs/pictures; with ``--check`` nothing is written, and the exit code is 1 if a
 picture is stale. ``--only`` and ``--folder`` draw some of them, or elsewhere.

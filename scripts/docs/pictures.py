@@ -48,7 +48,9 @@ def draw(names: list[str], folder: Path) -> None:
                     raise SystemExit(f"the example of {page.name} in line {line} failed")
         for name in names:  # in a third of the bytes
             small = Image.open(name).convert("RGB").resize((600, 600), Image.Resampling.LANCZOS)
-            small.quantize(64).save(name, optimize=True)
+            # every colour of a thin line, too, which a median cut would make grey
+            few = small.quantize(64, method=Image.Quantize.MAXCOVERAGE)
+            few.save(name, optimize=True)
     matplotlib.pyplot.close("all")
 
 

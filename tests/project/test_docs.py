@@ -356,7 +356,8 @@ def test_the_sentences_of_the_readme_have_the_numbers_of_the_records():
     ours, theirs = (1e3 * roads[key] / roads["sources"] for key in ("seconds", "peer_seconds"))
     for fact in (
         f"in {closeness['kepler']:.0f} s on two cores; NetworkX would take {closeness['networkx'] / 3600:.1f} h",
-        f"{nearest['rows']:,} junctions in {nearest['seconds']:.2f} s, where pandana takes {nearest['pandana_seconds']:.1f} s",
+        f"{nearest['rows']:,} junctions in {nearest['seconds']:.2f} s, "
+        f"where pandana takes {nearest['pandana_seconds']:.1f} s",
         f"at {ours:.1f} ms per source on an H200, where cuGraph takes {theirs:.0f} ms",
     ):
         assert fact in text

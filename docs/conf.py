@@ -3,6 +3,7 @@
 ``pip install -e '.[docs]'`` brings Sphinx, and ``sphinx-build -W -c docs . out/site`` builds the site.
 """
 
+import re
 from pathlib import Path
 
 from pygments.lexers.special import TextLexer
@@ -35,9 +36,14 @@ html_sidebars = {"**": ["contents.html"]}
 html_show_sourcelink = False
 suppress_warnings = ["toc.not_included"]
 
+# The pages of results, in the order of their contents.
+RESULTS = re.findall(
+    r"\]\((results/\w[\w-]*)\.md\)", (HERE / "results.md").read_text(encoding="utf-8")
+)
 # The pages by subject. Others, such as logs of measurements, are reached by links.
 CONTENTS = {
     "First steps": ["quickstart", "gallery", "inputs", "results", "traffic", "hierarchies"],
+    "Results": RESULTS,
     "From other libraries": [
         "semantics",
         *sorted(f"from/{path.stem}" for path in HERE.glob("from/*.md")),

@@ -10,10 +10,12 @@ import json
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from .cli import signals
 from .cli.terminal import show
@@ -216,12 +218,11 @@ def examine() -> list[Finding]:
 
 
 def how_to_install(extra: str) -> str:
-    """Return the commands that install an extra where the package is installed, and from a
-    checkout.
-    """
-    return (
-        f"pip install 'kepler-traverse[{extra}]', or in the checkout: pip install -e '.[{extra}]'"
-    )
+    """Return the command that installs an extra: from the checkout, as no index has the package."""
+    checkout = Path(__file__).resolve().parents[1]
+    if (checkout / "pyproject.toml").is_file():
+        return "pip install -e " + shlex.quote(f"{checkout}[{extra}]")
+    return f"in the checkout: pip install -e '.[{extra}]'"
 
 
 def _extra(name: str, purpose: str, modules: tuple[str, ...]) -> Finding:

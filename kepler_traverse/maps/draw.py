@@ -30,6 +30,8 @@ def plot(
     *,
     graph: Graph | None = None,
     column: str | None = None,
+    unit: str = "",
+    title: str = "",
     x: str = "x",
     y: str = "y",
     ax: Any = None,
@@ -52,6 +54,10 @@ def plot(
     column : str, optional
         What the colours show. Default: the first that the frame has of ``band``, ``closeness``,
         ``source`` (if there are several) and ``distance``, or else its last column.
+    unit : str
+        Of the values, such as ``"seconds"``; the legend or the colour bar says it.
+    title : str
+        Of the picture.
     x, y : str
         Columns of the coordinates. Where all are longitudes and latitudes, the picture keeps the
         proportions of the place.
@@ -98,9 +104,11 @@ def plot(
     if "position" in table.column_names:
         _draw_paths(ax, table, places)
     elif _is_of_edges(table):
-        _draw_edges(ax, table, places, _column(table, column))
+        _draw_edges(ax, table, places, _column(table, column), unit)
     else:
-        _draw_values(ax, table, places, streets, _column(table, column))
+        _draw_values(ax, table, places, streets, _column(table, column), unit)
+    if title:
+        ax.set_title(title)
     ax.autoscale_view()
     (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
     is_geographic = left >= -180 and right <= 180 and low > -90 and high < 90
@@ -309,7 +317,7 @@ def _streets(graph: Graph, places: Coordinates) -> _Streets:
 
 
 def _draw_values(
-    ax: Any, table: Any, places: Coordinates, streets: _Streets | None, column: str
+    ax: Any, table: Any, places: Coordinates, streets: _Streets | None, column: str, unit: str
 ) -> None:
     """Draw streets, or vertices without a graph, in the colours of a column, and a legend or a
     colour bar.
@@ -335,14 +343,24 @@ def _draw_values(
         ax.add_collection(LineCollection(lines, colors=chosen, linewidths=1.6, zorder=2))
     if colours.norm is not None:
         ax.figure.colorbar(
-            ScalarMappable(colours.norm, colours.cmap), ax=ax, label=column, shrink=0.6
+            ScalarMappable(colours.norm, colours.cmap),
+            ax=ax,
+            label=_label(column, unit),
+            shrink=0.6,
         )
     elif colours.names:
         handles = [
             Line2D([], [], color=colour, lw=3, label=name)
             for name, colour in zip(colours.names, colours.palette, strict=True)
         ]
-        ax.legend(handles=handles, title=column, loc="lower left", frameon=False)
+        # beside the picture, where it covers no street
+        ax.legend(
+            handles=handles,
+            title=_label(column, unit),
+            loc="lower left",
+            bbox_to_anchor=(1, 0),
+            frameon=False,
+        )
     if "source" in table.column_names:
         sources = pc.unique(table["source"])
         sources = sources.filter(pa.array(places.has(sources)))
@@ -352,7 +370,12 @@ def _draw_values(
             )
 
 
-def _draw_edges(ax: Any, table: Any, places: Coordinates, column: str) -> None:
+def _label(column: str, unit: str) -> str:
+    """Return what a legend or a colour bar says of a column."""
+    return f"{column} ({unit})" if unit else column
+
+
+def _draw_edges(ax: Any, table: Any, places: Coordinates, column: str, unit: str) -> None:
     """Draw each edge in the colour of its value and as wide, the largest on top, and a colour bar."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.collections import LineCollection
@@ -370,7 +393,9 @@ def _draw_edges(ax: Any, table: Any, places: Coordinates, column: str) -> None:
             list(lines), colors=colours.rgba, linewidths=widths, capstyle="round", zorder=2
         )
     )
-    ax.figure.colorbar(ScalarMappable(colours.norm, colours.cmap), ax=ax, label=column, shrink=0.6)
+    ax.figure.colorbar(
+        ScalarMappable(colours.norm, colours.cmap), ax=ax, label=_label(column, unit), shrink=0.6
+    )
 
 
 def _draw_paths(ax: Any, table: Any, places: Coordinates) -> None:
@@ -386,4 +411,4 @@ def _draw_paths(ax: Any, table: Any, places: Coordinates) -> None:
             *points[[0, -1]].T, s=50, c="white", edgecolors="black", linewidths=1.5, zorder=4
         )
     if 0 < len(names) <= _FEW:
-        ax.legend(loc="lower left", frameon=False)
+        ax.legend(loc="lower left", bbox_to_anchor=(1, 0), frameon=False)

@@ -1,6 +1,7 @@
 """Measure extremes of graphs beside NetworKit, igraph and NetworkX: ``python -m scripts.bench.extremes --graphs FOLDER``.
 
-It writes docs/benchmarks/extremes.json, of which ``scripts.docs.measured_tables`` makes the table of docs/results.md.
+It writes docs/benchmarks/extremes.json, of which ``scripts.docs.measured_tables`` makes the table of
+docs/results/extremes.md.
 
 FOLDER holds the Parquet files of ``GRAPHS``. Extremes are of the largest (strongly connected) component, which every library
 gets as a graph of its own; the time to build that graph is not measured. The result of each library is compared with that

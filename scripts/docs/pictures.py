@@ -1,4 +1,4 @@
-"""Draw the pictures of the README, docs/gallery.md, docs/traffic.md and docs/results.md, by the examples of the first three.
+"""Draw the pictures of the README, docs/gallery.md, docs/traffic.md and docs/results, by the examples of the first three.
 
 ``python -m scripts.docs.pictures`` writes docs/pictures; with ``--check`` nothing is written, and the exit code is 1 if a
 picture is stale. ``--only`` and ``--folder`` draw some of them, or elsewhere.
@@ -48,7 +48,9 @@ def draw(names: list[str], folder: Path) -> None:
                     raise SystemExit(f"the example of {page.name} in line {line} failed")
         for name in names:  # in a third of the bytes
             small = Image.open(name).convert("RGB").resize((600, 600), Image.Resampling.LANCZOS)
-            small.quantize(64).save(name, optimize=True)
+            # every colour of a thin line, too, which a median cut would make grey
+            few = small.quantize(64, method=Image.Quantize.MAXCOVERAGE)
+            few.save(name, optimize=True)
     matplotlib.pyplot.close("all")
 
 

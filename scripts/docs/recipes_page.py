@@ -16,19 +16,25 @@ import sys
 from scripts.docs.run_examples import blocks_of
 from scripts.pages import ROOT, put
 
+CALL = "What to type"  # the section of a page of docs/results that has the call
+
 # What one wants, the page of docs/, and the section whose first example does it.
 RECIPES = {
-    "A graph from a table": ("results", "Results"),
-    "Distances from many sources": ("results", "distances"),
-    "A cost matrix of sources and targets": ("results", "targets"),
-    "The nearest source of each vertex": ("results", "nearest"),
-    "Bands of travel time": ("results", "isochrones"),
-    "Sums of jobs or people within reach": ("results", "opportunities"),
-    "Closeness, eccentricity and reach": ("results", "summary"),
-    "Distances of a table of trips": ("results", "pairs"),
-    "Routes": ("results", "paths"),
-    "The strategy, and memory before a search": ("results", "Which strategy, and how much memory"),
-    "A map": ("results", "Maps"),
+    "A graph from a table": ("results", "The graph of these pages"),
+    "Distances from many sources": ("results/distances", CALL),
+    "A cost matrix of sources and targets": ("results/targets", CALL),
+    "The nearest source of each vertex": ("results/nearest", CALL),
+    "Bands of travel time": ("results/within", CALL),
+    "Sums of jobs or people within reach": ("results/opportunities", CALL),
+    "Closeness, eccentricity and reach": ("results/summary", CALL),
+    "Distances of a table of trips": ("results/pairs", CALL),
+    "Routes": ("results/paths", CALL),
+    "Flows of a table of trips": ("results/flows", CALL),
+    "The strategy, and memory before a search": (
+        "results/streams",
+        "Which strategy, and how much memory",
+    ),
+    "A map": ("results/maps", CALL),
     "Certified files": ("quickstart", "A job"),
     "A program that calls NetworkX": ("from/networkx", "Turn it on"),
 }

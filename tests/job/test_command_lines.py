@@ -7,6 +7,7 @@ import resource
 import shlex
 import signal
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -533,6 +534,21 @@ def test_each_exit_code_of_the_page_is_that_of_a_run(tmp_path, edges, capsys):
     assert call(capsys, tmp_path / "a", edges, "--device", "cpu", program=verify.main)[0] == 5
     assert call(capsys, tmp_path / "none", edges, program=verify.main)[0] == 2
     assert call(capsys, tmp_path / "none", program=finish.main)[0] == 2
+
+
+def test_the_hints_of_doctor_name_the_checkout_while_no_index_has_the_package(
+    tmp_path, monkeypatch
+):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    monkeypatch.chdir(tmp_path)  # the hint works from any folder
+    for extra in ("job", "test", "cuda13", "mg", *doctor.EXTRAS):
+        *command, what = shlex.split(doctor.how_to_install(extra))
+        folder, _, name = what.removesuffix("]").rpartition("[")
+        assert command == ["pip", "install", "-e"]
+        assert name in project["optional-dependencies"]
+        assert (Path(folder) / "pyproject.toml").samefile(ROOT / "pyproject.toml")
+    monkeypatch.setattr(doctor, "__file__", str(tmp_path / "kepler_traverse/pipelines/doctor.py"))
+    assert doctor.how_to_install("geo") == "in the checkout: pip install -e '.[geo]'"
 
 
 def test_doctor_says_in_words_what_is_missing():

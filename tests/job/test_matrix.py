@@ -178,7 +178,7 @@ def test_parts_that_the_manifest_does_not_know_are_kept_if_they_are_right(
 def test_the_reader_of_the_page_reads_a_job(job, tmp_path, monkeypatch):
     (block,) = [
         block
-        for _, block in blocks_of(Path("docs/results.md").read_text())
+        for _, block in blocks_of(Path("docs/results/matrix.md").read_text())
         if "out/matrix" in block
     ]
     shutil.copytree(job("hops"), tmp_path / "out" / "matrix")

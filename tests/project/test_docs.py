@@ -13,6 +13,7 @@ import pytest
 import kepler_traverse
 from kepler_traverse.bfs import cpu_steps, gpu_steps
 from kepler_traverse.bfs.host_loop import levels, switch
+from kepler_traverse.kinds import result_kinds
 from pipelines import compare
 from scripts import make_graphs
 from scripts.bench import performance_page, ways_in
@@ -285,15 +286,48 @@ def test_the_tree_in_the_overview_exists():
     assert missing == []
 
 
-@pytest.mark.parametrize("page", ["quickstart.md", "results.md", "inputs.md", "semantics.md"])
+RESULTS = sorted(
+    path.relative_to(ROOT / "docs").as_posix() for path in ROOT.glob("docs/results/*.md")
+)
+# What `maps.plot` draws is a generated town, which has coordinates.
+WITHOUT_THE_GRAPH = {"results/maps.md"}
+
+
+@pytest.mark.parametrize(
+    "page", ["quickstart.md", "results.md", "inputs.md", "semantics.md", *RESULTS]
+)
 def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     examples = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
     test = doctest.DocTestParser().get_doctest(examples, {}, page, page, 0)
     results = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test)
-    assert results.attempted > 5
+    assert results.attempted >= 4
     assert results.failed == 0
+
+
+def test_the_contents_of_results_list_each_page_and_each_kind():
+    text = (ROOT / "docs/results.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"\]\((results/[\w-]+\.md)\)", text)) == RESULTS
+    kinds = {name for name in result_kinds.RESULT_KINDS if f"`{name}`" not in text}
+    assert kinds == set()
+
+
+@pytest.mark.parametrize("page", RESULTS)
+def test_a_page_of_results_has_the_graph_the_call_three_rules_and_the_job(page):
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    contents = (ROOT / "docs/results.md").read_text(encoding="utf-8")
+    (graph,) = re.findall(r"```python\n.*?```", contents, re.DOTALL)
+    assert (graph in text) == (page not in WITHOUT_THE_GRAPH)
+    title = re.findall(r"^# (.*)$", text, re.MULTILINE)[0]
+    assert f"[{title}]({page})" in contents
+    shown, _, folded = text.partition("<details>")
+    call = shown.partition("\n## What to type\n")[2].partition("\n## ")[0]
+    assert ">>> " in call
+    rules = shown.partition("\n## Rules\n")[2]
+    assert len(re.findall(r"^- ", rules, re.MULTILINE)) == 3
+    assert "<summary>As a job" in folded
+    assert re.findall(r"\b(?:digest|[Cc]ertificate|certified)\b", shown) == []
 
 
 def test_the_sentences_of_the_readme_have_the_numbers_of_the_records():
@@ -307,11 +341,9 @@ def test_the_sentences_of_the_readme_have_the_numbers_of_the_records():
         for r in rows
         if (r["call"], r["nodes"]) == ("closeness_centrality(G)", 90_000)
     }
-    works = {
-        each["work"]: each
-        for each in json.loads((benchmarks / "short_searches.json").read_text())["works"]
-    }
-    nearest = works["the 3 nearest of 500 targets"]
+    # the record of the table on the page of pandana, whose class the same line names
+    of_pandana = json.loads((benchmarks / "pandana_network.json").read_text())["rows"]
+    (nearest,) = [each for each in of_pandana if each["call"] == "nearest_pois, 3 of 500"]
     runs = json.loads((benchmarks / "measurements.json").read_text())["runs"]
     wanted = {
         "graph": "USA-road-NE",
@@ -325,7 +357,8 @@ def test_the_sentences_of_the_readme_have_the_numbers_of_the_records():
     ours, theirs = (1e3 * roads[key] / roads["sources"] for key in ("seconds", "peer_seconds"))
     for fact in (
         f"in {closeness['kepler']:.0f} s on two cores; NetworkX would take {closeness['networkx'] / 3600:.1f} h",
-        f"{nearest['size']:,} junctions in {nearest['seconds']:.2f} s, where pandana takes {nearest['peer_seconds']:.1f} s",
+        f"{nearest['rows']:,} junctions in {nearest['seconds']:.2f} s, "
+        f"where pandana takes {nearest['pandana_seconds']:.1f} s",
         f"at {ours:.1f} ms per source on an H200, where cuGraph takes {theirs:.0f} ms",
     ):
         assert fact in text

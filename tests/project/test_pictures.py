@@ -115,6 +115,24 @@ def test_values_of_all_sources_colour_streets_or_points(directed, streets):
     assert dots.get_offsets().tolist() == PLACES[["x", "y"]][:3].values.tolist()
 
 
+@pytest.mark.parametrize("result", ["isochrones", "nearest", "summary", "flows"])
+def test_the_unit_and_the_title_are_said_and_the_legend_covers_no_street(result):
+    graph = graph_from_edges(TRIANGLE)
+    options = {"cutoffs": [5, 12]} if result == "isochrones" else {}
+    sources = ["a"] if result == "isochrones" else "all"
+    found = sssp_many(graph, sources, result=result, **options)
+    axes = plot(found, PLACES, graph=graph, unit="minutes", title="A triangle")
+    assert axes.get_title() == "A triangle"
+    legend = axes.get_legend()
+    if legend is None:
+        said = axes.figure.axes[-1].get_ylabel()
+    else:
+        said = legend.get_title().get_text()
+        axes.figure.canvas.draw()
+        assert legend.get_window_extent().x0 >= axes.get_window_extent().x1
+    assert said.endswith(" (minutes)")
+
+
 def test_paths_are_lines_from_origin_to_destination(here, roads):
     origins, destinations = [10, 300], [4500, 2300]
     found = paths(roads, (origins, destinations))
@@ -194,3 +212,10 @@ def test_pictures_are_current_and_a_stale_one_is_found(tmp_path, capsys):
     assert pictures.main(["--check", "--folder", str(tmp_path / "pictures"), "--only", *DRAWN]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert "paths.png: stale" in line
+
+
+def test_the_routes_of_the_page_have_the_colours_of_their_legend():
+    pixels = 255 * pyplot.imread(pictures.FOLDER / "paths.png")[..., :3]
+    for colour in ("tab:blue", "tab:orange"):
+        wanted = 255 * np.array(matplotlib.colors.to_rgb(colour))
+        assert (np.abs(pixels - wanted).max(axis=-1) < 16).sum() > 100

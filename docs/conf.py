@@ -42,7 +42,17 @@ CONTENTS = {
         "semantics",
         *sorted(f"from/{path.stem}" for path in HERE.glob("from/*.md")),
     ],
-    "Reference": ["api", "settings", "operations", "strategies", "plugins", "glossary", "versions"],
+    "Operations": [
+        "operations",
+        *(
+            f"operations/{name}"
+            for name in (
+                *("run", "files", "tables", "clusters", "shards"),
+                *("object-stores", "failures", "runbook", "threats"),
+            )
+        ),
+    ],
+    "Reference": ["api", "settings", "strategies", "plugins", "glossary", "versions"],
     "Evidence": ["guarantees", "performance", "conformance", "published/README"],
     "Development": ["overview", "decisions", "kernels", "testing"],
 }

@@ -48,8 +48,8 @@ settings with their defaults. [Run and read](operations/run.md) describes their 
   sign. Files that begin with a dash follow `--`: `... --all-sources -- -roads.parquet`.
 - Numbers are decimal ASCII digits. `1_0` is refused.
 - An option without effect is refused, such as `--seed` where no sources are drawn; in a settings file it is a note.
-- `--output` and `--graph-cache` are local or mounted folders, or in an [object store](operations/object-stores.md). Other addresses are
-  refused, and so is `s3:/bucket`, with one slash; for a folder of that name write `./s3:/bucket`.
+- `--output` and `--graph-cache` are local or mounted folders, or in an [object store](operations/object-stores.md).
+  Other addresses are refused, and so is `s3:/bucket`, with one slash; for a folder of that name write `./s3:/bucket`.
 - A list of ids in a settings file has ids alone: `sources = "ids.txt"` is a file, `sources = ["ids.txt"]` is refused.
 - The command that the job prints to go on with a run can be pasted into a shell, whatever is in it.
 """

@@ -1,4 +1,4 @@
-"""The scripts of docs/operations/shards.md for SLURM and Kubernetes: read from the page, checked, and run by a real SLURM."""
+"""The scripts of docs/operations/shards.md for SLURM and Kubernetes: read, checked, and run by a real SLURM."""
 
 import json
 import os

@@ -53,7 +53,7 @@ CONTENTS = {
         ),
     ],
     "Reference": ["api", "settings", "strategies", "plugins", "glossary", "versions"],
-    "Evidence": ["guarantees", "performance", "conformance", "published/README"],
+    "Evidence": ["guarantees", "performance", "memory", "conformance", "published/README"],
     "Development": ["overview", "decisions", "kernels", "testing"],
 }
 FIRST = '<!doctype html><title>kepler-traverse</title><meta http-equiv="refresh" content="0; url=README.html">\n'

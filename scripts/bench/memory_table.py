@@ -25,7 +25,7 @@ CARDS = (8, 16, 24, 48, 80, 141)  # GB
 TAKEN = 10**9  # bytes of a card that are assumed to be taken, by the CUDA context and kernels
 SOURCES = 10_000
 SIZES = (10**6, 10**7, 10**8)  # vertices
-MOST_VERTICES = 2**31 - 1  # larger numbers of vertices take 8 bytes
+MAX_VERTICES = 2**31 - 1  # larger numbers of vertices take 8 bytes
 # As many blocks as a group has sources: the most scratch memory, whatever the card.
 ALL_BLOCKS = SourcePerBlockTuning(in_flight=SOURCES)
 
@@ -100,7 +100,7 @@ def sources_per_pass(work: Work, shape: Shape, card: int) -> int:
 
 def largest_graph(work: Work, make_shape, card: int) -> int:
     """Return the most vertices of a graph of a shape with which a pass serves one source or more."""
-    fits, does_not = 1, MOST_VERTICES + 1
+    fits, does_not = 1, MAX_VERTICES + 1
     while does_not - fits > 1:
         middle = (fits + does_not) // 2
         if sources_per_pass(work, make_shape(middle, work.weight), card):

@@ -48,8 +48,18 @@ CONTENTS = {
         "semantics",
         *sorted(f"from/{path.stem}" for path in HERE.glob("from/*.md")),
     ],
-    "Reference": ["api", "settings", "operations", "strategies", "plugins", "glossary", "versions"],
-    "Evidence": ["guarantees", "performance", "conformance", "published/README"],
+    "Operations": [
+        "operations",
+        *(
+            f"operations/{name}"
+            for name in (
+                *("run", "files", "tables", "clusters", "shards"),
+                *("object-stores", "failures", "runbook", "threats"),
+            )
+        ),
+    ],
+    "Reference": ["api", "settings", "strategies", "plugins", "glossary", "versions"],
+    "Evidence": ["guarantees", "performance", "memory", "conformance", "published/README"],
     "Development": ["overview", "decisions", "kernels", "testing"],
 }
 FIRST = '<!doctype html><title>kepler-traverse</title><meta http-equiv="refresh" content="0; url=README.html">\n'

@@ -109,6 +109,7 @@ bounds() {
 check "types" "$VENV/bin/mypy"
 check "tests can be collected" collect
 check "words" "$PYTHON" scripts/ci/check_words.py
+check "pages for users" "$PYTHON" scripts/ci/check_pages.py
 check "known vulnerabilities" "$PYTHON" -m scripts.ci.audit
 check "ruff check" "$VENV/bin/ruff" check .
 check "ruff format" "$VENV/bin/ruff" format --check .

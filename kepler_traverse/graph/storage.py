@@ -271,10 +271,14 @@ def _meta(folder: Path) -> dict[str, Any]:
         meta, is_whole = read_sealed(folder / META, _MAX_META_BYTES)
     except (OSError, ValueError):
         raise InputError(f"{folder}: no stored graph is here") from None
-    if not isinstance(meta, dict) or meta.get("format") != FORMAT or meta["format"] is True:
-        written = meta.get("format") if isinstance(meta, dict) else None
+    if not isinstance(meta, dict) or type(meta.get("format")) is not int:
         raise InputError(
-            f"{folder}: the stored graph has format {written!r:.20}, and this version reads format "
+            f"{folder}: the stored graph is damaged, or of another program ({META} names no "
+            "format); build it again from its edge list in another folder"
+        )
+    if meta["format"] != FORMAT:
+        raise InputError(
+            f"{folder}: the stored graph has format {meta['format']}, and this version reads format "
             f"{FORMAT}; build it again from its edge list, and save that"
         )
     fault = _meta_fault(meta) or ("" if is_whole else "it differs from its checksum")

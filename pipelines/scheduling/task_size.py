@@ -20,7 +20,7 @@ class TaskSizer:
     ``TASK_SECONDS``.
 
     This decides only how many parts a task writes, not their content. The numbers come from
-    ``scripts/bench/scheduler_model.py``; docs/operations.md has its table.
+    ``scripts/bench/scheduler_model.py``; docs/benchmarks/log has its table.
 
     ``first``: batches per task until times are known: a worker that writes several parts at once
     needs as many.

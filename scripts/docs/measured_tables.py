@@ -54,11 +54,8 @@ def beside(program: str, peer: str, size: str, whole: str) -> Callable[[dict[str
                 f"| {row['seconds']:.3g} | {theirs:.3g} | {theirs / row['seconds']:.2f} |"
             )
         made = f"on {record['date']} at commit {record['commit']}, on {machine['cores']} cores ({machine['cpu']})"
-        load = (
-            f" The load of the machine was {record['load']:.1f} before." if "load" in record else ""
-        )
         return "\n".join(lines) + (
-            f"\n\nMeasured by `scripts/bench/{program}.py` {made}, with {peer} {record['versions'][package]}.{load}\n"
+            f"\n\nMeasured by `scripts/bench/{program}.py` {made}, with {peer} {record['versions'][package]}.\n"
             f"Each time covers the whole call, {whole}. A ratio above 1: this library is faster.\n"
             "Both made each call in one process, and their results were compared first.\n"
         )

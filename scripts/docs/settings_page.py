@@ -37,9 +37,21 @@ PAGE_HEAD = """\
 
 Every setting of `kepler-traverse run`. A flag is the key of a settings file with dashes: `batch_size` in a
 file is `--batch-size` on the command line. Flags override `--config FILE`. The file `conf/batch_sources.toml` has all
-settings with their defaults. [operations.md](operations.md) describes their use.
+settings with their defaults. [Run and read](operations/run.md) describes their use.
 
 `scripts/docs/settings_page.py` writes this page from `pipelines/cli/options.py`.
+
+## How options are written
+
+- Options are written in full. For an unknown one, the error names similar ones (`--source`: `--sources`).
+- A list of ids or a number may begin with a minus: `--sources -5,3`. Any other value that begins with `-` needs the equals
+  sign. Files that begin with a dash follow `--`: `... --all-sources -- -roads.parquet`.
+- Numbers are decimal ASCII digits. `1_0` is refused.
+- An option without effect is refused, such as `--seed` where no sources are drawn; in a settings file it is a note.
+- `--output` and `--graph-cache` are local or mounted folders, or in an [object store](operations/object-stores.md).
+  Other addresses are refused, and so is `s3:/bucket`, with one slash; for a folder of that name write `./s3:/bucket`.
+- A list of ids in a settings file has ids alone: `sources = "ids.txt"` is a file, `sources = ["ids.txt"]` is refused.
+- The command that the job prints to go on with a run can be pasted into a shell, whatever is in it.
 """
 COLUMNS = ("key", "value", "default", "meaning")
 

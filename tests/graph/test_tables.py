@@ -1113,7 +1113,7 @@ def test_damaged_foreign_and_missing_folders_are_not_loaded(tmp_path):
     (tmp_path / "foreign" / "meta.json").write_text("{}")
     for name, says in (
         ("graph", "damaged"),
-        ("foreign", "another version"),
+        ("foreign", "names no format"),
         ("missing", "no stored graph is here"),
     ):
         with pytest.raises(InputError, match=says):

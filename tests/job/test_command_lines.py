@@ -502,12 +502,11 @@ def test_the_advice_for_a_damaged_commit_works(tmp_path, edges, capsys, damage):
     assert call(capsys, out, program=finish.main)[0] == 0
 
 
-# The table of exit codes in docs/operations.md.
+# The table of exit codes in docs/operations/failures.md.
 @pytest.mark.filterwarnings("ignore:overflow encountered")
 def test_each_exit_code_of_the_page_is_that_of_a_run(tmp_path, edges, capsys):
-    page = (
-        (ROOT / "docs/operations.md").read_text().partition("### Exit codes")[2].partition("###")[0]
-    )
+    text = (ROOT / "docs/operations/failures.md").read_text()
+    page = text.partition("## Exit codes")[2].partition("\n## ")[0]
     codes = [int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)]
     found = {}
     same = ["--device", "cpu", "--no-report"]

@@ -1,4 +1,4 @@
-"""The scripts of docs/operations.md for SLURM and Kubernetes: read from the page, checked, and run by a real SLURM."""
+"""The scripts of docs/operations/shards.md for SLURM and Kubernetes: read, checked, and run by a real SLURM."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from pipelines.cli.settings import merge_settings
 from pipelines.output.run_folder import MANIFEST
 from tests.support.processes import ROOT, ran
 
-PAGE = (ROOT / "docs/operations.md").read_text()
+PAGE = (ROOT / "docs/operations/shards.md").read_text()
 
 
 def blocks(language):

@@ -38,7 +38,7 @@ def test_a_retired_word_in_a_kernel_is_found_with_its_line(text, line):
 
 
 def test_an_idiom_in_a_page_is_found_and_one_in_data_of_its_day_is_not():
-    assert len(found("docs/operations.md", "one\n10 ms a worker, 4 bytes a vertex\n")) == 2
+    assert len(found("docs/operations/run.md", "one\n10 ms a worker, 4 bytes a vertex\n")) == 2
     assert found("docs/performance.md", "10 ms a worker\n") == []
 
 

@@ -16,7 +16,7 @@ from kepler_traverse.bfs.host_loop import levels, switch
 from kepler_traverse.kinds import result_kinds
 from pipelines import compare
 from scripts import make_graphs
-from scripts.bench import performance_page, ways_in
+from scripts.bench import memory_table, performance_page, ways_in
 from scripts.docs import recipes_page, settings_page, strategies_page
 from scripts.docs.count_lines import kernel_lines, lines_of_code, lines_with_code
 
@@ -118,6 +118,20 @@ def test_a_kernel_is_counted_without_the_entry_points_that_others_use():
 
 def test_the_tables_of_measurements_are_current():
     assert performance_page.main(["check"]) == 0
+
+
+def test_the_page_of_memory_is_current():
+    assert memory_table.main(["--check"]) == 0
+
+
+def test_a_larger_card_holds_a_larger_graph_and_one_vertex_more_does_not_fit():
+    for work in memory_table.WORKS:
+        for make_shape in memory_table.SHAPES.values():
+            sizes = [memory_table.largest_graph(work, make_shape, card * 10**9) for card in (8, 16)]
+            assert 1 < sizes[0] < sizes[1]
+            for size, is_enough in ((sizes[0], True), (sizes[0] + 1, False)):
+                shape = make_shape(size, work.weight)
+                assert (memory_table.sources_per_pass(work, shape, 8 * 10**9) > 0) == is_enough
 
 
 def test_measurements_become_a_log_with_tables_and_notes():

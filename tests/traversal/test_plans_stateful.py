@@ -601,7 +601,7 @@ def test_a_plan_keeps_to_its_memory_when_a_type_widens(strategy, result, forms):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert done == plan.group
-    assert peak < 1.25 * plan.nbytes
+    assert peak < 1.25 * plan.nbytes + 2**18  # with what Python keeps of a first call
 
 
 @on_a_device

@@ -203,9 +203,18 @@ def bfs_many(
     sources: Sources,
     *,
     result: str = "distances",
-    stream: Literal[False, "arrow"] = False,
+    stream: Literal[False] = False,
     **options: Unpack[_Options],
-) -> Frame | RecordBatches: ...
+) -> Frame: ...
+@overload
+def bfs_many(
+    graph: Graph,
+    sources: Sources,
+    *,
+    result: str = "distances",
+    stream: Literal["arrow"],
+    **options: Unpack[_Options],
+) -> RecordBatches: ...
 @overload
 def bfs_many(
     graph: Graph,

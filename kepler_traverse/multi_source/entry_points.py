@@ -187,7 +187,11 @@ class Registry:
         kind = RESULT_KINDS[result]
         # A sample is of sources that have targets of their own.
         is_per_source = kind.needs_pairs or asked.get("sample") is not None
-        asked = {"predecessors": kind.has_predecessors, "has_target_lists": is_per_source} | asked
+        of_kind: dict[str, Any] = {
+            "predecessors": kind.has_predecessors,
+            "has_target_lists": is_per_source,
+        }
+        asked = of_kind | asked
         query = make_query(graph, name, **asked)
         if graph.device == "cuda" and query.output == "paths":
             query = replace(query, output="all")  # no strategy of this device finds paths

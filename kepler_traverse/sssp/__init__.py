@@ -199,9 +199,18 @@ def sssp_many(
     sources: Sources,
     *,
     result: str = "distances",
-    stream: Literal[False, "arrow"] = False,
+    stream: Literal[False] = False,
     **options: Unpack[_Options],
-) -> Frame | RecordBatches: ...
+) -> Frame: ...
+@overload
+def sssp_many(
+    graph: Graph,
+    sources: Sources,
+    *,
+    result: str = "distances",
+    stream: Literal["arrow"],
+    **options: Unpack[_Options],
+) -> RecordBatches: ...
 @overload
 def sssp_many(
     graph: Graph,

@@ -368,7 +368,10 @@ def test_a_vertex_beyond_the_limit_of_its_source_is_found(data, job, tmp_path, c
             ["--columns", "limit=metres"],
             "column 'metres' has type double; the largest number of hops is an integer",
         ),
-        (["--columns", "limit=kind", "--algorithm", "sssp"], "; limits are numbers: all of a text file"),
+        (
+            ["--columns", "limit=kind", "--algorithm", "sssp"],
+            "; limits are numbers: all of a text file",
+        ),
         (["--columns", "limit=rank"], "column 'rank', row 4: -1 is no limit"),
         (["--columns", "limit=far", "--algorithm", "sssp"], "column 'far', row 2: inf is no limit"),
         (

@@ -5,7 +5,7 @@ that callers use.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NewType, Protocol, TypeAlias
 
 import numpy as np
 
@@ -46,10 +46,16 @@ VertexId: TypeAlias = Integer | str  # the user's own id of a vertex
 # Ids of vertices are all integers or all strings. A list, range, array, Series or set is an
 # Iterable.
 Ids: TypeAlias = Iterable[Integer] | Iterable[str] | ArrowArray | ArrowStream | CudaArray
+# a number per source, target, pair or cutoff
+Numbers: TypeAlias = Iterable[float | np.number[Any]] | ArrowArray | ArrowStream | CudaArray
 Sources: TypeAlias = VertexId | Ids  # "all" is a string
 # options of a strategy by name, or an instance of its ``knobs``
 Knobs: TypeAlias = Mapping[str, bool | int | float | str] | DataclassInstance
 Matrix: TypeAlias = np.ndarray | Any  # numpy.ndarray or cupy.ndarray
+
+# The name of a kind that a plug-in has added, whose options no signature lists. At run time it is
+# a string, as any name is.
+KindName = NewType("KindName", str)
 
 # Any stands for cuDF, which has no hints, so that what its frames alone can do is not refused.
 if TYPE_CHECKING:

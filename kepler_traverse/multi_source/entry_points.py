@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,10 +21,10 @@ from ..kinds.records import Asked
 from ..kinds.result_kinds import RESULT_KINDS, ResultKind
 from ..labels import Partner, get_index, has_labels, in_order
 from ..plugins import find_kind, find_strategy, with_plugins
-from ..protocols import Ids, Knobs
+from ..protocols import Ids
 from ..runtime.interrupts import forget_interrupted
 from ..runtime.memory import out_of_memory
-from ..runtime.progress import Meter, Report, make_meter
+from ..runtime.progress import Meter, make_meter
 from ..search import frames
 from ..search.algorithms import Algorithm
 from ..search.exact import has_exact_sums
@@ -36,29 +36,6 @@ from .planning import MultiSourcePlan
 from .stream import ResultStream
 from .together import KNearestSearch, NearestSearch, SearchTogether, frame_of_all, from_targets
 from .workload import FEW_PATHS, Strategies, Workload, find_usable
-
-# kinds of results that are arrays; all others are frames
-ArrayResult = Literal["matrix", "reachable"]
-
-
-class ManyOptions(TypedDict, total=False):
-    """Options of ``bfs_many`` and ``sssp_many`` on which the type of what they return does not
-    depend.
-    """
-
-    strategy: str
-    targets: Ids | None
-    knobs: Knobs | None
-    unreached: str
-    direction: str
-    memory: int | None
-    progress: bool | Report | None
-    cutoffs: Sequence[float] | None
-    values: Any
-    decay: str | None
-    k: int | None
-    groups: Sequence[Any] | None
-    source_weights: Sequence[float] | None
 
 
 def check_options(

@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 import sys
 import tomllib
 from dataclasses import fields
@@ -313,6 +312,5 @@ def test_the_settings_that_type_checkers_see_are_those_of_the_options():
     )
     # without the plug-ins of other tests, which add options
     environment = {key: value for key, value in os.environ.items() if key != "KEPLER_PLUGINS"}
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = ran([sys.executable, "-c", program], env=environment)
     assert done.returncode == 0, done.stderr

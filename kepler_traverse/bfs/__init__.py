@@ -8,7 +8,7 @@ from typing import Any, Literal
 from .._signatures import as_bfs_many, as_bfs_pairs
 from ..graph import Graph
 from ..multi_source.entry_points import Registry
-from ..multi_source.outputs import Question
+from ..multi_source.outputs import GivenCall
 from ..multi_source.planning import MultiSourcePlan
 from ..protocols import Frame, Ids, Knobs, Sources, VertexId
 from ..runtime.progress import Report
@@ -358,7 +358,7 @@ def bfs_many(
         "source_weights": source_weights,
         **options,
     }
-    question = Question(
+    question = GivenCall(
         result=result,
         limit=max_depth,
         strategy=strategy,

@@ -53,7 +53,7 @@ class _Call(NamedTuple):
 
     graph: Graph  # in the direction of the search
     kind: ResultKind
-    question: outputs.Question  # with values in the order of the sources and targets
+    question: outputs.GivenCall  # with values in the order of the sources and targets
     numbers: np.ndarray  # of the sources, int64 vertex numbers
     targets: Any  # ids, or None
     ends: np.ndarray | None  # vertex numbers of the targets
@@ -227,7 +227,7 @@ class Registry:
             graph, self.algorithm.name, limit, k, n_sources, plan_for, may_take_one
         )
 
-    def search_many(self, graph: Graph, sources: Any, question: outputs.Question) -> Any:
+    def search_many(self, graph: Graph, sources: Any, question: outputs.GivenCall) -> Any:
         """Search from several sources and return a result of a kind; see ``bfs_many`` and
         ``sssp_many``.
         """
@@ -267,7 +267,7 @@ class Registry:
             if not is_handed_on:
                 meter.close()
 
-    def _check_call(self, graph: Graph, sources: Any, question: outputs.Question) -> _Call:
+    def _check_call(self, graph: Graph, sources: Any, question: outputs.GivenCall) -> _Call:
         """Check the arguments of a search from several sources."""
         graph, numbers, targets, question = outputs.check_arguments(
             graph, sources, question, self.algorithm

@@ -9,7 +9,7 @@ from .._signatures import as_sssp_many, as_sssp_pairs
 from ..bfs.registry import STRATEGIES as BFS_STRATEGIES
 from ..graph import Graph
 from ..multi_source.entry_points import Registry
-from ..multi_source.outputs import Question
+from ..multi_source.outputs import GivenCall
 from ..multi_source.planning import MultiSourcePlan
 from ..protocols import Frame, Ids, Knobs, Sources, VertexId
 from ..runtime.progress import Report
@@ -261,7 +261,7 @@ def sssp_many(
         "source_weights": source_weights,
         **options,
     }
-    question = Question(
+    question = GivenCall(
         result=result,
         limit=cutoff,
         strategy=strategy,

@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeVar
 from ._arrays import to_host
 from .kinds.records import Asked, SourceRecords, Values
 from .kinds.result_kinds import KindOptions, ResultKind
+from .protocols import KindName
 from .search.frames import Column
 from .search.query import Query
 from .search.results import Traversals
@@ -34,6 +35,7 @@ from .search.strategy import (
 __all__ = [
     "Asked",
     "Column",
+    "KindName",
     "KindOptions",
     "MakeColumns",
     "MakeRecords",

@@ -4,20 +4,66 @@ that callers use.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, NewType, Protocol, TypeAlias
 
 import numpy as np
 
 from ._arrays import Array
 
-VertexId = Any  # int or str: the user's own id of a vertex
-Ids = Any  # a list, range, array, Series or Arrow array of them
-Sources = Any  # Ids, one VertexId, a set of them, or "all"
-Frame = Any  # pandas.DataFrame or cudf.DataFrame
-Matrix = np.ndarray | Any  # numpy.ndarray or cupy.ndarray
-RecordBatches = Any  # pyarrow.RecordBatchReader
-Knobs = Any  # a mapping of names to values, or an instance of the strategy's ``knobs``
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+
+class ArrowArray(Protocol):
+    """A column of Arrow: one array, by its interface for C."""
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> Any: ...
+
+
+class ArrowStream(Protocol):
+    """A column of Arrow: several arrays, by its interface for C."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
+
+class CudaArray(Protocol):
+    """An array on a GPU: of CuPy, of torch, or a column of cuDF."""
+
+    @property
+    def __cuda_array_interface__(self) -> Any: ...
+
+
+class DataclassInstance(Protocol):
+    """An instance of any dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+Integer: TypeAlias = int | np.integer[Any]
+VertexId: TypeAlias = Integer | str  # the user's own id of a vertex
+# Ids of vertices are all integers or all strings. A list, range, array, Series or set is an
+# Iterable.
+Ids: TypeAlias = Iterable[Integer] | Iterable[str] | ArrowArray | ArrowStream | CudaArray
+# a number per source, target, pair or cutoff
+Numbers: TypeAlias = Iterable[float | np.number[Any]] | ArrowArray | ArrowStream | CudaArray
+Sources: TypeAlias = VertexId | Ids  # "all" is a string
+# options of a strategy by name, or an instance of its ``knobs``
+Knobs: TypeAlias = Mapping[str, bool | int | float | str] | DataclassInstance
+Matrix: TypeAlias = np.ndarray | Any  # numpy.ndarray or cupy.ndarray
+
+# The name of a kind that a plug-in has added, whose options no signature lists. At run time it is
+# a string, as any name is.
+KindName = NewType("KindName", str)
+
+# Any stands for cuDF, which has no hints, so that what its frames alone can do is not refused.
+if TYPE_CHECKING:
+    Frame: TypeAlias = pandas.DataFrame | Any
+    RecordBatches: TypeAlias = pyarrow.RecordBatchReader | Any
+else:  # neither is imported before a frame is made
+    Frame = Any
+    RecordBatches = Any
 
 
 class TraversalRun(Protocol):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Literal
 
+from .._signatures import as_bfs_many, as_bfs_pairs
 from ..graph import Graph
-from ..multi_source.entry_points import ArrayResult, ManyOptions, Registry
-from ..multi_source.outputs import Question
+from ..multi_source.entry_points import Registry
+from ..multi_source.outputs import GivenCall
 from ..multi_source.planning import MultiSourcePlan
-from ..multi_source.stream import ResultStream
-from ..protocols import Frame, Ids, Knobs, Matrix, RecordBatches, Sources, VertexId
+from ..protocols import Frame, Ids, Knobs, Sources, VertexId
 from ..runtime.progress import Report
 from ..search.algorithms import BFS
 from ..search.frames import frame_of_one
@@ -184,46 +184,7 @@ def plan_bfs_many(
     )
 
 
-class _Options(ManyOptions, total=False):
-    max_depth: int | Sequence[int] | None
-
-
-@overload
-def bfs_many(
-    graph: Graph,
-    sources: Sources,
-    *,
-    result: ArrayResult,
-    stream: Literal[False] = False,
-    **options: Unpack[_Options],
-) -> Matrix: ...
-@overload
-def bfs_many(
-    graph: Graph,
-    sources: Sources,
-    *,
-    result: str = "distances",
-    stream: Literal[False, "arrow"] = False,
-    **options: Unpack[_Options],
-) -> Frame | RecordBatches: ...
-@overload
-def bfs_many(
-    graph: Graph,
-    sources: Sources,
-    *,
-    result: str = "distances",
-    stream: Literal[True],
-    **options: Unpack[_Options],
-) -> ResultStream: ...
-@overload
-def bfs_many(
-    graph: Graph,
-    sources: Sources,
-    *,
-    result: str,
-    stream: bool | Literal["arrow"] = False,
-    **options: Any,
-) -> Any: ...
+@as_bfs_many
 def bfs_many(
     graph: Graph,
     sources: Sources,
@@ -397,7 +358,7 @@ def bfs_many(
         "source_weights": source_weights,
         **options,
     }
-    question = Question(
+    question = GivenCall(
         result=result,
         limit=max_depth,
         strategy=strategy,
@@ -413,6 +374,7 @@ def bfs_many(
     return REGISTRY.search_many(graph, sources, question)
 
 
+@as_bfs_pairs
 def bfs_pairs(
     graph: Graph,
     origins: Any,

@@ -242,14 +242,13 @@ def _from_strings(
     columns: dict[str, Any],
     device: str,
     n_vertices: int | None,
-    vertices: Ids | None,
+    vertices: Any,
     building: dict[str, Any],
 ) -> Graph:
     """Number strings by the order of their UTF-8 bytes, on the host."""
-    if n_vertices is None:
-        more = []
-    else:
-        more = [str(i) for i in range(1, n_vertices + 1)]
+    more: list[Any] = []
+    if n_vertices is not None:
+        more += [str(i) for i in range(1, n_vertices + 1)]
     more += [] if vertices is None else list(vertices)
     if not all(isinstance(vertex, str) for vertex in more):
         raise InputError("vertices must be strings like the ids of the edge list")

@@ -66,7 +66,7 @@ class Sample(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class BetweennessQuestion(CheckedOptions):
+class CheckedBetweenness(CheckedOptions):
     """Checked options of betweenness."""
 
     of: str  # {"vertices", "edges"}
@@ -99,7 +99,7 @@ def check_options(
     graph: Graph,
     algorithm: str,
     numbers: Mapping[str, Any],
-) -> BetweennessQuestion:
+) -> CheckedBetweenness:
     """Check the options of betweenness.
 
     Raises InputError: an option has a wrong value, or does not go with another; an edge has a
@@ -133,7 +133,7 @@ def check_options(
                 "seed is of the choice of sources; give epsilon or samples, or leave it out"
             )
     sample = select_sample(options, n, n if of == "vertices" else graph.n_edges)
-    return BetweennessQuestion(
+    return CheckedBetweenness(
         of=of, endpoints=options.endpoints, normalized=options.normalized, sample=sample
     )
 
@@ -267,7 +267,7 @@ class Betweenness(Loads):
         """``is_even``: each predecessor carries the same share, by hops, as in NetworkX's
         ``load_centrality``.
         """
-        question: BetweennessQuestion = asked.options
+        question: CheckedBetweenness = asked.options
         super().__init__(asked, question.of, cpu.EXPONENT)
         self._question = question
         self._is_even = is_even

@@ -43,7 +43,7 @@ class Through(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FlowQuestion(CheckedOptions):
+class CheckedFlows(CheckedOptions):
     """Checked options of flows."""
 
     of: str  # {"edges", "vertices", "pairs"}
@@ -75,7 +75,7 @@ class FlowQuestion(CheckedOptions):
 
 def check_options(
     options: FlowOptions, kind: ResultKind, graph: Graph, algorithm: str, numbers: Mapping[str, Any]
-) -> FlowQuestion:
+) -> CheckedFlows:
     """Check the options of flows.
 
     Raises InputError (an option has a wrong value, or is for the other of pairs and of sources and
@@ -114,7 +114,7 @@ def check_options(
     if weights is not None:
         amounts("source_weights", weights.values)
     decay, parameter = parse_decay(options.decay)
-    question = FlowQuestion(
+    question = CheckedFlows(
         of=of,
         decay=decay,
         parameter=parameter,
@@ -243,7 +243,7 @@ def amounts(name: str, given: Any) -> np.ndarray:
 
 
 def _amounts_and_unit(
-    question: FlowQuestion, graph: Graph, pairs: PairTable | None, targets: np.ndarray | None
+    question: CheckedFlows, graph: Graph, pairs: PairTable | None, targets: np.ndarray | None
 ) -> tuple[np.ndarray, int]:
     """Return the volume or the weight of each pair or target, and the exponent of the sums, which
     is 0 for integers.
@@ -306,7 +306,7 @@ class Flows(Loads):
     """
 
     def __init__(self, asked: Asked, of: str | None = None, is_whole: bool = False) -> None:
-        question: FlowQuestion = asked.options
+        question: CheckedFlows = asked.options
         self._of_targets, exponent = _amounts_and_unit(
             question, asked.graph, asked.pairs, asked.targets
         )

@@ -274,7 +274,7 @@ _OF = {
 
 @dataclass(frozen=True, kw_only=True)
 class FlowOptions(KindOptions):
-    """Options of ``flows``; ``checked`` returns a ``FlowQuestion``."""
+    """Options of ``flows``; ``checked`` returns a ``CheckedFlows``."""
 
     checked_by = "flows"
     is_recorded_whole = True
@@ -289,7 +289,7 @@ class FlowOptions(KindOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class BetweennessOptions(KindOptions):
-    """Options of ``betweenness``; ``checked`` returns a ``BetweennessQuestion``."""
+    """Options of ``betweenness``; ``checked`` returns a ``CheckedBetweenness``."""
 
     checked_by = "betweenness"
     is_recorded_whole = True

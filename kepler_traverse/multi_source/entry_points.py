@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,10 +21,10 @@ from ..kinds.records import Asked
 from ..kinds.result_kinds import RESULT_KINDS, ResultKind
 from ..labels import Partner, get_index, has_labels, in_order
 from ..plugins import find_kind, find_strategy, with_plugins
-from ..protocols import Ids, Knobs
+from ..protocols import Ids
 from ..runtime.interrupts import forget_interrupted
 from ..runtime.memory import out_of_memory
-from ..runtime.progress import Meter, Report, make_meter
+from ..runtime.progress import Meter, make_meter
 from ..search import frames
 from ..search.algorithms import Algorithm
 from ..search.exact import has_exact_sums
@@ -36,29 +36,6 @@ from .planning import MultiSourcePlan
 from .stream import ResultStream
 from .together import KNearestSearch, NearestSearch, SearchTogether, frame_of_all, from_targets
 from .workload import FEW_PATHS, Strategies, Workload, find_usable
-
-# kinds of results that are arrays; all others are frames
-ArrayResult = Literal["matrix", "reachable"]
-
-
-class ManyOptions(TypedDict, total=False):
-    """Options of ``bfs_many`` and ``sssp_many`` on which the type of what they return does not
-    depend.
-    """
-
-    strategy: str
-    targets: Ids | None
-    knobs: Knobs | None
-    unreached: str
-    direction: str
-    memory: int | None
-    progress: bool | Report | None
-    cutoffs: Sequence[float] | None
-    values: Any
-    decay: str | None
-    k: int | None
-    groups: Sequence[Any] | None
-    source_weights: Sequence[float] | None
 
 
 def check_options(
@@ -76,7 +53,7 @@ class _Call(NamedTuple):
 
     graph: Graph  # in the direction of the search
     kind: ResultKind
-    question: outputs.Question  # with values in the order of the sources and targets
+    question: outputs.GivenCall  # with values in the order of the sources and targets
     numbers: np.ndarray  # of the sources, int64 vertex numbers
     targets: Any  # ids, or None
     ends: np.ndarray | None  # vertex numbers of the targets
@@ -187,7 +164,11 @@ class Registry:
         kind = RESULT_KINDS[result]
         # A sample is of sources that have targets of their own.
         is_per_source = kind.needs_pairs or asked.get("sample") is not None
-        asked = {"predecessors": kind.has_predecessors, "has_target_lists": is_per_source} | asked
+        of_kind: dict[str, Any] = {
+            "predecessors": kind.has_predecessors,
+            "has_target_lists": is_per_source,
+        }
+        asked = of_kind | asked
         query = make_query(graph, name, **asked)
         if graph.device == "cuda" and query.output == "paths":
             query = replace(query, output="all")  # no strategy of this device finds paths
@@ -246,7 +227,7 @@ class Registry:
             graph, self.algorithm.name, limit, k, n_sources, plan_for, may_take_one
         )
 
-    def search_many(self, graph: Graph, sources: Any, question: outputs.Question) -> Any:
+    def search_many(self, graph: Graph, sources: Any, question: outputs.GivenCall) -> Any:
         """Search from several sources and return a result of a kind; see ``bfs_many`` and
         ``sssp_many``.
         """
@@ -286,7 +267,7 @@ class Registry:
             if not is_handed_on:
                 meter.close()
 
-    def _check_call(self, graph: Graph, sources: Any, question: outputs.Question) -> _Call:
+    def _check_call(self, graph: Graph, sources: Any, question: outputs.GivenCall) -> _Call:
         """Check the arguments of a search from several sources."""
         graph, numbers, targets, question = outputs.check_arguments(
             graph, sources, question, self.algorithm

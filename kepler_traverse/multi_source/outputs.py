@@ -59,9 +59,8 @@ def outputs_needed_by(result: str, algorithm: str, targets: Ids | None) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
-    """What is asked of ``bfs_many`` and ``sssp_many``, whose arguments these are, as they are
-    given.
+class GivenCall:
+    """A call of ``bfs_many`` or ``sssp_many``: its arguments, as they are given.
 
     Attributes
     ----------
@@ -83,8 +82,8 @@ class Question:
     stream: Any
     of_kind: Mapping[str, Any]
 
-    def by_its_kind(self) -> Question:
-        """Return the question with ``unreached`` as the option of a kind, and the kind that
+    def by_its_kind(self) -> GivenCall:
+        """Return the call with ``unreached`` as the option of a kind, and the kind that
         ``result="nearest"`` means.
         """
         if arguments.choice("unreached", self.unreached, UNREACHED_CHOICES) != "omit":
@@ -98,8 +97,8 @@ class Question:
 
 
 def check_arguments(
-    graph: Graph, sources: Any, question: Question, algorithm: Algorithm
-) -> tuple[Graph, np.ndarray, Any, Question]:
+    graph: Graph, sources: Any, question: GivenCall, algorithm: Algorithm
+) -> tuple[Graph, np.ndarray, Any, GivenCall]:
     """Check the arguments of ``bfs_many`` and ``sssp_many``.
 
     Return the graph to search; the vertex numbers of the sources, int64 of shape (k,), in the given
@@ -164,7 +163,7 @@ def check_arguments(
     )
 
 
-def options_per(question: Question, table: str) -> list[str]:
+def options_per(question: GivenCall, table: str) -> list[str]:
     """Return the options of a question that have a value per source or target, as ``table`` says."""
     options = fields(RESULT_KINDS[question.result].options_class)
     return [
@@ -175,8 +174,8 @@ def options_per(question: Question, table: str) -> list[str]:
 
 
 def with_values_in_order(
-    partners: Mapping[str, Partner], question: Question, algorithm: Algorithm
-) -> Question:
+    partners: Mapping[str, Partner], question: GivenCall, algorithm: Algorithm
+) -> GivenCall:
     """Return a question whose values per source and per target are in the order of these."""
     of_kind = dict(question.of_kind)
     for table, partner in partners.items():

@@ -50,7 +50,7 @@ def _summary(
     graph: KeplerGraph, sources: np.ndarray, weight: Weight, direction: str = "out"
 ) -> _Summary:
     searched = searched_where_fast(graph, weight, sources.size)
-    search = bfs_many if weight is None else sssp_many
+    search: Any = bfs_many if weight is None else sssp_many
     table = search(
         searched, sources, result="summary", direction=direction, stream="arrow"
     ).read_all()

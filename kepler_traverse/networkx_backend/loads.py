@@ -145,7 +145,7 @@ def _sums(
         ends = [graph._adj[node] for node in set(targets) if node in graph]
     if not starts.size or (ends is not None and not ends):
         return None
-    search = bfs_many if weight is None else sssp_many
+    search: Any = bfs_many if weight is None else sssp_many
     searched = searched_where_fast(graph, weight, starts.size)
     table = search(
         searched, starts, result="betweenness", targets=ends, normalized=False, **options

@@ -719,7 +719,7 @@ def _rows(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return np.repeat(begins, sizes) + positions_in_groups(sizes)
 
 
-def _store(filename: Any, mode: str) -> Any:
+def _store(filename: Any, mode: Any) -> Any:
     try:
         return pd.HDFStore(filename, mode=mode)
     except ImportError:

@@ -561,7 +561,7 @@ def holds_hops(graph: Graph, frame: Frame) -> bool:
     integer weights.
     """
     algorithm = get_query(frame).get("algorithm")
-    kind = frame["distance"].dtype
+    kind: Any = frame["distance"].dtype
     if kind.kind not in "iu" or algorithm is not None:
         return kind.kind in "iu" and algorithm == BFS.name
     return kind.itemsize < 8 or not (graph.weights is not None and graph.returns_integers)
@@ -576,10 +576,9 @@ def to_traversals(graph: Graph, frame: Frame, limit: float | None = None) -> Any
     """
     pandas = load("pandas")
     hops = holds_hops(graph, frame)
-    if hasattr(frame, "to_arrow"):
-        table = frame.to_arrow().to_pandas()
-    else:
-        table = frame
+    table: Any = frame
+    if hasattr(table, "to_arrow"):
+        table = table.to_arrow().to_pandas()
     table = table[table["distance"].notna()]
     if "source" not in table.columns:
         groups = [(None, table)]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Literal
 
+from .._signatures import as_sssp_many, as_sssp_pairs
 from ..bfs.registry import STRATEGIES as BFS_STRATEGIES
 from ..graph import Graph
-from ..multi_source.entry_points import ArrayResult, ManyOptions, Registry
-from ..multi_source.outputs import Question
+from ..multi_source.entry_points import Registry
+from ..multi_source.outputs import GivenCall
 from ..multi_source.planning import MultiSourcePlan
-from ..multi_source.stream import ResultStream
-from ..protocols import Frame, Ids, Knobs, Matrix, RecordBatches, Sources, VertexId
+from ..protocols import Frame, Ids, Knobs, Sources, VertexId
 from ..runtime.progress import Report
 from ..search.algorithms import SSSP
 from ..search.frames import frame_of_one
@@ -180,46 +180,7 @@ def plan_sssp_many(
     )
 
 
-class _Options(ManyOptions, total=False):
-    cutoff: float | Sequence[float] | None
-
-
-@overload
-def sssp_many(
-    graph: Graph,
-    sources: Sources,
-    *,
-    result: ArrayResult,
-    stream: Literal[False] = False,
-    **options: Unpack[_Options],
-) -> Matrix: ...
-@overload
-def sssp_many(
-    graph: Graph,
-    sources: Sources,
-    *,
-    result: str = "distances",
-    stream: Literal[False, "arrow"] = False,
-    **options: Unpack[_Options],
-) -> Frame | RecordBatches: ...
-@overload
-def sssp_many(
-    graph: Graph,
-    sources: Sources,
-    *,
-    result: str = "distances",
-    stream: Literal[True],
-    **options: Unpack[_Options],
-) -> ResultStream: ...
-@overload
-def sssp_many(
-    graph: Graph,
-    sources: Sources,
-    *,
-    result: str,
-    stream: bool | Literal["arrow"] = False,
-    **options: Any,
-) -> Any: ...
+@as_sssp_many
 def sssp_many(
     graph: Graph,
     sources: Sources,
@@ -300,7 +261,7 @@ def sssp_many(
         "source_weights": source_weights,
         **options,
     }
-    question = Question(
+    question = GivenCall(
         result=result,
         limit=cutoff,
         strategy=strategy,
@@ -316,6 +277,7 @@ def sssp_many(
     return REGISTRY.search_many(graph, sources, question)
 
 
+@as_sssp_pairs
 def sssp_pairs(
     graph: Graph,
     origins: Any,

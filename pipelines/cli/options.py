@@ -635,6 +635,24 @@ class Settings:
             "example": {"duplicates": "mark"},
         },
     )
+    # Options of result kinds. ``_with_options_of_kinds`` adds what their flags say, from the
+    # dataclasses of the kinds, and the options of plug-ins.
+    unreached: Literal["omit", "null", "cugraph"] = "omit"
+    sort: Literal["source", "distance"] = "source"
+    nearest_k: int | None = None
+    values: list[str] | None = None
+    cutoffs: list[int | float] | None = None
+    decay: str | None = None
+    geometry: Literal["points", "hulls", "shapes"] | None = None
+    along: list[str] | None = None
+    of: Literal["edges", "vertices", "pairs"] | None = None
+    through: Any = None
+    endpoints: bool = False
+    normalized: bool = True
+    samples: int | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    unconnected: Literal["refuse", "largest"] = "refuse"
 
     @property
     def kind(self) -> ResultKind:
@@ -648,12 +666,12 @@ class Settings:
     @property
     def wants_workers(self) -> bool:
         """Whether batches run in worker processes, however little they are."""
-        own = (
-            key
-            for key in ("batch_deadline", "dashboard_address")
-            if getattr(self, key) != getattr(Settings, key)
+        return (
+            self.scheduler is not None
+            or self.workers not in ("auto", 1)
+            or self.batch_deadline != Settings.batch_deadline
+            or self.dashboard_address != Settings.dashboard_address
         )
-        return self.scheduler is not None or self.workers not in ("auto", 1) or any(own)
 
     @property
     def sampled(self) -> list[str]:
@@ -761,7 +779,8 @@ def _with_options_of_kinds(settings: type[Settings]) -> type[Settings]:
 def _unfit_option(kind: ResultKind) -> str:
     """Say which option of a kind cannot be a setting, and why; ``""`` if there is none."""
     hints = typing.get_type_hints(kind.options_class)
-    taken = {each.name for each in fields(Settings)}
+    # Fields without metadata are those of other kinds, with which an option may be shared.
+    taken = {each.name for each in fields(Settings) if each.metadata}
     others = {
         each.name: (each.type, each.default)
         for other in OUTPUT_SCHEMAS.values()

@@ -162,11 +162,8 @@ def merge_settings(
     settings = replace(settings, shard=None if shard is None else str(shard))
     if settings.pairs is not None and "result" not in values:
         settings = replace(settings, result="pairs")
-    result, k = rules.meant(
-        settings.result, settings.value("nearest_k"), settings.targets is not None
-    )
-    of: dict[str, Any] = {"nearest_k": k}
-    settings = replace(settings, result=result, **of)
+    result, k = rules.meant(settings.result, settings.nearest_k, settings.targets is not None)
+    settings = replace(settings, result=result, nearest_k=k)
     if settings.sampled and not _source_choices(settings):
         settings = replace(settings, all_sources=True)
     _check_texts(settings, flags, config)

@@ -61,9 +61,9 @@ def answered_tables(settings: Settings) -> dict[str, Make]:
     """
     kind = settings.kind
     if kind.adds_up:
-        of: dict[str, Any] = {"of": settings.value("of") or kind.cells}
+        of: dict[str, Any] = {"of": settings.of or kind.cells}
         options = replace(settings, **of)
-        if settings.value("geometry") is None:
+        if settings.geometry is None:
             return {LOADS: lambda parts: merged_loads(kind, options, parts)}
         from . import geometry  # it needs a table of vertices
 
@@ -74,10 +74,10 @@ def answered_tables(settings: Settings) -> dict[str, Make]:
         return {PAIRS: lambda parts: [_answered_pairs(settings, parts)]}
     if adds_to_sources(settings):
         return {SOURCES: lambda parts: [_answered_sources(settings, parts)]}
-    if settings.value("geometry") is not None:
+    if settings.geometry is not None:
         from . import geometry  # its packages are for these files alone
 
-        if settings.value("geometry") == "hulls":
+        if settings.geometry == "hulls":
             return {HULLS: lambda parts: geometry.hulls_of_parts(settings, parts)}
         return {POINTS: lambda parts: geometry.points_of_parts(settings, parts)}
     return {}
@@ -94,7 +94,7 @@ def tables_of_graph(settings: Settings) -> dict[str, Callable[[Graph], pa.Table]
     """
     kind = settings.kind
     if kind.adds_up:
-        of = settings.value("of") or kind.cells
+        of = settings.of or kind.cells
 
         def list_cells(graph: Graph) -> pa.Table:
             return cells_table(
@@ -183,7 +183,7 @@ def read_source_table(settings: Settings) -> tuple[pa.Table, str]:
     table, _ = read_given_table(
         path, "sources", lambda names: named_columns(path, "sources", names, kept)[:1]
     )
-    named = settings.value("values") or ()
+    named = settings.values or ()
     if settings.column("group") is None:
         groups = []
     else:

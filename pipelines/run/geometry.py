@@ -46,7 +46,7 @@ class Places(NamedTuple):
 
 def check_geometry(graph: Graph, settings: Settings) -> None:
     """Raise InputError unless each vertex of the graph has coordinates, and hulls can be made."""
-    geometry = settings.value("geometry")
+    geometry = settings.geometry
     if geometry is None:
         return
     loads = settings.kind.adds_up
@@ -56,7 +56,7 @@ def check_geometry(graph: Graph, settings: Settings) -> None:
         else:
             takes = "takes points or hulls"
         raise InputError(f"--geometry {geometry}: --result {settings.result} {takes}")
-    if settings.value("of") == "pairs":
+    if settings.of == "pairs":
         raise InputError(
             f"--geometry {geometry} draws edges or vertices, and --of "
             "pairs lists pairs; leave one of them out"

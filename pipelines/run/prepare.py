@@ -151,7 +151,7 @@ def prepare(
     question = read_question(graph, settings)
     sample = getattr(question.options, "sources", None)
     numbers, duplicates = chosen_sources(graph, settings, question.pairs, sample)
-    epsilon = settings.value("epsilon")
+    epsilon = settings.epsilon
     if sample is None and epsilon is not None:
         say(
             f"{option_text('epsilon', epsilon)} needs all {graph.n_vertices:,} "

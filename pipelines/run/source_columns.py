@@ -266,7 +266,7 @@ def by_partition(
     name = str(settings.partition_by)
     rows, column, where = read_column(graph, settings, name)
     if name.lower() in {
-        each.lower() for each in (*settings.kind.columns, *(settings.value("values") or ()))
+        each.lower() for each in (*settings.kind.columns, *(settings.values or ()))
     }:
         raise InputError(
             f"{where}: the parts have a column of that name, which would "

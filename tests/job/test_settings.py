@@ -1,5 +1,6 @@
 """Settings from flags and files: one table, checked in one place."""
 
+import os
 import re
 import sys
 import tomllib
@@ -293,3 +294,23 @@ def test_help_imports_no_large_package():
     done = ran([sys.executable, "-c", code])
     assert done.returncode == 0, done.stderr
     assert "--random-sources" in done.stdout
+
+
+def test_the_settings_that_type_checkers_see_are_those_of_the_options():
+    """Options of result kinds are written down in ``Settings`` and made of the dataclasses of the kinds."""
+    program = (
+        "import typing\n"
+        "from dataclasses import fields\n"
+        "from pipelines.cli.options import Settings\n"
+        "written = Settings.__mro__[1]\n"
+        "def facts(settings):\n"
+        "    hints = typing.get_type_hints(settings)\n"
+        "    return [(each.name, hints[each.name], each.default) for each in fields(settings)]\n"
+        "of_written, of_made = facts(written), facts(Settings)\n"
+        "assert of_written == of_made, set(map(repr, of_written)) ^ set(map(repr, of_made))\n"
+        "assert all('help' in each.metadata for each in fields(Settings))\n"
+    )
+    # without the plug-ins of other tests, which add options
+    environment = {key: value for key, value in os.environ.items() if key != "KEPLER_PLUGINS"}
+    done = ran([sys.executable, "-c", program], env=environment)
+    assert done.returncode == 0, done.stderr

@@ -17,7 +17,7 @@ from kepler_traverse.kinds import result_kinds
 from pipelines import compare
 from scripts import make_graphs
 from scripts.bench import memory_table, performance_page, ways_in
-from scripts.docs import recipes_page, settings_page, strategies_page
+from scripts.docs import recipes_page, settings_page, signatures, strategies_page
 from scripts.docs.count_lines import kernel_lines, lines_of_code, lines_with_code
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,6 +68,21 @@ def test_every_strategy_is_on_one_of_the_two_pages_and_auto_on_the_first():
 
 def test_settings_page_template_and_schema_are_current():
     assert settings_page.main(["--check"]) == 0
+
+
+def test_signatures_are_those_of_the_dataclasses_of_options():
+    pytest.importorskip("ruff")
+    assert signatures.main(["--check"]) == 0
+
+
+def test_the_check_of_signatures_names_a_stale_file(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("ruff")
+    stale = tmp_path / "_signatures.py"
+    stale.write_text(signatures.FILE.read_text().replace("decay: str", "decay: int"))
+    monkeypatch.setattr(signatures, "FILE", stale)
+    assert signatures.main(["--check"]) == 1
+    expected = "_signatures.py is stale: run python -m scripts.docs.signatures\n"
+    assert capsys.readouterr().out == expected
 
 
 def test_settings_page_check_names_a_stale_file(tmp_path, monkeypatch, capsys):

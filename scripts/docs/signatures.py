@@ -1,0 +1,230 @@
+"""Write kepler_traverse/_signatures.py: what ``bfs_many``, ``sssp_many`` and the functions for pairs take and return, for
+type checkers and editors, from the result kinds and the dataclasses of their options.
+
+``python -m scripts.docs.signatures`` writes it; with ``--check`` nothing is written, and the exit code is 1 if it is stale.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import types
+import typing
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from kepler_traverse.kinds.result_kinds import RESULT_KINDS, ResultKind
+from kepler_traverse.search.algorithms import ALGORITHMS
+from scripts.pages import ROOT
+
+FILE = ROOT / "kepler_traverse/_signatures.py"
+HEAD = '''"""What functions with a ``result`` take and return, for type checkers and editors: an overload per
+set of options. Nothing of it happens at run time.
+
+Written by ``python -m scripts.docs.signatures`` from the dataclasses of options; do not edit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    from .graph import Graph
+    from .multi_source.stream import ResultStream
+    from .protocols import (
+        Frame,
+        Ids,
+        Integer,
+        KindName,
+        Knobs,
+        Matrix,
+        Numbers,
+        RecordBatches,
+        Sources,
+    )
+    from .runtime.progress import Report
+'''
+ALWAYS = ("strategy: str = 'auto'", "knobs: Knobs | None = None", "memory: Integer | None = None")
+PROGRESS = "progress: bool | Report | None = False"
+LIMITS = {"bfs": ("max_depth", "Integer"), "sssp": ("cutoff", "float")}
+# the types of options whose dataclasses have none, since the job reads them from a table
+TYPES = {
+    "groups": "Ids | None",
+    "source_weights": "Numbers | None",
+    "target_weights": "Numbers | None",
+    "volumes": "Numbers | None",
+    "cutoffs": "Numbers | None",
+    "through": "Any",
+    "values": "Any",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Names of results that take the same options."""
+
+    names: tuple[str, ...]
+    kind: ResultKind
+    needs: tuple[str, ...]
+
+
+def entries(algorithm: str) -> Iterator[Entry]:
+    """Yield the kinds of searches from many sources. ``"nearest"`` means three kinds."""
+    for kind in RESULT_KINDS.values():
+        if kind.needs_pairs or algorithm not in kind.algorithms:
+            continue
+        yield Entry((kind.name,), kind, kind.needs)
+    yield Entry(("nearest",), RESULT_KINDS["k_nearest"], ())
+    yield Entry(("nearest",), RESULT_KINDS["nearest_targets"], ("targets",))
+    yield Entry(("k_nearest",), RESULT_KINDS["nearest_targets"], ("targets", "k"))
+
+
+def grouped(algorithm: str) -> dict[tuple[Any, ...], list[str]]:
+    """Return the names of the results by what their overloads say."""
+    found: dict[tuple[Any, ...], list[str]] = {}
+    for entry in entries(algorithm):
+        facts = (returned(entry.kind), streams(entry.kind), parameters(entry, algorithm))
+        found.setdefault(facts, []).extend(entry.names)
+    return found
+
+
+def returned(kind: ResultKind) -> str:
+    """Return the type of a result."""
+    return "Frame" if kind.array_of is None else "Matrix"
+
+
+def streams(kind: ResultKind) -> tuple[str, ...]:
+    """Return the values of ``stream`` that a kind takes."""
+    if kind.one_search or kind.adds_up:
+        return ("False",)
+    if kind.array_of is not None:
+        return ("False", "True")
+    return ("False", "True", "'arrow'")
+
+
+def parameters(entry: Entry, algorithm: str) -> tuple[str, ...]:
+    """Return the parameters of a call, besides ``result`` and ``stream``."""
+    kind = entry.kind
+    own: list[str] = []
+    if not kind.takes_cutoffs:
+        name, of_one = LIMITS[algorithm]
+        several = " | Numbers" if kind.takes_limits else ""
+        own.append(f"{name}: {of_one}{several} | None = None")
+    if "targets" in kind.options:
+        own.append(parameter("targets", "Ids | None", "None", entry.needs))
+    if "direction" in kind.options:
+        own.append("direction: Literal['out', 'in'] = 'out'")
+    return (*own, *options(kind, entry.needs, without=("pairs",)), *ALWAYS, PROGRESS)
+
+
+def options(kind: ResultKind, needs: tuple[str, ...], without: tuple[str, ...]) -> Iterator[str]:
+    """Yield the options of a kind's dataclass, without those that have a value per row of some tables."""
+    hints = typing.get_type_hints(kind.options_class)
+    for each in fields(kind.options_class):
+        if each.metadata.get("library", True) and each.metadata.get("table") not in without:
+            hint = TYPES.get(each.name) or in_signature(hints[each.name])
+            yield parameter(each.name, hint, repr(each.default), needs)
+
+
+def parameter(name: str, hint: str, default: str, needs: tuple[str, ...]) -> str:
+    """Return a parameter, without a default if it is needed."""
+    if name in needs:
+        return f"{name}: {hint.removesuffix(' | None')}"
+    return f"{name}: {hint} = {default}"
+
+
+def in_signature(hint: Any) -> str:
+    """Return a type as the text of a signature."""
+    if hint is type(None):
+        return "None"
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return " | ".join(in_signature(member) for member in typing.get_args(hint))
+    if typing.get_origin(hint) is Literal:
+        return f"Literal[{', '.join(map(repr, typing.get_args(hint)))}]"
+    return {int: "Integer", float: "float", str: "str", bool: "bool"}[hint]
+
+
+def overload(head: tuple[str, ...], keywords: tuple[str, ...], result: str) -> str:
+    """Return one overload."""
+    lines = ", ".join(("self", *head, "*", *keywords))
+    return f"@overload\ndef __call__({lines}) -> {result}: ...\n"
+
+
+def of_many(algorithm: str) -> str:
+    """Return the overloads of ``bfs_many`` or ``sssp_many``."""
+    head = ("graph: Graph", "sources: Sources")
+    text = ""
+    for (result, ways, keywords), names in grouped(algorithm).items():
+        named = f"result: Literal[{', '.join(map(repr, names))}]"
+        if "distances" in names:
+            named += " = 'distances'"
+        for way in ways:
+            default = " = False" if way == "False" else ""
+            stream = f"stream: Literal[{way}]{default}"
+            made = {"False": result, "True": "ResultStream", "'arrow'": "RecordBatches"}[way]
+            text += overload(head, (named, stream, *keywords), made)
+    text += overload(head, ("result: KindName", "**options: Any"), "Any")
+    return text + overload(head, ("result: str", *ALWAYS, PROGRESS), "Any")
+
+
+def of_pairs(algorithm: str) -> str:
+    """Return the overloads of ``bfs_pairs`` or ``sssp_pairs``."""
+    head = ("graph: Graph", "origins: Any", "destinations: Ids | None = None")
+    name, of_one = LIMITS[algorithm]
+    limit = f"{name}: {of_one} | None = None"
+    text = ""
+    for kind in RESULT_KINDS.values():
+        if "pairs" not in kind.options or kind.has_predecessors:
+            continue
+        named = f"result: Literal[{kind.name!r}]" + (" = 'pairs'" if kind.name == "pairs" else "")
+        own = tuple(options(kind, (), without=("sources", "targets")))
+        text += overload(head, (named, limit, *own, *ALWAYS), "Frame")
+    return text + overload(head, ("result: KindName", "**options: Any"), "Any")
+
+
+def module() -> str:
+    """Return the text of the module."""
+    protocols = []
+    functions = []
+    for algorithm in ALGORITHMS:
+        for form, overloads in (("many", of_many), ("pairs", of_pairs)):
+            name = f"{algorithm}_{form}"
+            of = name.title().replace("_", "")
+            body = overloads(algorithm).replace("\n", "\n        ").rstrip()
+            protocols.append(f"    class {of}(Protocol):\n        {body}\n")
+            functions.append(
+                f"def as_{name}(function: Callable[..., Any]) -> {of}:\n"
+                f'    """Return a function, which type checkers then take for one of ``{of}``."""\n'
+                f"    return function\n"
+            )
+    head = HEAD.replace("Protocol\n", "Protocol, overload\n", 1)
+    return formatted(head + "\n" + "\n".join(protocols) + "\n\n" + "\n\n".join(functions))
+
+
+def formatted(text: str) -> str:
+    """Return Python as the formatter writes it."""
+    command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(FILE), "-"]
+    return subprocess.run(
+        command, input=text, capture_output=True, text=True, check=True, cwd=ROOT
+    ).stdout
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Write the module, or say whether it is current."""
+    parser = argparse.ArgumentParser(prog="signatures", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; 1 if it is stale")
+    text = module()
+    if not parser.parse_args(argv).check:
+        FILE.write_text(text)
+        return 0
+    if FILE.exists() and FILE.read_text() == text:
+        return 0
+    print(f"{FILE.name} is stale: run python -m scripts.docs.signatures")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

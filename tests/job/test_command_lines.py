@@ -546,7 +546,9 @@ def test_the_hints_of_doctor_name_the_checkout_while_no_index_has_the_package(
         assert command == ["pip", "install", "-e"]
         assert name in project["optional-dependencies"]
         assert (Path(folder) / "pyproject.toml").samefile(ROOT / "pyproject.toml")
-    monkeypatch.setattr(doctor, "__file__", str(tmp_path / "kepler_traverse/pipelines/doctor.py"))
+    monkeypatch.setattr(
+        doctor, "__file__", str(tmp_path.joinpath("kepler_traverse", "pipelines", "doctor.py"))
+    )
     assert doctor.how_to_install("geo") == "in the checkout: pip install -e '.[geo]'"
 
 

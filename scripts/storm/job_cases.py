@@ -294,11 +294,14 @@ def _run_to_the_end(case: Case, task: Task, said: str) -> Ended:
 
 def _codes_after(blow: faults.Blow, output: Path) -> tuple[int, ...]:
     """Return the exit codes that a command may have after a blow, or if it has ended before."""
+    is_kill = blow.number == faults.signal.SIGKILL
+    if is_kill and blow.to == "child":
+        return (0, 1, -9)
+    if is_kill:
+        return (0, -9)
     if (output / "_SUCCESS").exists():  # it was at its end
         return (0, INTERRUPTED, -blow.number)
-    if blow.number != faults.signal.SIGKILL:
-        return (0, INTERRUPTED)
-    return (0, 1, -9) if blow.to == "child" else (0, -9)
+    return (0, INTERRUPTED)
 
 
 def _damage_a_part(case: Case, task: Task) -> None:

@@ -420,11 +420,24 @@ def _flows(asked: Asked) -> Expected:
     return Table(("src", "dst", "edge", "volume"), rows, close, *rest)
 
 
+def _may_absorb(asked: Asked, distance: dict[Any, Any]) -> bool:
+    """Whether the smallest weight is below the last place of the farthest distance, or near it."""
+    if asked.lengths.is_exact:
+        return False
+    last_place = math.ulp(max(distance.values()))
+    if asked.lengths.weights == "float32":
+        last_place *= 2.0**29
+    smallest = min(weight for arcs in asked.network.arcs.values() for weight in arcs.values())
+    return smallest <= last_place
+
+
 def _shares(
     asked: Asked, source: Any
 ) -> tuple[dict[Any, Fraction], dict[tuple[Any, Any], Fraction], list[Any]]:
     """Return what each vertex and each edge carries of the shortest paths from a source, and the ends of these paths."""
     distance = asked.distances(source)
+    if _may_absorb(asked, distance):
+        raise Unrepresentable("rounding may absorb a weight, so that exact sums decide")
     limit = asked.question.limit_of(0)
     order = sorted((v for v in distance if distance[v] <= limit), key=lambda v: distance[v])
     counts = {source: 1}

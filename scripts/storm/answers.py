@@ -427,8 +427,8 @@ def _may_absorb(asked: Asked, distance: dict[Any, Any]) -> bool:
     last_place = math.ulp(max(distance.values()))
     if asked.lengths.weights == "float32":
         last_place *= 2.0**29
-    smallest = min(weight for arcs in asked.network.arcs.values() for weight in arcs.values())
-    return smallest <= last_place
+    weights = (weight for arcs in asked.network.arcs.values() for weight in arcs.values())
+    return min(weights, default=math.inf) <= last_place
 
 
 def _shares(

@@ -250,12 +250,6 @@ def test_targets_given_twice_have_one_row_in_library_and_job(tmp_path):
             call()
 
 
-def test_a_table_of_pairs_in_memory_is_refused_by_the_job(tmp_path):
-    with pytest.raises(InputError, match="pairs must be the path of a file") as caught:
-        run_job(GRAPH, output=tmp_path / "out", pairs=([30] * 100_000, [10] * 100_000))
-    assert len(str(caught.value)) < 500
-
-
 @pytest.mark.parametrize("ids", [[1, 2, 3], ["a", "b", "c"]])
 def test_equal_graphs_have_equal_pickles(ids, tmp_path):
     made = [graph_from_edges(ids[:2], ids[1:], [1, 2], edge_ids=True) for _ in range(2)]

@@ -1,7 +1,5 @@
 """The table of result kinds: the library returns and the job writes each kind that is added to it."""
 
-from typing import get_args
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,6 @@ from kepler_traverse._arrays import to_host
 from kepler_traverse.errors import InputError
 from kepler_traverse.kinds.records import SourceRecords
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS, ResultKind, modules_with_kinds
-from kepler_traverse.multi_source.entry_points import ArrayResult
 from kepler_traverse.search.frames import Column
 from pipelines.output.part_file import unfit_columns
 from pipelines.output.part_stats import merged
@@ -54,11 +51,6 @@ def test_bfs_many_returns_a_kind_that_was_added(median):
     assert frame["source"].tolist() == SOURCES
     assert frame["median"].tolist() == [EXPECTED[source] for source in SOURCES]
     assert bfs_many(GRAPH, [], result=median.name).shape == (0, 2)
-
-
-def test_hints_of_results_name_all_kinds_that_are_arrays():
-    kinds = [kind for kind in RESULT_KINDS.values() if not kind.needs_pairs]
-    assert set(get_args(ArrayResult)) == {kind.name for kind in kinds if kind.array_of}
 
 
 def test_rows_of_makes_the_rows_of_a_kind_that_was_added(median):

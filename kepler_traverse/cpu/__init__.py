@@ -2,9 +2,10 @@
 ``kepler_traverse.cuda``.
 """
 
-from . import forks, numba_cache
+from . import forks, numba_cache, numba_lock
 
 numba_cache.choose_folder()  # before any function is compiled
 numba_cache.name_files_by_variant()
 forks.watch()
+numba_lock.replace()
 numba_cache.name_folders_in_errors()

@@ -283,7 +283,7 @@ def test_a_plan_that_is_given_a_shape_searches_for_none(monkeypatch):
 
 # In the job. Workers are threads of this process, so that what the test changes holds for them, too.
 
-SOURCES, SLOWED = 240, 0.015
+SOURCES, SLOWED = 240, 0.03
 SLOW, FAST = "source_per_thread", "bit_parallel"
 
 

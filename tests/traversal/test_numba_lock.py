@@ -40,6 +40,6 @@ def test_an_interrupt_leaves_no_lock_of_numba_held():
 
 @pytest.mark.exhaustive
 def test_the_lock_that_numba_takes_would_be_held():
-    """The fault that ``cpu/numba_lock.py`` mends; if Numba mends it, that module can go."""
+    """What ``cpu/numba_lock.py`` is for; once Numba is corrected, that module can go."""
     done = ran([sys.executable, "-c", PROGRAM.format(imported="")])
     assert done.stdout.strip() == "waits", done.stderr

@@ -1,4 +1,4 @@
-"""How much Dask says in the processes of a run: a worker that dies and comes back is this job's business."""
+"""The level of Dask's log in the processes of a run. The job itself reports workers that are lost."""
 
 from __future__ import annotations
 

@@ -207,12 +207,17 @@ def of_dynamic_widths(record: Record) -> str:
     )
 
 
-def of_children(record: Record) -> str:
-    counts = {
-        each["graph"]: each["counters"]["children"] / each["sources"]
+def per_source(record: Record, strategy: str, counter: str) -> dict[str, float]:
+    """Return what a published strategy has counted per source, by graph."""
+    return {
+        each["graph"]: each["counters"][counter] / each["sources"]
         for each in record.counters
-        if (each["strategy"], each["label"]) == ("bfs_4k", "published")
+        if (each["strategy"], each["label"]) == (strategy, "published")
     }
+
+
+def of_children(record: Record) -> str:
+    counts = per_source(record, "bfs_4k", "children")
     harmed = [
         graph
         for graph, (_, sign) in effects(record, "bfs_4k", "without children", "published").items()
@@ -557,11 +562,7 @@ def of_widths_h_bf(record: Record) -> str:
 
 
 def of_children_h_bf(record: Record) -> str:
-    launched = {
-        each["graph"]: each["counters"]["child_launches"] / each["sources"]
-        for each in record.counters
-        if (each["strategy"], each["label"]) == ("h_bf", "published")
-    }
+    launched = per_source(record, "h_bf", "child_launches")
     found = effects(record, "h_bf", "none", "only children", "sssp")
     alone, _ = helped(found)
     without_any = [graph for graph in alone if not launched.get(graph)]

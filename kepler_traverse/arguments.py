@@ -6,6 +6,7 @@ the library works with. No value is guessed: what is not exactly what the argume
 
 from __future__ import annotations
 
+import os
 import reprlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from os import PathLike
@@ -253,9 +254,22 @@ def list_paths(name: str, value: Any) -> list[str | PathLike[str]]:
         )
     for path in paths:
         refuse_open_file(name, path)
-        if not isinstance(path, (str, PathLike)) or "\0" in str(path):
+        if not is_path(path):
             raise InputError(f"{name} must hold paths, not {describe(path)}")
     return paths
+
+
+def is_path(value: Any) -> bool:
+    """Whether a value can name a file: a text that is not empty and that the file system encodes,
+    or an object with such a path.
+    """
+    if not isinstance(value, (str, PathLike)):
+        return False
+    try:
+        encoded = os.fsencode(value)
+    except UnicodeEncodeError:  # half of a pair of surrogates
+        return False
+    return bool(encoded) and b"\0" not in encoded
 
 
 def refuse_open_file(name: str, value: Any) -> None:

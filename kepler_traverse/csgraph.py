@@ -178,6 +178,8 @@ def dijkstra(
     matrix = _to_matrix(csgraph, directed)
     try:
         limit = float(limit)
+    except OverflowError:  # an integer beyond every distance
+        limit = math.inf if limit > 0 else -math.inf
     except (TypeError, ValueError):
         raise InputError(f"limit must be a number, not {arguments.describe(limit)}") from None
     if limit < 0:

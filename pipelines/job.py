@@ -7,7 +7,7 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -344,7 +344,10 @@ def _plain(name: str, value: Any) -> Any:
             return bool(value)
         return arguments.plain(value)
     column = arguments.arrow(name, value)
-    return arguments.plain_list(column.tolist() if hasattr(column, "tolist") else column)
+    listed = column.tolist() if hasattr(column, "tolist") else column
+    if not isinstance(listed, Iterable):  # of an array without a dimension
+        return listed
+    return arguments.plain_list(listed)
 
 
 def _tables_in_memory(values: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -433,7 +433,7 @@ def geo_metadata(
 
 
 def _path(path: Any) -> str:
-    if not isinstance(path, (str, os.PathLike)) or "\0" in os.fspath(path) or not os.fspath(path):
+    if not arguments.is_path(path):
         raise InputError(f"path must be the path of a file, not {arguments.describe(path)}")
     return os.fspath(path)
 

@@ -113,7 +113,7 @@ def check_indices(indices: Any, n_vertices: int) -> np.ndarray:
     """
     try:
         given = np.asarray(indices)
-    except ValueError as error:  # of rows that differ in length
+    except Exception as error:  # rows that differ in length, or what a class of the caller raises
         raise InputError(f"indices must be vertex numbers: {error}") from None
     if not given.size:
         return np.zeros(given.shape, np.int64)

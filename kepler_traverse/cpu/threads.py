@@ -117,9 +117,14 @@ def on_each(
             break
         except BaseException as error:
             interrupt = interrupt or error
-    for first in [interrupt, *(future.exception() for future in running)]:
-        if first is not None:
-            raise first
+    try:
+        for first in [interrupt, *(future.exception() for future in running)]:
+            if first is not None:
+                raise first
+    finally:
+        # The traceback of an error holds this frame. A frame that names the error keeps all frames
+        # of the callers alive, with their arrays, until garbage is collected.
+        del first, interrupt, futures, running
 
 
 def _executor() -> ThreadPoolExecutor:

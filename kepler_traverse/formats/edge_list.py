@@ -278,7 +278,12 @@ def read_each(
         parts.append(part)
         with_rows.append((part, file))
     if first_problem is not None and not with_rows and not options.may_be_empty:
-        raise first_problem
+        try:
+            raise first_problem
+        finally:
+            first_problem = (
+                None  # an error that its own frame names keeps the callers' frames alive
+            )
     if len(parts) == 1:
         edges = parts[0]
     else:

@@ -158,7 +158,10 @@ def fit(
             errors.append(error)
             left_out[each.name] = str(error).partition(";")[0]
     if not fitting:
-        raise errors[0]
+        try:
+            raise errors[0]
+        finally:
+            errors.clear()  # an error that its own frame names keeps the callers' frames alive
     return Candidates(work, shapes, fitting, left_out)
 
 

@@ -347,4 +347,4 @@ def open_store(place: str | os.PathLike[str], scratch: Path | None = None) -> St
         return ObjectStore(place, scratch)
     path = Path(place)
     # or pyarrow would take its files for addresses
-    return Store(path.absolute() if ":" in path.parts[0] else path)
+    return Store(path.absolute() if ":" in str(path).partition("/")[0] else path)

@@ -191,10 +191,6 @@ def are_two_ids(value):
     return list_of(is_id)(value) and len(value) == 2
 
 
-def are_two_columns(value):
-    return list_of(list_of(is_id))(value) and len(value) == 2 and len(value[0]) == len(value[1])
-
-
 MANY_HOPS, MANY_WEIGHTED = {"max_depth": (None, per_source(2))}, {"cutoff": (None, per_source(2))}
 ALONE = {"predecessors": (True, is_flag), "targets": (None, or_none(list_of(is_id)))}
 MEMORY = {"memory": (None, or_none(lambda value: is_whole(value) and value > 10**6))}
@@ -402,7 +398,7 @@ def calls(path):
     )
     of_pairs = {
         "frame": (known, never),
-        "targets": (([1, 2], [3, 3]), are_two_columns),
+        "targets": (([1, 2], [3, 3]), never),
         "edges": (True, is_flag),
         "along": ({"metres": WEIGHTS}, lambda value: value is None or value == {}),
         "algorithm": (None, or_none(one_of("bfs", "sssp"))),

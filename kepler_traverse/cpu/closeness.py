@@ -218,7 +218,9 @@ def _bound_components(
 def _prove(
     next_item, edges, vertices, reach, threshold, last, certified, scratch, verdicts, n_edges
 ):
-    (offsets, _, _), (least, most), (distance, queue) = edges, reach, scratch
+    offsets, _, _ = edges
+    least, most = reach
+    distance, queue = scratch
     item = atomic_add(next_item, 0, 1)
     while item < vertices.size:
         v = vertices[item]
@@ -245,7 +247,8 @@ def _explore(edges, source, least, most, goal, distance, queue):
     Return the vertices of the queue whose edges were visited; the vertices found; whether the
     closeness is below the goal.
     """
-    (offsets, targets, directed), n = edges, distance.size
+    offsets, targets, directed = edges
+    n = distance.size
     # Indices are unsigned, so that Numba does not ask whether they are negative.
     one = np.uint64(1)
     distance[source] = 0

@@ -126,9 +126,12 @@ def _move(vertices, begins, capacities, lists):
         old = begin[v]
         new = begins[j]
         for i in range(size[v]):
-            head[new + i], weight[new + i] = head[old + i], weight[old + i]
-            via[new + i], hops[new + i] = via[old + i], hops[old + i]
-        begin[v], capacity[v] = new, capacities[j]
+            head[new + i] = head[old + i]
+            weight[new + i] = weight[old + i]
+            via[new + i] = via[old + i]
+            hops[new + i] = hops[old + i]
+        begin[v] = new
+        capacity[v] = capacities[j]
 
 
 @njit(cache=True, nogil=True)
@@ -138,14 +141,16 @@ def _sort_all(begin, size, head, weight):
         if size[v] > _CHUNK:  # a hub, of which the loop below would take quadratic time
             here = slice(begin[v], begin[v] + size[v])
             order = np.argsort(weight[here], kind="mergesort")
-            head[here], weight[here] = head[here][order], weight[here][order]
+            head[here] = head[here][order]
+            weight[here] = weight[here][order]
             continue
         for i in range(begin[v] + 1, begin[v] + size[v]):
             last_head = head[i]
             last_weight = weight[i]
             at = i
             while at > begin[v] and weight[at - 1] > last_weight:
-                head[at], weight[at] = head[at - 1], weight[at - 1]
+                head[at] = head[at - 1]
+                weight[at] = weight[at - 1]
                 at -= 1
             head[at] = last_head
             weight[at] = last_weight
@@ -189,7 +194,8 @@ def _push(heap, size, key, value):
         parent = (i - 1) >> 1
         if heap[parent, 0] <= key:
             break
-        heap[i, 0], heap[i, 1] = heap[parent, 0], heap[parent, 1]
+        heap[i, 0] = heap[parent, 0]
+        heap[i, 1] = heap[parent, 1]
         i = parent
     heap[i, 0] = key
     heap[i, 1] = value
@@ -211,7 +217,8 @@ def _pop(heap, size):
             child += 1
         if heap[child, 0] >= key:
             break
-        heap[i, 0], heap[i, 1] = heap[child, 0], heap[child, 1]
+        heap[i, 0] = heap[child, 0]
+        heap[i, 1] = heap[child, 1]
         i = child
     heap[i, 0] = key
     heap[i, 1] = value
@@ -376,7 +383,8 @@ def _evaluate(next_item, n_items, vertices, chunk, search, shortcuts, difference
     of the shortcuts.
     """
     work = _take_row(search)
-    size, size_back = search.ahead.size, search.back.size
+    size = search.ahead.size
+    size_back = search.back.size
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
@@ -482,12 +490,10 @@ def _update(next_item, n_items, touched, chunk, chosen, lists, first, added):
             kept = begin[u]
             for i in range(start, start + size[u]):
                 if not chosen[head[i]]:
-                    head[kept], weight[kept], via[kept], hops[kept] = (
-                        head[i],
-                        weight[i],
-                        via[i],
-                        hops[i],
-                    )
+                    head[kept] = head[i]
+                    weight[kept] = weight[i]
+                    via[kept] = via[i]
+                    hops[kept] = hops[i]
                     kept += 1
             for k in range(first[j], first[j + 1]):
                 w = heads[k]
@@ -495,7 +501,10 @@ def _update(next_item, n_items, touched, chunk, chosen, lists, first, added):
                 while at < kept and head[at] != w:
                     at += 1
                 if at == kept or weights[k] < weight[at]:
-                    head[at], weight[at], via[at], hops[at] = w, weights[k], vias[k], hops_of[k]
+                    head[at] = w
+                    weight[at] = weights[k]
+                    via[at] = vias[k]
+                    hops[at] = hops_of[k]
                     kept = max(kept, at + 1)
             for i in range(start + 1, kept):
                 if weight[i] < weight[i - 1]:
@@ -505,12 +514,10 @@ def _update(next_item, n_items, touched, chunk, chosen, lists, first, added):
                     count = hops[i]
                     at = i
                     while at > start and weight[at - 1] > length:
-                        head[at], weight[at], via[at], hops[at] = (
-                            head[at - 1],
-                            weight[at - 1],
-                            via[at - 1],
-                            hops[at - 1],
-                        )
+                        head[at] = head[at - 1]
+                        weight[at] = weight[at - 1]
+                        via[at] = via[at - 1]
+                        hops[at] = hops[at - 1]
                         at -= 1
                     head[at] = last
                     weight[at] = length

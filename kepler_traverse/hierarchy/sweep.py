@@ -54,7 +54,8 @@ def depth_first(offsets, heads, order, position):
         if position[root] >= 0:
             continue
         depth = 0
-        stack[0], at[0] = root, offsets[root]
+        stack[0] = root
+        at[0] = offsets[root]
         while depth >= 0:
             v = stack[depth]
             i = at[depth]
@@ -68,7 +69,8 @@ def depth_first(offsets, heads, order, position):
             else:
                 at[depth] = i + 1
                 depth += 1
-                stack[depth], at[depth] = heads[i], offsets[heads[i]]
+                stack[depth] = heads[i]
+                at[depth] = offsets[heads[i]]
 
 
 @njit(cache=True, nogil=True)

@@ -476,7 +476,8 @@ def bellman_ford(offsets, targets, weights, floats, source, heuristic):
                         status = NEGATIVE_CYCLE
                         break
                     if parent[v] == u:
-                        recent_src[v], recent_dst[v] = recent_src[u], recent_dst[u]
+                        recent_src[v] = recent_src[u]
+                        recent_dst[v] = recent_dst[u]
                     else:
                         recent_src[v] = u
                         recent_dst[v] = v

@@ -132,7 +132,9 @@ class BellmanFord(Search):
         n = len(self.graph)
         place = np.full(n, NONE, np.int64)
         place[self.order] = np.arange(self.order.size)
-        starts, parents, places = self.starts.tolist(), self.parent.tolist(), place.tolist()
+        starts = self.starts.tolist()
+        parents = self.parent.tolist()
+        places = place.tolist()
 
         def walk(vertex: int) -> list[int]:
             path = [vertex]

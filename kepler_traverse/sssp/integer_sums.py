@@ -94,7 +94,8 @@ def _plan(graph, query):
     def traverse(sources) -> MultiSourceOutcome:
         sources = np.asarray(sources, np.int64)
         distance = np.empty((sources.size, host.n_vertices), np.int64)
-        rounds, numbers = np.zeros(sources.size, np.int64), sources.tolist()
+        rounds = np.zeros(sources.size, np.int64)
+        numbers = sources.tolist()
         if negative:
             for i, source in enumerate(numbers):
                 rounds[i] = _bellman_ford(host, source, distance[i])

@@ -59,7 +59,8 @@ def plan(graph, query):
         targets = np.empty(0, np.int64)
     else:
         targets = query.targets
-    edges, width = (graph.offsets, graph.targets, graph.weights), pile_width(graph)
+    edges = graph.offsets, graph.targets, graph.weights
+    width = pile_width(graph)
     sizes, bounds = new_state(kind)
 
     def traverse(source: int) -> Outcome:
@@ -69,10 +70,12 @@ def plan(graph, query):
         while sizes[_NEAR]:  # a pile that is worth the start of other threads
             near = piles[sizes[_SWAPPED]]
             lowered = piles[1 - sizes[_SWAPPED]]
-            sizes[_LOWERED], n_shares = 0, -(-int(sizes[_NEAR]) // _SHARE)
+            sizes[_LOWERED] = 0
+            n_shares = -(-int(sizes[_NEAR]) // _SHARE)
             near = near[: sizes[_NEAR]]
             threads.run(_relax_shared, n_shares, *edges, near, limit, run.keys, lowered, state)
-            sizes[_NEAR], sizes[_SWAPPED] = sizes[_LOWERED], 1 - sizes[_SWAPPED]
+            sizes[_NEAR] = sizes[_LOWERED]
+            sizes[_SWAPPED] = 1 - sizes[_SWAPPED]
             sizes[_ROUNDS] += 1
             search(*edges, _CONTINUE, limit, targets, width, shared_from, state)
         run.finish(source)

@@ -135,10 +135,8 @@ class _Run:
         self._graph = graph
         self._reverse = graph.reverse
         self._degrees = graph.derived.degrees
-        (seen, front, found), (in_front, is_found) = (
-            (self._bitsets(n) for _ in range(3)),
-            np.zeros((2, n), np.uint8),
-        )
+        seen, front, found = (self._bitsets(n) for _ in range(3))
+        in_front, is_found = np.zeros((2, n), np.uint8)
         planes = self._bitsets(_PLANES * n)  # memory that is not touched costs nothing
         self._bits = _Bits(seen, front, found, in_front, is_found, planes)
         self._listed = np.empty(n, graph.targets.dtype)

@@ -36,7 +36,8 @@ _CHUNK = 128  # vertices that a thread takes at once
 
 def _fifo(run: cpu_steps.Run, level: int) -> int:
     """Expand all remaining levels, or one level if the search may end at a target."""
-    graph, predecessor = run.graph, run.predecessor_or_empty
+    graph = run.graph
+    predecessor = run.predecessor_or_empty
     run.counter[0] = run.frontier_size
     last = level + 1 if run.targets is not None else run.last_level
     max_frontier = graph.n_vertices + 1  # no frontier is too large for one thread

@@ -58,7 +58,8 @@ def plan(graph, query, group: int):
     lanes = LANES[integers]
     doublings = DOUBLINGS[integers]
     unreached = UNREACHED[integers]
-    unit, bound = kind.type(hierarchy.unit), _first_beyond(query.limit, hierarchy, kind)
+    unit = kind.type(hierarchy.unit)
+    bound = _first_beyond(query.limit, hierarchy, kind)
     # No distance of these is ever rounded; those of integers are checked by the caller.
     needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[kind]
     places, swept, columns = of_hops.part_to_sweep(hierarchy, query)
@@ -112,7 +113,8 @@ def _plan_lookups(graph, query):
     hierarchy = graph.derived.known_hierarchy("weights")
     finds_paths = query.output == "paths"
     kind = graph.weights.dtype
-    unreached, bound = UNREACHED[hierarchy.dtype], _first_beyond(query.limit, hierarchy, kind)
+    unreached = UNREACHED[hierarchy.dtype]
+    bound = _first_beyond(query.limit, hierarchy, kind)
     needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[kind]
     longest = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
     lookups = Lookups(graph, hierarchy, graph.reverse.weights if finds_paths else None)

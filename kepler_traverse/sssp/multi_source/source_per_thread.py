@@ -64,7 +64,8 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
         shared = np.empty(0, np.int64)
     else:
         shared = query.targets
-    edges, width = (graph.offsets, graph.targets, graph.weights), pile_width(graph)
+    edges = graph.offsets, graph.targets, graph.weights
+    width = pile_width(graph)
     counts_overflows = cpu_steps.may_overflow(graph) and query.limit is None
 
     def traverse(sources: Any, lists: TargetLists | None = None) -> MultiSourceOutcome:
@@ -87,7 +88,8 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
             sizes, bounds = new_state(kind)
             state = State(piles[thread], last_queued[thread], is_far[thread], row, sizes, bounds)
             search(*edges, numbers[i], limit, targets, width, NEVER, state)
-            rounds[i], stops[i] = count_rounds(sizes), bounds[1]
+            rounds[i] = count_rounds(sizes)
+            stops[i] = bounds[1]
             if counts_overflows:
                 overflows[i] = cpu_steps.count_overflows(graph, row, threads.run_alone)
             if is_at_targets:

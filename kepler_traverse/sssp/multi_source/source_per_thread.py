@@ -13,6 +13,7 @@ import numpy as np
 
 from ..._arrays import as_distance
 from ...cpu import threads
+from ...cpu.edges import Edges
 from ...search.query import Query, TargetLists
 from ...search.strategy import MultiSourceOutcome, Shape, per_core, sources_per_worker
 from .. import cpu_steps
@@ -64,7 +65,7 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
         shared = np.empty(0, np.int64)
     else:
         shared = query.targets
-    edges = graph.offsets, graph.targets, graph.weights
+    edges = Edges.of(graph)
     width = pile_width(graph)
     counts_overflows = cpu_steps.may_overflow(graph) and query.limit is None
 
@@ -87,7 +88,7 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
             targets = shared if lists is None else lists.of(i)
             sizes, bounds = new_state(kind)
             state = State(piles[thread], last_queued[thread], is_far[thread], row, sizes, bounds)
-            search(*edges, numbers[i], limit, targets, width, NEVER, state)
+            search(edges, numbers[i], limit, targets, width, NEVER, state)
             rounds[i] = count_rounds(sizes)
             stops[i] = bounds[1]
             if counts_overflows:

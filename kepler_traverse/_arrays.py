@@ -142,7 +142,8 @@ def flatten_distances(distances: Array) -> tuple[Array, np.int64]:
 
     The array is a copy if the distances from a source are not contiguous.
     """
-    xp, (k, n) = namespace(distances), distances.shape
+    xp = namespace(distances)
+    k, n = distances.shape
     pitch = distances.strides[0] // distances.itemsize
     if (
         distances.strides[1] != distances.itemsize

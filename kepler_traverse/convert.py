@@ -103,7 +103,8 @@ def _split_ends(
     dst = np.empty(count, dtype)
     for first in range(0, count, _AT_ONCE):
         some = np.array(list(islice(pairs, _AT_ONCE)), dtype)
-        src[first : first + len(some)], dst[first : first + len(some)] = some[:, 0], some[:, 1]
+        src[first : first + len(some)] = some[:, 0]
+        dst[first : first + len(some)] = some[:, 1]
     return src, dst
 
 

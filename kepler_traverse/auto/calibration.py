@@ -147,9 +147,11 @@ def _second_level() -> int:
 
 
 def _measure_gpu() -> Machine:
-    cp, there = cuda.cp, cuda.cp.cuda.Device()
+    cp = cuda.cp
+    there = cp.cuda.Device()
     attributes = there.attributes
-    source, copied = cp.zeros(_COPIED, np.uint8), cp.empty(_COPIED, np.uint8)
+    source = cp.zeros(_COPIED, np.uint8)
+    copied = cp.empty(_COPIED, np.uint8)
     word = cp.zeros(1, np.int64)
 
     def copy() -> None:

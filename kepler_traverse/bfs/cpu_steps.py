@@ -8,7 +8,7 @@ The predecessor is the smallest frontier neighbor in any order of threads.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from .._arrays import MAX_HOP_COUNT, NO_PREDECESSOR, UNREACHED
 from ..cpu import threads
 from ..cpu.atomics import atomic_add, atomic_umin, compare_and_swap
 from ..cpu.compiled import njit
+from ..cpu.edges import Neighbors
 from ..search.strategy import state_bytes
 from .tuning import SERIAL_FRONTIER, SPARSE_FRACTION
 
@@ -25,6 +26,16 @@ if TYPE_CHECKING:
 
 _WORD = 64
 _SHARE = 256  # frontier vertices, or words of the bitmap, that a thread takes at a time
+
+
+class Reached(NamedTuple):
+    """What a search has found."""
+
+    distance: np.ndarray  # int32 array of shape (n_vertices,): hops
+    # array of shape (n_vertices,), or empty if no predecessors are wanted: compiled functions take
+    # it in place of None
+    predecessor: np.ndarray
+    counter: np.ndarray  # int64 array of shape (1,): the vertices of the next frontier
 
 
 class Run:
@@ -39,13 +50,14 @@ class Run:
         self.graph = graph
         self.distance = np.empty(n, np.int32)
         self.predecessor = np.empty(n, graph.targets.dtype) if query.predecessors else None
-        # Compiled functions take an empty array in place of None.
-        self.predecessor_or_empty = (
-            np.empty(0, graph.targets.dtype) if self.predecessor is None else self.predecessor
-        )
         self.queue, self.next_queue = np.empty((2, n), graph.targets.dtype)
         self.bitmap, self.next_bitmap = np.empty((2, -(-n // _WORD)), np.uint64)
         self.counter = np.zeros(1, np.int64)
+        if self.predecessor is None:
+            predecessor = np.empty(0, graph.targets.dtype)
+        else:
+            predecessor = self.predecessor
+        self.reached = Reached(self.distance, predecessor, self.counter)
         self.targets = query.targets
         self.last_level = MAX_HOP_COUNT if query.limit is None else query.limit
 
@@ -86,28 +98,18 @@ def push(run: Run, level: int) -> int:
     run.as_queue()
     graph = run.graph
     run.counter[0] = run.frontier_size
-    edges = (graph.offsets, graph.targets)
-    reached = (run.distance, run.predecessor_or_empty)
+    edges = Neighbors.of(graph)
     if run.frontier_size < SERIAL_FRONTIER:
         last = level + 1 if run.targets is not None else run.last_level
         # from here on another step may be faster
         most = min(SERIAL_FRONTIER, max(graph.n_vertices // SPARSE_FRACTION, 1))
-        levels = push_serial(
-            *edges, level, last, most, *reached, run.queue, run.next_queue, run.counter
-        )
+        levels = push_serial(edges, level, last, most, run.reached, run.queue, run.next_queue)
     else:
         frontier = run.queue[: run.frontier_size]
         run.counter[0] = 0
         n_shares = -(-frontier.size // _SHARE)
         threads.run(
-            _push_parallel,
-            n_shares,
-            *edges,
-            frontier,
-            level + 1,
-            *reached,
-            run.next_queue,
-            run.counter,
+            _push_parallel, n_shares, edges, frontier, level + 1, run.reached, run.next_queue
         )
         levels = 1
     if levels % 2:
@@ -121,14 +123,10 @@ def pull(run: Run, level: int) -> None:
     one.
     """
     run.as_bitmap()
-    reverse = run.graph.reverse
     run.counter[0] = 0
-    edges = (reverse.offsets, reverse.targets)
+    edges = Neighbors.of(run.graph.reverse)
     n_shares = -(-run.bitmap.size // _SHARE)
-    reached = run.distance, run.predecessor_or_empty
-    threads.run(
-        _pull, n_shares, *edges, run.bitmap, level + 1, *reached, run.next_bitmap, run.counter
-    )
+    threads.run(_pull, n_shares, edges, run.bitmap, level + 1, run.reached, run.next_bitmap)
     run.frontier_size = int(run.counter[0])
     run.bitmap, run.next_bitmap = run.next_bitmap, run.bitmap
 
@@ -154,10 +152,13 @@ def point_back(graph, sources, distance) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True)
-def push_serial(
-    offsets, targets, level, last, most, distance, predecessor, queue, next_queue, counter
-):
+def push_serial(edges, level, last, most, reached, queue, next_queue):
     """Make one or more levels, up to ``last`` or until the frontier has ``most`` vertices or more."""
+    offsets = edges.offsets
+    targets = edges.targets
+    distance = reached.distance
+    predecessor = reached.predecessor
+    counter = reached.counter
     first = level
     size = counter[0]
     while size and (level == first or (level < last and size < most)):
@@ -182,18 +183,11 @@ def push_serial(
 
 
 @njit(cache=True, nogil=True)
-def _push_parallel(
-    next_share,
-    n_shares,
-    offsets,
-    targets,
-    frontier,
-    level,
-    distance,
-    predecessor,
-    next_queue,
-    counter,
-):
+def _push_parallel(next_share, n_shares, edges, frontier, level, reached, next_queue):
+    offsets = edges.offsets
+    targets = edges.targets
+    distance = reached.distance
+    predecessor = reached.predecessor
     share = atomic_add(next_share, 0, 1)
     while share < n_shares:
         end = (share + 1) * _SHARE
@@ -205,7 +199,7 @@ def _push_parallel(
                     distance[v] == UNREACHED
                     and compare_and_swap(distance, v, UNREACHED, level) == UNREACHED
                 ):
-                    next_queue[atomic_add(counter, 0, 1)] = v
+                    next_queue[atomic_add(reached.counter, 0, 1)] = v
                 # Every frontier neighbor of v comes here in this level, so the smallest one stays.
                 if predecessor.size and distance[v] == level:
                     atomic_umin(predecessor, v, u)
@@ -213,18 +207,11 @@ def _push_parallel(
 
 
 @njit(cache=True, nogil=True)
-def _pull(
-    next_share,
-    n_shares,
-    offsets,
-    sources,
-    bitmap,
-    level,
-    distance,
-    predecessor,
-    next_bitmap,
-    counter,
-):
+def _pull(next_share, n_shares, edges, bitmap, level, reached, next_bitmap):
+    offsets = edges.offsets
+    sources = edges.targets
+    distance = reached.distance
+    predecessor = reached.predecessor
     n = distance.size
     claimed = 0
     share = atomic_add(next_share, 0, 1)
@@ -247,7 +234,7 @@ def _pull(
                         break
             next_bitmap[word] = bits
         share = atomic_add(next_share, 0, 1)
-    atomic_add(counter, 0, claimed)
+    atomic_add(reached.counter, 0, claimed)
 
 
 @njit(cache=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from .._arrays import MAX_HOP_COUNT, UNREACHED
 from ..cpu import threads
 from ..cpu.atomics import atomic_add
 from ..cpu.compiled import njit
+from ..cpu.edges import Edges, Neighbors
 from ..cpu.short_search import note
 from ..cpu.simd_distances import differing_hops, differing_sums, lay_out
 from .batch import C1, C2, C3, C4, C5, NOTHING, TILE_BYTES, bound, leads_farther
@@ -22,6 +23,21 @@ SHARED = 1 << 20  # edges, times sources, from which several threads check few s
 # sources of hops that are compared without tiles, as laying out 64 bytes per vertex would take
 # longer
 FEW = 4
+
+
+class Lanes(NamedTuple):
+    """The searches that are checked, and what is found, for all threads."""
+
+    # int64 array: the source of each lane, -1 for lanes without one
+    source: np.ndarray
+    # array of the type of the distances, and the largest of them: up to where each lane is complete
+    limits: np.ndarray
+    largest_limit: Any
+    negative: bool  # whether a weight is negative
+    bounds: np.ndarray  # int64 array of shape (n_chunks + 1,): where each chunk of vertices begins
+    # int64 array of shape (n_chunks, 5, 3), output: by rule a count, and lane and vertex of an
+    # example
+    findings: np.ndarray
 
 
 def summaries(graph, blocks) -> Iterator[tuple[int, np.ndarray]]:
@@ -52,42 +68,33 @@ def _check_block(graph, sources, distances, kind, limits) -> np.ndarray:
     source_of[: len(sources)] = sources
     lane_limits = np.zeros(n_lanes, kind)  # those of lanes without a source do not matter
     lane_limits[: len(sources)] = [bound(limit, kind) for limit in limits]
+    negative = graph.has_negative_weights
+    # Lanes are compared with the largest limit together, and only those that differ with their own.
+    lanes = Lanes(source_of, lane_limits, lane_limits.max(), negative, bounds, findings)
+    neighbors = Neighbors.of(reverse)
     if kind.kind == "u" and len(sources) <= FEW:
         rows = np.ascontiguousarray(narrow)
         if reverse.n_edges * len(sources) < SHARED:
             run = threads.run_alone
         else:
             run = threads.run
-        run(
-            _check_rows,
-            len(findings),
-            reverse.offsets,
-            reverse.targets,
-            rows,
-            lane_limits,
-            source_of,
-            bounds,
-            findings,
-        )
+        run(_check_rows, len(findings), neighbors, rows, lanes)
         return _summed(findings)
     lines = np.empty((graph.n_vertices, n_lanes), kind)
     threads.run(_lay_out, len(findings), narrow, kind.type(unreached), bounds, lines, doublings)
-    # Lanes are compared with the largest limit together, and only those that differ with their own.
-    state = (lines, lane_limits.max(), lane_limits, source_of, bounds, findings, doublings)
     if kind.kind == "u":
-        threads.run(_check_hops, len(findings), reverse.offsets, reverse.targets, state)
+        threads.run(_check_hops, len(findings), neighbors, lines, lanes, doublings)
         return _summed(findings)
     unfounded = np.zeros(graph.n_vertices, np.uint16)
-    threads.run(
-        _check_sums, len(findings), *_csr(reverse), state, graph.has_negative_weights, unfounded
-    )
+    incoming = Edges.of(reverse)
+    threads.run(_check_sums, len(findings), incoming, lines, lanes, doublings, unfounded)
     summary = _summed(findings)
     farthest = max(
         np.max(of_source, where=of_source != np.inf, initial=0) for of_source in distances
     )
     if not graph.n_edges or leads_farther(graph.derived.min_weight, farthest):
         return summary
-    _clear_explained(*_csr(reverse), *_csr(graph), lines, unfounded)
+    _clear_explained(incoming, Edges.of(graph), lines, unfounded)
     lost = np.flatnonzero(unfounded)
     if lost.size:
         bits = int(unfounded[lost[0]])
@@ -131,10 +138,6 @@ def _out_of_range(distances, limits, negative: bool) -> tuple[int, int, int]:
     return count, lane, vertex
 
 
-def _csr(graph) -> tuple[Any, ...]:
-    return graph.offsets, graph.targets, graph.weights
-
-
 def _summed(findings) -> np.ndarray:
     """Add the findings of all chunks. The example is from the first chunk that has one."""
     summary = NOTHING.copy()
@@ -170,8 +173,14 @@ def _lay_out(next_chunk, n_chunks, distances, unreached, bounds, lines, doubling
 
 
 @njit(nogil=True, cache=True)
-def _check_hops(next_chunk, n_chunks, offsets, neighbors, state):
-    lines, limit, limits, source_of, bounds, findings, doublings = state
+def _check_hops(next_chunk, n_chunks, edges, lines, lanes, doublings):
+    offsets = edges.offsets
+    neighbors = edges.targets
+    limits = lanes.limits
+    limit = lanes.largest_limit
+    source_of = lanes.source
+    bounds = lanes.bounds
+    findings = lanes.findings
     unreached = ~lines.dtype.type(0)
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
@@ -193,10 +202,14 @@ def _check_hops(next_chunk, n_chunks, offsets, neighbors, state):
 
 
 @njit(nogil=True, cache=True)
-def _check_rows(
-    next_chunk, n_chunks, offsets, neighbors, rows, limits, source_of, bounds, findings
-):
+def _check_rows(next_chunk, n_chunks, edges, rows, lanes):
     """``_check_hops`` of distances that are not laid out in tiles."""
+    offsets = edges.offsets
+    neighbors = edges.targets
+    limits = lanes.limits
+    source_of = lanes.source
+    bounds = lanes.bounds
+    findings = lanes.findings
     unreached = ~rows.dtype.type(0)
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
@@ -215,11 +228,19 @@ def _check_rows(
 
 
 @njit(nogil=True, cache=True)
-def _check_sums(next_chunk, n_chunks, offsets, neighbors, weights, state, negative, unfounded):
+def _check_sums(next_chunk, n_chunks, edges, lines, lanes, doublings, unfounded):
     """Compare distances, and set one bit per source for vertices that no strictly nearer vertex
     explains.
     """
-    lines, limit, limits, source_of, bounds, findings, doublings = state
+    offsets = edges.offsets
+    neighbors = edges.targets
+    weights = edges.weights
+    limits = lanes.limits
+    limit = lanes.largest_limit
+    negative = lanes.negative
+    source_of = lanes.source
+    bounds = lanes.bounds
+    findings = lanes.findings
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         for v in range(bounds[chunk], bounds[chunk + 1]):
@@ -263,8 +284,14 @@ def _compare(findings, lane, v, here, best, limit, source_of):
 
 
 @njit(cache=True, nogil=True)
-def _clear_explained(in_offsets, sources, in_weights, offsets, targets, weights, keys, unfounded):
+def _clear_explained(incoming, outgoing, keys, unfounded):
     """Clear the bits of all vertices that a chain of exact edges joins to a vertex without the bit."""
+    in_offsets = incoming.offsets
+    sources = incoming.targets
+    in_weights = incoming.weights
+    offsets = outgoing.offsets
+    targets = outgoing.targets
+    weights = outgoing.weights
     waiting = 0
     for v in range(unfounded.size):
         for lane in range(keys.shape[1]):

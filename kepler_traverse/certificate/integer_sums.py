@@ -11,6 +11,7 @@ import numpy as np
 
 from .._arrays import MAX_INTEGER, as_distance, to_host
 from ..cpu.compiled import njit
+from ..cpu.edges import Edges
 from .batch import NOTHING
 
 
@@ -19,11 +20,11 @@ def check_distances(graph, sources, distances, limits) -> np.ndarray:
     either device.
     """
     host = graph.derived.sums_in("int64").to("cpu")
-    edges = (host.offsets, host.targets, host.weights)
+    edges = Edges.of(host)
     every = NOTHING.copy()
     for i, (source, limit) in enumerate(zip(sources.tolist(), limits, strict=True)):
         bound = as_distance(np.inf if limit is None else limit, np.dtype(np.int64))
-        findings = _check(*edges, source, to_host(distances[i]), bound, graph.has_negative_weights)
+        findings = _check(edges, source, to_host(distances[i]), bound, graph.has_negative_weights)
         for rule, (count, vertex) in enumerate(findings.tolist()):
             if count and not every[rule, 0]:
                 every[rule, 1:] = i, vertex
@@ -34,14 +35,9 @@ def check_distances(graph, sources, distances, limits) -> np.ndarray:
 def wrong_predecessors(graph, result) -> np.ndarray:
     """Return the vertices whose predecessor is missing or has no edge that explains their distance."""
     host = graph.derived.sums_in("int64").to("cpu")
-    arrays = (
-        host.offsets,
-        host.targets,
-        host.weights,
-        to_host(result.distance),
-        to_host(result.predecessor),
-    )
-    return np.flatnonzero(_unexplained(*arrays, result.source))
+    distance = to_host(result.distance)
+    predecessor = to_host(result.predecessor)
+    return np.flatnonzero(_unexplained(Edges.of(host), distance, predecessor, result.source))
 
 
 @njit
@@ -51,9 +47,8 @@ def _note(findings, rule, vertex):
 
 
 @njit(cache=True)
-def _check(offsets, targets, weights, source, distance, limit, negative):
+def _check(edges, source, distance, limit, negative):
     """Return the number of violations and an example vertex for each rule."""
-    edges = offsets, targets, weights
     findings = np.zeros((5, 2), np.int64)
     n = distance.size
     lowest = np.int64(0)
@@ -86,7 +81,9 @@ def _check(offsets, targets, weights, source, distance, limit, negative):
 @njit
 def _look_at_edges(edges, distance, limit, negative, found, findings):
     """Note each edge that allows a shorter distance, and mark the vertices that an edge explains."""
-    offsets, targets, weights = edges
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
     is_tight, is_founded = found
     for u in range(distance.size):
         if distance[u] == MAX_INTEGER:
@@ -106,7 +103,9 @@ def _look_at_edges(edges, distance, limit, negative, found, findings):
 @njit
 def _extend_chains(edges, distance, is_founded):
     """Mark what a chain of edges that explain distances reaches from the vertices that are marked."""
-    offsets, targets, weights = edges
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
     queue = np.flatnonzero(is_founded)
     size = queue.size
     queue = np.append(queue, np.empty(distance.size - size, np.int64))
@@ -125,7 +124,10 @@ def _extend_chains(edges, distance, is_founded):
 
 
 @njit(cache=True)
-def _unexplained(offsets, targets, weights, distance, predecessor, source):
+def _unexplained(edges, distance, predecessor, source):
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
     n = distance.size
     wrong = np.zeros(n, np.bool_)
     for v in range(n):

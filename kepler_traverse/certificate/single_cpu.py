@@ -8,7 +8,7 @@ counts are 8 or 16 bits wide there, so that they stay in the cache.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,11 +16,30 @@ from .._arrays import NO_PREDECESSOR, UNREACHED
 from ..cpu import threads
 from ..cpu.atomics import atomic_add
 from ..cpu.compiled import njit
+from ..cpu.edges import Edges, Neighbors
 from ..cpu.simd_compare import SIXTEEN, are_equal, are_less
 
 # vertices and edges of a chunk, so that a few of them balance the threads and one costs no time to
 # start
 CHUNK = 1 << 15
+
+
+class Result(NamedTuple):
+    """What is checked, of shape (n_vertices,) each."""
+
+    distance: np.ndarray
+    predecessor: np.ndarray
+
+
+class Chunks(NamedTuple):
+    """The chunks of vertices that threads take."""
+
+    bounds: np.ndarray  # int64 array of shape (n_chunks + 1,): where each begins
+    counts: np.ndarray  # int64 array of shape (n_chunks, 3), output: what was found in each
+
+    @classmethod
+    def of(cls, bounds: np.ndarray) -> Chunks:
+        return cls(bounds, np.empty((bounds.size - 1, 3), np.int64))
 
 
 def check(graph, result, limit) -> list[int]:
@@ -50,20 +69,19 @@ def check_vertices(result, limit, negative: bool) -> tuple[int, int, int, int]:
     """
     distance = result.distance
     bounds = np.append(np.arange(0, distance.size, CHUNK), distance.size)
-    per_chunk = np.empty((bounds.size - 1, 3), np.int64)
+    chunks = Chunks.of(bounds)
     first = distance.size
-    rule = (limit, negative, distance.size)
     is_hops = distance.dtype.kind == "i"
     look: Any = _look_at_hops if is_hops else _look_at_weighted
-    threads.run(look, len(per_chunk), distance, result.predecessor, *rule, bounds, per_chunk)
-    roots, bad, reached = per_chunk.sum(axis=0).tolist()
+    checked = Result(distance, result.predecessor)
+    threads.run(look, len(chunks.counts), checked, limit, negative, chunks)
+    roots, bad, reached = chunks.counts.sum(axis=0).tolist()
     if bad:
-        chunk = np.flatnonzero(per_chunk[:, 1])[0]
+        chunk = np.flatnonzero(chunks.counts[:, 1])[0]
         here = slice(bounds[chunk], bounds[chunk + 1])
         are_bad: Any = _are_bad_hops if is_hops else _are_bad_sums
-        first = int(
-            bounds[chunk] + are_bad(distance[here], result.predecessor[here], *rule).argmax()
-        )
+        is_bad = are_bad(distance[here], result.predecessor[here], limit, negative, distance.size)
+        first = int(bounds[chunk] + is_bad.argmax())
     return roots, bad, first, reached
 
 
@@ -77,15 +95,14 @@ def check_edges(graph, source: int, distance, predecessor, limit, reached: int) 
     them, and the reached vertices no farther than their predecessor.
     """
     reverse = graph.reverse
-    bounds = divide_vertices(reverse.offsets)
-    per_chunk = np.empty((bounds.size - 1, 3), np.int64)
-    edges = (reverse.offsets, _with_padding(reverse.targets))
+    chunks = Chunks.of(divide_vertices(reverse.offsets))
+    n_chunks = len(chunks.counts)
+    neighbors = _with_padding(reverse.targets)
     if distance.dtype.kind == "i":
         keys = _as_keys(distance)
         farthest = keys.dtype.type(min(int(limit), np.iinfo(keys.dtype).max))
-        threads.run(
-            _check_hops, len(per_chunk), *edges, keys, predecessor, farthest, bounds, per_chunk
-        )
+        edges = Neighbors(reverse.offsets, neighbors)
+        threads.run(_check_hops, n_chunks, edges, Result(keys, predecessor), farthest, chunks)
     else:
         # A vertex that was not reached is in the wrong from the first distance beyond the limit
         # downwards.
@@ -93,9 +110,10 @@ def check_edges(graph, source: int, distance, predecessor, limit, reached: int) 
             beyond = limit
         else:
             beyond = np.nextafter(limit, limit.dtype.type(np.inf))
-        state = (reverse.weights, distance, predecessor, beyond, source, bounds, per_chunk)
-        threads.run(_check_weighted, len(per_chunk), *edges, *state)
-    violated, explained, level = per_chunk.sum(axis=0).tolist()
+        weighted = Edges(reverse.offsets, neighbors, reverse.weights)
+        checked = Result(distance, predecessor)
+        threads.run(_check_weighted, n_chunks, weighted, checked, beyond, source, chunks)
+    violated, explained, level = chunks.counts.sum(axis=0).tolist()
     counts = np.array([0, graph.n_vertices, 0, graph.n_vertices, level])
     if violated or explained != reached - 1:
         weights, distance = _as_weighted(graph, distance)
@@ -169,8 +187,12 @@ _is_bad_sum = njit(inline="always")(_are_bad_sums)
 
 
 @njit(nogil=True, cache=True)
-def _look_at_hops(next_chunk, n_chunks, distance, predecessor, limit, negative, n, bounds, counts):
+def _look_at_hops(next_chunk, n_chunks, result, limit, negative, chunks):
     """For each chunk: roots, vertices that are out of range, vertices reached."""
+    distance = result.distance
+    predecessor = result.predecessor
+    bounds = chunks.bounds
+    counts = chunks.counts
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         first = bounds[chunk]
@@ -183,7 +205,7 @@ def _look_at_hops(next_chunk, n_chunks, distance, predecessor, limit, negative, 
             p = back[v]
             roots += p == first + v
             reached += d != UNREACHED
-            bad += _is_bad_hop_count(d, p, limit, negative, n)
+            bad += _is_bad_hop_count(d, p, limit, negative, distance.size)
         counts[chunk, 0] = roots
         counts[chunk, 1] = bad
         counts[chunk, 2] = reached
@@ -191,9 +213,11 @@ def _look_at_hops(next_chunk, n_chunks, distance, predecessor, limit, negative, 
 
 
 @njit(nogil=True, cache=True)
-def _look_at_weighted(
-    next_chunk, n_chunks, distance, predecessor, limit, negative, n, bounds, counts
-):
+def _look_at_weighted(next_chunk, n_chunks, result, limit, negative, chunks):
+    distance = result.distance
+    predecessor = result.predecessor
+    bounds = chunks.bounds
+    counts = chunks.counts
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         first = bounds[chunk]
@@ -206,7 +230,7 @@ def _look_at_weighted(
             p = back[v]
             roots += p == first + v
             reached += d != np.inf
-            bad += _is_bad_sum(d, p, limit, negative, n)
+            bad += _is_bad_sum(d, p, limit, negative, distance.size)
         counts[chunk, 0] = roots
         counts[chunk, 1] = bad
         counts[chunk, 2] = reached
@@ -242,9 +266,13 @@ def _compare_edges(neighbors, near, first, begin, end, bound, explained, p):
 
 
 @njit(nogil=True, cache=True)
-def _check_hops(
-    next_chunk, n_chunks, offsets, neighbors, keys, predecessor, farthest, bounds, counts
-):
+def _check_hops(next_chunk, n_chunks, edges, result, farthest, chunks):
+    offsets = edges.offsets
+    neighbors = edges.targets
+    keys = result.distance
+    predecessor = result.predecessor
+    bounds = chunks.bounds
+    counts = chunks.counts
     unreached = ~keys.dtype.type(0)
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
@@ -282,19 +310,14 @@ def _check_hops(
 
 
 @njit(nogil=True, cache=True)
-def _check_weighted(
-    next_chunk,
-    n_chunks,
-    offsets,
-    neighbors,
-    weights,
-    distance,
-    predecessor,
-    beyond,
-    source,
-    bounds,
-    counts,
-):
+def _check_weighted(next_chunk, n_chunks, edges, result, beyond, source, chunks):
+    offsets = edges.offsets
+    neighbors = edges.targets
+    weights = edges.weights
+    distance = result.distance
+    predecessor = result.predecessor
+    bounds = chunks.bounds
+    counts = chunks.counts
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         begin = bounds[chunk]

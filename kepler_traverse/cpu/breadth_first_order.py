@@ -8,6 +8,7 @@ import numpy as np
 
 from .compiled import njit
 from .csr_build import read_only
+from .edges import Neighbors
 
 NO_VERTEX = -9999  # SciPy's predecessor of a vertex that has none
 
@@ -20,20 +21,24 @@ def breadth_first_order(matrices, source: int):
     Return the order, int32 of shape (n_reached,), and the predecessors, int32 of shape
     (n_vertices,), ``NO_VERTEX`` for the source and for vertices that are not reached.
     """
-    (first, targets), *others = matrices
-    second, more_targets = others[0] if others else (first[:1], targets[:0])
-    n = first.size - 1
+    parts = [
+        Neighbors(*(read_only(np.ascontiguousarray(array)) for array in part)) for part in matrices
+    ]
+    first = parts[0]
+    second = parts[-1]
+    n = first.offsets.size - 1
     order = np.empty(n, np.int32)
     predecessor = np.full(n, NO_VERTEX, np.int32)
-    arrays = [
-        read_only(np.ascontiguousarray(array)) for array in (first, targets, second, more_targets)
-    ]
-    reached = _visit(*arrays, bool(others), source, order, predecessor)
+    reached = _visit(first, second, len(parts) > 1, source, order, predecessor)
     return order[:reached], predecessor
 
 
 @njit(cache=True)
-def _visit(first, targets, second, more_targets, both, source, order, predecessor):
+def _visit(first, second, both, source, order, predecessor):
+    offsets = first.offsets
+    targets = first.targets
+    more_offsets = second.offsets
+    more_targets = second.targets
     predecessor[source] = source  # so that one comparison tells what is visited
     order[0] = source
     done = 0
@@ -41,14 +46,14 @@ def _visit(first, targets, second, more_targets, both, source, order, predecesso
     while done < found:
         u = order[done]
         done += 1
-        for e in range(first[u], first[u + 1]):
+        for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
             if predecessor[v] == NO_VERTEX:
                 order[found] = v
                 predecessor[v] = u
                 found += 1
         if both:
-            for e in range(second[u], second[u + 1]):
+            for e in range(more_offsets[u], more_offsets[u + 1]):
                 v = more_targets[e]
                 if predecessor[v] == NO_VERTEX:
                     order[found] = v

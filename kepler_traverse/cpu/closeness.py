@@ -15,11 +15,14 @@ the search counted.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from . import threads
 from .atomics import atomic_add
 from .compiled import njit
+from .edges import Neighbors
 
 # not proven to be below the threshold; proven; the search broke a rule
 OPEN = 0
@@ -27,6 +30,55 @@ BELOW = 1
 WRONG = 2
 _BETWEEN_BOUNDS = 256  # edges between two bounds of one level
 _SLACK = 1 + 2.0**-40  # more than the rounding of a bound
+
+
+class Links(NamedTuple):
+    """The edges of a graph, and whether each has one direction."""
+
+    offsets: np.ndarray
+    targets: np.ndarray
+    directed: bool
+
+
+class Claims(NamedTuple):
+    """What is to be proven, for all threads."""
+
+    vertices: np.ndarray
+    # least, most: int64 arrays of shape (n_vertices,): bounds of how many vertices each reaches
+    least: np.ndarray
+    most: np.ndarray
+    threshold: float
+    last: int  # vertices of a larger number may be equal to the threshold
+    certified: bool
+    verdicts: np.ndarray  # int8 array, output: ``OPEN``, ``BELOW`` or ``WRONG`` per vertex
+
+
+class Explored(NamedTuple):
+    """What a search from one vertex has found."""
+
+    # int32 array of shape (n_vertices,): hops, -1 before and after
+    distance: np.ndarray
+    queue: np.ndarray  # of shape (n_vertices + 1,): the vertices, in the order of their discovery
+    done: int  # the vertices of the queue whose edges were visited
+    found: int  # the vertices of the queue
+
+
+class Components(NamedTuple):
+    """The strongly connected components of a graph."""
+
+    labels: np.ndarray  # the component of each vertex
+    sizes: np.ndarray
+    members: np.ndarray  # the vertices, by component
+    begins: np.ndarray  # int64 array of shape (n_components + 1,): of each in ``members``
+
+
+class Hub(NamedTuple):
+    """A component, ideally the largest one."""
+
+    label: int
+    # in_reach, reaches: of type bool: which vertices it reaches, and which reach it
+    in_reach: np.ndarray
+    reaches: np.ndarray
 
 
 def prove_below(
@@ -47,21 +99,12 @@ def prove_below(
     next_item = np.zeros(8, np.int64)
     n_edges = np.zeros((n_threads, 8), np.int64)
 
+    links = Links(graph.offsets, graph.targets, graph.directed)
+    least, most = reach
+    claims = Claims(vertices, least, most, threshold, last, certified, verdicts)
+
     def work(thread: int) -> None:
-        edges = (graph.offsets, graph.targets, graph.directed)
-        scratch = (distance[thread], queues[thread])
-        _prove(
-            next_item,
-            edges,
-            vertices,
-            reach,
-            threshold,
-            last,
-            certified,
-            scratch,
-            verdicts,
-            n_edges[thread],
-        )
+        _prove(next_item, links, claims, distance[thread], queues[thread], n_edges[thread])
 
     def stop() -> None:
         next_item[0] = vertices.size
@@ -136,28 +179,26 @@ def reach_bounds(graph, labels, hub, in_reach, reaches) -> tuple[np.ndarray, np.
     """
     sizes = np.bincount(labels)
     least, most = np.empty((2, sizes.size), np.int64)
-    members = np.argsort(labels, kind="stable")
-    begins = np.concatenate([[0], np.cumsum(sizes)])
-    _bound_components(
-        graph.offsets,
-        graph.targets,
+    components = Components(
         labels,
         sizes,
-        members,
-        begins,
-        hub,
-        in_reach,
-        reaches,
-        least,
-        most,
+        members=np.argsort(labels, kind="stable"),
+        begins=np.concatenate([[0], np.cumsum(sizes)]),
     )
+    _bound_components(Neighbors.of(graph), components, Hub(hub, in_reach, reaches), least, most)
     return least[labels], most[labels]
 
 
 @njit(cache=True, nogil=True)
-def _bound_components(
-    offsets, targets, labels, sizes, members, begins, hub, in_reach, reaches, least, most
-):
+def _bound_components(edges, components, hub, least, most):
+    offsets = edges.offsets
+    targets = edges.targets
+    labels = components.labels
+    sizes = components.sizes
+    members = components.members
+    begins = components.begins
+    in_reach = hub.in_reach
+    reaches = hub.reaches
     n_components = sizes.size
     missing = np.zeros(n_components, np.int64)  # edges from components that are not listed yet
     for u in range(labels.size):
@@ -204,7 +245,7 @@ def _bound_components(
         outside[c] = sizes[c] + beyond
         least[c] = sizes[c] + farthest
         most[c] = sizes[c] + total
-        if c == hub:
+        if c == hub.label:
             least[c] = most[c] = n_reached
         elif reaches[first]:
             least[c] = max(least[c], sizes[c] + n_reached)
@@ -215,23 +256,23 @@ def _bound_components(
 
 
 @njit(cache=True, nogil=True)
-def _prove(
-    next_item, edges, vertices, reach, threshold, last, certified, scratch, verdicts, n_edges
-):
-    (offsets, _, _), (least, most), (distance, queue) = edges, reach, scratch
+def _prove(next_item, links, claims, distance, queue, n_edges):
+    offsets = links.offsets
+    vertices = claims.vertices
     item = atomic_add(next_item, 0, 1)
     while item < vertices.size:
         v = vertices[item]
-        if v <= last:
-            goal = threshold
+        least = claims.least[v]
+        most = claims.most[v]
+        if v <= claims.last:
+            goal = claims.threshold
         else:
-            goal = np.nextafter(threshold, np.inf)
-        done, found, is_below = _explore(edges, v, least[v], most[v], goal, distance, queue)
+            goal = np.nextafter(claims.threshold, np.inf)
+        done, found, is_below = _explore(links, v, least, most, goal, distance, queue)
         if is_below:
-            is_proven = not certified or _is_proven(
-                edges, v, least[v], most[v], goal, distance, queue, done, found
-            )
-            verdicts[item] = BELOW if is_proven else WRONG
+            explored = Explored(distance, queue, done, found)
+            is_proven = not claims.certified or _is_proven(links, v, least, most, goal, explored)
+            claims.verdicts[item] = BELOW if is_proven else WRONG
         for i in range(found):
             distance[queue[i]] = -1
             n_edges[0] += (offsets[queue[i] + 1] - offsets[queue[i]]) * (i < done)
@@ -239,13 +280,16 @@ def _prove(
 
 
 @njit(cache=True, nogil=True)
-def _explore(edges, source, least, most, goal, distance, queue):
+def _explore(links, source, least, most, goal, distance, queue):
     """Search until the closeness is proven to be below the goal, or until all vertices are found.
 
     Return the vertices of the queue whose edges were visited; the vertices found; whether the
     closeness is below the goal.
     """
-    (offsets, targets, directed), n = edges, distance.size
+    offsets = links.offsets
+    targets = links.targets
+    directed = links.directed
+    n = distance.size
     # Indices are unsigned, so that Numba does not ask whether they are negative.
     one = np.uint64(1)
     distance[source] = 0
@@ -292,7 +336,7 @@ def _explore(edges, source, least, most, goal, distance, queue):
 
 
 @njit(cache=True, nogil=True)
-def _is_proven(edges, source, least, most, goal, distance, queue, done, found):
+def _is_proven(links, source, least, most, goal, explored):
     """Check a proof: distances that are too small prove nothing wrong, and too large ones break a
     rule.
 
@@ -302,7 +346,13 @@ def _is_proven(edges, source, least, most, goal, distance, queue, done, found):
     nearer, since the bound leaves out one edge of each. That all vertices with a distance are in
     the queue is checked at the end, by ``_require_clear``.
     """
-    offsets, targets, directed = edges
+    offsets = links.offsets
+    targets = links.targets
+    directed = links.directed
+    distance = explored.distance
+    queue = explored.queue
+    done = explored.done
+    found = explored.found
     if found < 1 or queue[0] != source or distance[source] != 0 or done >= found:
         return False
     level = np.int64(distance[queue[done]])

@@ -13,6 +13,7 @@ from . import threads
 from .atomics import atomic_add
 from .checksum import mix_one
 from .compiled import njit
+from .edges import Edges
 
 _BLOCKS = 256  # of vertices; threads take them one after the other
 _OUT_OF_RANGE, _OUT_OF_ORDER, _WRONG_WEIGHT = range(3)
@@ -62,7 +63,8 @@ def find_fault(offsets, targets, weights, both_ways: bool) -> str:
     faults = np.full((_BLOCKS, 3), -1, np.int64)
     balance = np.zeros(_BLOCKS, np.uint64)
     wanted = _Wanted(infinity, negative_zero, is_float, key, both_ways)
-    threads.run(_find_faults, _BLOCKS, offsets, targets, bits, wanted, faults, balance)
+    edges = Edges(offsets, targets, bits)
+    threads.run(_find_faults, _BLOCKS, edges, wanted, faults, balance)
     out_of_range, out_of_order, wrong_weight = faults.max(axis=0).tolist()
     if out_of_range >= 0:
         return f"vertex {out_of_range} has a target that is none of the {offsets.size - 1} vertices"
@@ -90,10 +92,13 @@ def _first_wrong_offset(offsets, n_edges):
 
 
 @njit(cache=True, nogil=True)
-def _find_faults(next_block, n_blocks, offsets, targets, bits, wanted, faults, balance):
+def _find_faults(next_block, n_blocks, edges, wanted, faults, balance):
     """Store one vertex or edge per kind of fault for each block, and hashes that cancel out if all
     edges go both ways.
     """
+    offsets = edges.offsets
+    targets = edges.targets
+    bits = edges.weights
     n = offsets.size - 1
     key = wanted.key
     block = atomic_add(next_block, 0, 1)

@@ -190,12 +190,10 @@ def _summary_of_levels(counts, summary, values):
             for at in range(size - half):
                 values[at] += values[at + half]
             size = half
-        summary[i, 0], summary[i, 1], summary[i, 2], summary[i, 3] = (
-            reached,
-            farthest,
-            total,
-            values[0],
-        )
+        summary[i, 0] = reached
+        summary[i, 1] = farthest
+        summary[i, 2] = total
+        summary[i, 3] = values[0]
 
 
 @njit(cache=True, nogil=True)

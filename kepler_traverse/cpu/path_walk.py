@@ -86,7 +86,8 @@ def distance_at(v, distance, above):
     if distance[p] >= 0:
         return distance[p]
     depth = 0
-    stack[0], at[0] = p, offsets[p]
+    stack[0] = p
+    at[0] = offsets[p]
     while depth >= 0:
         q = stack[depth]
         e = at[depth]
@@ -96,7 +97,8 @@ def distance_at(v, distance, above):
         if e < end:
             at[depth] = e
             depth += 1
-            stack[depth], at[depth] = heads[e], offsets[heads[e]]
+            stack[depth] = heads[e]
+            at[depth] = offsets[heads[e]]
             continue
         best = above.tentative[q]
         for e in range(offsets[q], end):

@@ -8,6 +8,7 @@ from . import threads
 from .atomics import atomic_add
 from .breadth_first_order import NO_VERTEX
 from .compiled import njit
+from .edges import Edges
 
 _NO_WEIGHTS = np.zeros(0, np.float32)
 
@@ -42,24 +43,15 @@ def write_predecessors(offsets, targets, weights, sources, rows, distances, pred
     predecessor and the weight of the edge from it, in float64. The int32 predecessors are written,
     with ``NO_VERTEX`` for the source and where there is no path.
     """
-    weights = _NO_WEIGHTS if weights is None else weights
-    threads.run(
-        _write_predecessors,
-        rows.size,
-        offsets,
-        targets,
-        weights,
-        sources,
-        rows,
-        distances,
-        predecessors,
-    )
+    edges = Edges(offsets, targets, _NO_WEIGHTS if weights is None else weights)
+    threads.run(_write_predecessors, rows.size, edges, sources, rows, distances, predecessors)
 
 
 @njit(cache=True, nogil=True)
-def _write_predecessors(
-    next_row, n_rows, offsets, targets, weights, sources, rows, distances, predecessors
-):
+def _write_predecessors(next_row, n_rows, edges, sources, rows, distances, predecessors):
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
     queue = np.empty(0, np.int32)
     i = atomic_add(next_row, 0, 1)
     while i < n_rows:

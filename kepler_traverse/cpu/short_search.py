@@ -560,7 +560,8 @@ def put_rows(found, kept, sizes, starts, vertices, distance):
     for i in range(sizes.size):
         to = starts[i]
         for j in range(sizes[i]):
-            vertices[to + j], distance[to + j] = found[at + j], kept[at + j]
+            vertices[to + j] = found[at + j]
+            distance[to + j] = kept[at + j]
         at += sizes[i] + 1
 
 
@@ -845,7 +846,9 @@ def _sort(row):
             digit = ((v - low) >> shift) & mask
             other[places[digit]] = v
             places[digit] += 1
-        one, other, shift, is_here = other, one, shift + bits, not is_here
+        one, other = other, one
+        shift += bits
+        is_here = not is_here
     if not is_here:
         for at in range(row.size):
             row[at] = one[at]
@@ -913,7 +916,8 @@ def _fold_block(places, values, begin, end, scratch_places, scratch_values):
             j += other <= one
             size += 1
         for at in range(size):
-            places[begin + at], values[begin + at] = scratch_places[at], scratch_values[at]
+            places[begin + at] = scratch_places[at]
+            values[begin + at] = scratch_values[at]
         end = begin + size
         half //= 2
     return values[begin] + (values[begin + 1] if end - begin == 2 else 0.0) + 0.0

@@ -68,7 +68,8 @@ ENTRIES = (_REDUCE, _FOLD, _BINS, _HOPS, _LEVELS, _OF_LEVELS)
 
 def statistics(distance: Array, offsets: Array, limit: Any) -> tuple[Any, ...]:
     """Columns of ``kepler_traverse.search.distance_stats.DistanceStats``."""
-    (k, n), kind = distance.shape, distance.dtype
+    k, n = distance.shape
+    kind = distance.dtype
     size = _n_reduction_blocks(n)
     records = cp.empty((k, size, _WORDS), np.int64)
     args = {**_distances(distance, limit), "offsets": offsets, "records": records}

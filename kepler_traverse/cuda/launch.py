@@ -76,7 +76,8 @@ def prepare(kernel: Kernel, blocks: int, args: Arguments) -> Callable[..., None]
     ``run(name=value)`` launches with other NumPy scalars, of the declared types, in place of those
     of ``args``, whose arrays must stay where they are.
     """
-    values, dtypes = checked(kernel, args), _dtypes_by_name(kernel)
+    values = checked(kernel, args)
+    dtypes = _dtypes_by_name(kernel)
 
     def run(**changed: np.generic) -> None:
         _change(kernel, dtypes, values[0].fields, changed)

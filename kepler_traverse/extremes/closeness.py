@@ -388,7 +388,8 @@ class _Closeness:
             longer = self._sum_over_neighbors(walks)
             if not graph.directed:  # leave out the walks that return over the last edge
                 longer -= degrees if shorter is None else (degrees - 1) * shorter
-            walks, shorter = longer, walks
+            shorter = walks
+            walks = longer
         last = self._closeness(covered + left, sums + (length + 1) * left)
         return xp.where(is_exact, last, xp.maximum(best, last) * SLACK)
 

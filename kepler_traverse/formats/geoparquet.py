@@ -290,7 +290,9 @@ def make_shapes(table: Any, coordinates: Coordinates) -> tuple[Any, list[str]]:
     names = ("vertex",) if "vertex" in table.column_names else ("src", "dst")
     at = np.stack([coordinates.points(table[name]) for name in names], axis=1)
     shapes = np.zeros(len(at), _LINE if len(names) == 2 else _POINT)
-    shapes["order"], shapes["kind"], shapes["at"] = 1, len(names), at
+    shapes["order"] = 1
+    shapes["kind"] = len(names)
+    shapes["at"] = at
     if len(names) == 2:
         shapes["points"] = 2
     chunks = []

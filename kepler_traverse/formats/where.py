@@ -406,10 +406,8 @@ def _compared(name: str, sign: str, values: tuple[Any, ...], table: Any) -> Any:
             f"column {shown(name)} is {column.type}, which {sign} does not order"
         )
     elif kinds.is_floating(column.type):
-        column, values = (
-            column.cast(pyarrow.float64()),
-            tuple(_exact_float(value, column) for value in values),
-        )
+        values = tuple(_exact_float(value, column) for value in values)
+        column = column.cast(pyarrow.float64())
     if sign == "in":
         return _is_member(column, list(values))
     (value,) = values

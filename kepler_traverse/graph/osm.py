@@ -389,7 +389,9 @@ class _Ways:
         stops = np.flatnonzero(is_junction[number])
         begin = stops[:-1]
         end = stops[1:]
-        begin, end = begin[piece[begin] == piece[end]], end[piece[begin] == piece[end]]
+        is_inside = piece[begin] == piece[end]
+        begin = begin[is_inside]
+        end = end[is_inside]
         columns = zip(
             zip(*self.facts, strict=True),
             (np.int64, object, object, float, float, bool, bool),

@@ -120,15 +120,24 @@ class Lists:
 
 @njit(cache=True, nogil=True)
 def _move(vertices, begins, capacities, lists):
-    begin, size, capacity, head, weight, via, hops = lists
+    begin = lists.begin
+    size = lists.size
+    capacity = lists.capacity
+    head = lists.head
+    weight = lists.weight
+    via = lists.via
+    hops = lists.hops
     for j in range(vertices.size):
         v = vertices[j]
         old = begin[v]
         new = begins[j]
         for i in range(size[v]):
-            head[new + i], weight[new + i] = head[old + i], weight[old + i]
-            via[new + i], hops[new + i] = via[old + i], hops[old + i]
-        begin[v], capacity[v] = new, capacities[j]
+            head[new + i] = head[old + i]
+            weight[new + i] = weight[old + i]
+            via[new + i] = via[old + i]
+            hops[new + i] = hops[old + i]
+        begin[v] = new
+        capacity[v] = capacities[j]
 
 
 @njit(cache=True, nogil=True)
@@ -138,14 +147,16 @@ def _sort_all(begin, size, head, weight):
         if size[v] > _CHUNK:  # a hub, of which the loop below would take quadratic time
             here = slice(begin[v], begin[v] + size[v])
             order = np.argsort(weight[here], kind="mergesort")
-            head[here], weight[here] = head[here][order], weight[here][order]
+            head[here] = head[here][order]
+            weight[here] = weight[here][order]
             continue
         for i in range(begin[v] + 1, begin[v] + size[v]):
             last_head = head[i]
             last_weight = weight[i]
             at = i
             while at > begin[v] and weight[at - 1] > last_weight:
-                head[at], weight[at] = head[at - 1], weight[at - 1]
+                head[at] = head[at - 1]
+                weight[at] = weight[at - 1]
                 at -= 1
             head[at] = last_head
             weight[at] = last_weight
@@ -164,6 +175,29 @@ class Workspace(NamedTuple):
     heap: np.ndarray  # int64 array of shape (threads, entries, 2)
     # int64 array of shape (threads, 8): the number of the last search, alone in its cache line
     state: np.ndarray
+
+
+class Inherited(NamedTuple):
+    """What vertices inherit from contracted neighbors; int32 arrays of shape (n,)."""
+
+    level: np.ndarray
+    contracted: np.ndarray  # how many of them there are
+    seen: np.ndarray  # the last round that listed the vertex
+
+
+class Reach(NamedTuple):
+    """When a witness search ends."""
+
+    longest: int  # no path is longer
+    slack: int  # no witness ends with an edge from a vertex that is farther
+    wanted: int  # goals that are still without a witness
+
+
+class Items(NamedTuple):
+    """The vertices that threads share."""
+
+    vertices: np.ndarray  # int32 array
+    chunk: int  # how many of them a thread takes at a time
 
 
 class Search(NamedTuple):
@@ -189,7 +223,8 @@ def _push(heap, size, key, value):
         parent = (i - 1) >> 1
         if heap[parent, 0] <= key:
             break
-        heap[i, 0], heap[i, 1] = heap[parent, 0], heap[parent, 1]
+        heap[i, 0] = heap[parent, 0]
+        heap[i, 1] = heap[parent, 1]
         i = parent
     heap[i, 0] = key
     heap[i, 1] = value
@@ -211,7 +246,8 @@ def _pop(heap, size):
             child += 1
         if heap[child, 0] >= key:
             break
-        heap[i, 0], heap[i, 1] = heap[child, 0], heap[child, 1]
+        heap[i, 0] = heap[child, 0]
+        heap[i, 1] = heap[child, 1]
         i = child
     heap[i, 0] = key
     heap[i, 1] = value
@@ -219,29 +255,24 @@ def _pop(heap, size):
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _search(
-    source,
-    avoided,
-    chosen,
-    longest,
-    slack,
-    wanted,
-    most,
-    begin,
-    size,
-    head,
-    weight,
-    marks,
-    heap,
-    now,
-):
+def _find_witnesses(source, avoided, search, reach, work, now):
     """Search from a vertex until all goals have witnesses or ``most`` vertices are settled;
     witnessed goals lose their mark.
 
-    A tentative distance is enough: it is the length of a path. No witness ends with an edge from a
-    vertex farther than ``slack``. Lists are sorted by weight, so that the first edge that is too
-    long ends a scan.
+    A tentative distance is enough: it is the length of a path. Lists are sorted by weight, so that
+    the first edge that is too long ends a scan.
     """
+    chosen = search.chosen
+    begin = search.ahead.begin
+    size = search.ahead.size
+    head = search.ahead.head
+    weight = search.ahead.weight
+    marks = work.marks
+    heap = work.heap
+    longest = reach.longest
+    slack = reach.slack
+    wanted = reach.wanted
+    most = search.most
     n_heap = _push(heap, 0, 0, source)
     marks[source, _DISTANCE] = 0
     marks[source, _STAMP] = now
@@ -310,7 +341,8 @@ def _contract(v, search, work, shortcuts, at, emits):
     head_back = back.head
     weight_back = back.weight
     hops_back = back.hops
-    marks, heap, state = work
+    marks = work.marks
+    state = work.state
     n_edges = 0
     first = begin[v]
     last = first + size[v]
@@ -337,22 +369,7 @@ def _contract(v, search, work, shortcuts, at, emits):
                 wanted += 1
         if wanted == 0:
             continue
-        _search(
-            u,
-            v,
-            search.chosen,
-            longest,
-            slack,
-            wanted,
-            search.most,
-            begin,
-            size,
-            head,
-            weight,
-            marks,
-            heap,
-            now,
-        )
+        _find_witnesses(u, v, search, Reach(longest, slack, wanted), work, now)
         for j in range(start, last):
             w = head[j]
             if w != u and marks[w, _GOAL] == now:
@@ -371,12 +388,15 @@ def _contract(v, search, work, shortcuts, at, emits):
 
 
 @njit(cache=True, nogil=True)
-def _evaluate(next_item, n_items, vertices, chunk, search, shortcuts, difference):
+def _evaluate(next_item, n_items, items, search, shortcuts, difference):
     """Find out what contracting each vertex would add: twice the edges more, and the original edges
     of the shortcuts.
     """
+    vertices = items.vertices
+    chunk = items.chunk
     work = _take_row(search)
-    size, size_back = search.ahead.size, search.back.size
+    size = search.ahead.size
+    size_back = search.back.size
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
@@ -395,8 +415,10 @@ def _evaluate(next_item, n_items, vertices, chunk, search, shortcuts, difference
 
 
 @njit(cache=True, nogil=True)
-def _emit(next_item, n_items, vertices, chunk, search, shortcuts, places, counts):
+def _emit(next_item, n_items, items, search, shortcuts, places, counts):
     """Write the shortcuts of the vertices of a round, each from its place on."""
+    vertices = items.vertices
+    chunk = items.chunk
     work = _take_row(search)
     while True:
         item = atomic_add(next_item, 0, 1)
@@ -431,27 +453,32 @@ def _is_first(v, priority, lists):
 
 
 @njit(cache=True, nogil=True)
-def _mark_first(next_item, n_items, vertices, chunk, priority, ahead, back, is_symmetric, marks):
-    """Mark the vertices that come before all their neighbors."""
+def _mark_first(next_item, n_items, items, priority, ahead, back, marks):
+    """Mark the vertices that come before all their neighbors. ``back`` is None if it is ``ahead``."""
+    vertices = items.vertices
+    chunk = items.chunk
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
             return
         for j in range(item * chunk, min((item + 1) * chunk, vertices.size)):
             v = vertices[j]
-            marks[j] = _is_first(v, priority, ahead) and (
-                is_symmetric or _is_first(v, priority, back)
-            )
+            marks[j] = _is_first(v, priority, ahead)
+            if back is not None:
+                marks[j] &= _is_first(v, priority, back)
 
 
 @njit(cache=True, nogil=True)
-def _list_neighbors(vertices, lists, level, contracted, seen, round_number, touched, n_touched):
+def _list_neighbors(vertices, lists, inherited, round_number, touched, n_touched):
     """List the neighbors of contracted vertices once, with what they inherit: a level, and a
     contracted neighbor more.
     """
     begin = lists.begin
     size = lists.size
     head = lists.head
+    level = inherited.level
+    contracted = inherited.contracted
+    seen = inherited.seen
     for j in range(vertices.size):
         v = vertices[j]
         for i in range(begin[v], begin[v] + size[v]):
@@ -466,12 +493,22 @@ def _list_neighbors(vertices, lists, level, contracted, seen, round_number, touc
 
 
 @njit(cache=True, nogil=True)
-def _update(next_item, n_items, touched, chunk, chosen, lists, first, added):
-    """Remove contracted neighbors from lists, and add shortcuts; those of ``touched[j]`` begin at
-    ``first[j]``.
+def _update(next_item, n_items, items, chosen, lists, first, added):
+    """Remove contracted neighbors from the lists of vertices, and add shortcuts; those of the j-th
+    vertex begin at ``first[j]``.
     """
-    begin, size, _, head, weight, via, hops = lists
-    _, heads, weights, vias, hops_of = added
+    touched = items.vertices
+    chunk = items.chunk
+    begin = lists.begin
+    size = lists.size
+    head = lists.head
+    weight = lists.weight
+    via = lists.via
+    hops = lists.hops
+    heads = added.head
+    weights = added.weight
+    vias = added.via
+    hops_of = added.hops
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
@@ -482,12 +519,10 @@ def _update(next_item, n_items, touched, chunk, chosen, lists, first, added):
             kept = begin[u]
             for i in range(start, start + size[u]):
                 if not chosen[head[i]]:
-                    head[kept], weight[kept], via[kept], hops[kept] = (
-                        head[i],
-                        weight[i],
-                        via[i],
-                        hops[i],
-                    )
+                    head[kept] = head[i]
+                    weight[kept] = weight[i]
+                    via[kept] = via[i]
+                    hops[kept] = hops[i]
                     kept += 1
             for k in range(first[j], first[j + 1]):
                 w = heads[k]
@@ -495,7 +530,10 @@ def _update(next_item, n_items, touched, chunk, chosen, lists, first, added):
                 while at < kept and head[at] != w:
                     at += 1
                 if at == kept or weights[k] < weight[at]:
-                    head[at], weight[at], via[at], hops[at] = w, weights[k], vias[k], hops_of[k]
+                    head[at] = w
+                    weight[at] = weights[k]
+                    via[at] = vias[k]
+                    hops[at] = hops_of[k]
                     kept = max(kept, at + 1)
             for i in range(start + 1, kept):
                 if weight[i] < weight[i - 1]:
@@ -505,12 +543,10 @@ def _update(next_item, n_items, touched, chunk, chosen, lists, first, added):
                     count = hops[i]
                     at = i
                     while at > start and weight[at - 1] > length:
-                        head[at], weight[at], via[at], hops[at] = (
-                            head[at - 1],
-                            weight[at - 1],
-                            via[at - 1],
-                            hops[at - 1],
-                        )
+                        head[at] = head[at - 1]
+                        weight[at] = weight[at - 1]
+                        via[at] = via[at - 1]
+                        hops[at] = hops[at - 1]
                         at -= 1
                     head[at] = last
                     weight[at] = length
@@ -601,10 +637,8 @@ class Contraction:
     def _first(self, vertices: np.ndarray, priority: np.ndarray) -> np.ndarray:
         marks = np.empty(vertices.size, np.bool_)
         ahead = self.ahead.arrays()
-        back = self.back.arrays()
-        threads.run(
-            _mark_first, *_shared(vertices), priority, ahead, back, self.is_symmetric, marks
-        )
+        back = None if self.is_symmetric else self.back.arrays()
+        threads.run(_mark_first, *_shared(vertices), priority, ahead, back, marks)
         return vertices[marks]
 
     def _round(self) -> None:
@@ -657,20 +691,12 @@ class Contraction:
         return shortcuts.at(np.repeat(gaps, counts) + np.arange(int(counts.sum())))
 
     def _neighbors(self, vertices: np.ndarray) -> np.ndarray:
+        inherited = Inherited(self.level, self._contracted, self._seen)
         number = len(self.rounds)
         touched = np.empty(self.remaining.size, np.int32)
         count = 0
         for lists in {id(each): each for each in (self.ahead, self.back)}.values():
-            count = _list_neighbors(
-                vertices,
-                lists.arrays(),
-                self.level,
-                self._contracted,
-                self._seen,
-                number,
-                touched,
-                count,
-            )
+            count = _list_neighbors(vertices, lists.arrays(), inherited, number, touched, count)
         return np.sort(touched[:count])
 
     def _update(self, lists: Lists, touched: np.ndarray, added: Shortcuts) -> None:
@@ -711,7 +737,7 @@ def _count_shortcuts(begin, size, via):
     return count
 
 
-def _shared(vertices: np.ndarray) -> tuple[int, np.ndarray, int]:
-    """Return how many chunks threads share, the vertices, and how many a chunk has."""
+def _shared(vertices: np.ndarray) -> tuple[int, Items]:
+    """Return how many chunks threads share, and the vertices."""
     chunk = max(1, min(_CHUNK, vertices.size // (8 * threads.count())))
-    return -(-vertices.size // chunk), vertices, chunk
+    return -(-vertices.size // chunk), Items(vertices, chunk)

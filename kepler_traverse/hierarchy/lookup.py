@@ -16,7 +16,7 @@ from ..cpu import threads
 from ..cpu.path_walk import NO_EDGE, Above, Walks, distances_at, walk
 from ..errors import CertificateError
 from .arrays import Hierarchy
-from .sweep import UNREACHED, look_up, search_upward
+from .sweep import UNREACHED, LookupArrays, look_up, search_upward
 
 # a sweep is faster if a source has more targets than one per so many vertices
 _VERTICES_PER_TARGET = 500
@@ -77,9 +77,9 @@ class Lookup:
         """Write the distances at the targets of each source that no other thread takes. No source
         was started before.
         """
-        edges = self._hierarchy.upward, self._hierarchy.downward
-        scratch = self._above, self._other, self._distance, self._reached, self._unreached
-        look_up(next_item, sources.size, sources, lists, sums, *edges, *scratch)
+        both_ways = self._hierarchy.upward, self._hierarchy.downward
+        arrays = LookupArrays(self._above, self._other, self._distance, self._reached)
+        look_up(next_item, sources, lists, sums, both_ways, arrays, self._unreached)
 
     def path(self, target: int) -> np.ndarray:
         """Return the path to a vertex that is reached, along canonical predecessors.

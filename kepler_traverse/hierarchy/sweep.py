@@ -13,13 +13,13 @@ Sums are of 32-bit integers where no sum can reach ``UNREACHED[int32]``, and els
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..cpu.atomics import atomic_add
 from ..cpu.compiled import njit
-from ..cpu.path_walk import distances_at
+from ..cpu.path_walk import Above, distances_at
 from ..cpu.simd_sums import clear_line, lower_line, prefetch_line, turn_square
 
 LANES = {np.dtype(np.int32): 16, np.dtype(np.int64): 8}  # integers of a 64-byte cache line
@@ -35,6 +35,39 @@ _NONE = -1
 # targets of a source from which on they share what lies above them, in place of a search upward
 # from each
 _FEW = 4
+
+
+class SweepEdges(NamedTuple):
+    """What searches from several sources follow; each part has offsets, heads and weights."""
+
+    # upward, downward: the edges from each position to positions above it, and to each position
+    # from positions above it
+    upward: Any
+    downward: Any
+    swept: Any  # the edges to each position of the sweep from others of the sweep
+    # int32 array of shape (n,): the place of each position in the sweep, -1 if it takes no part.
+    # Empty if each position is its own place.
+    places: np.ndarray
+
+
+class SweepArrays(NamedTuple):
+    """The memory of one thread for a sweep."""
+
+    lines: np.ndarray  # of shape (positions, lanes), output: distances
+    is_set: np.ndarray  # uint8 array of shape (positions,): all 0, before and after
+    tentative: np.ndarray  # integer array of shape (n,): all unreached, before and after
+    # heap, reached: int32 arrays of shape (n,): scratch
+    heap: np.ndarray
+    reached: np.ndarray
+
+
+class LookupArrays(NamedTuple):
+    """The memory of one thread for looking up distances."""
+
+    above: Above
+    other: np.ndarray  # integer array of shape (n,): all unreached, before and after
+    distance: np.ndarray  # integer array of shape (n,): all -1, before and after
+    reached: np.ndarray  # int32 array of shape (n,): scratch
 
 
 @njit(cache=True, nogil=True)
@@ -54,7 +87,8 @@ def depth_first(offsets, heads, order, position):
         if position[root] >= 0:
             continue
         depth = 0
-        stack[0], at[0] = root, offsets[root]
+        stack[0] = root
+        at[0] = offsets[root]
         while depth >= 0:
             v = stack[depth]
             i = at[depth]
@@ -68,7 +102,8 @@ def depth_first(offsets, heads, order, position):
             else:
                 at[depth] = i + 1
                 depth += 1
-                stack[depth], at[depth] = heads[i], offsets[heads[i]]
+                stack[depth] = heads[i]
+                at[depth] = offsets[heads[i]]
 
 
 @njit(cache=True, nogil=True)
@@ -103,8 +138,12 @@ def search_upward(source, upward, downward, tentative, heap, reached, unreached)
     heap, reached : int32 arrays of shape (n,)
         Scratch; and output, the positions that were reached.
     """
-    offsets, heads, weights = upward
-    before, above, lengths = downward
+    offsets = upward.offsets
+    heads = upward.heads
+    weights = upward.weights
+    before = downward.offsets
+    above = downward.heads
+    lengths = downward.weights
     size = 1
     count = 0
     heap[0] = source
@@ -149,38 +188,19 @@ def search_upward(source, upward, downward, tentative, heap, reached, unreached)
 
 
 @njit(cache=True, nogil=True)
-def search(
-    sources,
-    upward,
-    downward,
-    swept,
-    places,
-    lines,
-    is_set,
-    tentative,
-    heap,
-    reached,
-    unreached,
-    doublings,
-):
-    """Write the distances from several positions to ``lines``, of shape (positions, lanes).
+def search(sources, edges, arrays, unreached, doublings):
+    """Write the distances from several positions to the lines.
 
-    Parameters
-    ----------
-    sources : int64 array of shape (k,)
-        At most as many as lanes.
-    upward, downward : tuple of offsets, heads, weights
-        As in ``search_upward``.
-    swept : tuple of offsets, heads, weights
-        Edges to each position of the sweep from others of the sweep.
-    places : int32 array of shape (n,)
-        The place of each position in the sweep, -1 if it takes no part. Empty if each position is
-        its own place.
-    is_set : uint8 array of shape (positions,)
-        All 0, before and after.
-    tentative : integer array of shape (n,)
-        All unreached, before and after.
+    ``sources``, int64 of shape (k,), are at most as many as lanes.
     """
+    upward = edges.upward
+    downward = edges.downward
+    places = edges.places
+    lines = arrays.lines
+    is_set = arrays.is_set
+    tentative = arrays.tentative
+    heap = arrays.heap
+    reached = arrays.reached
     for lane in range(sources.size):
         count = search_upward(sources[lane], upward, downward, tentative, heap, reached, unreached)
         for i in range(count):
@@ -195,7 +215,9 @@ def search(
                     clear_line(lines, place, unreached, doublings)
                 lines[place, lane] = tentative[p]
             tentative[p] = unreached
-    offsets, heads, weights = swept
+    offsets = edges.swept.offsets
+    heads = edges.swept.heads
+    weights = edges.swept.weights
     for place in range(is_set.size):
         lower_line(
             lines,
@@ -212,20 +234,7 @@ def search(
 
 
 @njit(cache=True, nogil=True)
-def look_up(
-    next_item,
-    n_items,
-    sources,
-    lists,
-    sums,
-    upward,
-    downward,
-    above,
-    other,
-    distance,
-    reached,
-    unreached,
-):
+def look_up(next_item, sources, lists, sums, both_ways, arrays, unreached):
     """Write the distances at the targets of each source, without a sweep.
 
     Parameters
@@ -235,21 +244,22 @@ def look_up(
     lists : tuple of offsets, vertices
         The targets of each source.
     sums : integer array of shape (n_targets,), output
-    upward, downward, reached, unreached
+    both_ways : tuple of upward, downward
         As in ``search_upward``.
-    above : Above
-    other : integer array of shape (n,)
-        As ``above.tentative``: all unreached, before and after.
-    distance : integer array of shape (n,)
-        All -1, before and after.
+    arrays : LookupArrays
     """
     offsets, targets = lists
+    upward, downward = both_ways
+    above = arrays.above
+    other = arrays.other
+    distance = arrays.distance
+    reached = arrays.reached
     tentative = above.tentative
     heap = above.stack
     known = above.known
     while True:
         item = atomic_add(next_item, 0, 1)
-        if item >= n_items:
+        if item >= sources.size:
             return
         begin = offsets[item]
         end = offsets[item + 1]
@@ -374,10 +384,10 @@ class SweepState:
         self._kind = kind
         self._tentative: np.ndarray | None = None
 
-    def arrays(self) -> tuple[np.ndarray, ...]:
+    def arrays(self) -> SweepArrays:
         if self._tentative is None:
             self._tentative = np.full(self._n_vertices, UNREACHED[self._kind], self._kind)
-        return self.lines, self.is_set, self._tentative, self.heap, self.reached
+        return SweepArrays(self.lines, self.is_set, self._tentative, self.heap, self.reached)
 
 
 def aligned_lines(n_places: int, kind: np.dtype) -> np.ndarray:

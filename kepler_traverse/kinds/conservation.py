@@ -139,7 +139,8 @@ def uses_named(
     before = np.append(find_places(src), cells.size)
     uses = np.append(named[cells] != 0, False)
     for _ in range(cells.size.bit_length()):  # each round doubles the edges that are seen
-        before, uses = before[before], uses | uses[before]
+        uses = uses | uses[before]
+        before = before[before]
     of_targets: np.ndarray = uses[find_places(targets)]
     return of_targets
 

@@ -344,7 +344,8 @@ class Flows(Loads):
             row = to_host(one.distance[0])
         else:
             row = one.distance[0]
-        source, (targets, (low, high), rows) = int(one.sources[0]), select_volumes(0, row)
+        source = int(one.sources[0])
+        targets, (low, high), rows = select_volumes(0, row)
 
         def conserved(sent: np.ndarray, is_whole: bool) -> tuple[np.ndarray, Words]:
             cells, loads = self._of_source(one, "edges", is_whole)
@@ -459,10 +460,8 @@ class Flows(Loads):
                 row = distance[i]
             own, volumes, rows = select_volumes(i, row)
             sums = self.of_thread(thread)
-            (lost, sent), walks = (
-                np.zeros((2, own.size), np.bool_),
-                Walks(*edges, row, None, *scratch),
-            )
+            lost, sent = np.zeros((2, own.size), np.bool_)
+            walks = Walks(*edges, row, None, *scratch)
             args = (
                 int(group.sources[i]),
                 own,

@@ -91,7 +91,8 @@ def add_flows(
         Sources that added nothing and are left to the caller: an edge on a shortest path adds
         nothing to its length.
     """
-    (k, n), of_hops = distance.shape, is_hops(distance.dtype)
+    k, n = distance.shape
+    of_hops = is_hops(distance.dtype)
     reverse = (graph if of_hops else graph.derived.sums_in(distance.dtype.name)).reverse
     is_narrow = graph.n_edges < MANY_EDGES
     n_cells = sums.low.size - 2

@@ -219,7 +219,9 @@ def _move(heap, i, to, j):
     """Copy a label; the assignment of a row would be compiled with a message for rows that do not
     fit, in seconds.
     """
-    to[j, 0], to[j, 1], to[j, 2] = heap[i, 0], heap[i, 1], heap[i, 2]
+    to[j, 0] = heap[i, 0]
+    to[j, 1] = heap[i, 1]
+    to[j, 2] = heap[i, 2]
 
 
 @njit(cache=True, nogil=True)

@@ -62,7 +62,8 @@ def sums(
 def _sums(
     distance: Array, keys: Array, values: Array, n_integers: int, decay: int, parameter: float
 ) -> np.ndarray:
-    (k, n), width = distance.shape, len(values) * keys.size
+    k, n = distance.shape
+    width = len(values) * keys.size
     size = _n_reduction_blocks(n)
     memory, pitch = flatten_distances(distance)
     words = cp.empty(k * width * size, np.int64)

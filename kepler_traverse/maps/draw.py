@@ -110,7 +110,8 @@ def plot(
     if title:
         ax.set_title(title)
     ax.autoscale_view()
-    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+    left, right = ax.get_xlim()
+    low, high = ax.get_ylim()
     is_geographic = left >= -180 and right <= 180 and low > -90 and high < 90
     ax.set_aspect(1 / math.cos(math.radians((low + high) / 2)) if is_geographic else "equal")
     ax.set_axis_off()

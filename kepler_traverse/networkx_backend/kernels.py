@@ -9,6 +9,8 @@ releases the GIL.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from ..cpu.compiled import njit
@@ -21,6 +23,21 @@ DONE = 0
 CONTRADICTION = 1
 NEGATIVE_CYCLE = 2
 NO_PATH = 3
+
+
+class WeightedEdges(NamedTuple):
+    """The edges of one direction with their weights, in NetworkX's order."""
+
+    offsets: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray  # int64 or float64 array of shape (n_edges,)
+    # uint8 array of shape (n_edges,): which weights are floats to Python, where integers and floats
+    # are mixed; or empty
+    floats: np.ndarray
+
+    @classmethod
+    def of(cls, adjacency: Any, weights: Any) -> WeightedEdges:
+        return cls(adjacency.offsets, adjacency.targets, weights.values, weights.floats)
 
 
 @njit(cache=True, nogil=True)
@@ -201,18 +218,19 @@ def _pop(heap, place, distance, stamp, size):
 
 
 @njit(cache=True, nogil=True)
-def dijkstra(offsets, targets, weights, floats, sources, limit, target, all_predecessors):
+def dijkstra(edges, sources, limit, target, all_predecessors):
     """Dijkstra's algorithm from all sources together, up to a target, -1 for none; distances above
     the limit are dropped.
-
-    Weights are int64 or float64. ``floats`` is a uint8 array of shape (n_edges,) that says which
-    weights are floats to Python, where integers and floats are mixed, or empty.
 
     Return the status, DONE or CONTRADICTION, which means a negative weight; the settled vertices;
     distances and parents of shape (n_vertices,); which distances are floats, or empty like
     ``floats``; the vertices in the order of their discovery; and, by those, starts and predecessors
     as from ``bfs_predecessors``, empty unless ``all_predecessors``.
     """
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
+    floats = edges.floats
     n = offsets.size - 1
     distance = np.zeros(n, weights.dtype)
     stamp = np.zeros(n, np.int64)
@@ -326,15 +344,21 @@ def _flatten(vertices, first, following, origin):
 
 
 @njit(cache=True, nogil=True)
-def bidirectional_dijkstra(
-    offsets, targets, weights, floats, offsets_in, targets_in, weights_in, floats_in, source, target
-):
+def bidirectional_dijkstra(outgoing, incoming, source, target):
     """Dijkstra's algorithm from both ends, one settled vertex from each in turn.
 
     Return the status, DONE, CONTRADICTION or NO_PATH; the length, in the type of the weights, and
     whether it is a float to Python, where integers and floats are mixed; and a vertex, parents and
     children as ``bidirectional_bfs`` does.
     """
+    offsets = outgoing.offsets
+    targets = outgoing.targets
+    weights = outgoing.weights
+    floats = outgoing.floats
+    offsets_in = incoming.offsets
+    targets_in = incoming.targets
+    weights_in = incoming.weights
+    floats_in = incoming.floats
     n = offsets.size - 1
     distance = np.zeros((2, n), weights.dtype)
     stamp = np.zeros((2, n), np.int64)
@@ -419,16 +443,19 @@ def _lengthen(following, origin):
 
 
 @njit(cache=True, nogil=True)
-def bellman_ford(offsets, targets, weights, floats, source, heuristic):
+def bellman_ford(edges, source, heuristic):
     """The Bellman-Ford algorithm with a queue of vertices.
 
-    Parameters are those of ``dijkstra``. With ``heuristic`` a negative cycle is looked for at each
-    improvement.
+    With ``heuristic`` a negative cycle is looked for at each improvement.
 
     Return the status, DONE or NEGATIVE_CYCLE; distances, and which are floats, as ``dijkstra``
     does; the vertices that are reached, in the order of their discovery; and by those starts and
     predecessors.
     """
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
+    floats = edges.floats
     n = offsets.size - 1
     distance = np.zeros(n, weights.dtype)
     is_float = np.zeros(n if floats.size else 0, np.uint8)
@@ -476,7 +503,8 @@ def bellman_ford(offsets, targets, weights, floats, source, heuristic):
                         status = NEGATIVE_CYCLE
                         break
                     if parent[v] == u:
-                        recent_src[v], recent_dst[v] = recent_src[u], recent_dst[u]
+                        recent_src[v] = recent_src[u]
+                        recent_dst[v] = recent_dst[u]
                     else:
                         recent_src[v] = u
                         recent_dst[v] = v

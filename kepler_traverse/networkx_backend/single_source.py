@@ -132,7 +132,9 @@ class BellmanFord(Search):
         n = len(self.graph)
         place = np.full(n, NONE, np.int64)
         place[self.order] = np.arange(self.order.size)
-        starts, parents, places = self.starts.tolist(), self.parent.tolist(), place.tolist()
+        starts = self.starts.tolist()
+        parents = self.parent.tolist()
+        places = place.tolist()
 
         def walk(vertex: int) -> list[int]:
             path = [vertex]
@@ -185,11 +187,10 @@ def search_weighted(
     incoming: bool = False,
 ) -> Search:
     """Dijkstra's algorithm from all sources together."""
-    edges = graph.incoming if incoming else graph.outgoing
-    weights = graph.weights(weight, incoming)
-    limit = find_limit(cutoff, weights.values.dtype)
+    edges = _weighted_edges(graph, weight, incoming)
+    limit = find_limit(cutoff, edges.weights.dtype)
     status, order, distance, parent, floats, *_ = kernels.dijkstra(
-        *edges, weights.values, weights.floats, sources, limit, target, False
+        edges, sources, limit, target, False
     )
     _check(status)
     return Search(graph, sources, order, distance, floats, parent)
@@ -210,13 +211,20 @@ def search_bellman_ford(
     graph: KeplerGraph, source: int, weight: Weight, heuristic: bool = True, incoming: bool = False
 ) -> BellmanFord:
     """The Bellman-Ford algorithm from a vertex."""
-    edges = graph.incoming if incoming else graph.outgoing
-    weights = graph.weights(weight, incoming)
+    edges = _weighted_edges(graph, weight, incoming)
     status, distance, floats, discovered, starts, parents = kernels.bellman_ford(
-        *edges, weights.values, weights.floats, source, heuristic
+        edges, source, heuristic
     )
     _check(status)
     return BellmanFord(graph, np.array([source]), discovered, distance, floats, parents, starts)
+
+
+def _weighted_edges(
+    graph: KeplerGraph, weight: Weight, incoming: bool = False
+) -> kernels.WeightedEdges:
+    """Return the edges out of each vertex, or those into it, with their weights."""
+    adjacency = graph.incoming if incoming else graph.outgoing
+    return kernels.WeightedEdges.of(adjacency, graph.weights(weight, incoming))
 
 
 def find_limit(cutoff: float | None, dtype: np.dtype) -> Any:
@@ -359,11 +367,11 @@ def dijkstra_predecessor_and_distance(
 ) -> tuple[dict[Any, list[Any]], dict[Any, Any]]:
     """All predecessors on shortest paths, and distances."""
     vertex = G.to_number(source, _missing(f"Node {source} is not found in the graph"))
-    weights = G.weights(weight)
+    edges = _weighted_edges(G, weight)
     sources = np.array([vertex])
-    limit = find_limit(cutoff, weights.values.dtype)
+    limit = find_limit(cutoff, edges.weights.dtype)
     status, order, distance, parent, floats, discovered, starts, flat = kernels.dijkstra(
-        *G.outgoing, weights.values, weights.floats, sources, limit, NONE, True
+        edges, sources, limit, NONE, True
     )
     _check(status)
     search = Search(G, sources, order, distance, floats, parent)
@@ -378,16 +386,10 @@ def bidirectional_dijkstra(
     end = G.to_number(target, _missing(f"Target {target} is not in G"))
     if begin == end:
         return 0, [source]
-    both = [
-        (*edges, w.values, w.floats)
-        for edges, w in zip(
-            (G.outgoing, G.incoming),
-            (G.weights(weight), G.weights(weight, incoming=True)),
-            strict=True,
-        )
-    ]
+    outgoing = _weighted_edges(G, weight)
+    incoming = _weighted_edges(G, weight, incoming=True)
     status, length, is_float, meeting, parents, children = kernels.bidirectional_dijkstra(
-        *both[0], *both[1], begin, end
+        outgoing, incoming, begin, end
     )
     if status == kernels.CONTRADICTION:
         raise ValueError("Contradictory paths found: negative weights?")

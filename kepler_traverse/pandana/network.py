@@ -333,7 +333,8 @@ class Network:
         if kind in ("sum", "count"):
             return self._series(*(sums(decay, total=values) if kind == "sum" else sums(total=None)))
         if kind == "mean" and decay != "flat":
-            (total,), (count,) = sums(decay, total=values), sums(count=None)
+            (total,) = sums(decay, total=values)
+            (count,) = sums(count=None)
         elif kind == "mean":
             total, count = sums(total=values, count=None)
         else:

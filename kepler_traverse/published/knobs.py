@@ -22,7 +22,8 @@ class Knobs:
 
     def __post_init__(self) -> None:
         for each in fields(self):  # type: ignore[arg-type]  # subclasses are dataclasses
-            value, (expected, fits) = getattr(self, each.name), each.metadata["takes"]
+            value = getattr(self, each.name)
+            expected, fits = each.metadata["takes"]
             if not fits(value):
                 raise InputError(f"knob {each.name} of {self.of} must be {expected}, not {value!r}")
 

@@ -110,7 +110,8 @@ class _Waits:
     @contextlib.contextmanager
     def one(self, kind: str) -> Iterator[Callable[[str], None]]:
         """Count a request of a kind as waiting during the block; the block may say why it does."""
-        key, begun = object(), time.monotonic()
+        key = object()
+        begun = time.monotonic()
 
         def note(why: str) -> None:
             with self._lock:
@@ -327,7 +328,8 @@ def find_object(url: str) -> StoredObject | None:
     folder, _, name = url.rpartition("/")
     if folder.endswith("/") or not name:  # a bucket
         return None
-    obstore, store = _obstore(url), open_store(folder, url)
+    obstore = _obstore(url)
+    store = open_store(folder, url)
     try:
         return StoredObject.of(url, send("head", lambda: obstore.head(store, name)))
     except FileNotFoundError:

@@ -513,7 +513,8 @@ def _found_targets(vertex: Any, targets: Ids, graph: Graph | None, library: Any)
         requested = requested.tolist()
     else:
         requested = requested
-    kind, expected = _kind_of_ids(vertex), int if _kind_of_ids(vertex) == "integers" else str
+    kind = _kind_of_ids(vertex)
+    expected = int if kind == "integers" else str
     for target in requested:
         if not isinstance(target, expected) or isinstance(target, bool):
             raise UnknownVertexError(

@@ -231,7 +231,8 @@ class _Searches:
         self, line: tuple[int, ...], marks: tuple[np.ndarray, ...], wanted: cpu.Wanted
     ) -> tuple[Any, ...]:
         """As ``cpu.search_sums``, without its last result."""
-        graph, (place, mark, stamp) = self._graph, marks
+        graph = self._graph
+        place, mark, stamp = marks
         if self._counts_hops:
             return cpu.search_hops((graph.offsets, graph.targets), wanted, mark, stamp)
         edges = graph.offsets, graph.targets, graph.weights, self._per_unit
@@ -247,7 +248,8 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
     """
     is_on_gpu = graph.device == "cuda"
     search = (_search_on_gpu if is_on_gpu else _search_on_cpu)(graph, query, counts_hops)
-    limit, move = largest_distance(graph, query, counts_hops), namespace(graph.offsets).asarray
+    limit = largest_distance(graph, query, counts_hops)
+    move = namespace(graph.offsets).asarray
 
     def narrowest(rows: Any) -> Any:
         if counts_hops:
@@ -302,13 +304,16 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
 
 
 def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
-    n, kind = graph.n_vertices, largest_distance(graph, query, counts_hops).dtype
-    marks, search = Marks(n), _Searches(graph, counts_hops)
+    n = graph.n_vertices
+    kind = largest_distance(graph, query, counts_hops).dtype
+    marks = Marks(n)
+    search = _Searches(graph, counts_hops)
     keeps = {
         "targets": cpu.ROWS if _may_overflow(graph, query, counts_hops) else cpu.NOTHING,
         "counts": cpu.COUNTS,
     }
-    keep, goals = keeps.get(query.output, cpu.ROWS), make_goals(graph, query)
+    keep = keeps.get(query.output, cpu.ROWS)
+    goals = make_goals(graph, query)
     if query.nearest is not None:
         keep = cpu.GOALS if query.output == "targets" else cpu.ROWS
 

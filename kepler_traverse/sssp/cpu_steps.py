@@ -8,7 +8,7 @@ for bit, in any order of relaxation and with any number of threads.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ..cpu.atomics import (
     to_ordered,
 )
 from ..cpu.compiled import njit
+from ..cpu.edges import Edges
 from ..errors import PrecisionError
 from ..search.query import Query
 from ..search.sparse import closed_cycle_error
@@ -37,6 +38,27 @@ if TYPE_CHECKING:
 _UNRESOLVED = -1
 _SHARE = 256  # vertices of a frontier that a thread takes at a time
 _CHUNK = 1 << 14  # of all vertices
+
+
+class Labels(NamedTuple):
+    """What the rounds of a search know of each vertex."""
+
+    keys: np.ndarray  # integers whose order is that of the distances
+    limit: Any  # of the type of the distances: no farther vertex is reached
+    # int32: the round that last put a vertex on the queue, for one entry per round
+    queued_in: np.ndarray
+    parent: np.ndarray  # the vertex that last lowered it, or empty
+    counter: np.ndarray  # int64 array of shape (1,): the vertices of the next queue
+
+
+class Found(NamedTuple):
+    """Final distances, and the predecessors that follow from them."""
+
+    distance: np.ndarray
+    unreached: Any  # of the type of the distances
+    predecessor: np.ndarray
+    layer: np.ndarray  # int32: the level of a BFS along tight edges, or ``_UNRESOLVED``
+    counter: np.ndarray  # int64 array of shape (1,): the vertices of the next queue
 
 
 class Run:
@@ -61,10 +83,10 @@ class Run:
         self.may_overflow = self.limit == np.inf and may_overflow(graph)
         self.predecessor = np.empty(n, index) if query.predecessors else None
         self.queue, self.next_queue = np.empty((2, n), index)
-        # the round that last put a vertex on the queue, for one entry a round
         self.queued_in = np.empty(n, np.int32)
-        self.counters = np.zeros(1, np.int64)  # of the next queue
         self.parent = np.empty(n if graph.has_negative_weights else 0, index)
+        counter = np.zeros(1, np.int64)
+        self.labels = Labels(self.keys, self.limit, self.queued_in, self.parent, counter)
 
     def start(self, source: int) -> None:
         self.distance.fill(np.inf)
@@ -117,15 +139,7 @@ def count_overflows(graph, distance, run=threads.run) -> int:
     distance.
     """
     counters = np.zeros(1, np.int64)
-    run(
-        _count_overflows,
-        _chunks(graph),
-        graph.offsets,
-        graph.targets,
-        graph.weights,
-        distance,
-        counters,
-    )
+    run(_count_overflows, _chunks(graph), Edges.of(graph), distance, counters)
     return int(counters[0])
 
 
@@ -147,8 +161,9 @@ def _find_predecessors(graph, source: int, distance, predecessor, layer, queue, 
     vertices, are scratch.
     """
     unreached = unreached_value(distance.dtype)
-    counters = np.zeros(1, np.int64)
-    edges = (graph.offsets, graph.targets, graph.weights, distance, unreached)
+    counter = np.zeros(1, np.int64)
+    found = Found(distance, unreached, predecessor, layer, counter)
+    edges = Edges.of(graph)
     reached = is_reached(distance)
     predecessor.fill(NO_PREDECESSOR)
     predecessor[source] = source
@@ -158,18 +173,18 @@ def _find_predecessors(graph, source: int, distance, predecessor, layer, queue, 
         queue[0] = source
         size = 1
     else:
-        threads.run(_point_to_nearer, _chunks(graph), *edges, predecessor)
-        size = _list_resolved(distance, predecessor, layer, queue)
+        threads.run(_point_to_nearer, _chunks(graph), edges, found)
+        size = _list_resolved(found, queue)
         if size == np.count_nonzero(reached):
             return
     depth = 0
     while size:
         depth += 1
-        counters[0] = 0
-        state = (queue[:size], depth, layer, predecessor, next_queue, counters)
-        threads.run(_point_along_tight, _shares(size), edges, *state)
+        counter[0] = 0
+        frontier = queue[:size]
+        threads.run(_point_along_tight, _shares(size), edges, frontier, depth, found, next_queue)
         queue, next_queue = next_queue, queue
-        size = int(counters[0])
+        size = int(counter[0])
     if bool((reached & (predecessor == NO_PREDECESSOR)).any()):
         raise closed_cycle_error(distance.dtype)
 
@@ -186,36 +201,28 @@ def overflow_error(graph) -> PrecisionError:
 
 def relax(run: Run, count: int) -> None:
     """Relax the edges of the frontier. The improved vertices are the next frontier."""
-    graph = run.graph
-    run.counters[0] = 0
-    state = (run.keys, run.limit, count, run.queued_in, run.next_queue, run.counters, run.parent)
+    counter = run.labels.counter
+    counter[0] = 0
     frontier = run.queue[: run.frontier_size]
     n_shares = _shares(run.frontier_size)
     if run.frontier_size < SERIAL_FRONTIER:
         call = threads.run_alone
     else:
         call = threads.run
-    call(_relax, n_shares, graph.offsets, graph.targets, graph.weights, frontier, *state)
+    call(_relax, n_shares, Edges.of(run.graph), frontier, count, run.labels, run.next_queue)
     run.queue, run.next_queue = run.next_queue, run.queue
-    run.frontier_size = int(run.counters[0])
+    run.frontier_size = int(counter[0])
 
 
 @njit(cache=True, nogil=True)
-def _relax(
-    next_share,
-    n_shares,
-    offsets,
-    targets,
-    weights,
-    frontier,
-    keys,
-    limit,
-    count,
-    queued_in,
-    queue,
-    counters,
-    parent,
-):
+def _relax(next_share, n_shares, edges, frontier, count, labels, queue):
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
+    keys = labels.keys
+    limit = labels.limit
+    queued_in = labels.queued_in
+    parent = labels.parent
     share = atomic_add(next_share, 0, 1)
     while share < n_shares:
         end = (share + 1) * _SHARE
@@ -234,7 +241,7 @@ def _relax(
                     # may race with another improvement of v; only the search for cycles reads it
                     parent[v] = u
                 if atomic_exchange(queued_in, v, count) != count:
-                    queue[atomic_add(counters, 0, 1)] = v
+                    queue[atomic_add(labels.counter, 0, 1)] = v
         share = atomic_add(next_share, 0, 1)
 
 
@@ -245,7 +252,10 @@ def _decode(keys, distance):
 
 
 @njit(cache=True, nogil=True)
-def _count_overflows(next_chunk, n_chunks, offsets, targets, weights, distance, counters):
+def _count_overflows(next_chunk, n_chunks, edges, distance, counters):
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         end = (chunk + 1) * _CHUNK
@@ -258,12 +268,16 @@ def _count_overflows(next_chunk, n_chunks, offsets, targets, weights, distance, 
 
 
 @njit(cache=True, nogil=True)
-def _point_to_nearer(
-    next_chunk, n_chunks, offsets, targets, weights, distance, unreached, predecessor
-):
+def _point_to_nearer(next_chunk, n_chunks, edges, found):
     """Set predecessors to the smallest tight in-neighbor that is strictly nearer, so that they form
     no cycle.
     """
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
+    distance = found.distance
+    unreached = found.unreached
+    predecessor = found.predecessor
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         end = (chunk + 1) * _CHUNK
@@ -278,9 +292,11 @@ def _point_to_nearer(
 
 
 @njit(cache=True)
-def _list_resolved(distance, predecessor, layer, queue):
+def _list_resolved(found, queue):
+    predecessor = found.predecessor
+    layer = found.layer
     size = 0
-    for v in range(distance.size):
+    for v in range(predecessor.size):
         layer[v] = _UNRESOLVED
         if predecessor[v] != NO_PREDECESSOR:
             layer[v] = 0
@@ -290,13 +306,17 @@ def _list_resolved(distance, predecessor, layer, queue):
 
 
 @njit(cache=True, nogil=True)
-def _point_along_tight(
-    next_share, n_shares, edges, frontier, depth, layer, predecessor, next_queue, counters
-):
+def _point_along_tight(next_share, n_shares, edges, frontier, depth, found, next_queue):
     """Make one level of a BFS over tight edges, for vertices whose tight in-edges have length zero
     or less.
     """
-    offsets, targets, weights, distance, unreached = edges
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
+    distance = found.distance
+    unreached = found.unreached
+    predecessor = found.predecessor
+    layer = found.layer
     share = atomic_add(next_share, 0, 1)
     while share < n_shares:
         end = (share + 1) * _SHARE
@@ -310,7 +330,7 @@ def _point_along_tight(
                     layer[v] == _UNRESOLVED
                     and compare_and_swap(layer, v, _UNRESOLVED, depth) == _UNRESOLVED
                 ):
-                    next_queue[atomic_add(counters, 0, 1)] = v
+                    next_queue[atomic_add(found.counter, 0, 1)] = v
                 if layer[v] == depth:
                     atomic_umin(predecessor, v, u)
         share = atomic_add(next_share, 0, 1)

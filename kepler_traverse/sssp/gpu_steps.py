@@ -52,7 +52,8 @@ class Run:
         n = graph.n_vertices
         index = graph.targets.dtype
         real = graph.weights.dtype
-        self.graph, self.edges = graph, (graph.offsets, graph.targets, graph.weights)
+        self.graph = graph
+        self.edges = graph.offsets, graph.targets, graph.weights
         self.n_vertices = np.int64(n)
         if distance is None:
             self.distance = cp.empty(n, real)

@@ -16,6 +16,7 @@ from .. import cuda
 from .._arrays import MAX_INTEGER, NO_PREDECESSOR, as_distance
 from ..cpu import threads
 from ..cpu.compiled import njit
+from ..cpu.edges import Edges
 from ..errors import NegativeCycleError, PrecisionError
 from ..search.strategy import MultiSourceOutcome, Outcome, per_core
 from . import cpu_steps, negative_cycles
@@ -80,7 +81,7 @@ def _plan(graph, query):
     device = graph.device
     graph = graph.derived.sums_in("int64")
     host = graph.to("cpu")
-    edges = (host.offsets, host.targets, host.weights)
+    edges = Edges.of(host)
     negative = graph.has_negative_weights
     if negative and graph.derived.max_sum >= -_LOWEST:
         raise overflow_error()
@@ -94,7 +95,8 @@ def _plan(graph, query):
     def traverse(sources) -> MultiSourceOutcome:
         sources = np.asarray(sources, np.int64)
         distance = np.empty((sources.size, host.n_vertices), np.int64)
-        rounds, numbers = np.zeros(sources.size, np.int64), sources.tolist()
+        rounds = np.zeros(sources.size, np.int64)
+        numbers = sources.tolist()
         if negative:
             for i, source in enumerate(numbers):
                 rounds[i] = _bellman_ford(host, source, distance[i])
@@ -105,7 +107,7 @@ def _plan(graph, query):
             overflows = np.zeros(sources.size, np.bool_)
 
             def search_one(i: int, _thread: int) -> None:
-                rounds[i], overflows[i] = _dijkstra(*edges, numbers[i], bound, distance[i])
+                rounds[i], overflows[i] = _dijkstra(edges, numbers[i], bound, distance[i])
 
             threads.for_each(search_one, sources.size)
             if overflows.any() and limit is None:
@@ -131,10 +133,13 @@ def overflow_error() -> PrecisionError:
 
 
 @njit(cache=True, nogil=True)
-def _dijkstra(offsets, targets, weights, source, limit, distance):
+def _dijkstra(edges, source, limit, distance):
     """Return how many vertices were settled, and whether a path longer than int64 holds is all that
     leads to one.
     """
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
     distance[:] = MAX_INTEGER
     distance[source] = 0
     too_far = np.zeros(distance.size, np.bool_)
@@ -174,16 +179,7 @@ def _bellman_ford(graph, source: int, distance) -> int:
     count = 0
     next_search = FIRST_CYCLE_SEARCH
     while frontier.size:
-        frontier = _relax(
-            graph.offsets,
-            graph.targets,
-            graph.weights,
-            frontier,
-            count,
-            distance,
-            parent,
-            queued_in,
-        )
+        frontier = _relax(Edges.of(graph), frontier, count, distance, parent, queued_in)
         count += 1
         if count >= next_search and frontier.size:
             negative_cycles.search(graph, parent)
@@ -196,7 +192,10 @@ def _bellman_ford(graph, source: int, distance) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _relax(offsets, targets, weights, frontier, count, distance, parent, queued_in):
+def _relax(edges, frontier, count, distance, parent, queued_in):
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
     following = np.empty(distance.size, np.int64)
     size = 0
     for i in range(frontier.size):

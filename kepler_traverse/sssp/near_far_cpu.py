@@ -17,6 +17,7 @@ from .._arrays import as_distance, compute_mean
 from ..cpu import threads
 from ..cpu.atomics import atomic_add, atomic_exchange, atomic_min, from_ordered, to_ordered
 from ..cpu.compiled import njit
+from ..cpu.edges import Edges
 from ..search.strategy import Outcome, state_bytes
 from . import cpu_steps
 from .tuning import EDGES_PER_PILE, SHARED_NEAR
@@ -59,22 +60,22 @@ def plan(graph, query):
         targets = np.empty(0, np.int64)
     else:
         targets = query.targets
-    edges, width = (graph.offsets, graph.targets, graph.weights), pile_width(graph)
+    edges = Edges.of(graph)
+    width = pile_width(graph)
     sizes, bounds = new_state(kind)
 
     def traverse(source: int) -> Outcome:
         state = State(piles, run.queued_in, is_far, run.distance, sizes, bounds)
         shared_from = SHARED_NEAR if threads.count() > 1 else NEVER
-        search(*edges, source, limit, targets, width, shared_from, state)
+        search(edges, source, limit, targets, width, shared_from, state)
         while sizes[_NEAR]:  # a pile that is worth the start of other threads
-            near = piles[sizes[_SWAPPED]]
-            lowered = piles[1 - sizes[_SWAPPED]]
-            sizes[_LOWERED], n_shares = 0, -(-int(sizes[_NEAR]) // _SHARE)
-            near = near[: sizes[_NEAR]]
-            threads.run(_relax_shared, n_shares, *edges, near, limit, run.keys, lowered, state)
-            sizes[_NEAR], sizes[_SWAPPED] = sizes[_LOWERED], 1 - sizes[_SWAPPED]
+            sizes[_LOWERED] = 0
+            n_shares = -(-int(sizes[_NEAR]) // _SHARE)
+            threads.run(_relax_shared, n_shares, edges, limit, run.keys, state)
+            sizes[_NEAR] = sizes[_LOWERED]
+            sizes[_SWAPPED] = 1 - sizes[_SWAPPED]
             sizes[_ROUNDS] += 1
-            search(*edges, _CONTINUE, limit, targets, width, shared_from, state)
+            search(edges, _CONTINUE, limit, targets, width, shared_from, state)
         run.finish(source)
         stop = bounds[1]
         return Outcome(
@@ -112,14 +113,22 @@ def pile_width(graph):
 
 
 @njit(cache=True, nogil=True)
-def search(offsets, targets, weights, source, limit, target_vertices, width, shared_from, state):
+def search(edges, source, limit, target_vertices, width, shared_from, state):
     """Search from a source, or continue, until all is done or the near pile has ``shared_from``
     vertices or more.
 
     The near pile of a finished search is empty; its result is complete up to ``bounds[1]``,
     infinity for everywhere.
     """
-    piles, queued_in, is_far, distance, sizes, bounds = state
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
+    piles = state.piles
+    queued_in = state.queued_in
+    is_far = state.is_far
+    distance = state.distance
+    sizes = state.sizes
+    bounds = state.bounds
     infinity = distance.dtype.type(np.inf)
     if source != _CONTINUE:
         for v in range(distance.size):
@@ -218,8 +227,8 @@ def _relax(
     """Relax the edges of the near pile; what falls below the threshold is lowered, all else goes
     onto the far pile.
     """
-    # Arrays are arguments of their own: as fields of tuples, whose references are counted in each
-    # round, searches took 1.2 to 3.7 times as long.
+    # Arrays are arguments of their own here and in ``_split``: as fields of tuples, whose
+    # references are counted in each round, searches took 1.2 to 3.7 times as long.
     n_lowered = sizes[_LOWERED]
     n_far = sizes[_FAR]
     for i in range(near.size):
@@ -284,15 +293,20 @@ def _split(far, distance, is_far, queued_in, count, threshold, near, sizes):
 
 
 @njit(cache=True, nogil=True)
-def _relax_shared(
-    next_share, n_shares, offsets, targets, weights, near, limit, keys, lowered, state
-):
+def _relax_shared(next_share, n_shares, edges, limit, keys, state):
     """``_relax`` by several threads; distances are integers (``cpu.atomics``), so that an atomic
     minimum lowers one.
     """
-    piles, queued_in, is_far, _, sizes, bounds = state
-    far = piles[2]
-    threshold = bounds[0]
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
+    queued_in = state.queued_in
+    is_far = state.is_far
+    sizes = state.sizes
+    near = state.piles[sizes[_SWAPPED]][: sizes[_NEAR]]
+    lowered = state.piles[1 - sizes[_SWAPPED]]
+    far = state.piles[2]
+    threshold = state.bounds[0]
     count = sizes[_ROUNDS]
     held = np.empty(_HELD, near.dtype)
     held_far = np.empty(_HELD, near.dtype)

@@ -190,7 +190,8 @@ def first_width(graph, may_stop: bool = False, edges: float = sssp_tuning.EDGES_
     all weights are equal, no vertex improves twice, so all vertices are near, as in a BFS; unless
     the search may stop early, which it does between piles.
     """
-    weights, real = graph.weights, graph.weights.dtype
+    weights = graph.weights
+    real = graph.weights.dtype
     if not graph.n_edges:
         return real.type(0)
     with np.errstate(over="ignore"):  # with weights near the largest number, all vertices are near

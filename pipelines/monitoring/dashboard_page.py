@@ -59,7 +59,8 @@ class Page(web.RequestHandler):
             ("retries", f"{stats.retries:,}"),
         ]
         if run.drawn_at != run.news_at:
-            run.drawn, run.drawn_at = draw_plots(stats, run.facts["algorithm"]), run.news_at
+            run.drawn = draw_plots(stats, run.facts["algorithm"])
+            run.drawn_at = run.news_at
         return {
             "name": name,
             "facts": run.facts,
@@ -98,7 +99,8 @@ def describe_worker(worker: Any, name: str) -> tuple[str, str, str]:
     """
     if worker is None:
         return "", "", "" if name == OTHERS else "gone"
-    metrics, gpu = worker.metrics, worker.metrics.get("gpu")
+    metrics = worker.metrics
+    gpu = metrics.get("gpu")
     if gpu and gpu.get("memory-used") is not None:
         total = worker.extra.get("gpu", {}).get("memory-total")
         memory = (

@@ -193,7 +193,8 @@ class MgEngine:
         else:
             targets = read_targets(graph, settings, settings.targets)
         request = Request.of(make_question(settings, targets=targets), settings)
-        self._graph, self._plan = graph, _Plan(self._together, graph, request)
+        self._graph = graph
+        self._plan = _Plan(self._together, graph, request)
         prepared = Prepared(
             graph=graph,
             request=request,

@@ -178,7 +178,8 @@ def read_source_table(settings: Settings) -> tuple[pa.Table, str]:
     Raises InputError: as ``read_given_table``; or a column has the name of one that the result
     adds.
     """
-    path, column = str(settings.sources_file), str(settings.column("source"))
+    path = str(settings.sources_file)
+    column = str(settings.column("source"))
     kept = (column, *(settings.keep_columns or ()))
     table, _ = read_given_table(
         path, "sources", lambda names: named_columns(path, "sources", names, kept)[:1]

@@ -113,7 +113,8 @@ class BatchRun:
             )
         for part in done:
             del self.batches[part]
-        self.folder.done, self.kept = done, len(done)
+        self.folder.done = done
+        self.kept = len(done)
 
     def keep_what_is_done(self, before: Manifest) -> None:
         """Check the files that are there; complete and correct parts and tables are not made again."""
@@ -228,7 +229,8 @@ class BatchRun:
         Raises the errors of ``pipelines.scheduling.scheduler.Window.run``, after the manifest is
         written.
         """
-        folder, manifest = self.folder, self.folder.manifest
+        folder = self.folder
+        manifest = folder.manifest
         self._files_before = {part["file"] for part in manifest["parts"]}
         if self._shard is None:
             folder.begin()
@@ -256,7 +258,8 @@ class BatchRun:
 
         ``times``: seconds of each step of the engine.
         """
-        folder, manifest = self.folder, self.folder.manifest
+        folder = self.folder
+        manifest = folder.manifest
         if times:
             computed = [
                 part for part in manifest["parts"] if part["file"] not in self._files_before

@@ -177,7 +177,8 @@ class KeplerEngine:
         """Run all batches in this process, which has the graph and the plan already."""
         started = time.perf_counter()
         compiled = compile_clock.thread_seconds()
-        prepared, graph = run.prepared, run.prepared.graph
+        prepared = run.prepared
+        graph = prepared.graph
         if self._settings.shard is None:
             name = NAME
         else:

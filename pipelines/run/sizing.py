@@ -86,7 +86,8 @@ def size_run(
         def size(load: Load) -> Sizing:
             return size_up(load, machine, settings.workers, batch_size)
 
-    load, shard = make_load(prepared, per_part), parse_shard(settings.shard, {})
+    load = make_load(prepared, per_part)
+    shard = parse_shard(settings.shard, {})
     if shard is not None:
         if batch_size == "auto":
             # By the graph and the question, and not by the machine of a shard.
@@ -172,7 +173,8 @@ def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
     """Return the sizes of a prepared run; ``per_part`` sources fill a part, if that was measured."""
     graph = prepared.graph
     plan = prepared.plan
-    request, form = prepared.request, OUTPUT_SCHEMAS[prepared.request.result]
+    request = prepared.request
+    form = OUTPUT_SCHEMAS[request.result]
     hierarchies = [graph.derived.known_hierarchy(metric) for metric in FOLDERS]
     ids: Any = graph.ids
     wide = 16 if graph.has_string_ids else ids.dtype.itemsize

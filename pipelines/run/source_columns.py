@@ -306,7 +306,8 @@ def read_target_table(settings: Settings) -> tuple[pa.Table, str]:
     """Return the table of ``--targets`` and its column of ids; raise InputError as
     ``read_given_table``.
     """
-    path, column = str(settings.targets_file), str(settings.column("target"))
+    path = str(settings.targets_file)
+    column = str(settings.column("target"))
     table, _ = read_given_table(
         path, "targets", lambda names: named_columns(path, "targets", names, (column,))
     )

@@ -32,7 +32,8 @@ class LocalFuture(Future[list[BatchOutcome]]):
 
     def __init__(self, task: Task):
         super().__init__()
-        self.task, self.key = task, task.number
+        self.task = task
+        self.key = task.number
 
     @property
     def status(self) -> str:

@@ -99,7 +99,8 @@ class StrategyChoice:
         for each in before["measured"]:
             if each["strategy"] in now and each["sources"]:
                 self._note(each["strategy"], each["sources"], each["seconds"])
-        self.record["first"], self.record["switches"] = before["first"], list(before["switches"])
+        self.record["first"] = before["first"]
+        self.record["switches"] = list(before["switches"])
         self.strategy = current(self.record)
 
     def note(self, reported: str, measured: Measured | None) -> None:

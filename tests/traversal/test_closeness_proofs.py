@@ -97,7 +97,8 @@ def _explored(directed):
     graph = graph_from_edges(*np.array(lattice(9, 9)).T, directed=directed)
     n, source = graph.n_vertices, 40 if not directed else 0
     distance, queue = np.full(n, -1, np.int32), np.empty(n + 1, graph.targets.dtype)
-    arrays = (graph.offsets, graph.targets, directed), source, n, n
+    links = closeness.Links(graph.offsets, graph.targets, directed)
+    arrays = links, source, n, n
     goal = 0.2 if directed else 0.25
     done, found, is_below = closeness._explore(*arrays, goal, distance, queue)
     assert is_below
@@ -107,7 +108,8 @@ def _explored(directed):
 
 def _check(state):
     arrays, goal, distance, queue, done, found = state
-    return closeness._is_proven(*arrays, goal, distance.copy(), queue, done, found)
+    explored = closeness.Explored(distance.copy(), queue, done, found)
+    return closeness._is_proven(*arrays, goal, explored)
 
 
 @pytest.mark.parametrize("directed", [False, True])

@@ -19,6 +19,7 @@ from ..._arrays import hops_dtype, sort_distinct
 from ...cpu import threads
 from ...cpu.atomics import atomic_add
 from ...cpu.compiled import njit
+from ...cpu.edges import Neighbors
 from ...cpu.simd_bitsets import DIGITS, copy_row, count_row, is_full, or_row, take_new
 from ...search.strategy import MultiSourceOutcome
 from .. import cpu_steps
@@ -125,6 +126,15 @@ class _Bits(NamedTuple):
     planes: np.ndarray  # of the hop counts
 
 
+class _Chunks(NamedTuple):
+    """The chunks of vertices that threads take, and what is found in them."""
+
+    next_chunk: np.ndarray  # int64 array of shape (1,)
+    bounds: np.ndarray  # of shape (n_chunks + 1,): where each begins
+    arrived: np.ndarray  # bitsets of shape (n_chunks, words), output: the sources that went on
+    size: np.ndarray  # int64 array of shape (1,), output: the vertices that were found
+
+
 class _Run:
     """The state of a group."""
 
@@ -135,10 +145,8 @@ class _Run:
         self._graph = graph
         self._reverse = graph.reverse
         self._degrees = graph.derived.degrees
-        (seen, front, found), (in_front, is_found) = (
-            (self._bitsets(n) for _ in range(3)),
-            np.zeros((2, n), np.uint8),
-        )
+        seen, front, found = (self._bitsets(n) for _ in range(3))
+        in_front, is_found = np.zeros((2, n), np.uint8)
         planes = self._bitsets(_PLANES * n)  # memory that is not touched costs nothing
         self._bits = _Bits(seen, front, found, in_front, is_found, planes)
         self._listed = np.empty(n, graph.targets.dtype)
@@ -237,31 +245,20 @@ class _Run:
     def _pull(self, level: int, counts) -> int:
         size = np.zeros(1, np.int64)
         self._arrived.fill(0)
-        reverse = self._reverse
-        chunks = (np.zeros(1, np.int64), self._bounds)
-        edges = (reverse.offsets, reverse.targets)
-        _pull(
-            numba.get_num_threads(),
-            *chunks,
-            *edges,
-            self._bits,
-            self._lanes,
-            level,
-            counts,
-            size,
-            self._arrived,
-        )
+        chunks = _Chunks(np.zeros(1, np.int64), self._bounds, self._arrived, size)
+        edges = Neighbors.of(self._reverse)
+        n_threads = numba.get_num_threads()
+        _pull(n_threads, chunks, edges, self._bits, self._lanes, level, counts)
         self._lanes = tuple(np.bitwise_or.reduce(self._arrived, axis=0))
         self._is_clear = False
         self._swap()
         return int(size[0])
 
     def _push(self, frontier, level: int, counts) -> int:
-        graph = self._graph
         if not self._is_clear:
             self._bits.is_found.fill(0)
-        edges = graph.offsets, graph.targets
-        size = _push(*edges, frontier, self._bits, self._lanes, level, counts, self._listed)
+        edges = Neighbors.of(self._graph)
+        size = _push(edges, frontier, self._bits, self._lanes, level, counts, self._listed)
         self._lanes = tuple(np.bitwise_or.reduce(self._bits.found[self._listed[:size]], axis=0))
         self._bits.in_front[frontier] = 0
         self._is_clear = True
@@ -361,10 +358,19 @@ def _chunk_bounds(offsets) -> np.ndarray:
 
 
 @njit(parallel=True, cache=True)
-def _pull(
-    n_threads, next_chunk, bounds, offsets, sources, bits, lanes, level, counts, size, arrived_lanes
-):
-    seen, front, found, in_front, is_found, planes = bits
+def _pull(n_threads, chunks, edges, bits, lanes, level, counts):
+    next_chunk = chunks.next_chunk
+    bounds = chunks.bounds
+    arrived_lanes = chunks.arrived
+    size = chunks.size
+    offsets = edges.offsets
+    sources = edges.targets
+    seen = bits.seen
+    front = bits.front
+    found = bits.found
+    in_front = bits.in_front
+    is_found = bits.is_found
+    planes = bits.planes
     n = seen.shape[0]
     for _ in prange(n_threads):
         digits = np.zeros((DIGITS if counts.size else 0, len(lanes)), np.uint64)
@@ -397,8 +403,14 @@ def _pull(
 
 
 @njit(cache=True)
-def _push(offsets, targets, frontier, bits, lanes, level, counts, listed):
-    seen, front, found, _, is_found, planes = bits
+def _push(edges, frontier, bits, lanes, level, counts, listed):
+    offsets = edges.offsets
+    targets = edges.targets
+    seen = bits.seen
+    front = bits.front
+    found = bits.found
+    is_found = bits.is_found
+    planes = bits.planes
     n_listed = 0
     for i in range(frontier.size):
         u = frontier[i]

@@ -356,7 +356,8 @@ class _Run:
     def _step(self, level: int, vertices: int, edges: int) -> tuple[int, int, int]:
         self._make_planes(level)
         graph = self._graph
-        counters, alive = self._counters(), self._alive()
+        counters = self._counters()
+        alive = self._alive()
         self._state.reverse()
         clear(self._state[0])
         # one warp per word of a bitmap

@@ -17,6 +17,7 @@ from ...hierarchy.sweep import (
     DOUBLINGS,
     LANES,
     UNREACHED,
+    SweepEdges,
     SweepState,
     count_hops,
     search,
@@ -89,6 +90,7 @@ def plan(graph, query, group: int):
     if looks_up(query, graph.n_vertices):
         return _plan_lookups(graph, query, bound)
     places, swept, columns = part_to_sweep(hierarchy, query)
+    edges = SweepEdges(hierarchy.upward, hierarchy.downward, swept, places)
     # One state per sweep and not per thread: lines are held until the type of the distances is
     # known.
     n_rows = -(-group // lanes) * lanes
@@ -111,8 +113,7 @@ def plan(graph, query, group: int):
 
         def sweep(i: int, _thread: int) -> None:
             own = positions[i * lanes : (i + 1) * lanes]
-            edges = hierarchy.upward, hierarchy.downward, swept
-            search(own, *edges, places, *states[i].arrays(), unreached, doublings)
+            search(own, edges, states[i].arrays(), unreached, doublings)
             if is_counted:
                 deepest[i] = count_hops(
                     states[i].lines, own.size, bound, counts[i * lanes : (i + 1) * lanes]

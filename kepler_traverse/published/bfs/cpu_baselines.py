@@ -20,6 +20,7 @@ neighbor: its cost is vertices times degree times frontier.
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from ...bfs.host_loop import levels
 from ...cpu import threads
 from ...cpu.atomics import atomic_add, atomic_umin, compare_and_swap
 from ...cpu.compiled import njit
+from ...cpu.edges import Neighbors
 from ...search.strategy import Strategy, state_bytes
 
 _CHUNK = 128  # vertices that a thread takes at once
@@ -36,13 +38,13 @@ _CHUNK = 128  # vertices that a thread takes at once
 
 def _fifo(run: cpu_steps.Run, level: int) -> int:
     """Expand all remaining levels, or one level if the search may end at a target."""
-    graph, predecessor = run.graph, run.predecessor_or_empty
+    graph = run.graph
     run.counter[0] = run.frontier_size
     last = level + 1 if run.targets is not None else run.last_level
     max_frontier = graph.n_vertices + 1  # no frontier is too large for one thread
-    queues = (run.queue, run.next_queue, run.counter)
+    edges = Neighbors.of(graph)
     n_levels = cpu_steps.push_serial(
-        graph.offsets, graph.targets, level, last, max_frontier, run.distance, predecessor, *queues
+        edges, level, last, max_frontier, run.reached, run.queue, run.next_queue
     )
     if n_levels % 2:
         run.queue, run.next_queue = run.next_queue, run.queue
@@ -50,13 +52,23 @@ def _fifo(run: cpu_steps.Run, level: int) -> int:
     return n_levels
 
 
+class Buffers(NamedTuple):
+    """What each thread has found."""
+
+    vertices: np.ndarray  # array of shape (n_buffers, n_vertices)
+    sizes: np.ndarray  # int64 array of shape (n_buffers,)
+
+
 class BuffersRun(cpu_steps.Run):
     """A traversal with one buffer per thread."""
 
     def __init__(self, graph, query):
         super().__init__(graph, query)
-        self.buffers = np.empty((threads.count(), graph.n_vertices), graph.targets.dtype)
-        self.sizes = np.empty(len(self.buffers), np.int64)
+        n_buffers = threads.count()
+        self.buffers = Buffers(
+            np.empty((n_buffers, graph.n_vertices), graph.targets.dtype),
+            np.empty(n_buffers, np.int64),
+        )
 
 
 def _buffers_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
@@ -70,31 +82,24 @@ def _push_into_buffers(run: BuffersRun, level: int) -> None:
     """Top-down: each thread claims vertices into its buffer; then all buffers are copied to the
     next queue.
     """
-    graph = run.graph
+    edges = Neighbors.of(run.graph)
     frontier = run.queue[: run.frontier_size]
     run.counter[0] = 0
-    n_buffers = len(run.sizes)
-    state = (run.buffers, run.sizes, run.distance, run.predecessor_or_empty, run.counter)
-    threads.run(_push, n_buffers, graph.offsets, graph.targets, frontier, level + 1, *state)
-    threads.run(_gather, n_buffers, run.buffers, run.sizes, run.next_queue)
+    sizes = run.buffers.sizes
+    threads.run(_push, sizes.size, edges, frontier, level + 1, run.reached, run.buffers)
+    threads.run(_gather, sizes.size, run.buffers, run.next_queue)
     run.queue, run.next_queue = run.next_queue, run.queue
-    run.frontier_size = int(run.sizes.sum())
+    run.frontier_size = int(sizes.sum())
 
 
 @njit(cache=True, nogil=True)
-def _push(
-    next_buffer,
-    n_buffers,
-    offsets,
-    targets,
-    frontier,
-    level,
-    buffers,
-    sizes,
-    distance,
-    predecessor,
-    counter,
-):
+def _push(next_buffer, n_buffers, edges, frontier, level, reached, buffers):
+    offsets = edges.offsets
+    targets = edges.targets
+    distance = reached.distance
+    predecessor = reached.predecessor
+    counter = reached.counter
+    vertices = buffers.vertices
     buffer = atomic_add(next_buffer, 0, 1)
     while buffer < n_buffers:
         size = 0
@@ -108,26 +113,28 @@ def _push(
                         distance[v] == UNREACHED
                         and compare_and_swap(distance, v, UNREACHED, level) == UNREACHED
                     ):
-                        buffers[buffer, size] = v
+                        vertices[buffer, size] = v
                         size += 1
                     # Every frontier neighbor of v is compared in this level, so the smallest one
                     # stays.
                     if predecessor.size and distance[v] == level:
                         atomic_umin(predecessor, v, u)
             first = atomic_add(counter, 0, _CHUNK)
-        sizes[buffer] = size
+        buffers.sizes[buffer] = size
         buffer = atomic_add(next_buffer, 0, 1)
 
 
 @njit(cache=True, nogil=True)
-def _gather(next_buffer, n_buffers, buffers, sizes, queue):
+def _gather(next_buffer, n_buffers, buffers, queue):
+    vertices = buffers.vertices
+    sizes = buffers.sizes
     buffer = atomic_add(next_buffer, 0, 1)
     while buffer < n_buffers:
         at = 0
         for before in range(buffer):
             at += sizes[before]
         for i in range(sizes[buffer]):
-            queue[at + i] = buffers[buffer, i]
+            queue[at + i] = vertices[buffer, i]
         buffer = atomic_add(next_buffer, 0, 1)
 
 
@@ -148,30 +155,20 @@ def _pull_by_integers(run: IntegersRun, level: int) -> None:
     """Bottom-up: every unreached vertex looks for a neighbor in the frontier and stops at the
     first.
     """
-    reverse = run.graph.reverse
     run.counter[0] = 0
-    state = (run.distance, run.predecessor_or_empty, run.in_next, run.counter)
+    edges = Neighbors.of(run.graph.reverse)
     n_chunks = -(-run.graph.n_vertices // _CHUNK)
-    threads.run(
-        _pull, n_chunks, reverse.offsets, reverse.targets, run.in_frontier, level + 1, *state
-    )
+    threads.run(_pull, n_chunks, edges, run.in_frontier, level + 1, run.reached, run.in_next)
     run.in_frontier, run.in_next = run.in_next, run.in_frontier
     run.frontier_size = int(run.counter[0])
 
 
 @njit(cache=True, nogil=True)
-def _pull(
-    next_chunk,
-    n_chunks,
-    offsets,
-    sources,
-    in_frontier,
-    level,
-    distance,
-    predecessor,
-    in_next,
-    counter,
-):
+def _pull(next_chunk, n_chunks, edges, in_frontier, level, reached, in_next):
+    offsets = edges.offsets
+    sources = edges.targets
+    distance = reached.distance
+    predecessor = reached.predecessor
     claimed = 0
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
@@ -189,7 +186,7 @@ def _pull(
                     claimed += 1
                     break
         chunk = atomic_add(next_chunk, 0, 1)
-    atomic_add(counter, 0, claimed)
+    atomic_add(reached.counter, 0, claimed)
 
 
 _SEVILMIS = "Sevilmis, Sivri, Aydin 2019"

@@ -244,7 +244,8 @@ def by_degree(graph, query):
     search = levels(by_thread, scan_level)(
         renamed, replace(query, predecessors=False, targets=target_vertices)
     )
-    predecessors, distance = Predecessors(graph, query), cp.empty(graph.n_vertices, np.int32)
+    predecessors = Predecessors(graph, query)
+    distance = cp.empty(graph.n_vertices, np.int32)
 
     def traverse(source: int):
         outcome = search(int(rank[source]))

@@ -20,12 +20,14 @@ edges once more. Only a time without predecessors is therefore the time of one c
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from ..._arrays import as_distance
 from ...cpu.atomics import from_ordered, to_ordered
 from ...cpu.compiled import njit
+from ...cpu.edges import Edges
 from ...search.strategy import Outcome, Strategy, state_bytes
 from ...sssp import cpu_steps
 from ...sssp.host_loop import rounds
@@ -55,16 +57,21 @@ def _pass(run: cpu_steps.Run, _count: int) -> None:
 
 
 def _relax_in_order(run: cpu_steps.Run, order) -> int:
-    graph = run.graph
-    state = (run.keys, run.limit, run.queued_in, run.next_queue, run.parent)
-    return _relax(graph.offsets, graph.targets, graph.weights, order, *state)
+    return _relax(Edges.of(run.graph), order, run.labels, run.next_queue)
 
 
 @njit(cache=True)
-def _relax(offsets, targets, weights, order, keys, limit, waits, queue, parent):
+def _relax(edges, order, labels, queue):
     """Relax the edges of vertices in this order. Queue those that improve and do not wait; return
     their number.
     """
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
+    keys = labels.keys
+    limit = labels.limit
+    waits = labels.queued_in
+    parent = labels.parent
     n_queued = 0
     for i in range(order.size):
         u = order[i]
@@ -88,11 +95,18 @@ def _relax(offsets, targets, weights, order, keys, limit, waits, queue, parent):
     return n_queued
 
 
+class Heap(NamedTuple):
+    """The vertices that wait, the nearest first; arrays of shape (n_vertices,)."""
+
+    vertices: np.ndarray
+    place: np.ndarray  # of each vertex in ``vertices``, or ``_NOWHERE``
+
+
 def _plan_heap(graph, query):
     """Return ``traverse(source)``."""
     run = cpu_steps.Run(graph, query)
     limit = as_distance(np.inf if query.limit is None else query.limit, graph.weights.dtype)
-    edges = (graph.offsets, graph.targets, graph.weights)
+    edges = Edges.of(graph)
     if query.targets is None:
         n_target_vertices = 0
     else:
@@ -100,15 +114,15 @@ def _plan_heap(graph, query):
 
     def traverse(source: int) -> Outcome:
         distance = run.distance
-        place = run.next_queue
+        heap = Heap(run.queue, run.next_queue)
         is_target = run.queued_in
         distance.fill(np.inf)
-        place.fill(_NOWHERE)
+        heap.place.fill(_NOWHERE)
         is_target.fill(0)
         if n_target_vertices:
             is_target[query.targets] = 1
         n_settled, stop = _dijkstra(
-            *edges, source, limit, n_target_vertices, distance, run.queue, place, is_target
+            edges, source, limit, n_target_vertices, distance, heap, is_target
         )
         if stop < np.inf:
             distance[distance > stop] = np.inf
@@ -121,12 +135,15 @@ def _plan_heap(graph, query):
 
 
 @njit(cache=True)
-def _dijkstra(
-    offsets, targets, weights, source, limit, n_target_vertices, distance, heap, place, is_target
-):
+def _dijkstra(edges, source, limit, n_target_vertices, distance, waiting, is_target):
     """Search from one source; return the number of settled vertices, and the distance up to which
     it is complete.
     """
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
+    heap = waiting.vertices
+    place = waiting.place
     stop = distance[source]  # infinite
     distance[source] = 0
     heap[0] = source

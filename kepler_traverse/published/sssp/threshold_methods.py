@@ -113,7 +113,10 @@ class Run(gpu_steps.Run):
         self.thresholds[...] = cp.asarray(np.array(ends, self.keys.dtype))
         last_pile = self.piles[self.side - 2]
         floor = self.floor
-        self.begin, self.ends, self.floor, self.side = begin, ends, ends[-1], 1 - self.side
+        self.begin = begin
+        self.ends = ends
+        self.floor = ends[-1]
+        self.side = 1 - self.side
         self.sizes.data.memset_async(0, self.sizes.nbytes)
         self.launches["split"].launch(
             self.waiting,

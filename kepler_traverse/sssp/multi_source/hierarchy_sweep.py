@@ -21,7 +21,15 @@ from ...bfs.multi_source import hierarchy_sweep as of_hops
 from ...cpu import threads
 from ...cuda.interleaved import sums_up_to
 from ...hierarchy.lookup import Lookups, looks_up
-from ...hierarchy.sweep import DOUBLINGS, LANES, UNREACHED, SweepState, search, write_rows
+from ...hierarchy.sweep import (
+    DOUBLINGS,
+    LANES,
+    UNREACHED,
+    SweepEdges,
+    SweepState,
+    search,
+    write_rows,
+)
 from ...search.results import Routes
 from ...search.strategy import MultiSourceOutcome
 from .. import cpu_steps
@@ -58,10 +66,12 @@ def plan(graph, query, group: int):
     lanes = LANES[integers]
     doublings = DOUBLINGS[integers]
     unreached = UNREACHED[integers]
-    unit, bound = kind.type(hierarchy.unit), _first_beyond(query.limit, hierarchy, kind)
+    unit = kind.type(hierarchy.unit)
+    bound = _first_beyond(query.limit, hierarchy, kind)
     # No distance of these is ever rounded; those of integers are checked by the caller.
     needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[kind]
     places, swept, columns = of_hops.part_to_sweep(hierarchy, query)
+    edges = SweepEdges(hierarchy.upward, hierarchy.downward, swept, places)
     n_rows = -(-group // lanes) * lanes
     rows = np.empty((n_rows, columns.size), kind)
     states = [
@@ -79,15 +89,8 @@ def plan(graph, query, group: int):
         def sweep(i: int, thread: int) -> None:
             state = states[thread]
             first = i * lanes
-            edges = hierarchy.upward, hierarchy.downward, swept
-            search(
-                positions[first : first + lanes],
-                *edges,
-                places,
-                *state.arrays(),
-                unreached,
-                doublings,
-            )
+            own = positions[first : first + lanes]
+            search(own, edges, state.arrays(), unreached, doublings)
             write_rows(state.lines, columns, rows[first : first + lanes], bound, unit, doublings)
 
         threads.for_each(sweep, -(-k // lanes))
@@ -112,7 +115,8 @@ def _plan_lookups(graph, query):
     hierarchy = graph.derived.known_hierarchy("weights")
     finds_paths = query.output == "paths"
     kind = graph.weights.dtype
-    unreached, bound = UNREACHED[hierarchy.dtype], _first_beyond(query.limit, hierarchy, kind)
+    unreached = UNREACHED[hierarchy.dtype]
+    bound = _first_beyond(query.limit, hierarchy, kind)
     needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[kind]
     longest = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
     lookups = Lookups(graph, hierarchy, graph.reverse.weights if finds_paths else None)

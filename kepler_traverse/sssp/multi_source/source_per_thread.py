@@ -13,6 +13,7 @@ import numpy as np
 
 from ..._arrays import as_distance
 from ...cpu import threads
+from ...cpu.edges import Edges
 from ...search.query import Query, TargetLists
 from ...search.strategy import MultiSourceOutcome, Shape, per_core, sources_per_worker
 from .. import cpu_steps
@@ -64,7 +65,8 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
         shared = np.empty(0, np.int64)
     else:
         shared = query.targets
-    edges, width = (graph.offsets, graph.targets, graph.weights), pile_width(graph)
+    edges = Edges.of(graph)
+    width = pile_width(graph)
     counts_overflows = cpu_steps.may_overflow(graph) and query.limit is None
 
     def traverse(sources: Any, lists: TargetLists | None = None) -> MultiSourceOutcome:
@@ -86,8 +88,9 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
             targets = shared if lists is None else lists.of(i)
             sizes, bounds = new_state(kind)
             state = State(piles[thread], last_queued[thread], is_far[thread], row, sizes, bounds)
-            search(*edges, numbers[i], limit, targets, width, NEVER, state)
-            rounds[i], stops[i] = count_rounds(sizes), bounds[1]
+            search(edges, numbers[i], limit, targets, width, NEVER, state)
+            rounds[i] = count_rounds(sizes)
+            stops[i] = bounds[1]
             if counts_overflows:
                 overflows[i] = cpu_steps.count_overflows(graph, row, threads.run_alone)
             if is_at_targets:

@@ -1,0 +1,30 @@
+"""The edges of a graph as compiled functions take them: one argument in place of two or three."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Neighbors(NamedTuple):
+    """Where the edges out of each vertex lead; of a reversed graph, where those into it are from."""
+
+    offsets: np.ndarray  # int64 array of shape (n_vertices + 1,)
+    targets: np.ndarray  # integer array of shape (n_edges,)
+
+    @classmethod
+    def of(cls, graph: Any) -> Neighbors:
+        return cls(graph.offsets, graph.targets)
+
+
+class Edges(NamedTuple):
+    """``Neighbors``, and the weight of each edge."""
+
+    offsets: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray  # of shape (n_edges,), of the type of the sums
+
+    @classmethod
+    def of(cls, graph: Any) -> Edges:
+        return cls(graph.offsets, graph.targets, graph.weights)

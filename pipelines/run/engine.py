@@ -36,7 +36,7 @@ from ..scheduling.strategy_choice import StrategyChoice
 from ..worker import lean_imports
 from ..worker.device_errors import is_sticky
 from ..worker.traversal_worker import TraversalWorker, Work
-from ..worker.writer_pool import can_write_in_background
+from ..worker.writer_pool import can_write_in_background, sources_per_piece
 from .batch_run import BatchRun
 from .memory_plan import Sizing
 from .prepare import (
@@ -136,7 +136,7 @@ class KeplerEngine:
         prepared.request = request
         if len(sizing.strategies) < 2:
             return None
-        across = self._writes_beside(sizing, prepared.graph.n_vertices)
+        across = self._writes_beside(sizing, prepared.graph.n_vertices, request.options.sort)
         unit = request.at_once if across else size
         is_own_on_cpu = prepared.graph.device == "cpu" and not self._is_external
         with with_threads(sizing.threads) if is_own_on_cpu else contextlib.nullcontext():
@@ -154,12 +154,12 @@ class KeplerEngine:
         prepared.request = replace(request, memory=memory)
         return StrategyChoice(candidates, size, prepared.n_sources, across)
 
-    def _writes_beside(self, sizing: Sizing, n_vertices: int) -> bool:
+    def _writes_beside(self, sizing: Sizing, n_vertices: int, sort: str) -> bool:
         """Whether workers write parts on threads, so that a group may span several parts."""
         return (
             not self._is_external
             and sizing.writers > 1
-            and can_write_in_background(sizing.batch_size, n_vertices)
+            and can_write_in_background(sizing.batch_size, n_vertices, sort)
         )
 
     def answer(self, run: BatchRun) -> None:
@@ -294,8 +294,9 @@ class KeplerEngine:
         """Return the window of tasks for the batches of a run."""
         sizing = run.prepared.sizing
         n_vertices = run.folder.manifest["graph"]["vertices"]
-        if self._writes_beside(sizing, n_vertices):
-            first = 2 * sizing.writers
+        if self._writes_beside(sizing, n_vertices, run.prepared.request.options.sort):
+            pieces = -(-sizing.batch_size // sources_per_piece(n_vertices))
+            first = -(-2 * sizing.writers // pieces)
         else:
             first = 1
         return Window(executor, run, run.folder.path, self._settings, first, run.prepared.choice)

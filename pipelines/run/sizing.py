@@ -20,6 +20,7 @@ from kepler_traverse.errors import InputError
 from kepler_traverse.hierarchy.stored import FOLDERS
 from kepler_traverse.kinds.loads import EXTRA, count_cells
 from kepler_traverse.multi_source.planning import MultiSourcePlan
+from kepler_traverse.runtime.memory import available_memory
 from kepler_traverse.runtime.scratch import temporary_folder
 
 from ..cli.options import Settings
@@ -249,7 +250,11 @@ def machine_for(prepared: Prepared, gpu_memory: int | None = None) -> Machine:
         free += cuda.cp.get_default_memory_pool().total_bytes()
         available = min(free, int(POOL_SHARE * total), gpu_memory or total)
         return Machine(
-            device="cuda", cores=CPU_COUNT, n_gpus=runtime.getDeviceCount(), available=available
+            device="cuda",
+            cores=CPU_COUNT,
+            n_gpus=runtime.getDeviceCount(),
+            available=available,
+            host=min(available_memory("cpu"), MEMORY_LIMIT),
         )
     available = min(psutil.virtual_memory().available + prepared.graph.nbytes, MEMORY_LIMIT)
     return Machine(device="cpu", cores=CPU_COUNT, n_gpus=0, available=available)

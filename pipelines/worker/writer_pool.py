@@ -37,6 +37,9 @@ _GROUPS_PER_THREAD = 3
 
 PIECE_BYTES = _HELD_BYTES * ROWS_PER_PART  # of rows that are made where the search runs
 
+# threads beyond those that encode, for parts that wait for a disk or a store to take them
+_FINISHING = 2
+
 Value = TypeVar("Value")
 
 
@@ -60,14 +63,18 @@ def bytes_of_writer(n_vertices: int) -> int:
     return piece + _ROW_BYTES * (ROWS_PER_GROUP + n_vertices) + _GROUPS_PER_THREAD * GROUP_BYTES
 
 
+def writers_within(n_vertices: int, cores: int, memory: int) -> int:
+    """Return how many threads of a worker may write: one per core, limited by memory in bytes."""
+    return max(1, min(cores, memory // bytes_of_writer(n_vertices)))
+
+
 def writers_for(n_vertices: int, cores: int, all_cores: int) -> int:
-    """Return how many threads of a worker may write: one per core, limited by its share of half of
-    the free memory.
+    """Return how many threads of a worker may write, within its share of half of the free memory.
 
     ``cores`` are those of this worker, and ``all_cores`` those of the machine.
     """
     share = min(available_memory("cpu"), MEMORY_LIMIT) // 2 * cores // max(all_cores, cores)
-    return max(1, min(cores, share // bytes_of_writer(n_vertices)))
+    return writers_within(n_vertices, cores, share)
 
 
 def can_write_in_background(n_sources: int, n_vertices: int, sort: str) -> bool:
@@ -86,13 +93,12 @@ def sources_per_piece(n_vertices: int) -> int:
 class Writers:
     """Threads of a worker that write parts while later sources are traversed.
 
-    ``most``: threads that make rows and encode, threads that write a part each, and pieces in
-    flight but one, of all tasks together.
+    ``most``: threads that make rows and encode, and pieces in flight but one, of all tasks together.
     """
 
     def __init__(self, most: int):
         self.most = most
-        self._parts = ThreadPoolExecutor(most, thread_name_prefix="kepler-writer")
+        self._parts = ThreadPoolExecutor(most + _FINISHING, thread_name_prefix="kepler-writer")
         self._helpers = ThreadPoolExecutor(most, thread_name_prefix="kepler-encoder")
         self._changed = threading.Condition()
         self._n_pieces = 0

@@ -252,7 +252,7 @@ class BatchTraverser:
     def _collect_distances(self, batch: TraversedBatch, piece: _Piece) -> None:
         step = sources_per_piece(self._graph.n_vertices)
         for begin in range(0, len(piece.traversals), step):
-            with batch.pieces.room() as put:
+            with batch.pieces.capacity() as put:
                 with batch.context.clock("rows"):
                     held = on_host(cast(Traversals, piece.traversals[begin : begin + step]))
                 put(functools.partial(self._make_rows, held, piece.seconds))
@@ -261,7 +261,7 @@ class BatchTraverser:
     def _collect_rows(self, batch: TraversedBatch, piece: _Piece) -> None:
         made = self._made(piece.traversals, batch.context.clock)
         while True:
-            with batch.pieces.room() as put:
+            with batch.pieces.capacity() as put:
                 held: list[Rows] = []
                 n_bytes = 0
                 for rows in made:

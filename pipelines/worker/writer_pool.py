@@ -139,13 +139,13 @@ class Writers:
 
         return self._helpers.submit(timed)
 
-    def take_room(self, is_closed: Callable[[], bool]) -> None:
-        """Wait until one more piece may be in flight, or until nobody wants it."""
+    def take_capacity(self, is_closed: Callable[[], bool]) -> None:
+        """Wait until one more piece may be in flight, or until it is not wanted."""
         with self._changed:
             self._changed.wait_for(lambda: self._n_pieces <= self.most or is_closed())
             self._n_pieces += 1
 
-    def leave_room(self) -> None:
+    def leave_capacity(self) -> None:
         """Let another piece be in flight."""
         with self._changed:
             self._n_pieces -= 1
@@ -186,13 +186,13 @@ class Pieces:
         return self._error is not None
 
     @contextlib.contextmanager
-    def room(self) -> Iterator[Callable[[MakeRows], None]]:
+    def capacity(self) -> Iterator[Callable[[MakeRows], None]]:
         """Wait until another piece may be in flight, and yield the function that takes its rows,
         which a helper makes.
 
         Raises the error, other than lack of memory, by which the part has failed.
         """
-        self._writers.take_room(lambda: self.is_closed)
+        self._writers.take_capacity(lambda: self.is_closed)
         is_taken = False
 
         def put(make_rows: MakeRows) -> None:
@@ -208,7 +208,7 @@ class Pieces:
             yield put
         finally:
             if not is_taken:
-                self._writers.leave_room()
+                self._writers.leave_capacity()
 
     def end(self) -> None:
         """Say that there are no more pieces."""
@@ -227,7 +227,7 @@ class Pieces:
         with contextlib.suppress(queue.Empty):
             while True:
                 if isinstance(self._queue.get_nowait(), Future):
-                    self._writers.leave_room()
+                    self._writers.leave_capacity()
 
     def rows(self, clock: Phases) -> Iterator[tuple[Rows, float]]:
         """Yield the rows in order, with the seconds of the search per source; the thread that
@@ -251,7 +251,7 @@ class Pieces:
                     yield rows, made.seconds
                 del made
             finally:
-                self._writers.leave_room()
+                self._writers.leave_capacity()
 
 
 class PartEncoders:

@@ -56,9 +56,9 @@ PART_SIZES: dict[str, tuple[str, ...]] = {
 PART_SOURCES = 512
 ROUNDS = 2
 # of a job on one GPU, from the first search to the last: shorter ones are repeated with more sources
-LEAST_SECONDS = 2.0
+MIN_SECONDS = 2.0
 AIM_SECONDS = 4.0
-MOST_SOURCES = 200_000
+MAX_SOURCES = 200_000
 N_TARGETS = 1_000
 # Folders of compiled code, which are empty for a cold start.
 COMPILED = ("CUPY_CACHE_DIR", "CUDA_CACHE_PATH", "NUMBA_CACHE_DIR")
@@ -277,9 +277,9 @@ def measure_gpus(bench: Bench) -> Iterator[Figure]:
         # compiles, and stores the graph and what is derived from it
         bench.job(kind.graph, *kind.flags, *random_sources(max(2, sources // 10)))
         one = bench.job(kind.graph, *kind.flags, *random_sources(sources))
-        if one["searching"] < LEAST_SECONDS * bench.options.share:
+        if one["searching"] < MIN_SECONDS * bench.options.share:
             more = AIM_SECONDS / max(one["searching"], AIM_SECONDS / 20)
-            sources = min(MOST_SOURCES, int(sources * more))
+            sources = min(MAX_SOURCES, int(sources * more))
             one = bench.job(kind.graph, *kind.flags, *random_sources(sources))
         every = bench.job(kind.graph, *kind.flags, *random_sources(sources), workers=workers)
         ratio = one["searching"] / max(every["searching"], 1e-3)

@@ -428,7 +428,7 @@ def test_pieces_in_flight_are_at_most_the_threads_and_one():
         pieces = writers.open()
         yield lambda: len(list(written(pieces)))
         for _ in range(n_pieces):
-            with pieces.room() as put:
+            with pieces.capacity() as put:
                 with lock:
                     in_flight[0] += 1
                     most.append(in_flight[0])
@@ -450,7 +450,7 @@ def test_a_part_whose_search_ends_early_is_abandoned_and_those_before_are_whole(
             pieces = writers.open()
             try:
                 yield lambda pieces=pieces, number=number: (drained(pieces), ended.append(number))
-                with pieces.room() as put:
+                with pieces.capacity() as put:
                     put(lambda _clock: MadeRows([None], 0.0))
                 if number == 2:
                     raise error
@@ -483,7 +483,7 @@ def test_a_part_that_cannot_be_written_holds_no_search_up(error):
             pieces = writers.open()
             yield functools.partial(fail if number == 0 else drained, pieces)
             for _ in range(50):
-                with pieces.room() as put:
+                with pieces.capacity() as put:
                     put(lambda _clock: MadeRows([None], 0.0))
                 searched.append(number)
                 time.sleep(0.001)
@@ -498,7 +498,7 @@ def test_a_part_that_cannot_be_written_holds_no_search_up(error):
         with pytest.raises(OSError, match="full"):
             writers.take(parts())
         assert len(searched) < 50
-    assert writers._n_pieces == 0, "room for all pieces is left"
+    assert writers._n_pieces == 0, "all capacity is left"
     writers.close()
 
 

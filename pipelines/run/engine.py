@@ -27,6 +27,7 @@ from ..output.graph_cache import put_graph
 from ..output.manifest_types import BatchOutcome
 from ..output.run_folder import writing_to
 from ..output.store import open_store
+from ..scheduling.cluster_ahead import ClusterAhead
 from ..scheduling.executor import BatchExecutor, Task
 from ..scheduling.heartbeat import keep_mark
 from ..scheduling.in_process import NAME, InProcessExecutor
@@ -95,15 +96,20 @@ class KeplerEngine:
     of an existing one.
 
     ``supervision``: whether another process takes over if this one dies, and whether batches may
-    run in this one.
+    run in this one. ``ahead``: a cluster of its own that is starting.
     """
 
     def __init__(
-        self, settings: Settings, supervision: Supervision = UNWATCHED, given: Given = NOTHING_GIVEN
+        self,
+        settings: Settings,
+        supervision: Supervision = UNWATCHED,
+        given: Given = NOTHING_GIVEN,
+        ahead: ClusterAhead | None = None,
     ):
         self._settings = settings
         self._supervision = supervision
         self._given = given
+        self._ahead = ahead
         self._is_external = settings.scheduler is not None
 
     def prepare(self, stored: Path | None) -> Prepared:
@@ -233,7 +239,11 @@ class KeplerEngine:
         count = min(sizing.workers, len(run.batches))
         token = uuid.uuid4().hex[:8]
         plugin = f"kepler-traverse-{token}"
-        with cluster_for(self._settings, work.device, count, sizing.memory["total"]) as client:
+        with contextlib.ExitStack() as stack:
+            if self._ahead is None:
+                client = stack.enter_context(cluster_for(self._settings, work.device, count))
+            else:
+                client = self._ahead.client()
 
             def submit(task: Task) -> Future[Any]:
                 # "bfs-000012-...": the dashboard groups tasks by the text before the first number.

@@ -16,7 +16,7 @@ import psutil
 import pyarrow.parquet as pq
 
 from kepler_traverse import cuda
-from kepler_traverse.errors import InputError
+from kepler_traverse.errors import InputError, several
 from kepler_traverse.hierarchy.stored import FOLDERS
 from kepler_traverse.kinds.loads import EXTRA, count_cells
 from kepler_traverse.multi_source.planning import MultiSourcePlan
@@ -67,6 +67,7 @@ def size_run(
         raise InputError(
             "--gpu-memory has no effect: no GPU answers, so the run is on the CPU; leave it out"
         )
+    _refuse_missing_gpus(settings, machine)
     per_part = None
     if settings.part_size is not None and batch_size == "auto":
         per_part = _sources_of_bytes(prepared, settings.part_size)
@@ -111,6 +112,17 @@ def size_run(
         )
         sizing = replace(sizing, in_process=True)
     return replace(sizing, n_batches=prepared.layout(sizing.batch_size).n_parts)  # of all shards
+
+
+def _refuse_missing_gpus(settings: Settings, machine: Machine) -> None:
+    wanted = settings.workers
+    if machine.device == "cpu" or settings.scheduler or wanted == "auto":
+        return
+    if wanted > machine.n_gpus:
+        raise InputError(
+            f"--workers {wanted} takes a GPU for each, and this process sees "
+            f"{several(machine.n_gpus, 'GPU')}; take fewer workers"
+        )
 
 
 def _with_candidates(

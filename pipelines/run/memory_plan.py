@@ -179,12 +179,16 @@ def runs_in_this_process(
     # A certificate reads each edge once, as a search does.
     search_seconds *= 1 + load.certified
     writers = machine.cores if machine.device == "cuda" else 1
-    seconds = search_seconds + _SECONDS_PER_ROW * load.rows_per_source * load.n_searches / writers
+    write_seconds = _SECONDS_PER_ROW * load.rows_per_source * load.n_searches / writers
     if sizing.workers == 1:
-        return seconds < _ALONE_SECONDS
-    return seconds < (
-        _CPU_SECONDS if machine.device == "cpu" else _START_ON_GPUS / (1 - 1 / sizing.workers)
-    )
+        return search_seconds + write_seconds < _ALONE_SECONDS
+    if machine.device == "cpu":
+        return search_seconds + write_seconds < _CPU_SECONDS
+    # Threads write while a GPU searches. The cores of the host write for all GPUs, so that further
+    # ones shorten the searches alone.
+    here = max(search_seconds, write_seconds)
+    in_workers = _START_ON_GPUS + max(search_seconds / sizing.workers, write_seconds)
+    return here <= in_workers
 
 
 def _n_workers(load: Load, machine: Machine, share: dict[str, int]) -> int:

@@ -272,6 +272,7 @@ def show_plan(settings: Settings, prepared: Prepared) -> None:
             ),
         ),
         *((f"memory: {name}", in_units(size)) for name, size in sizing.memory.items()),
+        *_writing(sizing),
         ("output", f"at most {in_units(sizing.output_bytes)} before compression"),
         *(
             [("store", traffic_text(traffic_of_plan(settings, sizing)))]
@@ -281,6 +282,15 @@ def show_plan(settings: Settings, prepared: Prepared) -> None:
     ]
     width = max(len(name) for name, _ in lines)
     show(*(f"{name:<{width}}  {text}" for name, text in lines))
+
+
+def _writing(sizing: Sizing) -> list[tuple[str, str]]:
+    """Return what is held of the memory of the host while a GPU searches and parts are written."""
+    if not sizing.writing_bytes:
+        return []
+    threads = several(sizing.writers, "thread")
+    text = f"at most {in_units(sizing.writing_bytes)} of the host, by {threads} per worker"
+    return [("memory: parts being written", text)]
 
 
 def _building(settings: Settings, prepared: Prepared) -> str:

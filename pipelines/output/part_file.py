@@ -31,7 +31,7 @@ from .layout import Layout, part_name
 from .manifest_types import FORMAT, Footer, PartEntry, PartSummary, checked
 from .matrix_file import MatrixWriter, unfit_lists
 from .part_reader import PartReader, open_part
-from .row_groups import Encoding, RowGroupWriter
+from .row_groups import THIS_THREAD, Encoders, Encoding, RowGroupWriter
 from .schemas import OUTPUT_SCHEMAS
 from .store import HashedFile, Store
 
@@ -59,12 +59,13 @@ def write_part(
     layout: Layout,
     answers: Iterable[Answer],
     is_wanted: Callable[[], bool] = lambda: True,
+    encoders: Encoders = THIS_THREAD,
 ) -> PartSummary | None:
     """Write one batch; return its summary, without times and counts, or None, and no file, if there
     are no results.
 
-    Only about one row group of the rows is held at a time, unless they are sorted by distance.
-    ``is_wanted`` is called just before the store takes the file: a worker that hung must not
+    Unless rows are sorted by distance, those are held that ``encoders`` encode, and about one row
+    group. ``is_wanted`` is called just before the store takes the file: a worker that hung must not
     replace a part that was reassigned.
 
     Raises NotWantedError or OSError (the disk is full, or the folder is gone).
@@ -82,7 +83,10 @@ def write_part(
     partial = store.path / f".part-{number:06d}.{uuid.uuid4().hex}.tmp"
     try:
         answered = _PartResults(number, layout, answers)
-        digest = (_write_matrix if form.suffix == "arrow" else _write_rows)(partial, form, answered)
+        if form.suffix == "arrow":
+            digest = _write_matrix(partial, form, answered)
+        else:
+            digest = _write_rows(partial, form, answered, encoders)
         size = partial.stat().st_size
         if not is_wanted():
             raise NotWantedError(f"part {number} has been given to another worker")
@@ -175,7 +179,7 @@ class _PartResults:
         return {FOOTER_KEY: json.dumps(footer)}
 
 
-def _write_rows(partial: Path, form: ResultKind, answers: _PartResults) -> str:
+def _write_rows(partial: Path, form: ResultKind, answers: _PartResults, encoders: Encoders) -> str:
     """Write a Parquet file; return its SHA-256."""
     raw = HashedFile(partial, "xb")
     # Buffered by pyarrow, so that writer threads take the interpreter lock only a few times per
@@ -193,7 +197,7 @@ def _write_rows(partial: Path, form: ResultKind, answers: _PartResults) -> str:
             begin = 0
             after = 0
             if writer is None:
-                writer = _writer(stream, table.schema, form)
+                writer = _writer(stream, table.schema, form, encoders)
             # Rows are encoded from the first source that fills a row group, whatever the number of
             # sources in a table.
             while (
@@ -265,7 +269,7 @@ def plain(table: pa.Table) -> pa.Table:
     return table.set_column(at, "source", pa.array(values))
 
 
-def _writer(file: Any, schema: pa.Schema, form: ResultKind) -> RowGroupWriter:
+def _writer(file: Any, schema: pa.Schema, form: ResultKind, encoders: Encoders) -> RowGroupWriter:
     kinds = {
         f.name: f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in schema
     }
@@ -286,7 +290,7 @@ def _writer(file: Any, schema: pa.Schema, form: ResultKind) -> RowGroupWriter:
         repeated=("vertex",) if form.written_as == "vertices" else (),
         order=form.order,
     )
-    return RowGroupWriter(file, schema, encoding)
+    return RowGroupWriter(file, schema, encoding, encoders)
 
 
 def _flush(writer: RowGroupWriter, held: list[pa.Table]) -> None:

@@ -12,8 +12,9 @@ from __future__ import annotations
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Hashable, Iterable
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -92,6 +93,37 @@ class ColumnChunk(NamedTuple):
     places: list[Place]  # of its data pages
 
 
+class EncodedGroup(NamedTuple):
+    """A row group, as it is written."""
+
+    chunks: list[ColumnChunk]
+    order: list[int]  # positions of the columns by which the rows ascend
+    rows: int
+
+
+class Encoders(Protocol):
+    """Encodes row groups of one file, on this thread or on others."""
+
+    def begin(self, encode: Callable[[], EncodedGroup], /) -> Iterable[EncodedGroup]:
+        """Begin to encode the next row group; return those that are to be written now, in order."""
+
+    def rest(self) -> Iterable[EncodedGroup]:
+        """Return the row groups that have begun and are not yet written, in order."""
+
+
+class _ThisThread:
+    """Encodes each row group when it is given."""
+
+    def begin(self, encode: Callable[[], EncodedGroup], /) -> list[EncodedGroup]:
+        return [encode()]
+
+    def rest(self) -> tuple[EncodedGroup, ...]:
+        return ()
+
+
+THIS_THREAD = _ThisThread()
+
+
 class Encoding(NamedTuple):
     """How columns are encoded: options of ``pyarrow.parquet.ParquetWriter``, and names of columns."""
 
@@ -122,11 +154,15 @@ class Encoding(NamedTuple):
 class RowGroupWriter:
     """Writes a Parquet file, one row group per call of ``write``.
 
-    ``file``: only its ``write`` is called. ``schema``: of the file, with its metadata.
-    ``rows_per_group``: the least number of rows of a row group that is not the last.
+    ``file``: only its ``write`` is called, by the thread that calls this writer. ``schema``: of the
+    file, with its metadata. ``encoders``: encode the row groups; the file is the same whichever
+    they are. ``rows_per_group``: the least number of rows of a row group that is not the last.
     """
 
-    def __init__(self, file: Any, schema: pa.Schema, encoding: Encoding):
+    def __init__(
+        self, file: Any, schema: pa.Schema, encoding: Encoding, encoders: Encoders = THIS_THREAD
+    ):
+        self._encoders = encoders
         self._file = file
         self._schema = schema
         self._encoding = encoding
@@ -156,16 +192,17 @@ class RowGroupWriter:
             return
         size = -(-table.num_rows // max(1, table.num_rows // self.rows_per_group))
         for start in range(0, table.num_rows, size):
-            piece = table.slice(start, size)
-            self._add(
-                [encoded_column(piece[f.name], f, self._encoding) for f in self._schema],
-                self._find_order(piece),
-                len(piece),
-            )
+            for group in self._encoders.begin(partial(self._encode, table.slice(start, size))):
+                self._add(group)
 
     def _put(self, data: Any) -> None:
         self._file.write(data)
         self._at += len(data)
+
+    def _encode(self, table: pa.Table) -> EncodedGroup:
+        """Encode a row group; in any thread."""
+        chunks = [encoded_column(table[f.name], f, self._encoding) for f in self._schema]
+        return EncodedGroup(chunks, self._find_order(table), len(table))
 
     def _find_order(self, table: pa.Table) -> list[int]:
         """Return the positions of the columns by which the rows ascend."""
@@ -174,11 +211,11 @@ class RowGroupWriter:
             return [table.schema.get_field_index(name) for name in names]
         return []
 
-    def _add(self, chunks: list[ColumnChunk], order: list[int], rows: int) -> None:
+    def _add(self, group: EncodedGroup) -> None:
         begin = self._at
         entries = []
         uncompressed = 0
-        for chunk in chunks:
+        for chunk in group.chunks:
             metadata = dict(chunk.metadata)
             for field in (parquet.DATA_PAGE, parquet.DICTIONARY_PAGE):
                 if field in metadata:
@@ -199,21 +236,23 @@ class RowGroupWriter:
             parquet.SORTING_DESCENDING: (FALSE, False),
             parquet.SORTING_NULLS_FIRST: (FALSE, False),
         }
-        sorting = [{parquet.SORTING_COLUMN: (I32, column), **ascending} for column in order]
+        sorting = [{parquet.SORTING_COLUMN: (I32, column), **ascending} for column in group.order]
         self._groups.append(
             {
                 parquet.GROUP_COLUMNS: (LIST, Items(STRUCT, entries)),
                 parquet.GROUP_UNCOMPRESSED: (I64, uncompressed),
-                parquet.GROUP_ROWS: (I64, rows),
+                parquet.GROUP_ROWS: (I64, group.rows),
                 **({parquet.GROUP_SORTING: (LIST, Items(STRUCT, sorting))} if sorting else {}),
                 parquet.GROUP_OFFSET: (I64, begin),
                 parquet.GROUP_COMPRESSED: (I64, self._at - begin),
             }
         )
-        self._rows += rows
+        self._rows += group.rows
 
     def close(self, metadata: dict[bytes, str]) -> None:
         """Write the page index and the footer, with the given metadata of the file."""
+        for group in self._encoders.rest():
+            self._add(group)
         for which, (offset, size) in enumerate(parquet.INDEXES):
             for entry, indexes in self._indexes:
                 if index := indexes[which]:

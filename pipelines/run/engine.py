@@ -27,6 +27,7 @@ from ..output.graph_cache import put_graph
 from ..output.manifest_types import BatchOutcome
 from ..output.run_folder import writing_to
 from ..output.store import open_store
+from ..scheduling.cluster_ahead import ClusterAhead
 from ..scheduling.executor import BatchExecutor, Task
 from ..scheduling.heartbeat import keep_mark
 from ..scheduling.in_process import NAME, InProcessExecutor
@@ -36,7 +37,7 @@ from ..scheduling.strategy_choice import StrategyChoice
 from ..worker import lean_imports
 from ..worker.device_errors import is_sticky
 from ..worker.traversal_worker import TraversalWorker, Work
-from ..worker.writer_pool import can_write_in_background
+from ..worker.writer_pool import can_write_in_background, sources_per_piece
 from .batch_run import BatchRun
 from .memory_plan import Sizing
 from .prepare import (
@@ -95,15 +96,20 @@ class KeplerEngine:
     of an existing one.
 
     ``supervision``: whether another process takes over if this one dies, and whether batches may
-    run in this one.
+    run in this one. ``ahead``: a cluster of its own that is starting.
     """
 
     def __init__(
-        self, settings: Settings, supervision: Supervision = UNWATCHED, given: Given = NOTHING_GIVEN
+        self,
+        settings: Settings,
+        supervision: Supervision = UNWATCHED,
+        given: Given = NOTHING_GIVEN,
+        ahead: ClusterAhead | None = None,
     ):
         self._settings = settings
         self._supervision = supervision
         self._given = given
+        self._ahead = ahead
         self._is_external = settings.scheduler is not None
 
     def prepare(self, stored: Path | None) -> Prepared:
@@ -136,7 +142,7 @@ class KeplerEngine:
         prepared.request = request
         if len(sizing.strategies) < 2:
             return None
-        across = self._writes_beside(sizing, prepared.graph.n_vertices)
+        across = self._writes_beside(sizing, prepared.graph.n_vertices, request.options.sort)
         unit = request.at_once if across else size
         is_own_on_cpu = prepared.graph.device == "cpu" and not self._is_external
         with with_threads(sizing.threads) if is_own_on_cpu else contextlib.nullcontext():
@@ -154,12 +160,12 @@ class KeplerEngine:
         prepared.request = replace(request, memory=memory)
         return StrategyChoice(candidates, size, prepared.n_sources, across)
 
-    def _writes_beside(self, sizing: Sizing, n_vertices: int) -> bool:
+    def _writes_beside(self, sizing: Sizing, n_vertices: int, sort: str) -> bool:
         """Whether workers write parts on threads, so that a group may span several parts."""
         return (
             not self._is_external
             and sizing.writers > 1
-            and can_write_in_background(sizing.batch_size, n_vertices)
+            and can_write_in_background(sizing.batch_size, n_vertices, sort)
         )
 
     def answer(self, run: BatchRun) -> None:
@@ -234,7 +240,11 @@ class KeplerEngine:
         count = min(sizing.workers, len(run.batches))
         token = uuid.uuid4().hex[:8]
         plugin = f"kepler-traverse-{token}"
-        with cluster_for(self._settings, work.device, count, sizing.memory["total"]) as client:
+        with contextlib.ExitStack() as stack:
+            if self._ahead is None:
+                client = stack.enter_context(cluster_for(self._settings, work.device, count))
+            else:
+                client = self._ahead.client()
 
             def submit(task: Task) -> Future[Any]:
                 # "bfs-000012-...": the dashboard groups tasks by the text before the first number.
@@ -295,8 +305,9 @@ class KeplerEngine:
         """Return the window of tasks for the batches of a run."""
         sizing = run.prepared.sizing
         n_vertices = run.folder.manifest["graph"]["vertices"]
-        if self._writes_beside(sizing, n_vertices):
-            first = 2 * sizing.writers
+        if self._writes_beside(sizing, n_vertices, run.prepared.request.options.sort):
+            pieces = -(-sizing.batch_size // sources_per_piece(n_vertices))
+            first = -(-2 * sizing.writers // pieces)
         else:
             first = 1
         return Window(executor, run, run.folder.path, self._settings, first, run.prepared.choice)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -10,6 +11,7 @@ from kepler_traverse.errors import CapacityError
 from kepler_traverse.runtime.display import in_units
 
 from ..output.schemas import ROWS_PER_GROUP, ROWS_PER_PART, SOURCES_PER_PART
+from ..worker.writer_pool import bytes_of_writer, writers_within
 
 # Maximum of vertices times sources per part, for results with few rows. It keeps a batch at a
 # minute or two, so that a slow batch is not mistaken for a hung one.
@@ -71,6 +73,7 @@ class Machine:
     cores: int
     n_gpus: int
     available: int
+    host: int = sys.maxsize  # free memory of the host in bytes, where GPUs search
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +91,8 @@ class Sizing:
     # Threads per worker that write parts. With GPUs the cores of the host are free for this; on a
     # CPU none are.
     writers: int = 1
+    # Memory of the host for what these threads hold, of all workers: parts of all sizes alike.
+    writing_bytes: int = 0
     # Memory of a host: the graph, which its workers share, and the memory of each worker.
     shared_bytes: int = 0
     worker_bytes: int = 0
@@ -137,11 +142,16 @@ def size_up(
     if batch_size == "auto":
         batch_size = _whole_groups(load, n_workers, most_per_part(load, machine.device, n_workers))
     n_batches = -(-load.n_sources // batch_size)
+    writers = _n_writers(load, machine, n_workers)
+    writing_bytes = 0
+    if writers > 1 and not (load.one_search or load.adds_up):
+        writing_bytes = n_workers * writers * bytes_of_writer(load.n_vertices)
     return Sizing(
         workers=n_workers,
         threads=1 if machine.device == "cuda" else max(1, machine.cores // n_workers),
         batch_size=batch_size,
-        writers=max(1, machine.cores // n_workers) if machine.device == "cuda" else 1,
+        writers=writers,
+        writing_bytes=writing_bytes,
         n_batches=n_batches,
         memory=memory,
         output_bytes=(n_batches if load.adds_up else load.n_searches)
@@ -169,12 +179,16 @@ def runs_in_this_process(
     # A certificate reads each edge once, as a search does.
     search_seconds *= 1 + load.certified
     writers = machine.cores if machine.device == "cuda" else 1
-    seconds = search_seconds + _SECONDS_PER_ROW * load.rows_per_source * load.n_searches / writers
+    write_seconds = _SECONDS_PER_ROW * load.rows_per_source * load.n_searches / writers
     if sizing.workers == 1:
-        return seconds < _ALONE_SECONDS
-    return seconds < (
-        _CPU_SECONDS if machine.device == "cpu" else _START_ON_GPUS / (1 - 1 / sizing.workers)
-    )
+        return search_seconds + write_seconds < _ALONE_SECONDS
+    if machine.device == "cpu":
+        return search_seconds + write_seconds < _CPU_SECONDS
+    # Threads write while a GPU searches. The cores of the host write for all GPUs, so that further
+    # ones shorten the searches alone.
+    here = max(search_seconds, write_seconds)
+    in_workers = _START_ON_GPUS + max(search_seconds / sizing.workers, write_seconds)
+    return here <= in_workers
 
 
 def _n_workers(load: Load, machine: Machine, share: dict[str, int]) -> int:
@@ -184,6 +198,17 @@ def _n_workers(load: Load, machine: Machine, share: dict[str, int]) -> int:
     spare = machine.available - load.graph_bytes
     return max(
         1, min(machine.cores, load.n_sources, spare // (sum(share.values()) + PROCESS_BYTES))
+    )
+
+
+def _n_writers(load: Load, machine: Machine, n_workers: int) -> int:
+    """Return the threads per worker that write parts: with GPUs all cores, within half of the
+    memory of the host.
+    """
+    if machine.device == "cpu":
+        return 1
+    return writers_within(
+        load.n_vertices, machine.cores // n_workers, machine.host // 2 // n_workers
     )
 
 

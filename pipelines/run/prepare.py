@@ -379,7 +379,7 @@ def _beyond_a_part(
     writes_in_background = (
         whole
         and not settings.scheduler
-        and can_write_in_background(request.at_once, graph.n_vertices)
+        and can_write_in_background(request.at_once, graph.n_vertices, request.options.sort)
     )
     if not writes_in_background or at_once <= request.at_once:
         return None

@@ -16,10 +16,11 @@ import psutil
 import pyarrow.parquet as pq
 
 from kepler_traverse import cuda
-from kepler_traverse.errors import InputError
+from kepler_traverse.errors import InputError, several
 from kepler_traverse.hierarchy.stored import FOLDERS
 from kepler_traverse.kinds.loads import EXTRA, count_cells
 from kepler_traverse.multi_source.planning import MultiSourcePlan
+from kepler_traverse.runtime.memory import available_memory
 from kepler_traverse.runtime.scratch import temporary_folder
 
 from ..cli.options import Settings
@@ -66,6 +67,7 @@ def size_run(
         raise InputError(
             "--gpu-memory has no effect: no GPU answers, so the run is on the CPU; leave it out"
         )
+    _refuse_missing_gpus(settings, machine)
     per_part = None
     if settings.part_size is not None and batch_size == "auto":
         per_part = _sources_of_bytes(prepared, settings.part_size)
@@ -111,6 +113,17 @@ def size_run(
         )
         sizing = replace(sizing, in_process=True)
     return replace(sizing, n_batches=prepared.layout(sizing.batch_size).n_parts)  # of all shards
+
+
+def _refuse_missing_gpus(settings: Settings, machine: Machine) -> None:
+    wanted = settings.workers
+    if machine.device == "cpu" or settings.scheduler or wanted == "auto":
+        return
+    if wanted > machine.n_gpus:
+        raise InputError(
+            f"--workers {wanted} takes a GPU for each, and this process sees "
+            f"{several(machine.n_gpus, 'GPU')}; take fewer workers"
+        )
 
 
 def _with_candidates(
@@ -251,7 +264,11 @@ def machine_for(prepared: Prepared, gpu_memory: int | None = None) -> Machine:
         free += cuda.cp.get_default_memory_pool().total_bytes()
         available = min(free, int(POOL_SHARE * total), gpu_memory or total)
         return Machine(
-            device="cuda", cores=CPU_COUNT, n_gpus=runtime.getDeviceCount(), available=available
+            device="cuda",
+            cores=CPU_COUNT,
+            n_gpus=runtime.getDeviceCount(),
+            available=available,
+            host=min(available_memory("cpu"), MEMORY_LIMIT),
         )
     available = min(psutil.virtual_memory().available + prepared.graph.nbytes, MEMORY_LIMIT)
     return Machine(device="cpu", cores=CPU_COUNT, n_gpus=0, available=available)

@@ -13,7 +13,7 @@ import datetime
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from ssl import TLSVersion
 from typing import Any
@@ -30,7 +30,7 @@ from ..cli.terminal import say
 from ..monitoring.dashboard_access import require_token
 from . import dask_log
 from .errors import ClusterError
-from .gpu_pool import POOL_SHARE
+from .gpu_pool import GPU_OF_WORKER, POOL_SHARE
 
 _PRELOAD = [__name__.replace(".scheduling.cluster", ".worker.plugin")]  # its dask_setup
 CONNECT_SECONDS = 30
@@ -85,12 +85,18 @@ _PINNED = {
 
 @contextlib.contextmanager
 def cluster_for(
-    settings: Settings, device: str, n_workers: int, bytes_per_gpu: int
+    settings: Settings,
+    device: str,
+    n_workers: int,
+    rapids_pool: int | None = None,
+    is_wanted: Callable[[], bool] = lambda: True,
 ) -> Iterator[Client]:
     """Yield a client of the scheduler that the settings name, or of an own cluster, which ends with
     the block.
 
-    ``n_workers``: of an own cluster. ``bytes_per_gpu``: first size of each GPU's memory pool.
+    ``device``: "cpu", or another one for a GPU per worker. ``n_workers``: of an own cluster.
+    ``rapids_pool``: first size of the memory pool that RAPIDS and CuPy share on each GPU; None for
+    workers without RAPIDS. ``is_wanted``: asked before workers are started, or started again.
 
     Raises InputError (no scheduler answers there, or it has no workers) or ClusterError (workers
     die while they start).
@@ -100,29 +106,37 @@ def cluster_for(
             with existing(settings) as client:
                 yield client
             return
-        make = _gpu_cluster if device == "cuda" else _cpu_cluster
+
+        def make() -> LocalCluster:
+            if rapids_pool is not None:
+                return _rapids_cluster(
+                    n_workers, settings.dashboard_address, rapids_pool, settings.debug
+                )
+            gpus = [] if device == "cpu" else visible_gpus(n_workers)
+            return _cluster(n_workers, settings.dashboard_address, gpus, settings.debug)
+
         # Dask imports modules from its scratch folder. In one that all users share, others could
         # place theirs.
         with temporary_folder() as scratch:
             with dask.config.set({"temporary-directory": scratch}):
-                cluster = _started(
-                    lambda: make(
-                        n_workers, settings.dashboard_address, bytes_per_gpu, settings.debug
-                    )
-                )
+                cluster = _started(make, is_wanted)
             with cluster, Client(cluster, set_as_default=False) as client:
                 yield client
 
 
-def _started(make: Callable[[], LocalCluster]) -> LocalCluster:
+def _started(make: Callable[[], LocalCluster], is_wanted: Callable[[], bool]) -> LocalCluster:
     """Start an own cluster, again where a worker dies meanwhile: Dask then gives up all of them.
 
-    Raises ClusterError: they keep dying.
+    Raises ClusterError: they keep dying, or are not wanted any more.
     """
     for left in reversed(range(_START_TRIES)):
+        if not is_wanted():
+            break
         try:
             return make()
         except (OSError, RuntimeError, TimeoutError) as error:
+            if not is_wanted():
+                break
             if not left:
                 message = (
                     f"the workers do not start: {_innermost(error)} "
@@ -130,7 +144,13 @@ def _started(make: Callable[[], LocalCluster]) -> LocalCluster:
                 )
                 raise ClusterError(message) from error
             say(f"the workers do not start: {_innermost(error)}; they are started again")
-    raise AssertionError("unreachable")
+    raise ClusterError("the workers are not wanted any more")
+
+
+def visible_gpus(n_workers: int) -> list[str]:
+    """Return the GPU of each worker, as ``CUDA_VISIBLE_DEVICES`` names it."""
+    listed = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+    return (listed or [str(number) for number in range(n_workers)])[:n_workers]
 
 
 @contextlib.contextmanager
@@ -253,9 +273,11 @@ def take_plugin(client: Client, name: str) -> None:
         client.unregister_worker_plugin(name)
 
 
-def _cpu_cluster(n_workers: int, dashboard: str, _bytes: int, debug: bool) -> LocalCluster:
+def _cluster(n_workers: int, dashboard: str, gpus: list[str], debug: bool) -> LocalCluster:
+    """Start worker processes, each of which sees one of the GPUs if there are any."""
     return private(
         LocalCluster,
+        gpus,
         n_workers=n_workers,
         threads_per_worker=1,
         processes=True,
@@ -266,13 +288,13 @@ def _cpu_cluster(n_workers: int, dashboard: str, _bytes: int, debug: bool) -> Lo
     )
 
 
-def _gpu_cluster(n_workers: int, dashboard: str, bytes_per_gpu: int, debug: bool) -> LocalCluster:
+def _rapids_cluster(n_workers: int, dashboard: str, pool: int, debug: bool) -> LocalCluster:
+    """Start worker processes in which cuDF and cuGraph share memory with CuPy."""
     try:
         from dask_cuda import LocalCUDACluster
     except ImportError:
         raise DeviceError(
-            "device 'cuda' needs dask-cuda to run batches: pip install "
-            "'kepler-traverse[cuda13]', or take --device cpu"
+            "--engine cugraph-mg needs dask-cuda to run batches: pip install 'kepler-traverse[mg]'"
         ) from None
     return private(
         LocalCUDACluster,
@@ -282,7 +304,7 @@ def _gpu_cluster(n_workers: int, dashboard: str, bytes_per_gpu: int, debug: bool
         memory_limit=None,
         preload=_PRELOAD,
         # cuDF and CuPy share one pool; it starts at what the plan needs and may grow.
-        rmm_pool_size=-(-bytes_per_gpu // _MEBIBYTE) * _MEBIBYTE,
+        rmm_pool_size=-(-pool // _MEBIBYTE) * _MEBIBYTE,
         rmm_maximum_pool_size=POOL_SHARE,
         rmm_allocator_external_lib_list="cupy",
         silence_logs=dask_log.level(debug),
@@ -337,14 +359,20 @@ class PrivateScheduler(Scheduler):
         require_token(self.http_application, self.token)
 
 
-def private(kind: type[LocalCluster], **options: Any) -> LocalCluster:
+def private(kind: type[LocalCluster], gpus: Sequence[str] = (), **options: Any) -> LocalCluster:
     """Start a local cluster of Dask's or of dask-cuda's class, with access for this process and its
     workers alone.
+
+    ``gpus``: the GPU that each worker sees, also after it was started again.
     """
 
     class PrivateCluster(kind):  # type: ignore[misc, valid-type]
         async def _start(self) -> None:
             self.scheduler_spec["cls"] = PrivateScheduler
+            for name, gpu in zip(list(self.worker_spec), gpus, strict=False):
+                spec = self.worker_spec[name]
+                own = {"env": {"CUDA_VISIBLE_DEVICES": gpu, GPU_OF_WORKER: gpu}}
+                self.worker_spec[name] = spec | {"options": spec["options"] | own}
             await super()._start()
 
         @property

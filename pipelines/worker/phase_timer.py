@@ -25,6 +25,9 @@ class Phases:
 
     @contextlib.contextmanager
     def __call__(self, phase: str) -> Iterator[Lap]:
+        """Add the time of a block to a phase; to none if it is ``""``, as time is that this thread
+        waits for others.
+        """
         lap = Lap()
         before = self._within
         compiled_before = self._compiled_within
@@ -38,9 +41,15 @@ class Phases:
             lap.seconds = took - compiled
             own_compiled = compiled - self._compiled_within
             self.seconds["compile"] += own_compiled
-            self.seconds[phase] += took - self._within - own_compiled
+            if phase:
+                self.seconds[phase] += took - self._within - own_compiled
             self._within = before + took
             self._compiled_within = compiled_before + compiled
+
+    def add(self, other: Phases) -> None:
+        """Add the seconds of work that other threads have done for this part."""
+        for phase, seconds in other.seconds.items():
+            self.seconds[phase] += seconds
 
     @property
     def elapsed(self) -> float:

@@ -18,8 +18,11 @@ from distributed import Worker, WorkerPlugin, get_worker, secede
 from distributed.core import Status
 from distributed.utils import sync
 
+from kepler_traverse import cuda
+
 from ..output.manifest_types import BatchOutcome
 from ..scheduling import dask_log
+from ..scheduling.gpu_pool import GPU_OF_WORKER, POOL_SHARE
 from ..scheduling.heartbeat import Mark
 from . import lean_imports
 from .traversal_worker import TraversalWorker, Work
@@ -48,8 +51,12 @@ class TraversalPlugin(TraversalWorker, WorkerPlugin):
             scratch.mkdir(mode=0o700, exist_ok=True)
             self.work = replace(self.work, output=scratch)
             self._sends_marks = True
-        if _is_own_process and self.work.device == "cpu":
+        if _is_own_process:
+            if _opening is not None:
+                await asyncio.to_thread(_opening.join)
             lean_imports.settle(uses_cudf=False)
+            if self.work.device == "cuda":
+                _take_gpu()
         # In a thread, so that the event loop keeps answering the scheduler.
         await asyncio.to_thread(self._load)
 
@@ -120,8 +127,37 @@ class EventMark(Mark):
             )
 
 
+def _open_gpu() -> None:
+    """Import CuPy and make the context of the GPU. Whether there is one is said later."""
+    with contextlib.suppress(Exception):
+        if cuda.available():
+            cuda.cp.cuda.runtime.free(0)
+
+
+def _take_gpu() -> None:
+    """Limit the memory that this process takes of its GPU, and stay on the cores next to it."""
+    cuda.cp.get_default_memory_pool().set_limit(fraction=POOL_SHARE)
+    # without it all cores do
+    with contextlib.suppress(OSError, ValueError):
+        bus = cuda.cp.cuda.runtime.deviceGetPCIBusId(cuda.cp.cuda.runtime.getDevice())
+        listed = Path(f"/sys/bus/pci/devices/{bus.lower()}/local_cpulist").read_text().strip()
+        near = cores_in(listed) & os.sched_getaffinity(0)
+        if near:
+            os.sched_setaffinity(0, near)
+
+
+def cores_in(listed: str) -> set[int]:
+    """Return the numbers of a list of the system, such as ``0-3,8``; ValueError for other text."""
+    cores: set[int] = set()
+    for part in listed.split(","):
+        first, _, last = part.partition("-")
+        cores.update(range(int(first), int(last or first) + 1))
+    return cores
+
+
 # of the job's own cluster; a worker of an existing one has work of others, too
 _is_own_process = False
+_opening: threading.Thread | None = None  # opens the GPU while the graph is read
 
 
 def dask_setup(worker: Worker) -> None:
@@ -130,8 +166,11 @@ def dask_setup(worker: Worker) -> None:
     They ignore Ctrl-C, which reaches the whole group: the driver ends them. They have no HTTP
     server: every user of the machine could read it.
     """
-    global _is_own_process
+    global _is_own_process, _opening
     _is_own_process = True
+    if GPU_OF_WORKER in os.environ:
+        _opening = threading.Thread(target=_open_gpu, name="kepler-gpu", daemon=True)
+        _opening.start()
     dask_log.silence_worker()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     worker.services.pop("dashboard").stop()

@@ -4,12 +4,13 @@ no Dask.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,8 +28,9 @@ from kepler_traverse.multi_source.together import SearchTogether
 from ..monitoring.prometheus import watched
 from ..output.graph_cache import copied_graph
 from ..output.layout import Layout
-from ..output.manifest_types import BatchOutcome
+from ..output.manifest_types import BatchOutcome, PartSummary
 from ..output.part_file import Answer, write_part
+from ..output.row_groups import THIS_THREAD, Encoders
 from ..output.rows import warm_up
 from ..output.run_folder import writing_to
 from ..output.schemas import OUTPUT_SCHEMAS
@@ -39,10 +41,11 @@ from ..scheduling.package_version import version_here
 from .batch_context import BatchContext
 from .device_errors import is_out_of_memory, is_sticky
 from .host_limits import CPU_COUNT
+from .phase_timer import Phases
 from .planning import Plan, Request, plan_for, require_weights
 from .together import TogetherTraverser
-from .traverse import Batches, BatchTraverser, release_cached_memory
-from .writer_pool import Writers, can_write_in_background, writers_for
+from .traverse import Batches, BatchTraverser, TraversedBatch, release_cached_memory
+from .writer_pool import PartEncoders, Writers, can_write_in_background, writers_for
 
 Traverser = BatchTraverser | TogetherTraverser
 
@@ -244,6 +247,7 @@ class TraversalWorker:
                         # released
                         loaded.plan.adopt()
                     most = max((len(sources) for _, sources in batches), default=0)
+                    sort = self.work.request.options.sort
                     writers = loaded.writers
                     answers = loaded.answers
                     n_vertices = loaded.graph.n_vertices
@@ -253,14 +257,14 @@ class TraversalWorker:
                         writers is None
                         or isinstance(answers, TogetherTraverser)
                         or isolate
-                        or not can_write_in_background(most, n_vertices)
+                        or not can_write_in_background(most, n_vertices, sort)
                     ):
                         return [
                             self._write_with_retry(answers, part, sources, isolate, mark)
                             for part, sources in batches
                         ]
                     begun = time.perf_counter()
-                    parts = writers.take(self._writers_of_parts(answers, batches, mark))
+                    parts = writers.take(self._writers_of_parts(writers, answers, batches, mark))
                     seconds = time.perf_counter() - begun
                 make_way()
                 return self._wait_for_parts(writers, batches, parts, seconds, mark)
@@ -343,19 +347,31 @@ class TraversalWorker:
         return outcomes
 
     def _writers_of_parts(
-        self, answers: BatchTraverser, batches: Batches, mark: Mark
-    ) -> Iterator[Callable[[], BatchOutcome]]:
+        self, writers: Writers, answers: BatchTraverser, batches: Batches, mark: Mark
+    ) -> Generator[Callable[[], BatchOutcome]]:
         """Traverse from the sources of the parts; yield for each part a function that writes it."""
-        for kept in answers.traverse_batches(batches, mark):
-            self._report_load(kept.context)
-            yield functools.partial(
-                self._write_rows,
-                answers,
-                kept.part,
-                answers.rows_of_batch(kept),
-                kept.context,
-                mark,
-            )
+        with contextlib.closing(answers.traverse_batches(batches, mark, writers)) as begun:
+            for batch in begun:
+                self._report_load(batch.context)
+                yield functools.partial(self._write_beside, writers, answers, batch, mark)
+
+    def _write_beside(
+        self, writers: Writers, answers: BatchTraverser, batch: TraversedBatch, mark: Mark
+    ) -> BatchOutcome:
+        """Write a part, in a thread of its own, while its sources are traversed."""
+        clock = Phases()
+        encoders = PartEncoders(writers, clock)
+        try:
+            with clock("write"):
+                rows = answers.rows_of_batch(batch, clock)
+                summary = self._write_part(batch.part, rows, mark, encoders)
+        except BaseException as error:
+            batch.pieces.close(error)
+            raise
+        finally:
+            encoders.abandon()
+        batch.context.clock.add(clock)
+        return self._outcome(answers, batch.part, summary, batch.context)
 
     def _write_rows(
         self,
@@ -367,7 +383,17 @@ class TraversalWorker:
     ) -> BatchOutcome:
         """Write a part and return its outcome."""
         with context.clock("write"):
-            summary = write_part(self._store, part, self.work.layout, rows, mark.is_wanted)
+            summary = self._write_part(part, rows, mark, THIS_THREAD)
+        return self._outcome(answers, part, summary, context)
+
+    def _write_part(
+        self, part: int, rows: Iterator[Answer], mark: Mark, encoders: Encoders
+    ) -> PartSummary | None:
+        return write_part(self._store, part, self.work.layout, rows, mark.is_wanted, encoders)
+
+    def _outcome(
+        self, answers: Traverser, part: int, summary: PartSummary | None, context: BatchContext
+    ) -> BatchOutcome:
         if summary is not None:
             context.finish(summary, self.address)
         measured = answers.measured.pop(part, None)

@@ -1,20 +1,21 @@
 """Traverse from the sources of batches and certify the results; retry groups that fail.
 
 Sources are processed in groups of the plan's size. When writers run in the background, a group may
-span several part files. A group that fails is split in half and retried in the same worker, down to
-single sources. A source that fails alone is left out and reported; the other sources continue. The
-memory of a failed group is released before it is retried. Rows are generated from one traversal at
-a time, when the writer asks for them.
+span several part files, and its results go to them in pieces. A group that fails is split in half
+and retried in the same worker, down to single sources. A source that fails alone is left out and
+reported; the other sources continue. The memory of a failed group is released before it is retried.
+Without writers, rows are generated from one traversal at a time, when they are written.
 """
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -34,6 +35,7 @@ from ..output.part_file import Answer
 from ..output.row_groups import release_encoded_columns
 from ..output.rows import (
     HOST_ROWS,
+    Rows,
     answer_of_loads,
     get_id,
     get_names,
@@ -46,7 +48,16 @@ from ..output.schemas import OUTPUT_SCHEMAS
 from ..scheduling.heartbeat import TaskProgress
 from .batch_context import BatchContext
 from .device_errors import is_out_of_memory, is_sticky
+from .phase_timer import Phases
 from .planning import GroupPlan, Request
+from .writer_pool import (
+    PIECE_BYTES,
+    AbandonedPartError,
+    MadeRows,
+    Pieces,
+    Writers,
+    sources_per_piece,
+)
 
 
 def release_cached_memory() -> None:
@@ -65,16 +76,13 @@ Batches = Sequence[tuple[int, Sequence[int]]]  # each part with the vertex numbe
 Group = list[tuple[int, int]]  # sources that are searched together, each with its part
 
 
-@dataclass
+@dataclass(frozen=True)
 class TraversedBatch:
-    """A part whose sources are traversed, but whose rows are not yet written."""
+    """A part whose sources are being traversed, and which another thread writes."""
 
     part: int
     context: BatchContext  # its start time is the start of the search from the part's first sources
-    # Results in host memory, with the seconds per source. They are traversals if rows are generated
-    # on the host, and rows otherwise.
-    results: list[tuple[Traversals | list[Answer], float]] = field(default_factory=list)
-    error: Exception | None = None  # the error, if memory ran out
+    pieces: Pieces
 
 
 class _Piece(NamedTuple):
@@ -121,6 +129,7 @@ class BatchTraverser:
         # wait.
         self._waits = graph.device == "cuda" and bool(request.chosen)
         self._host_rows = HOST_ROWS[OUTPUT_SCHEMAS[request.result].written_as](graph)
+        self._makes_rows_on_host = is_made_on_host(request, plan.query, graph)
 
     def let_go(self) -> None:
         """Release the plan. Batches that it has traversed can still be written."""
@@ -165,29 +174,36 @@ class BatchTraverser:
             yield answer
 
     def traverse_batches(
-        self, batches: Batches, progress: TaskProgress
-    ) -> Iterator[TraversedBatch]:
+        self, batches: Batches, progress: TaskProgress, writers: Writers
+    ) -> Generator[TraversedBatch]:
         """Traverse from the sources of several parts, in groups of the plan's size that may span
         parts.
 
-        Yields each part in order, so that ``rows_of_batch`` can generate its rows while the next
-        sources are traversed.
+        Yields each part in order when it begins, so that ``rows_of_batch`` can take its rows while
+        further sources are traversed. A part whose iteration does not go on is abandoned.
         """
-        _ = self._host_rows.graph  # here, because the writer threads do not use the device
+        if self._makes_rows_on_host:
+            _ = self._host_rows.graph  # here, because the writer threads do not use the device
         together = BatchContext(progress=progress)
         part_of = {source: part for part, sources in batches for source in sources}
         pieces = self._pieces(batches, part_of, together)
         piece = next(pieces, None)
         for part, _ in batches:
             started = time.time() if piece is None else piece.started
-            batch = TraversedBatch(part, BatchContext(progress=progress, started=started))
-            while piece is not None and piece.part == part:
-                self._collect(batch, piece)
-                piece = next(pieces, None)
-            batch.context.failed = [
-                (source, reason) for source, reason in together.failed if part_of[source] == part
-            ]
-            yield batch
+            context = BatchContext(progress=progress, started=started)
+            batch = TraversedBatch(part, context, writers.open())
+            try:
+                yield batch
+                while piece is not None and piece.part == part:
+                    self._collect(batch, piece)
+                    piece = next(pieces, None)
+                context.failed += [
+                    (source, why) for source, why in together.failed if part_of[source] == part
+                ]
+            except BaseException:
+                batch.pieces.fail(AbandonedPartError(f"part {part}: its search has ended"))
+                raise
+            batch.pieces.end()
 
     def _pieces(
         self, batches: Batches, part_of: dict[int, int], context: BatchContext
@@ -219,37 +235,66 @@ class BatchTraverser:
             started = time.time()
 
     def _collect(self, batch: TraversedBatch, piece: _Piece) -> None:
+        """Give the results of one group to the thread that writes their part."""
         for phase, seconds in piece.spent.items():
             batch.context.clock.seconds[phase] += seconds
-        if batch.error is not None:
-            return
         try:
-            if is_made_on_host(self._request, self._query, self._graph):
-                with batch.context.clock("rows"):
-                    batch.results.append((on_host(piece.traversals), piece.seconds))
+            if self._makes_rows_on_host:
+                self._collect_distances(batch, piece)
             else:
-                rows = list(self._rows(piece.traversals, piece.seconds, batch.context))
-                batch.results.append((rows, piece.seconds))
+                self._collect_rows(batch, piece)
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
-            batch.error = error.with_traceback(None)  # the frames of a traceback keep arrays alive
+            # the frames of a traceback keep arrays alive
+            batch.pieces.fail(error.with_traceback(None))
 
-    def rows_of_batch(self, batch: TraversedBatch) -> Iterator[Answer]:
+    def _collect_distances(self, batch: TraversedBatch, piece: _Piece) -> None:
+        step = sources_per_piece(self._graph.n_vertices)
+        for begin in range(0, len(piece.traversals), step):
+            with batch.pieces.capacity() as put:
+                with batch.context.clock("rows"):
+                    held = on_host(cast(Traversals, piece.traversals[begin : begin + step]))
+                put(functools.partial(self._make_rows, held, piece.seconds))
+                del held
+
+    def _collect_rows(self, batch: TraversedBatch, piece: _Piece) -> None:
+        made = self._made(piece.traversals, batch.context.clock)
+        while True:
+            with batch.pieces.capacity() as put:
+                held: list[Rows] = []
+                n_bytes = 0
+                for rows in made:
+                    held.append(rows)
+                    n_bytes += rows.answer.table.nbytes
+                    if n_bytes >= PIECE_BYTES:
+                        break
+                if not held:
+                    return
+                put(functools.partial(_as_made, held, piece.seconds))
+                del held
+
+    def _make_rows(self, traversals: Traversals, seconds: float, clock: Phases) -> MadeRows:
+        return MadeRows(list(self._made(traversals, clock)), seconds)
+
+    def rows_of_batch(self, batch: TraversedBatch, clock: Phases) -> Iterator[Answer]:
         """Yield what ``of`` yields, for a batch of ``traverse_batches``; in any thread.
 
-        Raises Exception: memory ran out while the batch was collected.
+        ``clock``: of this thread. Raises Exception: memory ran out while rows were collected or
+        made, or the search of the part has ended.
         """
-        if batch.error is not None:
-            raise batch.error
-        for held, seconds in batch.results:
-            yield from held if isinstance(held, list) else self._rows(held, seconds, batch.context)
+        for rows, seconds in batch.pieces.rows(clock):
+            batch.context.tally.add(rows.answer.sources, seconds, *rows.counts)
+            yield rows.answer
 
     def _rows(
         self, traversals: Traversals, seconds: float, context: BatchContext
     ) -> Iterator[Answer]:
-        clock = context.clock
-        tally = context.tally
+        for rows in self._made(traversals, context.clock):
+            context.tally.add(rows.answer.sources, seconds, *rows.counts)
+            yield rows.answer
+
+    def _made(self, traversals: Traversals, clock: Phases) -> Iterator[Rows]:
         with clock("rows"):  # part of the work is done here, the rest per source
             made = make_rows(
                 self._request,
@@ -264,8 +309,7 @@ class BatchTraverser:
                 rows = next(made, None)
             if rows is None:
                 return
-            tally.add(rows.answer.sources, seconds, *rows.counts)
-            yield rows.answer
+            yield rows
 
     def _groups(
         self, batches: Batches, isolate: bool, context: BatchContext
@@ -374,3 +418,7 @@ class BatchTraverser:
 
     def _certify(self, traversals: Traversals) -> None:
         certify_group(self._graph, traversals)
+
+
+def _as_made(rows: list[Rows], seconds: float, clock: Phases) -> MadeRows:  # noqa: ARG001
+    return MadeRows(rows, seconds)

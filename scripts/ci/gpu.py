@@ -1,4 +1,4 @@
-"""Check a machine with GPUs: ``bash scripts/check.sh --gpu [STAGE ...]``; without a stage, all of them in ten minutes.
+"""Check a machine with GPUs: ``bash scripts/check.sh --gpu [STAGE ...]``; without a stage, all but ``scale`` in ten minutes.
 
 tests      all tests that need a GPU: those marked ``gpu`` or ``on_a_device``
 parity     all strategies against cuGraph and against the CPU, bit for bit, on random graphs
@@ -7,6 +7,8 @@ multi      the engine for graphs that are partitioned over GPUs, on all GPUs
 sanitize   compute-sanitizer over a sample of the tests: memcheck and racecheck, or what ``--tool`` names
 speed      the recorded works again, compared with cuGraph; on the recorded kind of GPU none may take more than TOLERANCE
            times as long
+scale      the start of workers, parts of other sizes, and all GPUs beside one, with a verdict (scripts/ci/scale.py); only if
+           it is named
 
 Nothing is installed: what is missing is named, and what needs it does not run. All stages run, even after a failure. Those
 before ``speed`` run side by side and share the GPUs. out/gpu.json has the record, out/gpu the output of each process. The
@@ -48,9 +50,14 @@ STAGES = (
     "groups",
     "tests",
     "speed",
+    "scale",
 )  # in this order, since processes that start last should be short
+ALONE = ("speed", "scale")  # one process at a time
+ONLY_IF_NAMED = ("scale",)
+SCALE_SECONDS = 200.0
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 PASSED, FAILED, NOT_RUN = "passed", "FAILED", "not run"
+NOT_MEASURED = "not measured"  # of figures of scripts/ci/scale.py
 # on another host with an H200 the 43 recorded works took 0.56 to 1.11 times as long
 TOLERANCE = 1.25
 
@@ -423,6 +430,31 @@ def jobs_of_speed(options: argparse.Namespace) -> Iterator[Job]:
     )
 
 
+def judge_scale(status: int, folder: Path) -> tuple[str, str]:
+    path = folder / "scale.json"
+    figures = json.loads(path.read_text())["figures"] if path.exists() else []
+    if not figures:
+        return FAILED, f"ended with {status}, and nothing was measured"
+    of = {verdict: [] for verdict in (PASSED, FAILED, NOT_MEASURED)}
+    for figure in figures:
+        of[figure["verdict"]].append(f"{figure['section']}, {figure['name']}")
+    said = f"{len(of[PASSED])} of {len(figures)} figures meet their targets"
+    for verdict in (FAILED, NOT_MEASURED):
+        if of[verdict]:
+            said += f"; {verdict}: {'; '.join(of[verdict])}"
+    return (FAILED if of[FAILED] or status else PASSED), said
+
+
+def jobs_of_scale(options: argparse.Namespace) -> Iterator[Job]:
+    command = [sys.executable, "-m", "scripts.ci.scale", "--output", str(OUT / "scale.json")]
+    seconds = min(options.seconds - 20.0, options.scale_seconds)
+    command += ["--seconds", str(seconds)]
+    file = DATA / f"{SPEED_GRAPHS['USA-road-NE']}.parquet"
+    missing = () if file.exists() else (str(file),)
+    limit = seconds + 15.0
+    yield Job("scale", "all GPUs", command, judge_scale, missing, seconds=limit, all_gpus=True)
+
+
 JOBS = {
     "tests": jobs_of_tests,
     "parity": jobs_of_parity,
@@ -430,6 +462,7 @@ JOBS = {
     "groups": jobs_of_groups,
     "sanitize": jobs_of_sanitize,
     "speed": jobs_of_speed,
+    "scale": jobs_of_scale,
 }
 
 
@@ -572,10 +605,10 @@ def run_job(job: Job, gpu: str | None, ends: float) -> Row:
 
 
 def run_jobs(jobs: list[Job], gpus: list[str | None], at_once: int, ends: float) -> list[Row]:
-    """Run the jobs of all stages but the last side by side, and then those of ``speed`` one at a time."""
+    """Run the jobs of most stages side by side, and then those of ``ALONE`` one at a time."""
     rows = []
-    alone = [job for job in jobs if job.stage == "speed"]
-    shared = [job for job in jobs if job.stage != "speed"]
+    alone = [job for job in jobs if job.stage in ALONE]
+    shared = [job for job in jobs if job.stage not in ALONE]
     before = ends - sum(job.seconds for job in alone) if shared else ends
     for own, most, until in ((shared, at_once, before), (alone, 1, ends)):
         with ThreadPoolExecutor(most) as pool:
@@ -635,7 +668,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         prog="check.sh --gpu", description="Check results and speed on the GPUs of a machine."
     )
     parser.add_argument(
-        "stages", nargs="*", metavar="STAGE", help=f"of {', '.join(STAGES)}; default: all"
+        "stages", nargs="*", metavar="STAGE", help=f"of {', '.join(STAGES)}; default: all but scale"
     )
     parser.add_argument(
         "--seconds", type=float, default=570.0, help="stop what still runs after this time"
@@ -649,6 +682,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         choices=TOOLS,
         default=list(TOOLS[:2]),
         help="tools of compute-sanitizer",
+    )
+    parser.add_argument(
+        "--scale-seconds", type=float, default=SCALE_SECONDS, help="time for the stage scale"
     )
     parser.add_argument("-k", help="an expression that selects tests")
     parser.add_argument(
@@ -681,7 +717,7 @@ def main(arguments: list[str]) -> int:
     jobs = [
         job
         for stage in STAGES
-        if stage in (options.stages or STAGES)
+        if stage in (options.stages or set(STAGES).difference(ONLY_IF_NAMED))
         for job in JOBS[stage](options)
     ]
     # Processes use one GPU each, in turns, unless the caller has chosen.

@@ -383,10 +383,8 @@ def start_fails(times, sound):
 
 def test_workers_that_die_while_they_start_are_started_again(monkeypatch, capsys):
     monkeypatch.setattr(cluster, "Client", lambda *_, **__: contextlib.nullcontext("a client"))
-    monkeypatch.setattr(
-        cluster, "_cpu_cluster", start_fails(2, lambda *_: contextlib.nullcontext())
-    )
-    with cluster.cluster_for(settings(), "cpu", 1, 0) as client:
+    monkeypatch.setattr(cluster, "_cluster", start_fails(2, lambda *_: contextlib.nullcontext()))
+    with cluster.cluster_for(settings(), "cpu", 1) as client:
         assert client == "a client"
     again = "the workers do not start: Nanny failed to start worker process; they are started again"
     assert capsys.readouterr().err.splitlines() == [again] * 2
@@ -394,8 +392,8 @@ def test_workers_that_die_while_they_start_are_started_again(monkeypatch, capsys
 
 def test_workers_that_never_start_are_one_message(monkeypatch):
     start = start_fails(10**6, None)
-    monkeypatch.setattr(cluster, "_cpu_cluster", start)
+    monkeypatch.setattr(cluster, "_cluster", start)
     message = r"the workers do not start: Nanny failed to start worker process \(3 times\); run again with --resume"
-    with pytest.raises(ClusterError, match=message), cluster.cluster_for(settings(), "cpu", 1, 0):
+    with pytest.raises(ClusterError, match=message), cluster.cluster_for(settings(), "cpu", 1):
         pass
     assert start.calls == 3

@@ -230,9 +230,9 @@ def what_a_run_does(argv, folder, monkeypatch):
     monkeypatch.setattr(Client, "made", made, raising=False)
     monkeypatch.setattr(cluster, "Client", Client)
     monkeypatch.setattr(
-        cluster, "_cpu_cluster", lambda *how: made.append(how) or contextlib.nullcontext()
+        cluster, "_cluster", lambda *how: made.append(how) or contextlib.nullcontext()
     )
-    with cluster.cluster_for(settings, "cpu", sizing.workers, 0):
+    with cluster.cluster_for(settings, "cpu", sizing.workers):
         pass
     graph = prepared.graph
     request = asdict(prepared.request) | {"memory": None}  # free memory changes from call to call

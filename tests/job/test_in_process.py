@@ -459,6 +459,46 @@ def test_a_run_leaves_one_gpu_where_several_have_made_up_for_their_start(workers
 
 
 @pytest.mark.parametrize(
+    ("gpus", "search", "write", "here"),
+    [
+        (2, 10.0, 1000.0, True),  # the cores of the host are what the run waits for
+        (8, 10.0, 1000.0, True),
+        (2, 100.0, 99.0, True),  # the start takes longer than what is gained
+        (2, 100.0, 80.0, False),
+        (2, 100.0, 1.0, False),
+        (4, 13.0, 14.0, True),
+        (4, 40.0, 14.0, False),
+    ],
+)
+def test_further_gpus_are_used_for_searches_and_not_for_rows_to_be_written(
+    gpus, search, write, here
+):
+    cores, rows = 16, 1000
+    sources = int(write * cores / (5e-8 * rows))
+    load = Load(**{**vars(LOAD), "n_sources": sources, "rows_per_source": rows})
+    sizing = Sizing(workers=gpus, threads=1, batch_size=1, n_batches=1, memory={}, output_bytes=0)
+    machine = Machine(device="cuda", cores=cores, n_gpus=gpus, available=2**40)
+    assert runs_in_this_process(load, sizing, machine, search) is here
+    proven = Load(**{**vars(load), "certified": True})
+    assert runs_in_this_process(proven, sizing, machine, search / 2) is here
+
+
+@pytest.mark.parametrize("gpus", [2, 3, 4, 8])
+def test_there_is_one_size_from_which_on_further_gpus_are_used(gpus):
+    sizing = Sizing(workers=gpus, threads=1, batch_size=1, n_batches=1, memory={}, output_bytes=0)
+    machine = Machine(device="cuda", cores=16, n_gpus=gpus, available=2**40)
+    found = [
+        runs_in_this_process(
+            Load(**{**vars(LOAD), "n_sources": 10**4 * factor}), sizing, machine, 0.1 * factor
+        )
+        for factor in range(1, 1000)
+    ]
+    assert found[0]
+    assert not found[-1]
+    assert found == sorted(found, reverse=True)
+
+
+@pytest.mark.parametrize(
     ("words", "supervision", "here"),
     [
         ([], UNWATCHED, True),

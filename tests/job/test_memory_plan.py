@@ -201,3 +201,23 @@ def test_a_size_of_parts_without_effect_is_refused(more, why):
     words = ["edges.parquet", "--sources", "1", "--output", "out", "--part-size", "256MB", *more]
     with pytest.raises(UsageError, match=f"--part-size has no effect: .*{why}"):
         merge_settings(*parse_flags(words), environment={})
+
+
+def test_the_memory_of_parts_that_are_being_written_is_stated_and_within_half_of_the_host():
+    most = 10**10
+    machine = replace(gpus(2), host=2 * most)
+    figures = [
+        size_up(replace(LOAD, n_vertices=n), machine, batch_size=size)
+        for n in (10**3, 10**6, 3 * 10**7)
+        for size in (1, 32, 10**4)
+    ]
+    for sizing in figures:
+        assert 1 < sizing.writers <= 16
+        assert 0 < sizing.writing_bytes <= most
+    assert len({sizing.writing_bytes for sizing in figures}) == 3, "parts of all sizes hold as much"
+    assert figures[-1].writers < figures[0].writers == 16
+    assert size_up(LOAD, replace(machine, host=0)).writers == 1
+    for nothing_held in (replace(LOAD, adds_up=True), replace(LOAD, one_search=True)):
+        assert size_up(nothing_held, machine).writing_bytes == 0
+    on_cpu = size_up(LOAD, Machine(device="cpu", cores=8, n_gpus=0, available=10**11))
+    assert (on_cpu.writers, on_cpu.writing_bytes) == (1, 0)

@@ -67,7 +67,7 @@ def own(tmp_path_factory):
         settings = merge_settings(
             *parse_flags(["edges.parquet", "--sources", "1", "--output", "out"])
         )
-        with cluster_for(settings, "cpu", 2, 0) as client:
+        with cluster_for(settings, "cpu", 2) as client:
             in_workers = [listening(pid) for pid in client.run(os.getpid).values()]
             yield client, listening(os.getpid()) - before, in_workers
 

@@ -24,6 +24,7 @@ from kepler_traverse._arrays import namespace
 from kepler_traverse.errors import OutputError
 from kepler_traverse.graph.build import graph_from_numbers
 from kepler_traverse.graph.storage import write_graph
+from pipelines.output import row_groups
 from pipelines.output.buffer_pool import Buffers
 from pipelines.output.layout import Layout
 from pipelines.output.part_file import plain
@@ -31,12 +32,19 @@ from pipelines.output.rows import is_made_on_host, make_rows
 from pipelines.question import Question
 from pipelines.run import prepare
 from pipelines.scheduling.cluster import pinned
-from pipelines.worker import phase_timer, traversal_worker, writer_pool
+from pipelines.worker import phase_timer, traversal_worker, traverse, writer_pool
 from pipelines.worker.phase_timer import Phases
 from pipelines.worker.planning import Request, plan_for
 from pipelines.worker.plugin import TraversalPlugin, Work, run_batches
 from pipelines.worker.traverse import BatchTraverser
-from pipelines.worker.writer_pool import Writers, can_write_in_background, writers_for
+from pipelines.worker.writer_pool import (
+    AbandonedPartError,
+    MadeRows,
+    PartEncoders,
+    Writers,
+    can_write_in_background,
+    writers_for,
+)
 from tests.conftest import HAS_GPU
 from tests.support.clusters import threads_of_this_process
 from tests.support.devices import on_a_device, running
@@ -109,8 +117,8 @@ def answered(tmp_path):
         write_graph(graph_of(ids), tmp_path / f"graph-{folder.name}")
         work = Work(
             request=Request(
-                algorithm=algorithm, strategy="auto", limit=None, targets=None, result=result, knobs=None, at_once=at_once,
-                **{"certify": "all"} | more,
+                algorithm=algorithm, strategy="auto", result=result, knobs=None, at_once=at_once,
+                **{"certify": "all", "limit": None, "targets": None} | more,
             ),
             layout=Layout(result), graph_folder=tmp_path / f"graph-{folder.name}", output=folder, device="cpu", threads=1,
         )  # fmt: skip
@@ -170,6 +178,84 @@ def test_threads_write_the_same_bytes_as_one_thread(answered, result, algorithm,
         assert {k: v for k, v in one["summary"].items() if k not in times} == {
             k: v for k, v in other["summary"].items() if k not in times
         }
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    """Pieces of two sources, and row groups of less than one."""
+    monkeypatch.setattr(writer_pool, "ROWS_PER_PART", 450)
+    monkeypatch.setattr(writer_pool, "PIECE_BYTES", 450 * 12)
+    monkeypatch.setattr(row_groups, "GROUP_BYTES", 1000)
+
+
+@pytest.mark.parametrize("n_writers", [2, 7])
+@pytest.mark.parametrize(
+    ("result", "algorithm", "ids", "more"),
+    [
+        ("distances", "bfs", "integers", {}),
+        ("distances", "sssp", "strings", {}),
+        ("predecessors", "sssp", "integers", {}),
+        ("matrix", "bfs", "integers", {}),
+        ("reachable", "bfs", "strings", {"limit": 2}),
+        ("distances", "bfs", "integers", {"targets": graph_of("integers").ids[::2].tolist()}),
+    ],
+    ids=["hops", "strings", "predecessors", "lists", "short", "targets"],
+)
+@pytest.mark.usefixtures("small_pieces")
+def test_parts_of_many_pieces_and_row_groups_are_the_same_bytes(
+    answered, n_writers, result, algorithm, ids, more
+):
+    _, expected, folder = answered(1, result, algorithm, ids, **more)
+    outcomes, found, _ = answered(n_writers, result, algorithm, ids, 12, **more)
+    assert found == expected
+    assert [outcome["failed"] for outcome in outcomes] == [[]] * N_PARTS
+    if result == "distances":
+        assert pq.ParquetFile(folder / "part-000000.parquet").num_row_groups >= 4
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_a_search_ahead_of_its_writers_waits_for_them(answered, monkeypatch):
+    """Held are the pieces in flight, and what one helper per thread is at."""
+    alive, most = [], []
+    keep = traverse.on_host
+
+    def on_host(traversals):
+        held = keep(traversals)
+        alive.append(weakref.ref(held))
+        most.append(sum(ref() is not None for ref in alive))
+        return held
+
+    encode = row_groups.RowGroupWriter._encode
+    monkeypatch.setattr(traverse, "on_host", on_host)
+    monkeypatch.setattr(
+        row_groups.RowGroupWriter, "_encode", lambda *given: (time.sleep(0.01), encode(*given))[1]
+    )
+    answered(2, at_once=35)
+    assert len(most) == N_PARTS * 3
+    assert max(most) <= 2 + 1
+
+
+@pytest.mark.parametrize("where", ["_encode", "_add"])
+@pytest.mark.usefixtures("small_pieces")
+def test_a_row_group_that_fails_leaves_nothing_half_written(answered, monkeypatch, tmp_path, where):
+    _, expected, _ = answered(1)
+    make = getattr(row_groups.RowGroupWriter, where)
+    left = [N_PARTS * SOURCES_PER_PART // 2]
+
+    def broken(*given):
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return make(*given)
+
+    monkeypatch.setattr(row_groups.RowGroupWriter, where, broken)
+    with pytest.raises(OutputError, match="No space left"):
+        answered(3)
+    found = {
+        path.name: path.read_bytes()
+        for path in (tmp_path / f"distances-bfs-3-{SOURCES_PER_PART}").iterdir()
+    }
+    assert found.items() < expected.items()
 
 
 def failing_from(plugin, monkeypatch, broken, error):
@@ -323,39 +409,118 @@ def test_a_full_disk_ends_the_task_and_leaves_whole_parts_only(answered, monkeyp
     assert found.items() < expected.items()
 
 
-def test_parts_in_flight_are_at_most_the_threads_and_one():
-    begun, ended, most = [], [], []
+def drained(pieces):
+    """The rows of all pieces of a part, taken as the thread takes them that writes it."""
+    return [rows for rows, _ in pieces.rows(Phases())]
 
-    def end(number):
-        time.sleep(0.002)
-        ended.append(number)
+
+def test_pieces_in_flight_are_at_most_the_threads_and_one():
+    writers, most, in_flight, lock = Writers(2), [], [0], threading.Lock()
+
+    def written(pieces):
+        for rows, _ in pieces.rows(Phases()):
+            time.sleep(0.002)
+            with lock:
+                in_flight[0] -= rows is None
+            yield rows
+
+    def parts(n_pieces):
+        pieces = writers.open()
+        yield lambda: len(list(written(pieces)))
+        for _ in range(n_pieces):
+            with pieces.capacity() as put:
+                with lock:
+                    in_flight[0] += 1
+                    most.append(in_flight[0])
+                put(lambda _clock: MadeRows([None], 0.0))
+        pieces.end()
+
+    begun = [part for n_pieces in (1, 20, 0, 7) for part in writers.take(parts(n_pieces))]
+    assert [part.result() for part in begun] == [1, 20, 0, 7]
+    assert 2 <= max(most) <= 2 + 1
+    writers.close()
+
+
+@pytest.mark.parametrize("error", [ValueError("no more"), GeneratorExit()])
+def test_a_part_whose_search_ends_early_is_abandoned_and_those_before_are_whole(error):
+    writers, ended = Writers(2), []
+
+    def parts():
+        for number in range(3):
+            pieces = writers.open()
+            try:
+                yield lambda pieces=pieces, number=number: (drained(pieces), ended.append(number))
+                with pieces.capacity() as put:
+                    put(lambda _clock: MadeRows([None], 0.0))
+                if number == 2:
+                    raise error
+            except BaseException:
+                pieces.fail(AbandonedPartError("ended"))
+                raise
+            pieces.end()
+
+    with pytest.raises(type(error)):
+        writers.take(parts())
+    assert sorted(ended) == [0, 1]
+    writers.close()
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "full"), MemoryError("too much")])
+def test_a_part_that_cannot_be_written_holds_no_search_up(error):
+    """The search goes on only if the part can be tried again."""
+    writers, searched = Writers(1), []
+
+    def fail(pieces):
+        try:
+            next(pieces.rows(Phases()))
+            raise error
+        except BaseException as failed:
+            pieces.close(failed)
+            raise
+
+    def parts():
+        for number in range(2):
+            pieces = writers.open()
+            yield functools.partial(fail if number == 0 else drained, pieces)
+            for _ in range(50):
+                with pieces.capacity() as put:
+                    put(lambda _clock: MadeRows([None], 0.0))
+                searched.append(number)
+                time.sleep(0.001)
+            pieces.end()
+
+    if isinstance(error, MemoryError):
+        failed, whole = writers.take(parts())
+        assert failed.exception() is error
+        assert len(whole.result()) == 50
+        assert searched == [0] * 50 + [1] * 50
+    else:
+        with pytest.raises(OSError, match="full"):
+            writers.take(parts())
+        assert len(searched) < 50
+    assert writers._n_pieces == 0, "all capacity is left"
+    writers.close()
+
+
+def test_row_groups_in_flight_are_bounded_and_come_in_order():
+    writers, most = Writers(2), []
+    encoders = [PartEncoders(writers, Phases()) for _ in range(3)]
+    found = [[] for _ in encoders]
+
+    def encode(number):
+        time.sleep(0.003 * (number % 3))
         return number
 
-    def ends():
-        for number in range(20):
-            begun.append(number)
-            most.append(len(begun) - len(ended))
-            yield functools.partial(end, number)
-
-    taker, all_ends = Writers(2), ends()
-    parts = [*taker.take(itertools.islice(all_ends, 10)), *taker.take(all_ends)]  # of two tasks
-    assert [part.result() for part in parts] == list(range(20))
-    assert 2 <= max(most) <= 2 + 2  # the last of them is just being begun
-    taker.close()
-
-
-def test_an_error_while_a_part_begins_waits_for_the_parts_before():
-    ended, taker = [], Writers(2)
-
-    def ends():
-        for number in range(3):
-            yield lambda number=number: (time.sleep(0.05), ended.append(number))
-        raise ValueError("no more")
-
-    with pytest.raises(ValueError, match="no more"):
-        taker.take(ends())
-    assert sorted(ended) == [0, 1, 2]
-    taker.close()
+    for number in range(30):
+        for own, encoder in zip(found, encoders, strict=True):
+            own.extend(encoder.begin(functools.partial(encode, number)))
+            most.append(writers._n_groups)
+    for own, encoder in zip(found, encoders, strict=True):
+        own.extend(encoder.rest())
+    assert found == [list(range(30))] * 3
+    assert 2 <= max(most) <= 3 * 2 + len(encoders), "one of each part is begun in any case"
+    assert writers._n_groups == 0
+    writers.close()
 
 
 def test_the_next_task_is_traversed_while_the_parts_of_the_last_one_are_written(
@@ -448,10 +613,11 @@ def test_fewer_threads_write_where_memory_is_short(monkeypatch):
     assert writers_for(10**6, 8, 8) == 1
 
 
-def test_a_part_of_more_than_can_be_held_is_written_as_it_comes():
-    assert can_write_in_background(8, 10**6)
-    assert can_write_in_background(1, 10**9)
-    assert not can_write_in_background(9, 10**6)
+def test_only_rows_that_are_sorted_must_all_be_held():
+    assert can_write_in_background(9, 10**6, "source")
+    assert can_write_in_background(8, 10**6, "distance")
+    assert can_write_in_background(1, 10**9, "distance")
+    assert not can_write_in_background(9, 10**6, "distance")
 
 
 def test_the_column_of_sources_is_read_as_plain_ids(answered):

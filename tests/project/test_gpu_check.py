@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from scripts.ci import gpu, groups
+from scripts.ci import gpu, groups, scale
 from tests.conftest import HAS_GPU
 from tests.support import tiers
 from tests.support.devices import FIRST, on_a_device, running
@@ -272,3 +272,68 @@ def test_a_result_that_differs_fails_the_stage(monkeypatch, tmp_path, capsys):
         gpu.FAILED,
         "0 results equal, 0 differ, ended with 0",
     )
+
+
+def measured_scale(monkeypatch, tmp_path, took, seconds=100.0, workers=2):
+    """Run the measurements of the stage ``scale`` with jobs that take what ``took`` says."""
+    roads = tmp_path / f"{scale.ROADS}.parquet"
+    parquet.write_table(pa.table({"src": np.arange(2_000), "dst": np.arange(2_000) + 1}), roads)
+    monkeypatch.setattr(scale, "DATA", tmp_path)
+    monkeypatch.setattr(scale, "RMAT_SCALE", 6)
+    monkeypatch.setattr(scale.Bench, "job", took)
+    output = tmp_path / "scale.json"
+    given = ["--device", "cpu", "--workers", str(workers), "--seconds", str(seconds)]
+    status = scale.main([*given, "--output", str(output)])
+    return status, json.loads(output.read_text())["figures"]
+
+
+def run_of(seconds, **others):
+    return {
+        "to_first_search": 3.9,
+        "searching": seconds,
+        "after_start": seconds,
+        "process": seconds,
+    } | others
+
+
+@pytest.mark.parametrize("gain", [1.95, 1.85])
+def test_scale_passes_if_starts_parts_and_gpus_meet_their_targets(monkeypatch, tmp_path, gain):
+    def took(_self, _graph, *_flags, workers=0, compiled=None):
+        first = 3.9 if compiled is None else 5.9
+        return run_of(4.0 / gain if workers else 4.0, to_first_search=first)
+
+    status, figures = measured_scale(monkeypatch, tmp_path, took)
+    missed = [figure for figure in figures if figure["verdict"] != scale.PASSED]
+    assert {figure["section"] for figure in figures} == set(scale.SECTIONS)
+    assert {figure["section"] for figure in missed} == (set() if gain > 1.9 else {"gpus"})
+    assert status == (gain < 1.9)
+    verdict, said = gpu.judge_scale(status, tmp_path)
+    assert verdict == (gpu.FAILED if missed else gpu.PASSED)
+    assert f"{len(figures) - len(missed)} of {len(figures)} figures" in said
+
+
+def test_scale_fails_if_a_size_of_parts_costs_more_and_says_what_was_not_measured(
+    monkeypatch, tmp_path
+):
+    def took(_self, _graph, *flags, workers=0, **_others):
+        if workers:
+            raise scale.TimeIsOverError
+        return run_of(9.0 if "32" in flags else 4.5)
+
+    status, figures = measured_scale(monkeypatch, tmp_path, took)
+    found = {(figure["section"], figure["name"]): figure for figure in figures}
+    sizes = [figure for figure in figures if figure["section"] == "parts"]
+    assert status == 1
+    assert [figure["value"] for figure in sizes] == [1, 2, 1] * 2
+    assert [figure["verdict"] for figure in sizes] == ["passed", "FAILED", "passed"] * 2
+    for section in ("start", "gpus", "parts-on-all"):
+        assert found[section, "further ones"]["verdict"] == gpu.NOT_MEASURED
+    assert gpu.judge_scale(1, tmp_path)[0] == gpu.FAILED
+
+
+def test_scale_on_one_gpu_measures_what_needs_one(monkeypatch, tmp_path):
+    status, figures = measured_scale(
+        monkeypatch, tmp_path, lambda *_args, **_others: run_of(4.0), workers=1
+    )
+    assert status == 0
+    assert {figure["section"] for figure in figures} == {"parts"}

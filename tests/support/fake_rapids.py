@@ -158,6 +158,6 @@ def install(monkeypatch) -> types.SimpleNamespace:
     monkeypatch.setattr(rapids, "_n_workers", lambda _settings: N_WORKERS)
     monkeypatch.setattr(partitioned_graph, "_PARTS_PER_WORKER", 2)
     # the other engine's, too, since a process takes seconds to start
-    for name in ("_gpu_cluster", "_cpu_cluster"):
+    for name in ("_rapids_cluster", "_cluster"):
         monkeypatch.setattr(cluster, name, _cluster)
     return types.SimpleNamespace(dask=made["cugraph.dask"], calls=calls)

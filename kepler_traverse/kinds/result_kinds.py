@@ -16,7 +16,16 @@ from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    OptionsT = TypeVar("OptionsT", bound="KindOptions", default=Any)
+else:
+    from typing import TypeVar
+
+    OptionsT = TypeVar("OptionsT")
 
 GROUP = "group"  # the column of the groups that sources or targets are in
 
@@ -345,7 +354,7 @@ def _per_vertex(question: Any, n_vertices: int, depth: int) -> tuple[int, int]: 
     if question.targets is None:
         rows = n_vertices
     else:
-        rows = len(question.targets)
+        rows = question.targets.numbers.size
     return rows, rows
 
 
@@ -361,8 +370,11 @@ def _per_vertex_and_rank(question: Any, n_vertices: int, depth: int) -> tuple[in
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResultKind:
-    """One kind of result, by the name that ``result=`` and ``--result`` take."""
+class ResultKind(Generic[OptionsT]):
+    """One kind of result, by the name that ``result=`` and ``--result`` take.
+
+    ``OptionsT`` is the class of its options, as its functions see them: as they are checked.
+    """
 
     name: str
     # what a record is, as the manifest and every part file say; empty if no file holds the kind
@@ -415,7 +427,7 @@ class ResultKind:
     needs: tuple[str, ...] = ()  # those of them without which there is no result
     # The options that the kind has beside those. ``asked.options`` is an instance, or what its
     # ``checked`` returns.
-    options_class: type[KindOptions] = KindOptions
+    options_class: type[OptionsT] = KindOptions  # type: ignore[assignment]
     # whether the user names further columns: those of ``asked.options.values``
     names_columns: bool = False
     takes_sources: bool = True  # whether it is about sources, and not about the whole graph
@@ -622,7 +634,7 @@ _OF_CELLS: dict[str, Any] = {
     "adds_to": "",
     "reads": ("sparse",),
 }
-_KINDS = (
+_KINDS: tuple[ResultKind, ...] = (
     ResultKind(
         name="distances",
         reads=("sparse",),

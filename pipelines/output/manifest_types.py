@@ -13,7 +13,7 @@ import functools
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -27,7 +27,6 @@ from typing import (
 
 from kepler_traverse.kinds import rules
 
-from ..question import FACTS
 from .layout import PARTITION
 from .schemas import OUTPUT_SCHEMAS, ResultName
 
@@ -99,6 +98,55 @@ def _check_times(part: Any) -> Any:
     if missing and {"started", "worker"} <= set(part):
         raise ValueError(f"{sorted(missing)[0]!r} is missing, though the time of the part is there")
     return part
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """What a manifest says of a part of the question, which is read again to verify an output."""
+
+    differs: str  # the error if it is not that of the run
+    # the setting that names the file it was read from, with which the error begins; empty if
+    # several
+    file: str = ""
+    again: str = ""  # what to give if it cannot be read again
+
+
+# The identity records the digest of each.
+FACTS = {
+    "pairs": Fact(
+        file="pairs",
+        differs="these are not the pairs of the run; give its table by --pairs",
+        again="the table of the run's pairs by --pairs",
+    ),
+    "targets": Fact(
+        file="targets_file",
+        differs="these are not the targets of the run; give its own by --targets",
+        again="the file of the run's targets by --targets",
+    ),
+    "groups": Fact(
+        file="groups_file",
+        differs=(
+            "these are not the groups of the run; give its table by --sources, "
+            "or by --targets for groups of targets"
+        ),
+        again="the table of the run's sources by --sources, or that of its targets by --targets",
+    ),
+    "reduction": Fact(
+        differs="the attributes in the file of vertices, the weights of the sources, or the edges of --through are not "
+        "those of the run; give the files that the run read"
+    ),
+    "along": Fact(
+        differs=(
+            "the columns of --along are not those of the run; give the "
+            "files of edges that the run read"
+        )
+    ),
+    "limits": Fact(
+        file="sources_file",
+        differs="these are not the limits of the run; give its table by --sources",
+        again="the table of the run's sources by --sources",
+    ),
+}
 
 
 # The options of kinds that the identity records each by its name: type and default.

@@ -32,7 +32,6 @@ from ..output.run_folder import (
     refuse_another_run,
     refuse_further_files,
 )
-from ..output.schemas import OUTPUT_SCHEMAS
 from ..output.shard import Shard
 from ..output.store import Store, open_store
 from .answered_tables import list_tables, tables_of_graph
@@ -320,9 +319,9 @@ def _new_manifest(settings: Settings, prepared: Prepared) -> Manifest:
         "format": FORMAT,
         "status": "running",
         "algorithm": settings.algorithm,
-        "result": prepared.request.result,
+        "result": prepared.request.kind.name,
         "direction": settings.direction,
-        "means": OUTPUT_SCHEMAS[prepared.request.result].means,
+        "means": prepared.request.kind.means,
         "settings": asdict(replace(settings, shard=None)),
         "identity": identity,
         "fingerprint": compute_fingerprint(identity),

@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 
 from ._arrays import to_host
 from .kinds.records import Asked, SourceRecords, Values
-from .kinds.result_kinds import KindOptions, ResultKind
+from .kinds.result_kinds import KindOptions, OptionsT, ResultKind
 from .protocols import KindName
 from .search.frames import Column
 from .search.query import Query
@@ -60,10 +60,10 @@ __all__ = [
 ValueT = TypeVar("ValueT")
 
 
-class MakeRecords(Protocol):
+class MakeRecords(Protocol[OptionsT]):
     """The type of ``ResultKind.make_records``."""
 
-    def __call__(self, asked: Asked, traversals: Traversals, /) -> SourceRecords:
+    def __call__(self, asked: Asked[OptionsT], traversals: Traversals, /) -> SourceRecords:
         """Return the records of one group of searches.
 
         Parameters
@@ -82,10 +82,10 @@ class MakeRecords(Protocol):
         ...
 
 
-class MakeColumns(Protocol):
+class MakeColumns(Protocol[OptionsT]):
     """The type of ``ResultKind.make_columns``."""
 
-    def __call__(self, asked: Asked, values: Values, /) -> dict[str, Column]:
+    def __call__(self, asked: Asked[OptionsT], values: Values, /) -> dict[str, Column]:
         """Return the columns of records, beside ``source``.
 
         Parameters

@@ -223,7 +223,11 @@ def _refuse_weights_of_zero(graph: Graph) -> None:
 
 
 def find_scales(
-    options: Any, sample: Sample | None, n_vertices: int, directed: bool, cells: np.ndarray
+    options: BetweennessOptions | CheckedBetweenness,
+    sample: Sample | None,
+    n_vertices: int,
+    directed: bool,
+    cells: np.ndarray,
 ) -> Any:
     """Return what the sums of some cells are multiplied by: NetworkX's definitions.
 
@@ -249,7 +253,7 @@ def find_scales(
 
 
 def scaled(
-    options: Any, cells: np.ndarray, n_cells: int, n_vertices: int, directed: bool
+    options: BetweennessOptions, cells: np.ndarray, n_cells: int, n_vertices: int, directed: bool
 ) -> tuple[Any, dict[str, Any]]:
     """Return the same from the options of ``BetweennessOptions``, and what the result carries; see
     ``ResultKind``.
@@ -263,11 +267,11 @@ def scaled(
 class Betweenness(Loads):
     """Betweenness of one call or of one part."""
 
-    def __init__(self, asked: Asked, is_even: bool = False) -> None:
+    def __init__(self, asked: Asked[CheckedBetweenness], is_even: bool = False) -> None:
         """``is_even``: each predecessor carries the same share, by hops, as in NetworkX's
         ``load_centrality``.
         """
-        question: CheckedBetweenness = asked.options
+        question = asked.options
         super().__init__(asked, question.of, cpu.EXPONENT)
         self._question = question
         self._is_even = is_even

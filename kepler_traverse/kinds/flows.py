@@ -305,8 +305,10 @@ class Flows(Loads):
     serve alike.
     """
 
-    def __init__(self, asked: Asked, of: str | None = None, is_whole: bool = False) -> None:
-        question: CheckedFlows = asked.options
+    def __init__(
+        self, asked: Asked[CheckedFlows], of: str | None = None, is_whole: bool = False
+    ) -> None:
+        question = asked.options
         self._of_targets, exponent = _amounts_and_unit(
             question, asked.graph, asked.pairs, asked.targets
         )

@@ -16,6 +16,7 @@ from dataclasses import field
 from typing import Any, Protocol, TypeVar
 
 from ._arrays import to_host
+from .kinds.constraints import Constraint
 from .kinds.records import Asked, SourceRecords, Values
 from .kinds.result_kinds import KindOptions, OptionsT, ResultKind
 from .protocols import KindName
@@ -35,6 +36,7 @@ from .search.strategy import (
 __all__ = [
     "Asked",
     "Column",
+    "Constraint",
     "KindName",
     "KindOptions",
     "MakeColumns",

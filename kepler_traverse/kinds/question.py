@@ -17,6 +17,7 @@ import numpy as np
 
 from ..graph import Graph
 from ..search.query import PairTable, Query, SourceValues
+from .constraints import GivenOptions, refuse, violations
 from .records import Asked
 from .result_kinds import PLAIN, OptionsT, ResultKind
 
@@ -145,6 +146,14 @@ def check_options(
 ) -> OptionsT:
     """Return the checked options of a kind, from those that are not None; see
     ``KindOptions.checked``.
+
+    Raises InputError, too, if they violate a row of ``KindOptions.constraints``.
     """
-    own = kind.options_class(**{name: value for name, value in given.items() if value is not None})
-    return own.checked(kind, graph, algorithm, **ends)
+    sources = ends.get("sources")
+    is_of_all = sources is None or sources.size >= graph.n_vertices
+    values = {**given, "pairs": ends.get("pairs"), "sources": None if is_of_all else sources}
+    written = {name: name for name, value in values.items() if value is not None}
+    own = GivenOptions(kind=kind, algorithm=algorithm, written=written, values=values)
+    refuse(violations(own, kind.options_class.constraints))
+    chosen = {name: value for name, value in given.items() if value is not None}
+    return kind.options_class(**chosen).checked(kind, graph, algorithm, **ends)

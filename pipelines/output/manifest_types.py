@@ -26,6 +26,7 @@ from typing import (
 )
 
 from kepler_traverse.kinds import rules
+from kepler_traverse.kinds.constraints import GivenOptions
 
 from .layout import PARTITION
 from .schemas import OUTPUT_SCHEMAS, ResultName
@@ -169,8 +170,9 @@ def _check_question(identity: Any) -> Any:
         option: None if identity.get(option) in (None, value) else option
         for option, value in unset.items()
     }
-    for _, error in rules.errors(kind, identity["algorithm"], given, OUTPUT_SCHEMAS):
-        raise ValueError(error.partition(";")[0])
+    options = GivenOptions(kind=kind, algorithm=identity["algorithm"], written=given)
+    for _, violation in rules.violations(options, OUTPUT_SCHEMAS):
+        raise ValueError(violation.fact)
     if given["limit"] and (
         given["limits"] or (identity["algorithm"] == "bfs" and isinstance(identity["limit"], float))
     ):

@@ -47,6 +47,7 @@ from kepler_traverse.search.query import PairTable
 from kepler_traverse.search.strategy import Shape
 
 from ..cli import steps
+from ..cli.constraints import has_effect
 from ..cli.options import Settings, read_options
 from ..cli.terminal import say
 from ..output.graph_cache import cached_graph, found_graph, local_cache, put_graph
@@ -512,7 +513,7 @@ def _build_limit(settings: Settings) -> int | None:
     """Return the bytes in which a graph is read and built, beyond which it is in files; None if it
     is in memory anyway.
     """
-    if settings.graph_cache is None or settings.built_in_memory_for is not None:
+    if not has_effect("build_memory", settings):
         return None
     return settings.build_memory or min(available_memory("cpu"), MEMORY_LIMIT)
 

@@ -140,10 +140,6 @@ def options_of_kind(graph: Graph, settings: Settings, given: dict[str, Any], **e
     ``KindOptions.checked``.
     """
     kind = settings.kind
-    if kind.adds_up and settings.pairs is not None and settings.targets is not None:
-        raise InputError(
-            "--targets has no effect: each row of --pairs has its destination; leave it out"
-        )
     try:
         return kind.options_class(**given).checked(kind, graph, settings.algorithm, **ends)
     except (InputError, PrecisionError) as error:  # the values are those of the user

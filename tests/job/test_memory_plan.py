@@ -13,7 +13,7 @@ from kepler_traverse import graph_from_edges
 from kepler_traverse.errors import InputError
 from pipelines import batch_sources
 from pipelines.cli.options import UsageError, parse_flags
-from pipelines.cli.settings import merge_settings
+from pipelines.cli.settings import read_settings
 from pipelines.output.schemas import OUTPUT_SCHEMAS
 from pipelines.run import sizing as run_sizing
 from pipelines.run.memory_plan import Load, Machine, size_up
@@ -203,4 +203,4 @@ def test_parts_have_about_the_bytes_that_are_asked_for(tmp_path, monkeypatch, re
 def test_a_size_of_parts_without_effect_is_refused(more, why):
     words = ["edges.parquet", "--sources", "1", "--output", "out", "--part-size", "256MB", *more]
     with pytest.raises(UsageError, match=f"--part-size has no effect: .*{why}"):
-        merge_settings(*parse_flags(words), environment={})
+        read_settings(*parse_flags(words), environment={})

@@ -44,7 +44,7 @@ class FarthestOptions(KindOptions):
         return self.n_farthest
 
 
-def make_records(asked: Asked, traversals: Traversals) -> SourceRecords:
+def make_records(asked: Asked[FarthestOptions], traversals: Traversals) -> SourceRecords:
     """Return the farthest vertices of each source within the limit, by descending distance and then by vertex."""
     vertices = []
     distances = []
@@ -65,7 +65,7 @@ def make_records(asked: Asked, traversals: Traversals) -> SourceRecords:
     return SourceRecords(values, sizes)
 
 
-def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
+def make_columns(asked: Asked[FarthestOptions], values: Values) -> dict[str, Column]:
     """Return the columns after ``source``."""
     return {
         "rank": Column(values["rank"]),

@@ -42,11 +42,14 @@ def option_text(name: str, value: object = None) -> str:
 
 
 @contextmanager
-def options_spelled(spell: Callable[[str, object], str]) -> Iterator[None]:
+def options_spelled(
+    spell: Callable[[str, object], str], by_default: bool = False
+) -> Iterator[None]:
     """Let messages that are made inside write options by ``spell(name, value)``; a value of None
-    means the name alone.
+    means the name alone. ``by_default``: unless a caller has other words.
     """
-    token = _option_spelling.set(spell)
+    before = _option_spelling.get()
+    token = _option_spelling.set(before if by_default and before is not _argument_text else spell)
     try:
         yield
     finally:

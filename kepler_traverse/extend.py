@@ -16,8 +16,9 @@ from dataclasses import field
 from typing import Any, Protocol, TypeVar
 
 from ._arrays import to_host
+from .kinds.constraints import Constraint
 from .kinds.records import Asked, SourceRecords, Values
-from .kinds.result_kinds import KindOptions, ResultKind
+from .kinds.result_kinds import KindOptions, OptionsT, ResultKind
 from .protocols import KindName
 from .search.frames import Column
 from .search.query import Query
@@ -35,6 +36,7 @@ from .search.strategy import (
 __all__ = [
     "Asked",
     "Column",
+    "Constraint",
     "KindName",
     "KindOptions",
     "MakeColumns",
@@ -60,10 +62,10 @@ __all__ = [
 ValueT = TypeVar("ValueT")
 
 
-class MakeRecords(Protocol):
+class MakeRecords(Protocol[OptionsT]):
     """The type of ``ResultKind.make_records``."""
 
-    def __call__(self, asked: Asked, traversals: Traversals, /) -> SourceRecords:
+    def __call__(self, asked: Asked[OptionsT], traversals: Traversals, /) -> SourceRecords:
         """Return the records of one group of searches.
 
         Parameters
@@ -82,10 +84,10 @@ class MakeRecords(Protocol):
         ...
 
 
-class MakeColumns(Protocol):
+class MakeColumns(Protocol[OptionsT]):
     """The type of ``ResultKind.make_columns``."""
 
-    def __call__(self, asked: Asked, values: Values, /) -> dict[str, Column]:
+    def __call__(self, asked: Asked[OptionsT], values: Values, /) -> dict[str, Column]:
         """Return the columns of records, beside ``source``.
 
         Parameters

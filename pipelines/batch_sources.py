@@ -90,9 +90,9 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
             steps.show()
             steps.begin("starting")
         # Only now, so that --help and a misspelt flag are answered at once.
-        from .cli.settings import merge_settings
+        from .cli.settings import read_settings
 
-        settings = merge_settings(flags, config)
+        settings = read_settings(flags, config)
         from kepler_traverse.errors import options_spelled
         from kepler_traverse.runtime.object_stores import WAITS
 

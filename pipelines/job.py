@@ -23,8 +23,17 @@ from kepler_traverse.multi_source.outputs import ALL, given_sources, source_numb
 from kepler_traverse.runtime.display import html_table, in_units
 from kepler_traverse.runtime.object_stores import URL
 
-from .cli.options import COLUMN_ROLES, MG, OPTIONS, SOURCE_CHOICES, TLS, UsageError, flag_text
-from .cli.settings import merge_settings
+from .cli.options import (
+    COLUMN_ROLES,
+    MG,
+    OPTIONS,
+    SETTINGS,
+    SOURCE_CHOICES,
+    TLS,
+    UsageError,
+    flag_text,
+)
+from .cli.settings import read_settings
 from .engines import open_engine
 from .output.manifest_types import Failure, Manifest
 from .output.part_reader import open_part
@@ -275,10 +284,10 @@ def run_job(
     with _in_words_of_python(), contextlib.ExitStack() as stack:
         stack.enter_context(tables_in_memory(tables))
         if client is None:
-            settings = merge_settings(values, environment={})
+            settings = read_settings(values, environment={})
         else:
             address = _find_address(client)
-            settings = merge_settings(
+            settings = read_settings(
                 values | {"scheduler_address": _CHECKED_ADDRESS}, environment={}
             )
             settings = replace(settings, scheduler_address=address)
@@ -566,6 +575,7 @@ def _spelled(name: str, value: object = None) -> str:
     flag = flag_text(name, value)
     if flag.startswith("--columns"):
         return _as_arguments(flag)
+    name = SETTINGS.get(name, name)
     return name if value is None else f"{name}={value!r}"
 
 

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from kepler_traverse.errors import InputError, OutputError, several
 from kepler_traverse.graph import Graph
+from kepler_traverse.kinds.question import digest_of_ids
 from kepler_traverse.runtime.regular_files import irregular, size_and_digest
 from kepler_traverse.search.exact import describe_distances
 
@@ -31,7 +32,7 @@ from .cli.settings import checked_settings, refuse_address
 from .cli.terminal import called_as, show
 from .output.layout import PARTITION_NAME
 from .output.load_tables import LOAD_FACTS, read_facts
-from .output.manifest_types import NAMED_OPTIONS, Manifest
+from .output.manifest_types import FACTS, NAMED_OPTIONS, Manifest
 from .output.rows import get_names
 from .output.run_folder import (
     MANIFEST,
@@ -45,7 +46,6 @@ from .output.run_folder import (
 )
 from .output.store import Store, open_store
 from .output.tables import wrong_tables
-from .question import FACTS, digest_of_ids
 from .run.answered_tables import Make, answered_tables, tables_of_graph
 from .run.answered_tables import differing_table as differing_answer
 from .run.prepare import chosen_sources, read_edge_list

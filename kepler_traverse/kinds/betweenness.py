@@ -105,33 +105,16 @@ def check_options(
     Raises InputError: an option has a wrong value, or does not go with another; an edge has a
     weight of 0 or less; a source is given twice; a sample is requested of some sources.
     """
-    of = arguments.choice("of", options.of or kind.cells, CELLS)
+    given = kind.cells if options.of is None else options.of
+    of = arguments.choice("of", given, CELLS)
     sources = numbers.get("sources")
     n = graph.n_vertices
-    if of == "pairs":
-        flows = option_text("result", "flows")
-        raise InputError(f"{option_text('of', of)} is for {flows}, not betweenness; leave it out")
     for name in ("endpoints", "normalized"):
         arguments.flag(name, getattr(options, name))
-    if options.endpoints and of == "edges":
-        raise InputError(
-            f"{option_text('endpoints')} is for vertices: each edge of a "
-            "path lies between its ends; leave it out"
-        )
     if ALGORITHMS[algorithm].is_weighted:
         _refuse_weights_of_zero(graph)
-    is_sample = options.samples is not None or options.epsilon is not None
     if sources is not None:
         refuse_twice(graph, sources, "paths")
-        if is_sample and sources.size < n:
-            raise InputError(
-                "samples and epsilon choose among all vertices; give "
-                "sources='all', or leave them out"
-            )
-        if options.seed is not None and not is_sample:  # a job has one for all kinds
-            raise InputError(
-                "seed is of the choice of sources; give epsilon or samples, or leave it out"
-            )
     sample = select_sample(options, n, n if of == "vertices" else graph.n_edges)
     return CheckedBetweenness(
         of=of, endpoints=options.endpoints, normalized=options.normalized, sample=sample
@@ -148,15 +131,7 @@ def select_sample(options: BetweennessOptions, n: int, cells: int) -> Sample | N
     epsilon = options.epsilon
     delta = options.delta
     if samples is None and epsilon is None:
-        if delta is not None:
-            raise InputError(
-                f"{option_text('delta')} is the probability that {option_text('epsilon')} fails; give "
-                f"{option_text('epsilon')}, or {option_text('samples')}"
-            )
         return None
-    if samples is not None and epsilon is not None:
-        both = f"{option_text('samples')} and {option_text('epsilon')}"
-        raise InputError(f"{both} both say how many sources are searched; leave one of them out")
     delta = DELTA if delta is None else _share("delta", delta)
     cells = max(cells, 1)
     if samples is None:
@@ -223,7 +198,11 @@ def _refuse_weights_of_zero(graph: Graph) -> None:
 
 
 def find_scales(
-    options: Any, sample: Sample | None, n_vertices: int, directed: bool, cells: np.ndarray
+    options: BetweennessOptions | CheckedBetweenness,
+    sample: Sample | None,
+    n_vertices: int,
+    directed: bool,
+    cells: np.ndarray,
 ) -> Any:
     """Return what the sums of some cells are multiplied by: NetworkX's definitions.
 
@@ -249,7 +228,7 @@ def find_scales(
 
 
 def scaled(
-    options: Any, cells: np.ndarray, n_cells: int, n_vertices: int, directed: bool
+    options: BetweennessOptions, cells: np.ndarray, n_cells: int, n_vertices: int, directed: bool
 ) -> tuple[Any, dict[str, Any]]:
     """Return the same from the options of ``BetweennessOptions``, and what the result carries; see
     ``ResultKind``.
@@ -263,11 +242,11 @@ def scaled(
 class Betweenness(Loads):
     """Betweenness of one call or of one part."""
 
-    def __init__(self, asked: Asked, is_even: bool = False) -> None:
+    def __init__(self, asked: Asked[CheckedBetweenness], is_even: bool = False) -> None:
         """``is_even``: each predecessor carries the same share, by hops, as in NetworkX's
         ``load_centrality``.
         """
-        question: CheckedBetweenness = asked.options
+        question = asked.options
         super().__init__(asked, question.of, cpu.EXPONENT)
         self._question = question
         self._is_even = is_even

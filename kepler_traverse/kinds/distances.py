@@ -43,7 +43,7 @@ def check_options(
 
 
 def columns_of_source(
-    asked: Asked, traversal: Traversal, selection: Selection | None = None
+    asked: Asked[UnreachedOptions], traversal: Traversal, selection: Selection | None = None
 ) -> dict[str, Column]:
     """Return the columns besides ``source`` of one source; see ``make_columns`` of frames."""
     names = asked.kind.columns
@@ -65,7 +65,10 @@ def _shown(asked: Asked, columns: dict[str, Column]) -> dict[str, Column]:
 
 
 def make_frame(
-    asked: Asked, groups: Iterable[Traversals], places: np.ndarray, frames: FrameKind
+    asked: Asked[UnreachedOptions],
+    groups: Iterable[Traversals],
+    places: np.ndarray,
+    frames: FrameKind,
 ) -> Any:
     """Return one frame with the records of all sources; ``places`` holds the place of each source
     in the groups.
@@ -87,7 +90,7 @@ def make_frame(
     return frames.concatenate([parts[i] for i in places])
 
 
-def _empty_frame(asked: Asked, frames: FrameKind) -> Any:
+def _empty_frame(asked: Asked[UnreachedOptions], frames: FrameKind) -> Any:
     """Return a frame without a record, which has the types of all others, for an empty list of
     sources.
     """
@@ -109,7 +112,7 @@ def _empty_frame(asked: Asked, frames: FrameKind) -> Any:
     return frames.make({"source": source, **columns_of_source(nothing, traversal)})
 
 
-def make_records(asked: Asked, group: Traversals) -> SourceRecords:
+def make_records(asked: Asked[UnreachedOptions], group: Traversals) -> SourceRecords:
     """Return ``vertex, distance[, predecessor]`` of the vertices that each source reaches."""
     distances: Any = group.distance
     if is_rows(distances):  # of a plan that has changed its strategy
@@ -130,7 +133,7 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     )
 
 
-def columns_of_records(asked: Asked, values: Values) -> dict[str, Column]:
+def columns_of_records(asked: Asked[UnreachedOptions], values: Values) -> dict[str, Column]:
     """Return the columns of the kind besides ``source``."""
     kind = ALGORITHMS[asked.algorithm].result_dtype(asked.graph)
     vertex = Column.of_vertices(asked.graph, values["vertex"].astype(np.int64, copy=False))
@@ -160,7 +163,7 @@ def _can_write_rows(graph: Graph, unreached: str) -> bool:
     return graph.device == "cpu" and not graph.has_string_ids and unreached == "omit"
 
 
-def _rows_of_group(asked: Asked, group: Traversals) -> list[_Rows]:
+def _rows_of_group(asked: Asked[UnreachedOptions], group: Traversals) -> list[_Rows]:
     """Return the rows of each source of a group, in memory of their own."""
 
     def rows(begin: int, end: int) -> list[_Rows]:
@@ -176,7 +179,9 @@ def _rows_of_group(asked: Asked, group: Traversals) -> list[_Rows]:
     ]
 
 
-def _make_rows(asked: Asked, group: Traversals, i: int, last: Selection | None) -> _Rows:
+def _make_rows(
+    asked: Asked[UnreachedOptions], group: Traversals, i: int, last: Selection | None
+) -> _Rows:
     if not is_rows(group.distance):  # of a plan that has changed its strategy
         group = cast(Traversals, group[i : i + 1]).as_rows()
         i = 0

@@ -83,26 +83,11 @@ def check_options(
     is given twice; ``through`` names what is no edge) or PrecisionError (the volumes are too large
     to be added up).
     """
-    of = arguments.choice("of", options.of or kind.cells, CELLS)
+    given = kind.cells if options.of is None else options.of
+    of = arguments.choice("of", given, CELLS)
     sources, targets, pairs = (numbers.get(name) for name in ("sources", "targets", "pairs"))
-    if of == "pairs" and pairs is None:
-        raise InputError(
-            f"{option_text('of', of)} lists the rows of a table of "
-            f"pairs; give {option_text('pairs')}"
-        )
     if ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights:
         raise InputError("flows need weights of 0 or more, and the graph has negative ones")
-    if pairs is None and options.volumes is not None:
-        raise InputError(
-            "volumes are those of pairs; for sources and targets give "
-            "source_weights and target_weights"
-        )
-    for name in ("source_weights", "target_weights") if pairs is not None else ():
-        if getattr(options, name) is not None:
-            raise InputError(
-                f"{name} is for sources and targets, and here are pairs; give "
-                "the volume of each pair by volumes"
-            )
     weights = options.source_weights
     through = options.through
     if sources is not None:
@@ -305,8 +290,10 @@ class Flows(Loads):
     serve alike.
     """
 
-    def __init__(self, asked: Asked, of: str | None = None, is_whole: bool = False) -> None:
-        question: CheckedFlows = asked.options
+    def __init__(
+        self, asked: Asked[CheckedFlows], of: str | None = None, is_whole: bool = False
+    ) -> None:
+        question = asked.options
         self._of_targets, exponent = _amounts_and_unit(
             question, asked.graph, asked.pairs, asked.targets
         )

@@ -454,7 +454,7 @@ def _lowest(kind: np.dtype) -> Any:
     return kind.type(np.iinfo(kind).min)
 
 
-def make_records(asked: Asked, group: Traversals) -> SourceRecords:
+def make_records(asked: Asked[Reduction], group: Traversals) -> SourceRecords:
     """Return for each source and cutoff the sum of each attribute; counts of vertices sum one that
     is 1 everywhere.
     """
@@ -466,7 +466,7 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     return _records(reduction, sums, len(group))
 
 
-def of_levels(asked: Asked, counts: Array) -> SourceRecords:
+def of_levels(asked: Asked[Reduction], counts: Array) -> SourceRecords:
     """Return for each source and cutoff the number of vertices within as many hops."""
     xp = namespace(counts)
     totals = xp.cumsum(counts.astype(np.int64, copy=False), axis=1)
@@ -483,11 +483,11 @@ def _records(reduction: Reduction, sums: dict[str, np.ndarray], n_sources: int) 
     return SourceRecords(values, np.full(n_sources, reduction.cutoffs.size, np.int64))
 
 
-def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
+def make_columns(asked: Asked[Reduction], values: Values) -> dict[str, Column]:
     """Return columns ``cutoff``, and one per attribute, of its type also where there is no source."""
     reduction = asked.options
     if asked.kind.names_columns:
-        names = reduction.values
+        names = tuple(reduction.values)
     else:
         names = asked.kind.columns[2:]
     columns = {CUTOFF: Column(values[CUTOFF].astype(reduction.cutoffs.dtype, copy=False))}

@@ -33,6 +33,7 @@ from ..search.query import Digested, TargetLists, compute_digest
 from ..search.results import Routes, Traversals
 from ..search.sparse import closed_cycle_error
 from .records import Asked, SourceRecords, Values, format_ids
+from .result_kinds import PathOptions
 
 _INT64_END = 2**63
 _FEW = 16  # paths that are so long, which are added up one by one
@@ -250,7 +251,7 @@ def columns_along(graph: Graph, along: Any) -> dict[str, np.ndarray]:
     return columns
 
 
-def make_records(asked: Asked, group: Traversals) -> SourceRecords:
+def make_records(asked: Asked[PathOptions], group: Traversals) -> SourceRecords:
     """Return ``pair, position, vertex`` of the paths of each origin, their edges, and the sums
     along them.
     """
@@ -267,7 +268,7 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     return SourceRecords(values, np.diff(make_offsets(routes.sizes)[table.lists.offsets]))
 
 
-def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
+def make_columns(asked: Asked[PathOptions], values: Values) -> dict[str, Column]:
     """Return columns ``pair, position, vertex[, edge]`` and the sums along the paths."""
     numbers = {
         name: values[name].astype(np.int64, copy=False) for name in ("pair", "position", "vertex")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from ..search.exact import concatenate_numbers
 from ..search.frames import Column, as_returned_distance
 from ..search.query import Digested, PairTable, Query
 from ..search.results import Traversals
-from .result_kinds import PLAIN, KindOptions, ResultKind
+from .result_kinds import PLAIN, KindOptions, OptionsT, ResultKind
 
 # arrays of shape (n_records,) by name, on the host or on the graph's device
 Values = Mapping[str, Any]
@@ -46,14 +46,15 @@ class CheckedOptions(Digested, KindOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Asked(Generic[OptionsT]):
     """What is asked of a kind, the same for all groups of traversals."""
 
-    kind: ResultKind
+    kind: ResultKind[OptionsT]
     graph: Graph
     algorithm: str
     query: Query  # that of the traversals
-    options: Any = PLAIN  # what ``checked`` of the kind's own dataclass returns
+    # what ``checked`` of the kind's own dataclass returns
+    options: OptionsT = PLAIN  # type: ignore[assignment]
     targets: np.ndarray | None = None  # int64 vertex numbers, NumPy, in the order of the records
     pairs: PairTable | None = None
 

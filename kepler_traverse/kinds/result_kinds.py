@@ -5,7 +5,7 @@ or, so that ``--help`` of the job imports nothing for it, add an entry here and 
 beside. A kind says what a search must compute, which functions make the records, how many a source
 has, and how they lie in files; the defaults are those of kinds whose records belong to one source
 each. ``bfs_many``, ``sssp_many`` and the job support it without another change. This module imports
-no other module. Functions import what they need when they are called.
+no large package. Functions import what they need when they are called.
 """
 
 from __future__ import annotations
@@ -16,7 +16,18 @@ from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple
+
+from .constraints import Constraint, Given, is_value, not_both
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    OptionsT = TypeVar("OptionsT", bound="KindOptions", default=Any)
+else:
+    from typing import TypeVar
+
+    OptionsT = TypeVar("OptionsT")
 
 GROUP = "group"  # the column of the groups that sources or targets are in
 
@@ -44,6 +55,8 @@ class KindOptions:
     values: ClassVar[Any] = MappingProxyType({})
     # by one digest of all options, ``reduction``, and not each by its name
     is_recorded_whole: ClassVar[bool] = False
+    # what options of the kind must be together, beside ``rules``
+    constraints: ClassVar[tuple[Constraint, ...]] = ()
 
     def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:
         """Return the options for a graph; see ``Asked.options``.
@@ -272,12 +285,62 @@ _OF = {
 }
 
 
+def _is_first_alone(given: Given, *names: str) -> bool:
+    """Whether the first of some options is given, and none of the others."""
+    return [given.value(name) is not None for name in names] == [True] + [False] * (len(names) - 1)
+
+
+def _are_given(given: Given, *names: str) -> bool:
+    return all(given.value(name) is not None for name in names)
+
+
+def _of_no_pairs(name: str) -> Constraint:
+    """Return the rule that weights of sources and targets are given without pairs."""
+    return Constraint(
+        names=(name, "pairs"),
+        violated=lambda given: _are_given(given, name, "pairs"),
+        why="{0} is for sources and targets, and here are pairs",
+        remedy="give the volume of each pair by {volumes}",
+    )
+
+
+def _of_all_vertices(name: str) -> Constraint:
+    """Return the rule that an option which draws sources is given without other sources."""
+    return Constraint(
+        names=(name, "sources"),
+        violated=lambda given: _are_given(given, name, "sources"),
+        why="{0} chooses among all vertices",
+        remedy="give {sources=all}, or leave {0} out",
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class FlowOptions(KindOptions):
     """Options of ``flows``; ``checked`` returns a ``CheckedFlows``."""
 
     checked_by = "flows"
     is_recorded_whole = True
+    constraints = (
+        Constraint(
+            names=("of", "pairs"),
+            violated=lambda given: is_value(given, "of", "pairs") and given.value("pairs") is None,
+            why="{of=} lists the rows of a table of pairs",
+            remedy="give {pairs}",
+        ),
+        Constraint(
+            names=("volumes", "pairs"),
+            violated=lambda given: _is_first_alone(given, "volumes", "pairs"),
+            why="{volumes} are those of pairs",
+            remedy="for sources and targets give {source_weights} and {target_weights}",
+        ),
+        *(_of_no_pairs(name) for name in ("source_weights", "target_weights")),
+        Constraint(
+            names=("targets", "pairs"),
+            violated=lambda given: _are_given(given, "targets", "pairs"),
+            why="{0} has no effect: each row of {pairs} has its destination",
+            remedy="leave it out",
+        ),
+    )
     of: Cells = field(default=None, metadata=_OF)
     decay: str | None = field(default=None, metadata=_DECAY)
     source_weights: Any = field(default=None, metadata=_SOURCE_WEIGHTS)
@@ -293,6 +356,36 @@ class BetweennessOptions(KindOptions):
 
     checked_by = "betweenness"
     is_recorded_whole = True
+    constraints = (
+        Constraint(
+            names=("of",),
+            violated=lambda given: is_value(given, "of", "pairs"),
+            why="{of=} is for {result=flows}, not betweenness",
+            remedy="leave it out",
+        ),
+        Constraint(
+            names=("endpoints", "of"),
+            violated=lambda given: (
+                is_value(given, "endpoints", True) and is_value(given, "of", "edges")
+            ),
+            why="{0} is for vertices: each edge of a path lies between its ends",
+            remedy="leave it out",
+        ),
+        *(_of_all_vertices(name) for name in ("samples", "epsilon")),
+        Constraint(
+            names=("seed", "epsilon", "samples"),
+            violated=lambda given: _is_first_alone(given, "seed", "epsilon", "samples"),
+            why="{0} is of the choice of sources",
+            remedy="give {epsilon} or {samples}, or leave it out",
+        ),
+        Constraint(
+            names=("delta", "epsilon", "samples"),
+            violated=lambda given: _is_first_alone(given, "delta", "epsilon", "samples"),
+            why="{0} is the probability that {epsilon} fails",
+            remedy="give {epsilon}, or {samples}",
+        ),
+        not_both("samples", "epsilon", "both say how many sources are searched"),
+    )
     of: Cells = field(default=None, metadata=_OF)
     endpoints: bool = field(
         default=False,
@@ -345,7 +438,7 @@ def _per_vertex(question: Any, n_vertices: int, depth: int) -> tuple[int, int]: 
     if question.targets is None:
         rows = n_vertices
     else:
-        rows = len(question.targets)
+        rows = question.targets.numbers.size
     return rows, rows
 
 
@@ -361,8 +454,11 @@ def _per_vertex_and_rank(question: Any, n_vertices: int, depth: int) -> tuple[in
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResultKind:
-    """One kind of result, by the name that ``result=`` and ``--result`` take."""
+class ResultKind(Generic[OptionsT]):
+    """One kind of result, by the name that ``result=`` and ``--result`` take.
+
+    ``OptionsT`` is the class of its options, as its functions see them: as they are checked.
+    """
 
     name: str
     # what a record is, as the manifest and every part file say; empty if no file holds the kind
@@ -415,7 +511,7 @@ class ResultKind:
     needs: tuple[str, ...] = ()  # those of them without which there is no result
     # The options that the kind has beside those. ``asked.options`` is an instance, or what its
     # ``checked`` returns.
-    options_class: type[KindOptions] = KindOptions
+    options_class: type[OptionsT] = KindOptions  # type: ignore[assignment]
     # whether the user names further columns: those of ``asked.options.values``
     names_columns: bool = False
     takes_sources: bool = True  # whether it is about sources, and not about the whole graph
@@ -622,7 +718,7 @@ _OF_CELLS: dict[str, Any] = {
     "adds_to": "",
     "reads": ("sparse",),
 }
-_KINDS = (
+_KINDS: tuple[ResultKind, ...] = (
     ResultKind(
         name="distances",
         reads=("sparse",),

@@ -1,8 +1,8 @@
-"""Which options belong to which result kind: one table for keyword arguments, for flags and for the
-manifest of a run.
+"""Which options belong to which result kind: the rows of all kinds, and their evaluation for keyword
+arguments, for flags and for the manifest of a run.
 
-``option_text`` writes the options in messages as the caller gives them. A new option of a kind is a
-name in ``ResultKind.options``. It has an entry here only if its error differs.
+A new option of a kind is a name in ``ResultKind.options``, or a field of its options. It has a row
+here only if its error differs.
 """
 
 from __future__ import annotations
@@ -11,50 +11,87 @@ from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any
 
-from ..errors import InputError, option_text
+from .constraints import Constraint, GivenOptions, Violation, refuse
 from .result_kinds import RESULT_KINDS, ResultKind
 
-_IS_FOR = "{option} is for {result} {able}, not {name}; leave it out"
+_IS_FOR = "{0} is for {result} {able}, not {name}"
 
 
-# Options, whether a kind takes them (None: if it lists them) and the error.
-RULES: tuple[tuple[tuple[str, ...], Callable[[ResultKind], bool] | None, str], ...] = (
-    (
-        ("sources", "limit"),
-        attrgetter("takes_sources"),
-        "{kind} is about distances between all vertices; leave {option} out",
+def only_for(
+    name: str,
+    takes: Callable[[ResultKind], bool] | None = None,
+    why: str = _IS_FOR,
+    remedy: str = "leave it out",
+) -> Constraint:
+    """Return the rule that an option is for some kinds: by default for those that list it."""
+    listed = takes or (lambda kind: name in kind.all_options)
+    return Constraint(
+        names=(name,),
+        violated=lambda given: given.is_given(name) and not listed(given.kind),
+        why=why,
+        remedy=remedy,
+        effect="idle",
+        takes=takes,
+    )
+
+
+ROWS = (
+    *(
+        only_for(
+            name,
+            attrgetter("takes_sources"),
+            "{result=} is about distances between all vertices",
+            "leave {0} out",
+        )
+        for name in ("sources", "limit")
     ),
-    (
-        ("strategy",),
+    only_for(
+        "strategy",
         attrgetter("takes_sources"),
-        "{kind} chooses its searches itself; leave {option} out",
+        "{result=} chooses its searches itself",
+        "leave {0} out",
     ),
-    (
-        ("limit",),
+    only_for(
+        "limit",
         lambda kind: not kind.takes_cutoffs,
-        "{kind} searches up to the largest of {cutoffs}; leave {option} out",
+        "{result=} searches up to the largest of {cutoffs}",
+        "leave {0} out",
     ),
-    (
-        ("limits",),
+    only_for(
+        "limits",
         attrgetter("takes_limits"),
-        "{option} is a limit per source, and {kind} takes none; give one limit for all",
+        "{0} is a limit per source, and {result=} takes none",
+        "give one limit for all",
     ),
-    (
-        ("stream", "batch_size", "workers", "hierarchy"),
-        lambda kind: not kind.one_search,
-        "{kind} is one search from all sources together; leave {option} out",
+    *(
+        only_for(
+            name,
+            lambda kind: not kind.one_search,
+            "{result=} is one search from all sources together",
+            "leave {0} out",
+        )
+        for name in ("stream", "batch_size", "workers", "hierarchy")
     ),
-    (
-        ("stream",),
+    only_for(
+        "stream",
         lambda kind: not kind.adds_up,
-        "{kind} is added up over all sources; leave {option} out",
+        "{result=} is added up over all sources",
+        "leave {0} out",
     ),
-    (("keep_columns",), lambda kind: kind.adds_to in ("sources", "kept columns"), _IS_FOR),
-    (("direction",), None, f"{_IS_FOR}, or reverse the edges"),
-    (("groups",), None, f"{_IS_FOR}, or give {{k}} with {{result}} nearest"),
+    only_for("keep_columns", lambda kind: kind.adds_to in ("sources", "kept columns")),
+    only_for("direction", remedy="leave it out, or reverse the edges"),
+    only_for("groups", remedy="leave it out, or give {k} with {result} nearest"),
+)
+# of each option that has rows
+_ROWS_OF = {name: [row for row in ROWS if name in row.names] for row in ROWS for name in row.names}
+_WRONG_ALGORITHM = Constraint(
+    names=("algorithm",),
+    violated=lambda given: given.algorithm not in given.kind.algorithms,
+    why="{result=} counts hops (bfs)",
+    remedy="for sssp take {result=summary}",
 )
 # What the options are that some kinds need.
-NEEDED = {
+_NEEDED = {
     "targets": "the vertices where the ways end",
     "pairs": "the table of origins and destinations",
     "k": "the number of sources per vertex",
@@ -63,9 +100,16 @@ NEEDED = {
 }
 
 
-class _Written(dict[str, str]):
-    def __missing__(self, name: str) -> str:
-        return option_text(name)
+def _needs(name: str) -> Constraint:
+    return Constraint(
+        names=(name,),
+        violated=lambda given: name in given.kind.needs and not given.is_given(name),
+        why=f"{{result=}} needs {{0}}, {_NEEDED[name]}",
+        remedy="",
+    )
+
+
+_NEEDS = {name: _needs(name) for name in _NEEDED}
 
 
 def kinds_that_take(
@@ -79,43 +123,37 @@ def kinds_that_take(
 
 
 def takes(kind: ResultKind, option: str, kinds: Mapping[str, ResultKind]) -> bool:
-    """Whether a job of a kind takes an option; one that no rule and no kind names is for all."""
-    rules = [rule for names, rule, _ in RULES if option in names]
-    if not rules and not any(option in each.options_of_job for each in kinds.values()):
-        return True
-    return all(
-        option in kind.options_of_job if rule is None else rule(kind) for rule in rules or [None]
+    """Whether a job of a kind takes an option; one that no row and no kind names is for all."""
+    rows = _ROWS_OF.get(option, [])
+    is_of_kinds = any(row.takes is None for row in rows) or not rows
+    if is_of_kinds and option not in kind.options_of_job:
+        return not rows and not any(option in each.options_of_job for each in kinds.values())
+    return all(row.takes is None or row.takes(kind) for row in rows)
+
+
+def violations(
+    given: GivenOptions, kinds: Mapping[str, ResultKind] = RESULT_KINDS
+) -> Iterator[tuple[Constraint, Violation]]:
+    """Yield the rows of all kinds that ``given`` violates. ``kinds``: those that errors may name."""
+    rows = [_WRONG_ALGORITHM]
+    for name in given.written:
+        rows += [_NEEDS[name]] if name in given.kind.needs else []
+        rows += _ROWS_OF.get(name) or [only_for(name)]
+    for row in rows:
+        able = kinds_that_take(row.names[0], kinds, row.takes) if "{able}" in row.why else ""
+        violation = row.violation(given, able=able)
+        if violation is not None:
+            yield row, violation
+
+
+def check(kind: ResultKind, algorithm: str, written: Mapping[str, str | None]) -> None:
+    """Raise InputError for the first row that options violate; see ``GivenOptions.written``."""
+    refuse(
+        violation
+        for _, violation in violations(
+            GivenOptions(kind=kind, algorithm=algorithm, written=written)
+        )
     )
-
-
-def errors(
-    kind: ResultKind,
-    algorithm: str,
-    given: Mapping[str, str | None],
-    kinds: Mapping[str, ResultKind] = RESULT_KINDS,
-) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with a question: an option that the kind does not take, or ``""``, and
-    the error.
-
-    ``given``: for each option how the error writes it; None if it is not given. Others are not
-    checked. ``kinds``: those that the error may name.
-    """
-    named = option_text("result", kind.name)
-    if algorithm not in kind.algorithms:
-        yield "", f"{named} counts hops (bfs); for sssp take {option_text('result', 'summary')}"
-    for option, written in given.items():
-        if option in kind.needs and written is None:
-            yield "", f"{named} needs {option_text(option)}, {NEEDED[option]}"
-        for _, takes, text in [rule for rule in RULES if option in rule[0]] or [
-            ((), None, _IS_FOR)
-        ]:
-            if written is None or (option in kind.all_options if takes is None else takes(kind)):
-                continue
-            able = kinds_that_take(option, kinds, takes)
-            yield (
-                option,
-                text.format_map(_Written(option=written, name=kind.name, kind=named, able=able)),
-            )
 
 
 def meant(result: str, k: Any, has_targets: bool) -> tuple[str, Any]:
@@ -127,9 +165,3 @@ def meant(result: str, k: Any, has_targets: bool) -> tuple[str, Any]:
     if not has_targets:
         return "k_nearest", k
     return "nearest_targets", 1 if k is None and result == "nearest" else k
-
-
-def check(kind: ResultKind, algorithm: str, given: Mapping[str, str | None]) -> None:
-    """Raise InputError for the first of ``errors``."""
-    for _, error in errors(kind, algorithm, given):
-        raise InputError(error)

@@ -17,8 +17,8 @@ from .._arrays import namespace, sort_distinct, to_host
 from ..errors import NegativeCycleError
 from ..graph import Graph
 from ..kinds import pairs, rules
-from ..kinds.records import Asked
-from ..kinds.result_kinds import RESULT_KINDS, ResultKind
+from ..kinds.question import Question, Targets, check_options
+from ..kinds.result_kinds import RESULT_KINDS
 from ..labels import Partner, get_index, has_labels, in_order
 from ..plugins import find_kind, find_strategy, with_plugins
 from ..protocols import Ids
@@ -29,7 +29,6 @@ from ..search import frames
 from ..search.algorithms import Algorithm
 from ..search.exact import has_exact_sums
 from ..search.plan import Plan, make_query
-from ..search.query import SourceValues
 from ..search.strategy import MultiSourceStrategy, Shape, Strategy
 from . import outputs
 from .planning import MultiSourcePlan
@@ -38,34 +37,19 @@ from .together import KNearestSearch, NearestSearch, SearchTogether, frame_of_al
 from .workload import FEW_PATHS, Strategies, Workload, find_usable
 
 
-def check_options(
-    kind: ResultKind, graph: Graph, algorithm: str, given: Mapping[str, Any], **numbers: Any
-) -> Any:
-    """Return the checked options of a kind, from those that are not None; see
-    ``KindOptions.checked``.
-    """
-    own = kind.options_class(**{name: value for name, value in given.items() if value is not None})
-    return own.checked(kind, graph, algorithm, **numbers)
-
-
 class _Call(NamedTuple):
     """A search from several sources whose arguments are checked."""
 
     graph: Graph  # in the direction of the search
-    kind: ResultKind
-    question: outputs.GivenCall  # with values in the order of the sources and targets
+    question: Question
+    given: outputs.GivenCall
     numbers: np.ndarray  # of the sources, int64 vertex numbers
-    targets: Any  # ids, or None
-    ends: np.ndarray | None  # vertex numbers of the targets
-    options: Any
-    limits: SourceValues | None  # of each source
-    bound: Any  # the largest limit
 
     @property
     def members(self) -> Any:
         """The groups of a search from all sources together; None if there are none."""
-        if self.kind.one_search:
-            return getattr(self.options, "groups", None)
+        if self.question.kind.one_search:
+            return getattr(self.question.options, "groups", None)
         return None
 
     def count_searches(self, is_all: bool) -> int:
@@ -74,7 +58,7 @@ class _Call(NamedTuple):
             return sum(own.size for own in self.members.members)
         # A stream searches each of its sources, since it does not keep the results of earlier
         # groups.
-        if self.question.stream or is_all:
+        if self.given.stream or is_all:
             return self.numbers.size
         return int(sort_distinct(self.numbers).size)
 
@@ -85,12 +69,12 @@ class _Call(NamedTuple):
         cycle_error: Callable[[NegativeCycleError], NegativeCycleError],
     ) -> Any:
         """Return the results of a plan, group by group: frames, or record batches."""
-        is_arrow = self.question.stream == outputs.ARROW
+        is_arrow = self.given.stream == outputs.ARROW
         if is_arrow:
             frame_kind = frames.arrow_tables()
         else:
             frame_kind = frames.frames_on(self.graph.device)
-        form = outputs.ResultForm(plan, self.kind, self.ends, frame_kind, self.options)
+        form = outputs.ResultForm(plan, self.question, frame_kind)
         groups = ResultStream(form, self.numbers, meter, cycle_error)
         if is_arrow:
             return frames.arrow_reader(form.make_empty().schema, groups)
@@ -227,37 +211,35 @@ class Registry:
             graph, self.algorithm.name, limit, k, n_sources, plan_for, may_take_one
         )
 
-    def search_many(self, graph: Graph, sources: Any, question: outputs.GivenCall) -> Any:
+    def search_many(self, graph: Graph, sources: Any, given: outputs.GivenCall) -> Any:
         """Search from several sources and return a result of a kind; see ``bfs_many`` and
         ``sssp_many``.
         """
-        find_kind(question.result)
-        question = question.by_its_kind()
-        direction = question.direction
+        find_kind(given.result)
+        given = given.by_its_kind()
         index = get_index(sources)
-        call = self._check_call(graph, sources, question)
+        call = self._check_call(graph, sources, given)
+        question = call.question
         n_searches = call.count_searches(is_all=isinstance(sources, str))
-        meter = make_meter(question.progress, n_searches, graph.device)
+        meter = make_meter(given.progress, n_searches, graph.device)
         is_handed_on = False
         try:
             meter.begin()
-            if call.kind.one_search:
+            if question.kind.one_search:
                 return self._search_together(call, meter)
             plan = self._plan_call(call)
-            if question.stream:
+            if given.stream:
                 groups = call.stream(
-                    plan, meter, lambda error: outputs.cycle_in_direction(error, direction)
+                    plan, meter, lambda error: outputs.cycle_in_direction(error, question.direction)
                 )
                 is_handed_on = True
                 return groups
-            frame = outputs.compute_result(
-                plan, call.numbers, call.kind.name, call.ends, meter, call.options
-            )
-            if has_labels(index) and call.kind.is_one_per_source(call.options):
+            frame = outputs.compute_result(plan, call.numbers, question, meter)
+            if has_labels(index) and question.kind.is_one_per_source(question.options):
                 frame.index = index
             return frame
         except NegativeCycleError as error:
-            raise outputs.cycle_in_direction(error, direction) from None
+            raise outputs.cycle_in_direction(error, question.direction) from None
         except KeyboardInterrupt as interrupt:
             forget_interrupted(interrupt, graph.device)
             raise
@@ -267,62 +249,47 @@ class Registry:
             if not is_handed_on:
                 meter.close()
 
-    def _check_call(self, graph: Graph, sources: Any, question: outputs.GivenCall) -> _Call:
+    def _check_call(self, graph: Graph, sources: Any, given: outputs.GivenCall) -> _Call:
         """Check the arguments of a search from several sources."""
-        graph, numbers, targets, question = outputs.check_arguments(
-            graph, sources, question, self.algorithm
-        )
-        kind = RESULT_KINDS[question.result]
-        ends = None
-        if targets is not None:
-            ends = graph.to_numbers(targets, "target")
-        options = check_options(
-            kind, graph, self.algorithm.name, question.of_kind, sources=numbers, targets=ends
-        )
+        graph, numbers, ids, given = outputs.check_arguments(graph, sources, given, self.algorithm)
+        name = self.algorithm.name
+        kind = RESULT_KINDS[given.result]
+        targets = Targets.of(graph, ids)
+        ends = None if targets is None else targets.numbers
+        options = check_options(kind, graph, name, given.of_kind, sources=numbers, targets=ends)
         sample = getattr(options, "sources", None)
         if sample is not None:
             numbers = sample
-        bound: Any = question.limit
-        if options.limit is not None:
-            bound = options.limit
-        limits = outputs.limits_per_source(
-            graph, self.algorithm, kind.name, bound, sources, numbers
+        bound = given.limit if options.limit is None else options.limit
+        question = Question.of(
+            kind,
+            name,
+            limit=bound,
+            limits=outputs.limits_per_source(graph, self.algorithm, kind, bound, sources, numbers),
+            options=options,
+            targets=targets,
+            direction=given.direction,
         )
-        if limits is not None:
-            bound = limits.largest
-        return _Call(graph, kind, question, numbers, targets, ends, options, limits, bound)
+        return _Call(graph, question, given, numbers)
 
     def _plan_call(self, call: _Call, **changes: Any) -> MultiSourcePlan:
         """Plan the searches of a call; ``changes`` take the place of fields of its query."""
-        question = call.question
-        asked: dict[str, Any] = {
+        asked = call.question.of_plan() | {
             "n_sources": call.numbers.size,
-            "result": call.kind.name,
-            "strategy": question.strategy,
-            "limit": call.bound,
-            "limits": call.limits,
-            "targets": call.targets,
-            "knobs": question.knobs,
-            "memory": question.memory,
-            **call.options.of_query(call.ends),
+            "strategy": call.given.strategy,
+            "knobs": call.given.knobs,
+            "memory": call.given.memory,
         }
-        if call.kind.one_search:
-            asked["result"] = "distances"
-        if call.limits is not None and call.kind.keeps == "counts":
-            asked["output"] = "all"
-        if call.options.unreached == "omit":
-            asked["forms"] = call.kind.reads
         return self.plan_multi_source(call.graph, **(asked | changes))
 
     def _search_together(self, call: _Call, meter: Meter) -> Any:
         """Return the result of a kind for which one search begins at all sources."""
-        question = call.question
         together = self.plan_together(
             call.graph,
-            question.of_kind.get("k"),
-            question.strategy,
-            call.bound,
-            question.knobs,
+            call.given.of_kind.get("k"),
+            call.given.strategy,
+            call.question.limit,
+            call.given.knobs,
             call.numbers.size,
             partial(self._plan_call, call),
         )
@@ -385,14 +352,10 @@ class Registry:
         )
         if kind.make_loads is not None:
             options = check_options(kind, graph, self.algorithm.name, of_kind, pairs=table)
-            asked = Asked(
-                kind=kind,
-                graph=graph,
-                algorithm=self.algorithm.name,
-                query=plan.query,
-                options=options,
-                pairs=table,
+            question = Question(
+                kind=kind, algorithm=self.algorithm.name, options=options, pairs=table
             )
+            asked = question.asked(graph, plan.query)
             groups = plan.iter_groups(table.sources, table.lists, cut=False)
             loads = outputs.loads_frame(
                 kind.make_loads(asked), groups, frames.frames_on(graph.device)

@@ -21,8 +21,9 @@ from ..errors import InputError, NegativeCycleError, option_text, several
 from ..graph import Graph, find_vertices, has_vertex
 from ..kinds import rules
 from ..kinds.loads import Loads
+from ..kinds.question import Question
 from ..kinds.records import Asked, columns_of_records, joined, records_of_group
-from ..kinds.result_kinds import PLAIN, RESULT_KINDS, KindOptions, ResultKind
+from ..kinds.result_kinds import RESULT_KINDS, ResultKind
 from ..labels import Partner, get_index, in_order
 from ..protocols import Ids
 from ..runtime import LOG
@@ -242,7 +243,12 @@ def cycle_in_direction(error: NegativeCycleError, direction: str) -> NegativeCyc
 
 
 def limits_per_source(
-    graph: Graph, algorithm: Algorithm, result: str, limit: Any, sources: Any, numbers: np.ndarray
+    graph: Graph,
+    algorithm: Algorithm,
+    kind: ResultKind,
+    limit: Any,
+    sources: Any,
+    numbers: np.ndarray,
 ) -> SourceValues | None:
     """Return the limits of the sources, whose vertex numbers are ``numbers``; None if all have the
     same.
@@ -251,7 +257,6 @@ def limits_per_source(
     given twice with different limits; or the result has no searches of their own.
     """
     name = algorithm.limit_name
-    kind = RESULT_KINDS[result]
     limits = arguments.limits(name, limit, numbers.size)
     if limits is None:
         return None
@@ -278,17 +283,10 @@ def limits_per_source(
 
 
 def compute_result(
-    plan: Any,
-    numbers: np.ndarray,
-    result: str,
-    targets: np.ndarray | None,
-    meter: Meter | None = None,
-    options: KindOptions = PLAIN,
+    plan: Any, numbers: np.ndarray, question: Question, meter: Meter | None = None
 ) -> Any:
-    """Run a plan for many sources, given by their vertex numbers, and return the result of that
-    name.
-    """
-    form = ResultForm(plan, RESULT_KINDS[result], targets, frames_on(plan.graph.device), options)
+    """Run a plan for many sources, given by their vertex numbers, and return what is asked."""
+    form = ResultForm(plan, question, frames_on(plan.graph.device))
     # as those of all vertices, where sorting takes as long as short searches
     if (numbers[1:] > numbers[:-1]).all():
         distinct = numbers
@@ -307,30 +305,13 @@ def compute_result(
 
 
 class ResultForm:
-    """Makes results of one kind, with checked options, from the groups of a plan. Targets are
-    vertex numbers.
-    """
+    """Makes the results of a question from the groups of a plan."""
 
-    def __init__(
-        self,
-        plan: Any,
-        kind: ResultKind,
-        targets: np.ndarray | None,
-        frames: FrameKind,
-        options: KindOptions,
-    ) -> None:
-        graph = plan.graph
+    def __init__(self, plan: Any, question: Question, frames: FrameKind) -> None:
         self.plan = plan
-        self.kind = kind
+        self.kind = question.kind
         self._frames = frames
-        self._asked = Asked(
-            kind=kind,
-            graph=graph,
-            algorithm=plan.algorithm,
-            query=plan.query,
-            options=options,
-            targets=targets,
-        )
+        self._asked = question.asked(plan.graph, plan.query)
 
     def make(self, groups: Iterable[Traversals], distinct: np.ndarray, places: np.ndarray) -> Any:
         """Return a result from the groups of ``distinct`` sources, int64 vertex numbers, in this

@@ -1,4 +1,5 @@
-"""What settings together must be: a row per rule.
+"""What settings of the job together must be: a row per rule, by keys of settings, or roles as
+``columns.ROLE``.
 
 A rule of one value is a fact of its option, in ``options``. A rule that reads a file, or the graph,
 is where that is read.
@@ -7,59 +8,12 @@ is where that is read.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import Any
 
-from .options import MG, OPTIONS, TLS, Option, Settings, flag_of_key, is_url
+from kepler_traverse.kinds.constraints import Constraint, all_or_none, is_value, not_both
 
-
-@dataclass(frozen=True, kw_only=True)
-class Constraint:
-    """A rule of several settings.
-
-    ``names`` are keys of settings, or roles as ``columns.ROLE``; the first is to blame. ``why`` is
-    the fact and ``remedy`` what to do, if the fact does not say it. In both, ``{0}`` is the flag of
-    the first name, ``{result}`` the value of a setting, ``{flags}`` all flags and ``{missing}``
-    those that are not given.
-    """
-
-    names: tuple[str, ...]
-    violated: Callable[[Settings], object]
-    why: str
-    remedy: str = ""
-
-    def message(self, given: Settings) -> str:
-        """Return the error for settings that violate the rule."""
-        flags = [flag_of_key(name) for name in self.names]
-        missing = [flag_of_key(name) for name in self.names if given.value(name) is None]
-        facts = {**vars(given), "flags": " and ".join(flags), "missing": " and ".join(missing)}
-        text = f"{self.why}; {self.remedy}" if self.remedy else self.why
-        return text.format(*flags, **facts)
-
-
-def not_both(one: str, other: str, why: str) -> Constraint:
-    """Return the rule that one of two settings is left out."""
-    return Constraint(
-        names=(one, other),
-        violated=lambda given: given.value(one) is not None and given.value(other) is not None,
-        why=f"{{flags}} {why}",
-        remedy="leave one of them out",
-    )
-
-
-def all_or_none(*names: str) -> Constraint:
-    """Return the rule that settings are given together."""
-
-    def violated(given: Settings) -> bool:
-        n_given = sum(given.value(name) is not None for name in names)
-        return 0 < n_given < len(names)
-
-    return Constraint(
-        names=names,
-        violated=violated,
-        why="{flags} go together",
-        remedy="give {missing}, too, or none of them",
-    )
+from .options import COLUMN_ROLES, MG, OPTIONS, SOURCE_CHOICES, TLS, Option, Settings, is_url
 
 
 def needs_table(option: Option) -> Constraint:
@@ -75,6 +29,7 @@ def needs_table(option: Option) -> Constraint:
         violated=lambda given: given.is_given(option.key) and given.value(table) is None,
         why="{0} reads columns of {1}",
         remedy=f"give that table{more}",
+        of_tables=True,
     )
 
 
@@ -97,7 +52,214 @@ def _names_open_scheduler(given: Settings) -> bool:
     return given.tls_key is not None and bool(address) and not str(address).startswith("tls://")
 
 
+def _count_sources(given: Settings) -> int:
+    return sum(map(given.is_given, SOURCE_CHOICES))
+
+
+def idle(name: str, violated: Callable[[Settings], object], why: str, *others: str) -> Constraint:
+    """Return the rule that a setting has no effect, and why."""
+    return Constraint(
+        names=(name, *others),
+        violated=violated,
+        why=f"{{0}} has no effect: {why}",
+        remedy="leave it out",
+        effect="idle",
+    )
+
+
+def _in_memory_with(key: str) -> Constraint:
+    """Return the rule that rows of the edge list are looked up or left out in memory."""
+    return idle(
+        "build_memory",
+        lambda given: given.value(key) is not None,
+        f"with {{{key}}} a graph is built in memory",
+        key,
+    )
+
+
+_SCHEDULER = (
+    "a scheduler is named by {scheduler_address}, {scheduler_file} "
+    "or SCHEDULER_FILE in the environment"
+)
+_NO_WEIGHTS = "bfs counts hops and takes no weights; {algorithm=sssp} does"
+
+
+def _has_no_table(role: str) -> Callable[[Settings], bool]:
+    def violated(given: Settings) -> bool:
+        files = {"sources": given.sources_file, "targets": given.targets_file}
+        return files.get(given.find_table(role), given.pairs) is None
+
+    return violated
+
+
+def _adds_all_up(given: Settings) -> bool:
+    return given.kind.one_search or given.kind.adds_up
+
+
+# Without effect; a settings file may serve several runs.
+IDLE: tuple[Constraint, ...] = (
+    idle("partition_by", _adds_all_up, "the rows of {result=} belong to no source alone", "result"),
+    idle(
+        "seed",
+        lambda given: not (given.random_sources or given.sampled),
+        "it draws {random_sources}, and the sources are given otherwise",
+        "random_sources",
+    ),
+    idle("weight_type", lambda given: given.algorithm == "bfs", _NO_WEIGHTS, "algorithm"),
+    idle(
+        "part_size",
+        lambda given: given.batch_size != "auto",
+        "{batch_size} gives the number of sources per part",
+        "batch_size",
+    ),
+    idle(
+        "part_size",
+        lambda given: given.kind.one_search,
+        "one search computes all of {result=}, and one part has it",
+        "result",
+    ),
+    idle(
+        "part_size",
+        lambda given: given.kind.adds_up,
+        "parts of {result=} do not grow with their sources",
+        "result",
+    ),
+    idle(
+        "part_size",
+        lambda given: given.engine == MG,
+        "{engine=} has as many sources per part as it searches from",
+        "engine",
+    ),
+    idle(
+        "workers",
+        lambda given: given.scheduler,
+        f"{_SCHEDULER}, and the job takes all of its workers",
+        "scheduler_address",
+    ),
+    idle(
+        "gpu_memory",
+        lambda given: given.device == "cpu",
+        "the run is on the CPU ({device=})",
+        "device",
+    ),
+    idle(
+        "gpu_memory", lambda given: given.engine == MG, "{engine=} allocates for itself", "engine"
+    ),
+    idle(
+        "worker_timeout",
+        lambda given: given.engine == MG,
+        "{engine=} ends as soon as a worker is lost",
+        "engine",
+    ),
+    idle(
+        "build_memory",
+        lambda given: given.graph_cache is None,
+        "without {graph_cache} a graph is built in memory",
+        "graph_cache",
+    ),
+    *map(_in_memory_with, ("where", "only_vertices", "columns.oneway")),
+    idle(
+        "build_memory",
+        lambda given: given.kind.needs_edge_rows,
+        "with {result} a graph is built in memory",
+        "result",
+    ),
+    idle(
+        "dashboard_address",
+        lambda given: given.scheduler,
+        f"{_SCHEDULER}, and it has its own",
+        "scheduler_address",
+    ),
+    *(
+        idle(
+            name, lambda given: not is_url(given.output), "{output} is in no object store", "output"
+        )
+        for name in ("price_requests", "price_gb")
+    ),
+    *(
+        idle(
+            f"columns.{role}",
+            _has_no_table(role),
+            f"it names a column of the table of {{{table}}}, and no such file is given",
+            table,
+        )
+        for role, table in COLUMN_ROLES.items()
+        if table != "edges"  # which a run always has
+    ),
+    idle("columns.weight", lambda given: given.algorithm == "bfs", _NO_WEIGHTS, "algorithm"),
+)
+
+
+def not_of_mg(name: str, values: tuple[Any, ...], why: str, other: str = "") -> Constraint:
+    """Return the rule that the engine cugraph-mg takes a setting with some values only."""
+    return Constraint(
+        names=(name, "engine"),
+        violated=lambda given: given.engine == MG and not is_value(given, name, *values),
+        why=f"{{engine=}}: {why}",
+        remedy=f"leave {{0}} out{other}",
+    )
+
+
+_ALL_ROWS = "it reads all rows, each as the graph is directed"
+_OF_EDGES = "its vertices are those of the edges"
+_NO_STRATEGIES = "it has no strategies and no knobs"
+MG_ROWS: tuple[Constraint, ...] = (
+    Constraint(
+        names=("result", "engine"),
+        violated=lambda given: (
+            given.engine == MG
+            and (
+                given.kind.suffix == "arrow"
+                or given.kind.has_predecessors
+                or not given.kind.takes_limits
+            )
+        ),
+        why="{engine=}: it writes no {name}",
+        remedy="take {result=distances}",
+    ),
+    not_of_mg("device", ("auto", "cuda"), "it runs on GPUs"),
+    not_of_mg("unreached", ("omit",), "it writes reached vertices only"),
+    not_of_mg("columns.limit", (None,), "it takes one limit for all sources"),
+    not_of_mg(
+        "direction", ("out",), "it searches outwards only", ", or swap src and dst of {columns}"
+    ),
+    not_of_mg("strategy", ("auto",), _NO_STRATEGIES),
+    not_of_mg("knobs", (None,), _NO_STRATEGIES),
+    not_of_mg("hierarchy", ("auto", "no"), "it uses no hierarchy"),
+    not_of_mg("shard", (None,), "all of its workers search together"),
+    not_of_mg("partition_by", (None,), "its parts are in one folder"),
+    not_of_mg("graph_cache", (None,), "its graph is partitioned and is not cached"),
+    not_of_mg("vertices", (None,), _OF_EDGES),
+    not_of_mg("only_vertices", (None,), _OF_EDGES),
+    not_of_mg("where", (None,), _ALL_ROWS, ", or write the edges anew"),
+    not_of_mg("columns.oneway", (None,), _ALL_ROWS, ", or write the edges anew"),
+    not_of_mg(
+        "id_type", ("auto",), "it takes integer ids as they are stored", ", or cast the columns"
+    ),
+    not_of_mg(
+        "format", ("auto", "parquet"), "it reads Parquet files", ", and convert the edge list"
+    ),
+    Constraint(
+        names=("engine", "output"),
+        violated=lambda given: given.engine == MG and is_url(given.output),
+        why="{engine=} writes to no object store",
+        remedy="take an {output} folder that all hosts see",
+    ),
+)
+
 CONSTRAINTS: tuple[Constraint, ...] = (
+    Constraint(
+        names=SOURCE_CHOICES,
+        violated=lambda given: given.kind.takes_sources and not _count_sources(given),
+        why="no sources are given",
+        remedy="take one of {0}, {1}, {2} and {3}",
+    ),
+    Constraint(
+        names=SOURCE_CHOICES,
+        violated=lambda given: given.kind.takes_sources and _count_sources(given) > 1,
+        why="sources are given more than once, by {given}",
+        remedy="take one",
+    ),
     not_both("scheduler_address", "scheduler_file", "name two schedulers"),
     not_both("columns.limit", "max_depth", "both limit the distance"),
     not_both("columns.limit", "cutoff", "both limit the distance"),
@@ -106,7 +268,7 @@ CONSTRAINTS: tuple[Constraint, ...] = (
     Constraint(
         names=("graph_cache", "output"),
         violated=_keeps_cache_in_output,
-        why="{0} {graph_cache}: it is in the folder of {1}, which holds files of a run alone",
+        why="{graph_cache=}: it is in the folder of {1}, which holds files of a run alone",
         remedy="take another folder",
     ),
     *(needs_table(option) for option in OPTIONS if option.table),
@@ -121,20 +283,14 @@ CONSTRAINTS: tuple[Constraint, ...] = (
     Constraint(
         names=("scheduler_address", *TLS),
         violated=_names_open_scheduler,
-        why="{0} {scheduler_address} is not encrypted",
+        why="{scheduler_address=} is not encrypted",
         remedy="with TLS it is tls://HOST:PORT",
     ),
     Constraint(
         names=("shard", "result"),
         violated=lambda given: given.shard is not None and given.kind.one_search,
-        why="{0} has no effect: one search computes all of {1} {result}",
+        why="{0} has no effect: one search computes all of {result=}",
         remedy="leave it out",
-    ),
-    Constraint(
-        names=("engine", "output"),
-        violated=lambda given: given.engine == MG and is_url(given.output),
-        why="{0} {engine} writes to no object store",
-        remedy="take an {1} folder that all hosts see",
     ),
     Constraint(
         names=("cutoff", "max_depth"),
@@ -151,9 +307,7 @@ CONSTRAINTS: tuple[Constraint, ...] = (
     Constraint(
         names=("columns.oneway", "directed"),
         violated=lambda given: not given.directed and given.column("oneway") is not None,
-        why=(
-            "{0} says which rows are edges in both directions, and --undirected says that all are"
-        ),
+        why=("{0} says which rows are edges in both directions, and {directed=} says that all are"),
         remedy="leave one of the two out",
     ),
     Constraint(
@@ -167,13 +321,13 @@ CONSTRAINTS: tuple[Constraint, ...] = (
     Constraint(
         names=("output", "plan"),
         violated=lambda given: given.output is None and not given.plan,
-        why="{0} is missing: name a folder for the results, or take {1} to see what would run",
+        why="{0} is missing",
+        remedy="name a folder for the results, or take {1} to see what would run",
     ),
+    *MG_ROWS,
 )
 
 
-def violations(given: Settings) -> Iterator[str]:
-    """Yield the error for each rule that settings violate."""
-    for constraint in CONSTRAINTS:
-        if constraint.violated(given):
-            yield constraint.message(given)
+def has_effect(key: str, settings: Settings) -> bool:
+    """Whether a setting has an effect in combination with the others."""
+    return not any(row.violated(settings) for row in IDLE if row.names[0] == key)

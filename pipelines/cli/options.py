@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from kepler_traverse.errors import option_text
 from kepler_traverse.kinds import rules
 from kepler_traverse.kinds.result_kinds import ResultKind
 
@@ -62,8 +63,6 @@ class Option:
     in_file: str = ""
     # the setting that names the table whose columns are read, without which it is refused
     table: str = ""
-    # says why it has no effect with the other settings, if so
-    idle: Callable[[Settings], str | None] | None = None
     reads: str = ""  # an argument of ``read_graph``: of "files", or also of "tables" in memory
     in_python: bool = True  # whether ``run_job`` takes it
 
@@ -259,60 +258,6 @@ KINDS = {
 
 
 MG: typing.Final = "cugraph-mg"  # the engine, as --engine takes it
-NO_WEIGHTS = "bfs counts hops and takes no weights; --algorithm sssp does"
-_SCHEDULER = (
-    "a scheduler is named by --scheduler-address, --scheduler-file "
-    "or SCHEDULER_FILE in the environment"
-)
-
-
-def _idle_seed(settings: Settings) -> str | None:
-    draws = settings.random_sources or settings.sampled
-    if draws:
-        return None
-    return "it draws --random-sources, and the sources are given otherwise"
-
-
-def _idle_partitions(settings: Settings) -> str | None:
-    is_of_all = settings.kind.one_search or settings.kind.adds_up
-    if is_of_all:
-        return f"the rows of --result {settings.result} belong to no source alone"
-    return None
-
-
-def _idle_price(settings: Settings) -> str | None:
-    if is_url(settings.output):
-        return None
-    return "--output is in no object store"
-
-
-def _idle_part_size(settings: Settings) -> str | None:
-    if settings.batch_size != "auto":
-        return "--batch-size gives the number of sources per part"
-    if settings.kind.one_search:
-        return f"one search computes all of --result {settings.result}, and one part has it"
-    if settings.kind.adds_up:
-        return f"parts of --result {settings.result} do not grow with their sources"
-    if settings.engine == MG:
-        return f"--engine {MG} has as many sources per part as it searches from"
-    return None
-
-
-def _idle_build_memory(settings: Settings) -> str | None:
-    if settings.graph_cache is None:
-        return "without --graph-cache a graph is built in memory"
-    flag = settings.built_in_memory_for
-    if flag is None:
-        return None
-    return f"with {flag} a graph is built in memory"
-
-
-def _idle_gpu_memory(settings: Settings) -> str | None:
-    if settings.device == "cpu":
-        return "the run is on the CPU (--device cpu)"
-    if settings.engine == MG:
-        return f"--engine {MG} allocates for itself"
-    return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -397,7 +342,6 @@ class Settings:
     )
     partition_by: str | None = _sources(
         table="sources",
-        idle=_idle_partitions,
         example="zone",
         help="column of the table of --sources: the parts of each of its values are in a folder of their own, such as "
         "zone=North, as in Hive's layout, where readers find the column",
@@ -417,7 +361,6 @@ class Settings:
     seed: int = _sources(
         1,
         least=0,
-        idle=_idle_seed,
         help="random seed of --random-sources, --samples and --epsilon",
     )
     directed: bool = _of_tables(
@@ -452,7 +395,6 @@ class Settings:
     id_type: str = _of_files("auto", help="type of the vertex ids: auto, int64, string, ...")
     weight_type: Literal["auto", "float32", "float64"] = _of_tables(
         "auto",
-        idle=lambda given: NO_WEIGHTS if given.algorithm == "bfs" else None,
         help="type of float weights and of their distances; distances of integer weights are exact integers; with a "
         "float type they are floats, and a distance that is not exact is an error",
     )
@@ -478,7 +420,6 @@ class Settings:
     )
     part_size: int | None = _running(
         kind="size",
-        idle=_idle_part_size,
         least=1,
         example=256 * 10**6,
         help="bytes per part file, about, such as 256MB, in place of about 8 million rows: the sources per part "
@@ -487,9 +428,6 @@ class Settings:
     )
     workers: int | Literal["auto"] = _running(
         "auto",
-        idle=lambda given: (
-            f"{_SCHEDULER}, and the job takes all of its workers" if given.scheduler else None
-        ),
         least=1,
         help=(
             "number of workers; auto is one per GPU, or one per core if memory "
@@ -498,7 +436,6 @@ class Settings:
     )
     gpu_memory: int | None = _running(
         kind="size",
-        idle=_idle_gpu_memory,
         least=1,
         example=40 * 2**30,
         help=(
@@ -534,9 +471,6 @@ class Settings:
     worker_timeout: float = _running(
         60.0,
         least=1,
-        idle=lambda given: (
-            f"--engine {MG} ends as soon as a worker is lost" if given.engine == MG else None
-        ),
         help="stop the run after this many seconds without any worker",
     )
     batch_deadline: float | Literal["auto"] = _running(
@@ -555,7 +489,6 @@ class Settings:
     )
     build_memory: int | None = _running(
         kind="size",
-        idle=_idle_build_memory,
         least=1,
         example=8 * 2**30,
         help="memory limit for reading the edge list and building the graph, such as 8GiB; beyond it, edges are in files in "
@@ -570,7 +503,6 @@ class Settings:
     )
     dashboard_address: str = _running(
         "127.0.0.1:0",
-        idle=lambda given: f"{_SCHEDULER}, and it has its own" if given.scheduler else None,
         help="address of the dashboard of the job's own scheduler; port 0 selects a free port",
     )
     certify: Literal["all", "sample", "none"] = _running(
@@ -596,7 +528,6 @@ class Settings:
     )
     price_requests: float | None = _running(
         least=0,
-        idle=_idle_price,
         example=0.005,
         help=(
             "price of 1,000 requests to the object store of --output; --plan "
@@ -604,7 +535,7 @@ class Settings:
         ),
     )
     price_gb: float | None = _running(
-        least=0, idle=_idle_price, example=0.023, help="the same, of 10^9 bytes put there"
+        least=0, example=0.023, help="the same, of 10^9 bytes put there"
     )
     resume: bool = _running(
         False,
@@ -680,19 +611,6 @@ class Settings:
         return [key for key in keys if self.value(key) is not None]
 
     @property
-    def built_in_memory_for(self) -> str | None:
-        """The flag for which rows of the edge list are looked up or left out, None if there is
-        none.
-        """
-        keys = [
-            key
-            for key in ("where", "only_vertices", "columns.oneway")
-            if self.value(key) is not None
-        ]
-        keys += ["result"] if self.kind.needs_edge_rows else []
-        return flag_of_key(keys[0]) if keys else None
-
-    @property
     def sources_file(self) -> str | None:
         """The file that ``sources`` names, None if they are ids."""
         if isinstance(self.sources, str):
@@ -742,6 +660,10 @@ class Settings:
         if value is None or value == default or value == {"workers": 1, "hierarchy": "no"}.get(key):
             return False
         return value is not False or default is True
+
+    def spelled(self, key: str, value: object = None) -> str:
+        """Return a setting, or a setting with a value, as the caller writes it."""
+        return option_text(key, value)
 
 
 def flag_of_key(key: str) -> str:
@@ -872,34 +794,6 @@ for _table, _roles in {
         role: _table for role in (*_roles, *_of_kinds) if role and role not in COLUMN_ROLES
     }
 TLS = ("tls_ca_file", "tls_cert", "tls_key")  # all three or none
-# The settings that the engine cugraph-mg takes with some values only: these values, why, and what
-# else may be done.
-OF_MG: dict[str, tuple[tuple[Any, ...], str, str]] = {
-    "device": (("auto", "cuda"), "it runs on GPUs", ""),
-    "unreached": (("omit",), "it writes reached vertices only", ""),
-    "columns.limit": ((None,), "it takes one limit for all sources", ""),
-    "direction": (("out",), "it searches outwards only", ", or swap src and dst of --columns"),
-    "strategy": (("auto",), "it has no strategies and no knobs", ""),
-    "knobs": ((None,), "it has no strategies and no knobs", ""),
-    "hierarchy": (("auto", "no"), "it uses no hierarchy", ""),
-    "shard": ((None,), "all of its workers search together", ""),
-    "partition_by": ((None,), "its parts are in one folder", ""),
-    "graph_cache": ((None,), "its graph is partitioned and is not cached", ""),
-    "vertices": ((None,), "its vertices are those of the edges", ""),
-    "only_vertices": ((None,), "its vertices are those of the edges", ""),
-    "where": (
-        (None,),
-        "it reads all rows, each as the graph is directed",
-        ", or write the edges anew",
-    ),
-    "columns.oneway": (
-        (None,),
-        "it reads all rows, each as the graph is directed",
-        ", or write the edges anew",
-    ),
-    "id_type": (("auto",), "it takes integer ids as they are stored", ", or cast the columns"),
-    "format": (("auto", "parquet"), "it reads Parquet files", ", and convert the edge list"),
-}
 
 _EXAMPLES = """\
 examples:
@@ -1098,6 +992,8 @@ def flag_text(name: str, value: object = None) -> str:
         if value is False:
             return "--algorithm bfs"
         return "--algorithm sssp"
+    if name == "sources" and value == "all":
+        return "--all-sources"
     if name == "directed":
         return "--undirected" if value is False else "--directed"
     if name == "scratch":  # the files of a graph that is built are where graphs are kept

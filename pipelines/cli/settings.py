@@ -14,24 +14,23 @@ import types
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import field, fields, make_dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from kepler_traverse.errors import InputError, has_secrets, options_spelled
+from kepler_traverse.errors import InputError, has_secrets, option_text, options_spelled
 from kepler_traverse.kinds import rules
+from kepler_traverse.kinds.constraints import GivenOptions, Violation, violations
 from kepler_traverse.runtime.object_stores import URL
 from kepler_traverse.runtime.regular_files import open_regular
 
 from ..output.schemas import OUTPUT_SCHEMAS, refuse_failed_plugins, with_failed_plugins
-from .constraints import violations
+from .constraints import CONSTRAINTS, IDLE
 from .options import (
     COLUMN_ROLES,
-    MG,
-    NO_WEIGHTS,
-    OF_MG,
     OPTIONS,
     SCHEDULER_CHOICES,
     SETTINGS,
@@ -136,7 +135,7 @@ def merge_settings(
     flags: dict[str, Any], config: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> Settings:
     """Merge defaults, a settings file and flags, which override it; raise UsageError if values are
-    wrong or contradict.
+    wrong or contradict. No file is opened but that of the settings.
 
     ``environment`` may name a scheduler file, and a shard. Raises InputError: a plug-in cannot be
     used.
@@ -164,22 +163,32 @@ def merge_settings(
         settings = replace(settings, result="pairs")
     result, k = rules.meant(settings.result, settings.nearest_k, settings.targets is not None)
     settings = replace(settings, result=result, nearest_k=k)
-    if settings.sampled and not _source_choices(settings):
+    if settings.sampled and not any(map(settings.is_given, SOURCE_CHOICES)):
         settings = replace(settings, all_sources=True)
     _check_texts(settings, flags, config)
     _refuse_listed_files(settings, flags, config)
-    settings = _with_columns_of_tables(settings)
-    settings = _without_idle(settings, flags, config)
-    _check_together(settings)
-    if settings.engine == MG:
-        unsupported_reason = unfit_for_mg(settings)
-    else:
-        unsupported_reason = None
-    if unsupported_reason is not None:
-        raise UsageError(f"--engine {MG}: {unsupported_reason}")
+    _check_addresses(settings)
+    with options_spelled(flag_text, by_default=True):
+        settings = _with_rules(settings, flags, config, has_tables=False)
+    if settings.where is not None:
+        _check_condition(settings.where)
     if settings.knobs is not None:
         _check_knobs(settings, config)
     return settings
+
+
+def read_settings(
+    flags: dict[str, Any], config: Path | None = None, environment: Mapping[str, str] = os.environ
+) -> Settings:
+    """Return ``merge_settings`` with the columns that the headers of the given tables name.
+
+    Raises UsageError, too, if a file that is there cannot be read.
+    """
+    settings = merge_settings(flags, config, environment)
+    _check_readable(settings)
+    settings = _with_columns_of_tables(settings)
+    with options_spelled(flag_text, by_default=True):
+        return _with_rules(settings, flags, config, has_tables=True)
 
 
 def checked_settings(values: dict[str, Any]) -> Settings:
@@ -332,7 +341,7 @@ def _with_columns_of_tables(settings: Settings) -> Settings:
         if path is None or names is None:
             continue
         if role not in columns and table != "pairs":
-            with options_spelled(flag_text):
+            with options_spelled(flag_text, by_default=True):
                 columns[role] = column_of_ids(path, names, table)
         for option, (_, _, own) in (
             (option, key.partition(".")) for option, key in SETTINGS.items()
@@ -348,74 +357,77 @@ def _with_columns_of_tables(settings: Settings) -> Settings:
     return replace(settings, columns=columns or None)
 
 
-def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Return settings that have a value but no effect in combination with the others, each with the
-    reason.
-    """
-    for option in OPTIONS:
-        if option.idle is None:
-            reason = None
-        else:
-            reason = option.idle(settings)
-        if reason is not None:
-            yield option.key, reason
-    files = {
-        "edges": settings.edges,
-        "sources": settings.sources_file,
-        "targets": settings.targets_file,
-    }
-    for role in COLUMN_ROLES:
-        if files.get(settings.find_table(role), settings.pairs) is None:
-            where = f"the table of {flag_of_key(settings.find_table(role))}"
-            yield f"columns.{role}", f"it names a column of {where}, and no such file is given"
-    if settings.algorithm == "bfs":
-        yield "columns.weight", NO_WEIGHTS
+def find_idle(settings: Settings) -> Iterator[Violation]:
+    """Yield the settings of a run that have no effect in combination with the others."""
+    return (idle for idle in violations(settings, IDLE) if settings.is_given(idle.option))
 
 
-def _without_idle(settings: Settings, flags: dict[str, Any], config: Path | None) -> Settings:
-    """Raise UsageError for a flag without effect. Report and drop a setting of a file, which may
-    serve several runs.
+def _with_rules(
+    settings: Settings, flags: dict[str, Any], config: Path | None, has_tables: bool
+) -> Settings:
+    """Raise UsageError for settings that violate a rule, or lack what the result needs.
 
-    Raise UsageError, too, if the result needs an option that is not given.
+    A setting of a file that has no effect is reported and dropped, since the file may serve several
+    runs.
     """
     keys = _keys_of_options(settings)
-    messages = []
-    written = {
-        name: flag_text(key) if settings.is_given(key) else None for name, key in keys.items()
-    }
-    written |= {"direction": written["direction"] and "--direction in"}
-    with options_spelled(flag_text):
-        for name, error in rules.errors(settings.kind, settings.algorithm, written, OUTPUT_SCHEMAS):
-            if not name:
-                raise UsageError(error)
-            messages.append(
-                (
-                    keys[name],
-                    error if keys[name].partition(".")[0] in flags else f"{config}: {error}",
-                )
-            )
-    for key, reason in idle_settings(settings):
+    given = _options_of(settings)
+    for row, violation in rules.violations(given, OUTPUT_SCHEMAS):
+        if row.effect == "refuse":
+            raise UsageError(str(violation))
+        settings = _without(settings, keys[violation.option], violation, flags, config)
+    for row in IDLE:
+        key = row.names[0]
         value = settings.value(key)
-        if settings.is_given(key) or (key in flags and value is not False and value != "auto"):
-            messages.append(
-                (key, f"{_named(key, flags, config)} has no effect: {reason}; leave it out")
-            )
-    for key, message in messages:
-        setting, _, role = key.partition(".")
-        if setting in flags:
-            raise UsageError(message)
-        say(f"note: {message.rpartition(';')[0]}")
-        left = {
-            name: column for name, column in (settings.columns or {}).items() if name != role
-        } or None
-        changed: dict[str, Any] = {setting: left if role else getattr(Settings, key)}
-        settings = replace(settings, **changed)
+        is_asked = key in flags and value is not False and value != "auto"
+        if settings.is_given(key) or is_asked:
+            idle = row.violation(settings, **{"0": _named(key, flags, config)})
+            if idle is not None:
+                settings = _without(settings, key, idle, flags)
+    own = settings.kind.options_class.constraints
+    rows = [row for row in CONSTRAINTS if has_tables or not row.of_tables]
+    for violation in chain(violations(given, own), violations(settings, rows)):
+        raise UsageError(str(violation))
     return settings
+
+
+def _without(
+    settings: Settings,
+    key: str,
+    violation: Violation,
+    flags: dict[str, Any],
+    config: Path | None = None,
+) -> Settings:
+    """Report and drop a setting of a file; raise UsageError for a flag."""
+    setting, _, role = key.partition(".")
+    if setting in flags:
+        raise UsageError(str(violation))
+    say(f"note: {violation.fact}" if config is None else f"note: {config}: {violation.fact}")
+    changed: dict[str, Any] = {setting: getattr(Settings, setting, None)}
+    if role:
+        columns = {name: each for name, each in (settings.columns or {}).items() if name != role}
+        changed = {"columns": columns or None}
+    return replace(settings, **changed)
+
+
+def _options_of(settings: Settings) -> GivenOptions:
+    """Return the options of the result, by the names of keyword arguments."""
+    keys = _keys_of_options(settings)
+    written = {
+        name: option_text(key) if settings.is_given(key) else None for name, key in keys.items()
+    }
+    written |= {"direction": written["direction"] and option_text("direction", "in")}
+    values = {name: settings.value(key) for name, key in keys.items()}
+    if settings.all_sources or not settings.is_given(keys["sources"]):
+        values["sources"] = None
+    return GivenOptions(
+        kind=settings.kind, algorithm=settings.algorithm, written=written, values=values
+    )
 
 
 def _keys_of_options(settings: Settings) -> dict[str, str]:
     """Return the settings for the options in ``kinds.rules``; of several the one that is given."""
-    keys = {name: name for names, *_ in rules.RULES for name in names if name != "stream"}
+    keys = {name: name for row in rules.ROWS for name in row.names if name != "stream"}
     keys |= {
         name: name for kind in OUTPUT_SCHEMAS.values() for name in kind.options_of_job
     } | SETTINGS
@@ -438,48 +450,21 @@ def _refuse_listed_files(settings: Settings, flags: dict[str, Any], config: Path
                 )
 
 
-def _check_together(settings: Settings) -> None:
-    """Raise UsageError for places that cannot be used, and for settings that contradict others."""
-    _check_places(settings)
-    _check_sources(settings)
-    for problem in violations(settings):
-        raise UsageError(problem)
-    if settings.tls_key is not None:
-        for key in TLS:
-            refuse_unreadable(flag_of_key(key), getattr(settings, key))
-    if settings.where is not None:
-        _check_condition(settings.where)
-
-
-def _check_places(settings: Settings) -> None:
-    """Refuse addresses that nothing is written to, and files that are there and cannot be read."""
+def _check_addresses(settings: Settings) -> None:
+    """Refuse addresses that nothing is written to."""
     for option in OPTIONS:
         path = getattr(settings, option.key)
-        if path is None:
-            continue
-        if option.kind == "folder":
+        if path is not None and option.kind == "folder":
             refuse_address(option.flag, path, takes_stores=option.key in ("output", "graph_cache"))
+
+
+def _check_readable(settings: Settings) -> None:
+    """Refuse files that are there and cannot be read; whatever reads it misses one that is not."""
+    for option in OPTIONS:
+        path = getattr(settings, option.key)
         is_file = option.kind == "file" or (option.kind == "ids" and isinstance(path, str))
-        # whatever reads it misses one that is not
-        if is_file and os.path.exists(path):
+        if is_file and path is not None and (option.key in TLS or os.path.exists(path)):
             refuse_unreadable(option.flag, path)
-
-
-def _check_sources(settings: Settings) -> None:
-    """Raise UsageError unless the sources are given once, or a kind takes none."""
-    chosen = _source_choices(settings)
-    if settings.kind.takes_sources:
-        if not chosen:
-            choices = ", ".join(map(flag_of_key, SOURCE_CHOICES))
-            raise UsageError(f"no sources are given: take one of {choices}")
-        if len(chosen) > 1:
-            named = ", ".join(map(flag_of_key, chosen))
-            raise UsageError(f"sources are given more than once, by {named}; take one")
-    if settings.all_sources:
-        return
-    named = ", ".join(map(flag_of_key, chosen or SOURCE_CHOICES))
-    for key in settings.sampled:
-        raise UsageError(f"{flag_of_key(key)} chooses among all vertices; leave {named} out")
 
 
 def _check_condition(where: str) -> None:
@@ -487,25 +472,10 @@ def _check_condition(where: str) -> None:
     from kepler_traverse.formats.where import row_filter
 
     try:
-        with options_spelled(flag_text):
+        with options_spelled(flag_text, by_default=True):
             row_filter(where)
     except InputError as error:
         raise UsageError(str(error)) from None
-
-
-def _source_choices(settings: Settings) -> list[str]:
-    return [key for key in SOURCE_CHOICES if getattr(settings, key) not in (None, False)]
-
-
-def unfit_for_mg(settings: Settings) -> str | None:
-    """Return why the engine ``cugraph-mg`` does not support the settings, or None if it does."""
-    kind = settings.kind
-    if kind.suffix == "arrow" or kind.has_predecessors or not kind.takes_limits:
-        return f"it writes no {kind.name}; take --result distances"
-    for key, (values, why, other) in OF_MG.items():
-        if settings.value(key) not in values:
-            return f"{why}; leave {flag_of_key(key)} out{other}"
-    return None
 
 
 def _check_knobs(settings: Settings, config: Path | None) -> None:

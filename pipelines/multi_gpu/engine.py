@@ -21,6 +21,7 @@ import numpy as np
 
 from kepler_traverse._arrays import EXACT_BELOW, UNREACHED, at_most, sort_distinct
 from kepler_traverse.errors import CertificateError, PrecisionError
+from kepler_traverse.kinds.question import Targets
 from kepler_traverse.search.exact import any_beyond
 from kepler_traverse.search.query import Query, TargetLists
 from kepler_traverse.search.results import Traversals
@@ -71,7 +72,7 @@ class _Plan:
         if request.targets is None:
             targets = None
         else:
-            targets = sort_distinct(graph.to_numbers(request.targets, "target"))
+            targets = sort_distinct(request.targets.numbers)
         self.query = Query(predecessors=False, limit=request.limit, targets=targets)
         if request.algorithm == "bfs":
             wide = 8
@@ -192,7 +193,8 @@ class MgEngine:
             targets = None
         else:
             targets = read_targets(graph, settings, settings.targets)
-        request = Request.of(make_question(settings, targets=targets), settings)
+        question = make_question(settings, targets=Targets.of(graph, targets))
+        request = Request.to_answer(question, settings)
         self._graph = graph
         self._plan = _Plan(self._together, graph, request)
         prepared = Prepared(

@@ -13,7 +13,7 @@ import functools
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -26,8 +26,8 @@ from typing import (
 )
 
 from kepler_traverse.kinds import rules
+from kepler_traverse.kinds.constraints import GivenOptions
 
-from ..question import FACTS
 from .layout import PARTITION
 from .schemas import OUTPUT_SCHEMAS, ResultName
 
@@ -101,6 +101,55 @@ def _check_times(part: Any) -> Any:
     return part
 
 
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """What a manifest says of a part of the question, which is read again to verify an output."""
+
+    differs: str  # the error if it is not that of the run
+    # the setting that names the file it was read from, with which the error begins; empty if
+    # several
+    file: str = ""
+    again: str = ""  # what to give if it cannot be read again
+
+
+# The identity records the digest of each.
+FACTS = {
+    "pairs": Fact(
+        file="pairs",
+        differs="these are not the pairs of the run; give its table by --pairs",
+        again="the table of the run's pairs by --pairs",
+    ),
+    "targets": Fact(
+        file="targets_file",
+        differs="these are not the targets of the run; give its own by --targets",
+        again="the file of the run's targets by --targets",
+    ),
+    "groups": Fact(
+        file="groups_file",
+        differs=(
+            "these are not the groups of the run; give its table by --sources, "
+            "or by --targets for groups of targets"
+        ),
+        again="the table of the run's sources by --sources, or that of its targets by --targets",
+    ),
+    "reduction": Fact(
+        differs="the attributes in the file of vertices, the weights of the sources, or the edges of --through are not "
+        "those of the run; give the files that the run read"
+    ),
+    "along": Fact(
+        differs=(
+            "the columns of --along are not those of the run; give the "
+            "files of edges that the run read"
+        )
+    ),
+    "limits": Fact(
+        file="sources_file",
+        differs="these are not the limits of the run; give its table by --sources",
+        again="the table of the run's sources by --sources",
+    ),
+}
+
+
 # The options of kinds that the identity records each by its name: type and default.
 NAMED_OPTIONS: dict[str, tuple[Any, Any]] = {
     each.name: (get_type_hints(kind.options_class)[each.name], each.default)
@@ -121,8 +170,9 @@ def _check_question(identity: Any) -> Any:
         option: None if identity.get(option) in (None, value) else option
         for option, value in unset.items()
     }
-    for _, error in rules.errors(kind, identity["algorithm"], given, OUTPUT_SCHEMAS):
-        raise ValueError(error.partition(";")[0])
+    options = GivenOptions(kind=kind, algorithm=identity["algorithm"], written=given)
+    for _, violation in rules.violations(options, OUTPUT_SCHEMAS):
+        raise ValueError(violation.fact)
     if given["limit"] and (
         given["limits"] or (identity["algorithm"] == "bfs" and isinstance(identity["limit"], float))
     ):

@@ -27,20 +27,22 @@ from kepler_traverse._arrays import (
 from kepler_traverse.graph import BuildReport, Graph
 from kepler_traverse.kinds.distances import columns_of_source
 from kepler_traverse.kinds.loads import Loads
+from kepler_traverse.kinds.question import Question
 from kepler_traverse.kinds.records import Asked, columns_of_records, records_of_group
 from kepler_traverse.kinds.result_kinds import CELL_COLUMNS
 from kepler_traverse.search.frames import Column, Selection, arrow_array, arrow_table, select
 from kepler_traverse.search.query import Query
 from kepler_traverse.search.results import Traversal, Traversals, checksum
 
-from ..question import Question
 from .buffer_pool import BUFFERS, FROM_GPU
 from .checksums import bits_of_columns, checksum_of_cells, checksum_of_rows, sums_of_rows
 from .manifest_types import Histogram
 from .matrix_file import UNREACHED_KEY, make_list, unreached_in_file
 from .part_file import Answer
 from .part_stats import GroupStats, count_edges, make_histogram
-from .schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
+from .schemas import ROWS_PER_GROUP
+
+Ids = list[Any]  # the user's ids: integers, or strings
 
 
 class Rows(NamedTuple):
@@ -58,9 +60,7 @@ def is_made_on_host(question: Question, query: Query, graph: Graph) -> bool:
     """
     if question.options.unreached != "omit":
         return False
-    return OUTPUT_SCHEMAS[question.result].has_all_vertices and (
-        query.targets is None or graph.device == "cpu"
-    )
+    return question.kind.has_all_vertices and (query.targets is None or graph.device == "cpu")
 
 
 def on_host(traversals: Traversals) -> Traversals:
@@ -200,17 +200,15 @@ def make_rows(
     graph: Graph,
     query: Query,
     traversals: Traversals,
-    target_order: np.ndarray | None = None,
     host_rows: HostRows | None = None,
 ) -> Iterator[Rows]:
     """Yield the rows of each source of a group, in order, for a question whose result has rows that
     belong to one each.
 
-    ``traversals`` may be the result of ``on_host``, if ``is_made_on_host``. ``target_order``:
-    vertex numbers of the targets, in the order of the rows. ``host_rows``: one of the graph, used
-    again from group to group.
+    ``traversals`` may be the result of ``on_host``, if ``is_made_on_host``. ``host_rows``: one of
+    the graph, used again from group to group.
     """
-    asked = make_asked(question, graph, query, target_order)
+    asked = question.asked(graph, query)
     if not (asked.kind.has_all_vertices and is_rows(traversals.distance)):
         return _of_records(asked, traversals)
     if not is_made_on_host(question, query, graph):
@@ -220,21 +218,6 @@ def make_rows(
     else:
         here = on_host(traversals)
     return _of_all_reached(asked, host_rows or HOST_ROWS[asked.kind.written_as](graph), here)
-
-
-def make_asked(
-    question: Question, graph: Graph, query: Query, target_order: np.ndarray | None = None
-) -> Asked:
-    """Return what a question asks of its kind of result."""
-    return Asked(
-        kind=OUTPUT_SCHEMAS[question.result],
-        graph=graph,
-        algorithm=question.algorithm,
-        query=query,
-        options=question.options,
-        targets=target_order,
-        pairs=question.pairs,
-    )
 
 
 def answer_of_loads(graph: Graph, loads: Loads, sources: np.ndarray) -> Answer:
@@ -273,9 +256,7 @@ def warm_up(question: Question, kind: np.dtype | str, integers: bool = False) ->
         algorithm=question.algorithm,
         sources=np.zeros(1, np.int64),
         distance=np.zeros((1, 1), kind),
-        predecessor=np.zeros((1, 1), np.int32)
-        if OUTPUT_SCHEMAS[question.result].has_predecessors
-        else None,
+        predecessor=np.zeros((1, 1), np.int32) if question.kind.has_predecessors else None,
         limits=[None],
         strategy="",
         rounds=[0],

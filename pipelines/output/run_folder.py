@@ -20,11 +20,11 @@ import pyarrow.parquet as pq
 
 from kepler_traverse.cpu.exact_sums import PRIME
 from kepler_traverse.errors import KeplerError, OutputError
+from kepler_traverse.kinds.question import digest_of_ids
 from kepler_traverse.runtime.file_locks import NoLocksError, open_lock, take_lock
 from kepler_traverse.runtime.object_stores import TRAFFIC
 from kepler_traverse.runtime.regular_files import irregular, read_json, size_and_digest
 
-from ..question import digest_of_ids
 from .commits import COMMITS, CommitLog, with_commits
 from .layout import PARTITION, Layout, in_order, part_number
 from .load_tables import read_facts

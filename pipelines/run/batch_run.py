@@ -20,6 +20,7 @@ from ..output.choice_text import current
 from ..output.layout import in_order
 from ..output.manifest_types import Manifest, PartEntry, PartSummary, ShardRecord
 from ..output.part_file import checked_part
+from ..output.rows import Ids
 from ..output.run_folder import (
     REPORT,
     OutputFolder,
@@ -30,7 +31,6 @@ from ..output.run_folder import (
     status_on_error,
 )
 from ..output.shard import Shard
-from ..question import Ids
 from ..scheduling.executor import Task
 from ..scheduling.heartbeat import left_marks, read_mark
 from .answered_tables import answered_tables, list_tables

@@ -11,11 +11,13 @@ from typing import cast
 
 from kepler_traverse import __version__, cuda
 from kepler_traverse.errors import CapacityError
+from kepler_traverse.kinds.constraints import violations
 from kepler_traverse.search.exact import describe_distances
 
 from ..cli import steps
+from ..cli.constraints import MG_ROWS
 from ..cli.options import MG, Settings, flag_of_key, is_url
-from ..cli.settings import idle_settings, unfit_for_mg
+from ..cli.settings import find_idle
 from ..cli.shards import parse_shard
 from ..cli.supervisor import UNWATCHED, Supervision
 from ..cli.terminal import say
@@ -32,7 +34,6 @@ from ..output.run_folder import (
     refuse_another_run,
     refuse_further_files,
 )
-from ..output.schemas import OUTPUT_SCHEMAS
 from ..output.shard import Shard
 from ..output.store import Store, open_store
 from .answered_tables import list_tables, tables_of_graph
@@ -298,13 +299,10 @@ def proposed(settings: Settings) -> Iterator[None]:
         text = str(error)
         if isinstance(error, MemoryError):
             text = f"the graph does not fit the memory of a GPU ({' '.join(text.split())})"
-        if settings.engine == "auto" and unfit_for_mg(settings) is None:
+        with_mg = replace(settings, engine=MG)
+        if settings.engine == "auto" and not any(violations(with_mg, MG_ROWS)):
             text += f"; or take --engine {MG}, which partitions the graph over all GPUs"
-            idle = [
-                flag_of_key(key)
-                for key, _ in idle_settings(replace(settings, engine=MG))
-                if settings.is_given(key)
-            ]
+            idle = [flag_of_key(each.option) for each in find_idle(with_mg)]
             text += f" (and leave {' and '.join(idle)} out)" if idle else ""
         raise CapacityError(text) from error
 
@@ -320,9 +318,9 @@ def _new_manifest(settings: Settings, prepared: Prepared) -> Manifest:
         "format": FORMAT,
         "status": "running",
         "algorithm": settings.algorithm,
-        "result": prepared.request.result,
+        "result": prepared.request.kind.name,
         "direction": settings.direction,
-        "means": OUTPUT_SCHEMAS[prepared.request.result].means,
+        "means": prepared.request.kind.means,
         "settings": asdict(replace(settings, shard=None)),
         "identity": identity,
         "fingerprint": compute_fingerprint(identity),

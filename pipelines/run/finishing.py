@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from kepler_traverse.errors import OutputError, several
+from kepler_traverse.kinds.question import digest_of_ids
 from kepler_traverse.runtime.object_stores import TRAFFIC
 
 from ..cli.options import Settings
@@ -40,7 +41,6 @@ from ..output.run_folder import (
 )
 from ..output.shard import Shard
 from ..output.store import Store
-from ..question import digest_of_ids
 from .answered_tables import answered_tables, list_tables, tables_of_graph
 
 _LISTED = 5

@@ -37,6 +37,7 @@ from kepler_traverse.graph import Graph
 from kepler_traverse.graph.read import read_graph
 from kepler_traverse.graph.storage import FORMAT, load_graph, stored_origin
 from kepler_traverse.hierarchy.stored import FOLDERS, save_hierarchy
+from kepler_traverse.kinds.question import Question
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.runtime.display import in_units
 from kepler_traverse.runtime.memory import available_memory
@@ -46,14 +47,13 @@ from kepler_traverse.search.query import PairTable
 from kepler_traverse.search.strategy import Shape
 
 from ..cli import steps
+from ..cli.constraints import has_effect
 from ..cli.options import Settings, read_options
 from ..cli.terminal import say
 from ..output.graph_cache import cached_graph, found_graph, local_cache, put_graph
 from ..output.layout import Layout
-from ..output.rows import get_names
+from ..output.rows import Ids, get_names
 from ..output.run_folder import writing_to
-from ..output.schemas import OUTPUT_SCHEMAS
-from ..question import Ids, Question
 from ..scheduling.strategy_choice import StrategyChoice
 from ..worker.host_limits import CPU_COUNT, MEMORY_LIMIT
 from ..worker.planning import Plan, Request, plan_for, require_weights
@@ -104,7 +104,7 @@ class Prepared:
     def layout(self, batch_size: int) -> Layout:
         """Return which sources are in which part."""
         partitions = self.partitions or {"": self.n_sources}
-        return Layout(self.request.result, batch_size, partitions, self.request.options.sort)
+        return Layout(self.request.kind.name, batch_size, partitions, self.request.options.sort)
 
     def release(self) -> None:
         """Release the memory of the graph before the workers load theirs."""
@@ -163,7 +163,7 @@ def prepare(
     check_geometry(graph, settings)
     prepared = Prepared(
         graph=graph,
-        request=Request.of(question, settings, _at_once(settings, graph, question, numbers)),
+        request=Request.to_answer(question, settings, _at_once(settings, graph, question, numbers)),
         origin=origin,
         folder=folder,
         reused=reused,
@@ -241,9 +241,7 @@ def estimate_reach(
         visited = math.ceil(shape.reach * graph.n_vertices)
     else:
         visited = graph.n_vertices
-    return visited, OUTPUT_SCHEMAS[question.result].size(
-        question, graph.n_vertices, depth, visited
-    ).rows
+    return visited, question.kind.size(question, graph.n_vertices, depth, visited).rows
 
 
 def _at_once(
@@ -254,7 +252,7 @@ def _at_once(
     shape: Shape | None = None,
 ) -> int:
     """Estimate the number of sources per part, which is the number that a worker gets at once."""
-    if OUTPUT_SCHEMAS[question.result].one_search:
+    if question.kind.one_search:
         return numbers.size
     if settings.batch_size != "auto":
         return min(settings.batch_size, numbers.size)
@@ -375,7 +373,7 @@ def _beyond_a_part(
     free memory suffices.
     """
     at_once = min(DISTANCES_AT_ONCE // max(graph.n_vertices, 1), n_sources)
-    whole = request.targets is None and OUTPUT_SCHEMAS[request.result].has_all_vertices
+    whole = request.targets is None and request.kind.has_all_vertices
     writes_in_background = (
         whole
         and not settings.scheduler
@@ -515,7 +513,7 @@ def _build_limit(settings: Settings) -> int | None:
     """Return the bytes in which a graph is read and built, beyond which it is in files; None if it
     is in memory anyway.
     """
-    if settings.graph_cache is None or settings.built_in_memory_for is not None:
+    if not has_effect("build_memory", settings):
         return None
     return settings.build_memory or min(available_memory("cpu"), MEMORY_LIMIT)
 

@@ -19,14 +19,14 @@ from kepler_traverse.errors import InputError, PrecisionError, UnknownVertexErro
 from kepler_traverse.formats.ids import integer_id, read_ids, read_vertex_table
 from kepler_traverse.formats.log_tables import refuse_log_table
 from kepler_traverse.graph import Graph, has_vertex
+from kepler_traverse.kinds.question import Question, Targets, digest_of_ids
+from kepler_traverse.kinds.result_kinds import PLAIN
 from kepler_traverse.labels import VERTEX
 
 from ..cli.options import SETTINGS, Settings
-from ..output.manifest_types import Identity
-from ..output.rows import get_names
+from ..output.manifest_types import FACTS, Identity
+from ..output.rows import Ids, get_names
 from ..output.run_folder import MANIFEST
-from ..output.schemas import OUTPUT_SCHEMAS
-from ..question import FACTS, Ids, Question, digest_of_ids
 from .given_table import numbers_in_column, read_pairs
 from .source_columns import COLUMN_READERS, READ_TABLE
 
@@ -140,10 +140,6 @@ def options_of_kind(graph: Graph, settings: Settings, given: dict[str, Any], **e
     ``KindOptions.checked``.
     """
     kind = settings.kind
-    if kind.adds_up and settings.pairs is not None and settings.targets is not None:
-        raise InputError(
-            "--targets has no effect: each row of --pairs has its destination; leave it out"
-        )
     try:
         return kind.options_class(**given).checked(kind, graph, settings.algorithm, **ends)
     except (InputError, PrecisionError) as error:  # the values are those of the user
@@ -152,21 +148,20 @@ def options_of_kind(graph: Graph, settings: Settings, given: dict[str, Any], **e
         raise error if isinstance(error, InputError) else InputError(str(error)) from None
 
 
-def make_question(settings: Settings, **given: Any) -> Question:
+def make_question(
+    settings: Settings, options: Any = PLAIN, limits: Any = None, **tables: Any
+) -> Question:
     """Return the question of settings, and of what was read for them."""
-    limit: Any = limit_of_settings(settings)
-    options = given.get("options")
-    limits = given.get("limits")
-    if options is not None and options.limit is not None:
-        limit = options.limit
-    if limits is not None:
-        limit = limits.largest
-    of: dict[str, Any] = {
-        "algorithm": settings.algorithm,
-        "result": settings.result,
-        "certify": settings.certify,
-    }
-    return Question(limit=limit, direction=settings.direction, **of, **given)
+    return Question.of(
+        settings.kind,
+        settings.algorithm,
+        limit=limit_of_settings(settings),
+        limits=limits,
+        options=options,
+        certify=settings.certify,
+        direction=settings.direction,
+        **tables,
+    )
 
 
 def limit_of_settings(settings: Settings) -> int | float | None:
@@ -218,18 +213,15 @@ def read_question(graph: Graph, settings: Settings, identity: Identity | None = 
             if identity is None or not again.get(name):
                 raise
             raise InputError(f"{error}; give {again[name]}") from None
-    if values["targets"] is None:
-        targets = None
-    else:
-        targets = graph.to_numbers(values["targets"], "target")
+    values["targets"] = Targets.of(graph, values["targets"])
+    ends = {}
     if settings.kind.adds_up:
-        ends = {"targets": targets, "pairs": values["pairs"]}
-    else:
-        ends = {}
+        numbers = None if values["targets"] is None else values["targets"].numbers
+        ends = {"targets": numbers, "pairs": values["pairs"]}
     options = options_of_kind(graph, settings, {name: values.pop(name) for name in names}, **ends)
-    question = make_question(settings, options=options, **values)
+    question = make_question(settings, options, **values)
     for key, fact in FACTS.items():
-        if identity is not None and question.identified().get(key) != identity.get(key):
+        if identity is not None and question.recorded().get(key) != identity.get(key):
             if fact.file:
                 where = f"{getattr(settings, fact.file) or MANIFEST}: "
             else:
@@ -249,17 +241,12 @@ def make_identity(
 
     ``fingerprint``: that of the graph. ``partitions``: those of a ``Layout``.
     """
-    return {
+    identity: Any = {
         "graph": fingerprint,
-        "algorithm": question.algorithm,
-        "limit": question.limit
-        if question.limits is None and not OUTPUT_SCHEMAS[question.result].takes_cutoffs
-        else None,
-        "targets": None,
-        "result": question.result,
-        "certify": question.certify,
+        **question.recorded(),
         "sources": digest_of_ids(sources),
         "batch_size": batch_size,
-        **question.identified(),
-        **({} if partitions is None else {"partitions": partitions}),
     }
+    if partitions is not None:
+        identity["partitions"] = partitions
+    return identity

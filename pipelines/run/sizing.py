@@ -26,7 +26,7 @@ from kepler_traverse.runtime.scratch import temporary_folder
 from ..cli.options import Settings
 from ..cli.shards import parse_shard
 from ..output.part_file import write_part
-from ..output.schemas import OUTPUT_SCHEMAS, SOURCES_PER_PART
+from ..output.schemas import SOURCES_PER_PART
 from ..output.store import Store
 from ..scheduling.gpu_pool import POOL_SHARE
 from ..worker.batch_context import BatchContext
@@ -177,7 +177,7 @@ def _sources_of_bytes(prepared: Prepared, size: int) -> int | None:
             return None
         sampled = part["bytes"]
         # without the footer, most of which every part has once
-        if OUTPUT_SCHEMAS[request.result].suffix == "parquet":
+        if request.kind.suffix == "parquet":
             sampled -= pq.read_metadata(Path(folder) / part["file"]).serialized_size
     return max(1, size * len(numbers) // max(sampled, 1))
 
@@ -187,7 +187,7 @@ def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
     graph = prepared.graph
     plan = prepared.plan
     request = prepared.request
-    form = OUTPUT_SCHEMAS[request.result]
+    form = request.kind
     hierarchies = [graph.derived.known_hierarchy(metric) for metric in FOLDERS]
     ids: Any = graph.ids
     wide = 16 if graph.has_string_ids else ids.dtype.itemsize
@@ -240,16 +240,10 @@ def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
     request = prepared.request
     if request.limits is not None:  # results that are cut are copies
         visited, _ = estimate_reach(graph, request, getattr(prepared.plan, "shape", None), depth=1)
-        nbytes += group * visited * 8 * (1 + OUTPUT_SCHEMAS[request.result].has_predecessors)
+        nbytes += group * visited * 8 * (1 + request.kind.has_predecessors)
     on_gpu = graph.device == "cuda"
-    nbytes += OUTPUT_SCHEMAS[request.result].bytes_of_loads(
-        graph, max(prepared.threads, 1), request
-    )
-    return nbytes + (
-        OUTPUT_SCHEMAS[request.result].bytes_on_gpu(request, group, graph.n_vertices)
-        if on_gpu
-        else 0
-    )
+    nbytes += request.kind.bytes_of_loads(graph, max(prepared.threads, 1), request)
+    return nbytes + (request.kind.bytes_on_gpu(request, group, graph.n_vertices) if on_gpu else 0)
 
 
 def machine_for(prepared: Prepared, gpu_memory: int | None = None) -> Machine:

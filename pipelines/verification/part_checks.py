@@ -16,6 +16,7 @@ from kepler_traverse._arrays import NO_PREDECESSOR, namespace, unreached_value
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import UnknownVertexError, one_line
 from kepler_traverse.graph import Graph
+from kepler_traverse.kinds.question import Question
 from kepler_traverse.runtime.regular_files import size_and_digest
 from kepler_traverse.search import results
 from kepler_traverse.search.exact import narrow_distances
@@ -26,8 +27,7 @@ from ..output.manifest_types import Footer, PartEntry
 from ..output.matrix_file import is_matrix
 from ..output.part_file import by_distance, read_footer, unfit_columns
 from ..output.part_reader import PartReader, open_part
-from ..output.schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
-from ..question import Question
+from ..output.schemas import ROWS_PER_GROUP
 
 MAX_FAULTS = 100  # that are listed one by one
 BATCH_BYTES = 2**28  # of distances that are collected and then certified together
@@ -68,7 +68,7 @@ def can_certify(graph: Graph, question: Question) -> bool:
         question.limit is not None and question.algorithm == "sssp" and graph.has_negative_weights
     )
     is_whole = question.targets is None and question.options.unreached == "omit" and not is_cut
-    return is_whole and OUTPUT_SCHEMAS[question.result].is_distances
+    return is_whole and question.kind.is_distances
 
 
 class Prover:
@@ -83,7 +83,7 @@ class Prover:
         self.limit = question.limit
         self._limits = question.limits
         self.algorithm = question.algorithm
-        self.form = OUTPUT_SCHEMAS[question.result]
+        self.form = question.kind
         self.predecessors = self.form.has_predecessors
         if self.algorithm == "bfs":
             self.column_kind = np.dtype(np.int32)

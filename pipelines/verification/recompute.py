@@ -12,14 +12,14 @@ import pyarrow as pa
 
 from kepler_traverse.errors import CertificateError, NegativeCycleError
 from kepler_traverse.graph import Graph
+from kepler_traverse.kinds.question import Question
 
 from ..output.checksums import checksums_in
 from ..output.manifest_types import Footer
 from ..output.matrix_file import UNREACHED_KEY, is_matrix, widened
 from ..output.part_file import plain
 from ..output.part_reader import PartReader
-from ..output.schemas import OUTPUT_SCHEMAS, SOURCES_PER_PART
-from ..question import Question
+from ..output.schemas import SOURCES_PER_PART
 from ..worker.batch_context import BatchContext
 from ..worker.planning import Request, plan_for
 from ..worker.traversal_worker import answers_for
@@ -34,11 +34,10 @@ class Retraversal:
 
     def __init__(self, graph: Graph, question: Question, batch_size: int, findings: Findings):
         self.graph = graph
-        self.form = OUTPUT_SCHEMAS[question.result]
+        self.form = question.kind
         self._findings = findings
-        request = Request(
-            **(vars(question) | {"certify": "all"}), at_once=min(batch_size, SOURCES_PER_PART)
-        )
+        at_once = min(batch_size, SOURCES_PER_PART)
+        request = Request(**(vars(question) | {"certify": "all"}), at_once=at_once)
         self._answers = answers_for(graph, plan_for(graph, request), request)
         cells = max(graph.n_edges, 0 if question.pairs is None else question.pairs.rows.size)
         self.most_rows = max(

@@ -17,7 +17,7 @@ from kepler_traverse.errors import InputError
 from kepler_traverse.extremes.eccentricities import ExtremesSearch
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.paths import may_walk_by_distances
-from kepler_traverse.kinds.result_kinds import ResultKind
+from kepler_traverse.kinds.question import Question
 from kepler_traverse.multi_source.outputs import graph_in_direction
 from kepler_traverse.multi_source.together import SearchTogether
 from kepler_traverse.multi_source.workload import FEW_PATHS
@@ -28,8 +28,6 @@ from kepler_traverse.search.strategy import Shape
 from kepler_traverse.sssp import REGISTRY as SSSP
 
 from ..cli.options import Settings
-from ..output.schemas import OUTPUT_SCHEMAS
-from ..question import Question
 
 Knobs = dict[str, bool | int | float | str] | None
 
@@ -70,7 +68,7 @@ Plan = GroupPlan | SearchTogether
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(Question):
+class Request(Question[Any]):
     """A question and how it is answered; small enough to be sent to each worker."""
 
     strategy: str = "auto"
@@ -87,7 +85,7 @@ class Request(Question):
     uses_hierarchy: bool = True  # whether a hierarchy that is stored with the graph may be used
 
     @classmethod
-    def of(cls, question: Question, settings: Settings, at_once: int = 1) -> Request:
+    def to_answer(cls, question: Question, settings: Settings, at_once: int = 1) -> Request:
         """Return a request that answers a question as the settings say."""
         given: dict[str, Any] = {"strategy": settings.strategy, "knobs": settings.knobs}
         return cls(
@@ -118,29 +116,20 @@ def plan_for(graph: Graph, request: Request) -> Plan:
     certificate a plan may output only what the written result is derived from.
     """
     graph = graph_in_direction(graph, request.direction)
-    kind = OUTPUT_SCHEMAS[request.result]
+    kind = request.kind
     if not kind.takes_sources:
         return ExtremesSearch(graph, request.algorithm, request.options.unconnected, request.memory)
     registry = BFS if request.algorithm == "bfs" else SSSP
-    options: dict[str, Any] = {
+    options = request.of_plan() | {
         "n_sources": request.at_once,
         "strategy": request.strategy,
-        "result": "distances" if kind.one_search else request.result,
-        "limit": request.limit,
-        "limits": request.limits,
-        "targets": request.targets,
         "knobs": request.knobs,
         "memory": request.memory,
         "shape": request.shape,
-        # Certificates need all distances. Counts cannot be cut at a limit of each source.
-        "output": "all"
-        if request.certify != "none" or (request.limits is not None and kind.keeps == "counts")
-        else None,
-        "forms": () if kind.one_search else _forms(kind, request),
     }
-    options |= request.options.of_query(
-        None if request.targets is None else graph.to_numbers(request.targets, "target")
-    )
+    # Certificates read lines; ``BatchTraverser`` makes rows of them where records do not.
+    if not (kind.one_search or kind.needs_pairs or kind.has_predecessors):
+        options["forms"] = ("interleaved", *options["forms"])
     if request.pairs is not None:
         options |= _options_of_pairs(graph, request)
     plan = partial(registry.plan_multi_source, graph, **options)
@@ -154,14 +143,6 @@ def plan_for(graph: Graph, request: Request) -> Plan:
         request.at_once,
     )
     return registry.plan_together(graph, *own, plan, may_take_one=request.strategy == "auto")
-
-
-def _forms(kind: ResultKind, request: Request) -> tuple[str, ...]:
-    """Return the forms of distances that certificates read; ``BatchTraverser`` makes rows of those
-    that records do not.
-    """
-    others = () if kind.needs_pairs or kind.has_predecessors else ("interleaved",)
-    return (*others, *(kind.reads if request.options.unreached == "omit" else ()))
 
 
 def _options_of_pairs(graph: Graph, request: Request) -> dict[str, Any]:

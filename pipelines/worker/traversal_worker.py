@@ -33,7 +33,6 @@ from ..output.part_file import Answer, write_part
 from ..output.row_groups import THIS_THREAD, Encoders
 from ..output.rows import warm_up
 from ..output.run_folder import writing_to
-from ..output.schemas import OUTPUT_SCHEMAS
 from ..output.store import Store, open_store
 from ..scheduling.errors import ClusterError
 from ..scheduling.heartbeat import Mark
@@ -161,7 +160,7 @@ class TraversalWorker:
         self._take_fair_share()
         request = self.work.request
         writers = None
-        kind = OUTPUT_SCHEMAS[request.result]
+        kind = request.kind
         if self.work.writers > 1 and not (kind.one_search or kind.adds_up):
             cores = min(self.work.writers, len(os.sched_getaffinity(0)))
             most = writers_for(graph.n_vertices, cores, CPU_COUNT)
@@ -183,7 +182,7 @@ class TraversalWorker:
         at the first part.
         """
         request = self.work.request
-        if writers is not None and OUTPUT_SCHEMAS[request.result].has_all_vertices:
+        if writers is not None and request.kind.has_all_vertices:
             self._take_fair_share()
             if request.algorithm == "bfs":
                 kind = np.dtype(np.int16)

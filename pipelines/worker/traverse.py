@@ -40,11 +40,9 @@ from ..output.rows import (
     get_id,
     get_names,
     is_made_on_host,
-    make_asked,
     make_rows,
     on_host,
 )
-from ..output.schemas import OUTPUT_SCHEMAS
 from ..scheduling.heartbeat import TaskProgress
 from .batch_context import BatchContext
 from .device_errors import is_out_of_memory, is_sticky
@@ -117,10 +115,6 @@ class BatchTraverser:
         self._graph = graph
         self._plan = plan
         self._request = request
-        if request.targets is None:
-            self._target_order = None
-        else:
-            self._target_order = graph.to_numbers(request.targets, "target")
         self.group = plan.group
         self.measured: dict[int, Measured] = {}
         self._query = plan.query
@@ -128,7 +122,7 @@ class BatchTraverser:
         # A plan with one candidate returns before its last kernel has ended. Measured times need a
         # wait.
         self._waits = graph.device == "cuda" and bool(request.chosen)
-        self._host_rows = HOST_ROWS[OUTPUT_SCHEMAS[request.result].written_as](graph)
+        self._host_rows = HOST_ROWS[request.kind.written_as](graph)
         self._makes_rows_on_host = is_made_on_host(request, plan.query, graph)
 
     def let_go(self) -> None:
@@ -146,7 +140,7 @@ class BatchTraverser:
         Raises NegativeCycleError or Exception (a CUDA error after which this process cannot
         continue (``is_sticky``)).
         """
-        if OUTPUT_SCHEMAS[self._request.result].adds_up:
+        if self._request.kind.adds_up:
             yield from self._loads(part, sources, isolate, context)
             return
         for traversals, seconds in self._groups([(part, sources)], isolate, context):
@@ -159,7 +153,7 @@ class BatchTraverser:
         """Yield what all sources of a part add up to."""
         graph = self._graph
         clock = context.clock
-        asked = make_asked(self._request, graph, self._query, self._target_order)
+        asked = self._request.asked(graph, self._query)
         loads: Loads = cast(Any, asked.kind.make_loads)(asked)
         done = []
         for traversals, seconds in self._groups([(part, sources)], isolate, context):
@@ -301,7 +295,6 @@ class BatchTraverser:
                 self._graph,
                 self._query,
                 traversals,
-                self._target_order,
                 self._host_rows,
             )
         while True:
@@ -404,7 +397,7 @@ class BatchTraverser:
                         self._certify(cast(Traversals, traversals[i : i + 1]))
         with context.clock("rows"):
             form = getattr(traversals.distance, "form", None)
-            if form is not None and form not in OUTPUT_SCHEMAS[self._request.result].reads:
+            if form is not None and form not in self._request.kind.reads:
                 traversals = traversals.as_rows()
             if self._request.limits is not None:
                 traversals = traversals.within(self._request.limits.of(sources))

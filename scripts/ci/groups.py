@@ -34,9 +34,9 @@ from kepler_traverse._arrays import Array, namespace, to_host
 from kepler_traverse.auto.choice import Choice
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.kinds.pairs import pair_table
-from kepler_traverse.kinds.records import Asked, joined, records_of_group
+from kepler_traverse.kinds.question import Question, Targets, check_options
+from kepler_traverse.kinds.records import joined, records_of_group
 from kepler_traverse.kinds.result_kinds import PLAIN, RESULT_KINDS
-from kepler_traverse.multi_source.entry_points import check_options
 from kepler_traverse.multi_source.outputs import ResultForm, loads_frame
 from kepler_traverse.search.frames import Column, FrameKind
 from kepler_traverse.sssp import REGISTRY as SSSP
@@ -105,7 +105,7 @@ def pairs_of(graph: Graph, n_sources: int) -> tuple[np.ndarray, np.ndarray]:
     return origins, rng.integers(0, graph.n_vertices, origins.size)
 
 
-class Question:
+class Case:
     """What is asked of a graph on each device."""
 
     def __init__(self, name: str, algorithm: str, n_sources: int, n_vertices: int):
@@ -164,32 +164,24 @@ class Question:
             memory=memory,
             **(of_lists or options.of_query(targets)),
         )
+        question = Question(
+            kind=kind,
+            algorithm=self.algorithm,
+            options=options,
+            targets=None if targets is None else Targets(None, targets),
+            pairs=table,
+        )
+        asked = question.asked(graph, plan.query)
         if table is None:
-            form = ResultForm(plan, kind, targets, HOST_FRAMES, options)
+            form = ResultForm(plan, question, HOST_FRAMES)
             made = form.make(
                 plan.iter_groups(self.sources), self.sources, np.arange(self.sources.size)
             )
         elif kind.make_loads is not None:
-            asked = Asked(
-                kind=kind,
-                graph=graph,
-                algorithm=self.algorithm,
-                query=plan.query,
-                options=options,
-                pairs=table,
-            )
             made = loads_frame(
                 kind.make_loads(asked), plan.iter_groups(table.sources, table.lists), HOST_FRAMES
             )
         else:
-            asked = Asked(
-                kind=kind,
-                graph=graph,
-                algorithm=self.algorithm,
-                query=plan.query,
-                options=options,
-                pairs=table,
-            )
             records = joined(
                 [
                     records_of_group(asked, group)
@@ -218,16 +210,16 @@ def compare_kinds(
     for name in names:
         if algorithm not in RESULT_KINDS[KINDS[name][0]].algorithms:
             continue
-        question = Question(name, algorithm, n_sources, graph.n_vertices)
+        case = Case(name, algorithm, n_sources, graph.n_vertices)
         began = time.perf_counter()
         with (
             mock.patch.object(Choice, "next", choose_at_random)
             if device == "cpu"
             else nullcontext()
         ):
-            found = question.answer(there)
+            found = case.answer(there)
         ended = time.perf_counter()
-        expected = question.answer(graph, reference)
+        expected = case.answer(graph, reference)
         differing = [column for column, value in expected.items() if found.get(column) != value]
         said = f"{ended - began:.1f} s and {time.perf_counter() - ended:.1f} s"
         if differing:

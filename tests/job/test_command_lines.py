@@ -523,7 +523,7 @@ def test_each_exit_code_of_the_page_is_that_of_a_run(tmp_path, edges, capsys):
     found[1] = batch_sources.report_error(RuntimeError("anything"), debug=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "pipelines.cli.settings.merge_settings",
+            "pipelines.cli.settings.read_settings",
             lambda *_: (_ for _ in ()).throw(KeyboardInterrupt),
         )
         found[130] = call(capsys, edges, "--sources", "1", "--output", tmp_path / "e", *same)[0]

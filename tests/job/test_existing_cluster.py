@@ -13,7 +13,7 @@ from distributed import Client
 
 from kepler_traverse.errors import CapacityError
 from pipelines.cli.options import Settings, parse_flags
-from pipelines.cli.settings import merge_settings
+from pipelines.cli.settings import read_settings
 from pipelines.scheduling import cluster, package_version
 from pipelines.scheduling import scheduler as scheduling_scheduler
 from pipelines.scheduling.dask_executor import DaskExecutor
@@ -350,7 +350,7 @@ def test_a_worker_that_cannot_take_a_task_apart_ends_the_run_and_blames_no_sourc
 
 
 def settings(*more):
-    return merge_settings(*parse_flags(["edges.csv", "--sources", "1", "--output", "out", *more]))
+    return read_settings(*parse_flags(["edges.csv", "--sources", "1", "--output", "out", *more]))
 
 
 def test_workers_that_the_profiler_can_stop_are_noted(capsys):

@@ -19,7 +19,7 @@ from pipelines.cli.options import (
     UsageError,
     parse_flags,
 )
-from pipelines.cli.settings import merge_settings
+from pipelines.cli.settings import read_settings
 from pipelines.cli.shards import parse_shard
 from pipelines.monitoring import console
 from pipelines.output.store import Store
@@ -210,7 +210,7 @@ class Client:
 
 def what_a_run_does(argv, folder, monkeypatch):
     """Everything that the settings decide before a worker begins."""
-    settings = merge_settings(*parse_flags(argv))
+    settings = read_settings(*parse_flags(argv))
     if settings.engine == "cugraph-mg":  # decided by the settings alone, on a machine without GPUs
         return asdict(settings)
     kepler = engine.KeplerEngine(settings)
@@ -237,7 +237,9 @@ def what_a_run_does(argv, folder, monkeypatch):
     graph = prepared.graph
     request = asdict(prepared.request) | {"memory": None}  # free memory changes from call to call
     request["options"] = prepared.request.options  # they compare their digests
+    request["kind"] = prepared.request.kind.name
     request["pairs"] = None  # arrays; the identity has their digest
+    request["targets"] = None
     return [
         graph.fingerprint, graph.has_string_ids, None if graph.weights is None else str(graph.weights.dtype),
         request, prepared.numbers.tolist(), prepared.plan.strategy.name, identity,

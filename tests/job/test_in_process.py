@@ -17,7 +17,7 @@ from pipelines import warm
 from pipelines.batch_sources import main
 from pipelines.cli import steps
 from pipelines.cli.options import parse_flags
-from pipelines.cli.settings import merge_settings
+from pipelines.cli.settings import read_settings
 from pipelines.cli.supervisor import UNWATCHED, Supervision
 from pipelines.run.batch_run import compile_seconds
 from pipelines.run.engine import KeplerEngine
@@ -510,7 +510,7 @@ def test_there_is_one_size_from_which_on_further_gpus_are_used(gpus):
     ],
 )
 def test_settings_that_name_workers_get_worker_processes(edges, words, supervision, here):
-    settings = merge_settings(*parse_flags([*flags(edges, *words), "--output", "out"]))
+    settings = read_settings(*parse_flags([*flags(edges, *words), "--output", "out"]))
     engine = KeplerEngine(settings, supervision)
     prepared = engine.prepare(None)
     sizing = engine.size(prepared, settings.batch_size)
@@ -633,7 +633,7 @@ def test_jobs_of_the_benchmark_are_command_lines_that_the_job_takes(device, tmp_
             "--output",
             str(tmp_path / "out"),
         ]
-        assert merge_settings(*parse_flags(words)).json
+        assert read_settings(*parse_flags(words)).json
 
 
 @pytest.mark.exhaustive

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import socket
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -259,7 +260,16 @@ def test_files_that_are_not_regular_are_refused_whatever_names_them(shape, tmp_p
         # there it is an id
         for flag in FILES if shape != "a folder" else set(FILES) - {"--sources", "--targets"}:
             kind = ("--result", "flows") if flag == "--through" else ()
-            assert said in fails(capsys, edges, flag, odd, *kind, "--output", tmp_path / "out")
+            sources = () if flag in ("--sources", "--pairs") else ("--sources", 1)
+            if flag.startswith("--tls-"):
+                others = {"--tls-ca-file", "--tls-cert", "--tls-key"} - {flag}
+                kind = (
+                    *chain(*((other, odd) for other in others)),
+                    "--scheduler-address",
+                    "tls://a:1",
+                )
+            words = (edges, flag, odd, *kind, *sources, "--output", tmp_path / "out")
+            assert said in fails(capsys, *words)
         words = [edges, "--sources", 1, "--output", tmp_path / "out"]
         assert f"it is {shape}" in fails(capsys, *words, "--config", odd)
         for read in (read_sources_table, lambda path: read_ids(path, "sources")):

@@ -13,7 +13,7 @@ from kepler_traverse.formats.edge_list import ReadOptions
 from pipelines import verify
 from pipelines.batch_sources import main
 from pipelines.cli.options import OPTIONS, flag_text
-from pipelines.cli.settings import merge_settings
+from pipelines.cli.settings import read_settings
 from pipelines.run.prepare import digest_inputs
 from tests.support.jobs import call, manifest_of
 
@@ -180,11 +180,11 @@ def test_further_vertices_may_be_sources_and_change_the_cached_graph(capsys, tmp
     assert (code, json.loads(out)["graph"]["vertices"]) == (0, 3)
     given = {"edges": [str(tmp_path / "e.csv")], "all_sources": True, "plan": True}
     origins = {
-        digest_inputs(merge_settings(given)),
-        digest_inputs(merge_settings(given | {"vertices": str(tmp_path / "v.txt")})),
+        digest_inputs(read_settings(given)),
+        digest_inputs(read_settings(given | {"vertices": str(tmp_path / "v.txt")})),
     }
     (tmp_path / "v.txt").write_text("7\n8\n")
-    origins.add(digest_inputs(merge_settings(given | {"vertices": str(tmp_path / "v.txt")})))
+    origins.add(digest_inputs(read_settings(given | {"vertices": str(tmp_path / "v.txt")})))
     assert len(origins) == 3
 
 

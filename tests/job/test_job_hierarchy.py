@@ -14,7 +14,7 @@ from kepler_traverse.hierarchy.stored import has_hierarchy
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from pipelines import batch_sources
 from pipelines.cli.options import parse_flags
-from pipelines.cli.settings import merge_settings
+from pipelines.cli.settings import read_settings
 from pipelines.run import prepare
 from tests.support import tiers
 from tests.support.graphs import lattice, rmat
@@ -157,7 +157,7 @@ def test_a_stored_hierarchy_is_found_again_and_not_used_if_unwanted(
 def test_a_run_without_hierarchies_leaves_a_given_graph_as_it_is(edges, tmp_path):
     graph = read_graph(edges, directed=False)
     hierarchy = graph.hierarchy()
-    settings = merge_settings(*parse_flags(words(edges, tmp_path / "out", "--hierarchy", "no")))
+    settings = read_settings(*parse_flags(words(edges, tmp_path / "out", "--hierarchy", "no")))
     assert prepare.prepare(settings, given=graph).graph.derived.known_hierarchy("weights") is None
     assert graph.derived.known_hierarchy("weights") is hierarchy
 

@@ -495,7 +495,7 @@ def test_verify_finds_a_fault_of_a_sample(fault, streets, tmp_path, monkeypatch)
         ({"delta": 0.5, "all_sources": True}, "^delta is the probability that epsilon fails"),
         (
             {"samples": 9, "sources": ["v01"]},
-            "^samples chooses among all vertices; leave sources out",
+            "^samples chooses among all vertices; give sources='all', or leave samples out",
         ),
     ],
 )

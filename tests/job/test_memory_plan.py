@@ -13,7 +13,8 @@ from kepler_traverse import graph_from_edges
 from kepler_traverse.errors import InputError
 from pipelines import batch_sources
 from pipelines.cli.options import UsageError, parse_flags
-from pipelines.cli.settings import merge_settings
+from pipelines.cli.settings import read_settings
+from pipelines.output.schemas import OUTPUT_SCHEMAS
 from pipelines.run import sizing as run_sizing
 from pipelines.run.memory_plan import Load, Machine, size_up
 from pipelines.run.prepare import Prepared
@@ -134,7 +135,9 @@ def test_gpu_groups_are_those_of_the_plan_and_statistics_have_memory():
     asked = {"limit": None, "targets": None, "certify": "all", "knobs": None, "at_once": 50}
 
     def load(graph, algorithm, strategy, result="summary"):
-        request = Request(algorithm=algorithm, strategy=strategy, result=result, **asked)
+        request = Request(
+            algorithm=algorithm, strategy=strategy, kind=OUTPUT_SCHEMAS[result], **asked
+        )
         plan, numbers = plan_for(graph, request), np.arange(100)
         prepared = Prepared(
             graph=graph, request=request, origin="", folder=None, reused=False,
@@ -200,7 +203,7 @@ def test_parts_have_about_the_bytes_that_are_asked_for(tmp_path, monkeypatch, re
 def test_a_size_of_parts_without_effect_is_refused(more, why):
     words = ["edges.parquet", "--sources", "1", "--output", "out", "--part-size", "256MB", *more]
     with pytest.raises(UsageError, match=f"--part-size has no effect: .*{why}"):
-        merge_settings(*parse_flags(words), environment={})
+        read_settings(*parse_flags(words), environment={})
 
 
 def test_the_memory_of_parts_that_are_being_written_is_stated_and_within_half_of_the_host():

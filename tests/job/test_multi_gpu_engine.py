@@ -17,7 +17,7 @@ from kepler_traverse.certificate import certify_many
 from kepler_traverse.errors import CapacityError, PrecisionError
 from pipelines.batch_sources import main
 from pipelines.cli.options import UsageError, parse_flags
-from pipelines.cli.settings import merge_settings
+from pipelines.cli.settings import read_settings
 from pipelines.multi_gpu import rapids as multi_gpu_rapids
 from pipelines.multi_gpu.edge_partition import Part
 from pipelines.multi_gpu.partitioned_graph import Edges
@@ -235,7 +235,7 @@ def test_unsupported_settings_are_refused_before_anything_starts(words, message)
         ["edges.parquet", "--engine", "cugraph-mg", "--sources", "1", "--output", "out", *words]
     )
     with pytest.raises(UsageError, match=f"--engine cugraph-mg: {message}"):
-        merge_settings(flags)
+        read_settings(flags)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("cugraph") is not None, reason="cuGraph is installed")
@@ -277,7 +277,7 @@ def test_a_plan_says_how_the_graph_is_spread_and_writes_nothing(edges, tmp_path,
 
 def settings(**others):
     flags = {"edges": ["e.parquet"], "random_sources": 1, "output": "out"}
-    return merge_settings(flags | others)
+    return read_settings(flags | others)
 
 
 TOO_LARGE = Load(

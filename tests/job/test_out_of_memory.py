@@ -12,6 +12,7 @@ import pytest
 from kepler_traverse import graph_from_edges
 from kepler_traverse.graph.storage import write_graph
 from pipelines.output.layout import Layout
+from pipelines.output.schemas import OUTPUT_SCHEMAS
 from pipelines.worker.planning import Request
 from pipelines.worker.plugin import TraversalPlugin, Work
 from pipelines.worker.traverse import BatchTraverser
@@ -70,7 +71,7 @@ def one_worker(tmp_path):
     folder.mkdir()
     work = Work(
         request=Request(
-            algorithm="sssp", strategy="auto", limit=None, targets=None, result="predecessors", certify="all", knobs=None,
+            algorithm="sssp", strategy="auto", kind=OUTPUT_SCHEMAS["predecessors"], certify="all",
             at_once=8,
         ),
         layout=Layout("predecessors"), graph_folder=tmp_path / "graph", output=folder, device="cpu", threads=1,

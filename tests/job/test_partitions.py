@@ -14,7 +14,7 @@ import pytest
 from kepler_traverse.errors import InputError
 from pipelines import batch_sources, finish
 from pipelines.cli.options import UsageError, parse_flags
-from pipelines.cli.settings import merge_settings
+from pipelines.cli.settings import read_settings
 from pipelines.output.layout import Layout, partition_name
 from pipelines.output.run_folder import MANIFEST
 from pipelines.verify import prove_output
@@ -254,9 +254,7 @@ def test_what_makes_no_partitions_is_refused(folder, tmp_path, column, values, s
     from pipelines.run.driver import execute
 
     with pytest.raises(InputError, match=said):
-        execute(
-            merge_settings(*parse_flags(list(map(str, words))), environment={}), "", open_engine
-        )
+        execute(read_settings(*parse_flags(list(map(str, words))), environment={}), "", open_engine)
     assert not (tmp_path / "out").exists()
 
 
@@ -274,7 +272,7 @@ def test_partitions_without_a_use_are_refused(folder, stops, more, said):  # noq
     words += [word.format(table=folder / "zones.csv") for word in more]
     words += ["--columns", "source=stop"] if "{table}" in more else []
     with pytest.raises((UsageError, InputError), match=said):
-        merge_settings(*parse_flags(words), environment={})
+        read_settings(*parse_flags(words), environment={})
 
 
 def test_a_layout_numbers_the_parts_of_all_folders():

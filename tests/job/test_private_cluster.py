@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from pipelines.cli.options import parse_flags
-from pipelines.cli.settings import merge_settings
+from pipelines.cli.settings import read_settings
 from pipelines.monitoring import dashboard_plugin
 from pipelines.scheduling.cluster import cluster_for
 from tests.monitoring.test_dashboard_access import FACTS, WEBSOCKET, code_of
@@ -64,7 +64,7 @@ def own(tmp_path_factory):
     before = listening(os.getpid())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tempfile, "tempdir", str(temporary))
-        settings = merge_settings(
+        settings = read_settings(
             *parse_flags(["edges.parquet", "--sources", "1", "--output", "out"])
         )
         with cluster_for(settings, "cpu", 2) as client:

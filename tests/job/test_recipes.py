@@ -14,7 +14,7 @@ import yaml
 
 from pipelines import batch_sources, warm
 from pipelines.cli.options import parse_flags
-from pipelines.cli.settings import merge_settings
+from pipelines.cli.settings import read_settings
 from pipelines.output.run_folder import MANIFEST
 from tests.support.processes import ROOT, ran
 
@@ -28,7 +28,7 @@ def blocks(language):
 def settings_in(words, environment):
     """The settings of the command ``kepler-traverse run ...``."""
     assert words[:2] == ["kepler-traverse", "run"]
-    return merge_settings(*parse_flags(words[2:]), environment=environment)
+    return read_settings(*parse_flags(words[2:]), environment=environment)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import pytest
 from kepler_traverse import graph_from_edges, read_graph, sssp_many
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.graph.storage import write_graph
+from kepler_traverse.kinds.question import Targets
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.multi_source.together import NearestSearch
 from kepler_traverse.search.plan import Plan
@@ -287,8 +288,8 @@ def one_worker(edges, tmp_path):
         targets = TARGETS if result_of(case) == "targets" else None
         asked = {
             "limit": None,
-            "targets": targets,
-            "result": result_of(case),
+            "targets": Targets.of(graph, targets),
+            "kind": OUTPUT_SCHEMAS[result_of(case)],
             "certify": "all",
             "knobs": None,
         } | options

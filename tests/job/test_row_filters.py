@@ -9,7 +9,7 @@ import pytest
 from kepler_traverse import graph_from_edges
 from kepler_traverse.graph import storage
 from pipelines import batch_sources, verify
-from pipelines.cli.settings import merge_settings
+from pipelines.cli.settings import read_settings
 from pipelines.run.prepare import digest_inputs
 from tests.support.jobs import manifest_of
 
@@ -155,9 +155,9 @@ def test_a_change_of_the_file_of_vertices_changes_the_cached_graph(edges, tmp_pa
         "plan": True,
         "only_vertices": str(tmp_path / "inside.txt"),
     }
-    before = digest_inputs(merge_settings(given))
+    before = digest_inputs(read_settings(given))
     (tmp_path / "inside.txt").write_text("1\n")
-    assert digest_inputs(merge_settings(given)) != before
+    assert digest_inputs(read_settings(given)) != before
 
 
 @pytest.mark.parametrize(

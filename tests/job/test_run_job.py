@@ -218,7 +218,7 @@ def test_a_scheduler_of_the_environment_is_not_used(tmp_path, monkeypatch):
         (
             {"sources": None},
             InputError,
-            "no sources are given: take one of sources, random_sources",
+            "no sources are given; take one of sources, random_sources",
         ),
         (
             {"sources": ["17"]},

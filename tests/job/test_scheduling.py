@@ -16,7 +16,7 @@ from kepler_traverse import graph_from_edges
 from kepler_traverse.errors import OutputError
 from kepler_traverse.graph.storage import write_graph
 from pipelines.cli.options import parse_flags
-from pipelines.cli.settings import merge_settings
+from pipelines.cli.settings import read_settings
 from pipelines.output.graph_cache import cached_graph
 from pipelines.run import prepare
 from pipelines.scheduling import cluster
@@ -295,7 +295,7 @@ def edges(tmp_path):
 
 
 def prepared(*argv):
-    return prepare.prepare(merge_settings(*parse_flags([str(word) for word in argv])))
+    return prepare.prepare(read_settings(*parse_flags([str(word) for word in argv])))
 
 
 def test_the_next_run_of_the_same_files_takes_its_graph_from_the_cache(
@@ -337,7 +337,7 @@ def test_a_plan_puts_nothing_into_the_cache(edges, tmp_path):
 def test_an_edge_list_that_was_written_anew_is_read_anew_also_where_its_size_and_date_are_the_same(
     edges,
 ):
-    settings = merge_settings(*parse_flags([str(edges), "--sources", "1", "--output", "out"]))
+    settings = read_settings(*parse_flags([str(edges), "--sources", "1", "--output", "out"]))
     first = prepare.digest_inputs(settings)
     assert prepare.digest_inputs(settings) == first
     before = edges.stat()

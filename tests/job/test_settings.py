@@ -13,7 +13,7 @@ import pytest
 
 from kepler_traverse.multi_source.outputs import RESULTS
 from pipelines.cli.options import OPTIONS, Settings, UsageError, parse_flags
-from pipelines.cli.settings import KNOWN_KEYS, merge_settings
+from pipelines.cli.settings import KNOWN_KEYS, read_settings
 from pipelines.output.layout import Layout
 from pipelines.output.schemas import OUTPUT_SCHEMAS, ResultName
 from pipelines.run.question import make_question
@@ -30,7 +30,7 @@ H_BF = "algorithm = 'sssp'\nstrategy = 'h_bf'\n[knobs]\n"
 
 
 def settings(*argv):
-    return merge_settings(*parse_flags(list(argv)))
+    return read_settings(*parse_flags(list(argv)))
 
 
 def written(tmp_path, text):
@@ -112,7 +112,7 @@ def test_knobs_of_the_file_reach_the_plan_in_the_worker(monkeypatch, tmp_path):
         *ENOUGH, "--config", written(tmp_path, f"{H_BF}min_width = 8\nheavy = 'blocks'")
     )
     assert chosen.knobs == {"min_width": 8, "heavy": "blocks"}
-    request = planning.Request.of(make_question(chosen), chosen)
+    request = planning.Request.to_answer(make_question(chosen), chosen)
     graph = SimpleNamespace(device="cuda")
     work = plugin.Work(
         request=request, layout=Layout(), graph_folder=CONF, output=CONF, device="cuda", threads=1
@@ -210,7 +210,7 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
         (["edges.csv", "--output", "out", "--sources", ","], "argument --sources: ',' holds an empty id"),
         (["edges.csv", "--output", "out", "--sources", "1,,2"], "argument --sources: '1,,2' holds an empty id"),
         ([*ENOUGH, "--result", "betweenness", "--samples", "5"],
-         "--samples chooses among all vertices; leave --sources out"),
+         "--samples chooses among all vertices; give --all-sources, or leave --samples out"),
         ([*ENOUGH, "--graph-cache", "out/graphs"], "--graph-cache out/graphs: it is in the folder of --output"),
         ([*ENOUGH[:1], "--all-sources", "--output", "s3://a/b/", "--graph-cache", "s3://a/b"], "it is in the folder of"),
         ([*ENOUGH, "--samples", "5"], "--samples is for --result betweenness, not distances; leave it out"),

@@ -14,7 +14,7 @@ from kepler_traverse import plan_bfs, plan_sssp, read_graph
 from kepler_traverse.search.results import checksum
 from pipelines import batch_sources, verify
 from pipelines.cli.options import read_options
-from pipelines.cli.settings import merge_settings
+from pipelines.cli.settings import read_settings
 from pipelines.output.layout import Layout
 from pipelines.output.manifest_types import FORMAT
 from pipelines.output.part_file import FOOTER_KEY, Answer, checked_part, part_name, write_part
@@ -63,7 +63,7 @@ class Output:
         if targets is not None:
             flags["targets"] = str(folder / "targets.txt")
             (folder / "targets.txt").write_text("\n".join(map(str, targets)))
-        settings = merge_settings({
+        settings = read_settings({
             "edges": [str(self.edges)], "output": str(self.folder), "algorithm": algorithm, "random_sources": n_sources,
             **flags,
         })  # fmt: skip

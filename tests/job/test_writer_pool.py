@@ -24,12 +24,13 @@ from kepler_traverse._arrays import namespace
 from kepler_traverse.errors import OutputError
 from kepler_traverse.graph.build import graph_from_numbers
 from kepler_traverse.graph.storage import write_graph
+from kepler_traverse.kinds.question import Question, Targets
 from pipelines.output import row_groups
 from pipelines.output.buffer_pool import Buffers
 from pipelines.output.layout import Layout
 from pipelines.output.part_file import plain
 from pipelines.output.rows import is_made_on_host, make_rows
-from pipelines.question import Question
+from pipelines.output.schemas import OUTPUT_SCHEMAS
 from pipelines.run import prepare
 from pipelines.scheduling.cluster import pinned
 from pipelines.worker import phase_timer, traversal_worker, traverse, writer_pool
@@ -68,6 +69,11 @@ def graph_of(ids):
     return graph_from_numbers(src, dst, weight, ids=names)
 
 
+def every_other_vertex():
+    graph = graph_of("integers")
+    return Targets.of(graph, graph.ids[::2].tolist())
+
+
 @on_a_device
 @pytest.mark.parametrize("result", ["distances", "predecessors", "reachable"])
 @pytest.mark.parametrize("layout", ["rows", "rows with gaps", "columns"])
@@ -75,7 +81,7 @@ def test_rows_of_a_group_on_a_gpu_are_those_of_the_same_group_on_the_cpu(result,
     graph, kept = graph_of("integers"), "predecessors" if result == "predecessors" else "distances"
     plan = plan_bfs_many(graph, n_sources=9, result=kept)
     group = plan.run(range(9))
-    question = Question(algorithm="bfs", result=result, certify="none", limit=None)
+    question = Question(algorithm="bfs", kind=OUTPUT_SCHEMAS[result], certify="none", limit=None)
     expected = list(make_rows(question, graph, plan.query, group))
     with running(None if HAS_GPU else {"block": 64}):
         there = graph.to("cuda")
@@ -117,8 +123,8 @@ def answered(tmp_path):
         write_graph(graph_of(ids), tmp_path / f"graph-{folder.name}")
         work = Work(
             request=Request(
-                algorithm=algorithm, strategy="auto", result=result, knobs=None, at_once=at_once,
-                **{"certify": "all", "limit": None, "targets": None} | more,
+                algorithm=algorithm, strategy="auto", kind=OUTPUT_SCHEMAS[result], knobs=None, at_once=at_once,
+                **{"certify": "all"} | more,
             ),
             layout=Layout(result), graph_folder=tmp_path / f"graph-{folder.name}", output=folder, device="cpu", threads=1,
         )  # fmt: skip
@@ -197,7 +203,7 @@ def small_pieces(monkeypatch):
         ("predecessors", "sssp", "integers", {}),
         ("matrix", "bfs", "integers", {}),
         ("reachable", "bfs", "strings", {"limit": 2}),
-        ("distances", "bfs", "integers", {"targets": graph_of("integers").ids[::2].tolist()}),
+        ("distances", "bfs", "integers", {"targets": every_other_vertex()}),
     ],
     ids=["hops", "strings", "predecessors", "lists", "short", "targets"],
 )
@@ -532,7 +538,7 @@ def test_the_next_task_is_traversed_while_the_parts_of_the_last_one_are_written(
     write_graph(graph_of("integers"), tmp_path / "graph")
     work = Work(
         request=Request(
-            algorithm="bfs", strategy="auto", limit=None, targets=None, result="distances", certify="all", knobs=None,
+            algorithm="bfs", strategy="auto", kind=OUTPUT_SCHEMAS["distances"], certify="all",
             at_once=12,
         ),
         layout=Layout(), graph_folder=tmp_path / "graph", output=folder, device="cpu", threads=1, writers=8,
@@ -582,7 +588,7 @@ def test_a_gpu_searches_from_more_sources_than_a_part_has_where_parts_are_writte
     own = {"scheduler": None, "gpu_memory": None}
 
     def planned(targets=None, result="distances", n_sources=60, **settings):
-        request = Request(targets=targets, result=result, **asked)
+        request = Request(targets=Targets.of(graph, targets), kind=OUTPUT_SCHEMAS[result], **asked)
         found, plan = prepare._planned_in_share(
             SimpleNamespace(**own | settings), graph, request, n_sources
         )
@@ -599,7 +605,7 @@ def test_a_gpu_searches_from_more_sources_than_a_part_has_where_parts_are_writte
         ]
         monkeypatch.setattr(prepare, "DISTANCES_AT_ONCE", 9 * graph.n_vertices)
         assert planned() == 9
-        room = plan_for(graph, Request(targets=None, result="distances", **asked)).nbytes
+        room = plan_for(graph, Request(kind=OUTPUT_SCHEMAS["distances"], **asked)).nbytes
         held = graph.nbytes + graph.ids.nbytes
         # a quarter of it holds less than one part file
         assert planned(gpu_memory=held + 2 * room) == 5

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+from dataclasses import dataclass, fields
 
 import pandas as pd
 import pytest
@@ -19,6 +20,7 @@ from kepler_traverse import (
     graph_from_edges,
     strategies,
 )
+from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 from kepler_traverse.plugins import VARIABLE
 from tests.support.processes import ROOT, ran
 
@@ -54,13 +56,31 @@ def test_an_option_has_a_default_and_facts_for_its_flag():
         __annotations__ = {"size": int}
         size = extend.option(4, help="a size", least=1, example=5, in_library=False, in_job=False)
 
-    from dataclasses import dataclass, fields
-
     (field,) = fields(dataclass(frozen=True, kw_only=True)(Options))
     assert field.default == 4
     assert field.metadata == {
         "help": "a size", "least": 1, "example": 5, "library": False, "job": False
     }  # fmt: skip
+
+
+def test_a_call_is_refused_by_a_rule_of_a_plugin(monkeypatch):
+    @dataclass(frozen=True, kw_only=True)
+    class Options(extend.KindOptions):
+        constraints = (
+            extend.Constraint(
+                names=("size", "width"),
+                violated=lambda given: given.is_given("size") and not given.is_given("width"),
+                why="{0} needs {width}",
+                remedy="give both",
+            ),
+        )
+        size: int = extend.option(1, help="a size")
+        width: int = extend.option(1, help="a width")
+
+    kind = extend.ResultKind(name="own", means="m", columns=("source",), options_class=Options)
+    monkeypatch.setitem(RESULT_KINDS, "own", kind)
+    with pytest.raises(InputError, match=r"^size needs width; give both$"):
+        bfs_many(GRAPH, [1], result="own", size=3)
 
 
 # Plug-ins that cannot be used

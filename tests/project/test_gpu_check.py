@@ -254,14 +254,14 @@ def test_groups_of_a_gpu_give_those_of_a_cpu():
 
 
 def test_a_result_that_differs_fails_the_stage(monkeypatch, tmp_path, capsys):
-    answer = groups.Question.answer
+    answer = groups.Case.answer
 
     def wrong(self, graph, strategy="auto", memory=None):
         return answer(self, graph, strategy, memory) | (
             {"distance": "another"} if strategy == "auto" else {}
         )
 
-    monkeypatch.setattr(groups.Question, "answer", wrong)
+    monkeypatch.setattr(groups.Case, "answer", wrong)
     words = ["--part", "hops", "--device", "cpu", "--sources", "4", "--kinds", "predecessors"]
     assert groups.main([str(edges_file(tmp_path)), *words]) == 1
     (tmp_path / "groups-a-graph-hops.log").write_text(capsys.readouterr().out)

@@ -8,13 +8,41 @@ import pandas
 import pyarrow
 
 from kepler_traverse import Graph, bfs, bfs_many, bfs_pairs, sssp, sssp_many, sssp_pairs
-from kepler_traverse.extend import KindName
+from kepler_traverse.extend import (
+    Asked,
+    KindName,
+    KindOptions,
+    MakeRecords,
+    ResultKind,
+    SourceRecords,
+    option,
+)
 from kepler_traverse.multi_source.stream import ResultStream
 
 
 @dataclass
 class OwnKnobs:
     width: int = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnOptions(KindOptions):
+    n_farthest: int = option(3, help="number of vertices per source")
+
+
+def make_own(asked: Asked[OwnOptions], _group: Any) -> SourceRecords:
+    assert_type(asked.options, OwnOptions)
+    assert_type(asked.options.n_farthest, int)
+    print(asked.options.farthest)  # type: ignore[attr-defined]
+    return SourceRecords({}, np.zeros(0, np.int64))
+
+
+def types_of_kinds() -> None:
+    kind = ResultKind(name="own", means="", columns=("source",), options_class=OwnOptions)
+    assert_type(kind, ResultKind[OwnOptions])
+    assert_type(kind.options_class(), OwnOptions)
+    _records: MakeRecords[OwnOptions] = make_own
+    _wrong: MakeRecords[KindOptions] = make_own  # type: ignore[assignment]
 
 
 def types_of_results(graph: Graph, name: str) -> None:

@@ -285,7 +285,7 @@ def test_the_kind_and_networkx_draw_the_same_nodes():
         ({"seed": 1}, "seed is of the choice of sources"),
         ({"samples": 3, "seed": 1.5}, "seed"),
         ({"delta": 0.5}, "delta is the probability that epsilon fails"),
-        ({"sources": [0, 1], "samples": 2}, "choose among all vertices"),
+        ({"sources": [0, 1], "samples": 2}, "samples chooses among all vertices"),
         ({"sources": [0, 0]}, "source 0 is given twice"),
         ({"of": "edges", "endpoints": True}, "endpoints is for vertices"),
         ({"of": "paths"}, "of .*vertices"),

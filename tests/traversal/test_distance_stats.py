@@ -10,6 +10,8 @@ import pytest
 from kepler_traverse import cuda, plan_bfs_many, plan_sssp_many
 from kepler_traverse.cpu import distance_stats as on_cpu
 from kepler_traverse.cuda import distance_stats as on_gpu
+from kepler_traverse.kinds.question import Question
+from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 from kepler_traverse.search.distance_stats import (
     DistanceStats,
     count_levels,
@@ -23,7 +25,6 @@ from pipelines.output.part_stats import (
     merged,
 )
 from pipelines.output.rows import make_rows as made
-from pipelines.question import Question
 from tests.conftest import HAS_GPU
 from tests.support.devices import FIRST, MODES, count_allocations, host, on_a_device, running
 from tests.support.graphs import NAMED, build, weights_for
@@ -286,9 +287,7 @@ def test_the_rows_of_a_group_are_those_of_a_cpu(result, limit):
         plan = planned(
             graph, n_sources=6, result="distances", strategy="one_at_a_time", **{asked: limit}
         )
-        question = Question(
-            algorithm=plan.algorithm, result=result.split()[-1], certify="none", limit=None
-        )
+        question = Question(algorithm=plan.algorithm, kind=RESULT_KINDS[result.split()[-1]])
         return list(made(question, graph, plan.query, plan.run(sources)))
 
     with running(FIRST):

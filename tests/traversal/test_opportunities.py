@@ -24,9 +24,9 @@ from kepler_traverse.cpu import opportunities as on_cpu
 from kepler_traverse.errors import InputError, PrecisionError, UnknownVertexError
 from kepler_traverse.kinds import opportunities_gpu as on_gpu
 from kepler_traverse.kinds.opportunities import Reduction, find_bands, sums_within
+from kepler_traverse.kinds.question import Question
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 from pipelines.output.rows import make_rows as made
-from pipelines.question import Question
 from tests.conftest import HAS_GPU
 from tests.support.devices import FIRST, MODES, count_allocations, host, on_a_device, running
 from tests.support.graphs import NAMED, build, weights_for
@@ -244,9 +244,7 @@ def test_the_rows_of_a_group_are_those_of_a_cpu(algorithm, name):
         plan = planned(
             graph, n_sources=5, result="distances", strategy="one_at_a_time", **{limit: 3}
         )
-        question = Question(
-            algorithm=algorithm, result=result, certify="none", limit=None, options=asked
-        )
+        question = Question(algorithm=algorithm, kind=kind, options=asked)
         return list(made(question, graph, plan.query, plan.run(sources)))
 
     sums = {"result": "opportunities", "values": values}

@@ -29,9 +29,8 @@ from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.cpu import threads
 from kepler_traverse.errors import CapacityError, StrategyError
 from kepler_traverse.kinds.pairs import frame_of_pairs, pair_table
-from kepler_traverse.kinds.records import Asked
+from kepler_traverse.kinds.question import Question, Targets, check_options
 from kepler_traverse.kinds.result_kinds import PLAIN, RESULT_KINDS
-from kepler_traverse.multi_source.entry_points import check_options
 from kepler_traverse.multi_source.outputs import ResultForm, loads_frame
 from kepler_traverse.search.exact import convert_distances
 from kepler_traverse.search.frames import frames_on
@@ -212,20 +211,19 @@ class Asker:
         """The result, in host memory."""
         graph, kind = self.graph, self.kind
         if not kind.pairs:
-            form = ResultForm(
-                self.plan, self.result, self.targets, frames_on(graph.device), self.options
+            targets = None if self.targets is None else Targets(None, self.targets)
+            question = Question(
+                kind=self.result, algorithm=self.algorithm, targets=targets, options=self.options
             )
+            form = ResultForm(self.plan, question, frames_on(graph.device))
             return form.make(self.groups(sources, None), sources, np.arange(sources.size))
         table = pair_table(np.repeat(sources, [each.size for each in ends]), np.concatenate(ends))
         if kind.result == "flows":
             options = check_options(self.result, graph, self.algorithm, self._given, pairs=table)
-            of = {
-                "graph": graph,
-                "algorithm": self.algorithm,
-                "query": self.plan.query,
-                "options": options,
-            }
-            loads = self.result.make_loads(Asked(kind=self.result, pairs=table, **of))
+            question = Question(
+                kind=self.result, algorithm=self.algorithm, pairs=table, options=options
+            )
+            loads = self.result.make_loads(question.asked(graph, self.plan.query))
             return loads_frame(
                 loads, self.plan.iter_groups(table.sources, table.lists), frames_on(graph.device)
             )

@@ -6,6 +6,7 @@ import pytest
 from kepler_traverse import bfs_many, plan_bfs_many, sssp_many
 from kepler_traverse._arrays import to_host
 from kepler_traverse.errors import InputError
+from kepler_traverse.kinds.question import Question
 from kepler_traverse.kinds.records import SourceRecords
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS, ResultKind, modules_with_kinds
 from kepler_traverse.search.frames import Column
@@ -13,7 +14,6 @@ from pipelines.output.part_file import unfit_columns
 from pipelines.output.part_stats import merged
 from pipelines.output.rows import make_rows
 from pipelines.output.schemas import OUTPUT_SCHEMAS
-from pipelines.question import Question
 from tests.support.graphs import build, path
 
 
@@ -55,7 +55,7 @@ def test_bfs_many_returns_a_kind_that_was_added(median):
 
 def test_rows_of_makes_the_rows_of_a_kind_that_was_added(median):
     plan = plan_bfs_many(GRAPH, n_sources=2, result=median.name)
-    question = Question(algorithm="bfs", result=median.name, certify="none", limit=None)
+    question = Question(algorithm="bfs", kind=median)
     (rows,) = make_rows(question, GRAPH, plan.query, plan.run([0, 3]))
     assert rows.answer.sources == [0, 3]
     assert rows.answer.table["median"].to_pylist() == [2.5, 1.5]

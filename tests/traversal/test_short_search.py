@@ -26,7 +26,7 @@ from kepler_traverse.search.short_search import SOURCES
 from kepler_traverse.search.sparse import Marks, SparseDistances
 from kepler_traverse.sssp import REGISTRY as SSSP
 from pipelines.cli.options import parse_flags
-from pipelines.cli.settings import merge_settings
+from pipelines.cli.settings import read_settings
 from pipelines.job import run_job
 from pipelines.output.part_stats import merged
 from pipelines.run.prepare import prepare, with_threads
@@ -652,4 +652,4 @@ def test_a_group_of_a_job_holds_as_many_sources_as_their_reach_allows():
         "--output",
         "out",
     ]
-    assert prepare(merge_settings(*parse_flags(argv)), given=graph).plan.group == SOURCES
+    assert prepare(read_settings(*parse_flags(argv)), given=graph).plan.group == SOURCES

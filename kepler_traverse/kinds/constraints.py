@@ -1,0 +1,184 @@
+"""The form of a rule of several options, for keyword arguments, flags, settings files and manifests.
+
+A rule is a row: "A needs B", "A excludes B", "A is for kinds K". Rows that all kinds share are in
+``rules``, those of one kind beside its options, and those of the job in its ``cli.constraints``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol
+
+from ..errors import InputError, option_text
+
+
+class Given(Protocol):
+    """What a caller gives, as rules see it."""
+
+    @property
+    def kind(self) -> Any: ...
+
+    def value(self, name: str, /) -> Any:
+        """Return the value of an option; None if it has none."""
+
+    def is_given(self, name: str, /) -> bool:
+        """Whether an option asks for something, which a default does not."""
+
+    def spelled(self, name: str, value: object = None, /) -> str:
+        """Return an option, or an option with a value, as the caller writes it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenOptions:
+    """Options by the names of keyword arguments.
+
+    ``written`` has the options that are checked, each as the caller writes it, or None if it is not
+    given.
+    """
+
+    kind: Any
+    algorithm: str
+    written: Mapping[str, str | None]
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def value(self, name: str) -> Any:
+        if name == "result":
+            return self.kind.name
+        return self.values.get(name)
+
+    def is_given(self, name: str) -> bool:
+        return self.written.get(name) is not None
+
+    def spelled(self, name: str, value: object = None) -> str:
+        if value is None:
+            return self.written.get(name) or option_text(name)
+        return option_text(name, value)
+
+
+class Violation(NamedTuple):
+    """A rule that is violated: the option to blame, the fact, and what to do."""
+
+    option: str
+    fact: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.fact}; {self.remedy}" if self.remedy else self.fact
+
+
+# in texts: a name or a place, and "=" with nothing or with a value
+_OPTION = re.compile(r"\{([\w.]+)(?:(=)([^{}]*))?\}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constraint:
+    """A rule of several options.
+
+    Attributes
+    ----------
+    names
+        The options. The first is to blame.
+    why, remedy
+        The fact, and what to do. In both, ``{0}`` is the first name as the caller writes it,
+        ``{name}`` another option, ``{name=}`` an option with its value, ``{name=text}`` with
+        another value, ``{flags}`` are all names, ``{given}`` those that are given, and ``{missing}`` the others.
+    effect
+        What a violation in a settings file is, which may serve several runs: an error, or an option
+        that is idle, and left out with a note.
+    takes
+        Of a rule that names kinds: whether a kind takes the option.
+    of_tables
+        Whether it can be evaluated only with the columns that the headers of tables name.
+    """
+
+    names: tuple[str, ...]
+    violated: Callable[[Any], object]
+    why: str
+    remedy: str = "leave {0} out"
+    effect: Literal["refuse", "idle"] = "refuse"
+    takes: Callable[[Any], bool] | None = None
+    of_tables: bool = False
+
+    def violation(self, given: Given, **facts: str) -> Violation | None:
+        """Return what violates the rule; None if nothing does. ``facts`` are other names in texts."""
+        if not self.violated(given):
+            return None
+        spelled = {str(place): given.spelled(name) for place, name in enumerate(self.names)}
+        missing = [given.spelled(name) for name in self.names if given.value(name) is None]
+        known = {
+            **spelled,
+            "flags": " and ".join(spelled.values()),
+            "missing": " and ".join(missing),
+            "given": ", ".join(given.spelled(name) for name in self.names if given.is_given(name)),
+            "name": given.kind.name,
+            **facts,
+        }
+
+        def text_of(match: re.Match[str]) -> str:
+            name, has_value, text = match.groups()
+            if not has_value:
+                return known[name] if name in known else given.spelled(name)
+            return given.spelled(name, text or given.value(name))
+
+        fact, remedy = (_OPTION.sub(text_of, text) for text in (self.why, self.remedy))
+        return Violation(self.names[0], fact, remedy)
+
+
+def violations(given: Given, rows: Iterable[Constraint]) -> Iterator[Violation]:
+    """Yield what violates the rows."""
+    for row in rows:
+        violation = row.violation(given)
+        if violation is not None:
+            yield violation
+
+
+def refuse(found: Iterable[Violation]) -> None:
+    """Raise InputError for the first violation."""
+    for violation in found:
+        raise InputError(str(violation))
+
+
+def is_value(given: Given, name: str, *values: object) -> bool:
+    """Whether an option has one of several values; an array or a table has none of them."""
+    value = given.value(name)
+    return getattr(value, "shape", ()) == () and any(value == each for each in values)
+
+
+def not_both(one: str, other: str, why: str) -> Constraint:
+    """Return the rule that one of two options is left out."""
+    return Constraint(
+        names=(one, other),
+        violated=lambda given: given.value(one) is not None and given.value(other) is not None,
+        why=f"{{flags}} {why}",
+        remedy="leave one of them out",
+    )
+
+
+def all_or_none(*names: str) -> Constraint:
+    """Return the rule that options are given together."""
+
+    def violated(given: Given) -> bool:
+        n_given = sum(given.value(name) is not None for name in names)
+        return 0 < n_given < len(names)
+
+    return Constraint(
+        names=names,
+        violated=violated,
+        why="{flags} go together",
+        remedy="give {missing}, too, or none of them",
+    )
+
+
+def only_with(
+    name: str, others: Mapping[str, tuple[Any, ...]], why: str, remedy: str = "leave {0} out"
+) -> Constraint:
+    """Return the rule that an option is given only where others have one of some values."""
+
+    def violated(given: Given) -> bool:
+        return given.is_given(name) and not all(
+            is_value(given, other, *values) for other, values in others.items()
+        )
+
+    return Constraint(names=(name, *others), violated=violated, why=why, remedy=remedy)

@@ -1,0 +1,159 @@
+"""What is asked of a graph: one object from keyword arguments, flags or a settings file to plans,
+tasks, the identity of a run, and its verification.
+
+An option of a kind of result is a field of the kind's own options; one of all kinds is a field
+here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Literal
+
+import numpy as np
+
+from ..graph import Graph
+from ..search.query import PairTable, Query, SourceValues
+from .constraints import GivenOptions, refuse, violations
+from .records import Asked
+from .result_kinds import PLAIN, OptionsT, ResultKind
+
+
+def digest_of_ids(ids: list[Any]) -> str:
+    """Return the SHA-256 of ids."""
+    return hashlib.sha256(json.dumps(ids).encode()).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Targets in the given order: the user's ids, and int64 vertex numbers of shape (n_targets,)."""
+
+    ids: Any
+    numbers: np.ndarray
+
+    @classmethod
+    def of(cls, graph: Graph, ids: Any) -> Targets | None:
+        """Look targets up, which may be None; raise UnknownVertexError if one is no vertex."""
+        if ids is None:
+            return None
+        return cls(ids, graph.to_numbers(ids, "target"))
+
+    @property
+    def digest(self) -> str:
+        return digest_of_ids(self.ids)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question(Generic[OptionsT]):
+    """What is asked of a graph: which result, of which searches, within which limits. It decides
+    every byte of the result.
+
+    Attributes
+    ----------
+    limit
+        The maximum hop count or distance of all searches: that of the options, or the largest of
+        ``limits``, if they have one.
+    limits
+        The limit of each source, at which its results are cut.
+    direction
+        Distances from the sources ("out"), or to them ("in").
+    options
+        The checked options of the kind: see ``KindOptions.checked``.
+    """
+
+    kind: ResultKind[OptionsT]
+    algorithm: str
+    certify: str = "none"
+    limit: float | None = None
+    pairs: PairTable | None = None
+    targets: Targets | None = None
+    limits: SourceValues | None = None
+    direction: Literal["out", "in"] = "out"
+    options: OptionsT = PLAIN  # type: ignore[assignment]
+
+    @classmethod
+    def of(
+        cls,
+        kind: ResultKind[OptionsT],
+        algorithm: str,
+        *,
+        limit: Any,
+        limits: SourceValues | None,
+        options: OptionsT,
+        **others: Any,
+    ) -> Question[OptionsT]:
+        """Return a question whose limit is also that of its options and of its sources."""
+        if options.limit is not None:
+            limit = options.limit
+        if limits is not None:
+            limit = limits.largest
+        own: dict[str, Any] = {"limit": limit, "limits": limits, "options": options}
+        return cls(kind=kind, algorithm=algorithm, **own, **others)
+
+    def of_plan(self) -> dict[str, Any]:
+        """Return the arguments of ``plan_multi_source`` that follow from the question.
+
+        Certificates need all distances. Counts cannot be cut at a limit of each source.
+        """
+        kind = self.kind
+        targets = self.targets
+        is_cut = self.limits is not None and kind.keeps == "counts"
+        return {
+            "result": "distances" if kind.one_search else kind.name,
+            "limit": self.limit,
+            "limits": self.limits,
+            "targets": None if targets is None else targets.ids,
+            "output": "all" if self.certify != "none" or is_cut else None,
+            "forms": kind.reads if self.options.unreached == "omit" else (),
+            **self.options.of_query(None if targets is None else targets.numbers),
+        }
+
+    def asked(self, graph: Graph, query: Query) -> Asked[OptionsT]:
+        """Return what the functions of the kind take, for traversals of a query."""
+        return Asked(
+            kind=self.kind,
+            graph=graph,
+            algorithm=self.algorithm,
+            query=query,
+            options=self.options,
+            targets=None if self.targets is None else self.targets.numbers,
+            pairs=self.pairs,
+        )
+
+    def recorded(self) -> dict[str, Any]:
+        """Return what the identity of a run says of the question: the values of settings, tables by
+        their digests.
+        """
+        has_one_limit = self.limits is None and not self.kind.takes_cutoffs
+        tables = {"pairs": self.pairs, "targets": self.targets, "limits": self.limits}
+        return {
+            "algorithm": self.algorithm,
+            "limit": self.limit if has_one_limit else None,
+            "targets": None,
+            "result": self.kind.name,
+            "certify": self.certify,
+            "direction": self.direction,
+            **{name: table.digest for name, table in tables.items() if table is not None},
+            **self.options.recorded,
+        }
+
+
+def check_options(
+    kind: ResultKind[OptionsT], graph: Graph, algorithm: str, given: Mapping[str, Any], **ends: Any
+) -> OptionsT:
+    """Return the checked options of a kind, from those that are not None; see
+    ``KindOptions.checked``.
+
+    Raises InputError, too, if they violate a row of ``KindOptions.constraints``.
+    """
+    sources = ends.get("sources")
+    is_of_all = sources is None or sources.size >= graph.n_vertices
+    values = {**given, "pairs": ends.get("pairs"), "sources": None if is_of_all else sources}
+    written = {name: name for name, value in values.items() if value is not None}
+    own = GivenOptions(kind=kind, algorithm=algorithm, written=written, values=values)
+    refuse(violations(own, kind.options_class.constraints))
+    chosen = {name: value for name, value in given.items() if value is not None}
+    return kind.options_class(**chosen).checked(kind, graph, algorithm, **ends)

@@ -318,8 +318,8 @@ def test_the_tree_in_the_overview_exists():
 RESULTS = sorted(
     path.relative_to(ROOT / "docs").as_posix() for path in ROOT.glob("docs/results/*.md")
 )
-# What `maps.plot` draws is a generated town, which has coordinates.
-WITHOUT_THE_GRAPH = {"results/maps.md"}
+# Maps, and places that are no vertices, need coordinates.
+WITHOUT_THE_GRAPH = {"results/maps.md", "results/places.md"}
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ LIMITS = {
     "docs/performance.md": 3000,
     "docs/memory.md": 600,
     "docs/gallery.md": 300,
+    "docs/city.md": 600,
     "docs/traffic.md": 900,
     "docs/hierarchies.md": 2000,
     "docs/semantics.md": 2500,

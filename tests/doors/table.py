@@ -77,7 +77,7 @@ FUNCTIONS = {
     "MultiSourcePlan.run": "source_vertices:positions lists cut",
     "MultiSourcePlan.iter_groups": "source_vertices:positions lists cut",
     "strategies": "published",
-    "maps.plot": "frame vertices:places graph column unit title x y ax",
+    "maps.plot": "frame vertices:places graph column unit per_unit title x y ax",
     "maps.explore": "frame vertices column x y",
     "write_geoparquet": "frame path vertices:places x y crs hulls ratio",
     "tensors.to_torch": "array",

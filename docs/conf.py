@@ -42,7 +42,16 @@ RESULTS = re.findall(
 )
 # The pages by subject. Others, such as logs of measurements, are reached by links.
 CONTENTS = {
-    "First steps": ["quickstart", "gallery", "city", "inputs", "results", "traffic", "hierarchies"],
+    "First steps": [
+        "quickstart",
+        "gallery",
+        "city",
+        "inputs",
+        "results",
+        "traffic",
+        "proximity",
+        "hierarchies",
+    ],
     "Results": RESULTS,
     "From other libraries": [
         "semantics",

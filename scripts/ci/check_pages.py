@@ -29,6 +29,7 @@ LIMITS = {
     "docs/memory.md": 600,
     "docs/gallery.md": 300,
     "docs/city.md": 600,
+    "docs/proximity.md": 600,
     "docs/traffic.md": 900,
     "docs/hierarchies.md": 2000,
     "docs/semantics.md": 2500,

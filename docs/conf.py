@@ -52,6 +52,13 @@ CONTENTS = {
         "proximity",
         "hierarchies",
     ],
+    "Inputs": [
+        f"inputs/{name}"
+        for name in (
+            *("files", "tables", "rows", "edge-rows", "labels"),
+            *("openstreetmap", "zones", "limits"),
+        )
+    ],
     "Results": RESULTS,
     "From other libraries": [
         "semantics",

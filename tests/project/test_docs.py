@@ -318,12 +318,15 @@ def test_the_tree_in_the_overview_exists():
 RESULTS = sorted(
     path.relative_to(ROOT / "docs").as_posix() for path in ROOT.glob("docs/results/*.md")
 )
+INPUTS = [
+    f"inputs/{name}.md" for name in ("edge-rows", "files", "labels", "rows", "tables", "zones")
+]
 # Maps, and places that are no vertices, need coordinates.
 WITHOUT_THE_GRAPH = {"results/maps.md", "results/places.md"}
 
 
 @pytest.mark.parametrize(
-    "page", ["quickstart.md", "results.md", "inputs.md", "semantics.md", *RESULTS]
+    "page", ["quickstart.md", "results.md", "inputs.md", "semantics.md", *INPUTS, *RESULTS]
 )
 def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -461,3 +461,16 @@ def test_the_console_command_can_be_called():
     module, _, function = project["scripts"]["kepler-traverse"].partition(":")
     assert callable(getattr(importlib.import_module(module), function))
     assert module == "kepler_traverse.pipelines.__main__"
+
+
+def test_the_first_page_gives_the_times_that_the_page_of_pandana_has():
+    recorded = json.loads((ROOT / "docs/benchmarks/pandana_network.json").read_text())
+    (row,) = [each for each in recorded["rows"] if each["call"] == "nearest_pois, 3 of 500"]
+    said = (
+        f"{row['vertices']:,} junctions in {row['seconds']} s, "
+        f"where pandana takes {row['pandana_seconds']} s"
+    )
+    assert said in (ROOT / "README.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
+    (alone,) = re.findall(r"\| the 3 nearest of 500 targets \|.*", page)
+    assert alone.split("|")[3].strip() in (ROOT / "docs/from/pandana.md").read_text()

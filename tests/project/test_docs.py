@@ -463,6 +463,29 @@ def test_the_console_command_can_be_called():
     assert module == "kepler_traverse.pipelines.__main__"
 
 
+# Terms of the job and of proofs, by what a page of results says beside the first of each.
+EXPLAINED = {
+    r"(?<!record )(?<!by )\bbatch(?! by)": r"sources (?:of one|per) part file|sources that are written together",
+    r"[Pp]art files?\b|\bparts?\b \(": r"some of the sources|of some|written together|of one part|one part file|per part file|by origin",
+    r"digest": r"checksum",
+    r"[Cc]ertif": r"proo|prov",
+    r"canonical": r"smallest|decisions",
+    r"stored edge": r"direction",
+}
+
+
+@pytest.mark.parametrize("page", RESULTS)
+def test_a_page_of_results_explains_each_term_where_it_is_first_used(page):
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    text = " ".join(re.sub(r"```.*?```", "", text, flags=re.DOTALL).split())
+    unexplained = []
+    for term, meaning in EXPLAINED.items():
+        first = re.search(term, text)
+        if first and not re.search(meaning, text[max(0, first.start() - 200) : first.end() + 200]):
+            unexplained.append(first[0])
+    assert unexplained == []
+
+
 def test_the_first_page_gives_the_times_that_the_page_of_pandana_has():
     recorded = json.loads((ROOT / "docs/benchmarks/pandana_network.json").read_text())
     (row,) = [each for each in recorded["rows"] if each["call"] == "nearest_pois, 3 of 500"]

@@ -466,7 +466,9 @@ def test_the_console_command_can_be_called():
 # Terms of the job and of proofs, by what a page of results says beside the first of each.
 EXPLAINED = {
     r"(?<!record )(?<!by )\bbatch(?! by)": r"sources (?:of one|per) part file|sources that are written together",
-    r"[Pp]art files?\b|\bparts?\b \(": r"some of the sources|of some|written together|of one part|one part file|per part file|by origin",
+    r"[Pp]art files?\b|\bparts?\b \(": (
+        r"some of the sources|of some|written together|of one part|one part file|per part file|by origin"
+    ),
     r"digest": r"checksum",
     r"[Cc]ertif": r"proo|prov",
     r"canonical": r"smallest|decisions",

@@ -17,7 +17,7 @@ release = kepler_traverse.__version__
 extensions = ["myst_parser", "sphinx.ext.autosummary", "numpydoc"]
 root_doc = "README"
 include_patterns = ["*.md", ".github/SECURITY.md", "docs/**", "tests/kernels/simt/README.md"]
-exclude_patterns = ["docs/conf.py", "docs/templates", "docs/changes"]
+exclude_patterns = ["docs/conf.py", "docs/templates", "docs/changes/*.*.md"]
 myst_heading_anchors = 4  # as GitHub makes them
 autodoc_typehints = "none"  # docstrings say the types
 autodoc_default_options = {"members": True}
@@ -42,7 +42,23 @@ RESULTS = re.findall(
 )
 # The pages by subject. Others, such as logs of measurements, are reached by links.
 CONTENTS = {
-    "First steps": ["quickstart", "gallery", "inputs", "results", "traffic", "hierarchies"],
+    "First steps": [
+        "quickstart",
+        "gallery",
+        "city",
+        "inputs",
+        "results",
+        "traffic",
+        "proximity",
+        "hierarchies",
+    ],
+    "Inputs": [
+        f"inputs/{name}"
+        for name in (
+            *("files", "tables", "rows", "edge-rows", "labels"),
+            *("openstreetmap", "zones", "limits"),
+        )
+    ],
     "Results": RESULTS,
     "From other libraries": [
         "semantics",

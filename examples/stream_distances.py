@@ -2,7 +2,7 @@
 
     python -m examples.stream_distances edges.parquet distances.parquet --undirected
 
-The job (``python -m pipelines.batch_sources``, or ``kepler_traverse.pipelines.run_job``) also certifies its results, and can
+The job (``kepler-traverse run``, or ``kepler_traverse.pipelines.run_job``) also certifies its results, and can
 be resumed.
 """
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .api.path_frames import paths
     from .api.registry import strategies
+    from .api.snapping import snap
     from .bfs import bfs, bfs_many, bfs_pairs, plan_bfs, plan_bfs_many
     from .certificate import Certificate, certify, certify_many
     from .errors import (
@@ -77,6 +78,7 @@ __all__ = [
     "plan_sssp_many",
     "read_graph",
     "save_graph",
+    "snap",
     "sssp",
     "sssp_many",
     "sssp_pairs",
@@ -91,6 +93,7 @@ _NAMES = {
     "errors": tuple(name for name in __all__ if name.endswith("Error")),
     "api.path_frames": ("paths",),
     "api.registry": ("strategies",),
+    "api.snapping": ("snap",),
     "bfs": ("bfs", "bfs_many", "bfs_pairs", "plan_bfs", "plan_bfs_many"),
     "certificate": ("Certificate", "certify", "certify_many"),
     "formats.geoparquet": ("write_geoparquet",),

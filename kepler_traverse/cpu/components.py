@@ -1,4 +1,4 @@
-"""Strongly connected components."""
+"""Strongly connected components, and the largest of them."""
 
 from __future__ import annotations
 
@@ -58,3 +58,17 @@ def strong_components(offsets, targets):
             labels[v] = n_components
             n_components += 1
     return labels
+
+
+def find_component(
+    offsets: np.ndarray, targets: np.ndarray, vertex: int | None = None
+) -> np.ndarray:
+    """Return the vertex numbers of the strongly connected component of a vertex, ascending.
+
+    Without a vertex it is the largest, and of equally large ones that with the smallest vertex.
+    """
+    labels = strong_components(offsets, targets)
+    if vertex is None:
+        sizes = np.bincount(labels)
+        vertex = int(np.argmax(sizes[labels]))
+    return np.flatnonzero(labels == labels[vertex])

@@ -1,7 +1,13 @@
-"""The point nearest to each of many others, by a sweep over points in the order of x."""
+"""The point nearest to each of many others, on a plane or on the earth, by a tree of boxes.
+
+Points are sorted along a Z-order curve. Each leaf of the tree has the box of a few consecutive
+points, and each other node that of its two children. Boxes lie in space, where places on the earth
+are unit vectors, so that poles and the line of 180 degrees are no exceptions.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -10,71 +16,175 @@ from . import threads
 from .atomics import atomic_add
 from .compiled import njit
 
+EARTH_RADIUS = 6_371_008.8  # metres, mean
+_LEAF = 8  # points
+_BITS = 21  # of each of three axes on the curve
+# how bits move apart, so that two others fit between each two: shift, and what is kept
+_SPREAD = (
+    (32, 0x1F00000000FFFF),
+    (16, 0x1F0000FF0000FF),
+    (8, 0x100F00F00F00F00F),
+    (4, 0x10C30C30C30C30C3),
+    (2, 0x1249249249249249),
+)
+_DEEPEST = 64  # nodes that wait during a search
+# what rounding may add to a gap between a place and a box of unit vectors, and to its square
+_SLACK = 1e-15
+_SHARE = 1 - 1e-12
 
-class Points(NamedTuple):
-    """Points in the order of x."""
+
+class Tree(NamedTuple):
+    """Points in the order of the curve, and the boxes of the nodes of a complete binary tree.
+
+    Node 1 is the root, and node i has the children 2 i and 2 i + 1.
+    """
 
     x: np.ndarray
     y: np.ndarray
-    number: np.ndarray  # in the order in which they were given
+    number: np.ndarray  # in the order in which the points were given
+    low: np.ndarray  # float64 array of shape (n_nodes, 3)
+    high: np.ndarray
 
 
 class Locations(NamedTuple):
-    """Where the nearest points are looked for."""
+    """Where the nearest points are looked for, and the same places in space."""
 
     x: np.ndarray
     y: np.ndarray
-    begin: np.ndarray  # the first point that is not before each in x
+    at: np.ndarray  # float64 array of shape (n, 3)
 
 
 def nearest_points(
-    x: np.ndarray, y: np.ndarray, of_x: np.ndarray, of_y: np.ndarray
+    x: np.ndarray, y: np.ndarray, of_x: np.ndarray, of_y: np.ndarray, *, on_sphere: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the number of the point nearest to each location, and its distance; of equally near
     points the first.
 
-    All are float64: ``x, y`` are the points, at least one, and ``of_x, of_y`` the locations.
+    All are finite float64: ``x, y`` are the points, at least one, and ``of_x, of_y`` the locations.
+    With ``on_sphere`` they are longitudes and latitudes in degrees, and distances are metres along
+    great circles, by haversines. Nothing is rounded between two distances that are compared.
     """
-    order = np.argsort(x, kind="stable")
     numbers = np.empty(of_x.size, np.int64)
     squares = np.empty(of_x.size)
-    begins = np.searchsorted(x[order], of_x)
-    points = Points(x[order], y[order], order)
-    locations = Locations(of_x, of_y, begins)
-    threads.run(_nearest, of_x.size, points, locations, numbers, squares)
+    tree = _build(x, y, _in_space(x, y, on_sphere))
+    locations = Locations(of_x, of_y, _in_space(of_x, of_y, on_sphere))
+    threads.run(_nearest, of_x.size, tree, locations, on_sphere, numbers, squares)
+    if on_sphere:
+        return numbers, 2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(squares, 1)))
     return numbers, np.sqrt(squares)
 
 
+def _in_space(x: np.ndarray, y: np.ndarray, on_sphere: bool) -> np.ndarray:
+    at = np.zeros((x.size, 3))
+    if on_sphere:
+        longitude = np.radians(x)
+        latitude = np.radians(y)
+        at[:, 0] = np.cos(latitude) * np.cos(longitude)
+        at[:, 1] = np.cos(latitude) * np.sin(longitude)
+        at[:, 2] = np.sin(latitude)
+    else:
+        at[:, 0] = x
+        at[:, 1] = y
+    return at
+
+
+def _build(x: np.ndarray, y: np.ndarray, at: np.ndarray) -> Tree:
+    order = np.argsort(_places_on_curve(at))
+    begins = np.arange(0, x.size, _LEAF)
+    n_leaves = 1 << (begins.size - 1).bit_length()
+    # nodes without a point have no box, and nothing is near to them
+    low = np.full((2 * n_leaves, 3), np.inf)
+    high = np.full((2 * n_leaves, 3), -np.inf)
+    low[n_leaves : n_leaves + begins.size] = np.minimum.reduceat(at[order], begins)
+    high[n_leaves : n_leaves + begins.size] = np.maximum.reduceat(at[order], begins)
+    first = n_leaves // 2
+    while first:
+        children = slice(2 * first, 4 * first)
+        low[first : 2 * first] = low[children].reshape(-1, 2, 3).min(axis=1)
+        high[first : 2 * first] = high[children].reshape(-1, 2, 3).max(axis=1)
+        first //= 2
+    return Tree(x[order], y[order], order, low, high)
+
+
+def _places_on_curve(at: np.ndarray) -> np.ndarray:
+    """Return the place of each point on the Z-order curve through the box of all."""
+    low = at.min(axis=0)
+    extent = at.max(axis=0) - low
+    steps = (at - low) / np.where(extent > 0, extent, 1) * (2**_BITS - 1)
+    places = np.zeros(len(at), np.uint64)
+    for axis in range(3):
+        bits = steps[:, axis].astype(np.uint64)
+        for shift, kept in _SPREAD:
+            bits = (bits | bits << np.uint64(shift)) & np.uint64(kept)
+        places |= bits << np.uint64(axis)
+    return places
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
-def _nearest(next_item, n_items, points, locations, numbers, squares):
-    x = points.x
-    y = points.y
-    order = points.number
-    of_x = locations.x
-    of_y = locations.y
-    begins = locations.begin
+def _nearest(next_item, n_items, tree, locations, on_sphere, numbers, squares):
+    n_leaves = len(tree.low) // 2
+    waiting = np.empty(_DEEPEST, np.int64)
+    least = np.empty(_DEEPEST)  # the bound of each node that waits
     while True:
         i = atomic_add(next_item, 0, 1)
         if i >= n_items:
             return
-        right = begins[i]
-        left = right - 1
         best = np.inf
-        nearest = order.size
-        while True:  # the nearer of the two in x comes next, until no further point can be as near
-            before = of_x[i] - x[left] if left >= 0 else np.inf
-            after = x[right] - of_x[i] if right < x.size else np.inf
-            gap = min(before, after)
-            if gap == np.inf or gap * gap > best:
-                break
-            at = left if before <= after else right
-            if before <= after:
-                left -= 1
-            else:
-                right += 1
-            square = gap * gap + (of_y[i] - y[at]) ** 2
-            if square < best or (square == best and order[at] < nearest):
-                best = square
-                nearest = order[at]
+        nearest = tree.number.size
+        waiting[0] = 1
+        least[0] = 0.0
+        n_waiting = 1
+        while n_waiting:
+            n_waiting -= 1
+            if least[n_waiting] > best:
+                continue
+            node = waiting[n_waiting]
+            if node >= n_leaves:
+                begin = (node - n_leaves) * _LEAF
+                for at in range(begin, min(begin + _LEAF, tree.number.size)):
+                    square = _square(tree, at, locations, i, on_sphere)
+                    number = tree.number[at]
+                    if square < best or (square == best and number < nearest):
+                        best = square
+                        nearest = number
+                continue
+            left = _least(tree, 2 * node, locations.at, i, on_sphere)
+            right = _least(tree, 2 * node + 1, locations.at, i, on_sphere)
+            is_left_last = left <= right  # so that the nearer child is taken first
+            waiting[n_waiting] = 2 * node + is_left_last
+            least[n_waiting] = max(left, right)
+            waiting[n_waiting + 1] = 2 * node + 1 - is_left_last
+            least[n_waiting + 1] = min(left, right)
+            n_waiting += 2
         numbers[i] = nearest
         squares[i] = best
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _least(tree, node, places, i, on_sphere):
+    """A bound that no point in the box of a node is below, in the measure of ``_square``."""
+    bound = 0.0
+    for axis in range(3):
+        gap = max(
+            tree.low[node, axis] - places[i, axis], places[i, axis] - tree.high[node, axis], 0.0
+        )
+        if on_sphere:
+            gap = max(gap - _SLACK, 0.0)
+        bound += gap * gap
+    if on_sphere:
+        return bound / 4 * _SHARE  # a quarter of the square of a chord is a haversine
+    return bound
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _square(tree, at, locations, i, on_sphere):
+    """The square of a distance on the plane; the haversine of the angle on the sphere."""
+    east = tree.x[at] - locations.x[i]
+    north = tree.y[at] - locations.y[i]
+    if not on_sphere:
+        return east * east + north * north
+    # differences in degrees, which are exact for places near each other
+    across = math.sin(math.radians(east) / 2)
+    along = math.sin(math.radians(north) / 2)
+    shrunk = math.cos(math.radians(tree.y[at])) * math.cos(math.radians(locations.y[i]))
+    return along * along + shrunk * (across * across)

@@ -44,7 +44,7 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import Array, index_dtype, namespace, sort_distinct, to_host
-from ..cpu.components import strong_components
+from ..cpu.components import find_component
 from ..errors import InputError, PrecisionError
 from ..graph import BuildReport, Graph
 from ..multi_source.together import PLAIN, OnlyWay, RunOptions, SearchTogether
@@ -523,7 +523,7 @@ def _connected_part(graph: Graph, algorithm: str, unconnected: str) -> tuple[Gra
     is_weighted(graph, algorithm)
     if unconnected == "refuse":
         return graph, graph.ids_at
-    kept = _largest_component(graph)
+    kept = find_component(to_host(graph.offsets), to_host(graph.targets))
     if kept.size == graph.n_vertices:
         return graph, graph.ids_at
     kept = namespace(graph.offsets).asarray(kept)
@@ -539,14 +539,6 @@ def require_connected(
     for backward in (False, True)[: 1 + part.directed]:
         for _ in searches.rows(np.zeros(1, np.int64), backward):
             pass
-
-
-def _largest_component(graph: Graph) -> np.ndarray:
-    """Return the vertex numbers of the largest (strongly) connected component, ascending, NumPy."""
-    labels = strong_components(to_host(graph.offsets), to_host(graph.targets))
-    sizes = np.bincount(labels)
-    # argmax over the vertices: of equally large components the one with the smallest vertex.
-    return np.flatnonzero(labels == labels[np.argmax(sizes[labels])])
 
 
 def _induced(graph: Graph, kept: Array) -> Graph:

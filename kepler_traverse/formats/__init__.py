@@ -15,6 +15,7 @@ from .log_readers import read_delta, read_iceberg
 from .log_tables import LOG_FORMATS
 from .numbered import read_dimacs, read_matrix_market
 from .parquet import read_parquet, rows_in
+from .sif import read_sif
 from .snap import read_snap
 
 __all__ = ["FORMATS", "ID_TYPES", "EdgeColumns", "EdgeList", "Format", "ReadOptions", "read_edges"]
@@ -61,6 +62,7 @@ FORMATS = (
         takes=("header",),
         in_parts=True,
     ),
+    Format("sif", (".sif",), read_sif, in_parts=True),
     Format("matrix_market", (".mtx",), read_matrix_market),
     Format("dimacs", (".gr",), read_dimacs),
     Format("arrow", (".arrow", ".arrows", ".ipc", ".feather"), read_arrow, in_parts=True),

@@ -33,6 +33,7 @@ END_NAMES = (
     ("nodea", "nodeb"),
     ("node1", "node2"),
     ("vertex1", "vertex2"),
+    ("protein1", "protein2"),
     ("id1", "id2"),
 )
 # What both names of a pair may end in: from_node, source_id, FromNodeId. Not after one letter:

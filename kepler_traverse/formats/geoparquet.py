@@ -124,10 +124,20 @@ def on_map(
     InputError if a column is missing, coordinates are no numbers, or a vertex occurs twice in
     ``vertices``.
     """
-    for name, value in (("x", x), ("y", y)):
-        arguments.text(name, value, "the name of a column of vertices")
+    check_names_of_coordinates(x, y)
     table = _arrow(frame, "frame")
     _require_columns("frame", table.column_names, needed)
+    return table, read_coordinates(vertices, x, y)
+
+
+def check_names_of_coordinates(x: str, y: str) -> None:
+    """Raise InputError unless the names of the columns of coordinates are texts."""
+    for name, value in (("x", x), ("y", y)):
+        arguments.text(name, value, "the name of a column of vertices")
+
+
+def read_coordinates(vertices: Any, x: str, y: str) -> Coordinates:
+    """Return where the vertices of a table are; InputError as ``on_map``."""
     given = table_of_vertices("vertices", vertices)
     if given is None:
         raise InputError(
@@ -141,7 +151,7 @@ def on_map(
     at_x, at_y = (to_numbers(f"vertices[{name!r}]", places[name]) for name in (x, y))
     for name, numbers in ((x, at_x), (y, at_y)):
         arguments.size(f"vertices[{name!r}]", numbers, len(ids), "one per row")
-    return table, Coordinates(ids_column("vertices", places[VERTEX]), at_x, at_y, (x, y))
+    return Coordinates(ids_column("vertices", places[VERTEX]), at_x, at_y, (x, y))
 
 
 def _require_columns(name: str, columns: Sequence[Any], needed: Sequence[str]) -> None:
@@ -248,6 +258,15 @@ class Coordinates:
         return (
             find_rows(vertices, self._known, "the graph").is_valid().to_numpy(zero_copy_only=False)
         )
+
+    def of_those_known(self, vertices: Any) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+        """Return which of these ids have coordinates, and the coordinates of those.
+
+        InputError if one of these is not finite.
+        """
+        column = ids_column("the vertices of the graph", vertices)
+        is_known = self.has(column)
+        return is_known, self.of(column.filter(pyarrow.array(is_known)))
 
     def points(self, vertices: Any) -> np.ndarray:
         """Return the coordinates of a column of ids, of shape (k, 2)."""

@@ -378,20 +378,20 @@ def _refuse_other_encodings(file: DataFile, block: bytes) -> None:
         )
 
 
-class BlankSeparated(io.RawIOBase):
-    """A text with runs of blanks made one tab, without blank lines and lines that start with a sign
-    of ``comment``.
-    """
+class CleanedLines(io.RawIOBase):
+    """A text whose lines are made rows of values with tabs between them, some lines at a time."""
 
-    def __init__(self, file: DataFile, source: pyarrow.NativeFile, comment: bytes):
+    def __init__(self, file: DataFile, source: pyarrow.NativeFile):
         self._file = file
         self._source = source
-        self._comment = re.compile(rb"^[ \t]*[" + re.escape(comment) + rb"].*\n?", re.MULTILINE)
-        self._signs = comment
         self._ready = b""
         self._at = 0
         self._rest = b""
         self._is_start = True
+
+    def _clean(self, lines: bytes) -> bytes:
+        """Return rows of whole lines."""
+        raise NotImplementedError
 
     def readable(self) -> bool:
         return True
@@ -424,6 +424,17 @@ class BlankSeparated(io.RawIOBase):
         buffer[: len(piece)] = piece
         self._at += len(piece)
         return len(piece)
+
+
+class BlankSeparated(CleanedLines):
+    """A text with runs of blanks made one tab, without blank lines and lines that start with a sign
+    of ``comment``.
+    """
+
+    def __init__(self, file: DataFile, source: pyarrow.NativeFile, comment: bytes):
+        super().__init__(file, source)
+        self._comment = re.compile(rb"^[ \t]*[" + re.escape(comment) + rb"].*\n?", re.MULTILINE)
+        self._signs = comment
 
     def _clean(self, lines: bytes) -> bytes:
         if any(bytes([sign]) in lines for sign in self._signs):

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import sort_distinct
+from ..cpu.nearest_point import EARTH_RADIUS
 from ..errors import EdgeListError, InputError
 from ..runtime import LOG
 from ..runtime.regular_files import irregular
@@ -28,7 +29,6 @@ _NOWHERE = 2**31 - 1
 # the farthest that a place can be, in the same units
 _WEST = 1_800_000_000
 _SOUTH = 900_000_000
-_EARTH = 6_371_008.8  # metres, mean radius
 _MPH = 1.609344  # km per mile
 _WALKING_PACE = 7.0  # km/h: what maxspeed=walk allows
 _FASTEST = 300  # km/h that a limit can be; others are slips, such as the time of a sign
@@ -427,4 +427,4 @@ def _metres(x: np.ndarray, y: np.ndarray, to_x: np.ndarray, to_y: np.ndarray) ->
     """Lengths of arcs of great circles between places in degrees, by haversines."""
     x, y, to_x, to_y = map(np.radians, (x, y, to_x, to_y))
     half = np.sin((to_y - y) / 2) ** 2 + np.cos(y) * np.cos(to_y) * np.sin((to_x - x) / 2) ** 2
-    return 2 * _EARTH * np.arcsin(np.sqrt(np.minimum(half, 1)))
+    return 2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(half, 1)))

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +19,12 @@ from ..graph import Graph
 
 # what is drawn of a frame, unless the caller names a column
 _FIRST = ("band", "closeness", "source", "distance")
+# by which rows of one vertex may differ
+_APART = ("rank", "group", "cutoff", "source", "target")
 _FEW = 10  # groups that colours and a legend can distinguish
 _GREY = "#c8ccd2"
+_SHADES = ((0.9, 0.75), (0.55, 0.95), (0.8, 0.5))  # saturation and brightness
+_GOLDEN = 0.6180339887498949  # of the circle of hues, of which no few multiples meet
 # as lonboard reads it
 _WKB = {"ARROW:extension:name": "geoarrow.wkb", "ARROW:extension:metadata": '{"crs": "OGC:CRS84"}'}
 
@@ -31,6 +36,7 @@ def plot(
     graph: Graph | None = None,
     column: str | None = None,
     unit: str = "",
+    per_unit: float = 1,
     title: str = "",
     x: str = "x",
     y: str = "y",
@@ -56,6 +62,9 @@ def plot(
         ``source`` (if there are several) and ``distance``, or else its last column.
     unit : str
         Of the values, such as ``"seconds"``; the legend or the colour bar says it.
+    per_unit : float
+        Values of the frame that are one unit, by which legend and colour bar divide: 60,000 shows
+        milliseconds as minutes.
     title : str
         Of the picture.
     x, y : str
@@ -90,6 +99,7 @@ def plot(
     )
     from matplotlib.collections import LineCollection
 
+    scale = _Scale.of(unit, per_unit)
     table, places = _table(frame, vertices, x, y)
     if graph is None:
         streets = None
@@ -104,9 +114,9 @@ def plot(
     if "position" in table.column_names:
         _draw_paths(ax, table, places)
     elif _is_of_edges(table):
-        _draw_edges(ax, table, places, _column(table, column), unit)
+        _draw_edges(ax, table, places, _column(table, column), scale)
     else:
-        _draw_values(ax, table, places, streets, _column(table, column), unit)
+        _draw_values(ax, table, places, streets, _column(table, column), scale)
     if title:
         ax.set_title(title)
     ax.autoscale_view()
@@ -162,6 +172,33 @@ def explore(
     return lonboard.Map(layer(table=table.cast(pa.schema(fields)), **options))
 
 
+class _Scale(NamedTuple):
+    """What legend and colour bar say of values: their unit, and how many of them are one."""
+
+    unit: str = ""
+    per_unit: float = 1
+
+    @classmethod
+    def of(cls, unit: str, per_unit: float) -> _Scale:
+        arguments.text("unit", unit)
+        arguments.real("per_unit", per_unit)
+        if not 0 < per_unit < math.inf:
+            raise InputError(f"per_unit must be above 0, not {arguments.describe(per_unit)}")
+        return cls(unit, float(per_unit))
+
+    def label(self, column: str) -> str:
+        """Return what a legend or a colour bar says of a column."""
+        return f"{column} ({self.unit})" if self.unit else column
+
+    def divided(self, value: Any) -> Any:
+        if self.per_unit == 1:
+            return value
+        return value / self.per_unit
+
+
+_AS_IT_IS = _Scale()
+
+
 class _Streets(NamedTuple):
     """Edges between vertices with coordinates: their ends as vertices and as lines."""
 
@@ -182,7 +219,7 @@ class _Colours(NamedTuple):
     cmap: Any = None
 
     @classmethod
-    def of(cls, column: Any, name: str = "") -> _Colours:
+    def of(cls, column: Any, name: str = "", scale: _Scale = _AS_IT_IS) -> _Colours:
         colormaps = _module(
             "matplotlib", "pictures need matplotlib: pip install 'kepler-traverse[plot]'"
         ).colormaps
@@ -196,7 +233,7 @@ class _Colours(NamedTuple):
         groups = pc.unique(column).sort()
         is_band = name == "band"
         if is_number and name != "source" and (not is_band or len(groups) > _FEW):
-            values = column.to_numpy(zero_copy_only=False).astype(np.float64)
+            values = scale.divided(column.to_numpy(zero_copy_only=False).astype(np.float64))
             finite = values[np.isfinite(values)]
             norm = Normalize(*((finite.min(), finite.max()) if finite.size else (0, 1)))
             cmap = colormaps["viridis"]
@@ -207,18 +244,39 @@ class _Colours(NamedTuple):
         if is_band:
             palette = colormaps["viridis"](np.linspace(0.0, 0.9, len(groups)))
         else:
-            palette = np.array(colormaps["tab10" if len(groups) <= _FEW else "tab20"].colors)
-            palette = np.column_stack([palette, np.ones(len(palette))])[
-                np.arange(len(groups)) % len(palette)
-            ]
+            palette = _palette(len(groups))
         if len(groups) <= _FEW:
-            names = [f"up to {each}" if is_band else str(each) for each in groups.to_pylist()]
+            names = [
+                f"up to {_short(scale.divided(each))}" if is_band else str(each)
+                for each in groups.to_pylist()
+            ]
         else:
             names = []
         return cls(places.astype(np.float64), palette[places], names, palette)
 
     def bytes(self) -> np.ndarray:
         return (self.rgba * 255).astype(np.uint8)
+
+
+def _palette(n: int) -> np.ndarray:
+    """Return n colours that differ, as a float64 array of shape (n, 4)."""
+    from matplotlib import colormaps
+    from matplotlib.colors import hsv_to_rgb
+
+    if n <= 2 * _FEW:
+        listed_colours: Any = colormaps["tab10" if n <= _FEW else "tab20"]
+        rgb = np.array(listed_colours.colors)[:n]
+    else:  # hues far apart for each two that follow each other, in three shades
+        number = np.arange(n)
+        shade = number % len(_SHADES)
+        hue = number * _GOLDEN % 1
+        rgb = hsv_to_rgb(np.column_stack([hue, np.array(_SHADES)[shade]]))
+    return np.column_stack([rgb, np.ones(n)])
+
+
+def _short(number: Any) -> str:
+    """Return a number of a legend; what is whole without a fraction."""
+    return f"{number:.10g}" if isinstance(number, float) else str(number)
 
 
 def _module(name: str, advice: str) -> Any:
@@ -249,25 +307,28 @@ def _table(frame: Any, vertices: Any, x: str, y: str) -> tuple[Any, Coordinates]
     table, places = on_map(frame, vertices, x, y)
     places.of(table["vertex"])  # also where streets are drawn, an unknown vertex is an error
     if "position" not in table.column_names and len(pc.unique(table["vertex"])) < table.num_rows:
-        name = _apart(table)
-        if name:
-            advice = f"draw those of one {name}: frame[frame[{name!r}] == ...]"
+        names = _apart(table)
+        if names:
+            chosen = " & ".join(f"(frame[{name!r}] == ...)" for name in names)
+            if len(names) == 1:
+                chosen = chosen[1:-1]
+            advice = f"draw those of one {' and '.join(names)}: frame[{chosen}]"
         else:
             advice = "give each vertex once"
         raise InputError(f"frame has a vertex twice; {advice}")
     return table, places
 
 
-def _apart(table: Any) -> str:
-    """Return the name of the column by which the rows of one vertex differ: of the k nearest, of
-    cutoffs or of sources.
+def _apart(table: Any) -> tuple[str, ...]:
+    """Return the names of the columns by which the rows of one vertex differ, as few as suffice: of
+    the k nearest, of groups, of cutoffs or of sources.
     """
-    for name in ("rank", "cutoff", "source", "target"):
-        if name in table.column_names:
-            pairs = table.select(["vertex", name]).group_by(["vertex", name]).aggregate([])
-            if pairs.num_rows == table.num_rows:
-                return name
-    return ""
+    known = [name for name in _APART if name in table.column_names]
+    for names in (*((name,) for name in known), *combinations(known, 2)):
+        pairs = table.select(["vertex", *names]).group_by(["vertex", *names]).aggregate([])
+        if pairs.num_rows == table.num_rows:
+            return names
+    return ()
 
 
 def _is_of_edges(frame: Any) -> bool:
@@ -318,7 +379,7 @@ def _streets(graph: Graph, places: Coordinates) -> _Streets:
 
 
 def _draw_values(
-    ax: Any, table: Any, places: Coordinates, streets: _Streets | None, column: str, unit: str
+    ax: Any, table: Any, places: Coordinates, streets: _Streets | None, column: str, scale: _Scale
 ) -> None:
     """Draw streets, or vertices without a graph, in the colours of a column, and a legend or a
     colour bar.
@@ -327,7 +388,7 @@ def _draw_values(
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
 
-    colours = _Colours.of(table[column], column)
+    colours = _Colours.of(table[column], column, scale)
     if streets is None:
         ax.scatter(*places.of(table["vertex"]), c=colours.rgba, s=8, zorder=2)
     else:
@@ -346,7 +407,7 @@ def _draw_values(
         ax.figure.colorbar(
             ScalarMappable(colours.norm, colours.cmap),
             ax=ax,
-            label=_label(column, unit),
+            label=scale.label(column),
             shrink=0.6,
         )
     elif colours.names:
@@ -357,7 +418,7 @@ def _draw_values(
         # beside the picture, where it covers no street
         ax.legend(
             handles=handles,
-            title=_label(column, unit),
+            title=scale.label(column),
             loc="lower left",
             bbox_to_anchor=(1, 0),
             frameon=False,
@@ -371,18 +432,13 @@ def _draw_values(
             )
 
 
-def _label(column: str, unit: str) -> str:
-    """Return what a legend or a colour bar says of a column."""
-    return f"{column} ({unit})" if unit else column
-
-
-def _draw_edges(ax: Any, table: Any, places: Coordinates, column: str, unit: str) -> None:
+def _draw_edges(ax: Any, table: Any, places: Coordinates, column: str, scale: _Scale) -> None:
     """Draw each edge in the colour of its value and as wide, the largest on top, and a colour bar."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.collections import LineCollection
 
     table = table.sort_by(column)
-    colours = _Colours.of(table[column])
+    colours = _Colours.of(table[column], scale=scale)
     if colours.norm is None:
         raise InputError(
             f"the column {column!r} of frame has no numbers, which widths of edges could show"
@@ -395,7 +451,7 @@ def _draw_edges(ax: Any, table: Any, places: Coordinates, column: str, unit: str
         )
     )
     ax.figure.colorbar(
-        ScalarMappable(colours.norm, colours.cmap), ax=ax, label=_label(column, unit), shrink=0.6
+        ScalarMappable(colours.norm, colours.cmap), ax=ax, label=scale.label(column), shrink=0.6
     )
 
 

@@ -407,7 +407,7 @@ class Settings:
     where: str | None = _of_tables(
         example="highway != 'motorway'",
         help="rows to read, by the values of their columns: comparisons, in, is null, and, or, not "
-        "(docs/inputs.md#which-rows-are-edges)",
+        "(docs/inputs/rows.md)",
     )
     only_vertices: str | None = _of_tables(
         kind="file",

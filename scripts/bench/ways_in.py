@@ -2,7 +2,7 @@
 
     python -m scripts.bench.ways_in --edges 2000000 --output docs/benchmarks/ways_in.json
 
-``scripts.docs.measured_tables`` makes the table of docs/inputs.md of the record.
+``scripts.docs.measured_tables`` makes the table of docs/inputs/tables.md of the record.
 
 Each way runs in a process of its own. Its memory is the peak beyond what the process held with the edges in it, and contains
 the graph. The edge list is two int64 ids and an int64 weight per edge, or the bytes of string ids; ratios are to its size.

@@ -97,7 +97,7 @@ TABLES: Sequence[Table] = (
     ),
     _of("networkx", "from/networkx.md", networkx_backend.table),
     _of("extremes", "results/extremes.md", extremes.table, "extremes: begin", "extremes: end"),
-    _of("ways_in", "inputs.md", ways_in.table_of),
+    _of("ways_in", "inputs/tables.md", ways_in.table_of),
     _of("first_use", "versions.md", first_use.sizes_table, "sizes: begin", "sizes: end"),
     _of("first_use", "../README.md", first_use.sentence, "sizes: begin", "sizes: end"),
     _of("hierarchy", "hierarchies.md", hierarchy.rendered, "measured", "end"),

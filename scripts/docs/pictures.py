@@ -1,13 +1,16 @@
 """Draw the pictures of the README, docs/gallery.md, docs/traffic.md and docs/results, by the examples of the first three.
 
 ``python -m scripts.docs.pictures`` writes docs/pictures; with ``--check`` nothing is written, and the exit code is 1 if a
-picture is stale. ``--only`` and ``--folder`` draw some of them, or elsewhere.
+picture is stale. ``--only`` and ``--folder`` draw some of them, or elsewhere. ``--city FILE`` draws those of a real town in
+their place, by the notebook ``city`` from a file of OpenStreetMap, which is no part of this repository.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import os
+import runpy
 import sys
 import tempfile
 from pathlib import Path
@@ -28,6 +31,8 @@ PAGES = {
     ROOT / "docs/gallery.md": {"nearest.png", "closeness.png", "paths.png"},
     ROOT / "docs/traffic.md": {"flows.png", "select-link.png", "betweenness.png"},
 }
+CITY = ROOT / "examples/notebooks/city.py"
+OF_CITY = ["porto-flows.png", "porto-isochrones.png", "porto-nearest.png"]
 PICTURES = [name for saved in PAGES.values() for name in sorted(saved)]
 # Another version of matplotlib may set other letters. Another result colours more of the picture.
 DIFFERENCE, SHARE = 0.2, 0.01
@@ -46,11 +51,25 @@ def draw(names: list[str], folder: Path) -> None:
                 wanted = saves & set(names) if page == README else saves <= set(names)
                 if wanted and not run_block(code, line, page.name, run):
                     raise SystemExit(f"the example of {page.name} in line {line} failed")
-        for name in names:  # in a third of the bytes
-            small = Image.open(name).convert("RGB").resize((600, 600), Image.Resampling.LANCZOS)
-            # every colour of a thin line, too, which a median cut would make grey
-            few = small.quantize(64, method=Image.Quantize.MAXCOVERAGE)
-            few.save(name, optimize=True)
+        shrink(names)
+
+
+def draw_city(file: Path, folder: Path) -> None:
+    """Write the pictures of a real town into a folder: run the notebook with a file of OpenStreetMap."""
+    folder.mkdir(parents=True, exist_ok=True)
+    os.environ["OSM_FILE"] = str(file.resolve())
+    with contextlib.chdir(folder):
+        runpy.run_path(str(CITY))
+        shrink(OF_CITY)
+
+
+def shrink(names: list[str]) -> None:
+    """Write pictures of this folder anew, in a third of the bytes."""
+    for name in names:
+        small = Image.open(name).convert("RGB").resize((600, 600), Image.Resampling.LANCZOS)
+        # every colour of a thin line, too, which a median cut would make grey
+        few = small.quantize(64, method=Image.Quantize.MAXCOVERAGE)
+        few.save(name, optimize=True)
     matplotlib.pyplot.close("all")
 
 
@@ -81,7 +100,13 @@ def main(arguments: list[str] | None = None) -> int:
         metavar="NAME",
         help="draw these alone",
     )
+    parser.add_argument(
+        "--city", type=Path, metavar="FILE", help="draw those of a real town from this .osm.pbf"
+    )
     options = parser.parse_args(arguments)
+    if options.city:
+        draw_city(options.city, options.folder)
+        return 0
     if not options.check:
         draw(options.only, options.folder)
         return 0

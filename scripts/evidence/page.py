@@ -344,7 +344,7 @@ SECTIONS = {
     ),
     "output": (
         "Verification of an output",
-        "`python -m pipelines.verify DIR EDGES` verifies an output from files alone and names each fault: a flipped bit, a "
+        "`kepler-traverse verify DIR EDGES` verifies an output from files alone and names each fault: a flipped bit, a "
         "lost or duplicate row, a swapped source, a part of another run, a missing or extra part, a manifest that "
         "disagrees. A certificate verifies distances. For other results, and for selected rows, it traverses from the "
         "sources again, certifies that, and compares the rows bit for bit.",

@@ -303,6 +303,34 @@ def vertex_tables(ids: list[Any], table: dict[str, list[Any]]) -> list[Form]:
     return forms
 
 
+def point_tables(table: dict[str, list[Any]]) -> list[Form]:
+    """Tables of places in each library, whose rows have any labels, and what holds no places."""
+    n = len(next(iter(table.values())))
+    first = next(iter(table))
+    changes = {
+        "a null": [None, *table[first][1:]],
+        "texts": [str(each) for each in table[first]],
+        "NaN": [float("nan"), *table[first][1:]],
+        "infinity": [float("inf"), *table[first][1:]],
+        "booleans": [True] * n,
+    }
+    wrong = [
+        Form(f"{name} with {what}", frame, REFUSED)
+        for what, column in changes.items()
+        for name, frame in frames(table | {first: column})
+    ]
+    return [
+        *(Form(name, frame) for name, frame in frames(table)),
+        *(Form(f"index {name}", pd.DataFrame(table, index)) for name, index in indexes(n).items()),
+        Form("more columns", pd.DataFrame(table | {"name": list("abcdefgh"[:n])})),
+        Form("a column is missing", pd.DataFrame({first: table[first]}), REFUSED),
+        Form("columns of two lengths", table | {first: table[first][1:]}, REFUSED),
+        Form("not a table", 5, REFUSED),
+        Form("array", np.zeros((n, 2)), REFUSED),
+        *wrong,
+    ]
+
+
 def _record(ids: str, table: dict[str, list[Any]]) -> list[tuple[str, str]]:
     return [(ids, "i8"), *((name, np.array(column).dtype.str) for name, column in table.items())]
 

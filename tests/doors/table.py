@@ -52,6 +52,7 @@ FUNCTIONS = {
     "bfs_pairs": "graph origins:pairs destinations:ends strategy max_depth:number knobs memory result options",
     "sssp_pairs": "graph origins:pairs destinations:ends strategy cutoff:number knobs memory result options",
     "paths": "frame targets:pairs graph edges along:along algorithm strategy memory",
+    "snap": "graph points:places vertices:places coordinates cutoff:number component around:id x y",
     "extremes.extremes": "graph algorithm want unconnected certified memory",
     "extremes.diameter": "graph algorithm unconnected certified memory",
     "extremes.radius": "graph algorithm unconnected certified memory",
@@ -76,7 +77,7 @@ FUNCTIONS = {
     "MultiSourcePlan.run": "source_vertices:positions lists cut",
     "MultiSourcePlan.iter_groups": "source_vertices:positions lists cut",
     "strategies": "published",
-    "maps.plot": "frame vertices:places graph column unit title x y ax",
+    "maps.plot": "frame vertices:places graph column unit per_unit title x y ax",
     "maps.explore": "frame vertices column x y",
     "write_geoparquet": "frame path vertices:places x y crs hulls ratio",
     "tensors.to_torch": "array",
@@ -201,6 +202,13 @@ def of_one_id(call: Callable[..., Any]) -> Door:
         lambda text, value, _: call(text, value),
         lambda text: Form("plain", named([30], text)[0]),
         forms,
+    )
+
+
+def optional(door: Door) -> Door:
+    """A door where None is no value of the argument."""
+    return door._replace(
+        forms=lambda text: [form for form in door.forms(text) if form.value is not None]
     )
 
 
@@ -344,6 +352,15 @@ def of_tables(call: Callable[..., Any], columns: dict[str, list[Any]]) -> Door:
     return Door(lambda text, value, _: call(text, value), plain, forms)
 
 
+def of_points(call: Callable[..., Any], columns: dict[str, list[Any]]) -> Door:
+    """A door of a table whose rows are no vertices."""
+
+    def forms(_: bool) -> list[Form]:
+        return containers.point_tables(columns)
+
+    return Door(lambda text, value, _: call(text, value), lambda _: Form("plain", columns), forms)
+
+
 def of_rows_of_edges(
     call: Callable[..., Any], column: Callable[[Any], Any], wrong: bool = True
 ) -> Door:
@@ -459,6 +476,13 @@ def network() -> Network:
     return Network(
         x, x, pd.Series(EDGES["u"]), pd.Series(EDGES["v"]), pd.DataFrame({"w": EDGES["w"]})
     )
+
+
+def snapped(text: bool, **options: Any) -> Any:
+    """Vertices near two places, one of which lies beyond 300 km."""
+    given = {"points": {"x": [13.4, 8.0], "y": [52.1, 48.0]}, "coordinates": "degrees"}
+    given["vertices"] = {"vertex": named(VERTICES, text), **PLACES}
+    return kt.snap(graph(text), **given | {"cutoff": 300_000} | options)
 
 
 def geoparquet(text: bool, vertices: Any) -> Any:
@@ -712,6 +736,12 @@ DOORS: dict[str, Door] = {
     ),
     "maps.plot.vertices": of_tables(picture, PLACES)._replace(is_slow=True),
     "write_geoparquet.vertices": of_tables(geoparquet, PLACES),
+    "snap.points": of_points(
+        lambda text, v: snapped(text, points=v), {"x": [13.4, 8.0], "y": [52.1, 48.0]}
+    ),
+    "snap.vertices": of_tables(lambda text, v: snapped(text, vertices=v), PLACES),
+    "snap.cutoff": of_number(lambda _, v: snapped(False, cutoff=v)),
+    "snap.around": optional(of_one_id(lambda text, v: snapped(text, around=v))),
     "pandana.Network.__init__.edge_from": of_ends(
         lambda _, v, p: (
             Network(*_axes(), pd.Series(v), pd.Series(p), pd.DataFrame({"w": EDGES["w"]}))

@@ -318,12 +318,15 @@ def test_the_tree_in_the_overview_exists():
 RESULTS = sorted(
     path.relative_to(ROOT / "docs").as_posix() for path in ROOT.glob("docs/results/*.md")
 )
-# What `maps.plot` draws is a generated town, which has coordinates.
-WITHOUT_THE_GRAPH = {"results/maps.md"}
+INPUTS = [
+    f"inputs/{name}.md" for name in ("edge-rows", "files", "labels", "rows", "tables", "zones")
+]
+# Maps, and places that are no vertices, need coordinates.
+WITHOUT_THE_GRAPH = {"results/maps.md", "results/places.md"}
 
 
 @pytest.mark.parametrize(
-    "page", ["quickstart.md", "results.md", "inputs.md", "semantics.md", *RESULTS]
+    "page", ["quickstart.md", "results.md", "inputs.md", "semantics.md", *INPUTS, *RESULTS]
 )
 def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -458,3 +461,41 @@ def test_the_console_command_can_be_called():
     module, _, function = project["scripts"]["kepler-traverse"].partition(":")
     assert callable(getattr(importlib.import_module(module), function))
     assert module == "kepler_traverse.pipelines.__main__"
+
+
+# Terms of the job and of proofs, by what a page of results says beside the first of each.
+EXPLAINED = {
+    r"(?<!record )(?<!by )\bbatch(?! by)": r"sources (?:of one|per) part file|sources that are written together",
+    r"[Pp]art files?\b|\bparts?\b \(": (
+        r"some of the sources|of some|written together|of one part|one part file|per part file|by origin"
+    ),
+    r"digest": r"checksum",
+    r"[Cc]ertif": r"proo|prov",
+    r"canonical": r"smallest|decisions",
+    r"stored edge": r"direction",
+}
+
+
+@pytest.mark.parametrize("page", RESULTS)
+def test_a_page_of_results_explains_each_term_where_it_is_first_used(page):
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    text = " ".join(re.sub(r"```.*?```", "", text, flags=re.DOTALL).split())
+    unexplained = []
+    for term, meaning in EXPLAINED.items():
+        first = re.search(term, text)
+        if first and not re.search(meaning, text[max(0, first.start() - 200) : first.end() + 200]):
+            unexplained.append(first[0])
+    assert unexplained == []
+
+
+def test_the_first_page_gives_the_times_that_the_page_of_pandana_has():
+    recorded = json.loads((ROOT / "docs/benchmarks/pandana_network.json").read_text())
+    (row,) = [each for each in recorded["rows"] if each["call"] == "nearest_pois, 3 of 500"]
+    said = (
+        f"{row['vertices']:,} junctions in {row['seconds']} s, "
+        f"where pandana takes {row['pandana_seconds']} s"
+    )
+    assert said in (ROOT / "README.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
+    (alone,) = re.findall(r"\| the 3 nearest of 500 targets \|.*", page)
+    assert alone.split("|")[3].strip() in (ROOT / "docs/from/pandana.md").read_text()

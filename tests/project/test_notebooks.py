@@ -8,8 +8,11 @@ import matplotlib
 import pytest
 from matplotlib import pyplot
 
+from tests.conftest import DATA
+
 ROOT = Path(__file__).resolve().parents[2]
-SLOW = {"accessibility", "closeness", "cluster"}  # more than 2 s
+SLOW = {"accessibility", "closeness", "cluster", "city"}  # more than 2 s
+REAL = "city"  # reads a file of OpenStreetMap, which is no part of the repository
 NOTEBOOKS = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.exhaustive] if path.stem in SLOW else [])
     for path in sorted((ROOT / "examples/notebooks").glob("*.py"))
@@ -18,6 +21,12 @@ NOTEBOOKS = [
 
 @pytest.mark.parametrize("path", NOTEBOOKS)
 def test_the_notebook_runs_and_its_last_cell_checks_it(path, tmp_path, monkeypatch):
+    if path.stem == REAL:
+        pytest.importorskip("osmium")
+        file = DATA / "osm/porto_portugal.osm.pbf"
+        if not file.exists():
+            pytest.skip(f"{file} is absent; set KEPLER_DATA")
+        monkeypatch.setenv("OSM_FILE", str(file))
     monkeypatch.chdir(tmp_path)
     matplotlib.use("agg")
     cells = re.split(r"^# %%", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -28,5 +37,5 @@ def test_the_notebook_runs_and_its_last_cell_checks_it(path, tmp_path, monkeypat
     pyplot.close("all")
 
 
-def test_there_are_five_notebooks():
-    assert len(NOTEBOOKS) == 5
+def test_there_are_six_notebooks():
+    assert len(NOTEBOOKS) == 6

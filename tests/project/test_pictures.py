@@ -1,5 +1,6 @@
 """Maps of results and the generated town: streets in the right colours, pictures of the documentation that are current."""
 
+import re
 import shutil
 import sys
 from collections import Counter
@@ -131,6 +132,53 @@ def test_the_unit_and_the_title_are_said_and_the_legend_covers_no_street(result)
         axes.figure.canvas.draw()
         assert legend.get_window_extent().x0 >= axes.get_window_extent().x1
     assert said.endswith(" (minutes)")
+
+
+ASKED = {
+    "k nearest": {"sources": ["a", "b"], "result": "nearest", "k": 2},
+    "k nearest of groups": {
+        **{"sources": ["a", "b", "c"], "result": "nearest", "k": 2},
+        "groups": ["one", "one", "other"],
+    },
+    "targets": {"sources": "all", "result": "nearest", "k": 2, "targets": ["a", "b"]},
+    "cutoffs": {"sources": "all", "result": "within", "cutoffs": [5, 12]},
+    "several sources": {"sources": ["a", "b"]},
+    "isochrones": {"sources": ["a", "b"], "result": "isochrones", "cutoffs": [5, 12]},
+}
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_the_advice_for_a_vertex_that_comes_twice_can_be_followed(kind):
+    asked = dict(ASKED[kind])
+    frame = sssp_many(graph_from_edges(TRIANGLE), asked.pop("sources"), **asked)
+    with pytest.raises(InputError) as refused:
+        plot(frame, PLACES)
+    names = re.findall(r"frame\['(\w+)'\] == \.\.\.", str(refused.value))
+    advice = str(refused.value).partition(": ")[2]
+    for name in names:
+        advice = advice.replace(f"'{name}'] == ...", f"'{name}'] == frame['{name}'].iloc[0]")
+    assert names
+    plot(eval(advice, {"frame": frame}), PLACES)
+
+
+@pytest.mark.parametrize("n", [2, 10, 11, 20, 21, 60, 200])
+def test_no_two_groups_have_the_same_colour(n):
+    frame = pd.DataFrame({"vertex": range(n), "source": range(n)})
+    places = pd.DataFrame({"vertex": range(n), "x": range(n), "y": range(n)})
+    dots = plot(frame, places).collections[0]
+    assert len({tuple(np.round(255 * colour)) for colour in dots.get_facecolors()}) == n
+
+
+def test_milliseconds_are_shown_as_minutes():
+    graph = graph_from_edges(TRIANGLE.assign(weight=[300_000, 90_000, 1]))
+    shown = {"unit": "minutes", "per_unit": 60_000}
+    bands = sssp_many(graph, ["a"], result="isochrones", cutoffs=[300_000, 450_000])
+    legend = plot(bands, PLACES, graph=graph, **shown).get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["up to 5", "up to 7.5"]
+    bar = plot(sssp_many(graph, ["a"]), PLACES, **shown).figure.axes[-1]
+    assert bar.get_ylim() == (0, 6.5)
+    with pytest.raises(InputError, match="per_unit must be above 0"):
+        plot(bands, PLACES, per_unit=0)
 
 
 def test_paths_are_lines_from_origin_to_destination(here, roads):

@@ -1,0 +1,189 @@
+"""``snap``: the vertex nearest to each of some places that are no vertices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import arguments
+from .._arrays import namespace, to_host
+from ..cpu.components import find_component
+from ..cpu.nearest_point import nearest_points
+from ..errors import InputError, UnknownVertexError, listed
+from ..formats.geoparquet import check_names_of_coordinates, read_coordinates
+from ..graph import Graph
+from ..labels import columns_in_order, index_of_rows
+from ..search.frames import Column, columns_on_device, frame_from
+
+_COORDINATES = ("degrees", "metres")
+_COMPONENTS = ("largest", "any")
+_LONGITUDE = 360.0  # 0 to 360 and -180 to 180 are both in use
+_LATITUDE = 90.0
+_FARTHEST = 1e150  # a coordinate, of which squares are finite
+
+
+def snap(
+    graph: Graph,
+    points: Any,
+    vertices: Any,
+    *,
+    coordinates: str,
+    cutoff: float | None = None,
+    component: str = "largest",
+    around: Any = None,
+    x: str = "x",
+    y: str = "y",
+) -> Any:
+    """Return the vertex nearest to each of some points, and how far it is.
+
+    Parameters
+    ----------
+    graph : Graph
+        Only its vertices are taken.
+    points : table
+        Columns of the coordinates, with one row per point: a data frame of any library, a table of
+        Arrow or a mapping of columns.
+    vertices : table
+        With the columns ``vertex``, and those of the coordinates; or with an index of ids in place
+        of ``vertex``, as OSMnx's nodes have it. Vertices of the graph that it lacks are not taken.
+    coordinates : {"degrees", "metres"}
+        ``"degrees"``: longitude (-360 to 360) and latitude (-90 to 90); offsets are metres along
+        great circles of a sphere with a radius of 6,371,008.8 m, by haversines in float64.
+        ``"metres"``: coordinates of a plane, in any unit, which the offsets have as well.
+    cutoff : float, optional
+        The largest offset, inclusive. A point without a vertex so near gets none.
+    component : {"largest", "any"}
+        ``"largest"``: of the strongly connected components, in which each vertex can be reached
+        from each other one, the one with the most vertices is taken; of equally large ones that
+        with the smallest id. A place at a street without a way out would have no path to the
+        others. ``"any"``: all vertices are taken.
+    around : id, optional
+        Take the component of this vertex in place of the largest.
+    x, y : str
+        Columns of the coordinates, in ``points`` as in ``vertices``.
+
+    Returns
+    -------
+    pandas.DataFrame or cudf.DataFrame
+        ``vertex`` and ``offset`` (float64), a row per point, in the order and with the index of
+        ``points``. Of equally near vertices that with the smallest id is returned. With ``cutoff``
+        both are null where no vertex is so near.
+
+    Raises
+    ------
+    InputError
+        A column is missing; a coordinate is not finite, or no longitude or latitude in degrees; a
+        vertex occurs twice in ``vertices``; no vertex has coordinates.
+    UnknownVertexError
+        ``around`` is not a vertex of the graph.
+
+    Examples
+    --------
+    >>> graph = graph_from_edges({"src": [1, 2], "dst": [2, 1], "weight": [5, 5]})
+    >>> junctions = {"vertex": [1, 2], "x": [-8.61, -8.60], "y": [41.15, 41.15]}
+    >>> snap(graph, {"x": [-8.603], "y": [41.15]}, junctions, coordinates="degrees").round(1)
+       vertex  offset
+    0       2   251.2
+    """
+    arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
+    arguments.choice("coordinates", coordinates, _COORDINATES)
+    limit = None if cutoff is None else arguments.limit("cutoff", cutoff)
+    check_names_of_coordinates(x, y)
+    places = _places_of_points(points, x, y)
+    _require_places("points", (x, y), places, coordinates)
+    numbers = _candidates(graph, component, around)
+    known = read_coordinates(vertices, x, y)
+    ids = graph.ids_at(namespace(graph.offsets).asarray(numbers))
+    if not graph.has_string_ids:
+        ids = to_host(ids)
+    has_place, at = known.of_those_known(ids)
+    if not has_place.any():
+        raise InputError(
+            f"vertices has the coordinates of none of {len(numbers):,} vertices to snap to; it "
+            "needs the ids of the graph's vertices"
+        )
+    numbers = numbers[has_place]
+    _require_places("vertices", (x, y), at, coordinates)
+    nearest, offset = nearest_points(*at, *places, on_sphere=coordinates == "degrees")
+    if limit is None:
+        is_far = None
+    else:
+        is_far = offset > limit
+    found = Column.of_vertices(graph, numbers[nearest])
+    columns = {"vertex": Column(found.values, is_far), "offset": Column(offset, is_far)}
+    frame = frame_from(columns_on_device(columns, graph), graph.device)
+    index = index_of_rows(points)
+    if index is not None:
+        frame.index = index
+    return frame
+
+
+def _places_of_points(points: Any, x: str, y: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the coordinates of points as float64."""
+    columns = arguments.columns("points", points)
+    if columns is None:
+        raise InputError(
+            f"points must be a table with the columns {x!r} and {y!r}, not "
+            f"{arguments.describe(points)}"
+        )
+    missing = next((name for name in (x, y) if name not in columns), None)
+    if missing is not None:
+        if "geometry" in columns:
+            advice = "; of GeoPandas, give points.geometry.get_coordinates()"
+        else:
+            advice = f"; it has {listed(list(columns))}; name others by x= and y="
+        raise InputError(f"points has no column {missing!r}{advice}")
+    given = columns_in_order("points", {x: columns[x], y: columns[y]})
+    at_x, at_y = (
+        to_host(arguments.as_array(f"points[{name!r}]", given[name])).astype(np.float64)
+        for name in (x, y)
+    )
+    arguments.size(f"points[{y!r}]", at_y, at_x.size, f"one per value of points[{x!r}]")
+    return at_x, at_y
+
+
+def _require_places(
+    owner: str, names: tuple[str, str], at: tuple[np.ndarray, np.ndarray], coordinates: str
+) -> None:
+    """Raise InputError unless coordinates are finite, and are what they are said to be."""
+    if coordinates == "degrees":
+        limits = (_LONGITUDE, _LATITUDE)
+        what = ("longitude", "latitude")
+        advice = "; give coordinates='metres' for places on a plane"
+    else:
+        limits = (_FARTHEST, _FARTHEST)
+        what = ("coordinate", "coordinate")
+        advice = ""
+    for name, values, limit, kind in zip(names, at, limits, what, strict=True):
+        wrong = np.flatnonzero(~(np.abs(values) <= limit))
+        if not wrong.size:
+            continue
+        value = values[wrong[0]]
+        if not np.isfinite(value):
+            advice = "; leave such rows out"
+        if owner == "points":
+            where = f", row {wrong[0]}"
+        else:
+            where = ""
+        raise InputError(f"{owner}[{name!r}]{where} holds {value}, which is no {kind}{advice}")
+
+
+def _candidates(graph: Graph, component: str, around: Any) -> np.ndarray:
+    """Return the numbers of the vertices that points may be snapped to, ascending."""
+    arguments.choice("component", component, _COMPONENTS)
+    if not graph.n_vertices:
+        raise InputError("graph has no vertices to snap to")
+    if around is None:
+        vertex = None
+    elif not arguments.is_one_id(around):
+        raise UnknownVertexError(f"around must be one vertex, not {arguments.describe(around)}")
+    else:
+        vertex = int(graph.to_numbers([around], "vertex around which to snap")[0])
+    if component == "any":
+        if vertex is not None:
+            raise InputError(
+                "around names a component, and component='any' takes all; leave one out"
+            )
+        return np.arange(graph.n_vertices)
+    return find_component(to_host(graph.offsets), to_host(graph.targets), vertex)

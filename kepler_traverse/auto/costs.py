@@ -28,12 +28,13 @@ _FILE = Path(__file__).with_name("costs.json")
 #   again                edges that are relaxed again because weights are uneven
 #   extra_round          additional rounds because weights are uneven
 #   row, write, clear    bytes that are accessed sequentially
-#   miss                 loads that miss the cache
+#   miss                 loads that miss the cache of a core
+#   fetch                loads that come from memory, since no cache has them
 _TERMS_OF_SPEED = {
     "cpu": {
         "step": "start sort count level chain share lookup edge again extra_round vertex row",
         "copy": "reverse write clear",
-        "load": "miss",
+        "load": "miss fetch",
     },
     "cuda": {
         "step": "start sort count level",
@@ -45,7 +46,12 @@ SPEED_OF_TERM = {
     device: {term: speed for speed, terms in of_device.items() for term in terms.split()}
     for device, of_device in _TERMS_OF_SPEED.items()
 }
-_MAX_SCALED = 16.0  # a calibration on a busy machine must not distort the estimates
+# Bytes of the last level of caches on which one process may count. Other processes, and on rented
+# machines other tenants, share that level, so that its size says little.
+_LAST_LEVEL = 6 << 20
+# A calibration on a busy machine must not distort the estimates. The memories of machines differ
+# less than the rest of them.
+_MAX_SCALED = {"step": 16.0, "copy": 16.0, "load": 2.0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +68,11 @@ class Machine:
     def missing(self, nbytes: float) -> float:
         """Share of random loads from a table of ``nbytes`` bytes that miss the cache."""
         return max(0.0, 1 - self.cache / nbytes) if nbytes else 0.0
+
+    def fetching(self, nbytes: float) -> float:
+        """Share of random loads from a table of ``nbytes`` bytes that come from memory."""
+        last_level = max(self.cache, _LAST_LEVEL)
+        return max(0.0, 1 - last_level / nbytes) if nbytes else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +115,8 @@ class Costs:
 
     def _slower(self, machine: Machine, speed: str) -> float:
         slower = getattr(machine, speed) / getattr(self.measured_on, speed)
-        return min(max(slower, 1 / _MAX_SCALED), _MAX_SCALED)
+        most = _MAX_SCALED[speed]
+        return min(max(slower, 1 / most), most)
 
 
 def cost_key(algorithm: str, strategy: MultiSourceStrategy) -> str:

@@ -6,9 +6,9 @@ from .compiled import njit
 
 
 @njit(cache=True)
-def chase(chain, loads):
-    """Follow a chain through a table; every load waits for the one before."""
-    at = 0
+def chase(chain, begin, loads):
+    """Follow a chain through a table; every load waits for the one before. Return where it ends."""
+    at = begin
     for _ in range(loads):
         at = chain[at]
     return at

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..errors import several
 from ..runtime.display import in_units, limit_text, seconds_text, text_table
 
 _CHOSEN = "*"
@@ -92,7 +93,7 @@ def describe_choice(plan: Any, ranked: Sequence[Any]) -> str:
     facts = [repr(plan.graph), *_describe_shape(plan)]
     if ranked:
         estimated = ", ".join(f"{each.name} {each.seconds:.3g} s" for each in ranked)
-        facts.append(f"estimated: {estimated}")
+        facts.append(f"estimated for {several(plan.n_sources, 'source')}: {estimated}")
     facts.append(
         f"{plan.strategy.name}, {plan.group} sources at once, {plan.nbytes / 2**20:,.0f} MiB"
     )

@@ -24,6 +24,8 @@ from ..search.strategy import (
 
 ONE_AT_A_TIME = "one_at_a_time"
 MAX_GROUP = 16  # maximum number of sources in a group
+_STATE = 9  # bytes of a search per vertex: its distance, a number in a queue, a mark
+_PULLED = 1 / 20  # share of the vertices in a level from which on a search for hops pulls
 
 
 def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
@@ -68,7 +70,7 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
 
     def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, float]:
         edges = n_sources * shape.n_edges * shape.walked
-        return {
+        amounts = {
             "start": n_sources,
             "count": n_sources * (shape.keep == "counts"),
             "level": n_sources * shape.likely_rounds,
@@ -78,6 +80,11 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
             "extra_round": n_sources * shape.extra_rounds if algorithm == "sssp" else 0,
             "miss": edges * shape.scatter * machine.missing(4 * shape.n_vertices),
         }
+        # A search for hops that has large levels pulls, and then reads edges one after another.
+        is_pulling = algorithm == "bfs" and shape.frontier_share(1) > _PULLED
+        if single.device == "cpu" and not is_pulling:
+            amounts["fetch"] = n_sources * shape.fetches(machine, _STATE)
+        return amounts
 
     return MultiSourceStrategy(
         name=single.name,

@@ -40,6 +40,7 @@ _MAX_ROWS_OF_HOPS = 1 << 26
 _AT_ONCE = 512  # sources that a thread takes at a time
 _NO_END = np.iinfo(np.int64).max
 _TOO_LARGE = 1 << 62  # bytes
+_MARKS = 9  # bytes of marks of a vertex, per core
 _PER_LINE = 64  # bytes of a vertex that searches reach, besides its distances
 _CAPACITY = 1 << 10  # vertices that searches of a line reach, at first
 # weights from which their mean is estimated, and buckets as wide as that
@@ -70,7 +71,7 @@ def memory(shape: Shape, query: Query, group: int) -> int:
     """Bytes of a run: marks of each vertex per core, and what the searches of a group reach."""
     width = shape.weight or 4
     reached = shape.n_vertices * shape.reach
-    marks = 9 * threads.count() * shape.n_vertices
+    marks = _MARKS * threads.count() * shape.n_vertices
     if shape.weight:
         line = 1 << len(cpu.LINE)
         marks += int(
@@ -100,6 +101,7 @@ def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, 
         "vertex": per_worker * reached,
         "sort": per_worker * reached * math.log2(1 + reached) * (shape.keep != "counts"),
         "edge": per_worker * shape.n_edges * shape.walked,
+        "fetch": per_worker * shape.fetches(machine, _MARKS),
     }
 
 
@@ -115,8 +117,11 @@ def terms_of_sums(shape: Shape, n_sources: int, group: int, machine: Any) -> dic
         together = (math.sqrt(reached) + math.sqrt(line * own)) ** 2
     else:
         together = reached
+    share = min(1.0, together / max(line * reached, 1.0))
+    per_worker = sources_per_worker(n_sources, machine.cores)
     return amounts | {
-        "edge": amounts["edge"] * min(1.0, together / max(line * reached, 1.0)),
+        "edge": amounts["edge"] * share,
+        "fetch": per_worker * share * shape.fetches(machine, _MARKS + line * shape.weight),
         "miss": amounts["vertex"] * machine.missing(together * (line * shape.weight + _PER_LINE)),
     }
 

@@ -327,6 +327,21 @@ class Shape(NamedTuple):
         """Mean number of levels or rounds of a search, estimated if the survey made none."""
         return self.rounds or self.likely_depth
 
+    def fetches(self, machine: Any, state: float) -> float:
+        """Loads of one search that come from memory, since no cache has them.
+
+        A vertex takes two, its offset and the begin of its edges. An edge takes one from the
+        ``state`` bytes of the search per vertex. Searches that reach a part of the graph keep that
+        part in the caches. Where neighbors have near numbers, as in road networks that are sorted,
+        earlier loads have brought them there.
+        """
+        n_reached = self.n_vertices * self.reach
+        n_walked = self.n_edges * self.walked
+        graph_bytes = 8 * n_reached + (self.index + self.weight) * n_walked
+        of_vertices = 2 * n_reached * machine.fetching(graph_bytes)
+        of_edges = n_walked * machine.fetching(state * n_reached)
+        return self.scatter * (of_vertices + of_edges)
+
     def frontier_share(self, n_sources: int) -> float:
         """Estimated share of the vertices that are in the frontiers of several searches on one
         level.

@@ -7,7 +7,7 @@ import shlex
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
@@ -34,6 +34,7 @@ from . import html_fragments
 from .run_stats import MAX_LISTED, RunStats, summarize_batch
 
 if TYPE_CHECKING:  # these modules import this one
+    from ..run.expectation import Expectation
     from ..run.memory_plan import Sizing
     from ..run.prepare import Prepared
 
@@ -186,10 +187,16 @@ def _workers_table(stats: RunStats) -> Table:
     return table
 
 
-def show_plan(settings: Settings, prepared: Prepared) -> None:
-    """Print the plan of the run."""
+def show_plan(
+    settings: Settings, prepared: Prepared, expect: Callable[[], Expectation | str]
+) -> None:
+    """Print the plan of the run; ``expect`` is called for what it will take."""
     graph = prepared.graph
     plan = prepared.plan
+    # as they are before ``expect`` tries some sources
+    strategy = plan.strategy
+    why = plan.why
+    expected = expect()
     sizing = prepared.sizing
     if prepared.choice is None:
         choice = None
@@ -214,15 +221,16 @@ def show_plan(settings: Settings, prepared: Prepared) -> None:
             "result": settings.result,
             "distances": describe_distances(graph, plan.algorithm),
             "direction": settings.direction,
-            "device": plan.strategy.device,
-            "strategy": plan.strategy.name,
+            "device": strategy.device,
+            "strategy": strategy.name,
             "sources_at_once": plan.group,
-            "why": plan.why,
+            "why": why,
             "choice": choice,
             "notes": notes,
             "sources": prepared.n_sources,
             "duplicate_sources": prepared.duplicates,
             **estimate_of_plan(prepared),
+            "expected": _expected_facts(expected),
             **asdict(sizing),
             **({"store": traffic_of_plan(settings, sizing)} if _is_in_store(settings) else {}),
         }
@@ -257,11 +265,11 @@ def show_plan(settings: Settings, prepared: Prepared) -> None:
         (
             "strategy",
             (
-                f"{plan.strategy.name} for {plan.algorithm} on "
-                f"{plan.strategy.device}, {chosen}: {plan.strategy.rationale}"
+                f"{strategy.name} for {plan.algorithm} on "
+                f"{strategy.device}, {chosen}: {strategy.rationale}"
             ),
         ),
-        ("why", plan.why),
+        ("why", why),
         *([("choice", f"{sentence(choice)}; corrected during the run")] if choice else []),
         *_sources_and_batches(settings, prepared),
         (
@@ -273,6 +281,7 @@ def show_plan(settings: Settings, prepared: Prepared) -> None:
         ),
         *((f"memory: {name}", in_units(size)) for name, size in sizing.memory.items()),
         *_writing(sizing),
+        ("expected", _expected_text(expected)),
         ("output", f"at most {in_units(sizing.output_bytes)} before compression"),
         *(
             [("store", traffic_text(traffic_of_plan(settings, sizing)))]
@@ -291,6 +300,18 @@ def _writing(sizing: Sizing) -> list[tuple[str, str]]:
     threads = several(sizing.writers, "thread")
     text = f"at most {in_units(sizing.writing_bytes)} of the host, by {threads} per worker"
     return [("memory: parts being written", text)]
+
+
+def _expected_facts(expected: Expectation | str) -> dict[str, Any]:
+    if isinstance(expected, str):
+        return {"not_known": expected}
+    return expected.facts()
+
+
+def _expected_text(expected: Expectation | str) -> str:
+    if isinstance(expected, str):
+        return f"not known: {expected}"
+    return str(expected)
 
 
 def _building(settings: Settings, prepared: Prepared) -> str:

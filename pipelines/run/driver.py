@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -40,6 +41,7 @@ from .answered_tables import list_tables, tables_of_graph
 from .batch_run import BatchRun
 from .engine import NOTHING_GIVEN, Engine, Given, OpenEngine
 from .environment import versions
+from .expectation import expect_run
 from .finishing import finish_run
 from .prepare import Prepared
 from .question import make_identity
@@ -138,7 +140,8 @@ def _execute(
         if settings.plan:
             if settings.resume:
                 say("note: --plan shows the whole run, also what --resume would find done")
-            console.show_plan(settings, prepared)
+            steps.begin("trying a few sources")
+            console.show_plan(settings, prepared, partial(expect_run, settings, prepared))
             return None
         assert place is not None  # merge_settings requires --output, except with --plan
         run = _Run(settings, prepared, place, resume_command, supervision)

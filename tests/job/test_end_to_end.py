@@ -230,7 +230,7 @@ def test_a_negative_cycle_ends_the_job_with_exit_code_four_and_is_named(tmp_path
 def test_the_plan_is_shown_without_touching_the_disk(options, tmp_path, capsys):
     plan = summary_of(capsys, *options, "--output", tmp_path / "out", "--plan", "--workers", 2)
     assert f"; {plan['strategy']}, " in plan["why"]
-    assert "estimated: " + plan["strategy"] in plan["why"], "the first of those estimated is taken"
+    assert f"sources: {plan['strategy']} " in plan["why"], "the first of those estimated is taken"
     assert plan["sources"] == N_SOURCES
     assert plan["batch_size"] * plan["n_batches"] >= N_SOURCES
     assert (

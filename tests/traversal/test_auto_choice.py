@@ -161,7 +161,7 @@ def test_a_plan_says_what_was_estimated_and_what_was_measured(monkeypatch):
     run = ScriptedRun(
         monkeypatch, {"a": 1.0, "b": 2.0}, {"a": 10.0, "b": 2.0}, {"a": 32, "b": 32}, 1024
     )
-    assert "estimated: a 1.02 s, b 2.05 s" in run.plan.why
+    assert "estimated for 1,024 sources: a 1.02 s, b 2.05 s" in run.plan.why
     assert "measured" not in run.plan.why
     run.over(1024)
     measured_part = run.plan.why.partition("; measured: ")[2]

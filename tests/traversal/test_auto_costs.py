@@ -52,14 +52,44 @@ def test_every_strategy_that_auto_takes_has_an_estimate_that_grows_with_its_sour
 
 def test_terms_scale_with_their_own_speeds():
     costs = Costs(device="cpu", measured_on=CPU, nanoseconds={})
-    slow = Machine(cores=2, cache=1 << 20, copy=2e-10, load=3e-7, step=8e-9)
+    slow = Machine(cores=2, cache=1 << 20, copy=2e-10, load=1.5e-7, step=8e-9)
     assert costs.scaled({"write": 1.0, "miss": 1.0, "edge": 1.0}, slow) == pytest.approx(
-        {"write": 2, "miss": 3, "edge": 4}
+        {"write": 2, "miss": 1.5, "edge": 4}
     )
     frozen = Machine(cores=2, cache=1 << 20, copy=1.0, load=1.0, step=1.0)
-    assert costs.scaled({"edge": 1.0}, frozen)["edge"] == 16, (
-        "a calibration that was disturbed has a bound"
+    assert costs.scaled({"edge": 1.0, "fetch": 1.0}, frozen) == {"edge": 16, "fetch": 2}, (
+        "a calibration that was disturbed has a bound, and that of memory is narrow"
     )
+
+
+PER_SOURCE = [
+    (algorithm, row)
+    for algorithm, row in ROWS
+    if row.device == "cpu"
+    and row.name not in {"bit_parallel", "hierarchy_sweep", *WITHOUT_CONSTANTS}
+]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "row"), PER_SOURCE, ids=lambda value: getattr(value, "name", value)
+)
+def test_what_no_cache_holds_costs_more_where_neighbors_have_numbers_far_apart(algorithm, row):
+    costs = load_costs("cpu")
+
+    def per_edge(n, scatter, **others):
+        # a depth at which no search for hops pulls
+        shape = shape_of(n, 4 * n, 2000, scatter=scatter, **others)
+        machine = costs.measured_on
+        return costs.seconds(algorithm, row, shape, 64, row.group_size(64), machine) / (256 * n)
+
+    large = per_edge(10**7, 1.0) / per_edge(10**7, 0.0)
+    small = per_edge(10**4, 1.0) / per_edge(10**4, 0.0)
+    assert large > 1.5
+    assert small < 1.05
+    most = per_edge(10**7, 1.0, reach=1e-3, walked=1e-3) / per_edge(
+        10**7, 0.0, reach=1e-3, walked=1e-3
+    )
+    assert most < large, "searches that reach a part keep that part in the caches"
 
 
 def test_estimates_decrease_with_cores_and_cache():

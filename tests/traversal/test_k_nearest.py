@@ -148,7 +148,7 @@ def test_a_search_for_the_nearest_targets_ends_at_them_and_is_certified(registry
     )
     sources = np.array([102, 103, 2000])
     assert {"from_targets", "short_search"} <= set(
-        plan.why.partition("estimated: ")[2].replace(",", "").split()
+        plan.why.partition("estimated for 50 sources: ")[2].replace(",", "").split()
     )
     assert plan.strategy.name == "short_search"
     found = plan.run(sources)

@@ -45,6 +45,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
         "vertex": per_worker * shape.n_vertices * shape.reach,
         "edge": edges,
         "miss": edges * shape.scatter * machine.missing(2 * shape.n_vertices),
+        "fetch": per_worker * shape.fetches(machine, 2),
     }
 
 

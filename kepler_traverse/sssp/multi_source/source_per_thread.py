@@ -48,6 +48,7 @@ def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, f
         "edge": edges,
         "again": edges * shape.detours,
         "miss": edges * shape.scatter * machine.missing(shape.n_vertices * max(shape.weight, 4)),
+        "fetch": per_worker * shape.fetches(machine, shape.weight + 5),
     }
 
 

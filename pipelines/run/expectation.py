@@ -1,0 +1,225 @@
+"""What a run is expected to take and to write, for its plan: by a trial of a few of its sources.
+
+The trial goes the whole way of a batch: search, certificate, rows, part file. The file is written to
+a temporary folder. Costs of searches are scaled by the estimates of the plan, since sources of a
+group share their search; what comes after a search is in proportion to the sources.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from kepler_traverse.errors import KeplerError, several
+from kepler_traverse.multi_source.planning import MultiSourcePlan
+from kepler_traverse.runtime.display import in_units
+from kepler_traverse.runtime.scratch import temporary_folder
+
+from ..cli.options import Settings
+from ..cli.shards import parse_shard
+from ..output.part_file import write_part
+from ..output.schemas import OUTPUT_SCHEMAS
+from ..output.store import Store
+from ..worker.batch_context import BatchContext
+from ..worker.host_limits import CPU_COUNT
+from ..worker.traversal_worker import Traverser, answers_for
+from .prepare import Prepared, with_threads
+
+_TRIAL_SECONDS = 1.0  # that a trial is to take
+_LONG = 10.0  # seconds of the first source from which on no other is tried
+_START_SECONDS = 6.0  # of worker processes
+_AFTER_SEARCH = ("certify", "rows", "write")
+_SHORT = 0.05  # seconds of a step that is not named
+_STEPS = {
+    "read": "reading",
+    "build": "building",
+    "plan": "planning",
+    "start": "starting workers",
+    "search": "searching",
+    "finish": "certifying and writing",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expectation:
+    """The seconds of a run, and its part files with their bytes.
+
+    ``steps`` has the seconds by step: those that the plan itself has taken (``read``, ``build``,
+    ``plan``), ``start`` of worker processes, ``search``, and ``finish``: certificates, rows and
+    files.
+    """
+
+    sources_tried: int
+    steps: dict[str, float]
+    n_parts: int
+    output_bytes: int
+
+    @property
+    def seconds(self) -> float:
+        return sum(self.steps.values())
+
+    def facts(self) -> dict[str, object]:
+        """Return what the plan says as JSON."""
+        return {
+            "sources_tried": self.sources_tried,
+            "seconds": float(f"{self.seconds:.3g}"),
+            "steps": {name: float(f"{seconds:.3g}") for name, seconds in self.steps.items()},
+            "part_files": self.n_parts,
+            "output_bytes": self.output_bytes,
+        }
+
+    def __str__(self) -> str:
+        steps = [
+            f"{_STEPS[name]} {_in_time(seconds)}"
+            for name, seconds in self.steps.items()
+            if seconds >= _SHORT
+        ]
+        return (
+            f"about {_in_time(self.seconds)}"
+            + (f" ({', '.join(steps)})" if steps else "")
+            + f"; writes {several(self.n_parts, 'part file')} of "
+            f"{in_units(self.output_bytes)} in all; by a trial of "
+            f"{several(self.sources_tried, 'source')}"
+        )
+
+
+def _in_time(seconds: float) -> str:
+    """Return seconds as text with two digits, in minutes or hours if there are many."""
+    if seconds < 100:
+        return f"{seconds:.2g} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.2g} minutes"
+    return f"{seconds / 3600:,.1f} hours"
+
+
+class Trial(NamedTuple):
+    """Sources that were tried, the seconds of their searches and of what came after, and the bytes
+    of their part file: those of its rows, and those that each part has once.
+    """
+
+    sources: int
+    search: float
+    finish: float
+    row_bytes: int
+    part_bytes: int
+
+
+def expect_run(settings: Settings, prepared: Prepared) -> Expectation | str:
+    """Return what a run is expected to take, or why that is not known."""
+    plan = prepared.plan
+    kind = OUTPUT_SCHEMAS[prepared.request.result]
+    if not isinstance(plan, MultiSourcePlan) or kind.one_search:
+        return "a trial of a few sources would not show it"
+    if not prepared.n_sources:
+        return "there are no sources"
+    with with_threads(prepared.threads or CPU_COUNT):
+        try:
+            trial = _try_sources(prepared, plan)
+        except KeplerError as error:
+            return f"the first sources fail: {error}"
+        if trial is None:
+            return "the first sources fail"
+        return _scale(settings, prepared, plan, trial)
+
+
+def _try_sources(prepared: Prepared, plan: MultiSourcePlan) -> Trial | None:
+    """Search from some of the sources and write a part; None if all of them fail."""
+    answers = answers_for(prepared.graph, plan, prepared.request)
+    first = _try_part(prepared, answers, 1)  # it also does what is done once for all sources
+    if first is None:
+        return None
+    most = min(plan.group, prepared.n_sources, prepared.sizing.batch_size)
+    n_sources = most
+    while n_sources > 1 and _likely_seconds(plan, first, n_sources) > _TRIAL_SECONDS:
+        n_sources //= 2
+    if first.search + first.finish > _LONG:
+        return first
+    return _try_part(prepared, answers, n_sources)
+
+
+def _likely_seconds(plan: MultiSourcePlan, first: Trial, n_sources: int) -> float:
+    """Return the seconds of a trial of so many sources, by that of one source."""
+    return first.search * _growth(plan, 1, n_sources) + first.finish * n_sources
+
+
+def _growth(plan: MultiSourcePlan, from_sources: int, to_sources: int) -> float:
+    """Return how many times as long searches from ``to_sources`` sources are estimated to take."""
+    name = plan.strategy.name
+    few = _estimate(plan, name, from_sources)
+    many = _estimate(plan, name, to_sources)
+    if few > 0 and math.isfinite(few) and math.isfinite(many):
+        return many / few
+    return to_sources / from_sources
+
+
+def _estimate(plan: MultiSourcePlan, name: str, n_sources: int) -> float:
+    return next(each.seconds for each in plan.ranked(n_sources) if each.name == name)
+
+
+def _try_part(prepared: Prepared, answers: Traverser, n_sources: int) -> Trial | None:
+    """Write a part of so many sources, spread over all of them, to a temporary folder."""
+    chosen = np.unique(np.linspace(0, prepared.n_sources - 1, n_sources).astype(np.int64))
+    numbers = prepared.numbers[chosen].tolist()
+    context = BatchContext()
+    with temporary_folder() as folder:
+        rows = answers.of(0, numbers, False, context)
+        with context.clock("write"):
+            part = write_part(Store(Path(folder)), 0, prepared.layout(len(numbers)), rows)
+        if part is None:
+            return None
+        part_bytes = 0
+        if OUTPUT_SCHEMAS[prepared.request.result].suffix == "parquet":
+            part_bytes = pq.read_metadata(Path(folder) / part["file"]).serialized_size
+    seconds = context.clock.seconds
+    return Trial(
+        sources=len(numbers),
+        search=seconds["traverse"],
+        finish=sum(seconds[phase] for phase in _AFTER_SEARCH),
+        row_bytes=part["bytes"] - part_bytes,
+        part_bytes=part_bytes,
+    )
+
+
+def _scale(
+    settings: Settings, prepared: Prepared, plan: MultiSourcePlan, trial: Trial
+) -> Expectation:
+    """Return what the whole run is expected to take, by a trial."""
+    sizing = prepared.sizing
+    n_parts = sizing.n_batches
+    n_sources = prepared.n_sources
+    shard = parse_shard(settings.shard, {})
+    if shard is not None:
+        n_parts = len(shard.parts(n_parts))
+        n_sources = min(n_sources, n_parts * sizing.batch_size)
+    search = trial.search * _growth(plan, trial.sources, n_sources)
+    finish = trial.finish / trial.sources * n_sources
+    row_bytes = trial.row_bytes / trial.sources * n_sources
+    if OUTPUT_SCHEMAS[prepared.request.result].adds_up:
+        # a part has what its sources add up to, as one file of loads
+        finish = trial.finish * n_parts
+        row_bytes = float(trial.row_bytes * n_parts)
+    steps = {name: prepared.seconds.get(name, 0.0) for name in ("read", "build", "plan")}
+    if not sizing.in_process:
+        steps["start"] = _START_SECONDS
+        search /= _speedup_of_workers(prepared)
+        finish /= sizing.workers
+    steps |= {"search": search, "finish": finish}
+    return Expectation(
+        sources_tried=trial.sources,
+        steps=steps,
+        n_parts=n_parts,
+        output_bytes=round(row_bytes + trial.part_bytes * n_parts),
+    )
+
+
+def _speedup_of_workers(prepared: Prepared) -> float:
+    """Return how many times as fast all workers search as the plan of this process does."""
+    sizing = prepared.sizing
+    if prepared.graph.device == "cuda":
+        return float(sizing.workers)
+    return sizing.workers * sizing.threads / (prepared.threads or CPU_COUNT)

@@ -13,7 +13,9 @@ from .._arrays import unreached_value
 from ..errors import InputError
 from ..graph import Graph
 from ..hub_labels.arrays import HubLabels
+from ..hub_labels.build import ranked_by_level
 from ..hub_labels.proofs import find_fault
+from ..hub_labels.tables import ranked_as, read_labels
 
 _BLOCK = 1 << 24  # distances that are certified at a time
 _SAMPLE = 8  # vertices at random, and as many of the busiest hubs
@@ -23,6 +25,22 @@ PROVED = (
     "every row is the distance between its vertex and its hub",
     "the answer for every pair is its distance, by what every edge and shortcut allows",
 )
+
+
+def labels_of_tables(graph: Graph, folder: str) -> HubLabels:
+    """Return the labels that two tables hold, for ``certify``; see ``hub_labels.tables``.
+
+    Raises InputError: the tables are not those of the graph.
+    """
+    tables = read_labels(folder)
+    if tables.facts["graph"] != graph.fingerprint:
+        raise InputError(
+            f"{folder}: its labels are those of another graph, or of other weights; name the edge "
+            "list that they were made from, with the same options"
+        )
+    hierarchy = graph.hierarchy(tables.labels.metric)
+    order = hierarchy.order[ranked_by_level(hierarchy).order]
+    return ranked_as(tables.labels, order, hierarchy.dtype)
 
 
 def sampled_sources(graph: Graph, labels: HubLabels) -> np.ndarray:

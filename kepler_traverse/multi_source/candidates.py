@@ -217,7 +217,7 @@ def _largest_group(
     most: int | None,
     beside: int = 0,
     *,
-    lookups: int,
+    lookups: int = _LOOKUPS,
 ) -> tuple[int, int]:
     """Return the size of the largest group that fits, and its bytes, with those that are ``beside``
     its own. ``lookups`` are those of a group that looks up in a hierarchy.

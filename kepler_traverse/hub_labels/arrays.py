@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._arrays import get_device
 from ..cpu import threads
+from ..errors import InputError
 from ..hierarchy.sweep import UNREACHED
 from .queries import CHUNK, answer_lists, answer_pairs
 
@@ -104,19 +106,35 @@ class HubLabels:
             return self
         return replace(self, outward=self.inward, inward=self.outward)
 
-    def between(self, sources: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """Return the distance of each pair, on all threads.
+    def between(self, sources: Any, targets: Any) -> Any:
+        """Return the distance of each pair, on all threads, or on the GPU that holds the arrays.
 
         Parameters
         ----------
-        sources, targets : integer arrays of shape (n_pairs,)
-            Vertex numbers (``Graph.to_numbers``).
+        sources, targets : integer arrays of shape (n_pairs,), NumPy, or int64 arrays of CuPy
+            Vertex numbers (``Graph.to_numbers``). Labels are copied to a GPU once.
 
         Returns
         -------
-        int64 array of shape (n_pairs,)
+        int64 array of shape (n_pairs,), on the same device
             Distances in units, ``unreached`` where there is no path.
+
+        Raises
+        ------
+        InputError
+            There are not as many sources as targets, or host arrays hold what is no vertex number.
         """
+        if sources.shape != targets.shape or sources.ndim != 1:
+            raise InputError(
+                f"{sources.shape} sources and {targets.shape} targets: a pair needs one of each"
+            )
+        if get_device(sources) == "cuda":
+            from .on_gpu import on_gpu
+
+            return on_gpu(self).between(sources, targets)
+        for numbers in (sources, targets):
+            if numbers.size and (numbers.min() < 0 or numbers.max() >= self.n_vertices):
+                raise InputError(f"vertex numbers must lie in 0..{self.n_vertices - 1}")
         sums = np.empty(len(sources), np.int64)
         n_items = -(-sums.size // CHUNK)
         begins = self.rank[sources]

@@ -231,25 +231,37 @@ def _are_ascending(ids: Any) -> bool:
     )
 
 
-def _numbers(path: Path, column: Any, ids: Any) -> np.ndarray:
-    """Return the position of each id of a column."""
-    if isinstance(ids, np.ndarray):
-        values = column.to_numpy()
+def numbers_of_ids(where: Any, column: Any, ids: Any) -> np.ndarray:
+    """Return the position of each id of an Arrow column among ascending ids.
+
+    Raises InputError: an id is of another type, or has no label; ``where`` says where it stands.
+    """
+    has_integers = isinstance(ids, np.ndarray)
+    kind = pyarrow.from_numpy_dtype(ids.dtype) if has_integers else ids.type
+    if pyarrow.types.is_integer(column.type) != has_integers:
+        raise InputError(f"{where}: ids are {column.type}, and those of the labels are {kind}")
+    try:
+        column = column.cast(kind)
+    except pyarrow.ArrowInvalid:
+        raise InputError(f"{where}: an id is beyond {kind}, and has no label") from None
+    if has_integers:
+        values = np.asarray(column)
         at = np.minimum(np.searchsorted(ids, values), ids.size - 1)
         is_known = ids[at] == values
     else:
         found = pyarrow.compute.index_in(column, value_set=ids)
-        is_known = found.is_valid().to_numpy()
-        at = found.fill_null(0).to_numpy()
+        is_known = np.asarray(found.is_valid())
+        at = np.asarray(found.fill_null(0))
     if not is_known.all():
         row = int(is_known.argmin())
-        raise InputError(f"{path}: row {row} has {column[row].as_py()!r}, which has no label")
+        shown = str(column[row].as_py())[:100]
+        raise InputError(f"{where}: row {row} has {shown!r}, which has no label")
     return np.asarray(at, np.int32)
 
 
 def _lists(place: Path, table: Any, ids: Any, unit: float) -> LabelLists:
-    vertices = _numbers(place, table.column("vertex"), ids)
-    hubs = _numbers(place, table.column("hub"), ids)
+    vertices = numbers_of_ids(place, table.column("vertex"), ids)
+    hubs = numbers_of_ids(place, table.column("hub"), ids)
     distances = table.column("distance").to_numpy()
     if unit != 1:
         distances = distances / unit

@@ -36,7 +36,7 @@ def best_of(run: Callable[[], Any]) -> tuple[float, Any]:
 
 def measure(path: str, device: str, n_pairs: int, with_pandana: bool) -> dict[str, Any]:
     """Return the figures of one edge list."""
-    graph = read_graph(path, weight="weight", directed=False)
+    graph = read_graph(path, directed=False)
     rng = np.random.default_rng(0)
     numbers = rng.integers(0, graph.n_vertices, (2, n_pairs))
     pairs = [graph.ids_at(each) for each in numbers]

@@ -51,6 +51,7 @@ CONTENTS = {
         "traffic",
         "proximity",
         "hierarchies",
+        "labels",
     ],
     "Inputs": [
         f"inputs/{name}"

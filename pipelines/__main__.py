@@ -37,6 +37,12 @@ COMMANDS = {
         "main",
         "diameter, radius, center, periphery, or the vertices of the highest closeness",
     ),
+    "labels": (
+        "labels",
+        "main",
+        "write hub labels as tables for SQL, and prove them; run --result labels is the same",
+    ),
+    "serve": ("serve", "main", "answer pairs from such tables by Arrow Flight"),
     "warm": ("warm", "main", "compile ahead what runs of this machine need"),
     "doctor": (
         "doctor",
@@ -74,6 +80,8 @@ def main() -> int:
     if command not in COMMANDS:
         say(f"error: there is no command {command!r}: take one of {', '.join(COMMANDS)}")
         return EXIT_USAGE
+    if command == "run" and _names_labels(words):
+        command = "labels"
     module, function, _ = COMMANDS[command]
     # Usage and messages name the program as it was typed: see called_as in
     # pipelines/cli/terminal.py.
@@ -85,6 +93,12 @@ def main() -> int:
     if module in _WATCHED:
         return program()
     return signals.run_heeding(program)
+
+
+def _names_labels(words: list[str]) -> bool:
+    """Whether the result of a run is labels, which have no sources, so that no run makes them."""
+    pairs = zip(words, [*words[1:], ""], strict=True)
+    return "--result=labels" in words or ("--result", "labels") in pairs
 
 
 if __name__ == "__main__":

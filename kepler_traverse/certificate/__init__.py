@@ -44,6 +44,7 @@ from .._arrays import (
 from ..cuda.interleaved import InterleavedDistances
 from ..errors import CertificateError, DeviceError, InputError
 from ..graph import Graph
+from ..hub_labels.arrays import HubLabels
 from ..labels import Partner, get_index, in_order
 from ..protocols import Frame, Ids
 from ..search import frames
@@ -51,7 +52,7 @@ from ..search.algorithms import ALGORITHMS
 from ..search.exact import any_beyond, to_integers
 from ..search.results import Traversal, Traversals
 from ..search.sparse import SparseDistances
-from . import batch, batch_cpu, batch_gpu, integer_sums, single_cpu, single_gpu
+from . import batch, batch_cpu, batch_gpu, integer_sums, of_labels, single_cpu, single_gpu
 
 RULES = ("C1", "C2", "C3", "C4", "C5")
 _WANTED_SOURCES = "source_vertices must be a one-dimensional array of vertex numbers, at least one"
@@ -90,6 +91,21 @@ class Certificate:
             )
 
 
+@dataclass(frozen=True)
+class LabelCertificate(Certificate):
+    """The outcome of a check of hub labels.
+
+    Attributes
+    ----------
+    proved, sampled : tuple of str
+        What is proved of all rows and pairs, and what was checked of a sample, a sentence each;
+        nothing that is not true if there are failures.
+    """
+
+    proved: tuple[str, ...] = ()
+    sampled: tuple[str, ...] = ()
+
+
 def certify(
     graph: Graph, result: Any, *, cutoff: float | None = None, max_depth: int | None = None
 ) -> Certificate:
@@ -99,8 +115,10 @@ def certify(
     ----------
     graph : Graph
         The graph that was traversed.
-    result : Traversal, pandas.DataFrame or cudf.DataFrame
-        With predecessors. A frame is a result of ``bfs``, ``sssp``, ``bfs_many`` or ``sssp_many``
+    result : Traversal, pandas.DataFrame, cudf.DataFrame or HubLabels
+        Labels are those of ``graph.labels()``, and the certificate, a ``LabelCertificate``, says
+        what is proved and what is sampled. Others need predecessors.
+        A frame is a result of ``bfs``, ``sssp``, ``bfs_many`` or ``sssp_many``
         without targets, with unreached vertices left out or null. pandas frames record the
         algorithm in ``attrs``. In other frames int64 distances are weighted if the graph has
         integer weights, and all other integers are hops.
@@ -127,11 +145,15 @@ def certify(
     True
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
+    goes_far = isinstance(result, Traversal | HubLabels)
+    if goes_far and (cutoff is not None or max_depth is not None):
+        raise InputError(
+            "cutoff and max_depth are for frames; a Traversal says itself how far it goes, and "
+            "labels go everywhere"
+        )
+    if isinstance(result, HubLabels):
+        return _certify_labels(graph, result)
     if isinstance(result, Traversal):
-        if cutoff is not None or max_depth is not None:
-            raise InputError(
-                "cutoff and max_depth are for frames; a Traversal says itself how far it goes"
-            )
         if ALGORITHMS[result.algorithm].is_weighted and graph.weights is None:
             raise InputError("result holds weighted distances, and the graph has no weights")
         if get_device(result.distance) != graph.device:
@@ -158,6 +180,29 @@ def certify(
             "; if the frame was made with cutoff= or max_depth=, give certify the same"
         )
     return Certificate(failures, count, limit)
+
+
+def _certify_labels(graph: Graph, labels: HubLabels) -> LabelCertificate:
+    """Prove labels right, and certify what they answer from some vertices."""
+    graph = graph.to("cpu")
+    sources = of_labels.sampled_sources(graph, labels)
+    failures = of_labels.prove_labels(graph, labels)
+    if failures:
+        return LabelCertificate(failures, sources.size)
+    directions = [(graph, labels)]
+    if not labels.is_symmetric:
+        directions.append((graph.derived.linked_reverse(), labels.reversed()))
+    for each, own in directions:
+        fault = of_labels.fault_of_columns(each, own, sources)
+        if fault:
+            failures.setdefault("L6", fault)
+        for some, distances in of_labels.answers_to_all(each, own, sources):
+            for rule, why in certify_many(each, some, distances).failures.items():
+                failures.setdefault(rule, why)
+    if failures:
+        return LabelCertificate(failures, sources.size)
+    sampled = (of_labels.describe_sample(sources),)
+    return LabelCertificate({}, sources.size, None, of_labels.PROVED, sampled)
 
 
 def _limit_of_frame(graph: Graph, frame: Frame, cutoff: float | None, max_depth: int | None) -> Any:

@@ -20,6 +20,7 @@ from .ids import VertexIds, pack_strings, unpack_strings
 
 if TYPE_CHECKING:
     from ..hierarchy.arrays import Hierarchy
+    from ..hub_labels.arrays import HubLabels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -324,6 +325,35 @@ class Graph:
         2
         """
         return self.derived.hierarchy(metric)
+
+    def labels(self, metric: str = "weights") -> HubLabels:
+        """Return the graph's hub labels, which are built on the first call and kept.
+
+        They are for pairs that have an origin of their own each: the distance of a pair is then the
+        smallest sum over the hubs of two short lists. On road networks ``sssp_pairs`` answers a
+        pair in a microsecond, and takes them by itself. They are made from the hierarchy, which is
+        built first if the graph has none, in seconds per million vertices. The result does not
+        depend on the number of threads. ``save_graph`` stores them with the graph.
+
+        Parameters
+        ----------
+        metric : {"weights", "hops"}
+            As in ``hierarchy``, whose conditions hold.
+
+        Raises
+        ------
+        HierarchyError
+            The graph has no hierarchy that pays, or labels would be longer than pays, or than
+            memory holds; the message says how long.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> graph = graph_from_edges(np.array([0, 1]), np.array([1, 2]), np.array([2, 3]))
+        >>> graph.labels().between(np.array([0]), np.array([2])).tolist()
+        [5]
+        """
+        return self.derived.labels(metric)
 
     @property
     def fingerprint(self) -> str:

@@ -21,8 +21,11 @@ from ..protocols import CsrBackend
 
 if TYPE_CHECKING:
     from ..hierarchy.arrays import Hierarchy
+    from ..hub_labels.arrays import HubLabels
+    from ..hub_labels.estimate import LabelEstimate
 
-METRICS = ("weights", "hops")  # of hierarchies
+METRICS = ("weights", "hops")  # of hierarchies and labels
+_LABELS = {metric: f"labels of {metric}" for metric in METRICS}  # what they are kept as
 _FACTS_OF_EDGES = ("degrees", "max_degree")
 # equal in copies with the same weights
 _FACTS = (*_FACTS_OF_EDGES, "has_negative_weights", "heaviest")
@@ -213,17 +216,59 @@ class Derived:
         self.kept[metric] = hierarchy
 
     def take_hierarchies(self, graph: Any, metrics: tuple[str, ...] = METRICS) -> None:
-        """Take the hierarchies of a graph with the same edges, and the same weights where they are
-        of weights.
+        """Take the hierarchies and labels of a graph with the same edges, and the same weights where
+        they are of weights.
         """
         for metric in metrics:
             hierarchy = graph.derived.known_hierarchy(metric)
             if hierarchy is not None:
                 self.keep_hierarchy(hierarchy, metric)
+            labels = graph.derived.known_labels(metric)
+            if labels is not None:
+                self.keep_labels(labels, metric)
+
+    def labels(self, metric: str) -> HubLabels:
+        """Return the hub labels, which are built on the first call; see ``Graph.labels``."""
+        from ..hub_labels.build import build_labels
+        from ..hub_labels.estimate import refuse_long_labels
+
+        metric = arguments.choice("metric", metric, METRICS)
+        with _CONTRACTING:
+            labels = self.known_labels(metric)
+            if labels is None:
+                estimate = self.estimate_labels(metric)
+                refuse_long_labels(estimate)
+                hierarchy = self.hierarchy(metric)
+                labels = build_labels(hierarchy, metric, estimate.rows_per_direction)
+            self.keep_labels(labels, metric)
+            return labels
+
+    def estimate_labels(self, metric: str = "weights") -> LabelEstimate:
+        """Estimate hubs, rows, bytes and seconds of the labels, in less than 2 s over the hierarchy,
+        which is built first if there is none.
+        """
+        from ..hub_labels.estimate import estimate_labels
+
+        return estimate_labels(self.hierarchy(metric))
+
+    def known_labels(self, metric: str) -> HubLabels | None:
+        """Return the labels if they were built or loaded, or None. A reversed graph takes those of
+        the other direction.
+        """
+        name = _LABELS[arguments.choice("metric", metric, METRICS)]
+        if name not in self.kept and self._graph.directed and "reverse" in self.kept:
+            other = self.kept["reverse"].derived.kept.get(name)
+            if other is not None:
+                self.keep_labels(other.reversed(), metric)
+        return self.kept.get(name)
+
+    def keep_labels(self, labels: HubLabels, metric: str) -> None:
+        """Keep labels of this graph that were built elsewhere."""
+        self.kept[_LABELS[metric]] = labels
 
     def without_hierarchy(self) -> Any:
-        """Return the graph without its hierarchies, which searches then cannot use; the graph
-        itself keeps them.
+        """Return the graph without its hierarchies and labels, which searches then cannot use; the
+        graph itself keeps them.
         """
         made = self._copy(("fingerprint", *_FACTS))
         if "reverse" in self.kept:

@@ -22,6 +22,7 @@ from .._arrays import arrow_compute as compute
 from ..cpu import csr_check
 from ..errors import InputError
 from ..hierarchy.stored import FOLDERS, has_hierarchy, load_hierarchy, open_array, save_hierarchy
+from ..hub_labels.stored import LABEL_FOLDERS, has_labels, load_labels, save_labels
 from ..runtime.regular_files import (
     compute_digests,
     deny_others,
@@ -58,7 +59,7 @@ def save_graph(graph: Graph, folder: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     graph : Graph
-        On either device; its hierarchies are stored, too.
+        On either device; its hierarchies and hub labels are stored, too.
     folder : path
 
     Raises
@@ -120,6 +121,9 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
         hierarchy = graph.derived.known_hierarchy(metric)
         if hierarchy is not None:
             save_hierarchy(hierarchy, partial, graph.fingerprint, metric)
+        labels = graph.derived.known_labels(metric)
+        if labels is not None:
+            save_labels(labels, partial, graph.fingerprint)
     deny_others(partial)
 
 
@@ -199,6 +203,9 @@ def load_graph(
             if has_hierarchy(folder, metric):
                 hierarchy = load_hierarchy(folder, graph.n_vertices, graph.fingerprint, metric)
                 graph.derived.keep_hierarchy(hierarchy, metric)
+            if has_labels(folder, metric):
+                labels = load_labels(folder, graph.n_vertices, graph.fingerprint, metric)
+                graph.derived.keep_labels(labels, metric)
     except MemoryError:
         raise  # says nothing about the files
     except Exception as error:
@@ -255,7 +262,8 @@ def is_stored_graph(folder: str | os.PathLike[str]) -> bool:
     if folder.is_symlink() or not folder.is_dir():
         return False
     names = {path.name for path in folder.iterdir()}
-    return {META, "offsets.npy"} <= names <= {META, *FOLDERS.values(), *_FILES}
+    known = {META, *FOLDERS.values(), *LABEL_FOLDERS.values(), *_FILES}
+    return {META, "offsets.npy"} <= names <= known
 
 
 def stored_origin(folder: str | os.PathLike[str]) -> str:

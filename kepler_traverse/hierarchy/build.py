@@ -97,10 +97,7 @@ def build_hierarchy(graph: Any, metric: str = "weights") -> Hierarchy:
     unit: Any = 1.0 if metric == "hops" or graph.integer_weights else find_unit(graph.weights)
     reverse = graph.reverse if graph.directed else None
     graphs = [each for each in (graph, reverse) if each is not None]
-    units = [
-        np.ones(each.n_edges, np.int64) if metric == "hops" else _in_units(each, unit)
-        for each in graphs
-    ]
+    units = [edges_in_units(each, metric, unit) for each in graphs]
     contraction = Contraction(
         graph.offsets,
         graph.targets,
@@ -115,7 +112,10 @@ def build_hierarchy(graph: Any, metric: str = "weights") -> Hierarchy:
     return hierarchy
 
 
-def _in_units(graph: Any, unit: float) -> np.ndarray:
+def edges_in_units(graph: Any, metric: str, unit: float) -> np.ndarray:
+    """Return the length of each stored edge, by a metric, in int64 multiples of the unit."""
+    if metric == "hops":
+        return np.ones(graph.n_edges, np.int64)
     if unit == 1.0:
         weights = graph.weights
     else:

@@ -103,7 +103,7 @@ def load_hierarchy(
         Edges(*(arrays[f"{direction}_{part}"] for part in Edges._fields))
         for direction in directions
     ]
-    position = _position(order, n_vertices)
+    position = inverse_order(order, n_vertices)
     if position is None or any(_is_no_hierarchy(each, n_vertices) for each in edges):
         raise ValueError("its hierarchy is none")
     upward = edges[0]
@@ -141,7 +141,7 @@ def open_array(path: Path) -> np.ndarray:
     return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
 
 
-def _position(order: np.ndarray, n_vertices: int) -> np.ndarray | None:
+def inverse_order(order: np.ndarray, n_vertices: int) -> np.ndarray | None:
     """Return the position of each vertex, or None if the order does not have each vertex once."""
     if order.dtype != np.int32 or order.shape != (n_vertices,):
         return None

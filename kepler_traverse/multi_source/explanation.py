@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import several
 from ..runtime.display import in_units, limit_text, seconds_text, text_table
+from ..search.answering import answering_labels
 
 _CHOSEN = "*"
 _OTHER = " "
@@ -30,6 +31,9 @@ def explain_plan(plan: Any) -> str:
         ),
         f"why: {_reason(plan, len(ranked))}",
     ]
+    about_labels = describe_labels(plan)
+    if about_labels:
+        lines.append(f"labels: {about_labels}")
     if shape.depth:
         lines.append(
             f"survey: {shape.depth:,} levels; a search reaches {shape.reach:.0%} of the vertices"
@@ -99,6 +103,9 @@ def describe_choice(plan: Any, ranked: Sequence[Any]) -> str:
     )
     if plan.query.output == "paths" and plan.strategy.finds_paths:
         facts.append(f"paths are looked up, {plan.query.targets_per_source:.3g} per source")
+    about_labels = describe_labels(plan)
+    if about_labels:
+        facts.append(about_labels)
     if not plan.is_named:
         about_hierarchy = explain_hierarchy(plan)
         if about_hierarchy:
@@ -106,6 +113,19 @@ def describe_choice(plan: Any, ranked: Sequence[Any]) -> str:
     if plan.algorithm == "sssp":
         facts.append(f"sums in {_describe_sums(plan)}")
     return "; ".join(facts)
+
+
+def describe_labels(plan: Any) -> str:
+    """Say which hub labels answer the targets of a plan; ``""`` if none do."""
+    if "hierarchy" not in plan.strategy.needs or plan.graph.device != "cpu":
+        return ""
+    labels = answering_labels(plan.graph, plan.query, plan.strategy.metric)
+    if labels is None:
+        return ""
+    return (
+        f"hub labels answer the targets, with {labels.hubs_per_vertex:,.0f} hubs per vertex in "
+        f"{in_units(labels.nbytes)}"
+    )
 
 
 def _describe_shape(plan: Any) -> list[str]:

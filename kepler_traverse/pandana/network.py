@@ -39,6 +39,11 @@ _ONE_NODE = ("node_a", "node_b")
 # searches from which on building a hierarchy of a road network takes less time; see
 # docs/hierarchies.md
 _MANY_ORIGINS = 300
+# Hub labels are built once searches for as many pairs took so many times as long as building them
+# would, where a pair takes so many seconds over a hierarchy alone.
+_TIMES = 2
+_SECONDS_PER_PAIR = 3e-5
+_FIRST_LOOK = 0.5  # seconds of such searches after which labels are estimated
 
 
 class _Impedance:
@@ -82,6 +87,8 @@ class _Impedance:
             src.astype(kind), dst.astype(kind), weights, ids=np.arange(n_nodes), directed=directed
         )
         self._origins: float = 0
+        self._pairs = 0
+        self._seconds_for_labels = _FIRST_LOOK
 
     def limit(self, name: str, distance: Any) -> int | float:
         """Return a distance in units. The decimals of a float are those that Python shows."""
@@ -105,6 +112,26 @@ class _Impedance:
             except HierarchyError:  # a network with hubs, or impedances whose sums round
                 self._origins = -math.inf
         return self.graph
+
+    def searched_for_pairs(self, origins: np.ndarray) -> Graph:
+        """Return the graph, with hub labels if as many pairs, and those before, pay for them."""
+        graph = self.searched_from(origins)
+        self._pairs += origins.size
+        derived = graph.derived
+        if (
+            derived.known_hierarchy("weights") is None
+            or derived.known_labels("weights") is not None
+        ):
+            return graph
+        spent = self._pairs * _SECONDS_PER_PAIR
+        if spent > self._seconds_for_labels:
+            self._seconds_for_labels = _TIMES * derived.estimate_labels().seconds
+        if spent > self._seconds_for_labels:
+            try:
+                graph.labels()
+            except HierarchyError:  # they would be long
+                self._seconds_for_labels = math.inf
+        return graph
 
 
 class Network:
@@ -532,7 +559,7 @@ class Network:
     def _lengths(self, pairs: tuple[np.ndarray, np.ndarray], imp_name: str | None) -> list[float]:
         impedance = self._impedance(imp_name)
         lengths = impedance.lengths(
-            sssp_pairs(impedance.searched_from(pairs[0]), *pairs)["distance"]
+            sssp_pairs(impedance.searched_for_pairs(pairs[0]), *pairs)["distance"]
         )
         missing = np.isnan(lengths)
         if missing.any():

@@ -33,6 +33,7 @@ LIMITS = {
     "docs/proximity.md": 600,
     "docs/traffic.md": 900,
     "docs/hierarchies.md": 2000,
+    "docs/labels.md": 1600,
     "docs/semantics.md": 2500,
     "docs/settings.md": 3000,
     "docs/plugins.md": 500,

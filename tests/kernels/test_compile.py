@@ -41,6 +41,7 @@ from kepler_traverse.cuda import (
 )
 from kepler_traverse.cuda.compiler import header_folders, options
 from kepler_traverse.cuda.kernel_spec import Entry, chosen_types, struct_layout
+from kepler_traverse.hub_labels import on_gpu as labels_gpu
 from kepler_traverse.kinds import betweenness_gpu, flows_gpu, k_nearest_gpu, opportunities_gpu
 from kepler_traverse.published.bfs import (
     bfs_4k,
@@ -88,6 +89,7 @@ MODULES = (
         k_nearest_gpu,
         betweenness_gpu,
         flows_gpu,
+        labels_gpu,
     ),
     *(expand_contract, hybrid_and_spmv, hierarchical_queues, bfs_scans),
 )

@@ -2,7 +2,8 @@
 sources side by side.
 
 As in ``sssp``, where an edge has a weight of one. For paths, and for distances at few targets per
-source, nothing is swept: each core looks them up for one source at a time.
+source, nothing is swept: each core looks them up for one source at a time, or hub labels answer
+them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ...hierarchy.sweep import (
     search,
     write_hops,
 )
+from ...search.answering import answering_labels
 from ...search.results import Routes
 from ...search.strategy import MultiSourceOutcome, per_core, sources_per_worker
 from .. import cpu_steps
@@ -163,16 +165,22 @@ def _plan_lookups(graph, query, bound):
     """
     hierarchy = graph.derived.known_hierarchy("hops")
     finds_paths = query.output == "paths"
-    lookups = Lookups(graph, hierarchy, None)
+    labels = answering_labels(graph, query, "hops")
+    if labels is None:
+        lookups = Lookups(graph, hierarchy, None)
 
     def traverse(sources, lists) -> MultiSourceOutcome:
-        sums, *routes = lookups.of(sources, lists, bound, finds_paths)
+        routes = None
+        if labels is not None:
+            sums = labels.to_lists(np.asarray(sources), *lists)
+        else:
+            sums, *found = lookups.of(sources, lists, bound, finds_paths)
+            if finds_paths:
+                routes = Routes(*found)
         distance = np.where(sums < bound, sums, NO_HOPS)
         distance = distance.astype(hops_dtype(int(distance.max(initial=0))))
         limits = [query.limit] * len(sources)
         rounds = [hierarchy.levels] * len(sources)
-        return MultiSourceOutcome(
-            distance, None, limits, rounds, routes=Routes(*routes) if finds_paths else None
-        )
+        return MultiSourceOutcome(distance, None, limits, rounds, routes=routes)
 
     return traverse

@@ -2,7 +2,7 @@
 side by side.
 
 For paths, and for distances at few targets per source, nothing is swept: each core looks them up
-for one source at a time.
+for one source at a time. Hub labels, if the graph has some, answer the distances at few targets.
 
 Distances are sums of integers, which no order of addition changes, so they are those of every other
 strategy. Sums that the type of the graph's distances does not hold are found as usual for integer
@@ -30,6 +30,7 @@ from ...hierarchy.sweep import (
     search,
     write_rows,
 )
+from ...search.answering import answering_labels
 from ...search.results import Routes
 from ...search.strategy import MultiSourceOutcome
 from .. import cpu_steps
@@ -119,10 +120,18 @@ def _plan_lookups(graph, query):
     bound = _first_beyond(query.limit, hierarchy, kind)
     needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[kind]
     longest = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
-    lookups = Lookups(graph, hierarchy, graph.reverse.weights if finds_paths else None)
+    labels = answering_labels(graph, query, "weights")
+    if labels is None:
+        lookups = Lookups(graph, hierarchy, graph.reverse.weights if finds_paths else None)
 
     def traverse(sources, lists) -> MultiSourceOutcome:
-        sums, *routes = lookups.of(sources, lists, bound, finds_paths)
+        routes = None
+        if labels is not None:
+            sums = labels.to_lists(np.asarray(sources), *lists)
+        else:
+            sums, *found = lookups.of(sources, lists, bound, finds_paths)
+            if finds_paths:
+                routes = Routes(*found)
         distance = np.where(sums < bound, sums * hierarchy.unit, np.inf).astype(kind)
         if needs_check and bool((sums[sums < unreached] > EXACT_BELOW[kind]).any()):
             if finds_paths:
@@ -138,7 +147,7 @@ def _plan_lookups(graph, query):
             limits,
             rounds,
             below=longest,
-            routes=Routes(*routes) if finds_paths else None,
+            routes=routes,
         )
 
     return traverse

@@ -1,0 +1,122 @@
+"""Certificates of hub labels: proofs over the whole of them, and certificates of what they answer
+from some vertices to all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .._arrays import unreached_value
+from ..errors import InputError
+from ..graph import Graph
+from ..hub_labels.arrays import HubLabels
+from ..hub_labels.build import ranked_by_level
+from ..hub_labels.proofs import find_fault
+from ..hub_labels.tables import ranked_as, read_labels
+
+_BLOCK = 1 << 24  # distances that are certified at a time
+_SAMPLE = 8  # vertices at random, and as many of the busiest hubs
+PROVED = (
+    "every row is the length of a path, by a row of a vertex above it and shortcuts that are sums of "
+    "edges",
+    "every row is the distance between its vertex and its hub",
+    "the answer for every pair is its distance, by what every edge and shortcut allows",
+)
+
+
+def labels_of_tables(graph: Graph, folder: str) -> HubLabels:
+    """Return the labels that two tables hold, for ``certify``; see ``hub_labels.tables``.
+
+    Raises InputError: the tables are not those of the graph.
+    """
+    tables = read_labels(folder)
+    if tables.facts["graph"] != graph.fingerprint:
+        raise InputError(
+            f"{folder}: its labels are those of another graph, or of other weights; name the edge "
+            "list that they were made from, with the same options"
+        )
+    hierarchy = graph.hierarchy(tables.labels.metric)
+    order = hierarchy.order[ranked_by_level(hierarchy).order]
+    return ranked_as(tables.labels, order, hierarchy.dtype)
+
+
+def sampled_sources(graph: Graph, labels: HubLabels) -> np.ndarray:
+    """Return the vertices from which answers are certified: the busiest hubs and some at random."""
+    n = labels.n_vertices
+    rows = np.bincount(labels.inward.hubs, minlength=n)
+    busiest = labels.order[np.argsort(-rows, kind="stable")[:_SAMPLE]]
+    seed = int(graph.fingerprint[:15], 16)
+    drawn = np.random.default_rng(seed).integers(0, n, min(_SAMPLE, n))
+    return np.unique(np.concatenate([busiest, drawn])).astype(np.int64)
+
+
+def describe_sample(sources: np.ndarray) -> str:
+    return (
+        f"answers from {sources.size} vertices, of them {min(_SAMPLE, sources.size)} the busiest "
+        "hubs, to all vertices, by a certificate over the edges of the graph alone; and the columns "
+        "of these hubs"
+    )
+
+
+def prove_labels(graph: Graph, labels: HubLabels) -> dict[str, str]:
+    """Return what is wrong with labels, by rule; see ``hub_labels.proofs``."""
+    if labels.n_vertices != graph.n_vertices:
+        raise InputError(
+            f"the labels have {labels.n_vertices:,} vertices and the graph {graph.n_vertices:,}: "
+            "they are those of another graph"
+        )
+    fault = find_fault(graph, graph.hierarchy(labels.metric), labels)
+    if fault is None:
+        return {}
+    where = ""
+    if fault.vertex >= 0:
+        where = f"vertex {graph.ids_at([fault.vertex])[0]}: "
+    return {fault.rule: where + fault.reason}
+
+
+def answers_to_all(
+    graph: Graph, labels: HubLabels, sources: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield some sources at a time, and the distances that labels answer from them to all vertices,
+    of shape (sources, n).
+    """
+    n = graph.n_vertices
+    everything = np.arange(n)
+    block = max(1, _BLOCK // n)
+    for begin in range(0, sources.size, block):
+        own = sources[begin : begin + block]
+        offsets = np.arange(own.size + 1) * n
+        sums = labels.to_lists(own, offsets, np.tile(everything, own.size))
+        yield own, _as_distances(graph, labels, sums).reshape(own.size, n)
+
+
+def fault_of_columns(graph: Graph, labels: HubLabels, sources: np.ndarray) -> str:
+    """Say which row of some hubs is not what labels answer for its pair; ``""`` if all are."""
+    offsets, hubs, distances = labels.inward
+    is_wanted = np.zeros(labels.n_vertices, bool)
+    is_wanted[labels.rank[sources]] = True
+    at = np.flatnonzero(is_wanted[hubs])
+    vertices = labels.order[np.searchsorted(offsets, at, side="right") - 1]
+    ends = labels.order[hubs[at]]
+    wrong = np.flatnonzero(labels.between(ends, vertices) != distances[at])
+    if not wrong.size:
+        return ""
+    vertex, hub = graph.ids_at([int(vertices[wrong[0]])])[0], graph.ids_at([int(ends[wrong[0]])])[0]
+    return f"the row of vertex {vertex} and hub {hub} is not their distance"
+
+
+def _as_distances(graph: Graph, labels: HubLabels, sums: np.ndarray) -> np.ndarray:
+    """Return sums in units as distances, in the type in which they are certified."""
+    if labels.metric == "hops":
+        kind: Any = np.dtype(np.int32)
+    elif graph.integer_weights:
+        kind = np.dtype(np.int64)
+    else:
+        kind = graph.distance_dtype
+    found: Any = sums
+    if kind.kind == "f":
+        found = sums * labels.unit
+    return np.where(sums == labels.unreached, unreached_value(kind), found).astype(kind)

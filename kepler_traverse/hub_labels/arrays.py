@@ -1,0 +1,208 @@
+"""The hub labels of a graph: their arrays, and the distances that they answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import get_device
+from ..cpu import threads
+from ..errors import InputError
+from ..hierarchy.sweep import UNREACHED
+from .queries import CHUNK, answer_lists, answer_pairs
+
+# targets per source from which on the label of a source is laid out once for all of them
+_TARGETS_PER_SOURCE = 2
+
+
+class LabelLists(NamedTuple):
+    """The labels of one direction in compressed sparse rows, by rank."""
+
+    offsets: np.ndarray  # int64 array of shape (n + 1,)
+    # int32 array of shape (rows,): ranks, ascending within a label; the last one is the vertex's own
+    hubs: np.ndarray
+    distances: np.ndarray  # int32 or int64 array of shape (rows,): multiples of the unit
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HubLabels:
+    """The hub labels of a graph: the distance of any pair is the smallest sum over a common hub.
+
+    ``Graph.labels`` makes them. A label holds the hubs of one vertex and the distances to them; a
+    directed graph has another label per vertex, with the distances from its hubs. For each pair
+    with a path, the highest vertex of all shortest paths between the two is in both labels.
+
+    Attributes
+    ----------
+    order, rank : int32 arrays of shape (n_vertices,)
+        The vertex of each rank, from the top of the hierarchy, and the rank of each vertex. Hubs
+        are ranks: those of most labels come first.
+    outward, inward : LabelLists
+        Distances from each vertex to its hubs, and to each vertex from its hubs. The same object
+        for an undirected graph.
+    unit : float
+        The power of two that distances are multiples of; 1 for integers.
+    metric : {"weights", "hops"}
+        What distances are: sums of weights, or numbers of edges.
+    seconds : float
+        Seconds that building took; 0 for stored labels.
+    """
+
+    order: np.ndarray
+    rank: np.ndarray
+    outward: LabelLists
+    inward: LabelLists
+    unit: float
+    metric: str
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def n_vertices(self) -> int:
+        return int(self.order.size)
+
+    @property
+    def is_symmetric(self) -> bool:
+        return self.outward is self.inward
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of distances: int32 if it holds all sums, else int64."""
+        return self.outward.distances.dtype
+
+    @property
+    def directions(self) -> dict[str, LabelLists]:
+        """The label lists that are stored, by name: one of an undirected graph, else two."""
+        if self.is_symmetric:
+            return {"outward": self.outward}
+        return {"outward": self.outward, "inward": self.inward}
+
+    @property
+    def rows(self) -> int:
+        """Pairs of vertex and hub, of all directions that are stored."""
+        return sum(int(lists.hubs.size) for lists in self.directions.values())
+
+    @property
+    def hubs_per_vertex(self) -> float:
+        """Mean length of a label."""
+        return self.rows / max(1, self.n_vertices * len(self.directions))
+
+    @property
+    def longest(self) -> int:
+        """Hubs of the longest label."""
+        return max(int(np.diff(lists.offsets).max(initial=0)) for lists in self.directions.values())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        lists = self.directions.values()
+        arrays = [self.order, self.rank, *(array for each in lists for array in each)]
+        return sum(array.nbytes for array in arrays)
+
+    def reversed(self) -> HubLabels:
+        """Return the labels of the graph with all edges reversed; they share the arrays."""
+        if self.is_symmetric:
+            return self
+        return replace(self, outward=self.inward, inward=self.outward)
+
+    def between(self, sources: Any, targets: Any) -> Any:
+        """Return the distance of each pair, on all threads, or on the GPU that holds the arrays.
+
+        Parameters
+        ----------
+        sources, targets : integer arrays of shape (n_pairs,), NumPy, or int64 arrays of CuPy
+            Vertex numbers (``Graph.to_numbers``). Labels are copied to a GPU once.
+
+        Returns
+        -------
+        int64 array of shape (n_pairs,), on the same device
+            Distances in units, ``unreached`` where there is no path.
+
+        Raises
+        ------
+        InputError
+            There are not as many sources as targets, or host arrays hold what is no vertex number.
+        """
+        if sources.shape != targets.shape or sources.ndim != 1:
+            raise InputError(
+                f"{sources.shape} sources and {targets.shape} targets: a pair needs one of each"
+            )
+        if get_device(sources) == "cuda":
+            from .on_gpu import on_gpu
+
+            return on_gpu(self).between(sources, targets)
+        for numbers in (sources, targets):
+            if numbers.size and (numbers.min() < 0 or numbers.max() >= self.n_vertices):
+                raise InputError(f"vertex numbers must lie in 0..{self.n_vertices - 1}")
+        sums = np.empty(len(sources), np.int64)
+        n_items = -(-sums.size // CHUNK)
+        begins = self.rank[sources]
+        ends = self.rank[targets]
+        threads.run(
+            answer_pairs, n_items, begins, ends, self.outward, self.inward, self.unreached, sums
+        )
+        return sums
+
+    def to_lists(self, sources: np.ndarray, offsets: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """Return the distances from each source to its own targets, as ``between``.
+
+        Parameters
+        ----------
+        sources : integer array of shape (k,)
+            Vertex numbers.
+        offsets : int64 array of shape (k + 1,)
+            Where the targets of each source begin.
+        targets : integer array of shape (n_targets,)
+            Vertex numbers.
+        """
+        if targets.size < _TARGETS_PER_SOURCE * len(sources):
+            return self.between(np.repeat(sources, np.diff(offsets)), targets)
+        sums = np.empty(targets.size, np.int64)
+        scratch = [
+            np.full(self.n_vertices, self.unreached, self.dtype)
+            for _ in range(threads.max_threads())
+        ]
+        threads.run(
+            answer_lists,
+            len(sources),
+            self.rank[sources],
+            offsets,
+            self.rank[targets],
+            self.outward,
+            self.inward,
+            self.unreached,
+            sums,
+            own=[scratch],
+        )
+        return sums
+
+    @property
+    def unreached(self) -> np.integer:
+        """What stands for "no path" in answers; all sums of distances are smaller."""
+        return UNREACHED[self.dtype]
+
+    def sorted_rows(self, direction: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the rows of one direction, ``"outward"`` or ``"inward"``, sorted by (vertex, hub).
+
+        These are vertex numbers of vertex and hub, int32, and distances in units.
+        """
+        lists = getattr(self, direction)
+        sizes = np.diff(lists.offsets)[self.rank]
+        begins = lists.offsets[self.rank]
+        vertices = np.repeat(np.arange(self.n_vertices, dtype=np.int32), sizes)
+        ends = np.cumsum(sizes)
+        at = np.arange(vertices.size) + np.repeat(begins - (ends - sizes), sizes)
+        hubs = self.order[lists.hubs[at]]
+        keys = vertices.astype(np.int64) * self.n_vertices + hubs
+        by_hub = np.argsort(keys, kind="stable")
+        return vertices, hubs[by_hub], lists.distances[at[by_hub]]
+
+    def __repr__(self) -> str:
+        took = ""
+        if self.seconds:
+            took = f", built in {self.seconds:.1f} s"
+        return (
+            f"<HubLabels: {self.n_vertices:,} vertices, {self.hubs_per_vertex:,.1f} hubs per vertex, "
+            f"{self.rows:,} rows, {self.nbytes / 2**20:,.0f} MiB{took}>"
+        )

@@ -1,0 +1,337 @@
+"""Build the hub labels of a graph from its contraction hierarchy, level by level on all threads.
+
+Abraham, Delling, Goldberg, Werneck 2012 (hierarchical hub labelings). The label of a vertex is made
+of those of its neighbors above: a candidate is a hub of a neighbor, at the weight of the edge and
+the distance from there. It is dropped if a hub above it answers no more than that distance, by the
+candidates of the vertex and the final label of the hub. What is left is the smallest labeling of
+that order: a hub of v is the highest vertex of all shortest paths between the two.
+
+Vertices of one level are in no label of each other. So threads share a level, and a label depends
+on those of higher levels only, never on the number of threads.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+from ..cpu import threads
+from ..cpu.atomics import atomic_add
+from ..cpu.compiled import njit
+from ..hierarchy.arrays import Edges, Hierarchy, renumbered
+from ..hierarchy.sweep import UNREACHED
+from .arrays import HubLabels, LabelLists
+from .queries import clear
+
+_CHUNK = 64  # vertices that a thread takes at a time; fewer where there are few
+_SCRATCH = 1 << 22  # candidates of the vertices that threads share at a time
+_FEW = 24  # integers that are sorted by insertion
+_TEST = 64  # sums of a test between two looks whether it is decided
+
+
+class Ranked(NamedTuple):
+    """A hierarchy by rank: its levels from the top to the bottom, within a level by position."""
+
+    order: np.ndarray  # int32 array of shape (n,): the position of each rank
+    levels: np.ndarray  # int64 array of shape (n_levels + 1,): where each level begins
+    upward: Edges  # from each rank to smaller ranks
+    downward: Edges  # to each rank from smaller ranks; the same object if it is symmetric
+
+
+class Scratch(NamedTuple):
+    """Candidates of some vertices that follow each other."""
+
+    places: np.ndarray  # int64 array of shape (n + 1,): where those of each vertex begin
+    hubs: np.ndarray
+    distances: np.ndarray
+    counts: np.ndarray  # int64 array of shape (n,), output
+
+
+def build_labels(hierarchy: Hierarchy, metric: str, likely_rows: int = 0) -> HubLabels:
+    """Return the labels of a hierarchy; the result does not depend on the number of threads.
+
+    ``likely_rows`` are those of a direction, for which memory is reserved: pages that are not
+    needed are never touched.
+    """
+    began = time.perf_counter()
+    ranked = ranked_by_level(hierarchy)
+    outward = _Growing(hierarchy.n_vertices, hierarchy.dtype, likely_rows)
+    inward = outward
+    if not hierarchy.is_symmetric:
+        inward = _Growing(hierarchy.n_vertices, hierarchy.dtype, likely_rows)
+    for first, last in zip(ranked.levels[:-1].tolist(), ranked.levels[1:].tolist(), strict=True):
+        outward.add(first, last, ranked.upward, inward)
+        if inward is not outward:
+            inward.add(first, last, ranked.downward, outward)
+    order = hierarchy.order[ranked.order]
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size, dtype=np.int32)
+    lists = outward.lists()
+    return HubLabels(
+        order=order,
+        rank=rank,
+        outward=lists,
+        inward=lists if inward is outward else inward.lists(),
+        unit=hierarchy.unit,
+        metric=metric,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def ranked_by_level(hierarchy: Hierarchy) -> Ranked:
+    """Return a hierarchy by rank. A vertex is as high as those below it require, so that the levels
+    at the top are small.
+    """
+    upward = hierarchy.upward
+    downward = hierarchy.downward
+    height = _heights(upward.offsets, upward.heads, downward.offsets, downward.heads)
+    depth = height.max(initial=0) - height
+    order = np.argsort(depth, kind="stable").astype(np.int32)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size, dtype=np.int32)
+    levels = np.concatenate([[0], np.cumsum(np.bincount(depth), dtype=np.int64)])
+    edges = renumbered(upward, order, rank)
+    if hierarchy.is_symmetric:
+        return Ranked(order, levels, edges, edges)
+    return Ranked(order, levels, edges, renumbered(downward, order, rank))
+
+
+@njit(cache=True, nogil=True)
+def _heights(offsets, heads, offsets_back, heads_back):
+    n = offsets.size - 1
+    height = np.zeros(n, np.int64)
+    for p in range(n - 1, -1, -1):
+        above = height[p] + 1
+        for e in range(offsets[p], offsets[p + 1]):
+            height[heads[e]] = max(height[heads[e]], above)
+        for e in range(offsets_back[p], offsets_back[p + 1]):
+            height[heads_back[e]] = max(height[heads_back[e]], above)
+    return height
+
+
+class _Growing:
+    """The label lists of one direction, while levels are added to them."""
+
+    def __init__(self, n_vertices: int, kind: np.dtype, likely_rows: int):
+        self._offsets = np.zeros(n_vertices + 1, np.int64)
+        self._hubs = np.empty(likely_rows, np.int32)
+        self._distances = np.empty(likely_rows, kind)
+        self._scratch = np.empty(0, np.int32), np.empty(0, kind)
+        self._dense = [
+            np.full(n_vertices, UNREACHED[kind], kind) for _ in range(threads.max_threads())
+        ]
+
+    def lists(self) -> LabelLists:
+        """The labels of all levels that were added."""
+        rows = self._offsets[-1]
+        return LabelLists(self._offsets, self._hubs[:rows], self._distances[:rows])
+
+    def _arrays(self) -> LabelLists:
+        return LabelLists(self._offsets, self._hubs, self._distances)
+
+    def add(self, first: int, last: int, edges: Edges, other: _Growing) -> None:
+        """Add the labels of a level, the ranks from ``first`` to ``last``, by their edges to higher
+        levels and the labels of the other direction.
+        """
+        sizes = np.diff(self._offsets)[edges.heads[edges.offsets[first] : edges.offsets[last]]]
+        sums = np.concatenate([[0], np.cumsum(sizes)])
+        # candidates at most, and the vertex itself, of all before each rank of the level
+        bounds = sums[edges.offsets[first : last + 1] - edges.offsets[first]]
+        bounds += np.arange(last - first + 1)
+        begin = 0
+        while begin < last - first:
+            most = bounds[begin] + _SCRATCH
+            end = max(int(np.searchsorted(bounds, most, side="right")) - 1, begin + 1)
+            places = bounds[begin : end + 1] - bounds[begin]
+            self._add_some(first + begin, places, edges, other)
+            begin = end
+
+    def _add_some(self, first: int, places: np.ndarray, edges: Edges, other: _Growing) -> None:
+        count = places.size - 1
+        if places[-1] > self._scratch[0].size:
+            most = max(_SCRATCH, int(places[-1]))
+            self._scratch = np.empty(most, np.int32), np.empty(most, self._distances.dtype)
+        scratch = Scratch(places, *self._scratch, np.zeros(count, np.int64))
+        chunk = max(1, min(_CHUNK, count // 16))
+        shared = -(-count // chunk), first, chunk
+        lists = self._arrays(), other._arrays()
+        unreached = UNREACHED[self._distances.dtype]
+        threads.run(_form, *shared, edges, *lists, scratch, unreached, own=[self._dense])
+        offsets = self._offsets
+        np.cumsum(scratch.counts, out=offsets[first + 1 : first + count + 1])
+        offsets[first + 1 : first + count + 1] += offsets[first]
+        self._reserve(int(offsets[first]), int(offsets[first + count]))
+        offsets[first + count + 1 :] = offsets[first + count]
+        threads.run(_copy, *shared, scratch, self._arrays())
+
+    def _reserve(self, used: int, needed: int) -> None:
+        if needed <= self._hubs.size:
+            return
+        for name in ("_hubs", "_distances"):
+            array = getattr(self, name)
+            larger = np.empty(max(needed, 2 * array.size, _SCRATCH), array.dtype)
+            larger[:used] = array[:used]
+            setattr(self, name, larger)
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _longest_above(v, edges, own):
+    """Return the edge to the neighbor above with the longest label, -1 without one."""
+    longest = -1
+    size = -1
+    for e in range(edges.offsets[v], edges.offsets[v + 1]):
+        above = edges.heads[e]
+        own_size = own.offsets[above + 1] - own.offsets[above]
+        if own_size > size:
+            size = own_size
+            longest = e
+    return longest
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _take_first(e, edges, own, hubs, at, dense):
+    """Write the hubs of one neighbor as candidates. Return their number."""
+    above = edges.heads[e]
+    weight = edges.weights[e]
+    begin = own.offsets[above]
+    size = own.offsets[above + 1] - begin
+    for i in range(size):
+        hub = own.hubs[begin + i]
+        hubs[at + i] = hub
+        dense[hub] = own.distances[begin + i] + weight
+    return size
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _take_more(e, edges, own, hubs, at, size, dense, unreached):
+    """Add the hubs of another neighbor, new ones at the end. Return how many candidates there are."""
+    above = edges.heads[e]
+    weight = edges.weights[e]
+    for i in range(own.offsets[above], own.offsets[above + 1]):
+        hub = own.hubs[i]
+        total = own.distances[i] + weight
+        if dense[hub] == unreached:
+            hubs[at + size] = hub
+            size += 1
+        dense[hub] = min(dense[hub], total)
+    return size
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _sort(numbers):
+    """Sort a few integers in place."""
+    if numbers.size > _FEW:
+        numbers.sort()
+        return
+    for i in range(1, numbers.size):
+        number = numbers[i]
+        place = i
+        while place > 0 and numbers[place - 1] > number:
+            numbers[place] = numbers[place - 1]
+            place -= 1
+        numbers[place] = number
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _merge_new(hubs, distances, at, first, size):
+    """Sort the candidates from ``first`` on into those before; ``distances`` are scratch."""
+    n_new = size - first
+    _sort(hubs[at + first : at + size])
+    for i in range(n_new):
+        distances[at + i] = hubs[at + first + i]
+    place = at + size - 1
+    i = at + first - 1
+    j = at + n_new - 1
+    while j >= at:
+        if i >= at and hubs[i] > distances[j]:
+            hubs[place] = hubs[i]
+            i -= 1
+        else:
+            hubs[place] = distances[j]
+            j -= 1
+        place -= 1
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def candidates(v, edges, own, hubs, distances, at, dense, unreached):
+    """Write the hubs of all neighbors above in ascending order, and the smallest sum of each to its
+    place in ``dense``. Return their number.
+    """
+    longest = _longest_above(v, edges, own)
+    if longest < 0:
+        return 0
+    first = _take_first(longest, edges, own, hubs, at, dense)
+    size = first
+    for e in range(edges.offsets[v], edges.offsets[v + 1]):
+        if e != longest:
+            size = _take_more(e, edges, own, hubs, at, size, dense, unreached)
+    if size > first:
+        _merge_new(hubs, distances, at, first, size)
+    return size
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _is_answered(hub, far, other, dense, unreached):
+    """Whether a hub above this one answers its distance, or less."""
+    begin = other.offsets[hub]
+    end = other.offsets[hub + 1] - 1  # without the hub itself
+    while begin < end:
+        low = unreached
+        for i in range(begin, min(begin + _TEST, end)):
+            low = min(low, dense[other.hubs[i]] + other.distances[i])
+        if low <= far:
+            return True
+        begin += _TEST
+    return False
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def forget_candidates(v, edges, own, dense, unreached):
+    """Undo what ``candidates`` has written to ``dense``."""
+    for e in range(edges.offsets[v], edges.offsets[v + 1]):
+        clear(edges.heads[e], own, dense, unreached)
+
+
+@njit(cache=True, nogil=True)
+def _form(next_item, n_items, start, chunk, edges, own, other, scratch, unreached, dense):
+    """Write the labels of the ranks from ``start`` on; ``dense`` is all unreached, before and
+    after.
+    """
+    places, hubs, distances, counts = scratch
+    while True:
+        item = atomic_add(next_item, 0, 1)
+        if item >= n_items:
+            return
+        for j in range(item * chunk, min((item + 1) * chunk, counts.size)):
+            v = start + j
+            at = places[j]
+            size = candidates(v, edges, own, hubs, distances, at, dense, unreached)
+            kept = at
+            for i in range(at, at + size):
+                hub = hubs[i]
+                if not _is_answered(hub, dense[hub], other, dense, unreached):
+                    hubs[kept] = hub
+                    distances[kept] = dense[hub]
+                    kept += 1
+            hubs[kept] = v
+            distances[kept] = 0
+            counts[j] = kept + 1 - at
+            forget_candidates(v, edges, own, dense, unreached)
+
+
+@njit(cache=True, nogil=True)
+def _copy(next_item, n_items, start, chunk, scratch, own):
+    """Move labels to their place."""
+    offsets, hubs, distances = own
+    while True:
+        item = atomic_add(next_item, 0, 1)
+        if item >= n_items:
+            return
+        for j in range(item * chunk, min((item + 1) * chunk, scratch.counts.size)):
+            source = scratch.places[j]
+            target = offsets[start + j]
+            for i in range(scratch.counts[j]):
+                hubs[target + i] = scratch.hubs[source + i]
+                distances[target + i] = scratch.distances[source + i]

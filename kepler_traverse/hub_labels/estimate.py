@@ -1,0 +1,163 @@
+"""How many hubs labels would have, from a sample of vertices, before any are built."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from .._arrays import make_offsets, positions_in_groups
+from ..cpu import threads
+from ..cpu.compiled import njit
+from ..errors import HierarchyError
+from ..hierarchy.arrays import Edges, Hierarchy
+from ..runtime.display import in_units
+from ..runtime.memory import available_memory
+from .build import build_labels
+
+MAX_HUBS = 1000  # per vertex; beyond, labels take more memory than they save time
+_SAMPLE = 256  # vertices whose labels are built
+# Of the vertices above one, so many are its hubs at least: a quarter in road networks, less in
+# lattices.
+_KEPT = 0.1
+_KEPT_TYPICALLY = 0.25
+_COUNTED = 32  # of these, vertices whose vertices above are counted one by one
+_WORK = 4e8  # sums of the estimate, which takes less than a second
+# Nanoseconds of one thread per row: to find a candidate, and per hub to test it; from road networks
+_PER_ROW = 60.0
+_PER_TEST = 1.2
+_PEAK = 2  # times the bytes of the labels that building takes, where their arrays grow
+
+
+class LabelEstimate(NamedTuple):
+    """What the labels of a hierarchy would be; see ``estimate_labels``.
+
+    Attributes
+    ----------
+    hubs : float
+        Mean length of a label, of the sampled vertices. If ``sampled`` is 0 it is a guess.
+    above : float
+        Mean number of vertices above a sampled vertex.
+    rows : int
+        Pairs of vertex and hub, of all directions that are stored.
+    nbytes : int
+        Bytes of the labels.
+    seconds : float
+        Seconds to build them on the threads of now.
+    sampled : int
+        Vertices whose labels were built.
+    directions : int
+        1 of an undirected graph, else 2.
+    """
+
+    hubs: float
+    above: float
+    rows: int
+    nbytes: int
+    seconds: float
+    sampled: int
+    directions: int = 1
+
+    @property
+    def rows_per_direction(self) -> int:
+        """Rows that are likely to do for a direction, with some to spare."""
+        return int(1.1 * self.rows / self.directions)
+
+    def __str__(self) -> str:
+        return (
+            f"about {self.hubs:,.0f} hubs per vertex, {self.rows:,} rows, "
+            f"{in_units(self.nbytes)}, built in {self.seconds:.2g} s"
+        )
+
+
+def estimate_labels(hierarchy: Hierarchy) -> LabelEstimate:
+    """Estimate the labels of a hierarchy in less than 2 s, by building those of some vertices and of
+    all vertices above them.
+    """
+    n = hierarchy.n_vertices
+    if not n:
+        return LabelEstimate(0.0, 0.0, 0, 0, 0.0, 0)
+    numbers = np.random.default_rng(0).permutation(n)[:_SAMPLE]
+    sample = np.sort(hierarchy.position[numbers].astype(np.int64))
+    above = _mean_above(hierarchy, sample[:: max(1, sample.size // _COUNTED)])
+    hubs = _KEPT_TYPICALLY * above
+    if _KEPT * above > MAX_HUBS:
+        sample = sample[:0]
+    kept = _all_above(hierarchy, sample)
+    while sample.size and kept.size * hubs * hubs > _WORK:
+        sample = sample[::2][: sample.size // 2]
+        kept = _all_above(hierarchy, sample)
+    if sample.size:
+        labels = build_labels(_part_above(hierarchy, kept), "weights")
+        at = labels.rank[np.searchsorted(kept, sample)]
+        hubs = float(np.mean([np.diff(lists.offsets)[at] for lists in labels.directions.values()]))
+    if hierarchy.is_symmetric:
+        directions = 1
+    else:
+        directions = 2
+    rows = round(hubs * n) * directions
+    nbytes = rows * (4 + hierarchy.dtype.itemsize) + n * (8 + 8 * directions)
+    seconds = 1e-9 * rows * (_PER_ROW + _PER_TEST * hubs) / threads.count()
+    return LabelEstimate(hubs, above, rows, nbytes, seconds, int(sample.size), directions)
+
+
+def refuse_long_labels(estimate: LabelEstimate) -> None:
+    """Raise HierarchyError if labels would be too long to pay, or need more memory than is free."""
+    if estimate.hubs > MAX_HUBS:
+        raise HierarchyError(
+            f"no labels: they would have {estimate}, and more than {MAX_HUBS:,} hubs per vertex do "
+            "not pay; graph.hierarchy() alone answers pairs of this graph"
+        )
+    free = available_memory("cpu")
+    if _PEAK * estimate.nbytes > free:
+        raise HierarchyError(
+            f"no labels: they would have {estimate}, building takes {_PEAK} times that memory, and "
+            f"{in_units(free)} are free; graph.hierarchy() alone answers pairs with less memory"
+        )
+
+
+def _mean_above(hierarchy: Hierarchy, positions: np.ndarray) -> float:
+    """Return how many positions are above one, on average."""
+    sizes = [_all_above(hierarchy, positions[i : i + 1]).size for i in range(positions.size)]
+    return float(np.mean(sizes))
+
+
+def _all_above(hierarchy: Hierarchy, positions: np.ndarray) -> np.ndarray:
+    return _positions_above(positions, hierarchy.upward, hierarchy.downward)
+
+
+@njit(cache=True, nogil=True)
+def _positions_above(targets, upward, downward):
+    """Return the positions above some, by edges of either direction, themselves included, in
+    ascending order.
+    """
+    n = upward.offsets.size - 1
+    is_marked = np.zeros(n, np.uint8)
+    for target in targets:
+        is_marked[target] = 1
+    for p in range(n - 1, -1, -1):
+        if is_marked[p]:
+            for e in range(upward.offsets[p], upward.offsets[p + 1]):
+                is_marked[upward.heads[e]] = 1
+            for e in range(downward.offsets[p], downward.offsets[p + 1]):
+                is_marked[downward.heads[e]] = 1
+    return np.flatnonzero(is_marked)
+
+
+def _part_above(hierarchy: Hierarchy, kept: np.ndarray) -> Hierarchy:
+    """Return the hierarchy of some positions and all edges above them; every head must be kept."""
+    numbers = np.arange(kept.size, dtype=np.int32)
+    upward = _rows_at(hierarchy.upward, kept)
+    if hierarchy.is_symmetric:
+        downward = upward
+    else:
+        downward = _rows_at(hierarchy.downward, kept)
+    return replace(hierarchy, order=numbers, position=numbers, upward=upward, downward=downward)
+
+
+def _rows_at(edges: Edges, kept: np.ndarray) -> Edges:
+    sizes = np.diff(edges.offsets)[kept]
+    at = np.repeat(edges.offsets[kept], sizes) + positions_in_groups(sizes)
+    heads = np.searchsorted(kept, edges.heads[at]).astype(np.int32)
+    return Edges(make_offsets(sizes), heads, edges.weights[at])

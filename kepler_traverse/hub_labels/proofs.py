@@ -1,0 +1,269 @@
+"""Prove hub labels right against a graph and its hierarchy, without a search and without a sample.
+
+- L1: hubs ascend within a label, its own is the last, and edges of the hierarchy lead to hubs of
+  smaller rank. So every step below ends.
+- L2: each distance is the smallest sum over an edge to a vertex above and the row of that vertex.
+- L3: each edge of the hierarchy is one of the graph, or the sum of two over a vertex below it.
+- L4: no two rows with a common hub answer less than a row does, and what an edge and the row of the
+  vertex above it sum up to is answered by at most that.
+- L5: each edge of the graph, and each two edges of the hierarchy that meet below, are answered by
+  at most their sum, or are an edge of the hierarchy of at most that weight.
+
+By L2 and L3 every row is the length of a path, so that no answer is too small. By L5, and since rows
+are paths upward, a path that dips below a vertex can be exchanged for one that does not, and is not
+longer: from any vertex to any other, a shortest path leads upward first and then downward. By L4 the
+first vertex of a path upward has a row to a hub from which the rest is as short; applied in turn at
+both ends, which only moves the hub up, it ends at a common hub. So no answer is too large either,
+and by L4 each row is a distance, since it is what its pair is answered.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..cpu import threads
+from ..cpu.atomics import atomic_add, atomic_min
+from ..cpu.compiled import njit
+from ..hierarchy.arrays import Edges, Hierarchy, renumbered
+from ..hierarchy.build import edges_in_units
+from .arrays import HubLabels, LabelLists
+from .queries import clear, lay_out, merge, smallest_sum
+from .stored import are_no_labels
+
+_CHUNK = 64  # vertices that a thread takes at a time
+_PATH, _LARGE, _UNCOVERED = range(3)  # faults of rows
+_VALLEY, _EDGE = range(2)  # faults of edges
+_NONE = -1
+
+
+class Fault(NamedTuple):
+    """A rule that labels break, and where."""
+
+    rule: str
+    vertex: (
+        int  # vertex number, of smallest rank among those at fault; -1 if there is no one vertex
+    )
+    reason: str
+
+
+def find_fault(graph: Any, hierarchy: Hierarchy, labels: HubLabels) -> Fault | None:
+    """Return the first rule that labels break, or None if each answer of them is right.
+
+    ``graph`` is on the CPU, with the hierarchy of the metric of the labels.
+    """
+    fault = _fault_of_form(hierarchy, labels)
+    if fault:
+        return fault
+    upward, downward = _edges_by_rank(hierarchy, labels)
+    directions = [(upward, labels.outward, labels.inward)]
+    if not labels.is_symmetric:
+        directions.append((downward, labels.inward, labels.outward))
+    for edges, own, other in directions:
+        fault = _fault_of_rows(labels, edges, own, other)
+        if fault:
+            return fault
+    return _fault_of_edges(graph, labels, upward, downward)
+
+
+def _fault_of_form(hierarchy: Hierarchy, labels: HubLabels) -> Fault | None:
+    n = hierarchy.n_vertices
+    order = labels.order
+    is_order = order.shape == (n,) and np.array_equal(np.sort(order), np.arange(n))
+    if not is_order or not np.array_equal(labels.rank[order], np.arange(n)):
+        return Fault("L1", _NONE, "the order does not have each vertex once")
+    if labels.unit != hierarchy.unit:
+        return Fault("L1", _NONE, "the unit is not that of the hierarchy")
+    if any(are_no_labels(lists, n) for lists in labels.directions.values()):
+        return Fault("L1", _NONE, "a label is not sorted, or does not end with its own vertex")
+    lists = (labels.outward, labels.inward)
+    if sum(int(each.distances.max(initial=0)) for each in lists) >= labels.unreached:
+        return Fault("L1", _NONE, "a distance is too large")
+    if labels.dtype != hierarchy.dtype or labels.inward.distances.dtype != hierarchy.dtype:
+        return Fault("L1", _NONE, "distances do not have the type of the hierarchy")
+    if labels.is_symmetric != hierarchy.is_symmetric:
+        return Fault("L1", _NONE, "labels and hierarchy do not have the same directions")
+    for edges in {id(each): each for each in _edges_by_rank(hierarchy, labels)}.values():
+        tails = np.repeat(np.arange(n), np.diff(edges.offsets))
+        if bool((edges.heads >= tails).any()):
+            return Fault("L1", _NONE, "an edge of the hierarchy leads to a hub of larger rank")
+    return None
+
+
+def _edges_by_rank(hierarchy: Hierarchy, labels: HubLabels) -> tuple[Edges, Edges]:
+    positions = hierarchy.position[labels.order]
+    ranks = labels.rank[hierarchy.order]
+    upward = renumbered(hierarchy.upward, positions, ranks)
+    if hierarchy.is_symmetric:
+        return upward, upward
+    return upward, renumbered(hierarchy.downward, positions, ranks)
+
+
+def _fault_of_rows(
+    labels: HubLabels, edges: Edges, own: LabelLists, other: LabelLists
+) -> Fault | None:
+    n = labels.n_vertices
+    faults = np.full(3, n, np.int64)
+    scratch = [
+        [np.full(n, labels.unreached, labels.dtype) for _ in range(threads.max_threads())]
+        for _ in range(2)
+    ]
+    arguments = edges, own, other, labels.unreached, faults
+    threads.run(_check_rows, -(-n // _CHUNK), *arguments, own=scratch)
+    reasons = (
+        ("L2", "a row is not the smallest sum over an edge to a vertex above and a row of it"),
+        ("L4", "two rows with a common hub answer less than a row does"),
+        ("L4", "a hub is missing: an edge and a row of the vertex above it sum up to less"),
+    )
+    for (rule, reason), rank in zip(reasons, faults.tolist(), strict=True):
+        if rank < n:
+            return Fault(rule, int(labels.order[rank]), reason)
+    return None
+
+
+def _fault_of_edges(graph: Any, labels: HubLabels, upward: Edges, downward: Edges) -> Fault | None:
+    n = labels.n_vertices
+    faults = np.full(2, n, np.int64)
+    explained = [np.zeros(edges.heads.size, np.uint8) for edges in (upward, downward)]
+    if labels.is_symmetric:
+        explained[1] = explained[0]
+    sides = (upward, downward, *explained)
+    answers = labels.outward, labels.inward, labels.unreached
+    n_items = -(-n // _CHUNK)
+    threads.run(_check_valleys, n_items, sides, labels.is_symmetric, answers, faults)
+    given = graph.offsets, graph.targets, edges_in_units(graph, labels.metric, labels.unit)
+    threads.run(_check_edges, n_items, given, labels.rank, sides, answers, faults)
+    for edges, are_explained in zip((upward, downward), explained, strict=True):
+        if not are_explained.all():
+            row = int(np.searchsorted(edges.offsets, are_explained.argmin(), side="right")) - 1
+            reason = "an edge of the hierarchy is none of the graph, and no sum of two below it"
+            return Fault("L3", int(labels.order[row]), reason)
+    reasons = (
+        "two edges of the hierarchy that meet there sum up to less than their ends are answered",
+        "an edge of the graph is lighter than the answer for its ends",
+    )
+    for reason, rank in zip(reasons, faults.tolist(), strict=True):
+        if rank < n:
+            return Fault("L5", int(labels.order[rank]), reason)
+    return None
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _sum_up(v, edges, own, sums):
+    """Write the smallest sum over an edge of v and a row of the vertex above, at each hub."""
+    for e in range(edges.offsets[v], edges.offsets[v + 1]):
+        above = edges.heads[e]
+        for i in range(own.offsets[above], own.offsets[above + 1]):
+            hub = own.hubs[i]
+            sums[hub] = min(sums[hub], own.distances[i] + edges.weights[e])
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _has_other_sums(v, own, sums):
+    """Whether a row of v but its own is no such sum."""
+    has_other = False
+    for i in range(own.offsets[v], own.offsets[v + 1] - 1):
+        has_other |= own.distances[i] != sums[own.hubs[i]]
+    return has_other
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _check_answers(v, edges, own, other, unreached, faults, sums, label):
+    """Compare what is answered at each hub of v's sums with the sum, and with the row of v; the
+    sums are cleared.
+    """
+    for e in range(edges.offsets[v], edges.offsets[v + 1]):
+        above = edges.heads[e]
+        for i in range(own.offsets[above], own.offsets[above + 1]):
+            hub = own.hubs[i]
+            if sums[hub] == unreached:
+                continue  # seen by way of another edge
+            begin = other.offsets[hub]
+            low = smallest_sum(begin, other.offsets[hub + 1], other, label, unreached)
+            if low > sums[hub]:
+                atomic_min(faults, _UNCOVERED, v)
+            if label[hub] != unreached and low != label[hub]:
+                atomic_min(faults, _LARGE, v)
+            sums[hub] = unreached
+
+
+@njit(cache=True, nogil=True)
+def _check_rows(next_item, n_items, edges, own, other, unreached, faults, sums, label):
+    """Check L2 and L4 at each rank; ``sums`` and ``label`` are all unreached, before and after."""
+    n = own.offsets.size - 1
+    while True:
+        item = atomic_add(next_item, 0, 1)
+        if item >= n_items:
+            return
+        for v in range(item * _CHUNK, min((item + 1) * _CHUNK, n)):
+            _sum_up(v, edges, own, sums)
+            if _has_other_sums(v, own, sums):
+                atomic_min(faults, _PATH, v)
+            lay_out(v, own, label)
+            _check_answers(v, edges, own, other, unreached, faults, sums, label)
+            clear(v, own, label, unreached)
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _explains(tail, head, weight, sides, answers):
+    """Whether an edge between two ranks is in the hierarchy with that weight, which is noted, or
+    less, or is answered by at most that.
+    """
+    upward, downward, explained, explained_down = sides
+    if head < tail:
+        edges = upward
+        notes = explained
+        low = tail
+        high = head
+    else:
+        edges = downward
+        notes = explained_down
+        low = head
+        high = tail
+    for e in range(edges.offsets[low], edges.offsets[low + 1]):
+        if edges.heads[e] == high:
+            if edges.weights[e] == weight:
+                notes[e] = 1
+            if edges.weights[e] <= weight:
+                return True
+    outward, inward, unreached = answers
+    return merge(tail, head, outward, inward, unreached) <= weight
+
+
+@njit(cache=True, nogil=True)
+def _check_valleys(next_item, n_items, sides, is_symmetric, answers, faults):
+    """Check each two edges that meet at a vertex below both of their ends."""
+    upward = sides[0]
+    downward = sides[1]
+    n = upward.offsets.size - 1
+    while True:
+        item = atomic_add(next_item, 0, 1)
+        if item >= n_items:
+            return
+        for v in range(item * _CHUNK, min((item + 1) * _CHUNK, n)):
+            for i in range(downward.offsets[v], downward.offsets[v + 1]):
+                first = upward.offsets[v]
+                if is_symmetric:
+                    first = i + 1
+                for j in range(first, upward.offsets[v + 1]):
+                    tail = downward.heads[i]
+                    head = upward.heads[j]
+                    through = np.int64(downward.weights[i]) + np.int64(upward.weights[j])
+                    if tail != head and not _explains(tail, head, through, sides, answers):
+                        atomic_min(faults, _VALLEY, v)
+
+
+@njit(cache=True, nogil=True)
+def _check_edges(next_item, n_items, given, rank, sides, answers, faults):
+    """Check each edge of the graph."""
+    offsets, targets, weights = given
+    n = offsets.size - 1
+    while True:
+        item = atomic_add(next_item, 0, 1)
+        if item >= n_items:
+            return
+        for v in range(item * _CHUNK, min((item + 1) * _CHUNK, n)):
+            for e in range(offsets[v], offsets[v + 1]):
+                if not _explains(rank[v], rank[targets[e]], weights[e], sides, answers):
+                    atomic_min(faults, _EDGE, rank[v])

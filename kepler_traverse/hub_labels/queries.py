@@ -1,0 +1,114 @@
+"""Distances of pairs by hub labels: the smallest sum over the hubs that two labels share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..cpu.atomics import atomic_add
+from ..cpu.compiled import njit
+from ..cpu.simd_sums import prefetch_entry
+
+CHUNK = 256  # pairs that a thread takes at a time
+# Pairs before one is answered, its labels are prefetched; and its offsets twice as many before.
+_PREFETCH_DISTANCE = 4
+_LINE = 16  # integers of 32 bits per cache line
+_NO_MATCH = 62  # bits by which the sum of two hubs that differ is moved beyond all others
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _prefetch(rank, lists):
+    offsets, hubs, distances = lists
+    at = offsets[rank]
+    while at < offsets[rank + 1] + _LINE:
+        prefetch_entry(hubs, at)
+        prefetch_entry(distances, at)
+        at += _LINE
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def merge(source, target, outward, inward, unreached):
+    """Return the smallest sum over the common hubs of two ranks, ``unreached`` without one.
+
+    The loop has no branch but its end: which label is behind cannot be predicted.
+    """
+    offsets, hubs, distances = outward
+    offsets_in, hubs_in, distances_in = inward
+    i = np.uint64(offsets[source])
+    end = np.uint64(offsets[source + 1])
+    j = np.uint64(offsets_in[target])
+    end_in = np.uint64(offsets_in[target + 1])
+    best = np.int64(unreached)
+    while (i < end) & (j < end_in):
+        hub = hubs[i]
+        other = hubs_in[j]
+        total = np.int64(distances[i]) + np.int64(distances_in[j])
+        best = min(best, total | (np.int64(hub != other) << np.int64(_NO_MATCH)))
+        i += np.uint64(hub <= other)
+        j += np.uint64(other <= hub)
+    return best
+
+
+@njit(cache=True, nogil=True)
+def answer_pairs(next_item, n_items, sources, targets, outward, inward, unreached, sums):
+    """Write the distance of each pair of ranks."""
+    n = sources.size
+    while True:
+        item = atomic_add(next_item, 0, 1)
+        if item >= n_items:
+            return
+        for i in range(item * CHUNK, min((item + 1) * CHUNK, n)):
+            if i + 2 * _PREFETCH_DISTANCE < n:
+                prefetch_entry(outward[0], sources[i + 2 * _PREFETCH_DISTANCE])
+                prefetch_entry(inward[0], targets[i + 2 * _PREFETCH_DISTANCE])
+            if i + _PREFETCH_DISTANCE < n:
+                _prefetch(sources[i + _PREFETCH_DISTANCE], outward)
+                _prefetch(targets[i + _PREFETCH_DISTANCE], inward)
+            sums[i] = merge(sources[i], targets[i], outward, inward, unreached)
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def lay_out(rank, lists, dense):
+    """Write the distances of a label to the places of its hubs."""
+    offsets, hubs, distances = lists
+    for i in range(offsets[rank], offsets[rank + 1]):
+        dense[hubs[i]] = distances[i]
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def clear(rank, lists, dense, unreached):
+    """Undo ``lay_out``."""
+    offsets, hubs, _ = lists
+    for i in range(offsets[rank], offsets[rank + 1]):
+        dense[hubs[i]] = unreached
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def smallest_sum(begin, end, lists, dense, unreached):
+    """Return the smallest sum of a distance of a label and of the one laid out at its hub.
+
+    At least ``unreached`` if they have no hub in common.
+    """
+    _, hubs, distances = lists
+    low = unreached
+    for i in range(begin, end):
+        low = min(low, dense[hubs[i]] + distances[i])
+    return low
+
+
+@njit(cache=True, nogil=True)
+def answer_lists(
+    next_item, n_items, sources, offsets, targets, outward, inward, unreached, sums, dense
+):
+    """Write the distances from each source to its targets; ``dense`` is all unreached, before and
+    after.
+    """
+    begins = inward[0]
+    while True:
+        item = atomic_add(next_item, 0, 1)
+        if item >= n_items:
+            return
+        lay_out(sources[item], outward, dense)
+        for i in range(offsets[item], offsets[item + 1]):
+            target = targets[i]
+            sums[i] = smallest_sum(begins[target], begins[target + 1], inward, dense, unreached)
+        clear(sources[item], outward, dense, unreached)

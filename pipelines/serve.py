@@ -1,0 +1,266 @@
+"""Distances of pairs from hub labels, by Arrow Flight: ``kepler-traverse serve DIR``.
+
+DIR has labels_out.parquet and labels_in.parquet (kepler-traverse run --result labels). An exchange
+with the command "pairs" takes batches with the columns source and target, and answers each with a
+batch of one column, distance, in the order of the rows; null where there is no path.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.flight as flight
+
+from kepler_traverse.errors import InputError
+
+from .batch_sources import run_program
+from .cli import signals
+from .cli.options import Once, OnceParser, flag_text
+from .cli.terminal import called_as, say
+
+MAX_ROWS = 1_000_000  # of a batch
+MAX_WAITING = 64  # calls
+MAX_SECONDS = 60.0  # that a call waits for others
+_MAX_TOKEN_BYTES = 4096
+_PAIRS = b"pairs"
+_COLUMNS = ("source", "target")
+_EPILOG = """\
+exit codes: 0 stopped, 1 unexpected error, 2 bad usage or input, 130 interrupted
+"""
+
+
+class LabelServer(flight.FlightServerBase):
+    """Answers pairs from the labels of a folder."""
+
+    def __init__(self, location: str, tables: Any, *, cores: int, **options: Any):
+        super().__init__(location, **options)
+        self._tables = tables
+        self._slots = threading.Semaphore(cores)
+        self._lock = threading.Lock()
+        self._waiting = 0
+        self._counts = {"calls": 0, "batches": 0, "pairs": 0, "refused": 0}
+        kind: Any = pa.int64()
+        if tables.labels.unit != 1:
+            kind = pa.float64()
+        self._schema = pa.schema([("distance", kind)])
+
+    def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:  # noqa: ARG002
+        """Answer batch by batch: the next one is read when the last answer is written."""
+        if descriptor.command != _PAIRS:
+            raise pa.ArrowInvalid('the command of an exchange is "pairs"')
+        self._count(calls=1)
+        writer.begin(self._schema)
+        for chunk in reader:
+            batch = chunk.data
+            if batch is None:
+                continue
+            with self._slot():
+                answer = self._answered(batch)
+            writer.write_batch(answer)
+            self._count(batches=1, pairs=batch.num_rows)
+
+    def get_flight_info(self, context: Any, descriptor: Any) -> Any:  # noqa: ARG002
+        """Describe the answers: their schema, with the facts of the labels as metadata."""
+        facts = {b"kepler_traverse.labels": json.dumps(self._tables.facts).encode()}
+        return flight.FlightInfo(self._schema.with_metadata(facts), descriptor, [], -1, -1)
+
+    def list_actions(self, context: Any) -> list[tuple[str, str]]:  # noqa: ARG002
+        return [("health", "whether the service answers"), ("stats", "numbers of calls and pairs")]
+
+    def do_action(self, context: Any, action: Any) -> Iterator[bytes]:  # noqa: ARG002
+        if action.type == "health":
+            return iter([b"ok"])
+        if action.type == "stats":
+            with self._lock:
+                return iter([json.dumps(self._counts | {"waiting": self._waiting}).encode()])
+        raise pa.ArrowInvalid("the actions are health and stats")
+
+    def _answered(self, batch: Any) -> Any:
+        if tuple(batch.schema.names) != _COLUMNS:
+            raise pa.ArrowInvalid("a batch has the columns source and target, in this order")
+        if batch.num_rows > MAX_ROWS:
+            raise pa.ArrowInvalid(f"a batch has at most {MAX_ROWS:,} rows, not {batch.num_rows:,}")
+        labels = self._tables.labels
+        numbers = [self._numbers(batch, name) for name in _COLUMNS]
+        sums = labels.between(*numbers)
+        found: Any = sums
+        if labels.unit != 1:
+            found = sums * labels.unit
+        column = pa.array(found, type=self._schema.field(0).type, mask=sums == labels.unreached)
+        return pa.record_batch([column], schema=self._schema)
+
+    def _numbers(self, batch: Any, name: str) -> Any:
+        from kepler_traverse.hub_labels.tables import numbers_of_ids
+
+        column = batch.column(name)
+        if column.null_count:
+            raise pa.ArrowInvalid(f"{name}: a row holds no id")
+        try:
+            return numbers_of_ids(name, column, self._tables.ids)
+        except InputError as error:
+            raise pa.ArrowInvalid(str(error)) from None
+
+    @contextmanager
+    def _slot(self) -> Iterator[None]:
+        """Let as many calls compute at a time as there are cores, and so many more wait."""
+        with self._lock:
+            is_full = self._waiting >= MAX_WAITING
+            self._waiting += not is_full
+        if is_full or not self._slots.acquire(timeout=MAX_SECONDS):
+            if not is_full:
+                with self._lock:
+                    self._waiting -= 1
+            self._count(refused=1)
+            raise flight.FlightUnavailableError("too many calls wait; call again in a second")
+        with self._lock:
+            self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._slots.release()
+
+    def _count(self, **more: int) -> None:
+        with self._lock:
+            for name, number in more.items():
+                self._counts[name] += number
+
+
+class _Tokens(flight.ServerMiddlewareFactory):
+    """Refuses calls without one of the tokens; none is ever logged."""
+
+    def __init__(self, tokens: Sequence[bytes]):
+        super().__init__()
+        self._tokens = tokens
+
+    def start_call(self, info: Any, headers: Any) -> None:  # noqa: ARG002
+        given = [
+            value
+            for name, values in headers.items()
+            if name.lower() == "authorization"
+            for value in values
+        ]
+        for value in given:
+            word = value.removeprefix("Bearer ").encode()
+            # each is compared, so that the time says nothing of which
+            if sum(hmac.compare_digest(word, token) for token in self._tokens):
+                return
+        raise flight.FlightUnauthenticatedError("the call has no token of this service")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    return run_program(parser, _serve, argv)
+
+
+def parser() -> OnceParser:
+    """Return the command line."""
+    result = OnceParser(
+        prog=called_as("serve"), description=str(__doc__).partition("\n\n")[2], epilog=_EPILOG
+    )
+    result.add_argument("folder", metavar="DIR", help="folder of the two tables")
+    for flag, metavar, text in (
+        (
+            "--host",
+            "ADDRESS",
+            "address to listen at (default: 127.0.0.1); any other needs TLS and tokens",
+        ),
+        ("--port", "PORT", "port (default: 8815; 0: one that is free)"),
+        ("--tls-cert", "FILE", "certificate of the service, PEM"),
+        ("--tls-key", "FILE", "its private key, PEM"),
+        (
+            "--token-file",
+            "FILE",
+            "a token per line; calls need the header authorization: Bearer TOKEN",
+        ),
+    ):
+        result.add_argument(flag, action=Once, metavar=metavar, help=text)
+    result.add_argument(
+        "--debug", action=Once, nargs=0, help="show where an unexpected error comes from"
+    )
+    return result
+
+
+def make_server(folder: str, host: str, port: int, given: dict[str, Any]) -> LabelServer:
+    """Return a server of the tables of a folder, which listens already.
+
+    Raises InputError: the tables cannot be read; or the address is not the machine's own, and TLS
+    or tokens are missing.
+    """
+    from kepler_traverse.cpu import threads
+    from kepler_traverse.hub_labels.tables import read_labels
+
+    options: dict[str, Any] = {}
+    has_tls = given.get("tls_cert") is not None and given.get("tls_key") is not None
+    if (given.get("tls_cert") is None) != (given.get("tls_key") is None):
+        raise InputError("--tls-cert and --tls-key belong together; give both")
+    if not _is_loopback(host) and not (has_tls and given.get("token_file") is not None):
+        raise InputError(
+            f"--host {host} can be reached from other machines: give --tls-cert, --tls-key and "
+            "--token-file, or listen at 127.0.0.1"
+        )
+    scheme = "grpc"
+    if has_tls:
+        scheme = "grpc+tls"
+        options["tls_certificates"] = [(_bytes(given["tls_cert"]), _bytes(given["tls_key"]))]
+    if given.get("token_file") is not None:
+        options["middleware"] = {"tokens": _Tokens(_read_tokens(given["token_file"]))}
+    tables = read_labels(folder)
+    return LabelServer(f"{scheme}://{host}:{port}", tables, cores=threads.count(), **options)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _bytes(path: str) -> bytes:
+    from kepler_traverse.runtime.regular_files import read_regular
+
+    try:
+        return read_regular(os.path.realpath(path), 2**20)
+    except OSError as error:
+        raise InputError(f"{path}: it cannot be read: {error.strerror or error}") from None
+
+
+def _read_tokens(path: str) -> list[bytes]:
+    tokens = [line.strip() for line in _bytes(path).splitlines() if line.strip()]
+    if not tokens or any(len(token) > _MAX_TOKEN_BYTES for token in tokens):
+        raise InputError(f"{path}: it holds no token, or one of more than {_MAX_TOKEN_BYTES} bytes")
+    return tokens
+
+
+def _serve(parsed: Any) -> int:
+    from kepler_traverse.errors import options_spelled
+
+    given = {"host": "127.0.0.1", "port": "8815"} | vars(parsed)
+    if not given["port"].isdigit() or int(given["port"]) > 65535:
+        raise InputError(f"--port {given['port']!r} must be a number up to 65535")
+    with options_spelled(flag_text):
+        began = time.perf_counter()
+        server = make_server(given["folder"], given["host"], int(given["port"]), given)
+    seconds = time.perf_counter() - began
+    say(
+        f"serving {Path(given['folder'])} at {given['host']}:{server.port}, loaded in {seconds:.1f} s"
+    )
+    try:
+        server.serve()
+    finally:
+        server.shutdown()  # waits for the calls that run
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(signals.run_heeding(main))

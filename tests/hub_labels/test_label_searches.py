@@ -1,0 +1,135 @@
+"""Searches for few targets per source are answered by the labels of a graph, with the same results."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kepler_traverse import bfs_pairs, paths, plan_sssp_many, sssp_pairs
+from kepler_traverse.hub_labels.arrays import HubLabels
+from kepler_traverse.multi_source import candidates
+from kepler_traverse.pandana import Network
+from kepler_traverse.pandana import network as network_module
+from tests.support.graphs import build, lattice, weighted_rows, weights_for
+
+GRID = lattice(40, 40)
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """The numbers of pairs that labels have answered, call by call."""
+    counts = []
+    to_lists = HubLabels.to_lists
+
+    def counted(self, sources, offsets, targets):
+        counts.append(targets.size)
+        return to_lists(self, sources, offsets, targets)
+
+    monkeypatch.setattr(HubLabels, "to_lists", counted)
+    return counts
+
+
+def random_pairs(graph, n_pairs, seed=0):
+    rng = np.random.default_rng(seed)
+    return graph.ids_at(rng.integers(0, graph.n_vertices, (2, n_pairs)).ravel()).reshape(2, -1)
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("search", [sssp_pairs, bfs_pairs])
+@pytest.mark.parametrize("limit", [None, 60])
+def test_pairs_are_answered_by_labels(directed, search, limit, answers):
+    graph = build(GRID, weights_for(GRID, 3), directed)
+    metric = "hops" if search is bfs_pairs else "weights"
+    name = "max_depth" if search is bfs_pairs else "cutoff"
+    pairs = random_pairs(graph, 500)
+    expected = search(graph, *pairs, **{name: limit})
+    graph.labels(metric)
+    assert not answers
+    found = search(graph, *pairs, strategy="hierarchy_sweep", **{name: limit})
+    assert sum(answers) == 500
+    pd.testing.assert_frame_equal(found, expected)
+
+
+@given(weighted_rows(st.sampled_from([0, 1, 7, 2**40])), st.booleans())
+def test_pairs_of_any_graph_are_as_without_labels(drawn, directed):
+    graph = build(*drawn, directed)
+    everything = np.arange(graph.n_vertices)
+    ids = graph.ids_at(everything)
+    pairs = np.repeat(ids, ids.size), np.tile(ids, ids.size)
+    expected = sssp_pairs(graph, *pairs)
+    graph.labels()
+    found = sssp_pairs(graph, *pairs, strategy="hierarchy_sweep")
+    pd.testing.assert_frame_equal(found, expected)
+
+
+@pytest.mark.parametrize("weight_type", ["float32", "float64"])
+def test_float_weights_are_answered_in_their_type(weight_type, answers):
+    weights = np.array(weights_for(GRID, 4)) / 4
+    graph = build(GRID, weights, directed=True, weight_type=weight_type)
+    pairs = random_pairs(graph, 300)
+    expected = sssp_pairs(graph, *pairs)
+    graph.labels()
+    found = sssp_pairs(graph, *pairs, strategy="hierarchy_sweep")
+    assert answers
+    pd.testing.assert_frame_equal(found, expected)
+
+
+def test_groups_are_larger_and_results_the_same(monkeypatch, answers):
+    graph = build(GRID, weights_for(GRID, 5), directed=False)
+    graph.labels()
+    pairs = random_pairs(graph, 3000)
+    whole = sssp_pairs(graph, *pairs, strategy="hierarchy_sweep")
+    assert len(answers) == 1
+    monkeypatch.setattr(candidates, "_ANSWERS", 100)
+    parts = sssp_pairs(graph, *pairs, strategy="hierarchy_sweep")
+    pd.testing.assert_frame_equal(parts, whole)
+    assert len(answers) > 10
+
+
+def test_the_plan_says_that_labels_answer():
+    rows = lattice(150, 150)
+    graph = build(rows, weights_for(rows, 5), directed=False)
+    graph.hierarchy()
+    asked = {"n_sources": 100, "result": "pairs"}
+    assert "labels" not in plan_sssp_many(graph, **asked).why
+    labels = graph.labels()
+    plan = plan_sssp_many(graph, **asked)
+    expected = f"hub labels answer the targets, with {labels.hubs_per_vertex:,.0f} hubs per vertex"
+    assert expected in plan.why
+    assert f"labels: {expected}" in plan.explain()
+    assert "labels" not in plan_sssp_many(graph, n_sources=100, result="summary").why
+
+
+def test_paths_are_as_without_labels(answers):
+    graph = build(GRID, weights_for(GRID, 6), directed=False)
+    graph.hierarchy()
+    pairs = random_pairs(graph, 50)
+    expected = paths(graph, tuple(pairs))
+    graph.labels()
+    assert paths(graph, tuple(pairs)).equals(expected)
+    assert not answers
+
+
+def test_a_network_of_pandana_builds_labels_once_they_pay(monkeypatch, answers):
+    rows = np.array(lattice(100, 100))
+    weights = pd.DataFrame({"length": np.array(weights_for(rows, 2)) + 0.5})
+    nodes = np.arange(10_000)
+    spots = pd.Series(nodes % 100), pd.Series(nodes // 100)
+    ends = np.random.default_rng(1).integers(0, nodes.size, (2, 2000))
+
+    def network():
+        return Network(*spots, pd.Series(rows[:, 0]), pd.Series(rows[:, 1]), weights)
+
+    expected = network().shortest_path_lengths(*ends)
+    assert not answers
+    monkeypatch.setattr(network_module, "_FIRST_LOOK", 0.01)
+    own = network()
+    assert own.shortest_path_lengths(*ends) == expected
+    assert sum(answers) == 2000
+    monkeypatch.setattr(network_module, "_TIMES", 1e9)
+    answers.clear()
+    assert network().shortest_path_lengths(*ends) == expected
+    assert not answers

@@ -1,0 +1,136 @@
+"""The service answers pairs as the library does, and refuses what it must."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import contextmanager
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.sparse.csgraph import dijkstra
+
+from kepler_traverse import convert
+from kepler_traverse.errors import InputError
+from kepler_traverse.hub_labels.tables import write_labels
+from pipelines import serve
+from tests.support.graphs import build, lattice, weights_for
+
+flight = pytest.importorskip("pyarrow.flight")
+ROWS = [*lattice(9, 9), (100, 101)]
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("labels")
+    graph = build(ROWS, weights_for(ROWS, 4), directed=True)
+    write_labels(graph, folder)
+    return graph, str(folder)
+
+
+@contextmanager
+def served(folder, headers=(), **given):
+    server = serve.make_server(folder, "127.0.0.1", 0, given)
+    thread = threading.Thread(target=server.serve)
+    thread.start()
+    try:
+        with flight.connect(f"grpc://127.0.0.1:{server.port}") as client:
+            yield client, flight.FlightCallOptions(headers=list(headers))
+    finally:
+        server.shutdown()
+        thread.join()
+
+
+def asked(client, options, batches, command=b"pairs"):
+    schema = batches[0].schema
+    writer, reader = client.do_exchange(flight.FlightDescriptor.for_command(command), options)
+    answers = []
+    with writer:
+        writer.begin(schema)
+        for batch in batches:
+            writer.write_batch(batch)
+            answers.append(reader.read_chunk().data.column(0))
+        writer.done_writing()
+    return answers
+
+
+def pairs_of(*columns):
+    return pa.record_batch([pa.array(column) for column in columns], names=["source", "target"])
+
+
+def test_batches_are_answered_in_order(town):
+    graph, folder = town
+    ids = np.asarray(graph.ids)
+    rng = np.random.default_rng(1)
+    numbers = rng.integers(0, ids.size, (3, 2, 200))
+    distances = dijkstra(convert.to_scipy(graph))
+    with served(folder) as (client, options):
+        answers = asked(client, options, [pairs_of(ids[s], ids[t]) for s, t in numbers])
+        for (s, t), answer in zip(numbers, answers, strict=True):
+            found = np.array([np.inf if each is None else each for each in answer.to_pylist()])
+            assert np.array_equal(found, distances[s, t])
+        (stats,) = client.do_action(flight.Action("stats", b""), options)
+        expected = {"calls": 1, "batches": 3, "pairs": 600, "refused": 0, "waiting": 0}
+        assert json.loads(stats.body.to_pybytes()) == expected
+        (health,) = client.do_action(flight.Action("health", b""), options)
+        assert health.body.to_pybytes() == b"ok"
+        info = client.get_flight_info(flight.FlightDescriptor.for_command(b"pairs"), options)
+        facts = json.loads(info.schema.metadata[b"kepler_traverse.labels"])
+        assert facts["graph"] == graph.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("batch", "command", "message"),
+    [
+        (pairs_of([0, 5], [1, 99]), b"pairs", "target: row 1 has '99', which has no label"),
+        (pairs_of([0, None], [1, 2]), b"pairs", "source: a row holds no id"),
+        (pairs_of(["a"], ["b"]), b"pairs", "source: ids are string"),
+        (pairs_of([0], [2**40]), b"pairs", "target: row 0 has '1099511627776', which has no"),
+        (pairs_of([0], [1]), b"paths", 'the command of an exchange is "pairs"'),
+        (pa.record_batch([pa.array([1])], names=["a"]), b"pairs", "the columns source and target"),
+    ],
+)
+def test_wrong_calls_are_refused_without_an_answer(town, batch, command, message):
+    with served(town[1]) as (client, options), pytest.raises(pa.ArrowInvalid, match=message):
+        asked(client, options, [batch], command)
+
+
+def test_limits_of_rows_and_of_waiting_calls(town, monkeypatch):
+    monkeypatch.setattr(serve, "MAX_ROWS", 3)
+    with served(town[1]) as (client, options):
+        assert asked(client, options, [pairs_of([0] * 3, [0] * 3)])[0].to_pylist() == [0] * 3
+        with pytest.raises(pa.ArrowInvalid, match="at most 3 rows, not 4"):
+            asked(client, options, [pairs_of([0] * 4, [0] * 4)])
+        monkeypatch.setattr(serve, "MAX_WAITING", 0)
+        with pytest.raises(flight.FlightUnavailableError, match="too many calls wait"):
+            asked(client, options, [pairs_of([0], [0])])
+
+
+def test_tokens(town, tmp_path):
+    tokens = tmp_path / "tokens"
+    tokens.write_text("first\nsecond\n")
+    for headers, is_known in (
+        ([(b"authorization", b"Bearer second")], True),
+        ([(b"authorization", b"Bearer third")], False),
+        ([], False),
+    ):
+        with served(town[1], headers, token_file=str(tokens)) as (client, options):
+            if is_known:
+                assert asked(client, options, [pairs_of([0], [0])])[0].to_pylist() == [0]
+            else:
+                with pytest.raises(flight.FlightUnauthenticatedError, match="no token"):
+                    asked(client, options, [pairs_of([0], [0])])
+
+
+def test_other_addresses_need_tls_and_tokens(town, tmp_path):
+    with pytest.raises(InputError, match="can be reached from other machines"):
+        serve.make_server(town[1], "0.0.0.0", 0, {})
+    with pytest.raises(InputError, match="belong together"):
+        serve.make_server(town[1], "127.0.0.1", 0, {"tls_cert": "a"})
+    empty = tmp_path / "tokens"
+    empty.write_text("\n")
+    with pytest.raises(InputError, match="it holds no token"):
+        serve.make_server(town[1], "127.0.0.1", 0, {"token_file": str(empty)})
+    with pytest.raises(InputError, match="it cannot be read as a table of labels"):
+        serve.make_server(str(tmp_path), "127.0.0.1", 0, {})

@@ -16,7 +16,23 @@ def read_record(path: Path) -> Any:
 
 
 def write_record(path: Path, record: Any) -> None:
-    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    path.write_text(as_text(record) + "\n", encoding="utf-8")
+
+
+def as_text(value: Any, width: int = 120, indent: str = "") -> str:
+    """Return JSON of which each line is a row, or what fits into the width: small, and a change is one line."""
+    line = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    is_row = isinstance(value, list) and not any(isinstance(each, (list, dict)) for each in value)
+    if len(line) <= width or is_row or not isinstance(value, (list, dict)):
+        return line
+    deeper = indent + " "
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(key)}:{as_text(each, width, deeper)}" for key, each in value.items()]
+    else:
+        parts = [as_text(each, width, deeper) for each in value]
+    begin, end = "{}" if isinstance(value, dict) else "[]"
+    joined = f",\n{deeper}".join(parts)
+    return f"{begin}\n{deeper}{joined}\n{indent}{end}"
 
 
 def between(text: str, begin: str, end: str, lines: str) -> str:

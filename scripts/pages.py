@@ -20,10 +20,12 @@ def write_record(path: Path, record: Any) -> None:
 
 
 def as_text(value: Any, width: int = 120, indent: str = "") -> str:
-    """Return JSON of which each line is a row, or what fits into the width: small, and a change is one line."""
+    """Return JSON of which each line is a row, or what fits into the width: small, and a change is one line.
+
+    A row is what holds single values, and lists of them in the entries of an object.
+    """
     line = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    is_row = isinstance(value, list) and not any(isinstance(each, (list, dict)) for each in value)
-    if len(line) <= width or is_row or not isinstance(value, (list, dict)):
+    if len(line) <= width or is_row(value):
         return line
     deeper = indent + " "
     if isinstance(value, dict):
@@ -33,6 +35,19 @@ def as_text(value: Any, width: int = 120, indent: str = "") -> str:
     begin, end = "{}" if isinstance(value, dict) else "[]"
     joined = f",\n{deeper}".join(parts)
     return f"{begin}\n{deeper}{joined}\n{indent}{end}"
+
+
+def is_row(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(is_flat(each) for each in value.values())
+    return is_flat(value)
+
+
+def is_flat(value: Any) -> bool:
+    """Whether a value is a single one, or a list of such."""
+    if isinstance(value, list):
+        return not any(isinstance(each, (list, dict)) for each in value)
+    return not isinstance(value, dict)
 
 
 def between(text: str, begin: str, end: str, lines: str) -> str:

@@ -27,7 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
-from scripts.bench.environment import forget_peak, memory, new_run, timed, timed_on_gpu
+from scripts.measure.environment import forget_peak, memory, new_run, timed, timed_on_gpu
 from scripts.pages import write_record
 
 ROOT = Path(__file__).resolve().parents[2]

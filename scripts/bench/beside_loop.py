@@ -23,7 +23,7 @@ import pyarrow
 import pyarrow.parquet
 
 from scripts import make_graphs
-from scripts.bench.environment import about
+from scripts.measure.environment import about
 
 ROOT = Path(__file__).resolve().parents[2]
 EXACT, ROUNDED = ("source", "reached", "eccentricity", "sum"), ("mean", "closeness", "harmonic")

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from scripts.bench.cpu import GRAPHS, prepare
 from scripts.bench.cpu_subprocess import LIBRARIES, Rows, digest
-from scripts.bench.environment import about
+from scripts.measure.environment import about
 from scripts.pages import write_record
 
 RUN = "scripts.bench.cores"

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from scripts.bench.cpu_subprocess import Rows
-from scripts.bench.environment import new_run
+from scripts.measure.environment import new_run
 from scripts.pages import write_record
 
 RUN = "scripts.bench.cpu_subprocess"

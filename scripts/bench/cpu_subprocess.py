@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scripts.bench.environment import forget_peak, memory, timed
+from scripts.measure.environment import forget_peak, memory, timed
 
 ROOT = Path(__file__).resolve().parents[2]
 

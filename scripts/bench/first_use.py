@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scripts.bench.environment import ROOT, about
+from scripts.measure.environment import ROOT, about
 from scripts.pages import read_record, write_record
 
 RECORD = ROOT / "docs/benchmarks/first_use.json"

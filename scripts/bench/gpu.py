@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from scripts.bench.environment import new_run, timed_on_gpu
+from scripts.measure.environment import new_run, timed_on_gpu
 from scripts.pages import write_record
 
 # name: (file or generator, its arguments, directed)

@@ -31,7 +31,7 @@ from kepler_traverse import (
     plan_sssp_many,
     sssp_many,
 )
-from scripts.bench.environment import ROOT, commit, machine, timed
+from scripts.measure.environment import ROOT, commit, machine, timed
 from scripts.pages import by_columns, read_record, write_record
 
 RECORD = ROOT / "docs" / "benchmarks" / "hierarchy.json"

@@ -24,8 +24,8 @@ from pathlib import Path
 import numpy as np
 
 from kepler_traverse import Graph, sssp_many, sssp_pairs
-from scripts.bench.environment import ROOT, commit, machine, timed
 from scripts.bench.hierarchy import graph_of
+from scripts.measure.environment import ROOT, commit, machine, timed
 from scripts.pages import write_record
 
 RECORD = ROOT / "docs" / "benchmarks" / "hierarchy_baselines.json"

@@ -23,8 +23,8 @@ from kepler_traverse import Graph, certify_many, plan_sssp_many, sssp_many
 from kepler_traverse.certificate import batch_gpu
 from kepler_traverse.search.distance_stats import summary_of_distances
 from kepler_traverse.sssp import REGISTRY
-from scripts.bench.environment import ROOT, commit, machine, timed_on_gpu
 from scripts.bench.hierarchy import built, graph_of
+from scripts.measure.environment import ROOT, commit, machine, timed_on_gpu
 from scripts.pages import write_record
 
 RECORD = ROOT / "docs" / "benchmarks" / "hierarchy_gpu.json"

@@ -26,7 +26,7 @@ import pandas as pd
 
 from kepler_traverse import Graph, bfs_many, graph_from_edges, read_graph, sssp_many, sssp_pairs
 from kepler_traverse.cpu import threads
-from scripts.bench.environment import ROOT, about, timed
+from scripts.measure.environment import ROOT, about, timed
 from scripts.pages import read_record, write_record
 
 RECORD = ROOT / "docs" / "benchmarks" / "loads.json"

@@ -20,8 +20,8 @@ from numba import njit
 
 from kepler_traverse import Graph, cuda, plan_bfs, plan_bfs_many, plan_sssp_many
 from kepler_traverse.kinds import betweenness_gpu, flows_gpu
-from scripts.bench.environment import timed_on_gpu
 from scripts.bench.gpu import GENERATORS, GRAPHS
+from scripts.measure.environment import timed_on_gpu
 
 SEED, REPEATS, CHECKED, FLOWS = 7, 3, 2, 1024
 # Graph, algorithm, sources, methods.

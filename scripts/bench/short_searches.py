@@ -36,7 +36,7 @@ from kepler_traverse import (
 )
 from kepler_traverse.search.query import Nearest
 from kepler_traverse.sssp import REGISTRY
-from scripts.bench.environment import ROOT, about, least, timed
+from scripts.measure.environment import ROOT, about, least, timed
 from scripts.pages import read_record, write_record
 
 RECORD = ROOT / "docs" / "benchmarks" / "short_searches.json"

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from scripts.bench.environment import ROOT, about, forget_peak, memory, timed
+from scripts.measure.environment import ROOT, about, forget_peak, memory, timed
 from scripts.pages import write_record
 
 PACKAGES = (

@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines import doctor
-from scripts.bench.environment import commit, machine
+from scripts.measure.environment import commit, machine
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "out" / "gpu"

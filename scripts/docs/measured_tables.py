@@ -13,54 +13,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scripts.bench import (
-    extremes,
     first_use,
     hierarchy,
     hierarchy_baselines,
     hierarchy_gpu,
-    networkx_backend,
     ways_in,
 )
 from scripts.pages import ROOT, between, put, read_record
 
 BENCHMARKS, DOCS = ROOT / "docs/benchmarks", ROOT / "docs"
-
-
-def beside(program: str, peer: str, size: str, whole: str) -> Callable[[dict[str, Any]], str]:
-    """Return the function that makes a table of calls that this library and another one have made.
-
-    Parameters
-    ----------
-    program : str
-        That wrote the record.
-    peer : str
-        Name of the other library; in lower case its package, and with ``_seconds`` its key in the record.
-    size : str
-        The key, and the title, of how much a call asked for.
-    whole : str
-        What a time covers.
-    """
-
-    def table_of(record: dict[str, Any]) -> str:
-        machine, package = record["machine"], peer.lower()
-        lines = [
-            f"| graph | vertices | edges | call | {size} | seconds | {peer}, seconds | ratio |",
-            "|---|---|---|---|---|---|---|---|",
-        ]
-        for row in record["rows"]:
-            theirs = row[f"{package}_seconds"]
-            lines.append(
-                f"| {row['graph']} | {row['vertices']:,} | {row['edges']:,} | `{row['call']}` | {row[size]:,} "
-                f"| {row['seconds']:.3g} | {theirs:.3g} | {theirs / row['seconds']:.2f} |"
-            )
-        made = f"on {record['date']} at commit {record['commit']}, on {machine['cores']} cores ({machine['cpu']})"
-        return "\n".join(lines) + (
-            f"\n\nMeasured by `scripts/bench/{program}.py` {made}, with {peer} {record['versions'][package]}.\n"
-            f"Each time covers the whole call, {whole}. A ratio above 1: this library is faster.\n"
-            "Both made each call in one process, and their results were compared first.\n"
-        )
-
-    return table_of
 
 
 class Table(NamedTuple):
@@ -85,18 +46,6 @@ def _of(
 
 
 TABLES: Sequence[Table] = (
-    _of(
-        "csgraph",
-        "from/scipy.md",
-        beside("csgraph", "SciPy", "sources", "from the matrix to the arrays"),
-    ),
-    _of(
-        "pandana_network",
-        "from/pandana.md",
-        beside("pandana_network", "pandana", "rows", "from Series to Series"),
-    ),
-    _of("networkx", "from/networkx.md", networkx_backend.table),
-    _of("extremes", "results/extremes.md", extremes.table, "extremes: begin", "extremes: end"),
     _of("ways_in", "inputs.md", ways_in.table_of),
     _of("first_use", "versions.md", first_use.sizes_table, "sizes: begin", "sizes: end"),
     _of("first_use", "../README.md", first_use.sentence, "sizes: begin", "sizes: end"),

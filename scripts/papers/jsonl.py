@@ -73,6 +73,6 @@ def plain(value: Any) -> Any:
 
 def head(command: str, commit: str | None, seed: int) -> dict:
     """Return the facts of a run; the machine's record names the device."""
-    from scripts.bench.environment import about
+    from scripts.measure.environment import about
 
     return about(PACKAGES, command, commit) | {"seed": seed}

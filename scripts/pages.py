@@ -66,8 +66,14 @@ def table(header: list[str], rows: Iterable[list[str]]) -> str:
 
 
 def by_columns(columns: Mapping[str, Callable[[Any], str]], rows: Iterable[Any]) -> str:
-    """Return a Markdown table: a column per entry, its header and the cell of a row."""
-    return table(list(columns), [[cell(row) for cell in columns.values()] for row in rows])
+    """Return a Markdown table: a column per entry, its header and the cell of a row.
+
+    Blanks at the end tell headers apart that are equal.
+    """
+    return table(
+        [name.strip() for name in columns],
+        [[cell(row) for cell in columns.values()] for row in rows],
+    )
 
 
 def put(texts: Mapping[Path, str], program: str, check: bool = False) -> int:

@@ -36,7 +36,7 @@ from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp import plan_sssp_many
 from pipelines.comparison import hashed_weights
-from scripts.bench.cpu_subprocess import LIBRARIES, Rows
+from scripts.bench.libraries import LIBRARIES, Rows
 from scripts.evidence import fault_injection, fuzz_readers, gpu, large_graph
 from scripts.evidence.gpu import digests
 from scripts.evidence.page import page

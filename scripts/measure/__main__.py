@@ -1,7 +1,8 @@
 """Measure, record and render.
 
 python -m scripts.measure run SUITE --graphs FOLDER     measure the works of a suite; a run that is cut off goes on
-python -m scripts.measure add out/measure.jsonl         put what was measured into the record, and render the pages
+python -m scripts.measure add out/measure.jsonl         put what was measured into the record, and render the pages;
+                                                        --title TITLE also writes a dated log
 python -m scripts.measure write                         render the pages from the record
 python -m scripts.measure check                         exit 1 if a page is stale
 
@@ -17,7 +18,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from scripts.measure import record, render
+from scripts.measure import comparisons, logs, record, render
 from scripts.measure.environment import about
 from scripts.measure.harness import (
     KEY,
@@ -55,7 +56,12 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     one = actions.add_parser("one", parents=[given], help="one call in this process, as JSON")
     for name in ("suite", "graph", "work", "peer"):
         one.add_argument(name)
-    actions.add_parser("add").add_argument("files", nargs="+", type=Path)
+    add = actions.add_parser("add", help="also what pipelines.compare --json printed")
+    add.add_argument("files", nargs="+", type=Path)
+    add.add_argument("--title", help="of a dated log in docs/benchmarks/log")
+    add.add_argument("--notes", type=Path, help="Markdown: where the time goes, what was tried")
+    for name in ("commit", "date", "cpu", "driver"):
+        add.add_argument(f"--{name}", help="of what pipelines.compare printed, which lacks it")
     for name in ("write", "check"):
         actions.add_parser(name)
     return parser.parse_args(arguments)
@@ -101,18 +107,27 @@ def run(options: argparse.Namespace, inputs: Inputs, command: str) -> int:
     return 0
 
 
+def add(options: argparse.Namespace) -> int:
+    found, lines = record.read(), []
+    for file in options.files:
+        lines += comparisons.lines_of(file, options) or record.lines_of(file)
+    found = record.added(found, lines)
+    if options.title:
+        notes = options.notes.read_text(encoding="utf-8") if options.notes else ""
+        found = logs.written(found, options.title, lines, notes)
+    record.write(found)
+    return render.put_pages(found)
+
+
 def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     words = sys.argv[1:] if arguments is None else arguments
     if options.action == "check":
         return render.put_pages(record.read(), check=True)
-    if options.action in ("write", "add"):
-        found = record.read()
-        for file in getattr(options, "files", ()):
-            found = record.added(found, record.lines_of(file))
-        if options.action == "add":
-            record.write(found)
-        return render.put_pages(found)
+    if options.action == "write":
+        return render.put_pages(record.read())
+    if options.action == "add":
+        return add(options)
     set_constants(options.set)
     settings = tuple(word for each in options.set for word in ("--set", each))
     inputs = Inputs(

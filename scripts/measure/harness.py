@@ -28,10 +28,25 @@ KEY = ("suite", "graph", "work", "peer", "device")
 SUITES = {
     name: f"scripts.bench.{name}"
     for name in (
+        "cores",
+        "cores_peers",
+        "cpu",
         "csgraph",
-        "pandana_network",
         "extremes",
+        "first_use",
+        "gpu",
+        "installed_sizes",
+        "loads",
+        "loads_gpu",
+        "loop",
         "networkx_backend",
+        "pandana_network",
+        "readers",
+        "short_growth",
+        "short_jobs",
+        "short_searches",
+        "startup_job",
+        "ways_in",
     )
 }
 
@@ -100,7 +115,7 @@ def measure(suite: str, work: Work, inputs: Inputs, log: Log) -> None:
     facts = {} if case is None else work.facts(case)
     for name, times in repeated(work, calls, first).items():
         peer = work.peer(name)
-        line = summary_of([each.seconds for each in times]) | least_of(times)
+        line = summary_of([each.seconds for each in times]) | more_of(work, times)
         if case is not None:
             line |= work.tells(first[name].found)
         size = {"size": peer.size or work.size}
@@ -139,12 +154,15 @@ def repeated(
     return times
 
 
-def least_of(times: list[Timed]) -> dict[str, Any]:
-    """Return the least of each of the other figures of some repeats."""
-    return {
-        key: value if isinstance(value, str) else min(each.more[key] for each in times)
-        for key, value in times[0].more.items()
-    }
+def more_of(work: Work, times: list[Timed]) -> dict[str, Any]:
+    """Return one figure of each of the others of some repeats; texts and whole numbers as they are."""
+    found: dict[str, Any] = {}
+    for name, value in times[0].more.items():
+        if isinstance(value, float):
+            found[name] = rounded(work.figure([each.more[name] for each in times]))
+        else:
+            found[name] = value
+    return found
 
 
 # --- processes

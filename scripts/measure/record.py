@@ -3,6 +3,7 @@
     runs      objects: date, commit, command, machine, versions; rows have their places
     tables    by suite: the names of the columns, and rows, the newest of each graph, work, peer and device
     notes     by suite: lines of a page
+    logs      objects: file in docs/benchmarks/log, its sha256, title, date and commit
 
 ``least`` and ``median`` are seconds, with four digits; rows that are older than the harness have one of both.
 ``spread`` is the distance of the quartiles divided by the median. What a suite adds has its unit in its name, or is a count.
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ class Record:
     runs: list[dict] = field(default_factory=list)
     tables: dict[str, list[Row]] = field(default_factory=dict)
     notes: dict[str, list[str]] = field(default_factory=dict)
+    logs: list[dict] = field(default_factory=list)
 
     def rows(self, suite: str) -> list[Row]:
         """Return the rows of a suite, with their runs as objects."""
@@ -57,7 +59,7 @@ def read(path: Path | None = None) -> Record:
         ]
         for suite, table in content["tables"].items()
     }
-    return Record(content["runs"], tables, content["notes"])
+    return Record(content["runs"], tables, content["notes"], content["logs"])
 
 
 def write(record: Record, path: Path | None = None) -> None:
@@ -69,7 +71,10 @@ def write(record: Record, path: Path | None = None) -> None:
             "columns": columns,
             "rows": [[row.get(name) for name in columns] for row in rows],
         }
-    write_record(path or MEASURED, {"runs": record.runs, "tables": tables, "notes": record.notes})
+    write_record(
+        path or MEASURED,
+        {"runs": record.runs, "tables": tables, "notes": record.notes, "logs": record.logs},
+    )
 
 
 def place_of(runs: list[dict], run: dict) -> int:
@@ -92,7 +97,7 @@ def added(record: Record, lines: Iterable[dict]) -> Record:
             place = place_of(runs, {name: line[name] for name in RUN})
         elif line["kind"] == "time":
             put(tables.setdefault(line["suite"], []), row_of(line) | {"run": place})
-    return without_unused_runs(Record(runs, tables, record.notes))
+    return without_unused_runs(replace(record, runs=runs, tables=tables))
 
 
 def row_of(line: dict) -> Row:
@@ -116,7 +121,7 @@ def without_unused_runs(record: Record) -> Record:
         suite: [row | {"run": place[row["run"]]} for row in rows]
         for suite, rows in record.tables.items()
     }
-    return Record([record.runs[old] for old in used], tables, record.notes)
+    return replace(record, runs=[record.runs[old] for old in used], tables=tables)
 
 
 def lines_of(path: Path) -> list[dict]:

@@ -2,86 +2,36 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from scripts.bench import networkx_backend
+from scripts.bench import (
+    hierarchy,
+    hierarchy_baselines,
+    hierarchy_gpu,
+    networkx_backend,
+    roofline,
+)
 from scripts.bench.extremes import LIBRARIES
+from scripts.measure import logs, performance
+from scripts.measure.cells import (
+    Cells,
+    by_work,
+    call_of,
+    measured_on,
+    number,
+    runs_of,
+    seconds_of,
+)
 from scripts.measure.environment import ROOT
 from scripts.measure.record import Record, Row
 from scripts.measure.work import OURS
-from scripts.pages import between, by_columns, put
+from scripts.pages import between, by_columns, put, read_record, table
 
 DOCS = ROOT / "docs"
-Cells = dict[str, Callable[[Any], str]]
-
-
-# --- cells
-
-
-def seconds_of(row: Row | None) -> float | None:
-    """Return the least of the repeats, or the median where that alone was recorded."""
-    return None if row is None else row.get("least", row.get("median"))
-
-
-def seconds(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.3g}" if value < 100 else f"{value:.0f}"
-
-
-def number(value: Any) -> str:
-    """Return a cell of four significant digits, thousands separated; texts as they are."""
-    if value is None:
-        return "-"
-    if isinstance(value, str):
-        return value
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
-
-
-def factor(slow: float | None, fast: float | None) -> str:
-    return f"{slow / fast:,.{0 if slow >= 100 * fast else 1}f}" if slow and fast else "-"
-
-
-def entry(name: str) -> Callable[[Row], str]:
-    """Return the function that shows an entry of a row."""
-    return lambda row: number(row.get(name))
-
-
-# --- rows
-
-
-def by_work(rows: Iterable[Row]) -> list[dict[str, Row]]:
-    """Return the rows of each graph and work, by their peers."""
-    found: dict[tuple, dict[str, Row]] = {}
-    for row in rows:
-        found.setdefault((row["graph"], row["work"]), {})[row["peer"]] = row
-    return list(found.values())
-
-
-def call_of(row: Row) -> str:
-    """Return the call of a work, without its size, with which the name may end."""
-    return re.sub(r", [\d,]+ (sources|nodes)$", "", row["work"])
-
-
-def runs_of(rows: Iterable[Row]) -> list[dict]:
-    """Return the runs of rows, each once."""
-    found = {id(row["run"]): row["run"] for row in rows}
-    return list({str(run): run for run in found.values()}.values())
-
-
-def host_of(run: dict) -> str:
-    return f"{run['machine']['cpu']}, {run['machine']['cores']} cores"
-
-
-def measured_on(rows: list[Row], versions: str) -> str:
-    """Return the sentence on where and when rows were measured."""
-    run = runs_of(rows)[0]
-    return f"Measured on {run['date']} at commit {run['commit']}: {host_of(run)}; {versions}."
-
-
+BENCHMARKS = DOCS / "benchmarks"
 # --- tables
 
 
@@ -186,6 +136,49 @@ def versions_in(rows: list[Row]) -> dict[str, str]:
     return found
 
 
+def ways_in(record: Record) -> str:
+    """Return the memory and seconds of each way from edges in memory to a graph."""
+    rows = record.rows("ways_in")
+    columns: Cells = {
+        "edges in memory": lambda row: row["work"],
+        "what is copied": lambda row: row["copied"],
+        "peak memory, edge lists": lambda row: f"{row['peak_bytes'] / row['edge_list_bytes']:.1f}",
+        "seconds": lambda row: f"{seconds_of(row):.2f}",
+    }
+    made = performance.made_on(runs_of(rows)[0])
+    return f"{by_columns(columns, rows)}\n{rows[0]['size']:,} edges. {made}\n"
+
+
+def mib(value: float) -> str:
+    return f"{value / 2**20:.0f}"
+
+
+def sizes(record: Record) -> str:
+    """Return the sizes of installations."""
+    rows = record.rows("installed_sizes")
+    whole, *extras = rows
+    largest = {
+        name.removeprefix("bytes of "): value
+        for name, value in whole.items()
+        if name.startswith("bytes of ")
+    }
+    cells = [
+        [whole["work"], mib(whole["bytes"])],
+        [f"of it: {', '.join(largest)}", ", ".join(map(mib, largest.values()))],
+        *([f"with `[{row['work']}]`", mib(row["bytes"])] for row in extras),
+    ]
+    return f"{table(['installed', 'MiB'], cells)}\n{performance.installed_by('installed_sizes', rows)}\n"
+
+
+def sizes_sentence(record: Record) -> str:
+    """Return what the README says of sizes."""
+    of = {row["work"]: mib(row["bytes"]) for row in record.rows("installed_sizes")}
+    return (
+        f"The library takes {of['the library']} MiB of disk with its packages, and with the job {of['job']} MiB\n"
+        "([by package](docs/versions.md#installed-sizes)).\n"
+    )
+
+
 # --- pages
 
 
@@ -209,6 +202,26 @@ PARTS: Sequence[Part] = (
     ),
     Part(DOCS / "from/networkx.md", backend),
     Part(DOCS / "results/extremes.md", extremes, "extremes: begin", "extremes: end"),
+    Part(DOCS / "inputs.md", ways_in),
+    Part(DOCS / "versions.md", sizes, "sizes: begin", "sizes: end"),
+    Part(ROOT / "README.md", sizes_sentence, "sizes: begin", "sizes: end"),
+    Part(ROOT / "README.md", performance.short_table),
+    *(
+        Part(
+            DOCS / "hierarchies.md",
+            lambda _, name=name, rendered=rendered: rendered(
+                read_record(BENCHMARKS / f"{name}.json")
+            ),
+            begin,
+            end,
+        )
+        for name, rendered, begin, end in (
+            ("hierarchy", hierarchy.rendered, "measured", "end"),
+            ("hierarchy_more", hierarchy.rendered_more, "measured more", "end more"),
+            ("hierarchy_gpu", hierarchy_gpu.rendered, "measured on a GPU", "end of the GPU"),
+            ("hierarchy_baselines", hierarchy_baselines.rendered, "baselines", "end of baselines"),
+        )
+    ),
 )
 
 
@@ -222,6 +235,31 @@ def pages(record: Record, parts: Sequence[Part]) -> dict[Path, str]:
     return texts
 
 
+def whole_pages(record: Record) -> dict[Path, str]:
+    """Return the texts of the pages that are generated as a whole, and of plots."""
+    levels, plots = roofline.page(record)
+    texts = {
+        DOCS / "performance.md": performance.page(record),
+        BENCHMARKS / "levels.md": levels,
+        logs.LOG / "README.md": logs.index(record),
+    }
+    return texts | {BENCHMARKS / name: text for name, text in plots.items()}
+
+
 def put_pages(record: Record, check: bool = False) -> int:
     """Write the pages, or with ``check`` say which are stale; return the exit code."""
-    return put(pages(record, PARTS), "scripts.measure write", check)
+    texts = pages(record, PARTS) | whole_pages(record)
+    superfluous = [
+        path for path in (BENCHMARKS / roofline.PLOTS).glob("*.svg") if path not in texts
+    ]
+    if check and (edited := logs.edited(record)):
+        print(f"{' and '.join(edited)}: a log is never edited, and this one was", file=sys.stderr)
+        return 1
+    for path in superfluous:
+        if check:
+            print(
+                f"{path.name} is of no page: run python -m scripts.measure write", file=sys.stderr
+            )
+        else:
+            path.unlink()
+    return put(texts, "scripts.measure write", check) or int(check and bool(superfluous))

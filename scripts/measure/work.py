@@ -118,6 +118,8 @@ class Work:
         JSON, is then compared in place of the result, and ``warm_up(peer)`` imports and compiles before.
     environment : dict
         Of these processes.
+    figure : callable
+        What is recorded of the further figures of all repeats: the least, or another one.
     limit : float
         Seconds that such a process may take; a peer that takes longer is left out.
     """
@@ -136,6 +138,7 @@ class Work:
     digest: Callable[[Any], Any] = nothing
     warm_up: Callable[[str], Any] = nothing
     environment: Mapping[str, str] = field(default_factory=dict)
+    figure: Callable[[list[float]], float] = min
     limit: float = 600.0
 
     def peer(self, name: str) -> Peer:

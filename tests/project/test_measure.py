@@ -8,9 +8,11 @@ import pytest
 import scipy.sparse
 
 from kepler_traverse import graph_from_edges
+from pipelines import compare
+from scripts import make_graphs
 from scripts.bench import csgraph, networkx_backend, pandana_network
 from scripts.measure import __main__ as command
-from scripts.measure import harness, record, render
+from scripts.measure import harness, logs, performance, record, render
 from scripts.measure.log import Log
 from scripts.measure.work import OURS, Inputs, Peer, Repeats, Timed, Work, differences
 
@@ -109,7 +111,7 @@ def test_a_suite_is_measured_added_and_listed(tmp_path, monkeypatch, capsys):
     works = (work_of({OURS: returning(1)}), work_of({OURS: returning(1)}, graph="large"))
     monkeypatch.setattr(csgraph, "WORKS", works)
     monkeypatch.setattr(record, "MEASURED", tmp_path / "record.json")
-    monkeypatch.setattr(render, "PARTS", ())
+    monkeypatch.setattr(render, "put_pages", lambda _: 0)
     record.write(record.Record())
     log = tmp_path / "log"
     assert command.main(["run", "csgraph", "--list"]) == 0
@@ -135,6 +137,8 @@ def test_the_tables_of_measurements_are_those_of_their_records():
 def test_a_stale_table_of_measurements_is_noticed(tmp_path, monkeypatch, capsys):
     part = render.PARTS[0]._replace(page=tmp_path / "scipy.md")
     monkeypatch.setattr(render, "PARTS", [part])
+    monkeypatch.setattr(render, "whole_pages", lambda _: {})
+    monkeypatch.setattr(render, "BENCHMARKS", tmp_path)
     page = f"head\n<!-- {part.begin} -->\nold\n<!-- {part.end} -->\ntail\n"
     part.page.write_text(page)
     assert command.main(["check"]) == 1
@@ -145,6 +149,79 @@ def test_a_stale_table_of_measurements_is_noticed(tmp_path, monkeypatch, capsys)
     part.page.write_text("no table")
     with pytest.raises(ValueError, match="the page lacks"):
         command.main(["write"])
+
+
+# --- the page, logs and comparisons
+
+
+def row_of(work, peer, **figures):
+    return {"kind": "time", "suite": "cpu", "graph": "road", "work": work, "device": "cpu"} | {
+        "peer": peer,
+        "peak_bytes": 2**20,
+        **figures,
+    }
+
+
+def test_the_page_shows_the_newest_figure_and_the_fastest_baseline():
+    shape = {"vertices": 1000, "edges": 2500, "directed": False, "strategy": "switch", "size": 64}
+    ours, scipy, networkit = (
+        row_of("bfs, 64 sources", peer, least=seconds, **shape)
+        for peer, seconds in ((OURS, 2.0), ("SciPy", 5.0), ("NetworKit", 8.0))
+    )
+    found = record.added(record.Record(), [RUN, ours, scipy])
+    newer = record.added(found, [RUN | {"commit": "new"}, ours | {"least": 1.0}, networkit])
+    page = performance.page(newer)
+    assert (
+        "| road, undirected | 1,000 | 2,500 | bfs | 64 | 1 | 1 MiB | SciPy | 5 | 1 MiB | 5.00 |"
+        in page
+    )
+    assert "NetworKit" not in page
+    assert performance.page(record.Record()) == performance.HEAD
+
+
+def test_a_log_is_written_once_and_an_edited_one_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr(logs, "LOG", tmp_path)
+    lines = [RUN, row_of("bfs", OURS, least=3.25, size=64)]
+    found = logs.written(record.Record(), "A road graph", lines, "Where the time goes.")
+    (log,) = tmp_path.glob("*.md")
+    assert log.name == "2026-09-01-a-road-graph.md"
+    assert "| road | bfs | cpu | kepler | 1,048,576 | 3.25 | 64 |" in log.read_text()
+    assert log.read_text().endswith("Where the time goes.\n")
+    assert log.name in logs.index(found)
+    assert logs.edited(found) == []
+    with pytest.raises(SystemExit, match="never written twice"):
+        logs.written(found, "A road graph", lines)
+    log.write_text(log.read_text().replace("5", "6"))
+    assert logs.edited(found) == [log.name]
+
+
+def test_output_of_compare_becomes_rows(tmp_path, monkeypatch, capsys):
+    edges = tmp_path / "little.parquet"
+    words = ["erdos-renyi", "--vertices", "50", "--edges", "200", "--weights"]
+    make_graphs.main([*words, "--output", str(edges)])
+    capsys.readouterr()
+    # in children
+    monkeypatch.setattr("pipelines.comparison.peak_memory", lambda *_: {"ours": 1, "peer": 2})
+    assert compare.main([str(edges), "--random-sources", "2", "--device", "cpu", "--json"]) == 0
+    printed = tmp_path / "compare.json"
+    printed.write_text(capsys.readouterr().out)
+    monkeypatch.setattr(record, "MEASURED", tmp_path / "record.json")
+    monkeypatch.setattr(render, "PARTS", ())
+    monkeypatch.setattr(render, "whole_pages", lambda _: {})
+    monkeypatch.setattr(render, "BENCHMARKS", tmp_path)
+    record.write(record.Record())
+    with pytest.raises(SystemExit, match="give --commit, --date, --cpu"):
+        command.main(["add", str(printed)])
+    flags = ["--commit", "0123abc", "--date", "2026-09-01", "--cpu", "CPU"]
+    assert command.main(["add", str(printed), *flags]) == 0
+    rows = record.read().rows("compare")
+    assert [row["work"] for row in rows[::2]] == ["bfs, 2 sources", "sssp, 2 sources"]
+    assert {row["run"]["commit"] for row in rows} == {"0123abc"}
+    wrong = json.loads(printed.read_text())
+    wrong["runs"][0]["equal"] = False
+    printed.write_text(json.dumps(wrong))
+    with pytest.raises(SystemExit, match="differs or is not certified"):
+        command.main(["add", str(printed), *flags])
 
 
 # --- suites

@@ -10,7 +10,7 @@ from functools import partial
 from scripts.bench.cpu import Case, Found, case_of, found
 from scripts.bench.libraries import LIBRARIES
 from scripts.measure.environment import timed
-from scripts.measure.work import OURS, Call, Inputs, Peer, Repeats, Timed, Work, elsewhere
+from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Timed, Work, elsewhere
 
 PACKAGES = ("networkit", "igraph")
 GRAPHS = ("USA-road-NE", "cnr-2000", "dblp-2010")
@@ -41,11 +41,11 @@ def digests(found: Found) -> list[str]:
     return found.digests
 
 
-def peer(library: str, algorithm: str, cores: int) -> Peer:
-    return Peer(prepare=prepare(library, algorithm), cores=cores, facts={"cores": cores})
+def peer(library: str, algorithm: str, cores: int) -> Baseline:
+    return Baseline(prepare=prepare(library, algorithm), cores=cores, facts={"cores": cores})
 
 
-def works_of(peers: Callable[[str], dict[str, Peer]]) -> Iterator[Work]:
+def works_of(peers: Callable[[str], dict[str, Baseline]]) -> Iterator[Work]:
     for graph in GRAPHS:
         for algorithm, count in SOURCES.items():
             yield Work(
@@ -67,7 +67,7 @@ def works(_inputs: Inputs) -> Iterator[Work]:
     available = len(os.sched_getaffinity(0))
     counts = [1 << bit for bit in range(available.bit_length()) if 1 << bit <= available]
 
-    def of_cores(algorithm: str) -> dict[str, Peer]:
+    def of_cores(algorithm: str) -> dict[str, Baseline]:
         return {f"{OURS}, {cores} cores": peer(OURS, algorithm, cores) for cores in counts}
 
     return works_of(of_cores)

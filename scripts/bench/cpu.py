@@ -29,7 +29,7 @@ GRAPHS: dict[str, tuple[str, tuple, bool]] = {
     "R-MAT 20": ("rmat", (20, 16), False),
     "lattice 1500": ("lattice", (1500, 1500, 0.1), False),
 }
-PEERS = (OURS, "SciPy", "NetworKit", "igraph", "rustworkx")
+COMPARED = (OURS, "SciPy", "NetworKit", "igraph", "rustworkx")
 MANY = {"bfs": 256, "sssp": 64}
 SINGLE = 16
 
@@ -152,7 +152,7 @@ WORKS = tuple(
         graph=graph,
         size=count,
         case=partial(case_of, graph=graph),
-        peers={library: prepare(library, algorithm, count) for library in PEERS},
+        peers={library: prepare(library, algorithm, count) for library in COMPARED},
         clock=elsewhere,
         repeats=Repeats(most=1, seconds=0.0),
         facts=facts_of,

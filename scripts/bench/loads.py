@@ -19,7 +19,7 @@ import pandas as pd
 from kepler_traverse import Graph, bfs_many, graph_from_edges, read_graph, sssp_many, sssp_pairs
 from kepler_traverse.cpu import threads
 from scripts.measure.environment import timed
-from scripts.measure.work import OURS, Call, Inputs, Peer, Timed, Work
+from scripts.measure.work import OURS, Baseline, Call, Inputs, Timed, Work
 
 PACKAGES = ("igraph", "networkit", "aequilibrae")
 # directed?
@@ -157,7 +157,7 @@ def beside(weighted: bool, count: int) -> dict[str, Any]:
         OURS: partial(of_sources, count=count),
         "igraph": partial(of_igraph, count=count),
         **{
-            name: Peer(prepare=networkit("EstimateBetweenness", *given), is_compared=False)
+            name: Baseline(prepare=networkit("EstimateBetweenness", *given), is_compared=False)
             for name, given in estimate.items()
         },
     }

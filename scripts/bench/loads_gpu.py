@@ -1,4 +1,4 @@
-"""Betweenness and flows on a GPU, beside cuGraph's betweenness by hops.
+"""Betweenness and flows on a GPU, compared with cuGraph's betweenness by hops.
 
 Graphs are those of ``scripts.bench.gpu``. Loads of two sources are compared with a plain loop on the CPU before anything is
 timed, and those of all sources with cuGraph's. The clock is around the whole call; ``loads_share`` is the share of the loads
@@ -19,7 +19,7 @@ from kepler_traverse import Graph, cuda, plan_bfs, plan_bfs_many, plan_sssp_many
 from kepler_traverse.kinds import betweenness_gpu, flows_gpu
 from scripts.bench.gpu import Case, case_of
 from scripts.measure.environment import timed_on_gpu
-from scripts.measure.work import OURS, Call, Inputs, Peer, Repeats, Timed, Work, elsewhere
+from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Timed, Work, elsewhere
 
 PACKAGES = ("cupy-cuda13x", "cupy-cuda12x", "pylibcugraph-cu13", "pylibcugraph-cu12")
 SEED, CHECKED, FLOWS = 7, 2, 1024
@@ -206,7 +206,7 @@ def works(inputs: Inputs) -> Iterator[Work]:
                 graph=graph,
                 size=count or 1,
                 case=partial(case_of, graph=graph),
-                peers={OURS: Peer(prepare=ours, facts={"method": method})} | theirs,
+                peers={OURS: Baseline(prepare=ours, facts={"method": method})} | theirs,
                 check=beside_cugraph,
                 facts=lambda case, count=count: {} if count else {"size": case.hops.n_vertices},
                 **given,

@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 from importlib.metadata import entry_points
 from typing import Any
 
-from scripts.measure.work import OURS, Call, Inputs, Peer, Repeats, Work
+from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Work
 
 PACKAGES = ("networkx", "nx-parallel", "nx-cugraph-cu13")
 GRAPH = "USA-road-d.NY"
@@ -181,7 +181,7 @@ def converting(call: Callable[[Any, str], Any]) -> Callable[[Any], Call]:
 def peers_of(call: Callable[[Any, str], Any], sampled: Callable[[Any, str], Any] | None) -> dict:
     ours = {OURS: prepare(OURS, call), CONVERTING: converting(call)}
     if sampled is not None:
-        return ours | {"networkx": Peer(prepare=prepare("networkx", sampled), size=SAMPLE)}
+        return ours | {"networkx": Baseline(prepare=prepare("networkx", sampled), size=SAMPLE)}
     return ours | {name: prepare(name, call) for name in ("networkx", "parallel", "cugraph")}
 
 

@@ -80,11 +80,13 @@ def prepare(inputs: Inputs, graph: str, words: str) -> Call:
     return run
 
 
-def peer_of(graph: str, words: str) -> Callable[[Inputs], Call]:
+def baseline_of(graph: str, words: str) -> Callable[[Inputs], Call]:
     return partial(prepare, graph=graph, words=words)
 
 
 WORKS = tuple(
-    Work(name=name, graph=graph, case=lambda inputs: inputs, peers={OURS: peer_of(graph, words)})
+    Work(
+        name=name, graph=graph, case=lambda inputs: inputs, peers={OURS: baseline_of(graph, words)}
+    )
     for name, (graph, words) in JOBS.items()
 )

@@ -11,7 +11,7 @@ import pandas as pd
 
 from kepler_traverse import Graph, bfs_many, graph_from_edges, read_graph, sssp_many, sssp_pairs
 from scripts.bench.pandana_network import differences, network_of
-from scripts.measure.work import OURS, Call, Inputs, Peer, Repeats, Work
+from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Work
 
 PACKAGES = ("pandana", "igraph", "networkit")
 ROADS, HUBS, LARGE = "USA-road-d.NY", "soc-Slashdot0902", "USA-road-NE"
@@ -233,8 +233,8 @@ def on_gpu() -> Iterator[Work]:
             case=partial(on_device, graph=graph),
             peers={
                 OURS: partial(sums, cutoff=cutoff),
-                WHOLE: Peer(prepare=partial(few, strategy=WHOLE), size=CHECKED),
-                ON_CPU: Peer(prepare=partial(few, device="cpu"), size=CHECKED),
+                WHOLE: Baseline(prepare=partial(few, strategy=WHOLE), size=CHECKED),
+                ON_CPU: Baseline(prepare=partial(few, device="cpu"), size=CHECKED),
             },
             facts=lambda graph: {"size": graph.n_vertices},
             repeats=Repeats(seconds=60.0),

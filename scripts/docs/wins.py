@@ -1,6 +1,6 @@
 """What a strategy wins, from the records of measurements: a column of docs/strategies.md and docs/published/strategies.md.
 
-docs/published/measured.json has times of one source on a GPU, docs/benchmarks/measured.json those beside other libraries.
+docs/published/measured.json has times of one source on a GPU, docs/benchmarks/measured.json those of other libraries, too.
 """
 
 from __future__ import annotations

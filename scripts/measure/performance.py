@@ -79,7 +79,7 @@ def fastest_peer(of: Of) -> Row | None:
     return min((row for peer, row in of.items() if peer != OURS), key=seconds_of, default=None)
 
 
-def peer_of(of: Of) -> Row:
+def baseline_of(of: Of) -> Row:
     """Return the row of the one peer of a work, without entries if there is none."""
     return fastest_peer(of) or {"peer": "-"}
 
@@ -172,7 +172,7 @@ def short_section(record: Record) -> list[str]:
         "sources or pairs": lambda of: number(of[OURS]["size"]),
         "seconds": lambda of: seconds(seconds_of(of[OURS])),
         "us each": lambda of: f"{1e6 * seconds_of(of[OURS]) / of[OURS]['size']:.2f}",
-        "peer": lambda of: peer_of(of)["peer"],
+        "peer": lambda of: baseline_of(of)["peer"],
         "its seconds": lambda of: seconds(scaled(of)),
         "ratio": lambda of: factor(scaled(of), seconds_of(of[OURS])),
     }
@@ -338,7 +338,7 @@ def cores_section(record: Record) -> list[str]:
 
 
 def cores_beside_peers(rows: list[Row]) -> str:
-    def of_peer(peer: str) -> Cells:
+    def of_library(peer: str) -> Cells:
         return {
             peer: lambda of: (
                 f"{number(seconds_of(of[peer]))} on {of[peer]['cores']}" if peer in of else "-"
@@ -354,8 +354,8 @@ def cores_beside_peers(rows: list[Row]) -> str:
         "sources": lambda of: str(of[OURS]["size"]),
         "cores": lambda of: str(of[OURS]["cores"]),
         "seconds": lambda of: number(seconds_of(of[OURS])),
-        **of_peer("NetworKit"),
-        **of_peer("igraph"),
+        **of_library("NetworKit"),
+        **of_library("igraph"),
     }
     return by_columns(columns, by_work(rows))
 

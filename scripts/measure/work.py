@@ -58,7 +58,7 @@ class Repeats:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Peer:
+class Baseline:
     """A library or a strategy. ``prepare(case)`` returns its call; what it does is not timed.
 
     Attributes
@@ -127,7 +127,7 @@ class Work:
     name: str
     graph: str
     case: Callable[[Inputs], Any]
-    peers: Mapping[str, Peer | Callable[[Any], Call]]
+    peers: Mapping[str, Baseline | Callable[[Any], Call]]
     size: int = 1
     check: Callable[[Any, Any], str] = differences
     facts: Callable[[Any], Mapping[str, Any]] = nothing
@@ -141,6 +141,6 @@ class Work:
     figure: Callable[[list[float]], float] = min
     limit: float = 600.0
 
-    def peer(self, name: str) -> Peer:
+    def peer(self, name: str) -> Baseline:
         peer = self.peers[name]
-        return peer if isinstance(peer, Peer) else Peer(prepare=peer)
+        return peer if isinstance(peer, Baseline) else Baseline(prepare=peer)

@@ -14,7 +14,7 @@ from scripts.bench import csgraph, networkx_backend, pandana_network
 from scripts.measure import __main__ as command
 from scripts.measure import harness, logs, performance, record, render
 from scripts.measure.log import Log
-from scripts.measure.work import OURS, Inputs, Peer, Repeats, Timed, Work, differences
+from scripts.measure.work import OURS, Baseline, Inputs, Repeats, Timed, Work, differences
 
 INPUTS = Inputs()
 MACHINE = {"cpu": "CPU", "cores": 2, "memory_gib": 8, "gpu": None, "driver": None}
@@ -55,7 +55,7 @@ def test_nothing_is_timed_if_a_result_differs(tmp_path):
     with pytest.raises(SystemExit, match="little, a call: wrong: "):
         measured(work_of(peers), tmp_path / "log")
     assert (tmp_path / "log").read_text() == ""
-    other = Peer(prepare=returning([2, 1]), is_compared=False)
+    other = Baseline(prepare=returning([2, 1]), is_compared=False)
     assert len(measured(work_of(peers | {"wrong": other}), tmp_path / "log")) == 3
 
 

@@ -49,13 +49,14 @@ class Case:
     """One graph on the device, and its sources."""
 
     def __init__(self, inputs: Inputs, name: str):
-        from kepler_traverse import cuda, plan_bfs
+        from kepler_traverse import plan_bfs
+        from kepler_traverse._arrays import to_host
 
         made = graphs.make(GRAPHS[name], inputs.graphs, inputs.device, inputs.seed)
         self.hops, self.weighted, self.directed = made.hops, made.weighted, made.source.directed
         hub = int(self.hops.derived.degrees.argmax())
         reached = plan_bfs(self.hops, predecessors=False).run(hub).distance >= 0
-        vertices = np.flatnonzero(cuda.cp.asnumpy(reached))
+        vertices = np.flatnonzero(to_host(reached))
         random, count = np.random.default_rng(inputs.seed), max(MANY)
         self.sources = random.choice(vertices, count, replace=count > vertices.size)
         self._of_baseline: dict[str, Any] = {}

@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 
 from kepler_traverse import Graph, cuda, plan_bfs, plan_bfs_many, plan_sssp_many
+from kepler_traverse._arrays import to_host
 from kepler_traverse.kinds import betweenness_gpu, flows_gpu
 from scripts.bench.gpu import Case, case_of
 from scripts.measure.environment import timed_on_gpu
@@ -61,9 +62,9 @@ def add_reference(
 def reference(graph: Graph, sources: np.ndarray, rows: Any) -> np.ndarray:
     """Return the loads of a few sources, by a plain loop on the CPU."""
     loads, of_hops = np.zeros(graph.n_vertices), rows.dtype.kind == "i"
-    weights = np.ones(graph.n_edges, np.int64) if of_hops else graph.weights.get()
-    arrays = graph.offsets.get(), graph.targets.get(), weights
-    for source, row in zip(sources, rows.get(), strict=True):
+    weights = np.ones(graph.n_edges, np.int64) if of_hops else to_host(graph.weights)
+    arrays = to_host(graph.offsets), to_host(graph.targets), weights
+    for source, row in zip(sources, to_host(rows), strict=True):
         reached = np.flatnonzero(row >= 0) if of_hops else np.flatnonzero(np.isfinite(row))
         order = reached[np.argsort(row[reached], kind="stable")]
         distance = row.astype(np.int64) if of_hops else row
@@ -76,12 +77,20 @@ def sources_of(graph: Graph, count: int | None) -> np.ndarray:
     if count is None:
         return np.arange(graph.n_vertices)
     hub = int(graph.derived.degrees.argmax())
-    reached = np.flatnonzero(plan_bfs(graph, predecessors=False).run(hub).distance.get() >= 0)
+    reached = np.flatnonzero(to_host(plan_bfs(graph, predecessors=False).run(hub).distance) >= 0)
     return np.random.default_rng(SEED).choice(reached, count, replace=False)
 
 
+class Sums:
+    """Sums of 128 bits on the device, in two arrays."""
+
+    def __init__(self, size: int) -> None:
+        self.low = cuda.cp.zeros(size, np.uint64)
+        self.high = cuda.cp.zeros(size, np.int64)
+
+
 def as_floats(sums: Any) -> np.ndarray:
-    return sums.high.get().astype(np.float64) + sums.low.get().astype(np.float64) * 2.0**-64
+    return to_host(sums.high).astype(np.float64) + to_host(sums.low).astype(np.float64) * 2.0**-64
 
 
 def differences(expected: np.ndarray, found: np.ndarray, tolerance: float) -> str:
@@ -108,7 +117,7 @@ def betweenness(case: Case, algorithm: str, count: int | None, method: str) -> C
     plan = planned(case, algorithm, sources.size)
 
     def of_groups(chosen: np.ndarray) -> tuple[Any, float, int]:
-        sums, seconds, left = betweenness_gpu.ExactSums(graph.n_vertices), 0.0, 0
+        sums, seconds, left = Sums(graph.n_vertices), 0.0, 0
         for group in plan.iter_groups(chosen):
             rows = group.distance
             if method == "blocks" and rows.dtype == np.int8:
@@ -156,7 +165,7 @@ def cugraph(case: Case, count: int | None) -> Call:
         )
         (vertices, values), taken = timed_on_gpu(call)
         loads = np.empty(graph.n_vertices)
-        loads[vertices.get()] = values.get()
+        loads[to_host(vertices)] = to_host(values)
         return Timed(loads, taken, {"not_finite": int(np.count_nonzero(~np.isfinite(loads)))})
 
     return run
@@ -169,7 +178,7 @@ def flows(case: Case, algorithm: str) -> Call:
     ones = np.ones(n, np.int64)
 
     def of_groups() -> tuple[Any, float, int]:
-        sums, seconds, total = betweenness_gpu.ExactSums(graph.n_edges + 2), 0.0, 0
+        sums, seconds, total = Sums(graph.n_edges + 2), 0.0, 0
         for group in plan.iter_groups(sources):
             kind = group.distance.dtype
             last = kind.type((np.finfo if kind.kind == "f" else np.iinfo)(kind).max)
@@ -187,7 +196,7 @@ def flows(case: Case, algorithm: str) -> Call:
 
     def run() -> Timed:
         (sums, loads, total), whole = timed_on_gpu(of_groups)
-        if algorithm == "bfs" and int(sums.low[:-2].get().sum()) != total:
+        if algorithm == "bfs" and int(to_host(sums.low[:-2]).sum()) != total:
             raise SystemExit(f"flows over edges do not add up to the distances, {total}")
         return Timed(None, whole, {"loads_share": round(loads / whole, 4)})
 

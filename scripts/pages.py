@@ -19,7 +19,7 @@ def write_record(path: Path, record: Any) -> None:
     path.write_text(as_text(record) + "\n", encoding="utf-8")
 
 
-def as_text(value: Any, width: int = 120, indent: str = "") -> str:
+def as_text(value: Any, width: int = 120) -> str:
     """Return JSON of which each line is a row, or what fits into the width: small, and a change is one line.
 
     A row is what holds single values, and lists of them in the entries of an object.
@@ -27,14 +27,14 @@ def as_text(value: Any, width: int = 120, indent: str = "") -> str:
     line = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     if len(line) <= width or is_row(value):
         return line
-    deeper = indent + " "
     if isinstance(value, dict):
-        parts = [f"{json.dumps(key)}:{as_text(each, width, deeper)}" for key, each in value.items()]
+        parts = [f"{json.dumps(key)}:{as_text(each, width)}" for key, each in value.items()]
+        begin, end = "{}"
     else:
-        parts = [as_text(each, width, deeper) for each in value]
-    begin, end = "{}" if isinstance(value, dict) else "[]"
-    joined = f",\n{deeper}".join(parts)
-    return f"{begin}\n{deeper}{joined}\n{indent}{end}"
+        parts = [as_text(each, width) for each in value]
+        begin, end = "[]"
+    joined = ",\n".join(parts)
+    return f"{begin}\n{joined}\n{end}"
 
 
 def is_row(value: Any) -> bool:

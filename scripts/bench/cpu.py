@@ -16,19 +16,14 @@ import numpy as np
 from scripts import make_graphs
 from scripts.bench.libraries import LIBRARIES, Rows, compile_all, digest
 from scripts.measure.environment import ROOT, timed
+from scripts.measure.graphs import chosen
 from scripts.measure.work import OURS, Call, Inputs, Repeats, Timed, Work, elsewhere
 
 PACKAGES = ("scipy", "networkit", "igraph", "rustworkx")
 STORED = ROOT / "out" / "graphs"
-# name: (file, or generator with its arguments; directed)
-GRAPHS: dict[str, tuple[str, tuple, bool]] = {
-    "USA-road-NE": ("USA-road-NE-topology", (), False),
-    "cnr-2000": ("cnr-2000", (), True),
-    "soc-Slashdot0902": ("soc-Slashdot0902", (), True),
-    "dblp-2010": ("dblp-2010", (), False),
-    "R-MAT 20": ("rmat", (20, 16), False),
-    "lattice 1500": ("lattice", (1500, 1500, 0.1), False),
-}
+GRAPHS = chosen(
+    "USA-road-NE", "cnr-2000", "soc-Slashdot0902", "dblp-2010", "R-MAT 20", "lattice 1500"
+)
 COMPARED = (OURS, "SciPy", "NetworKit", "igraph", "rustworkx")
 MANY = {"bfs": 256, "sssp": 64}
 SINGLE = 16
@@ -46,7 +41,7 @@ def case_of(inputs: Inputs, graph: str) -> Case:
     folder = STORED / f"{graph} {inputs.seed}"
     if not folder.exists():
         store(inputs, graph)
-    return Case(Rows.read(folder), GRAPHS[graph][2])
+    return Case(Rows.read(folder), GRAPHS[graph].directed)
 
 
 def store(inputs: Inputs, name: str) -> None:
@@ -57,11 +52,12 @@ def store(inputs: Inputs, name: str) -> None:
     from kepler_traverse.certificate import certify_many
     from pipelines.comparison import hashed_weights
 
-    kind, arguments, directed = GRAPHS[name]
-    if arguments:
-        src, dst = getattr(make_graphs, kind)(*arguments, inputs.seed)
+    source, directed = GRAPHS[name], GRAPHS[name].directed
+    if source.generator:
+        generate = getattr(make_graphs, source.generator)
+        src, dst = generate(*source.arguments, inputs.seed)
     else:
-        frame = pandas.read_parquet(inputs.file(kind))
+        frame = pandas.read_parquet(inputs.file(source.file))
         src, dst = frame["src"].to_numpy(), frame["dst"].to_numpy()
     weights = hashed_weights(src, dst, directed)
     graph = graph_from_edges(src, dst, weights, directed=directed)

@@ -18,27 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from scripts.measure import graphs as measured_graphs
 from scripts.measure.environment import timed_on_gpu
 from scripts.measure.work import OURS, Call, Inputs, Repeats, Timed, Work, elsewhere
 from scripts.papers import graphs
-from scripts.papers.experiments import GraphSource
 
 PACKAGES = ("cupy-cuda13x", "cupy-cuda12x", "pylibcugraph-cu13", "pylibcugraph-cu12")
-GRAPHS = {
-    graph.name: graph
-    for graph in (
-        GraphSource("USA-road-NE", file="USA-road-NE-topology"),
-        GraphSource("USA-road-NY", file="USA-road-d.NY"),
-        GraphSource("lattice 1500", generator="lattice", arguments=(1500, 1500, 0.1)),
-        GraphSource("R-MAT 20", generator="rmat", arguments=(20, 16)),
-        GraphSource("R-MAT 22", generator="rmat", arguments=(22, 16)),
-        GraphSource("uniform 2M", generator="erdos_renyi", arguments=(2_000_000, 64_000_000)),
-        GraphSource("R-MAT 24", generator="rmat", arguments=(24, 16)),
-        GraphSource("lattice 4000", generator="lattice", arguments=(4000, 4000, 0.1)),
-        GraphSource("cnr-2000", file="cnr-2000", directed=True),
-        GraphSource("soc-Slashdot0902", file="soc-Slashdot0902", directed=True),
-    )
-}
+GRAPHS = {name: graph for name, graph in measured_graphs.GRAPHS.items() if name != "dblp-2010"}
 SINGLE, MANY, LOOPED = 16, (32, 256, 1024, 10_000), 32
 LARGE = 400_000_000  # graphs with more stored edges have 256 sources as the largest number
 PEER_SECONDS = 4.0  # of cuGraph's searches, per graph and algorithm

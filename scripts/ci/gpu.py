@@ -376,14 +376,9 @@ def jobs_of_speed(options: argparse.Namespace) -> Iterator[Job]:
     ]
     command = [sys.executable, "-m", "scripts.measure", "run", "gpu", "--device", "cuda"]
     command += ["--graphs", str(DATA), "--output", str(OUT / "speed.jsonl"), "--seconds", "60"]
-    command += [
-        "--set",
-        "scripts.bench.gpu.PEER_SECONDS=2",
-        "--commit",
-        commit(),
-        "--only",
-        *graphs,
-    ]
+    for limit in ("PEER_SECONDS", "MANY_SECONDS"):
+        command += ["--set", f"scripts.bench.gpu.{limit}=2"]
+    command += ["--commit", commit(), "--only", *graphs]
     yield Job(
         "speed",
         "one source and many",

@@ -16,7 +16,38 @@ def read_record(path: Path) -> Any:
 
 
 def write_record(path: Path, record: Any) -> None:
-    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    path.write_text(as_text(record) + "\n", encoding="utf-8")
+
+
+def as_text(value: Any, width: int = 120) -> str:
+    """Return JSON of which each line is a row, or what fits into the width: small, and a change is one line.
+
+    A row is what holds single values, and lists of them in the entries of an object.
+    """
+    line = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    if len(line) <= width or is_row(value):
+        return line
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(key)}:{as_text(each, width)}" for key, each in value.items()]
+        begin, end = "{}"
+    else:
+        parts = [as_text(each, width) for each in value]
+        begin, end = "[]"
+    joined = ",\n".join(parts)
+    return f"{begin}\n{joined}\n{end}"
+
+
+def is_row(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(is_flat(each) for each in value.values())
+    return is_flat(value)
+
+
+def is_flat(value: Any) -> bool:
+    """Whether a value is a single one, or a list of such."""
+    if isinstance(value, list):
+        return not any(isinstance(each, (list, dict)) for each in value)
+    return not isinstance(value, dict)
 
 
 def between(text: str, begin: str, end: str, lines: str) -> str:
@@ -35,8 +66,14 @@ def table(header: list[str], rows: Iterable[list[str]]) -> str:
 
 
 def by_columns(columns: Mapping[str, Callable[[Any], str]], rows: Iterable[Any]) -> str:
-    """Return a Markdown table: a column per entry, its header and the cell of a row."""
-    return table(list(columns), [[cell(row) for cell in columns.values()] for row in rows])
+    """Return a Markdown table: a column per entry, its header and the cell of a row.
+
+    Blanks at the end tell headers apart that are equal.
+    """
+    return table(
+        [name.strip() for name in columns],
+        [[cell(row) for cell in columns.values()] for row in rows],
+    )
 
 
 def put(texts: Mapping[Path, str], program: str, check: bool = False) -> int:

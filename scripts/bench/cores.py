@@ -1,200 +1,73 @@
-"""How searches, reading and building on a CPU gain by more cores; results are compared before times.
-
-python -m scripts.bench --suite cores --graphs FOLDER --output FILE [--only NAME ...] [--cores N ...] [--part many files]
-    [--algorithms bfs sssp] [--peers NetworKit igraph] [--sources N] [--repeats N]
-
-Each measurement is a process of its own that may use the first N cores. NetworKit, whose all-pairs searches use all cores,
-and igraph, which uses one, answer the same sources on the same graph. Distances of all must be equal. FILE holds one record
-per measurement; the efficiency of N cores is the time of one core over N times the time of N cores.
-"""
+"""How searches on a CPU gain by more cores. Each measurement is a process of its own that may use the first N cores."""
 
 from __future__ import annotations
 
-import argparse
-import importlib.util
-import json
 import os
 import statistics
-import subprocess
-import sys
-import tempfile
-import time
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from functools import partial
 
-from scripts.bench.cpu import GRAPHS, prepare
-from scripts.bench.cpu_subprocess import LIBRARIES, Rows, digest
-from scripts.bench.environment import about
-from scripts.pages import write_record
+from scripts.bench.cpu import Case, Found, case_of, found
+from scripts.bench.libraries import LIBRARIES
+from scripts.measure.environment import timed
+from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Timed, Work, elsewhere
 
-RUN = "scripts.bench.cores"
-COUNT = {"bfs": 256, "sssp": 32}
-BASELINES = {"NetworKit": "networkit", "igraph": "igraph"}
-REPEATS = 3
+PACKAGES = ("networkit", "igraph")
+GRAPHS = ("USA-road-NE", "cnr-2000", "dblp-2010")
+SOURCES = {"bfs": 256, "sssp": 32}
+RUNS = 3
 
 
-def pinned(cores: int) -> dict:
-    """Options of ``subprocess.run`` for a process that has the first cores only."""
-    allowed = sorted(os.sched_getaffinity(0))[:cores]
-    return {
-        "preexec_fn": lambda: os.sched_setaffinity(0, allowed),
-        "env": os.environ | {"NUMBA_NUM_THREADS": str(cores), "OMP_NUM_THREADS": str(cores)},
-        "stdout": subprocess.PIPE,
-        "text": True,
-    }
+def prepare(library: str, algorithm: str) -> Callable[[Case], Call]:
+    """Prepare a call that searches several times; the first time compiles and plans, and is not counted. Others run once."""
+
+    def of(case: Case) -> Call:
+        run = LIBRARIES[library](case.rows, algorithm, case.directed)
+        sources = case.rows.sources[: SOURCES[algorithm]]
+
+        def several() -> Timed:
+            distances, taken = timed(run, sources)
+            kept = found(run, distances)
+            if library == OURS:
+                taken = statistics.median(timed(run, sources)[1] for _ in range(RUNS))
+            return Timed(kept, taken)
+
+        return several
+
+    return of
 
 
-def child(cores: int, limit: float, *arguments: str) -> dict | None:
-    """What the process prints, or None where it took longer than the limit."""
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", RUN, *arguments], check=True, timeout=limit, **pinned(cores)
-        )
-    except subprocess.TimeoutExpired:
-        return None
-    return json.loads(done.stdout.splitlines()[-1])
+def digests(found: Found) -> list[str]:
+    return found.digests
 
 
-# --- in the processes ---------------------------------------------------------------------------------------------------
+def peer(library: str, algorithm: str, cores: int) -> Baseline:
+    return Baseline(prepare=prepare(library, algorithm), cores=cores, facts={"cores": cores})
 
 
-def searches(
-    folder: str, library: str, algorithm: str, directed: str, count: str, repeats: str
-) -> dict:
-    """Median seconds of a library for all sources. Our first run is not counted: it compiles and plans. Others run once."""
-    rows = Rows.read(Path(folder))
-    run = LIBRARIES[library](rows, algorithm, directed == "True")
-    sources = rows.sources[: int(count)]
-    begin = time.perf_counter()
-    found = run(sources)
-    times = [time.perf_counter() - begin]
-    digests = [digest(distances) for distances in found]
-    del found
-    if library == "ours":
-        times.clear()
-        for _ in range(int(repeats)):
-            begin = time.perf_counter()
-            run(sources)
-            times.append(time.perf_counter() - begin)
-    return {
-        "seconds": statistics.median(times),
-        "digests": digests,
-        "strategy": getattr(run, "strategy", None),
-    }
+def works_of(peers: Callable[[str], dict[str, Baseline]]) -> Iterator[Work]:
+    for graph in GRAPHS:
+        for algorithm, count in SOURCES.items():
+            yield Work(
+                name=f"{algorithm}, {count} sources",
+                graph=graph,
+                size=count,
+                case=partial(case_of, graph=graph),
+                peers=peers(algorithm),
+                clock=elsewhere,
+                repeats=Repeats(most=1, seconds=0.0),
+                in_a_process=True,
+                digest=digests,
+                limit=120.0,
+            )
 
 
-def files(path: str, directed: str) -> dict:
-    """Median seconds to read an edge list and to build its graph; the first time, which compiles, is not counted."""
-    from kepler_traverse import read_graph
-
-    reports = [read_graph(path, directed=directed == "True").report for _ in range(REPEATS + 1)][1:]
-    return {
-        name: statistics.median(report.seconds[name] for report in reports)
-        for name in reports[0].seconds
-    }
-
-
-# --- the tables ---------------------------------------------------------------------------------------------------------
-
-
-def measure_searches(graph: dict, folder: Path, options) -> list[dict]:
-    found = []
-    for algorithm in options.algorithms:
-        expected, count = None, options.sources or COUNT[algorithm]
-        cases = [("ours", cores) for cores in options.cores]
-        if options.baselines:
-            installed = [
-                name for name in options.peers if importlib.util.find_spec(BASELINES[name])
-            ]
-            cases += [(name, 1 if name == "igraph" else max(options.cores)) for name in installed]
-        for library, cores in cases:
-            words = [
-                str(folder),
-                library,
-                algorithm,
-                str(graph["directed"]),
-                str(count),
-                str(options.repeats),
-            ]
-            result = child(cores, options.limit, "searches", *words)
-            line = graph | {
-                "part": "many",
-                "algorithm": algorithm,
-                "sources": count,
-                "library": library,
-            }
-            if result is None:
-                found.append(
-                    line | {"cores": cores, "seconds": None, "limit_seconds": options.limit}
-                )
-            else:
-                expected = expected or result["digests"]
-                if result["digests"] != expected:
-                    raise SystemExit(
-                        f"{graph['graph']}, {algorithm}: {library} on {cores} cores gives other distances"
-                    )
-                found.append(
-                    line
-                    | {"cores": cores, "seconds": result["seconds"], "strategy": result["strategy"]}
-                )
-            print(found[-1], flush=True)
-    return found
-
-
-def measure_files(graph: dict, path: Path, options) -> list[dict]:
-    found = []
-    for cores in options.cores:
-        result = child(cores, options.limit, "files", str(path), str(graph["directed"]))
-        found.append(graph | {"part": "files", "cores": cores, "seconds": result})
-        print(found[-1], flush=True)
-    return found
-
-
-def main(arguments: list[str]) -> int:
+def works(_inputs: Inputs) -> Iterator[Work]:
+    """Yield searches by this library on 1, 2, 4 cores and so on."""
     available = len(os.sched_getaffinity(0))
-    powers = [1 << bit for bit in range(available.bit_length()) if 1 << bit <= available]
-    parser = argparse.ArgumentParser(
-        prog="python -m scripts.bench --suite cores", description="Many cores of one CPU."
-    )
-    parser.add_argument("--graphs", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE")
-    parser.add_argument(
-        "--only", nargs="+", choices=GRAPHS, default=["USA-road-NE", "R-MAT 20"], metavar="NAME"
-    )
-    parser.add_argument("--cores", nargs="+", type=int, default=powers, metavar="N")
-    parser.add_argument("--part", nargs="+", choices=["many", "files"], default=["many", "files"])
-    parser.add_argument("--baselines", action=argparse.BooleanOptionalAction, default=True)
-    parser.add_argument("--algorithms", nargs="+", choices=COUNT, default=list(COUNT))
-    parser.add_argument(
-        "--peers", nargs="+", choices=BASELINES, default=list(BASELINES), metavar="NAME"
-    )
-    parser.add_argument(
-        "--sources", type=int, help="default: 256 for bfs, 32 for sssp; 256 at most"
-    )
-    parser.add_argument(
-        "--repeats", type=int, default=REPEATS, help="measured runs of this library"
-    )
-    parser.add_argument("--limit", type=float, default=120, help="seconds that a process may take")
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args(arguments)
-    if max(options.cores) > available:
-        parser.error(f"--cores {max(options.cores)}: this machine has {available}")
-    packages = ("numpy", "numba", "pyarrow", *BASELINES.values())
-    facts = about(packages, f"python -m scripts.bench --suite cores {' '.join(arguments)}")
-    run = {"title": "Cores of one CPU", **facts, "measurements": []}
-    for name in options.only:
-        with tempfile.TemporaryDirectory() as scratch:
-            folder = Path(scratch)
-            graph = prepare(name, options.graphs, folder, options.seed)
-            if "many" in options.part:
-                run["measurements"] += measure_searches(graph, folder, options)
-            write_record(options.output, run)  # what is measured is kept, whatever follows
-            if "files" in options.part and GRAPHS[name][0].endswith(".parquet"):
-                run["measurements"] += measure_files(
-                    graph, options.graphs / GRAPHS[name][0], options
-                )
-            write_record(options.output, run)
-    return 0
+    counts = [1 << bit for bit in range(available.bit_length()) if 1 << bit <= available]
 
+    def of_cores(algorithm: str) -> dict[str, Baseline]:
+        return {f"{OURS}, {cores} cores": peer(OURS, algorithm, cores) for cores in counts}
 
-if __name__ == "__main__":
-    print(json.dumps({"searches": searches, "files": files}[sys.argv[1]](*sys.argv[2:])))
+    return works_of(of_cores)

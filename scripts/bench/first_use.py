@@ -1,34 +1,27 @@
-"""Measure what a new user waits for: the sizes of installations, and first jobs and calls with nothing compiled.
+"""What a new user waits for: first jobs and calls with nothing compiled, in an environment with the extra of the job.
 
-``python -m scripts.bench.first_use sizes`` and ``seconds`` write the two halves of the record, and
-``python -m scripts.docs.measured_tables`` the pages. Each installation is an environment of its own, by pip from a wheel of
-this checkout; jobs and calls run in that of the job. Each round begins with an empty folder for the code that Numba
-compiles. Its jobs run in order, and then again. Disturbances only add time, so the least of the rounds counts.
+Each round begins with an empty folder for the code that Numba compiles. Its jobs run in order, and then again. Disturbances
+only add time, so the least of the rounds counts.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import platform
-import resource
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Sequence
+from collections import Counter
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from scripts.bench.environment import ROOT, about
-from scripts.pages import read_record, write_record
+from scripts.bench.installed_sizes import install
+from scripts.bench.jobs import run_job
+from scripts.measure.environment import ROOT
+from scripts.measure.harness import run_command
+from scripts.measure.work import OURS, Call, Inputs, Timed, Work, elsewhere
 
-RECORD = ROOT / "docs/benchmarks/first_use.json"
-EXTRAS = ("", "geo", "networkx", "osm", "plot", "job")
-# whose versions are recorded
-PACKAGES = ("kepler-traverse", "numba", "llvmlite", "numpy", "pyarrow", "pandas")
-ROUNDS = 3
+PACKAGES = ("llvmlite", "pyarrow", "pandas")
 GRAPHS = {
     "social": ("rmat", "--scale", "16", "--edge-factor", "8"),
     "road": ("lattice", "--rows", "250", "--columns", "250", "--drop", "0.1"),
@@ -41,17 +34,8 @@ DEMO = {  # as in demo.sh
     "lattice 250, weighted": ("road.parquet", "--undirected", "--algorithm", "sssp", *_64),
 }
 OWN = {"own table with string ids": ("edges.csv", "--sources", "A")}
-
-_SIZES = """
-import json
-from importlib.metadata import distributions
-found = {}
-for each in distributions():
-    paths = [file.locate() for file in each.files or () if "__pycache__" not in str(file)]
-    found[each.name.lower()] = (sum(path.stat().st_blocks * 512 for path in paths if path.exists()), each.version)
-print(json.dumps({name: facts for name, facts in found.items() if name not in ("pip", "setuptools")}))
-"""
-_CALLS = """
+ALL = "all four of the demo"
+CALLS = """
 import json, time
 seconds, began = {}, time.perf_counter()
 def ended(name):
@@ -76,172 +60,89 @@ kepler_traverse.sssp_many(graph, src[:64])
 ended("sssp_many")
 print(json.dumps(seconds))
 """
+CALLED = ("import", "graph_from_edges", "bfs", "certify", "bfs_many", "sssp_many")
 
 
-def ran(command: Sequence[Any], **options: Any) -> str:
-    """Run a command and return its output; end this program if it fails."""
-    done = subprocess.run(
-        [str(word) for word in command], capture_output=True, text=True, check=False, **options
-    )
-    if done.returncode:
-        raise SystemExit(f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
+class Rounds:
+    """An environment with the job and its graphs, and the rounds that were made: all works share them."""
 
+    def __init__(self) -> None:
+        self._kept = tempfile.TemporaryDirectory()
+        self.folder = Path(self._kept.name)
+        self.programs = install(self.folder, "job")
+        for graph, words in GRAPHS.items():
+            options = [
+                *words,
+                "--seed",
+                "1",
+                "--weights",
+                "--output",
+                self.folder / f"{graph}.parquet",
+            ]
+            run_command([sys.executable, "scripts/make_graphs.py", *options], cwd=ROOT)
+        (self.folder / "edges.csv").write_text("from,to,km\nA,B,2\nB,C,3\nD,E,1\n")
+        self.made: list[dict[str, Timed]] = []
 
-def installed(folder: Path, wheel: Path, extra: str) -> Path:
-    """Install the wheel with an extra into an environment of its own; return the folder of its programs."""
-    place = folder / f"with-{extra}"
-    ran([sys.executable, "-m", "venv", place])
-    ran([place / "bin/pip", "install", "--quiet", f"{wheel}[{extra}]" if extra else wheel])
-    return place / "bin"
+    def round(self, number: int) -> dict[str, Timed]:
+        while len(self.made) <= number:
+            of_calls = self.calls()
+            of_own = self.jobs(OWN)
+            of_demo = self.jobs(DEMO)
+            self.made.append(of_demo | of_own | {ALL: together(of_demo)} | of_calls)
+        return self.made[number]
 
+    def jobs(self, jobs: dict[str, tuple[str, ...]]) -> dict[str, Timed]:
+        """Run jobs with nothing compiled, and again."""
+        program = [self.programs / "kepler-traverse", "run"]
+        found: dict[str, Timed] = {}
+        with tempfile.TemporaryDirectory(dir=self.folder) as name:
+            given: dict[str, Any] = {"cwd": self.folder, "NUMBA_CACHE_DIR": f"{name}/numba"}
+            for kind in ("cold", "warm"):
+                for job, words in jobs.items():
+                    output = ["--output", f"{name}/{kind}-{job}"]
+                    ran = run_job([*words, *output], program, **given)
+                    if kind == "cold":
+                        more = {"cold_cpu": ran.more["cpu"], "cold_compile": ran.more["compile"]}
+                        found[job] = Timed(None, ran.seconds, more)
+                    else:
+                        found[job] = found[job]._replace(
+                            more={**found[job].more, "warm": ran.seconds}
+                        )
+        return found
 
-def measure_round(
-    programs: Path, graphs: Path, jobs: dict[str, tuple[str, ...]]
-) -> list[dict[str, Any]]:
-    """Run jobs with nothing compiled, and again; return the seconds of each process, and those of compiling."""
-    rows = []
-    with tempfile.TemporaryDirectory(dir=graphs) as name:
-        for kind in ("cold", "warm"):
-            for job, words in jobs.items():
-                output = Path(name) / f"{kind}-{job}"
-                command = [
-                    programs / "kepler-traverse",
-                    "run",
-                    *words,
-                    "--json",
-                    "--output",
-                    output,
-                ]
-                began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-                found = ran(
-                    command, cwd=graphs, env=os.environ | {"NUMBA_CACHE_DIR": f"{name}/numba"}
-                )
-                whole, after = (
-                    time.perf_counter() - began,
-                    resource.getrusage(resource.RUSAGE_CHILDREN),
-                )
-                cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-                compiling = json.loads(found)["seconds"]["compile"]
-                rows.append(
-                    {"job": job, kind: whole, f"{kind}_cpu": cpu, f"{kind}_compile": compiling}
-                )
-    return [
-        {key: value for row in rows if row["job"] == job for key, value in row.items()}
-        for job in jobs
-    ]
-
-
-def measure(half: str, folder: Path) -> dict[str, Any]:
-    """Return one half of the record, measured in a folder that is empty."""
-    record = about((), f"python -m scripts.bench.first_use {half}")
-    ran([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT])
-    (wheel,) = folder.glob("*.whl")
-    programs = {
-        extra: installed(folder, wheel, extra)
-        for extra in (EXTRAS if half == "sizes" else ("job",))
-    }
-    facts = {
-        extra: json.loads(ran([each / "python", "-c", _SIZES])) for extra, each in programs.items()
-    }
-    last = next(iter(facts.values()))
-    record["versions"] = {"python": platform.python_version()} | {
-        name: last[name][1] for name in PACKAGES
-    }
-    if half == "sizes":
-        return record | {
-            "bytes": {
-                extra: {name: size for name, (size, _) in of.items()} for extra, of in facts.items()
-            }
-        }
-    for graph, words in GRAPHS.items():
-        options = [*words, "--seed", "1", "--weights", "--output", folder / f"{graph}.parquet"]
-        ran([sys.executable, "scripts/make_graphs.py", *options], cwd=ROOT)
-    (folder / "edges.csv").write_text("from,to,km\nA,B,2\nB,C,3\nD,E,1\n")
-    record["load"], record["rounds"] = os.getloadavg()[0], []
-    for _ in range(ROUNDS):
-        jobs = [row for jobs in (DEMO, OWN) for row in measure_round(programs["job"], folder, jobs)]
+    def calls(self) -> dict[str, Timed]:
         with tempfile.TemporaryDirectory() as cache:
-            calls = ran(
-                [programs["job"] / "python", "-c", _CALLS],
-                cwd=folder,
-                env=os.environ | {"NUMBA_CACHE_DIR": cache},
-            )
-        record["rounds"].append({"jobs": jobs, "calls": json.loads(calls)})
-    return record
+            environment = os.environ | {"NUMBA_CACHE_DIR": cache}
+            python = [self.programs / "python", "-c", CALLS]
+            seconds = json.loads(run_command(python, cwd=self.folder, env=environment))
+        return {name: Timed(None, taken) for name, taken in seconds.items()}
 
 
-def _mib(size: float) -> str:
-    return f"{size / 2**20:.0f}"
+def together(jobs: dict[str, Timed]) -> Timed:
+    """Return the sums of some jobs."""
+    more: Counter[str] = Counter()
+    for job in jobs.values():
+        more.update(job.more)
+    return Timed(None, sum(job.seconds for job in jobs.values()), dict(more))
 
 
-def sizes_table(record: dict[str, Any]) -> str:
-    """Return the sizes of installations as the lines of a page."""
-    (_, library), *others = record["sizes"]["bytes"].items()
-    largest = sorted(library, key=library.__getitem__, reverse=True)[:6]
-    lines = ["| installed | MiB |", "|---|---|", f"| the library | {_mib(sum(library.values()))} |"]
-    lines += [
-        f"| of it: {', '.join(largest)} | {', '.join(_mib(library[name]) for name in largest)} |"
-    ]
-    lines += [f"| with `[{extra}]` | {_mib(sum(each.values()))} |" for extra, each in others]
-    return "\n".join(lines) + f"\n\n{_made(record['sizes'])}\n"
+@lru_cache(1)
+def rounds_of(_inputs: Inputs) -> Rounds:
+    return Rounds()
 
 
-def seconds_table(record: dict[str, Any]) -> str:
-    """Return the seconds of first jobs and calls as the lines of a page."""
-    rounds, keys = record["seconds"]["rounds"], ("cold", "cold_cpu", "cold_compile", "warm")
-    together = [
-        {key: sum(job[key] for job in each["jobs"][: len(DEMO)]) for key in keys} for each in rounds
-    ]
-    named = [{"job": "all four of the demo"} | each for each in together]
-    lines = [
-        "| job | nothing compiled | its CPU time | of it compiling | compiled |",
-        "|---|---|---|---|---|",
-    ]
-    for same in (*zip(*(each["jobs"] for each in rounds), strict=True), named):
-        cells = [f"{min(job[key] for job in same):.2f}" for key in keys]
-        lines.append(f"| {same[0]['job']} | {' | '.join(cells)} |")
-    lines += ["", "| first call in a process, nothing compiled | seconds |", "|---|---|"]
-    lines += [
-        f"| `{name}` | {min(each['calls'][name] for each in rounds):.2f} |"
-        for name in rounds[0]["calls"]
-    ]
-    how = (
-        "Jobs of the demo search from 64 sources, with predecessors, and certify all; they run in this order.\n"
-        f"Each figure is the least of {len(rounds)} rounds."
+def prepare(rounds: Rounds, name: str) -> Call:
+    numbers = iter((0, 0, 1, 2))  # the first call is not counted, so that its round is
+    return lambda: rounds.round(next(numbers))[name]
+
+
+WORKS = tuple(
+    Work(
+        name=name,
+        graph="generated",
+        case=rounds_of,
+        peers={OURS: partial(prepare, name=name)},
+        clock=elsewhere,
     )
-    return "\n".join(lines) + f"\n\n{how}\n{_made(record['seconds'])}\n"
-
-
-def sentence(record: dict[str, Any]) -> str:
-    """Return what the README says of sizes."""
-    library, job = (_mib(sum(record["sizes"]["bytes"][extra].values())) for extra in ("", "job"))
-    return (
-        f"The library takes {library} MiB of disk with its packages, and with the job {job} MiB\n"
-        "([by package](docs/versions.md#installed-sizes)).\n"
-    )
-
-
-def _made(record: dict[str, Any]) -> str:
-    machine, packages = (
-        record["machine"],
-        ", ".join(f"{name} {version}" for name, version in record["versions"].items()),
-    )
-    return (
-        f"Measured by `{record['command']}` on {record['date']} at commit {record['commit']}, on {machine['cores']} cores "
-        f"({machine['cpu']}),\nwith {packages}."
-    )
-
-
-def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Measure what a new user waits for.")
-    parser.add_argument("half", choices=("sizes", "seconds"))
-    half = parser.parse_args(argv).half
-    with tempfile.TemporaryDirectory() as name:
-        found = measure(half, Path(name))
-    write_record(RECORD, (read_record(RECORD) if RECORD.exists() else {}) | {half: found})
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    for name in (*DEMO, *OWN, ALL, *CALLED)
+)

@@ -6,7 +6,7 @@ after the other, and their results are compared before a time is recorded. A gra
 
 ``--cores 1 2`` measures contraction on as many threads. ``--whole 10000`` measures summaries of so many sources with
 the hierarchy that they need. ``--more pairs`` and ``--more hops`` measure paths of pairs, and breadth-first searches, into a
-record of their own. ``scripts.docs.measured_tables`` writes the tables of docs/hierarchies.md from the records.
+record of their own. ``scripts.measure`` writes the tables of docs/hierarchies.md from the records.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kepler_traverse import (
     plan_sssp_many,
     sssp_many,
 )
-from scripts.bench.environment import ROOT, commit, machine, timed
+from scripts.measure.environment import ROOT, commit, machine, timed
 from scripts.pages import by_columns, read_record, write_record
 
 RECORD = ROOT / "docs" / "benchmarks" / "hierarchy.json"

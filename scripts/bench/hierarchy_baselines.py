@@ -1,7 +1,7 @@
 """Measure distances over a hierarchy next to pandana and RoutingKit.
 
 ``python -m scripts.bench.hierarchy_baselines EDGES`` writes docs/benchmarks/hierarchy_baselines.json, of which
-``scripts.docs.measured_tables`` makes the table of docs/hierarchies.md. EDGES is a Parquet file of the undirected edges of a
+``scripts.measure`` makes the table of docs/hierarchies.md. EDGES is a Parquet file of the undirected edges of a
 road network, with columns src, dst and an integer weight. ``pandana`` and ``routingkit-cch`` are used where they are
 installed next to this package. Their distances are compared with those of this library before a time is recorded.
 
@@ -24,8 +24,8 @@ from pathlib import Path
 import numpy as np
 
 from kepler_traverse import Graph, sssp_many, sssp_pairs
-from scripts.bench.environment import ROOT, commit, machine, timed
 from scripts.bench.hierarchy import graph_of
+from scripts.measure.environment import ROOT, commit, machine, timed
 from scripts.pages import write_record
 
 RECORD = ROOT / "docs" / "benchmarks" / "hierarchy_baselines.json"

@@ -3,7 +3,7 @@
 Graphs are those of ``scripts.bench.hierarchy``. Each is searched from 1,024 sources over its hierarchy and without it, in
 one process. All distances are compared before a time is recorded. ``--everything`` also summarizes the distances of all
 pairs of vertices. Then a second run adds up the distances to each vertex, which must be the sum of the distances from it,
-and certifies a sample. ``scripts.docs.measured_tables`` makes the tables of docs/hierarchies.md of the record. A record may
+and certifies a sample. ``scripts.measure`` makes the tables of docs/hierarchies.md of the record. A record may
 also have runs of ``scripts.bench.pairs`` and ``scripts.bench.opportunities``.
 """
 
@@ -23,8 +23,8 @@ from kepler_traverse import Graph, certify_many, plan_sssp_many, sssp_many
 from kepler_traverse.certificate import batch_gpu
 from kepler_traverse.search.distance_stats import summary_of_distances
 from kepler_traverse.sssp import REGISTRY
-from scripts.bench.environment import ROOT, commit, machine, timed_on_gpu
 from scripts.bench.hierarchy import built, graph_of
+from scripts.measure.environment import ROOT, commit, machine, timed_on_gpu
 from scripts.pages import write_record
 
 RECORD = ROOT / "docs" / "benchmarks" / "hierarchy_gpu.json"

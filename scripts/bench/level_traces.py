@@ -1,32 +1,30 @@
 """Traces of the iterations of a search in one launch: docs/benchmarks/levels.json, and its plots.
 
-python -m scripts.bench.level_traces add out/gpu.json     add the traces of python -m scripts.bench --suite gpu --part
-trace: those
-                                                   in out/gpu.trace.json, made when and where out/gpu.json says
-python -m scripts.bench.performance_page write                then draws
+python -m scripts.bench.level_traces FOLDER [--only GRAPH ...]    traces searches of ``scripts.bench.gpu`` on a GPU
+python -m scripts.measure write                                   then draws
 
 docs/benchmarks/levels.json holds per graph and algorithm the origin and date of the trace, for BFS the counts of Walked,
-and the iterations in at most POINTS rows. A row sums the iterations of one kind among some adjacent ones:
+and the iterations in at most POINTS rows, a list per column. A row sums the iterations of one kind among some adjacent ones:
 
     at              level (BFS) or number of the iteration (SSSP), from 0, of the first of them
     iterations      number of iterations
-    what            their kind; see kepler_traverse/cuda/kernel_trace.py
+    what            the place of their kind in kepler_traverse/cuda/kernel_trace.py
     microseconds    from the beginning of an iteration to that of the next one, summed
-    vertices        vertices of their frontiers, summed
-    edges           edges out of these; 0 if the kernel does not count them
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import sys
 from pathlib import Path
 from typing import NamedTuple
 
 from kepler_traverse.cuda.kernel_trace import ITERATIONS
 from scripts.bench import svg_plots
+from scripts.measure.environment import about
+from scripts.measure.work import Inputs
+from scripts.pages import read_record, write_record
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 LEVELS = DOCS / "benchmarks" / "levels.json"
@@ -48,8 +46,6 @@ class Row(NamedTuple):
     iterations: int
     what: str
     microseconds: float
-    vertices: int
-    edges: int
 
 
 class Walked(NamedTuple):
@@ -80,8 +76,6 @@ def thinned(iterations: list[dict], algorithm: str, most: int = POINTS) -> list[
             1,
             iteration["what"],
             (following["nanoseconds"] - iteration["nanoseconds"]) / 1e3,
-            iteration["vertices"],
-            iteration["edges"],
         )
         for number, (iteration, following) in enumerate(itertools.pairwise(iterations))
     ]
@@ -97,7 +91,7 @@ def by_kind(window: list[Row]) -> list[Row]:
     for row in window:
         found.setdefault(row.what, []).append(row)
     return [
-        Row(rows[0].at, len(rows), what, *(sum(row[i] for row in rows) for i in (3, 4, 5)))
+        Row(rows[0].at, len(rows), what, sum(row.microseconds for row in rows))
         for what, rows in found.items()
     ]
 
@@ -123,39 +117,33 @@ def walked(iterations: list[dict]) -> Walked:
     )
 
 
-def with_traces(levels: dict, run: dict, traces: dict) -> dict:
-    """``levels`` with the traces of a run in place of older ones of the same graphs and algorithms."""
-    about = {"date": run["date"], "commit": run["commit"], "gpu": run["machine"]["gpu"]}
+def with_traces(levels: dict, about: dict, traces: dict[tuple[str, str], list[dict]]) -> dict:
+    """``levels`` with traces by graph and algorithm in place of older ones; ``about`` has date, commit and GPU."""
     merged = {graph: dict(found) for graph, found in levels.items()}
-    for name, iterations in traces.items():
-        graph, _, algorithm = name.rpartition(", ")
-        if algorithm not in ALGORITHMS:
-            raise Malformed(
-                f"the trace {name!r} is of no algorithm that is known: expected 'GRAPH, bfs' or 'GRAPH, sssp'"
-            )
-        found = about | ({"walked": walked(iterations)._asdict()} if algorithm == "bfs" else {})
+    for (graph, algorithm), iterations in traces.items():
+        found = about | ({"walked": walked(iterations)} if algorithm == "bfs" else {})
         merged.setdefault(graph, {})[algorithm] = found | {"rows": thinned(iterations, algorithm)}
     return merged
 
 
-def as_text(levels: dict) -> str:
-    """Return JSON with one line per trace, which is small and gives readable diffs."""
-    lines = []
+def write_levels(levels: dict) -> None:
+    content: dict[str, dict] = {}
     for graph, found in levels.items():
-        inner = ",\n".join(
-            f"  {json.dumps(name)}: {json.dumps(found[name], separators=(',', ':'))}"
-            for name in sorted(found)
-        )
-        lines.append(f" {json.dumps(graph)}: {{\n{inner}\n }}")
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+        for algorithm, trace in sorted(found.items()):
+            rows = [row._replace(what=ITERATIONS.index(row.what)) for row in trace["rows"]]
+            walked = {"walked": trace["walked"]._asdict()} if "walked" in trace else {}
+            columns = {"rows": [list(column) for column in zip(*rows, strict=True)]}
+            content.setdefault(graph, {})[algorithm] = trace | walked | columns
+    write_record(LEVELS, content)
 
 
 def read_levels() -> dict:
     """``{graph: {algorithm: {date, commit, gpu, rows}}}`` with rows as ``Row``, of BFS ``walked`` as ``Walked``."""
-    levels = json.loads(LEVELS.read_text(encoding="utf-8"))
+    levels = read_record(LEVELS) if LEVELS.exists() else {}
     for found in levels.values():
         for trace in found.values():
-            trace["rows"] = [Row(*row) for row in trace["rows"]]
+            rows = (Row(*row) for row in zip(*trace["rows"], strict=True))
+            trace["rows"] = [row._replace(what=ITERATIONS[row.what]) for row in rows]
             if "walked" in trace:
                 trace["walked"] = Walked(**trace["walked"])
     return levels
@@ -181,29 +169,18 @@ def slug(graph: str) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        description="Traces to docs/benchmarks/levels.json.",
-        epilog="The head of this file describes it.",
-    )
-    parser.add_argument("action", choices=["add"])
-    parser.add_argument(
-        "files",
-        nargs="+",
-        type=Path,
-        help="output of python -m scripts.bench --suite gpu; the traces are next to it",
-    )
+    from scripts.bench import gpu
+
+    parser = argparse.ArgumentParser(description="Trace searches on a GPU.")
+    parser.add_argument("graphs", type=Path, help="folder of the files of real graphs")
+    parser.add_argument("--only", nargs="+", choices=gpu.GRAPHS, default=list(gpu.GRAPHS))
     options = parser.parse_args(arguments)
-    try:
-        levels = json.loads(LEVELS.read_text(encoding="utf-8")) if LEVELS.exists() else {}
-        for file in options.files:
-            run = json.loads(file.read_text(encoding="utf-8"))
-            traces = json.loads(file.with_suffix(".trace.json").read_text(encoding="utf-8"))
-            levels = with_traces(levels, run, traces)
-    except (Malformed, OSError) as error:
-        print(f"level_times: {error}", file=sys.stderr)
-        return 2
-    LEVELS.write_text(as_text(levels), encoding="utf-8")
-    print(f"{LEVELS}: now run python -m scripts.bench.performance_page write")
+    facts = about(())
+    made = {"date": facts["date"], "commit": facts["commit"], "gpu": facts["machine"]["gpu"]}
+    for graph in options.only:
+        case = gpu.case_of(Inputs(graphs=options.graphs, device="cuda"), graph)
+        traces = {(graph, algorithm): gpu.traced(case, algorithm) for algorithm in ALGORITHMS}
+        write_levels(with_traces(read_levels(), made, traces))
     return 0
 
 

@@ -1,35 +1,27 @@
-"""Measure betweenness and flows next to igraph, NetworKit and AequilibraE on a CPU.
+"""Betweenness and flows beside igraph, NetworKit and AequilibraE on a CPU.
 
-``python -m scripts.bench --suite loads GRAPHS`` measures and writes docs/benchmarks/loads.json, of which
-``scripts.bench.performance_page`` makes a table. The part ``gpu`` of that file is kept: it has rows of
-``scripts.bench.loads_gpu``. GRAPHS is a folder with the Parquet files. A peer that is not installed is left out.
-
-Values of a peer from the same sources are compared before a time is recorded. They differ by 1e-12 at most, relative; by
-1e-11 where the peer adds floats over all sources. ``EstimateBetweenness`` selects its sources itself, so that it is timed
-alone. Flows are compared with distances: volume times weight, over edges, is volume times distance, over pairs.
-NetworKit and AequilibraE have as many threads as this library; igraph has one.
+Values from the same sources differ by 1e-12 at most, relative; by 1e-11 where the peer adds floats over all sources.
+``EstimateBetweenness`` selects its sources itself, so that it is timed alone. Flows are compared with distances: volume
+times weight, over edges, is volume times distance, over pairs. NetworKit and AequilibraE have as many threads as this
+library; igraph has one. ``processor`` is the time of the processor, which other programs do not lengthen as much.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
-from importlib.util import find_spec
-from itertools import chain
-from pathlib import Path
-from typing import Any, NamedTuple
+from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from kepler_traverse import Graph, bfs_many, graph_from_edges, read_graph, sssp_many, sssp_pairs
 from kepler_traverse.cpu import threads
-from scripts.bench.environment import ROOT, about, timed
-from scripts.pages import read_record, write_record
+from scripts.measure.environment import timed
+from scripts.measure.work import OURS, Baseline, Call, Inputs, Timed, Work
 
-RECORD = ROOT / "docs" / "benchmarks" / "loads.json"
+PACKAGES = ("igraph", "networkit", "aequilibrae")
 # directed?
 GRAPHS = {
     "email-Enron": False,
@@ -37,44 +29,26 @@ GRAPHS = {
     "soc-Slashdot0902": True,
     "luxembourg_osm": False,
 }
-LIBRARIES = ("igraph", "networkit", "aequilibrae")
-HAS = {name: find_spec(name) is not None for name in LIBRARIES}
+ROADS, HUBS = "USA-road-d.NY", "email-Enron"
 TOLERANCE, FLOAT_SUMS = 1e-12, 1e-11  # the latter where a peer adds up floats over all sources
-RUNS, LONG = 3, 20.0  # calls of more seconds are made once
 EPSILON, DELTA = 0.05, 0.1
-Answer = Callable[[], "np.ndarray | None"]  # None: values that cannot be compared
-
-
-class Work(NamedTuple):
-    """What is measured: ``ours`` and ``peers`` return values of vertices or edges, and differ by ``tolerance``."""
-
-    graph: str
-    name: str
-    size: int
-    ours: Answer
-    peers: dict[str, Answer]
-    tolerance: float = TOLERANCE
-
-
-def edges_of(folder: Path, name: str) -> pd.DataFrame:
-    """Return the edges of a graph, each once, with integer weights from 1 to 100 that follow from their ends."""
-    edges = pd.read_parquet(folder / f"{name}.parquet")[["src", "dst"]].astype(np.int64)
-    edges = edges[edges["src"] != edges["dst"]]
-    if not GRAPHS[name]:
-        edges = pd.DataFrame({"src": edges.min(axis=1), "dst": edges.max(axis=1)})
-    edges = edges.drop_duplicates(ignore_index=True)
-    return edges.assign(weight=(edges["src"] * 7919 + edges["dst"] * 104729) % 100 + 1)
+# Graph, whether weights count, and the number of sources.
+SAMPLES = (
+    ("soc-Slashdot0902", False, 512),
+    (HUBS, False, 512),
+    ("luxembourg_osm", True, 128),
+    ("as-caida20071105", True, 128),
+)
+FLOWS = ((10_000, 100), (1_000, 1_000))  # origins, and destinations of each
 
 
 class Case:
     """One graph in all libraries."""
 
-    def __init__(self, folder: Path, name: str, weighted: bool = False) -> None:
-        edges, self.directed = edges_of(folder, name), GRAPHS[name]
-        self.name, self.edges, self.weighted = name, edges, weighted
-        self.graph = graph_from_edges(
-            edges if weighted else edges[["src", "dst"]], directed=self.directed
-        )
+    def __init__(self, edges: pd.DataFrame, directed: bool, weighted: bool = False) -> None:
+        self.edges, self.directed, self.weighted = edges, directed, weighted
+        shown = edges if weighted else edges[["src", "dst"]]
+        self.graph = graph_from_edges(shown, directed=directed)
         self.n = int(edges[["src", "dst"]].to_numpy().max()) + 1
         self.weights = edges["weight"].to_numpy(np.float64)
 
@@ -83,176 +57,223 @@ class Case:
 
     def ours(self, sources: Any, **options: Any) -> np.ndarray:
         many = sssp_many if self.weighted else bfs_many
-        found = many(self.graph, sources, result="betweenness", **{"normalized": False, **options})
+        given = {"normalized": False, **options}
+        found = many(self.graph, sources, result="betweenness", **given)
         values = np.zeros(self.n)
         values[found["vertex"]] = found["betweenness"]
         return values
 
-    def igraph(self, sources: np.ndarray) -> dict[str, Answer]:
-        if not HAS["igraph"]:
-            return {}
-        import igraph
-
-        other = igraph.Graph(
-            n=self.n, edges=self.edges[["src", "dst"]].to_numpy(), directed=self.directed
-        )
-        options = {
-            "directed": self.directed,
-            "weights": self.weights.tolist() if self.weighted else None,
-        }
-        chosen = sources.tolist()
-        return {"igraph": lambda: np.array(other.betweenness(sources=chosen, **options))}
-
-    def networkit(
-        self, name: str, *arguments: Any, scale: float | None = None, note: str = ""
-    ) -> dict[str, Answer]:
-        """Return a call of a class; its values are multiplied by ``scale``, or cannot be compared."""
-        if not HAS["networkit"]:
-            return {}
-        import networkit
-
-        networkit.setNumberOfThreads(threads.count())
-        rows = self.edges["src"].to_numpy(), self.edges["dst"].to_numpy()
-        triples = (self.weights, rows) if self.weighted else rows
-        other = networkit.GraphFromCoo(
-            triples, n=self.n, directed=self.directed, weighted=self.weighted
-        )
-
-        def run() -> np.ndarray | None:
-            found = getattr(networkit.centrality, name)(other, *arguments)
-            found.run()
-            return None if scale is None else np.array(found.scores()) * scale
-
-        return {f"NetworKit {name}{note}": run}
+    @property
+    def exact(self) -> np.ndarray:
+        """The normalized betweenness of all vertices."""
+        if "_exact" not in vars(self):
+            self._exact = self.ours("all") * 2 / ((self.n - 1) * (self.n - 2))
+        return self._exact
 
 
-def betweenness(folder: Path) -> Iterator[Work]:
-    """Yield comparisons of betweenness."""
-    for name, weighted, count in (
-        ("soc-Slashdot0902", False, 512),
-        ("email-Enron", False, 512),
-        ("luxembourg_osm", True, 128),
-        ("as-caida20071105", True, 128),
-    ):
-        case = Case(folder, name, weighted)
-        some = case.some(count)
-        beside = case.igraph(some)
-        if not weighted:  # its parallel estimates are slower than those on one thread
-            beside |= case.networkit("EstimateBetweenness", count, note=", one thread")
-        beside |= case.networkit("EstimateBetweenness", count, False, True)
+@lru_cache(1)
+def case_of(inputs: Inputs, name: str, weighted: bool) -> Case:
+    """Return the edges of a graph, each once, with integer weights from 1 to 100 that follow from their ends."""
+    edges = pd.read_parquet(inputs.file(name))[["src", "dst"]].astype(np.int64)
+    edges = edges[edges["src"] != edges["dst"]]
+    if not GRAPHS[name]:
+        edges = pd.DataFrame({"src": edges.min(axis=1), "dst": edges.max(axis=1)})
+    edges = edges.drop_duplicates(ignore_index=True)
+    weights = (edges["src"] * 7919 + edges["dst"] * 104729) % 100 + 1
+    return Case(edges.assign(weight=weights), GRAPHS[name], weighted)
+
+
+def clocked(call: Call) -> Timed:
+    used = time.process_time()
+    found, seconds = timed(call)
+    return Timed(found, seconds, {"processor": round(time.process_time() - used, 4)})
+
+
+def differences(expected: np.ndarray, found: np.ndarray, tolerance: float = TOLERANCE) -> str:
+    error = np.abs(found - expected) / np.where(expected > 0, expected, 1)
+    return "" if error.max() <= tolerance else f"values differ by {error.max():.1e}"
+
+
+# --- betweenness
+
+
+def of_sources(case: Case, count: int | None) -> Call:
+    sources = "all" if count is None else case.some(count)
+    return lambda: case.ours(sources)
+
+
+def of_igraph(case: Case, count: int) -> Call:
+    import igraph
+
+    ends = case.edges[["src", "dst"]].to_numpy()
+    other = igraph.Graph(n=case.n, edges=ends, directed=case.directed)
+    weights = case.weights.tolist() if case.weighted else None
+    options = {"directed": case.directed, "weights": weights, "sources": case.some(count).tolist()}
+    return lambda: np.array(other.betweenness(**options))
+
+
+def of_networkit(case: Case, name: str, *arguments: Any, scale: float = 1.0) -> Call:
+    """Prepare a class of NetworKit, whose scores are multiplied by ``scale``."""
+    import networkit
+
+    networkit.setNumberOfThreads(threads.count())
+    rows = case.edges["src"].to_numpy(), case.edges["dst"].to_numpy()
+    triples = (case.weights, rows) if case.weighted else rows
+    given = {"n": case.n, "directed": case.directed, "weighted": case.weighted}
+    other = networkit.GraphFromCoo(triples, **given)
+
+    def run() -> np.ndarray:
+        found = getattr(networkit.centrality, name)(other, *arguments)
+        found.run()
+        return np.array(found.scores()) * scale
+
+    return run
+
+
+def networkit(name: str, *arguments: Any, scale: float = 1.0) -> Callable[[Case], Call]:
+    return lambda case: of_networkit(case, name, *arguments, scale=scale)
+
+
+def is_within(prepare: Callable[[Case], Call]) -> Callable[[Case], Call]:
+    """Prepare the same, and say which values are within ``EPSILON`` of the right ones."""
+
+    def of(case: Case) -> Call:
+        exact, call = case.exact, prepare(case)
+        return lambda: (np.abs(call() - exact) <= EPSILON).astype(np.float64)
+
+    return of
+
+
+def approximate(case: Case) -> Call:
+    return partial(case.ours, "all", normalized=True, epsilon=EPSILON, delta=DELTA)
+
+
+def beside(weighted: bool, count: int) -> dict[str, Any]:
+    """Return the peers of betweenness from some sources."""
+    estimate = {"NetworKit EstimateBetweenness": (count, False, True)}
+    if not weighted:  # its parallel estimates are slower than those on one thread
+        estimate = {"NetworKit EstimateBetweenness, one thread": (count,)} | estimate
+    return {
+        OURS: partial(of_sources, count=count),
+        "igraph": partial(of_igraph, count=count),
+        **{
+            name: Baseline(prepare=networkit("EstimateBetweenness", *given), is_compared=False)
+            for name, given in estimate.items()
+        },
+    }
+
+
+def betweenness() -> Iterator[Work]:
+    for graph, weighted, count in SAMPLES:
         yield Work(
-            name,
-            f"{count} sources, {'weights' if weighted else 'hops'}",
-            count,
-            partial(case.ours, some),
-            beside,
+            name=f"{count} sources, {'weights' if weighted else 'hops'}",
+            graph=graph,
+            size=count,
+            case=partial(case_of, name=graph, weighted=weighted),
+            peers=beside(weighted, count),
+            check=differences,
+            clock=clocked,
         )
-    hubs = Case(folder, "email-Enron")
-    kept: list[np.ndarray] = []
-
-    def all_of_hubs() -> np.ndarray:
-        kept.append(hubs.ours("all"))
-        return kept[-1]
-
-    yield Work(
-        *(
-            hubs.name,
+    # NetworKit's scores of an undirected graph are twice the betweenness.
+    kadabra = networkit("KadabraBetweenness", EPSILON, DELTA, scale=0.5)
+    of_all = {OURS: partial(of_sources, count=None)}
+    bound = f"an error of {EPSILON} at most, with probability {1 - DELTA}, hops"
+    for graph, name, peers in (
+        (
+            HUBS,
             "all sources, hops",
-            hubs.n,
-            all_of_hubs,
-            hubs.networkit("Betweenness", scale=0.5),
+            of_all | {"NetworKit Betweenness": networkit("Betweenness", scale=0.5)},
         ),
-        tolerance=FLOAT_SUMS,
-    )
-    true = kept[-1] * 2 / ((hubs.n - 1) * (hubs.n - 2))
-
-    def is_within(run: Answer) -> np.ndarray:
-        return (np.abs(run() - true) <= EPSILON).astype(np.float64)
-
-    # Its scores of an undirected graph are twice the normalized betweenness.
-    kadabra = hubs.networkit("KadabraBetweenness", EPSILON, DELTA, scale=0.5)
-    ours = partial(hubs.ours, "all", normalized=True, epsilon=EPSILON, delta=DELTA)
-    name = f"an error of {EPSILON} at most, with probability {1 - DELTA}, hops"
-    yield Work(
-        hubs.name,
-        name,
-        hubs.n,
-        partial(is_within, ours),
-        {key: partial(is_within, run) for key, run in kadabra.items()},
-    )
-    social = Case(folder, "soc-Slashdot0902")
-    yield Work(social.name, "all sources, hops", social.n, partial(social.ours, "all"), {})
+        (
+            HUBS,
+            bound,
+            {OURS: is_within(approximate), "NetworKit KadabraBetweenness": is_within(kadabra)},
+        ),
+        ("soc-Slashdot0902", "all sources, hops", of_all),
+    ):
+        yield Work(
+            name=name,
+            graph=graph,
+            case=partial(case_of, name=graph, weighted=False),
+            peers=peers,
+            check=partial(differences, tolerance=FLOAT_SUMS),
+            facts=lambda case: {"size": case.n},
+            clock=clocked,
+        )
 
 
-def flows(graph: Graph, name: str) -> Iterator[Work]:
-    """Yield flows over a hierarchy, of integer volumes; the sum over edges is compared with that over pairs."""
-    random, ids = np.random.default_rng(2), np.asarray(graph.ids)
-    graph.hierarchy()
-    src = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
-    weights = pd.Series(graph.weights, pd.MultiIndex.from_arrays([ids[src], ids[graph.targets]]))
-    for origins, ends in ((10_000, 100), (1_000, 1_000)):
+# --- flows
+
+
+class Flows:
+    """Volumes between pairs of vertices of a road network with a hierarchy."""
+
+    def __init__(self, graph: Graph, origins: int, ends: int) -> None:
+        graph.hierarchy()
+        random, ids = np.random.default_rng(2), np.asarray(graph.ids)
         some = random.choice(ids, origins, replace=False)
         block = random.choice(ids, ends, replace=False)
-        to = (
-            random.choice(ids, (origins, ends))
-            if origins > ends
-            else np.broadcast_to(block, (origins, ends))
-        )
-        pairs, volumes = (
-            (np.repeat(some, ends), np.ascontiguousarray(to).ravel()),
-            random.integers(1, 100, origins * ends),
-        )
+        to = np.broadcast_to(block, (origins, ends))
+        if origins > ends:
+            to = random.choice(ids, (origins, ends))
+        self.graph = graph
+        self.pairs = np.repeat(some, ends), np.ascontiguousarray(to).ravel()
+        self.volumes = random.integers(1, 100, origins * ends)
+        self.src = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
+        edges = pd.MultiIndex.from_arrays([ids[self.src], ids[graph.targets]])
+        self.weights = pd.Series(graph.weights, edges)
 
-        def run() -> np.ndarray:
-            return sssp_pairs(graph, *pairs, result="flows", volumes=volumes)  # noqa: B023
-
-        found = run()
-        over_edges = int(
-            (
-                weights.loc[pd.MultiIndex.from_frame(found[["src", "dst"]])].to_numpy()
-                * found["volume"]
-            ).sum()
-        )
-        if over_edges != int((sssp_pairs(graph, *pairs)["distance"].to_numpy() * volumes).sum()):
-            raise SystemExit(
-                f"flows of {name}: volume times weight over edges is not volume times distance over pairs"
-            )
-        # it takes a square matrix
-        peers = {} if origins > ends else aequilibrae(src, graph, pairs, volumes, over_edges)
-        yield Work(
-            name, f"flows of {origins:,} x {ends:,} pairs, over a hierarchy", origins, run, peers
+    def total(self) -> int:
+        """Return volume times distance, over pairs."""
+        return int(
+            (sssp_pairs(self.graph, *self.pairs)["distance"].to_numpy() * self.volumes).sum()
         )
 
+    def over_edges(self, found: pd.DataFrame) -> int:
+        """Return volume times weight, over the edges of our flows."""
+        weights = self.weights.loc[pd.MultiIndex.from_frame(found[["src", "dst"]])].to_numpy()
+        return int((weights * found["volume"]).sum())
 
-def aequilibrae(
-    src: np.ndarray, graph: Graph, pairs: Any, volumes: np.ndarray, total: int
-) -> dict[str, Answer]:
-    """Return its assignment of all volumes to shortest paths, whose volume times weight, over edges, must be ``total``."""
-    if not HAS["aequilibrae"]:
-        return {}
+
+@lru_cache(1)
+def flows_of(inputs: Inputs, origins: int, ends: int) -> Flows:
+    return Flows(read_graph(inputs.file(ROADS), directed=True, device="cpu"), origins, ends)
+
+
+def our_flows(flows: Flows) -> Call:
+    call = partial(sssp_pairs, flows.graph, *flows.pairs, result="flows", volumes=flows.volumes)
+    if flows.over_edges(call()) != flows.total():
+        raise SystemExit("volume times weight over edges is not volume times distance over pairs")
+    return call
+
+
+def aequilibrae(flows: Flows) -> Call:
+    """Prepare its assignment of all volumes to shortest paths; it takes a square matrix of zones."""
     from aequilibrae.matrix import AequilibraeMatrix
     from aequilibrae.paths import AssignmentResults, allOrNothing
     from aequilibrae.paths import Graph as Network
 
-    ends = [np.searchsorted(np.asarray(graph.ids), each) + 1 for each in pairs]
+    graph = flows.graph
+    ends = [np.searchsorted(np.asarray(graph.ids), each) + 1 for each in flows.pairs]
     zones = np.unique(np.concatenate(ends))
     network, matrix = Network(), AequilibraeMatrix()
     links = {
-        "link_id": np.arange(src.size) + 1,
-        "a_node": src + 1,
+        "link_id": np.arange(flows.src.size) + 1,
+        "a_node": flows.src + 1,
         "b_node": graph.targets + np.int64(1),
         "direction": 1,
+        "distance": np.asarray(graph.weights, np.float64),
     }
-    network.network = pd.DataFrame(links | {"distance": np.asarray(graph.weights, np.float64)})
+    network.network = pd.DataFrame(links)
     network.prepare_graph(zones)
     network.set_graph("distance")
     network.set_blocked_centroid_flows(False)
     matrix.create_empty(zones=zones.size, matrix_names=["volumes"], memory_only=True)
     matrix.index[:], matrix.matrix["volumes"][:] = zones, 0
-    np.add.at(
-        matrix.matrix["volumes"], tuple(np.searchsorted(zones, each) for each in ends), volumes
-    )
+    places = tuple(np.searchsorted(zones, each) for each in ends)
+    np.add.at(matrix.matrix["volumes"], places, flows.volumes)
     matrix.computational_view(["volumes"])
+    total = flows.total()
 
     def run() -> None:
         results = AssignmentResults()
@@ -260,74 +281,28 @@ def aequilibrae(
         results.prepare(network, matrix)
         allOrNothing("volumes", matrix, network, results).execute()
         loads = results.get_load_results()
-        loads = (
-            loads[[name for name in loads if name.endswith("_tot")]]
-            .fillna(0)
-            .iloc[:, 0]
-            .reindex(links["link_id"])
-        )
-        if int(loads.to_numpy() @ network.network["distance"].to_numpy()) != total:
+        names = [name for name in loads if name.endswith("_tot")]
+        loads = loads[names].fillna(0).iloc[:, 0].reindex(links["link_id"])
+        if int(loads.to_numpy() @ links["distance"]) != total:
             raise SystemExit(
-                "flows of AequilibraE: volume times weight over edges is not that of this library"
+                "AequilibraE: volume times weight over edges is not that of this library"
             )
 
-    return {"AequilibraE allOrNothing": run}
+    return run
 
 
-def measured(work: Work) -> list[dict]:
-    """Return a row per peer, or one without a peer; calls take turns, so that what else the machine does slows both."""
-    rows = []
-    for name, peer in (work.peers or {"": lambda: None}).items():
-        times: list[tuple[float, ...]] = []
-        # not of the processor
-        while len(times) < RUNS and sum(each[0] + each[2] for each in times) < LONG:
-            found, *taken = clocked(work.ours)
-            expected, *theirs = clocked(peer)
-            times.append((*taken, *theirs))
-            if expected is not None:
-                error = np.abs(found - expected) / np.where(expected > 0, expected, 1)
-                if not error.max() <= work.tolerance:
-                    raise SystemExit(
-                        f"{work.graph}, {work.name}: values differ from those of {name} by {error.max():.1e}"
-                    )
-        least = [round(min(each), 4) for each in zip(*times, strict=True)]
-        row = {
-            "graph": work.graph,
-            "work": work.name,
-            "size": work.size,
-            "seconds": least[0],
-            "processor_seconds": least[1],
-        }
-        if name:
-            row |= {"peer": name, "peer_seconds": least[2], "peer_processor_seconds": least[3]}
-        rows.append(row)
-        print(rows[-1], flush=True)
-    return rows
+def flows() -> Iterator[Work]:
+    for origins, ends in FLOWS:
+        square = {} if origins > ends else {"AequilibraE allOrNothing": aequilibrae}
+        yield Work(
+            name=f"flows of {origins:,} x {ends:,} pairs, over a hierarchy",
+            graph=ROADS,
+            size=origins,
+            case=partial(flows_of, origins=origins, ends=ends),
+            peers={OURS: our_flows} | square,
+            check=lambda *_: "",  # the calls compare their sums with that over pairs
+            clock=clocked,
+        )
 
 
-def clocked(call: Callable[[], Any]) -> tuple[Any, float, float]:
-    """Return what a call returns, its seconds, and those of the processor, which other programs do not lengthen as much."""
-    used = time.process_time()
-    found, seconds = timed(call)
-    return found, seconds, time.process_time() - used
-
-
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m scripts.bench --suite loads", description=__doc__.partition("\n")[0]
-    )
-    parser.add_argument("graphs", type=Path)
-    parser.add_argument("--output", type=Path, default=RECORD)
-    options = parser.parse_args(arguments)
-    warm_up = graph_from_edges([0, 1], [1, 2], [1, 1])
-    for many in (bfs_many, sssp_many):
-        many(warm_up, "all", result="betweenness")
-    roads = read_graph(options.graphs / "USA-road-d.NY.parquet", directed=True)
-    works = chain(flows(roads, "USA-road-d.NY"), betweenness(options.graphs))
-    rows = [row for work in works for row in measured(work)]
-    record = about(
-        ("numpy", "numba", *LIBRARIES), "python -m scripts.bench --suite loads GRAPHS"
-    ) | {"works": rows}
-    before = read_record(RECORD) if RECORD.exists() else {}
-    write_record(options.output, record | ({"gpu": before["gpu"]} if "gpu" in before else {}))
-    return 0
+WORKS = (*flows(), *betweenness())

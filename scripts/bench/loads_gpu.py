@@ -1,32 +1,33 @@
-"""Measure betweenness and flows on a GPU: ``python -m scripts.bench.loads_gpu FOLDER [--only NAME ...] [--all]``.
+"""Betweenness and flows on a GPU, compared with cuGraph's betweenness by hops.
 
-Graphs are those of ``scripts.bench.gpu``; FOLDER holds the files. Loads of two sources are compared with a plain loop on the
-CPU before anything is timed. Those of all sources are compared with cuGraph's, by hops, where it can be imported. A row has
-milliseconds per source of the searches, of the loads and of cuGraph. The clock is around the whole call. With ``--all``, all
-sources of soc-Slashdot0902 are taken, too. Flows are one unit from each of 1,024 sources to each vertex.
+Graphs are those of ``scripts.bench.gpu``. Loads of two sources are compared with a plain loop on the CPU before anything is
+timed, and those of all sources with cuGraph's. The clock is around the whole call; ``loads_share`` is the share of the loads
+in it. Flows are one unit from each of 1,024 sources to each vertex. ``--set kepler_traverse.kinds.betweenness_gpu.NAME=1``
+sets a constant.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numba import njit
 
 from kepler_traverse import Graph, cuda, plan_bfs, plan_bfs_many, plan_sssp_many
+from kepler_traverse._arrays import to_host
 from kepler_traverse.kinds import betweenness_gpu, flows_gpu
-from scripts.bench.environment import timed_on_gpu
-from scripts.bench.gpu import GENERATORS, GRAPHS
+from scripts.bench.gpu import Case, case_of
+from scripts.measure.environment import timed_on_gpu
+from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Timed, Work, elsewhere
 
-SEED, REPEATS, CHECKED, FLOWS = 7, 3, 2, 1024
-# Graph, algorithm, sources, methods.
-CASES = (
+PACKAGES = ("cupy-cuda13x", "cupy-cuda12x", "pylibcugraph-cu13", "pylibcugraph-cu12")
+SEED, CHECKED, FLOWS = 7, 2, 1024
+# Graph, algorithm, sources (None: all), methods.
+CASES: tuple[tuple[str, str, int | None, tuple[str, ...]], ...] = (
     ("soc-Slashdot0902", "bfs", 1024, ("lanes", "blocks")),
+    ("soc-Slashdot0902", "bfs", None, ("lanes",)),
     ("USA-road-NY", "bfs", 64, ("auto",)),
     ("USA-road-NY", "bfs", 1024, ("auto",)),
     ("USA-road-NY", "sssp", 1024, ("auto",)),
@@ -35,6 +36,7 @@ CASES = (
     ("R-MAT 20", "bfs", 128, ("lanes",)),
     ("uniform 2M", "bfs", 64, ("lanes",)),
 )
+ROADS = ("USA-road-NY", "USA-road-NE")
 
 
 @njit(cache=True)
@@ -60,239 +62,171 @@ def add_reference(
 def reference(graph: Graph, sources: np.ndarray, rows: Any) -> np.ndarray:
     """Return the loads of a few sources, by a plain loop on the CPU."""
     loads, of_hops = np.zeros(graph.n_vertices), rows.dtype.kind == "i"
-    weights = np.ones(graph.n_edges, np.int64) if of_hops else graph.weights.get()
-    for source, row in zip(sources, rows.get(), strict=True):
+    weights = np.ones(graph.n_edges, np.int64) if of_hops else to_host(graph.weights)
+    arrays = to_host(graph.offsets), to_host(graph.targets), weights
+    for source, row in zip(sources, to_host(rows), strict=True):
         reached = np.flatnonzero(row >= 0) if of_hops else np.flatnonzero(np.isfinite(row))
         order = reached[np.argsort(row[reached], kind="stable")]
         distance = row.astype(np.int64) if of_hops else row
-        add_reference(
-            graph.offsets.get(), graph.targets.get(), weights, distance, order, source, loads
-        )
+        add_reference(*arrays, distance, order, source, loads)
     return loads
 
 
-def sources_of(graph: Graph, count: int) -> np.ndarray:
+def sources_of(graph: Graph, count: int | None) -> np.ndarray:
     """Return random vertices that are reached from a vertex of the highest degree, or all vertices."""
-    if count == graph.n_vertices:
-        return np.arange(count)
+    if count is None:
+        return np.arange(graph.n_vertices)
     hub = int(graph.derived.degrees.argmax())
-    reached = np.flatnonzero(plan_bfs(graph, predecessors=False).run(hub).distance.get() >= 0)
+    reached = np.flatnonzero(to_host(plan_bfs(graph, predecessors=False).run(hub).distance) >= 0)
     return np.random.default_rng(SEED).choice(reached, count, replace=False)
 
 
+class Sums:
+    """Sums of 128 bits on the device, in two arrays."""
+
+    def __init__(self, size: int) -> None:
+        self.low = cuda.cp.zeros(size, np.uint64)
+        self.high = cuda.cp.zeros(size, np.int64)
+
+
 def as_floats(sums: Any) -> np.ndarray:
-    return sums.high.get().astype(np.float64) + sums.low.get().astype(np.float64) * 2.0**-64
+    return to_host(sums.high).astype(np.float64) + to_host(sums.low).astype(np.float64) * 2.0**-64
 
 
-def require_equal(what: str, found: np.ndarray, expected: np.ndarray, tolerance: float) -> float:
-    """Return the largest relative difference, or end the program if it is too large."""
+def differences(expected: np.ndarray, found: np.ndarray, tolerance: float) -> str:
     worst = float(np.max(np.abs(found - expected) / np.maximum(expected, 1.0)))
-    if not worst <= tolerance:
-        raise SystemExit(f"{what}: loads differ by {worst:.2e}")
-    return worst
+    return "" if worst <= tolerance else f"loads differ by {worst:.2e}"
 
 
-def cugraph_of(graph: Graph) -> Callable[[np.ndarray], np.ndarray] | None:
-    """Return cuGraph's betweenness from given sources, prepared for this graph, or None where it is not installed."""
-    try:
-        import pylibcugraph
-    except ImportError:
-        return None
-    cp, handle = cuda.cp, pylibcugraph.ResourceHandle()
+def beside_cugraph(ours: np.ndarray, theirs: np.ndarray) -> str:
+    """Compare loads with cuGraph's, which are scaled, if all of these are finite."""
+    if ours is theirs or not np.isfinite(theirs).all():
+        return ""
+    return differences(theirs, ours * theirs.sum() / ours.sum(), 1e-3)
+
+
+def planned(case: Case, algorithm: str, count: int) -> Any:
+    make = plan_bfs_many if algorithm == "bfs" else plan_sssp_many
+    return make(case.graph(algorithm), n_sources=count)
+
+
+def betweenness(case: Case, algorithm: str, count: int | None, method: str) -> Call:
+    """Prepare loads by a method; those of a few sources must be those of a plain loop."""
+    graph = case.graph(algorithm)
+    sources = sources_of(graph, count)
+    plan = planned(case, algorithm, sources.size)
+
+    def of_groups(chosen: np.ndarray) -> tuple[Any, float, int]:
+        sums, seconds, left = Sums(graph.n_vertices), 0.0, 0
+        for group in plan.iter_groups(chosen):
+            rows = group.distance
+            if method == "blocks" and rows.dtype == np.int8:
+                rows = rows.astype(np.int16)
+            add = partial(
+                betweenness_gpu.add_loads, graph, group.sources, rows, sums, method=method
+            )
+            flags, taken = timed_on_gpu(add)
+            seconds, left = seconds + taken, left + int(flags.sum())
+        return sums, seconds, left
+
+    few = sources[:CHECKED]
+    found, _, left = of_groups(few)
+    wrong = differences(reference(graph, few, plan.run(few).distance), as_floats(found), 1e-12)
+    if wrong and not left:
+        raise SystemExit(f"{algorithm}, {method}: {wrong}")
+
+    def run() -> Timed:
+        (sums, loads, _), whole = timed_on_gpu(lambda: of_groups(sources))
+        return Timed(as_floats(sums), whole, {"loads_share": round(loads / whole, 4)})
+
+    return run
+
+
+def cugraph(case: Case, count: int | None) -> Call:
+    """Prepare cuGraph's betweenness from the same sources."""
+    import pylibcugraph
+
+    graph, cp, handle = case.graph("bfs"), cuda.cp, pylibcugraph.ResourceHandle()
+    given = {"weight_array": None, "store_transposed": False, "renumber": False}
     theirs = pylibcugraph.SGGraph(
         handle,
         pylibcugraph.GraphProperties(is_symmetric=not graph.directed, is_multigraph=False),
         graph.offsets.astype(cp.int32),
         graph.targets,
-        weight_array=None,
-        store_transposed=False,
-        renumber=False,
         do_expensive_check=False,
         input_array_format="CSR",
+        **given,
     )
+    starts = cp.asarray(sources_of(graph, count), graph.targets.dtype)
 
-    def betweenness(sources: np.ndarray) -> np.ndarray:
-        starts = cp.asarray(sources, graph.targets.dtype)
-        vertices, values = pylibcugraph.betweenness_centrality(
-            handle, theirs, starts, None, False, False, False
+    def run() -> Timed:
+        call = partial(
+            pylibcugraph.betweenness_centrality, handle, theirs, starts, None, False, False, False
         )
+        (vertices, values), taken = timed_on_gpu(call)
         loads = np.empty(graph.n_vertices)
-        loads[vertices.get()] = values.get()
-        return loads
+        loads[to_host(vertices)] = to_host(values)
+        return Timed(loads, taken, {"not_finite": int(np.count_nonzero(~np.isfinite(loads)))})
 
-    return betweenness
-
-
-def measure_betweenness(
-    name: str, graph: Graph, algorithm: str, n_sources: int, methods: tuple[str, ...]
-) -> Iterator[dict]:
-    """Yield a row per method."""
-    sources = sources_of(graph, n_sources)
-    plan = (plan_bfs_many if algorithm == "bfs" else plan_sssp_many)(graph, n_sources=n_sources)
-    theirs = cugraph_of(graph) if algorithm == "bfs" else None
-    _, reverse_seconds = timed_on_gpu(lambda: graph.reverse)
-    for method in methods:
-
-        def of_groups(chosen: np.ndarray, method: str = method) -> tuple[Any, float, int]:
-            sums, seconds, left = betweenness_gpu.ExactSums(graph.n_vertices), 0.0, 0
-            for group in plan.iter_groups(chosen):
-                rows = group.distance
-                if method == "blocks" and rows.dtype == np.int8:
-                    rows = rows.astype(np.int16)
-                flags, taken = timed_on_gpu(
-                    lambda rows=rows, group=group: betweenness_gpu.add_loads(
-                        graph, group.sources, rows, sums, method=method
-                    )
-                )
-                seconds, left = seconds + taken, left + int(flags.sum())
-            return sums, seconds, left
-
-        few = sources[:CHECKED]
-        found, _, left = of_groups(few)
-        expected = reference(graph, few, plan.run(few).distance)
-        worst = (
-            require_equal(f"{name}, {algorithm}, {method}", as_floats(found), expected, 1e-12)
-            if not left
-            else np.nan
-        )
-        times, same = [], []
-        for _ in range(REPEATS):
-            (sums, loads, left), whole = timed_on_gpu(lambda: of_groups(sources))
-            times.append((whole, loads))
-            same.append(sums.low.get().tobytes() + sums.high.get().tobytes())
-            if whole > 8:
-                break
-        if len(set(same)) != 1:
-            raise SystemExit(f"{name}, {algorithm}, {method}: loads differ between runs")
-        whole, loads = min(times)
-        row = {
-            "graph": name,
-            "algorithm": algorithm,
-            "method": method,
-            "sources": n_sources,
-            "left": left,
-        }
-        row |= {
-            "distances_ms": (whole - loads) / n_sources * 1e3,
-            "loads_ms": loads / n_sources * 1e3,
-            "worst": worst,
-        }
-        row["reverse_ms"] = reverse_seconds * 1e3
-        if theirs is not None:
-            theirs(few)
-            answer, taken = timed_on_gpu(lambda: theirs(sources))
-            row["cugraph_ms"] = taken / n_sources * 1e3
-            row["not_finite_of_cugraph"] = int(np.count_nonzero(~np.isfinite(answer)))
-            if not row["not_finite_of_cugraph"]:
-                scale = answer.sum() / as_floats(sums).sum()
-                row["beside_cugraph"] = require_equal(
-                    f"{name} beside cuGraph", as_floats(sums) * scale, answer, 1e-3
-                )
-            row["times"] = taken / whole
-        yield row
+    return run
 
 
-def measure_flows(name: str, graph: Graph, algorithm: str) -> dict:
-    """Measure flows of one unit from each source to each vertex; by hops, their sum is that of the distances."""
-    n, sources = graph.n_vertices, sources_of(graph, FLOWS)
-    plan = (plan_bfs_many if algorithm == "bfs" else plan_sssp_many)(graph, n_sources=FLOWS)
+def flows(case: Case, algorithm: str) -> Call:
+    """Prepare flows of one unit from each source to each vertex; by hops, their sum is that of the distances."""
+    graph, n = case.graph(algorithm), case.graph(algorithm).n_vertices
+    sources, plan = sources_of(graph, FLOWS), planned(case, algorithm, FLOWS)
     ones = np.ones(n, np.int64)
 
-    def flows() -> tuple[Any, float, int]:
-        sums, seconds, total = betweenness_gpu.ExactSums(graph.n_edges + 2), 0.0, 0
+    def of_groups() -> tuple[Any, float, int]:
+        sums, seconds, total = Sums(graph.n_edges + 2), 0.0, 0
         for group in plan.iter_groups(sources):
             kind = group.distance.dtype
-            last = (np.finfo if kind.kind == "f" else np.iinfo)(kind).max
-            volumes = flows_gpu.Volumes(
-                np.arange(n), ones, ones[: len(group)], None, kind.type(last), is_wide=False
+            last = kind.type((np.finfo if kind.kind == "f" else np.iinfo)(kind).max)
+            units = ones[: len(group)]
+            volumes = flows_gpu.Volumes(np.arange(n), ones, units, None, last, is_wide=False)
+            add = partial(
+                flows_gpu.add_flows, graph, group.sources, group.distance, volumes, "edges", sums
             )
-            left, taken = timed_on_gpu(
-                lambda group=group, volumes=volumes: flows_gpu.add_flows(
-                    graph, group.sources, group.distance, volumes, "edges", sums
-                )
-            )
+            left, taken = timed_on_gpu(add)
             if left.any():
-                raise SystemExit(
-                    f"{name}: edges add nothing to paths from {int(left.sum())} sources"
-                )
+                raise SystemExit(f"edges add nothing to paths from {int(left.sum())} sources")
             seconds += taken
             total += int(group.distance.clip(0).sum(dtype=np.int64)) if algorithm == "bfs" else 0
         return sums, seconds, total
 
-    flows()
-    (sums, taken, total), whole = timed_on_gpu(flows)
-    if algorithm == "bfs" and int(sums.low[:-2].get().sum()) != total:
-        raise SystemExit(
-            f"{name}: flows over edges add up to {int(sums.low[:-2].get().sum())}, distances to {total}"
-        )
-    row = {"graph": name, "algorithm": f"flows, {algorithm}", "sources": FLOWS}
-    return row | {"distances_ms": (whole - taken) / FLOWS * 1e3, "loads_ms": taken / FLOWS * 1e3}
+    def run() -> Timed:
+        (sums, loads, total), whole = timed_on_gpu(of_groups)
+        if algorithm == "bfs" and int(to_host(sums.low[:-2]).sum()) != total:
+            raise SystemExit(f"flows over edges do not add up to the distances, {total}")
+        return Timed(None, whole, {"loads_share": round(loads / whole, 4)})
+
+    return run
 
 
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path, help="of the Parquet files")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="graphs")
-    parser.add_argument("--all", action="store_true", help="all sources of soc-Slashdot0902")
-    parser.add_argument("--output", type=Path, help="JSON file for the rows")
-    parser.add_argument(
-        "--set",
-        nargs="+",
-        default=[],
-        metavar="NAME=VALUE",
-        help="constants of betweenness_gpu, or with FLOW_ of flows_gpu",
-    )
-    options = parser.parse_args(arguments)
-    for name, value in (each.split("=") for each in options.set):
-        module = flows_gpu if name.startswith("FLOW_") else betweenness_gpu
-        if not isinstance(vars(module).get(name.removeprefix("FLOW_")), int):
-            parser.error(f"there is no constant {name}")
-        setattr(module, name.removeprefix("FLOW_"), int(value))
-    from scripts.papers import graphs
-    from scripts.papers.experiments import GraphSource
-
-    rows = []
-
-    def add(row: dict) -> None:
-        rows.append(row)
-        print(
-            {
-                name: round(value, 4) if isinstance(value, float) else value
-                for name, value in row.items()
-            },
-            flush=True,
-        )
-        if options.output:
-            options.output.write_text(json.dumps(rows, indent=1), encoding="utf-8")
-
-    for name in dict.fromkeys(case[0] for case in CASES):
-        if options.only and name not in options.only:
-            continue
-        which, parameters, directed = GRAPHS[name]
-        given = (
-            {"generator": which, "arguments": parameters}
-            if which in GENERATORS
-            else {"file": which}
-        )
-        made = graphs.make(
-            GraphSource(name, directed=directed, **given), options.folder, "cuda", SEED
-        )
-        for _, algorithm, n_sources, methods in (case for case in CASES if case[0] == name):
-            graph = made.hops if algorithm == "bfs" else made.weighted
-            for row in measure_betweenness(name, graph, algorithm, n_sources, methods):
-                add(row)
-        if options.all and name == "soc-Slashdot0902":
-            for row in measure_betweenness(
-                name, made.hops, "bfs", made.hops.n_vertices, ("lanes",)
-            ):
-                add(row)
-        if name.startswith("USA-road"):
-            for graph, algorithm in ((made.hops, "bfs"), (made.weighted, "sssp")):
-                add(measure_flows(name, graph, algorithm))
-        del made
-        cuda.cp.get_default_memory_pool().free_all_blocks()
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def works(inputs: Inputs) -> Iterator[Work]:
+    given: dict[str, Any] = {"clock": elsewhere, "repeats": Repeats(seconds=24.0)}
+    for graph, algorithm, count, methods in CASES if inputs.device == "cuda" else ():
+        of_sources = "all" if count is None else f"{count:,}"
+        for method in methods:
+            ours = partial(betweenness, algorithm=algorithm, count=count, method=method)
+            theirs = {"cuGraph": partial(cugraph, count=count)} if algorithm == "bfs" else {}
+            yield Work(
+                name=f"{algorithm}: {method}, {of_sources} sources",
+                graph=graph,
+                size=count or 1,
+                case=partial(case_of, graph=graph),
+                peers={OURS: Baseline(prepare=ours, facts={"method": method})} | theirs,
+                check=beside_cugraph,
+                facts=lambda case, count=count: {} if count else {"size": case.hops.n_vertices},
+                **given,
+            )
+    for graph in ROADS if inputs.device == "cuda" else ():
+        for algorithm in ("bfs", "sssp"):
+            yield Work(
+                name=f"flows, {algorithm}: -, {FLOWS:,} sources",
+                graph=graph,
+                size=FLOWS,
+                case=partial(case_of, graph=graph),
+                peers={OURS: partial(flows, algorithm=algorithm)},
+                **given,
+            )

@@ -1,143 +1,164 @@
-"""``kepler_traverse.pandana.Network`` compared with ``pandana.Network`` on the CPU; results are compared before times.
+"""``kepler_traverse.pandana.Network`` compared with ``pandana.Network`` on the CPU, in one process.
 
-python -m scripts.bench.pandana_network EDGES [--repeats N]
-
-EDGES is a Parquet file of a road network, with columns src, dst and an integer weight, USA-road-d.NY.parquet for the record
-docs/benchmarks/pandana_network.json. ``python -m scripts.docs.measured_tables`` renders it into docs/from/pandana.md. Both
-libraries make the same call in one process, one after the other. A time is the least of the repeats. The first call, which
-compiles or loads compiled code, is not among them. pandana builds its hierarchy with the network, and this library with the
-first lengths of many pairs: the first row has both. Of paths the ends are compared, since several can be shortest.
+pandana builds its hierarchy with the network, and this library with the first lengths of many pairs: the first work has
+both. Of paths the ends are compared, since several can be shortest.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from kepler_traverse import Graph, read_graph
-from kepler_traverse.pandana import Network
-from scripts.bench.environment import ROOT, about, least
-from scripts.bench.short_searches import equal, network_of
-from scripts.pages import write_record
+from scripts.measure.work import OURS, Call, Inputs, Repeats, Work
 
-RECORD = ROOT / "docs" / "benchmarks" / "pandana_network.json"
+PACKAGES = ("pandana", "pandas")
+GRAPH = "USA-road-d.NY"
 NEAR, FAR, POINTS, NEAREST = 5000, 3_000_000, 500, 3
 PAIRS, PATHS, ORIGINS = 100_000, 1000, 100
-_BUILT = 300  # origins after which this library has built its hierarchy
+BUILT = 300  # origins after which this library has built its hierarchy
 
 
-def calls(graph: Graph) -> Iterator[tuple[str, int, Callable[[Any], Any]]]:
-    """Yield the title of a call, how many rows it has, and a function of the network that returns an array to compare."""
-    n, random = graph.n_vertices, np.random.default_rng(1)
-    values = pd.Series(random.integers(0, 100, n).astype(float))
-    points = pd.Series(np.sort(random.choice(n, POINTS, replace=False)).astype(float))
-    origins, ends, near = random.choice(n, PAIRS), random.choice(n, PAIRS), random.choice(n, PATHS)
-    some, many = (
-        np.repeat(origins[:ORIGINS], PAIRS // ORIGINS),
-        np.tile(ends[: PAIRS // ORIGINS], ORIGINS),
-    )
-    places = pd.Series(random.random(PAIRS) * n)
-
-    def aggregated(kind: str, decay: str) -> Callable[[Any], Any]:
-        def call(network: Any) -> Any:
-            network.set(pd.Series(np.arange(n)), values)
-            return network.aggregate(NEAR, type=kind, decay=decay)
-
-        return call
-
-    def nearest(network: Any) -> Any:
-        network.set_pois("points", FAR, NEAREST, points, points * 0)
-        return network.nearest_pois(FAR, "points", num_pois=NEAREST)
-
-    def in_range(network: Any) -> Any:
-        found = network.nodes_in_range(near, NEAR)
-        return found.sort_values(["source", "destination"])
-
-    def paths(network: Any) -> Any:
-        return [
-            (path[0], path[-1]) for path in network.shortest_paths(origins[:PATHS], ends[:PATHS])
-        ]
-
-    yield f"aggregate({NEAR}, 'sum', 'linear')", n, aggregated("sum", "linear")
-    yield f"aggregate({NEAR}, 'mean', 'flat')", n, aggregated("mean", "flat")
-    yield f"aggregate({NEAR}, 'median')", n, aggregated("median", "flat")
-    yield f"nearest_pois, {NEAREST} of {POINTS}", n, nearest
-    yield f"nodes_in_range({NEAR})", near.size, in_range
-    yield (
-        "shortest_path_lengths of random pairs",
-        PAIRS,
-        lambda network: network.shortest_path_lengths(origins, ends),
-    )
-    yield (
-        f"shortest_path_lengths from {ORIGINS} nodes",
-        PAIRS,
-        lambda network: network.shortest_path_lengths(some, many),
-    )
-    yield "shortest_paths of random pairs", PATHS, paths
-    yield "get_node_ids", PAIRS, lambda network: network.get_node_ids(places, places * 0)
+def network_of(graph: Graph, kind: Any) -> Any:
+    """Build a network of pandana's class or ours. Vertices lie on a line: the nearest node of a point is its own."""
+    place = pd.Series(np.arange(graph.n_vertices, dtype=float))
+    tails = pd.Series(np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets)))
+    weights = pd.DataFrame({"weight": graph.weights.astype(np.float64)})
+    heads = pd.Series(graph.targets.astype(np.int64))
+    return kind(place, place * 0, tails, heads, weights, twoway=False)
 
 
-def measure(name: str, graph: Graph, kind: Any, repeats: int) -> list[dict[str, Any]]:
-    """Time all calls of both libraries, of which ``kind`` is the other one's. A result that differs ends the program."""
+def kind_of(library: str) -> Any:
+    if library == OURS:
+        from kepler_traverse.pandana import Network
+    else:
+        from pandana import Network
+    return Network
 
-    def built() -> Any:
-        made = network_of(graph, Network)
-        some = np.arange(min(_BUILT, graph.n_vertices))
-        made.shortest_path_lengths(some, some[::-1])
+
+@lru_cache(1)
+def case_of(inputs: Inputs) -> Case:
+    return Case(read_graph(inputs.file(GRAPH)))
+
+
+class Case:
+    """A road network in both libraries, and what is drawn of its vertices."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self._networks = graph, {}
+        n, random = graph.n_vertices, np.random.default_rng(1)
+        self.nodes = pd.Series(np.arange(n))
+        self.values = pd.Series(random.integers(0, 100, n).astype(float))
+        self.points = pd.Series(np.sort(random.choice(n, POINTS, replace=False)).astype(float))
+        self.origins, self.ends = random.choice(n, PAIRS), random.choice(n, PAIRS)
+        self.near = random.choice(n, PATHS)
+        self.some = np.repeat(self.origins[:ORIGINS], PAIRS // ORIGINS)
+        self.many = np.tile(self.ends[: PAIRS // ORIGINS], ORIGINS)
+        self.places = pd.Series(random.random(PAIRS) * n)
+
+    def network(self, library: str) -> Any:
+        if library not in self._networks:
+            self._networks[library] = self.build(library)
+        return self._networks[library]
+
+    def build(self, library: str) -> Any:
+        made = network_of(self.graph, kind_of(library))
+        if library == OURS:
+            some = np.arange(min(BUILT, self.graph.n_vertices))
+            made.shortest_path_lengths(some, some[::-1])
         return made
 
-    built()
-    (seconds, ours), (peer_seconds, theirs) = (
-        least(built, 1),
-        least(lambda: network_of(graph, kind), 1),
-    )
-    rows = [("Network(...)", graph.n_edges, seconds, peer_seconds)]
-    for title, size, call in calls(graph):
-        call(ours)
-        (seconds, found), (peer_seconds, expected) = (
-            least(lambda network=network: call(network), repeats)  # noqa: B023
-            for network in (ours, theirs)
+
+class Asked(NamedTuple):
+    """A call: the function of a network and a case, and how many rows it returns; None: one per vertex."""
+
+    call: Callable[[Any, Case], Any]
+    rows: int | None
+
+
+def aggregated(network: Any, case: Case, kind: str, decay: str) -> Any:
+    network.set(case.nodes, case.values)
+    return network.aggregate(NEAR, type=kind, decay=decay)
+
+
+def nearest(network: Any, case: Case) -> Any:
+    network.set_pois("points", FAR, NEAREST, case.points, case.points * 0)
+    return network.nearest_pois(FAR, "points", num_pois=NEAREST)
+
+
+def in_range(network: Any, case: Case) -> Any:
+    return network.nodes_in_range(case.near, NEAR).sort_values(["source", "destination"])
+
+
+def path_ends(network: Any, case: Case) -> Any:
+    paths = network.shortest_paths(case.origins[:PATHS], case.ends[:PATHS])
+    return [(path[0], path[-1]) for path in paths]
+
+
+CALLS = {
+    f"aggregate({NEAR}, 'sum', 'linear')": Asked(
+        partial(aggregated, kind="sum", decay="linear"), None
+    ),
+    f"aggregate({NEAR}, 'mean', 'flat')": Asked(
+        partial(aggregated, kind="mean", decay="flat"), None
+    ),
+    f"aggregate({NEAR}, 'median')": Asked(partial(aggregated, kind="median", decay="flat"), None),
+    f"nearest_pois, {NEAREST} of {POINTS}": Asked(nearest, None),
+    f"nodes_in_range({NEAR})": Asked(in_range, PATHS),
+    "shortest_path_lengths of random pairs": Asked(
+        lambda network, case: network.shortest_path_lengths(case.origins, case.ends), PAIRS
+    ),
+    f"shortest_path_lengths from {ORIGINS} nodes": Asked(
+        lambda network, case: network.shortest_path_lengths(case.some, case.many), PAIRS
+    ),
+    "shortest_paths of random pairs": Asked(path_ends, PATHS),
+    "get_node_ids": Asked(
+        lambda network, case: network.get_node_ids(case.places, case.places * 0), PAIRS
+    ),
+}
+
+
+def differences(expected: Any, found: Any) -> str:
+    """Compare two results; pandana rounds distances to float32."""
+    one, other = (np.asarray(each, dtype=float) for each in (expected, found))
+    return "" if np.allclose(one, other, rtol=2**-22, atol=0) else "the results differ"
+
+
+def facts_of(case: Case, rows: int | None = None) -> dict[str, int]:
+    shape = {"vertices": case.graph.n_vertices, "edges": case.graph.n_edges}
+    return shape | {"size": case.graph.n_vertices if rows is None else rows}
+
+
+def prepare(library: str, asked: Asked) -> Callable[[Case], Call]:
+    return lambda case: partial(asked.call, case.network(library), case)
+
+
+WORKS = (
+    Work(
+        name="Network(...)",
+        graph=GRAPH,
+        case=case_of,
+        peers={
+            library: lambda case, library=library: partial(case.build, library)
+            for library in (OURS, "pandana")
+        },
+        check=lambda *_: "",  # the other works compare what they answer
+        facts=lambda case: facts_of(case, case.graph.n_edges),
+        repeats=Repeats(most=1),
+    ),
+    *(
+        Work(
+            name=name,
+            graph=GRAPH,
+            case=case_of,
+            peers={library: prepare(library, asked) for library in (OURS, "pandana")},
+            check=differences,
+            facts=partial(facts_of, rows=asked.rows),
         )
-        if not equal(found, expected):
-            raise SystemExit(f"{title}: the results differ")
-        rows.append((title, size, seconds, peer_seconds))
-        print(*rows[-1], file=sys.stderr, flush=True)
-    about = {"graph": name, "vertices": graph.n_vertices, "edges": graph.n_edges}
-    return [
-        about
-        | {
-            "call": title,
-            "rows": size,
-            "seconds": float(f"{own:.3g}"),
-            "pandana_seconds": float(f"{other:.3g}"),
-        }
-        for title, size, own, other in rows
-    ]
-
-
-def main(arguments: list[str] | None = None) -> int:
-    import pandana
-
-    parser = argparse.ArgumentParser(description="Compare kepler_traverse.pandana with pandana.")
-    parser.add_argument("edges", type=Path)
-    parser.add_argument("--repeats", type=int, default=3)
-    options = parser.parse_args(arguments)
-    load = os.getloadavg()[0]
-    rows = measure(options.edges.stem, read_graph(options.edges), pandana.Network, options.repeats)
-    command = (
-        f"python -m scripts.bench.pandana_network {options.edges.name} --repeats {options.repeats}"
-    )
-    facts = about(("pandana", "pandas", "numpy", "numba"), command)
-    write_record(RECORD, facts | {"load": round(load, 1), "rows": rows})
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        for name, asked in CALLS.items()
+    ),
+)

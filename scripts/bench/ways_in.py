@@ -1,35 +1,27 @@
-"""Measure the memory and the time of each way from edges in memory to a graph, and whether their columns are copied.
+"""The memory and the time of each way from edges in memory to a graph, and whether their columns are copied.
 
-    python -m scripts.bench.ways_in --edges 2000000 --output docs/benchmarks/ways_in.json
-
-``scripts.docs.measured_tables`` makes the table of docs/inputs/tables.md of the record.
-
-Each way runs in a process of its own. Its memory is the peak beyond what the process held with the edges in it, and contains
-the graph. The edge list is two int64 ids and an int64 weight per edge, or the bytes of string ids; ratios are to its size.
-A way whose package is not installed is left out and named.
+Each way is measured in a process of its own. Its memory is the peak beyond what the process held with the edges in it, and
+contains the graph. The edge list is two int64 ids and an int64 weight per edge, or the bytes of string ids; ratios are to
+its size. ``--set scripts.bench.ways_in.EDGES=20000`` measures fewer edges.
 """
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import gc
-import json
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
 
-from scripts.bench.environment import ROOT, about, forget_peak, memory, timed
-from scripts.pages import write_record
+from scripts.measure.environment import forget_peak, memory, timed
+from scripts.measure.work import OURS, Call, Repeats, Timed, Work, elsewhere
 
 PACKAGES = (
-    "numpy",
     "pandas",
     "pyarrow",
     "scipy",
@@ -43,6 +35,7 @@ PACKAGES = (
 )
 PACKAGES += ("torch_geometric",)
 EDGES_PER_VERTEX = 8
+EDGES = 2_000_000
 
 
 def columns_of(n_edges: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -259,103 +252,49 @@ WAYS: dict[str, tuple[Callable[..., Any], Callable[[Any], Any], str]] = {
 }
 
 
-def measure(name: str, n_edges: int) -> dict[str, Any]:
-    """Measure one way in this process; a small graph first, so that nothing is compiled or imported afterwards."""
-    import pyarrow
-
+def prepare(columns: tuple[np.ndarray, ...], name: str) -> Call:
+    """Make the edges of a way; the call builds the graph, and says what is copied."""
     make, build, copied = WAYS[name]
-    build(make(columns_of(1000)))
-    columns = columns_of(n_edges)
-    rows, size = int(columns[0].size), sum(column.nbytes for column in columns)
     value = make(columns)
-    if name.endswith("string ids"):
-        size = value.nbytes
-    del columns
+    size = value.nbytes if name.endswith("string ids") else sum(each.nbytes for each in columns)
     if not copied:
         copied = "nothing" if _same_place(value) else "all columns"
-    gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)
-    pyarrow.default_memory_pool().release_unused()
-    forget_peak()
-    before = memory("VmRSS")
-    graph, seconds = timed(build, value)
-    peak = memory("VmHWM")
-    if graph.report.rows != rows:
-        raise ValueError(f"{name}: {graph.report.rows} of {rows} edges were read")
-    ratio = round((peak - before) / size, 2)
-    return {
-        "way": name,
-        "edges": rows,
-        "edge_list_bytes": size,
-        "peak_bytes": peak - before,
-        "ratio": ratio,
-    } | {
-        "seconds": round(seconds, 2),
-        "copied": copied,
-    }
+    more = {"edge_list_bytes": int(size), "copied": copied, "size": int(columns[0].size)}
+
+    def run() -> Timed:
+        # What the columns and imports took is not the graph's.
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
+        pyarrow.default_memory_pool().release_unused()
+        forget_peak()
+        before = memory("VmRSS")
+        graph, seconds = timed(build, value)
+        peak = memory("VmHWM") - before
+        if graph.report.rows != more["size"]:
+            raise ValueError(f"{name}: {graph.report.rows} of {more['size']} edges were read")
+        return Timed(None, seconds, {"peak_bytes": peak, **more})
+
+    return run
 
 
-def table_of(found: dict[str, Any]) -> str:
-    """Return the measurements as a table, and where they were made."""
-    lines = [
-        "| edges in memory | what is copied | peak memory, edge lists | seconds |",
-        "|---|---|---|---|",
-    ]
-    for row in found["ways"]:
-        lines.append(
-            f"| {row['way']} | {row['copied']} | {row['ratio']:.1f} | {row['seconds']:.2f} |"
-        )
-    where = f"{found['machine']['cpu']}, {found['machine']['cores']} cores"
-    lines += [
-        "",
-        f"{found['ways'][0]['edges']:,} edges. {where} ({found['date']}, commit `{found['commit']}`).",
-    ]
-    return "\n".join(lines) + "\n"
+def warm_up(_peer: str, name: str) -> None:
+    """Build a small graph, so that nothing is compiled or imported afterwards."""
+    make, build, _ = WAYS[name]
+    build(make(columns_of(1000)))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--edges", type=int, default=2_000_000)
-    parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=WAYS)
-    parser.add_argument(
-        "--one", choices=WAYS, help="measure one way in this process and print JSON"
-    )
-    parser.add_argument("--output", type=Path)
-    options = parser.parse_args()
-    if options.one:
-        print(json.dumps(measure(options.one, options.edges)))
-        return
-    ways = []
-    for name in options.ways:
-        command = [
-            sys.executable,
-            "-m",
-            "scripts.bench.ways_in",
-            "--one",
-            name,
-            "--edges",
-            str(options.edges),
-        ]
+WORKS = tuple(
+    Work(
+        name=name,
+        graph="random",
+        case=lambda _: columns_of(EDGES),
+        peers={OURS: partial(prepare, name=name)},
+        clock=elsewhere,
+        repeats=Repeats(most=1),
+        in_a_process=True,
+        warm_up=partial(warm_up, name=name),
         # Each large array is then given back when it is freed, and none hides in memory that was freed before.
-        environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": str(1 << 17)}
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-        if done.returncode:
-            reason = (done.stderr.strip().splitlines() or ["no output"])[-1]
-            if "ModuleNotFoundError" not in reason:
-                raise SystemExit(f"{name}: {reason}")
-            print(f"{name}: left out ({reason})", file=sys.stderr)
-            continue
-        ways.append(json.loads(done.stdout))
-        print(
-            f"{name}: {ways[-1]['ratio']} edge lists, {ways[-1]['seconds']} s, copied: {ways[-1]['copied']}",
-            file=sys.stderr,
-        )
-    if options.output:
-        command = f"python -m scripts.bench.ways_in --edges {options.edges}"
-        write_record(options.output, about(PACKAGES, command) | {"ways": ways})
-
-
-if __name__ == "__main__":
-    main()
+        environment={"MALLOC_MMAP_THRESHOLD_": str(1 << 17)},
+    )
+    for name in WAYS
+)

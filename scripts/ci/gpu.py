@@ -34,10 +34,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipelines import doctor
-from scripts.bench.environment import commit, machine
+from scripts.measure import record as measurements
+from scripts.measure.cells import per_source
+from scripts.measure.environment import commit, machine
+from scripts.measure.work import OURS as LIBRARY
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "out" / "gpu"
@@ -88,7 +91,7 @@ SAMPLE, SANITIZER_SECONDS = 8, 180
 SANITIZER_OPTIONS = {"memcheck": ("--report-api-errors", "no")}
 # Of these tests, which have thousands of launches, four had not ended after two minutes each.
 NOT_SANITIZED = {"racecheck": " and not each_alone and not bit_planes and not deeper"}
-# Of scripts.bench.gpu, and the file that a graph comes from; and of scripts.bench.hierarchy_gpu.
+# Of the suite gpu, and the file that a graph comes from; and of scripts.bench.hierarchy_gpu.
 SPEED_GRAPHS = {
     "R-MAT 20": None,
     "lattice 1500": None,
@@ -378,35 +381,16 @@ def jobs_of_speed(options: argparse.Namespace) -> Iterator[Job]:
         for name, file in SPEED_GRAPHS.items()
         if file is None or (DATA / f"{file}.parquet").exists()
     ]
-    has_peer = importlib.util.find_spec("pylibcugraph") is not None
-    command = [
-        sys.executable,
-        "-m",
-        "scripts.bench",
-        "--suite",
-        "gpu",
-        "--graphs",
-        str(DATA),
-        "--part",
-        "single",
-        "many",
-    ]
-    command += [
-        "--output",
-        str(OUT / "speed.json"),
-        "--peer-seconds",
-        "2",
-        "--many-seconds",
-        "2",
-        "--seconds",
-        "60",
-    ]
-    command += ["--commit", commit(), "--only", *graphs] + ([] if has_peer else ["--without-peer"])
+    command = [sys.executable, "-m", "scripts.measure", "run", "gpu", "--device", "cuda"]
+    command += ["--graphs", str(DATA), "--output", str(OUT / "speed.jsonl"), "--seconds", "60"]
+    for limit in ("PEER_SECONDS", "MANY_SECONDS"):
+        command += ["--set", f"scripts.bench.gpu.{limit}=2"]
+    command += ["--commit", commit(), "--only", *graphs]
     yield Job(
         "speed",
         "one source and many",
         command,
-        judge_speed("speed.json", options.works),
+        judge_speed("speed.jsonl", options.works),
         seconds=120,
     )
     file = DATA / f"{HIERARCHY}.parquet"
@@ -469,69 +453,81 @@ JOBS = {
 # --- speed beside the record
 
 
-def works_of(run: Mapping[str, Any]) -> dict[str, tuple[float, float | None]]:
-    """Return the milliseconds of each work of a record, and those of cuGraph where it ran."""
+class Speed(NamedTuple):
+    """The milliseconds of a work, those of cuGraph where it ran, and the kind of GPU."""
+
+    ms: float
+    peer: float | None
+    gpu: str | None
+
+
+def works_of(rows: list[dict[str, Any]]) -> dict[str, Speed]:
+    """Return the works of rows of the suite ``gpu``, each with its run, by their names."""
+    peers = {(row["graph"], row["work"]): per_source(row) for row in rows if row["peer"] != LIBRARY}
     works = {}
-    for table in run.get("tables", ()):
-        if table["name"] not in ("medians", "many_sources"):
-            continue
-        for values in table["rows"]:
-            row = dict(zip(table["columns"], values, strict=True))
-            work = f"{row['graph']}, {row['algorithm']}, "
-            if table["name"] == "medians":
-                works[work + "one source"] = row["ours_ms"], row["baseline_ms"]
-            else:
-                works[work + f"{row['sources']:,} sources, each"] = (
-                    row["ms_per_source"],
-                    row["baseline_ms_per_source"],
-                )
-    for graph in run.get("graphs", ()):
-        for name, microseconds in graph["microseconds"].items():
-            works[f"{graph['graph']}, hierarchy, {name}"] = 1e-3 * microseconds, None
-        works[f"{graph['graph']}, hierarchy, table of targets"] = 1e3 * graph["table_seconds"], None
+    for row in rows:
+        graph, work = row["graph"], row["work"]
+        if row["peer"] == LIBRARY:
+            loop = graph, f"{work.partition(',')[0]}, a loop"
+            is_single = row["size"] == 1
+            peer = peers.get((graph, work) if is_single else loop)
+            name = f"{graph}, {work}" + ("" if is_single else ", each")
+            works[name] = Speed(per_source(row), peer, row["run"]["machine"]["gpu"])
     return works
 
 
-def recorded(records: Path = RECORDS) -> list[dict[str, Any]]:
-    """Return the recorded runs on GPUs, later ones last."""
-    runs = [*json.loads((records / "measurements.json").read_text())["runs"]]
-    runs.append(json.loads((records / "hierarchy_gpu.json").read_text()))
-    return [run for run in runs if run["machine"]["gpu"]]
+def works_of_hierarchies(run: Mapping[str, Any]) -> dict[str, Speed]:
+    works = {}
+    for graph in run["graphs"]:
+        about = f"{graph['graph']}, hierarchy"
+        for name, microseconds in graph["microseconds"].items():
+            works[f"{about}, {name}"] = Speed(1e-3 * microseconds, None, run["machine"]["gpu"])
+        seconds = graph["table_seconds"]
+        works[f"{about}, table of targets"] = Speed(1e3 * seconds, None, run["machine"]["gpu"])
+    return works
 
 
-def compared(run: Mapping[str, Any], runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield each work of a run beside its latest record: that of the same kind of GPU, otherwise of any, as information."""
-    gpu = run["machine"]["gpu"]
-    for work, (measured, peer) in works_of(run).items():
-        found = [each for each in runs if work in works_of(each)]
-        found = [each for each in found if each["machine"]["gpu"] == gpu] or found
-        before = works_of(found[-1])[work][0] if found else None
-        ratio = measured / before if before else None
-        is_same = bool(found) and found[-1]["machine"]["gpu"] == gpu
-        verdict = (
-            "no record"
-            if ratio is None
-            else "information"
-            if not is_same
-            else PASSED
-            if ratio <= TOLERANCE
-            else FAILED
+def measured(path: Path) -> dict[str, Speed]:
+    """Return the works of a file that a job of the stage has written."""
+    if not path.exists():
+        return {}
+    if path.suffix == ".jsonl":
+        return works_of(
+            measurements.added(measurements.Record(), measurements.lines_of(path)).rows("gpu")
         )
-        of = found[-1]["machine"]["gpu"] if found else None
+    return works_of_hierarchies(json.loads(path.read_text()))
+
+
+def recorded() -> dict[str, Speed]:
+    hierarchies = json.loads((RECORDS / "hierarchy_gpu.json").read_text())
+    return works_of(measurements.read().rows("gpu")) | works_of_hierarchies(hierarchies)
+
+
+def compared(now: dict[str, Speed], before: dict[str, Speed]) -> Iterator[dict[str, Any]]:
+    """Yield each work beside its record; that of another kind of GPU is information."""
+    for work, speed in now.items():
+        known = before.get(work)
+        ratio = speed.ms / known.ms if known else None
+        if ratio is None:
+            verdict = "no record"
+        elif known.gpu != speed.gpu:
+            verdict = "information"
+        else:
+            verdict = PASSED if ratio <= TOLERANCE else FAILED
         yield {
             "work": work,
-            "ms": measured,
-            "recorded_ms": before,
-            "recorded_on": of,
+            "ms": speed.ms,
+            "recorded_ms": known and known.ms,
+            "recorded_on": known and known.gpu,
             "ratio": ratio,
-            "cugraph_ms": peer,
-        } | {"verdict": verdict}
+            "cugraph_ms": speed.peer,
+            "verdict": verdict,
+        }
 
 
 def judge_speed(file: str, works: list[dict[str, Any]]) -> Callable[[int, Path], tuple[str, str]]:
     def judge(status: int, folder: Path) -> tuple[str, str]:
-        path = folder / file
-        found = list(compared(json.loads(path.read_text()), recorded())) if path.exists() else []
+        found = list(compared(measured(folder / file), recorded()))
         works.extend(found)
         slower = [work["work"] for work in found if work["verdict"] == FAILED]
         said = f"{len(found)} works, {len(slower)} slower than {TOLERANCE} times the record"

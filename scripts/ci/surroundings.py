@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts.bench.environment import ROOT, about
+from scripts.measure.environment import ROOT, about
 from scripts.pages import between, put, read_record, write_record
 
 RECORD, PAGE = ROOT / "docs/surroundings.json", ROOT / "docs/testing.md"

@@ -21,8 +21,8 @@ from datetime import date
 from pathlib import Path
 
 from pipelines.run.environment import package_versions
-from scripts.bench.environment import commit
 from scripts.conformance.suites import ROOT, SUITES, Suite
+from scripts.measure.environment import commit
 from scripts.pages import put, read_record, write_record
 
 RECORD, PAGE = ROOT / "docs/conformance.json", ROOT / "docs/conformance.md"

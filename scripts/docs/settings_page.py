@@ -18,7 +18,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from pipelines.cli.options import OPTIONS, Option, Settings, make_metavar
 from pipelines.output.manifest_types import Manifest, adapter
-from scripts.pages import ROOT, put
+from scripts.pages import ROOT, as_text, put
 
 TEMPLATE, PAGE, SCHEMA = (
     ROOT / "conf/batch_sources.toml",
@@ -139,7 +139,7 @@ def schema() -> str:
         "$schema": Untitled.schema_dialect,
         **adapter(Manifest).json_schema(schema_generator=Untitled),
     }
-    return json.dumps(text, indent=1) + "\n"
+    return as_text(text) + "\n"
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,20 +1,19 @@
 """What a strategy wins, from the records of measurements: a column of docs/strategies.md and docs/published/strategies.md.
 
-docs/published/measured.json has times of one source on a GPU, docs/benchmarks/measurements.json those beside other
-libraries.
+docs/published/measured.json has times of one source on a GPU, docs/benchmarks/measured.json those of other libraries, too.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from typing import Any
 
-from scripts.pages import ROOT, read_record
+from scripts.measure.cells import by_work, per_source, seconds_of
+from scripts.measure.record import Record, read
+from scripts.measure.work import OURS
 from scripts.papers import record as papers
 from scripts.papers.record import Time, is_faster
 
-BENCHMARKS = ROOT / "docs" / "benchmarks" / "measurements.json"
 MANY = 1024  # sources of a table of searches from many sources
 NOT_IN_A_RECORD = {"hierarchy_sweep": "[hierarchies.md](hierarchies.md) has its times"}
 
@@ -25,8 +24,8 @@ def papers_record() -> papers.Record:
 
 
 @functools.cache
-def benchmark_runs() -> list[dict]:
-    return read_record(BENCHMARKS)["runs"]
+def measured() -> Record:
+    return read()
 
 
 def times_of(value: float) -> str:
@@ -94,22 +93,20 @@ def on_a_gpu(name: str, algorithm: str, rivals: set[str]) -> str:
 
 def beside_libraries(name: str, algorithm: str, device: str) -> str:
     """Return how many times as fast a strategy is as the fastest library on each graph, in the newest run of each."""
-    found: dict[tuple[str, int], dict[str, Any]] = {}
-    for run in benchmark_runs():
-        rows = [
-            row
-            for row in run["traversals"]
-            if (row["strategy"], row["algorithm"], row["device"]) == (name, algorithm, device)
-        ]
-        for row in rows:
-            of_run = found.get((row["graph"], row["sources"]))
-            if of_run is None or of_run["run"] is not run:
-                of_run = found[row["graph"], row["sources"]] = {"run": run, "peers": {}}
-            of_run["peers"][row["peer"].partition(" ")[0]] = row["peer_seconds"] / row["seconds"]
+    found: dict[tuple[str, int], dict[str, float]] = {}
+    compared = [row for row in measured().rows("compare") if row["device"] == device]
+    for of in [*by_work(measured().rows("cpu")), *by_work(compared)]:
+        ours = of[OURS]
+        if (ours["strategy"], ours["work"].partition(",")[0]) == (name, algorithm):
+            found[ours["graph"], ours["size"]] = {
+                peer.partition(" ")[0]: seconds_of(row) / seconds_of(ours)
+                for peer, row in of.items()
+                if peer != OURS
+            }
     if not found:
         return ""
-    ratios = {graph: min(each["peers"].values()) for (graph, _), each in sorted(found.items())}
-    libraries = sorted({peer for each in found.values() for peer in each["peers"]})
+    ratios = {graph: min(each.values()) for (graph, _), each in sorted(found.items())}
+    libraries = sorted({peer for each in found.values() for peer in each})
     sources = sorted({n for _, n in found})
     words = f"{sources[0]:,}" if len(sources) == 1 else f"{sources[0]:,} to {sources[-1]:,}"
     faster = sum(ratio > 1.0 for ratio in ratios.values())
@@ -126,19 +123,15 @@ def of_many_sources(name: str, algorithm: str, device: str) -> str:
         return NOT_IN_A_RECORD[name]
     if device == "cpu":
         return beside_libraries(name, algorithm, device)
-    ratios = {}
-    for run in benchmark_runs():
-        for table in run["tables"]:
-            if table["name"] != "many_sources":
-                continue
-            for values in table["rows"]:
-                row = dict(zip(table["columns"], values, strict=True))
-                if (row["algorithm"], row["strategy"], row["sources"]) == (
-                    algorithm,
-                    name,
-                    MANY,
-                ) and row["baseline_ms_per_source"]:
-                    ratios[row["graph"]] = row["baseline_ms_per_source"] / row["ms_per_source"]
+    rows = measured().rows("gpu")
+    loops = {row["graph"]: row for row in rows if row["work"] == f"{algorithm}, a loop"}
+    ratios = {
+        row["graph"]: per_source(loops[row["graph"]]) / per_source(row)
+        for row in rows
+        if row["work"] == f"{algorithm}, {MANY:,} sources"
+        and row["strategy"] == name
+        and row["graph"] in loops
+    }
     if not ratios:
         return ""
     return f"{MANY:,} sources: {between(ratios.values())} times as fast as a loop over cuGraph on {len(ratios)} graphs"

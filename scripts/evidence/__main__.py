@@ -36,11 +36,11 @@ from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp import plan_sssp_many
 from pipelines.comparison import hashed_weights
-from scripts.bench.cpu_subprocess import LIBRARIES, Rows
-from scripts.bench.environment import commit, machine
+from scripts.bench.libraries import LIBRARIES, Rows
 from scripts.evidence import fault_injection, fuzz_readers, gpu, large_graph
 from scripts.evidence.gpu import digests
 from scripts.evidence.page import page
+from scripts.measure.environment import commit, machine
 from scripts.pages import put, read_record, write_record
 from tests.support import interrupted_calls
 

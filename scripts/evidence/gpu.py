@@ -30,8 +30,8 @@ from kepler_traverse.errors import HierarchyError
 from kepler_traverse.sssp import registry as sssp
 from pipelines.comparison import choose_baseline, in_our_encoding
 from scripts.evidence import fault_injection
+from scripts.measure.graphs import GraphSource, chosen
 from scripts.papers import graphs as papers_graphs
-from scripts.papers.experiments import GraphSource
 
 KINDS = ("integers", "floats", "doubles")
 # Algorithm: the plans, and their strategies on a GPU except those of the papers.
@@ -53,12 +53,8 @@ ALGORITHMS = {
         ("sssp", plan_sssp, plan_sssp_many, sssp),
     )
 }
-COST_GRAPHS = (
-    GraphSource("USA-road-NE", file="USA-road-NE-topology"),
-    GraphSource("cnr-2000", file="cnr-2000", directed=True),
-    GraphSource("soc-Slashdot0902", file="soc-Slashdot0902", directed=True),
-    GraphSource("dblp-2010", file="dblp-2010"),
-    GraphSource("R-MAT 20", generator="rmat", arguments=(20, 16)),
+COST_GRAPHS = tuple(
+    chosen("USA-road-NE", "cnr-2000", "soc-Slashdot0902", "dblp-2010", "R-MAT 20").values()
 )
 COST_SOURCES = {"bfs": 1024, "sssp": 64}
 COST_REPEATS, COST_SECONDS = 7, 2.0  # number of runs of a median; fewer if they take too long

@@ -38,7 +38,7 @@ from collections import defaultdict
 from importlib.metadata import version
 from pathlib import Path
 
-from scripts.bench.environment import commit, machine
+from scripts.measure.environment import commit, machine
 from scripts.mutation.mutators import (
     ROOT,
     Mutant,

@@ -9,46 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from scripts.measure.graphs import GraphSource
+
 PAPERS = ("bfs-4k", "h-bf", "uiuc-bfs", "springer", "sevilmis")
 PARTS = ("time", "counters", "levels")
-
-
-@dataclass(frozen=True)
-class GraphSource:
-    """A graph: a file of the folder, or a generator with its arguments.
-
-    Attributes
-    ----------
-    generator : str
-        A function of scripts/papers/generators.py or scripts/make_graphs.py.
-    max_potential : int
-        Above 0, potentials up to this are added to the weights, so that some are negative and no cycle is. The weights are
-        those of the file, if it has a column ``weight``, and else the hashed ones.
-    keeps_loops : bool
-        Whether each vertex gets a self-loop after the graph is built: building drops those of non-negative weight.
-    centered : bool
-        Whether searches begin at the vertex in the middle, as those of Luo, Wong, Hwu on grids.
-    n_sources : int
-        Sources of a search; 0: as many as the command line says.
-    """
-
-    name: str
-    file: str = ""
-    generator: str = ""
-    arguments: tuple = ()
-    directed: bool = False
-    max_potential: int = 0
-    keeps_loops: bool = False
-    centered: bool = False
-    n_sources: int = 0
-
-    @property
-    def origin(self) -> str:
-        made = self.file or f"{self.generator}{self.arguments}"
-        made += ", a self-loop per vertex" if self.keeps_loops else ""
-        return made + (
-            f", weights w + h[u] - h[v], h to {self.max_potential}" if self.max_potential else ""
-        )
 
 
 def _made(name: str, generator: str, *arguments: Any, **more: Any) -> GraphSource:

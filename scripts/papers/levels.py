@@ -9,7 +9,7 @@ import numpy as np
 from scripts.papers.experiments import Setting
 
 MOST = 64  # steps that a record keeps; of a longer search, as many at equal distances
-COLUMNS = ("level", "n_levels", "frontier", "queued", "duplicates", "conflicts", "edges")
+COLUMNS = ("level", "n_levels", "frontier", "queued", "duplicates", "conflicts")
 
 
 def steps_of(graph: Any, knobs: Any, source: int) -> list[dict]:
@@ -50,7 +50,7 @@ def record(graph: Any, source: int, setting: Setting) -> dict:
     return {
         "n_steps": len(steps),
         "steps": [
-            [step["kernel"] == "single_block", *(step[name] for name in COLUMNS)]
+            [int(step["kernel"] == "single_block"), *(step[name] for name in COLUMNS)]
             for step in thinned(steps)
         ],
         "vertices": [[level, int(sizes[level])] for level in thinned(range(len(sizes)))],

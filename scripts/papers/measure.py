@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from scripts.measure.harness import summary_of
 from scripts.papers import graphs, levels
 from scripts.papers.experiments import BY_NAME, GraphSource, Setting, Work
 from scripts.papers.jsonl import Lines, key_of
@@ -88,10 +89,6 @@ class Ready:
     rounds: float
     knobs: dict
     first: float  # seconds of the checked run per source
-
-
-def rounded(seconds: float) -> float:
-    return float(f"{seconds:.4g}")
 
 
 @contextmanager
@@ -458,21 +455,6 @@ def write_time(
         "sources": n_sources,
     }
     bench.lines.write("time", **facts, **summary_of(seconds))
-
-
-def summary_of(seconds: list[float]) -> dict:
-    """Return the median of the repeats, the least, the spread (None of fewer than three), and their number."""
-    median = statistics.median(seconds)
-    spread = None
-    if len(seconds) >= 3:
-        low, _, high = statistics.quantiles(seconds, n=4, method="inclusive")
-        spread = round((high - low) / median, 4)
-    return {
-        "median": rounded(median),
-        "least": rounded(min(seconds)),
-        "spread": spread,
-        "repeats": len(seconds),
-    }
 
 
 def count(bench: Bench, work: Work, setting: Setting) -> dict:

@@ -219,7 +219,7 @@ def graph_table(record: Record) -> str:
             f"{graph['largest']:,}",
             *(f"{graph[key]:g}" if key in graph else "-" for key in ("median", "diameter")),
         ]
-        cells.append(str(len(graph["sources"])) if "sources" in graph else "-")
+        cells.append(str(graph.get("sources", "-")))
         rows.append([name, *cells, tables.bars(graph.get("degrees")), graph["origin"]])
         for original in stands_for.get(name, ()):
             about = said.ORIGINALS.get(original)

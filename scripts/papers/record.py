@@ -4,10 +4,13 @@ docs/published/measured.json and measured_counts.json beside it hold
 
     runs      objects: date, commit, command, machine, versions
     graphs    object: graph to its statistics
+    settings  of strategies, which rows name by their places (SETTING)
     times     blocks of rows (SHARED, OWN): a row per key and machine, the newest one
     left      rows that were left out, with the reason in place of times
-    counters  objects: what kernels counted; the names are those of the measurement and are never renamed
-    levels    objects: what BFS-4K did level by level
+    counted   the names of what the kernels of each strategy counted, as they were measured: they are never renamed
+    counters  rows (COUNTED) with the counts in the order of these names
+    levels    objects: what BFS-4K did level by level, a list per column of ``levels.COLUMNS``
+    vertices  of these graphs, at each number of hops
     digest    of each file, so that no search and replace in the code changes what was measured
 
 Seconds have four digits. ``spread`` is the distance of the quartiles divided by the median, null where there are too few
@@ -25,27 +28,19 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from scripts.pages import ROOT
+from scripts.pages import ROOT, as_text
 
 FOLDER = ROOT / "docs" / "published"
 MEASURED = FOLDER / "measured.json"
 
 KEY = ("graph", "algorithm", "device", "strategy", "label", "threads", "group")
 COLUMNS = (*KEY, "how", "run", "median", "least", "spread", "repeats", "sources", "rounds")
-# Columns of a row of the file: those that its block shares, and its own.
+# Columns of a row of the file: those that its block shares, and its own, of which the first is the place of its setting.
 SHARED = ("graph", "algorithm", "device", "group", "run")
-OWN = (
-    "strategy",
-    "label",
-    "threads",
-    "how",
-    "median",
-    "least",
-    "spread",
-    "repeats",
-    "sources",
-    "rounds",
-)
+SETTING = ("strategy", "label", "threads", "how")
+OWN = ("median", "least", "spread", "repeats", "sources", "rounds")
+COUNTED = (*KEY, "run", "rounds", "out_edges", "reached", "sources")
+STEPS = (*KEY, "run", "n_steps")
 RUN = ("date", "commit", "command", "machine", "versions", "seed")
 # of a time of fewer than three repeats: the machine's speed has stepped by as much within a run
 UNKNOWN_SPREAD = 0.3
@@ -203,51 +198,80 @@ def read(path: Path | None = None) -> Record:
     path = path or MEASURED
     content, counts = parsed(path), parsed(counts_file(path))
     times = [
-        Time(**dict(zip(SHARED, block["of"], strict=True)), **dict(zip(OWN, row, strict=True)))
+        Time(
+            **dict(zip(SHARED, block["of"], strict=True)),
+            **dict(zip(SETTING, content["settings"][setting], strict=True)),
+            **dict(zip(OWN, own, strict=True)),
+        )
         for block in content["times"]
-        for row in block["rows"]
+        for setting, *own in block["rows"]
     ]
     left = {tuple(row[:-1]): row[-1] for row in content["left"]}
     runs = content["runs"]
     stored = {(*time.key, machine_of(runs[time.run], time.device)): time for time in times}
-    return Record(runs, content["graphs"], stored, left, counts["counters"], counts["levels"])
+    levels = [
+        dict(zip(STEPS, each["of"], strict=True))
+        | {"steps": transposed(each["steps"])}
+        | {"vertices": transposed(counts["vertices"][each["of"][0]])}
+        for each in counts["levels"]
+    ]
+    counters = [counter_of(row, counts["counted"]) for row in counts["counters"]]
+    return Record(runs, content["graphs"], stored, left, counters, levels)
+
+
+def counter_of(row: list, names: dict[str, list[str]]) -> dict:
+    """Return what a row of the file says of counters."""
+    about = dict(zip(COUNTED, row, strict=False))
+    counted = zip(names[about["strategy"]], row[len(COUNTED) :], strict=True)
+    return about | {"counters": {name: value for name, value in counted if value is not None}}
 
 
 def texts_of(record: Record, path: Path) -> dict[Path, str]:
     """Return the texts of both files."""
     blocks: dict[tuple, list[list]] = {}
+    settings: dict[tuple, int] = {}
     for _, time in sorted(record.stored.items()):
-        of_block = tuple(getattr(time, name) for name in SHARED)
-        blocks.setdefault(of_block, []).append([short(getattr(time, name)) for name in OWN])
+        of_block, setting = (
+            tuple(getattr(time, name) for name in names) for names in (SHARED, SETTING)
+        )
+        own = [short(getattr(time, name)) for name in OWN]
+        place = settings.setdefault(setting, len(settings))
+        blocks.setdefault(of_block, []).append([place, *own])
     content = {
         "runs": record.runs,
         "graphs": record.graphs,
+        "settings": [list(setting) for setting in settings],
         "times": [{"of": list(of_block), "rows": rows} for of_block, rows in blocks.items()],
         "left": [[*key, why] for key, why in sorted(record.left.items())],
     }
-    counts = {"counters": record.counters, "levels": record.levels}
-    return {path: as_text(content), counts_file(path): as_text(counts)}
+    counted: dict[str, list[str]] = {}
+    for each in record.counters:
+        names = counted.setdefault(each["strategy"], [])
+        names += [name for name in each["counters"] if name not in names]
+    counts = {
+        "counted": counted,
+        "counters": [
+            [each.get(name) for name in COUNTED]
+            + [each["counters"].get(name) for name in counted[each["strategy"]]]
+            for each in record.counters
+        ],
+        "vertices": {each["graph"]: transposed(each["vertices"]) for each in record.levels},
+        "levels": [
+            {"of": [each[name] for name in STEPS], "steps": transposed(each["steps"])}
+            for each in record.levels
+        ],
+    }
+    return {file: signed(text) for file, text in ((path, content), (counts_file(path), counts))}
 
 
-def as_text(content: dict) -> str:
-    """Return JSON with a line per row and per entry, so that a change is one line, and a digest."""
-    parts = []
-    for name, value in content.items():
-        if isinstance(value, dict):
-            lines = [f"{json.dumps(key)}:{compact(each)}" for key, each in value.items()]
-        else:
-            lines = [compact(each) for each in value]
-        begin, end = "{}" if isinstance(value, dict) else "[]"
-        joined = ",\n  ".join(lines)
-        if name == "times":
-            joined = joined.replace("],[", "],\n  [")
-        parts.append(f' "{name}": {begin}\n  {joined}\n {end}')
+def transposed(rows: list[list]) -> list[list]:
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def signed(content: dict) -> str:
+    """Return JSON with a digest."""
     digest = digest_of(json.loads(json.dumps(content)))
-    return "{\n" + ",\n".join([*parts, f' "digest": "{digest}"']) + "\n}\n"
-
-
-def compact(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))
+    return as_text(content | {"digest": digest}, width=100) + "\n"
 
 
 def short(value: Any) -> Any:
@@ -288,16 +312,14 @@ def added(record: Record, lines: list[dict]) -> Record:
         if kind == "run":
             run = run_of(runs, line)
         elif kind == "graph":
-            graphs[line["graph"]] = {
-                key: value for key, value in line.items() if key not in ("kind", "graph", "at")
-            }
+            unused = ("kind", "graph", "at", "seconds")
+            about = {key: value for key, value in line.items() if key not in unused}
+            n_sources = {"sources": len(line["sources"])} if "sources" in line else {}
+            graphs[line["graph"]] = about | n_sources
         elif kind in ("counters", "levels"):
             into = counters if kind == "counters" else levels
-            entry = {
-                key: value
-                for key, value in line.items()
-                if key not in ("kind", "at", "part", "how")
-            } | {"run": run}
+            unused = ("kind", "at", "part", "how", "knobs")
+            entry = {key: value for key, value in line.items() if key not in unused} | {"run": run}
             into[:] = [each for each in into if identity(each) != identity(entry)] + [entry]
         elif kind == "time":
             time = Time(run=run, **{name: line[name] for name in COLUMNS if name != "run"})

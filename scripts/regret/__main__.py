@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kepler_traverse.auto.costs import load_costs
+from scripts.pages import write_record
 from scripts.regret.cells import read, total
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -230,7 +231,7 @@ def page(numbers: dict) -> str:
 def write_numbers(files: list[Path]) -> dict:
     before = json.loads(NUMBERS.read_text())["machines"] if NUMBERS.exists() else []
     numbers = summarised(read(files), before)
-    NUMBERS.write_text(json.dumps(numbers, indent=1) + "\n")
+    write_record(NUMBERS, numbers)
     print(f"{NUMBERS} written")
     return numbers
 

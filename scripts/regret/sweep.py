@@ -28,7 +28,7 @@ from kepler_traverse.errors import CapacityError
 from kepler_traverse.runtime.memory import available_memory
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
-from scripts.bench import environment
+from scripts.measure import environment
 from scripts.regret import graphs as regret_graphs
 from scripts.regret.graphs import GraphSource
 

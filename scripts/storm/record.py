@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from scripts.bench.environment import commit, machine
+from scripts.measure.environment import commit, machine
 from scripts.pages import ROOT, between, by_columns, put, read_record, write_record
 
 RECORD = ROOT / "docs/storm.json"

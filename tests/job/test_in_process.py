@@ -28,6 +28,7 @@ from pipelines.scheduling.in_process import NAME, InProcessExecutor
 from pipelines.scheduling.scheduler import Window
 from pipelines.worker.phase_timer import Phases
 from scripts.bench import startup_job
+from scripts.measure.work import Inputs
 from tests.support.jobs import Observer, manifest_of, parts_of, write_edges
 from tests.support.processes import PATIENCE, finish, ran, session_of, started, wait_until
 
@@ -624,23 +625,14 @@ def test_a_step_that_takes_long_is_named_and_a_short_one_is_not(capsys, monkeypa
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_jobs_of_the_benchmark_are_command_lines_that_the_job_takes(device, tmp_path):
     for case in startup_job.cases(device):
-        words = [
-            f"{case.graph}.parquet",
-            "--device",
-            device,
-            *case.options,
-            "--json",
-            "--output",
-            str(tmp_path / "out"),
-        ]
-        assert read_settings(*parse_flags(words)).json
+        words = startup_job.words_of(case, f"{case.graph}.parquet", device)
+        output = ["--json", "--output", str(tmp_path / "out")]
+        assert read_settings(*parse_flags([*words, *output])).json
 
 
 @pytest.mark.exhaustive
 def test_the_benchmark_measures_a_job_by_its_steps(edges):
     case = startup_job.Case("a job", edges.stem, ("--random-sources", "2"))
-    found = startup_job.measure(case, edges.parent, "cpu", repeats=1)
-    seconds = found["seconds"]
-    assert seconds["whole"] > seconds["outside"] > 0
-    assert {"read", "build", "plan", "compile", "start", "traverse"} < set(seconds)
-    assert startup_job.table([found]).count("\n") == 2
+    found = startup_job.prepare(Inputs(graphs=edges.parent), case)()
+    assert found.seconds > found.more["outside"] > 0
+    assert {"read", "build", "plan", "compile", "start", "traverse"} < set(found.more)

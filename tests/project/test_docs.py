@@ -3,7 +3,6 @@
 import ast
 import doctest
 import importlib
-import json
 import re
 import tomllib
 from pathlib import Path
@@ -14,42 +13,12 @@ import kepler_traverse
 from kepler_traverse.bfs import cpu_steps, gpu_steps
 from kepler_traverse.bfs.host_loop import levels, switch
 from kepler_traverse.kinds import result_kinds
-from pipelines import compare
-from scripts import make_graphs
-from scripts.bench import memory_table, performance_page, ways_in
+from scripts.bench import memory_table, networkx_backend, ways_in
 from scripts.docs import recipes_page, settings_page, signatures, strategies_page
 from scripts.docs.count_lines import kernel_lines, lines_of_code, lines_with_code
+from scripts.measure import cells, record
 
 ROOT = Path(__file__).resolve().parents[2]
-
-RUN = {
-    "title": "A road graph on a laptop", "date": "2026-09-01", "commit": "0123abc",
-    "command": "python -m pipelines.compare road.parquet",
-    "machine": {"cpu": "CPU", "cores": 2, "memory_gib": 8, "gpu": None, "driver": None},
-    "versions": {"scipy": "1.17.1"},
-    "traversals": [
-        {
-            "graph": "road", "vertices": 1000, "edges": 2500, "directed": False, "algorithm": "bfs", "weights": "",
-            "device": "cpu", "strategy": "switch", "sources": 64, "seconds": 2.0, "peak_bytes": 2**20, "peer": "SciPy",
-            "peer_seconds": 5.0, "peer_peak_bytes": 2**21, "agrees": True, "certified": True,
-        }
-    ],
-    "builds": [
-        {
-            "graph": "road", "rows": 1250, "device": "cpu", "edge_list_bytes": 2**20, "seconds": 1.0,
-            "peak_bytes": 3 * 2**20, "peer": "pandas + SciPy", "peer_seconds": 2.0, "peer_peak_bytes": None,
-        }
-    ],
-    "tables": [
-        {
-            "name": "cpu_jobs",
-            "columns": ["graph", "vertices", "algorithm", "result", "sources", "seconds", "peak_mib"],
-            "rows": [["road", 1000, "bfs", "distances", 64, 3.25, 700]],
-        }
-    ],
-    "log": {"file": "2026-09-01-a-road-graph-on-a-laptop.md", "sha256": ""},
-}  # fmt: skip
-CHOICE = {"device": "cpu", "graph": "road", "algorithm": "bfs", "baseline": "SciPy"}
 
 
 def test_the_page_of_strategies_is_current():
@@ -131,10 +100,6 @@ def test_a_kernel_is_counted_without_the_entry_points_that_others_use():
     assert all(0 < shared < lines < everything for lines in counted.values())
 
 
-def test_the_tables_of_measurements_are_current():
-    assert performance_page.main(["check"]) == 0
-
-
 def test_the_page_of_memory_is_current():
     assert memory_table.main(["--check"]) == 0
 
@@ -147,126 +112,6 @@ def test_a_larger_card_holds_a_larger_graph_and_one_vertex_more_does_not_fit():
             for size, is_enough in ((sizes[0], True), (sizes[0] + 1, False)):
                 shape = make_shape(size, work.weight)
                 assert (memory_table.sources_per_pass(work, shape, 8 * 10**9) > 0) == is_enough
-
-
-def test_measurements_become_a_log_with_tables_and_notes():
-    text = performance_page.log_text(RUN, "Most of the time goes into the first level.")
-    assert (
-        "road, undirected | 1,000 | 2,500 | bfs | cpu | switch | 64 | 2 | SciPy | 5 | 2.50 | 1 MiB | 2 MiB"
-        in text
-    )
-    assert "| 3.00 | pandas + SciPy |" in text
-    assert "| road | 1,000 | bfs | distances | 64 | 3.25 | 700 |" in text
-    assert text.endswith("Most of the time goes into the first level.\n")
-
-
-def test_the_page_shows_the_newest_figure_and_the_fastest_baseline():
-    newer = json.loads(json.dumps(RUN))
-    slower = dict(newer["traversals"][0], peer="NetworKit", peer_seconds=8.0)
-    newer["traversals"][0]["seconds"] = slower["seconds"] = 1.0
-    newer["traversals"].append(slower)
-    page = performance_page.performance_page([RUN, newer])
-    assert (
-        "| road, undirected | 1,000 | 2,500 | bfs | 64 | 1 | 1 MiB | SciPy | 5 | 2 MiB | 5.00 |"
-        in page
-    )
-    assert "NetworKit" not in page
-    assert "| road | 1,000 | bfs | distances | 64 | 3.25 | 700 |" in page
-    assert "| road | 1,250 | 1 | 3 MiB | 2 | - | 2.00 |" in page
-    assert "No measurements" not in page
-
-
-def test_a_log_is_written_once_and_an_edited_one_is_noticed(tmp_path, monkeypatch, capsys):
-    for name in ("LOG", "MEASUREMENTS", "BENCHMARKS", "PAGE", "README"):
-        monkeypatch.setattr(performance_page, name, tmp_path / getattr(performance_page, name).name)
-    performance_page.MEASUREMENTS.write_text('{"readme": [], "runs": []}')
-    performance_page.README.write_text(f"{performance_page.BEGIN}\n{performance_page.END}\n")
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps({key: value for key, value in RUN.items() if key != "log"}))
-    assert performance_page.main(["add", str(file)]) == 0
-    assert performance_page.main(["check"]) == 0
-    assert performance_page.main(["add", str(file)]) == 2
-    assert "never written twice" in capsys.readouterr().err
-    (log,) = [path for path in performance_page.LOG.glob("*.md") if path.name != "README.md"]
-    assert log.name in (performance_page.LOG / "README.md").read_text()
-    log.write_text(log.read_text().replace("5", "6"))
-    assert performance_page.main(["check"]) == 1
-    assert "never edited" in capsys.readouterr().err
-
-
-def test_the_newest_time_of_a_graph_goes_to_the_readme():
-    newer = json.loads(json.dumps(RUN))
-    newer["traversals"][0]["seconds"] = 1.0
-    text = performance_page.readme_with(
-        f"head\n{performance_page.BEGIN}\nold\n{performance_page.END}\ntail\n",
-        [RUN, newer],
-        [CHOICE],
-    )
-    assert "old" not in text
-    assert "| 5.00 |" in text
-    assert "| 2.50 |" not in text
-    assert text.startswith("head\n")
-    assert text.endswith("\ntail\n")
-
-
-def test_pages_without_measurements_say_so():
-    assert "No measurements" in performance_page.performance_page([])
-    assert "No measurements" in performance_page.short_table([], [])
-    with pytest.raises(performance_page.Malformed, match="no run has measured"):
-        performance_page.short_table([RUN], [CHOICE | {"graph": "lattice"}])
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"certified": False}, "was not certified"),
-        ({"agrees": False}, "does not agree"),
-        ({"speed": 1}, "unknown key 'speed'"),
-    ],
-)
-def test_a_time_whose_result_is_not_right_is_refused(change, message):
-    wrong = json.loads(json.dumps(RUN))
-    wrong["traversals"][0] |= change
-    with pytest.raises(performance_page.Malformed, match=message):
-        performance_page.pages({"readme": [], "runs": [wrong]})
-
-
-def test_a_file_that_is_no_measurement_is_refused(tmp_path, capsys):
-    file = tmp_path / "other.json"
-    file.write_text("{}")
-    before = performance_page.MEASUREMENTS.read_bytes()
-    assert performance_page.main(["add", str(file)]) == 2
-    assert "neither a run nor" in capsys.readouterr().err
-    assert performance_page.MEASUREMENTS.read_bytes() == before
-
-
-def test_output_of_compare_becomes_a_run(tmp_path, monkeypatch, capsys):
-    edges = tmp_path / "little.parquet"
-    make_graphs.main(
-        ["erdos-renyi", "--vertices", "50", "--edges", "200", "--weights", "--output", str(edges)]
-    )
-    capsys.readouterr()
-    # in children
-    monkeypatch.setattr("pipelines.comparison.peak_memory", lambda *_: {"ours": 1, "peer": 2})
-    assert compare.main([str(edges), "--random-sources", "2", "--device", "cpu", "--json"]) == 0
-    printed = tmp_path / "compare.json"
-    printed.write_text(capsys.readouterr().out)
-    for name in ("MEASUREMENTS", "PAGE", "README", "BENCHMARKS", "LOG"):
-        monkeypatch.setattr(performance_page, name, tmp_path / getattr(performance_page, name).name)
-    performance_page.MEASUREMENTS.write_text('{"readme": [], "runs": []}')
-    performance_page.README.write_text(f"{performance_page.BEGIN}\n{performance_page.END}\n")
-    assert performance_page.main(["add", str(printed)]) == 2
-    assert "give --title, --commit, --date, --cpu" in capsys.readouterr().err
-    flags = ["--title", "Little", "--commit", "0123abc", "--date", "2026-09-01", "--cpu", "CPU"]
-    assert performance_page.main(["add", str(printed), *flags]) == 0
-    (run,) = json.loads(performance_page.MEASUREMENTS.read_text())["runs"]
-    assert [row["algorithm"] for row in run["traversals"]] == ["bfs", "sssp"]
-    assert all(
-        row["agrees"] and row["certified"] and row["sources"] == 2 for row in run["traversals"]
-    )
-    assert "| little, directed | 50 |" in performance_page.PAGE.read_text()
-    assert run["log"]["file"] == "2026-09-01-little.md"
-    assert performance_page.main(["check"]) == 0
 
 
 # Entries of the changelog have the links that they will have there.
@@ -363,43 +208,40 @@ def test_a_page_of_results_has_the_graph_the_call_three_rules_and_the_job(page):
 
 
 def test_the_sentences_of_the_readme_have_the_numbers_of_the_records():
-    benchmarks, text = (
-        ROOT / "docs/benchmarks",
-        " ".join((ROOT / "README.md").read_text(encoding="utf-8").split()),
-    )
-    rows = json.loads((benchmarks / "networkx.json").read_text())["rows"]
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    measured = record.read()
     closeness = {
-        r["backend"]: r["seconds"]
-        for r in rows
-        if (r["call"], r["nodes"]) == ("closeness_centrality(G)", 90_000)
+        row["peer"]: cells.seconds_of(row)
+        for row in measured.rows("networkx_backend")
+        if row["work"] == "closeness_centrality(G), 90,000 nodes"
     }
+    nodes = 90_000 / networkx_backend.SAMPLE
     # the record of the table on the page of pandana, whose class the same line names
-    of_pandana = json.loads((benchmarks / "pandana_network.json").read_text())["rows"]
-    (nearest,) = [each for each in of_pandana if each["call"] == "nearest_pois, 3 of 500"]
-    runs = json.loads((benchmarks / "measurements.json").read_text())["runs"]
-    wanted = {
-        "graph": "USA-road-NE",
-        "algorithm": "bfs",
-        "device": "cuda",
-        "baseline": "cuGraph top-down",
+    nearest = {
+        row["peer"]: row
+        for row in measured.rows("pandana_network")
+        if row["work"] == "nearest_pois, 3 of 500"
     }
-    roads = [
-        row for run in runs for row in run["traversals"] if performance_page.matches(row, wanted)
-    ][-1]
-    ours, theirs = (1e3 * roads[key] / roads["sources"] for key in ("seconds", "peer_seconds"))
+    ours_of_pandana, pandana = nearest["kepler"], nearest["pandana"]
+    roads = {
+        row["peer"]: cells.per_source(row)
+        for row in measured.rows("compare")
+        if (row["graph"], row["work"]) == ("USA-road-NE", "bfs")
+    }
+    ours, theirs = roads["kepler"], roads["cuGraph top-down"]
     for fact in (
-        f"in {closeness['kepler']:.0f} s on two cores; NetworkX would take {closeness['networkx'] / 3600:.1f} h",
-        f"{nearest['rows']:,} junctions in {nearest['seconds']:.2f} s, "
-        f"where pandana takes {nearest['pandana_seconds']:.1f} s",
+        f"in {closeness['kepler']:.0f} s on two cores; NetworkX would take {closeness['networkx'] * nodes / 3600:.1f} h",
+        f"{pandana['size']:,} junctions in {ours_of_pandana['least']:.2f} s, "
+        f"where pandana takes {pandana['least']:.1f} s",
         f"at {ours:.1f} ms per source on an H200, where cuGraph takes {theirs:.0f} ms",
     ):
         assert fact in text
 
 
 def test_the_table_of_ways_to_a_graph_is_that_of_the_measurements():
-    found = json.loads((ROOT / "docs" / "benchmarks" / "ways_in.json").read_text(encoding="utf-8"))
-    assert len(found["ways"]) == len(ways_in.WAYS)
-    assert max(row["ratio"] for row in found["ways"]) <= 3
+    rows = record.read().rows("ways_in")
+    assert {row["work"] for row in rows} == set(ways_in.WAYS)
+    assert max(row["peak_bytes"] / row["edge_list_bytes"] for row in rows) <= 3
 
 
 def test_the_version_stands_in_one_place_which_the_build_reads_without_an_import():
@@ -426,7 +268,7 @@ def test_the_changelog_names_the_version_of_the_package():
 
 
 def test_the_python_example_of_the_readme_runs_as_typed(capsys):
-    readme = performance_page.README.read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
     ((example, shown),) = re.findall(
         r"```python\n((?:(?!```).)*)```\n\n```\n(.*?)```", readme, re.DOTALL
     )

@@ -87,31 +87,25 @@ def test_all_stages_run_after_one_that_fails_one_that_hangs_and_one_that_lacks_a
     assert outcomes(tmp_path)[0] == {"speed": (gpu.FAILED, "no time was left")}
 
 
-def run(columns, rows, name, on="NVIDIA H200"):
-    return {"machine": {"gpu": on}, "tables": [{"name": name, "columns": columns, "rows": rows}]}
+def rows_of(milliseconds, on="NVIDIA H200"):
+    return [
+        {"graph": graph, "work": "bfs, one source", "peer": peer, "size": 1, "median": ms / 1e3}
+        | {"run": {"machine": {"gpu": on}}}
+        for graph, times in milliseconds.items()
+        for peer, ms in zip(("kepler", "cuGraph"), times, strict=False)
+    ]
 
 
 def test_speed_fails_only_beyond_the_tolerance_and_on_the_recorded_kind_of_gpu(
     monkeypatch, tmp_path
 ):
-    columns = ["graph", "algorithm", "ours_ms", "baseline_ms"]
-    runs = [
-        run(columns, [["road", "bfs", 1.0, 9.0], ["web", "bfs", 8.0, 9.0]], "medians"),
-        run(columns, [["road", "bfs", 2.0, 9.0]], "medians"),  # the later record counts
-        run(columns, [["mesh", "bfs", 1.0, 9.0]], "medians", on="NVIDIA H100"),
-    ]
-    monkeypatch.setattr(gpu, "recorded", lambda: runs)
-    now = run(
-        columns,
-        [
-            ["road", "bfs", 2.4, 9.0],
-            ["web", "bfs", 11.0, None],
-            ["mesh", "bfs", 5.0, 9.0],
-            ["new", "bfs", 1, 1],
-        ],
-        "medians",
+    before = gpu.works_of(
+        rows_of({"road": (2.0, 9.0), "web": (8.0, 9.0)})
+        + rows_of({"mesh": (1.0, 9.0)}, on="NVIDIA H100")
     )
-    works = list(gpu.compared(now, runs))
+    monkeypatch.setattr(gpu, "recorded", lambda: before)
+    now = rows_of({"road": (2.4, 9.0), "web": (11.0,), "mesh": (5.0, 9.0), "new": (1.0, 1.0)})
+    works = list(gpu.compared(gpu.works_of(now), before))
     assert [work["verdict"] for work in works] == [
         gpu.PASSED,
         gpu.FAILED,
@@ -119,16 +113,20 @@ def test_speed_fails_only_beyond_the_tolerance_and_on_the_recorded_kind_of_gpu(
         "no record",
     ]
     assert [work["ratio"] for work in works] == [1.2, 1.375, 5.0, None]
-    (tmp_path / "speed.json").write_text(json.dumps(now))
+    assert [work["cugraph_ms"] for work in works] == [9.0, None, 9.0, 1.0]
+    about = {"date": "", "commit": "", "command": "", "machine": H200, "versions": {}}
+    lines = [{"kind": "run"} | about]
+    lines += [row | {"kind": "time", "suite": "gpu", "device": "cuda"} for row in now]
+    (tmp_path / "speed.jsonl").write_text("\n".join(map(json.dumps, lines)))
     collected: list = []
-    assert gpu.judge_speed("speed.json", collected)(0, tmp_path)[0] == gpu.FAILED
+    assert gpu.judge_speed("speed.jsonl", collected)(0, tmp_path)[0] == gpu.FAILED
     assert [work["work"] for work in collected] == [
         f"{name}, bfs, one source" for name in ("road", "web", "mesh", "new")
     ]
 
 
 def test_recorded_works_have_medians_many_sources_and_hierarchies():
-    works = {work for run in gpu.recorded() for work in gpu.works_of(run)}
+    works = set(gpu.recorded())
     expected = {
         "R-MAT 20, bfs, one source",
         "R-MAT 20, sssp, 1,024 sources, each",

@@ -80,7 +80,7 @@ def test_outcomes_are_recorded_and_a_stale_page_is_noticed(tmp_path, monkeypatch
     assert "\nold\n" not in text
     assert surroundings.main(["check"]) == 0
     surroundings.RECORD.write_text(
-        surroundings.RECORD.read_text().replace('"passed": false', '"passed": true')
+        surroundings.RECORD.read_text().replace('"passed":false', '"passed":true')
     )
     assert surroundings.main(["check"]) == 1
     assert "is stale" in capsys.readouterr().err

@@ -19,10 +19,8 @@ __all__ = [
     "about",
     "commit",
     "forget_peak",
-    "least",
     "machine",
     "memory",
-    "new_run",
     "timed",
     "timed_on_gpu",
 ]
@@ -40,19 +38,6 @@ def about(packages: Iterable[str], command: str = "", at: str | None = None) -> 
         "versions": versions(packages),
     }
     return facts | ({"command": command} if command else {})
-
-
-def new_run(
-    title: str, packages: Iterable[str], command: str, at: str | None = None
-) -> dict[str, Any]:
-    """Return a run without measurements, in the format of docs/benchmarks/measurements.json; ``at`` is that of `about`."""
-    return {
-        "title": title,
-        **about(packages, command, at),
-        "traversals": [],
-        "builds": [],
-        "tables": [],
-    }
 
 
 def timed(call: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
@@ -85,18 +70,8 @@ def forget_peak() -> None:
     Path("/proc/self/clear_refs").write_text("5")
 
 
-def least(call: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
-    """Return the least seconds of several calls, and the last result."""
-    seconds, result = [], None
-    for _ in range(repeats):
-        del result
-        result, took = timed(call)
-        seconds.append(took)
-    return min(seconds), result
-
-
 def machine() -> dict:
-    """Return this machine in the format of docs/benchmarks/measurements.json."""
+    """Return this machine as records have it."""
     info = Path("/proc/cpuinfo")
     names = (
         [

@@ -1,25 +1,13 @@
-"""The subprocess of scripts/bench/cpu.py: one library on one graph.
-
-python -m scripts.bench.cpu_subprocess FOLDER WHO ALGORITHM DIRECTED COUNT ONE_BY_ONE
-
-FOLDER holds a CSR and sources as .npy files. One line of JSON comes out.
-"""
+"""Other libraries that search the same graph: each gets its CSR, and returns distances from some sources."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import statistics
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-
-from scripts.bench.environment import forget_peak, memory, timed
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 class Rows(NamedTuple):
@@ -53,7 +41,7 @@ class Rows(NamedTuple):
         return np.repeat(np.arange(self.n), np.diff(self.offsets)), self.targets.astype(np.int64)
 
 
-# --- libraries: ``prepare(rows, algorithm, directed)`` returns ``run(sources)``; that returns distances, one row per source
+# --- libraries: ``library(rows, algorithm, directed)`` returns ``run(sources)``; that returns distances, one row per source
 
 
 def ours(rows: Rows, algorithm: str, directed: bool):
@@ -176,47 +164,9 @@ def rustworkx(rows: Rows, algorithm: str, _directed: bool):
 
 
 LIBRARIES = {
-    **{"ours": ours, "SciPy": scipy, "NetworKit": networkit},
+    **{"kepler": ours, "SciPy": scipy, "NetworKit": networkit},
     **{"igraph": igraph, "NetworkX": networkx, "rustworkx": rustworkx},
 }
-
-
-# --- one measurement, in a separate process -----------------------------------------------------------------------------
-
-
-def measure(
-    folder: str, library: str, algorithm: str, directed: str, count: str, one_by_one: str
-) -> dict:
-    """Time a library on the first sources; peak memory excludes what the process held before it built the graph."""
-    rows = Rows.read(Path(folder))
-    sources = rows.sources[: int(count)]
-    tiny = Rows(
-        np.array([0, 1, 2, 2]), np.array([1, 2], np.int32), np.ones(2, np.float32), np.arange(2)
-    )
-    warm = LIBRARIES[library](tiny, algorithm, directed == "True")  # imports and compiles
-    warm(tiny.sources)
-    warm(tiny.sources[:1])
-    if library == "ours":
-        compile_all(algorithm)
-    forget_peak()
-    before = memory("VmRSS")
-    run = LIBRARIES[library](rows, algorithm, directed == "True")
-    batches = (
-        [sources[i : i + 1] for i in range(sources.size)] if one_by_one == "True" else [sources]
-    )
-    if one_by_one == "True":
-        run(batches[0])
-    digests, times = [], []
-    for batch in batches:
-        distances, taken = timed(run, batch)
-        times.append(taken)
-        digests += [digest(row) for row in distances]
-    return {
-        "seconds": sum(times) if one_by_one == "False" else statistics.median(times),
-        "peak_bytes": memory("VmHWM") - before,
-        "digests": digests,
-        "strategy": getattr(run, "strategy", None),
-    }
 
 
 def compile_all(algorithm: str) -> None:
@@ -248,7 +198,3 @@ def digest(distances) -> str:
     row = np.asarray(distances).astype(np.float64)
     none = (row < 0) | ~(row < 1e300)
     return hashlib.sha256(np.where(none, np.inf, row).tobytes()).hexdigest()
-
-
-if __name__ == "__main__":
-    print(json.dumps(measure(*sys.argv[1:])))

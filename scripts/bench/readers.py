@@ -1,0 +1,105 @@
+"""From a file to a graph: time and peak memory, compared with pandas and SciPy, or on a GPU with cuDF and cuGraph.
+
+Each build is made in a process of its own. Memory is resident memory of the process on a CPU, and what RMM handed out (to
+cuDF, CuPy and cuGraph) on a GPU.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scripts.measure.environment import timed_on_gpu
+from scripts.measure.work import OURS, Call, Inputs, Timed, Work, here
+
+PACKAGES = ("pyarrow", "pandas", "scipy", "cudf-cu13", "cugraph-cu13")
+FILES = ("USA-road-NE-topology", "cnr-2000", "soc-Slashdot0902", "USA-road-d.NY")
+
+
+def ours(path: Path, device: str) -> Any:
+    from kepler_traverse import read_graph
+
+    return read_graph(path, directed=True, device=device)
+
+
+def of_scipy(path: Path) -> Any:
+    """What a SciPy user does: read the columns and take ids as indices. Duplicates are summed, which is not what we do."""
+    import pandas
+    import scipy.sparse
+
+    frame = pandas.read_parquet(path)
+    src, dst = frame["src"].to_numpy(), frame["dst"].to_numpy()
+    data = frame["weight"].to_numpy() if "weight" in frame else np.ones(src.size, np.float32)
+    n = int(max(src.max(), dst.max())) + 1
+    return scipy.sparse.csr_matrix((data, (src, dst)), shape=(n, n))
+
+
+def of_cugraph(path: Path) -> Any:
+    """What a cuGraph user does."""
+    import cudf
+    import cugraph
+
+    frame = cudf.read_parquet(path)
+    graph = cugraph.Graph(directed=True)
+    weight = "weight" if "weight" in frame else None
+    graph.from_cudf_edgelist(frame, source="src", destination="dst", weight=weight)
+    return graph
+
+
+def warm_up(_name: str, build: Callable[[Path], Any]) -> None:
+    """Import and compile, with a small file."""
+    import pyarrow
+    import pyarrow.parquet
+
+    ends = np.random.default_rng(1).integers(0, 100, (2, 1000))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "small.parquet"
+        pyarrow.parquet.write_table(pyarrow.table({"src": ends[0], "dst": ends[1]}), path)
+        build(path)
+
+
+def on_a_gpu(call: Call) -> Timed:
+    import cupy
+    import rmm.statistics
+    from rmm.allocators.cupy import rmm_cupy_allocator
+
+    rmm.reinitialize(pool_allocator=True)
+    rmm.statistics.enable_statistics()
+    cupy.cuda.set_allocator(rmm_cupy_allocator)
+    rmm.statistics.push_statistics()
+    graph, taken = timed_on_gpu(call)
+    return Timed(graph, taken, {"peak_bytes": rmm.statistics.pop_statistics().peak_bytes})
+
+
+def edges_in(path: Path) -> dict[str, int]:
+    import pyarrow.parquet
+
+    return {"rows": pyarrow.parquet.read_metadata(path).num_rows}
+
+
+def check(edges: int | None, found: int | None) -> str:
+    """Compare the edges of graphs; those of libraries that merge by another rule are None."""
+    return "" if found is None or found == edges else f"{found} edges in place of {edges}"
+
+
+def works(inputs: Inputs) -> Iterator[Work]:
+    peer = {"cpu": ("pandas + SciPy", of_scipy), "cuda": ("cuDF + cuGraph", of_cugraph)}
+    builds = {OURS: partial(ours, device=inputs.device)} | dict([peer[inputs.device]])
+    for file in FILES:
+        yield Work(
+            name="build",
+            graph=file,
+            case=lambda inputs, file=file: inputs.file(file),
+            peers={name: partial(partial, build) for name, build in builds.items()},
+            check=check,
+            facts=edges_in,
+            clock=on_a_gpu if inputs.device == "cuda" else here,
+            in_a_process=True,
+            digest=lambda graph: getattr(graph, "n_edges", None),
+            warm_up=lambda name: warm_up(name, builds[name]),
+        )

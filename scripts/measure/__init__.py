@@ -1,0 +1,1 @@
+"""One harness for measurements: ``python -m scripts.measure``."""

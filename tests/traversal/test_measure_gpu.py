@@ -1,0 +1,74 @@
+"""The suites of a GPU on small graphs: on a GPU if there is one, else on the host harness."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from pipelines import comparison
+from scripts.bench import gpu, loads_gpu
+from scripts.measure import environment, harness
+from scripts.measure.log import Log
+from scripts.measure.work import OURS, Inputs
+from scripts.papers.experiments import GraphSource
+from tests.support.devices import on_a_device, orders, running
+
+IN_TURN = next(iter(orders(in_turn={"block": 64, "resident": 1}).values()))
+INPUTS = Inputs(device="cuda")
+pytestmark = on_a_device
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """A small graph, few sources, SciPy in place of cuGraph, and a clock that waits for no device."""
+    little = GraphSource("little", generator="lattice", arguments=(5, 6, 0.1))
+    monkeypatch.setattr(gpu, "GRAPHS", {"little": little})
+    for name, value in {"SINGLE": 2, "MANY": (3,), "LOOPED": 2}.items():
+        monkeypatch.setattr(gpu, name, value)
+    monkeypatch.setitem(sys.modules, "pylibcugraph", SimpleNamespace())
+    for module in (gpu, loads_gpu):
+        monkeypatch.setattr(module, "timed_on_gpu", environment.timed)
+    choose, encode = comparison.choose_baseline, comparison.in_our_encoding
+
+    def in_our_encoding(answer, graph, algorithm):
+        return gpu.graphs.array_module("cuda").asarray(encode(answer, graph.to("cpu"), algorithm))
+
+    monkeypatch.setattr(comparison, "choose_baseline", lambda g, name: choose(g.to("cpu"), name))
+    monkeypatch.setattr(comparison, "in_our_encoding", in_our_encoding)
+    gpu.case_of.cache_clear()
+    with running(IN_TURN):
+        yield
+    gpu.case_of.cache_clear()
+
+
+def test_one_source_and_many_are_compared_and_timed(tmp_path):
+    with Log(tmp_path / "log", harness.KEY) as log:
+        for work in gpu.works(INPUTS):
+            if work.name.startswith("bfs"):
+                harness.measure("gpu", work, INPUTS, log)
+        found = {(line["work"], line["peer"]): line for line in log.done}
+    assert [line["kind"] for line in log.done] == ["time"] * 4
+    assert found["bfs, one source", OURS]["edges"] > 30
+    assert found["bfs, 3 sources", OURS]["strategy"]
+    assert {"dijkstra"} == {line["way"] for line in found.values() if line["peer"] == "cuGraph"}
+
+
+def test_a_distance_that_differs_from_the_baseline_is_found():
+    case = gpu.case_of(INPUTS, "little")
+    found = gpu.single(case, "bfs")().found
+    wrong = {source: distance + 1 for source, distance in found.items()}
+    assert gpu.differences(found, dict(found)) == ""
+    assert "distances from source" in gpu.differences(found, wrong)
+
+
+@pytest.mark.exhaustive
+def test_loads_are_those_of_a_plain_loop(monkeypatch):
+    monkeypatch.setattr(loads_gpu, "FLOWS", 3)
+    case = gpu.case_of(INPUTS, "little")
+    assert loads_gpu.betweenness(case, "bfs", 3, "lanes")().found.sum() > 0
+    assert loads_gpu.flows(case, "bfs")().more["loads_share"] <= 1
+    monkeypatch.setattr(loads_gpu, "reference", lambda *_: 1.5)
+    with pytest.raises(SystemExit, match="loads differ"):
+        loads_gpu.betweenness(case, "bfs", 3, "lanes")

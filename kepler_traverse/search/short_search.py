@@ -207,7 +207,7 @@ def largest_distance(graph: Any, query: Query, counts_hops: bool) -> Any:
     """Return the limit in the type of the distances: int32 for hops, else that of the weights."""
     if counts_hops:
         return np.int32(MAX_HOP_COUNT if query.limit is None else min(query.limit, MAX_HOP_COUNT))
-    return as_distance(np.inf if query.limit is None else query.limit, graph.weights.dtype)
+    return as_distance(query.limit, graph.weights.dtype)
 
 
 class _Searches:
@@ -290,8 +290,6 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
             return MultiSourceOutcome(None, None, ends, rounds, counts)
         if query.predecessors:
             reached = reached.point_back(graph, sources)
-        else:
-            reached = reached
         if "sparse" in query.forms:
             return MultiSourceOutcome(reached, None, ends, rounds)
         predecessor = reached.predecessor_rows()

@@ -223,7 +223,7 @@ class SparseDistances:
         counts = np.empty((k, 2), np.int64)
         extremes = np.empty((k, 2), kind)
         sums = np.zeros((2 * has_sums, k))
-        bound = min(as_distance(np.inf if limit is None else limit, kind), np.finfo(kind).max)
+        bound = min(as_distance(limit, kind), np.finfo(kind).max)
         results = counts, extremes, sums
         self._run(cpu.stats, self._rows, self._on_host(offsets), self.n_vertices, bound, results)
         lowest, farthest = extremes.astype(np.float64).T
@@ -251,7 +251,7 @@ class SparseDistances:
     ) -> np.ndarray:
         """As ``kinds.distance_stats.count_bins``."""
         counts = np.zeros((len(self), n_bins), np.int64)
-        bound = as_distance(np.inf if limit is None else limit, self.dtype)
+        bound = as_distance(limit, self.dtype)
         self._run(cpu.bins, self._rows, bound, bins_per_unit, before, counts)
         return counts
 

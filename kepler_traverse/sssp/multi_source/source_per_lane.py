@@ -141,7 +141,7 @@ class _Run:
         )
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
-        self.limit = as_distance(np.inf if query.limit is None else query.limit, real)
+        self.limit = as_distance(query.limit, real)
         may_stop = query.may_stop
         # Any vertex is near in one of 32 searches. Where degrees are uneven, piles save little work
         # and cost rounds.

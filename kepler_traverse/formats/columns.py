@@ -125,8 +125,6 @@ def is_number_type(kind: pyarrow.DataType) -> bool:
     """Whether a typed column holds numbers that could be weights."""
     if kinds.is_dictionary(kind):
         kind = kind.value_type
-    else:
-        kind = kind
     return kinds.is_integer(kind) or kinds.is_floating(kind)
 
 

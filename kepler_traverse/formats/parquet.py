@@ -99,8 +99,6 @@ def _columns(schema: pyarrow.Schema, file: DataFile, options: ReadOptions) -> Ed
         kind = schema.field(name).type
         if kinds.is_dictionary(kind):
             kind = kind.value_type
-        else:
-            kind = kind
         if role != "weight":
             check_type(kind, where)
         elif kinds.is_nested(kind):

@@ -772,8 +772,6 @@ def _holds_strings(value: Any) -> bool:
     if kind is not None and hasattr(value, "null_count"):
         if kinds.is_dictionary(kind):
             kind = kind.value_type
-        else:
-            kind = kind
         return kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind)
     dtype = getattr(value, "dtype", None)
     if dtype is None or get_device(value) == "cuda":

@@ -272,8 +272,6 @@ def _amounts_and_unit(
             )
     if of_targets is None:
         of_targets = np.ones(size, np.int64)
-    else:
-        of_targets = of_targets
     arguments.size(name, of_targets, size, f"one per {each}")
     is_exact = (
         question.decay == decays.NO_DECAY and of_sources.dtype.kind == of_targets.dtype.kind == "i"

@@ -522,8 +522,6 @@ def _shortest(
         missing = f"Source {ends[0]} not in G"
     if method == "dijkstra":
         missing = f"Node {ends[0]} not found in graph"
-    else:
-        missing = missing
     return result(search(graph.to_number(ends[0], _missing(missing))))
 
 

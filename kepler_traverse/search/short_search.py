@@ -474,8 +474,6 @@ def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int
         rounds = measured._replace(n_vertices=n_vertices, n_edges=n_edges, depth=0).likely_depth
         if counts_hops and query.limit is not None:
             rounds = min(rounds, float(query.limit))
-        else:
-            rounds = rounds
         return measured._replace(rounds=rounds, depth=int(rounds))
     of_lists = values, list_of, cpu.ROWS, np.empty(0, limit.dtype), np.zeros(k, np.int64)
     wanted = cpu.Wanted(sources, limits, *of_lists, most, make_goals(graph, query))

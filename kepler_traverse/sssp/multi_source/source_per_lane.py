@@ -187,8 +187,6 @@ class _Run:
                 with np.errstate(over="ignore"):
                     if edges < self._tuning.light * pile_rounds:
                         width = width + width
-                    else:
-                        width = width
                 edges = pile_rounds = 0
             nearest = np.array([self._infinite - gap], self.keys.dtype).view(self._real)[0]
             threshold = _beyond(nearest, width)

@@ -20,6 +20,7 @@ from .._arrays import pyarrow
 from ..errors import EdgeListError, option_text
 from ..runtime.scratch import writing_to
 from .files import Where
+from .sizes import value_type
 
 # Text that belongs to no id, and text that need not belong to an id whose type was not declared.
 _DOUBTFUL = r"[\x00\n\x{feff}]"
@@ -123,8 +124,7 @@ def plain_column(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
 
 def is_number_type(kind: pyarrow.DataType) -> bool:
     """Whether a typed column holds numbers that could be weights."""
-    if kinds.is_dictionary(kind):
-        kind = kind.value_type
+    kind = value_type(kind)
     return kinds.is_integer(kind) or kinds.is_floating(kind)
 
 

@@ -237,15 +237,17 @@ def is_negative(values: Array) -> Array:
     return values.view(f"i{values.itemsize}") < 0
 
 
-def as_distance(limit: float, dtype: np.dtype) -> Any:
+def as_distance(limit: float | None, dtype: np.dtype) -> Any:
     """Return the largest distance of a type that a limit admits, a Python number or a scalar of
     NumPy.
 
     The limit is rounded down, so that a distance is within the limit as given where it is at most
     this one. A limit beyond the type is infinite for floats; for integers it is the largest finite
-    distance.
+    distance. None is no limit.
     """
     kind = np.dtype(dtype)
+    if limit is None:
+        limit = np.inf
     if isinstance(limit, np.generic):
         # Python compares its numbers by their values, NumPy rounds one of them first
         limit = limit.item()
@@ -265,7 +267,7 @@ def as_distance(limit: float, dtype: np.dtype) -> Any:
 def as_distances(limits: Iterable[float | None], dtype: np.dtype) -> np.ndarray:
     """Return ``as_distance`` of each limit, as an array; None stands for no limit."""
     given = list(limits)
-    bounds = {limit: as_distance(np.inf if limit is None else limit, dtype) for limit in set(given)}
+    bounds = {limit: as_distance(limit, dtype) for limit in set(given)}
     return np.array([bounds[limit] for limit in given], dtype)
 
 

@@ -130,8 +130,6 @@ def _sorted_ids(ids: list[Any]) -> tuple[Any, np.ndarray]:
         order = indices.to_numpy()
         if sorted_ids.nbytes <= np.iinfo(np.int32).max:
             sorted_ids = sorted_ids.cast(pyarrow.string())
-        else:
-            sorted_ids = sorted_ids
     numbers = np.empty(len(ids), index_dtype(len(ids)))
     numbers[order] = np.arange(len(ids), dtype=numbers.dtype)
     return sorted_ids, numbers

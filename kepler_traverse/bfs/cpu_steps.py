@@ -136,10 +136,12 @@ def is_dense(run: Run) -> bool:
     return run.frontier_size * SPARSE_FRACTION >= run.graph.n_vertices
 
 
-def point_back(graph, sources, distance) -> np.ndarray:
-    """Return predecessors from the hop counts of several searches. Both arrays have shape (k,
-    n_vertices).
+def point_back(graph, query: Query, sources, distance) -> np.ndarray | None:
+    """Return predecessors from the hop counts of several searches, or None if none are wanted. Both
+    arrays have shape (k, n_vertices).
     """
+    if not query.predecessors:
+        return None
     predecessor = np.empty(distance.shape, graph.targets.dtype)
     reverse = graph.reverse
     roots = np.asarray(sources).tolist()

@@ -72,18 +72,14 @@ def plan(graph, query) -> TracedSearch:
     distance = cp.empty(n, np.int32)
     if query.predecessors:
         predecessor = cp.empty(n, index)
+        packed = cp.empty(n, np.uint64)
+        # The queue shares memory with the predecessors: only the last pass writes these, and
+        # nothing is queued after it.
+        queue = predecessor
     else:
         predecessor = None
-    if query.predecessors:
-        packed = cp.empty(n, np.uint64)
-    else:
         packed = None
-    # The queue shares memory with the predecessors: only the last pass writes these, and nothing is
-    # queued after it.
-    if predecessor is None:
         queue = cp.empty(n, index)
-    else:
-        queue = predecessor
     # An adjacency list of CHUNK edges or more has at most one partial chunk.
     chunks = cp.empty(2 * m // constants["CHUNK"] + 1, np.uint64)
     bitmaps = cp.empty(3 * (-(-n // 32)), np.uint32)

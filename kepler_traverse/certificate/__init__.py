@@ -439,8 +439,6 @@ def certify_group(graph: Graph, traversals: Traversals) -> None:
     limits: Any = traversals.limits  # a search that ended at its targets has a limit of its own
     if limits.count(limits[0]) == len(limits):
         limits = limits[0]
-    else:
-        limits = limits
     certify_many(graph, traversals.sources, traversals.distance, limits).require()
 
 

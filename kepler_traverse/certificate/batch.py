@@ -102,7 +102,7 @@ def _key_type(distances: Array) -> np.dtype:
 def bound(limit: float | None, kind: np.dtype) -> Any:
     """Return the limit in the type of the keys; the largest number means no limit."""
     if kind.kind == "f":
-        return as_distance(np.inf if limit is None else limit, kind)
+        return as_distance(limit, kind)
     largest = np.iinfo(kind).max
     return kind.type(largest if limit is None else min(limit, largest))
 

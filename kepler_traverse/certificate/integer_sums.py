@@ -23,7 +23,7 @@ def check_distances(graph, sources, distances, limits) -> np.ndarray:
     edges = Edges.of(host)
     every = NOTHING.copy()
     for i, (source, limit) in enumerate(zip(sources.tolist(), limits, strict=True)):
-        bound = as_distance(np.inf if limit is None else limit, np.dtype(np.int64))
+        bound = as_distance(limit, np.dtype(np.int64))
         findings = _check(edges, source, to_host(distances[i]), bound, graph.has_negative_weights)
         for rule, (count, vertex) in enumerate(findings.tolist()):
             if count and not every[rule, 0]:

@@ -20,6 +20,7 @@ from .._arrays import iter_slices
 from . import threads
 from .atomics import atomic_add, atomic_min
 from .compiled import njit
+from .edges import Edges
 
 _NO_WEIGHTS = np.zeros(0, np.float32)
 _NO_BITS = np.zeros(0, np.uint32)
@@ -49,11 +50,14 @@ def _count_edges(src, dst, offsets, both_ways):
 
 
 @njit(cache=True)
-def _scatter(src, dst, weight, offsets, targets, weights, both_ways, first, end):
+def _scatter(src, dst, weight, edges, both_ways, first, end):
     """Store every edge of the vertices ``first`` to ``end - 1`` with its source.
 
     Each offset moves to the end of its adjacency list and is set back afterwards.
     """
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
     begin = offsets[first]
     for i in range(src.size):
         u = src[i]
@@ -156,13 +160,14 @@ def _sort_adjacency_lists(next_block, n_blocks, offsets, targets, weights, count
 
 
 @njit(cache=True, nogil=True)
-def _sort_long_lists(
-    next_block, n_blocks, offsets, targets, weights, counts, sorted_targets, sorted_weights, starts
-):
+def _sort_long_lists(next_block, n_blocks, edges, counts, sorted_targets, sorted_weights, starts):
     """Sort the lists that ``_sort_adjacency_lists`` leaves, by radix sort from the lowest digit.
 
     The last three have room for the longest list and for the values of a digit.
     """
+    offsets = edges.offsets
+    targets = edges.targets
+    weights = edges.weights
     n = offsets.size - 1
     block = atomic_add(next_block, 0, 1)
     while block < n_blocks:
@@ -255,12 +260,13 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
             at_once = total
         else:
             at_once = scratch.memory // 2 // (src.itemsize + (bits.itemsize if bits.size else 0))
+        edges = Edges(offsets, targets, target_bits)
         end = 0
         while end < n_vertices:
             first = end
             beyond = offsets[end] + at_once
             end = max(first + 1, int(np.searchsorted(offsets, beyond, side="right")) - 1)
-            _scatter(src, dst, bits, offsets, targets, target_bits, both_ways, first, end)
+            _scatter(src, dst, bits, edges, both_ways, first, end)
     counts = np.zeros(2, np.int64)
     if not ascending:
         n_blocks = min(n_vertices, _BLOCKS)
@@ -273,7 +279,8 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
                 empty(n * longest, bits.dtype).reshape(n, longest),
                 np.empty((n, _DIGIT_VALUES), np.int64),
             )
-            threads.run(_sort_long_lists, n_blocks, offsets, targets, target_bits, counts, own=own)
+            edges = Edges(offsets, targets, target_bits)
+            threads.run(_sort_long_lists, n_blocks, edges, counts, own=own)
     parallel = int(counts[0])
     if weight is None:
         weights = None

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,15 @@ _COUNTERS_OF_HOPS = 8  # the same, of one row alone
 LEVELS_AT_ONCE = 1 << 23  # of rows side by side, which are as long as the longest of them
 
 
+class Parts(NamedTuple):
+    """Statistics of the parts of a row, output."""
+
+    ends: np.ndarray  # of shape (2, WIDTH): extremes of the distances
+    # totals, harmonics: float64 of shape (n_pieces,): the sums of each piece
+    totals: np.ndarray
+    harmonics: np.ndarray
+
+
 def statistics(distance, offsets, limit) -> tuple[Any, ...]:
     """Columns of ``kepler_traverse.search.distance_stats.DistanceStats``."""
     k, n = distance.shape
@@ -28,9 +37,8 @@ def statistics(distance, offsets, limit) -> tuple[Any, ...]:
     def statistics_of_row(i: int, _thread: int) -> None:
         last = np.empty(PIECE, distance.dtype)
         ends = np.repeat(distance.dtype.type([[np.inf], [-np.inf]]), WIDTH, axis=1)
-        _row_statistics(
-            distance[i], offsets, limit, largest, last, counts[i], ends, sums[0, i], sums[1, i]
-        )
+        parts = Parts(ends, sums[0, i], sums[1, i])
+        _row_statistics(distance[i], offsets, limit, largest, last, counts[i], parts)
         extremes[i] = ends[0].min(), ends[1].max()
 
     if n < _SHORT:
@@ -114,12 +122,14 @@ def summary_of_levels(counts):
 
 
 @njit(cache=True, nogil=True)
-def _row_statistics(distance, offsets, limit, largest, last, counts, ends, totals, harmonics):
-    """Store vertices and edges in ``counts``, extremes of parts of the distances in ``ends``, and
-    the sums of all blocks.
+def _row_statistics(distance, offsets, limit, largest, last, counts, parts):
+    """Store vertices and edges in ``counts``, and extremes and sums of the parts of a row.
 
     ``last`` has room for a block.
     """
+    ends = parts.ends
+    totals = parts.totals
+    harmonics = parts.harmonics
     n = distance.size
     reached = edges = 0
     for piece in range(totals.size):

@@ -7,9 +7,7 @@ order of the terms nor the number of threads, batches, workers and devices chang
 
 from __future__ import annotations
 
-import hashlib
 import math
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +16,6 @@ from .compiled import njit
 
 PRIME = 2**61 - 1
 BITS = 126  # of the largest sum of absolute values
-_LOW = 2**64 - 1
 _TWO_64 = 2.0**64
 
 
@@ -138,19 +135,6 @@ class ExactSums:
             + (int((self.high >> 32).sum()) << 96)
             + (int((self.high & (2**32 - 1)).sum()) << 64)
         )
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the sums and their unit."""
-        hashed = hashlib.sha256(str(self.exponent).encode())
-        for array in (self.low, self.high):
-            hashed.update(np.ascontiguousarray(array).data)
-        return hashed.hexdigest()
-
-
-def as_words(value: int) -> tuple[Any, Any]:
-    """Return a Python integer as (uint64, int64)."""
-    return np.uint64(value & _LOW), np.int64(value >> 64)
 
 
 @njit(cache=True, nogil=True)

@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 
 from .atomics import atomic_add
-from .checksum import ODD, mix_one
 from .compiled import njit
 from .opportunities import NO_DECAY, weight_at
 from .simd_distances import lower_by_line
@@ -1058,8 +1057,9 @@ def _take_within(reached, row, interval, attribute, decay, weights, places, valu
 
 
 @njit(cache=True, nogil=True)
-def bins(next_item, n_items, row_offsets, distance, limit, bins_per_unit, before, counts):
+def bins(next_item, n_items, rows, limit, bins_per_unit, before, counts):
     """``distance_stats.count_bins`` of rows."""
+    row_offsets, _, distance = rows
     while True:
         chunk = atomic_add(next_item, 0, 1)
         if chunk >= n_items:
@@ -1084,25 +1084,6 @@ def levels(next_item, n_items, rows, edges_before, limit, counts, edges):
                 edges[i] += edges_before[v + 1] - edges_before[v]
                 if distance[at] <= limit:
                     counts[i, distance[at]] += 1
-
-
-@njit(cache=True, nogil=True)
-def checksums(next_item, n_items, row_offsets, vertices, bits, sources, sums):
-    """``search.results.checksum`` of each row; ``bits`` are those of the distances as unsigned
-    integers.
-    """
-    while True:
-        chunk = atomic_add(next_item, 0, 1)
-        if chunk >= n_items:
-            return
-        for i in range(chunk * CHUNK, min((chunk + 1) * CHUNK, row_offsets.size - 1)):
-            total = np.uint64(0)
-            for at in range(row_offsets[i], row_offsets[i + 1]):
-                total += mix_one(
-                    mix_one(mix_one(np.uint64(vertices[at]) + ODD) ^ np.uint64(bits[at]))
-                    + np.uint64(sources[i])
-                )
-            sums[i] = total
 
 
 @njit(cache=True, nogil=True)

@@ -11,7 +11,7 @@ those of the tree that do are marked before that, and the others carry nothing.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,32 @@ _OFFSETS = 24
 _EDGES = 16
 _DISTANCES = 8
 _NEAR = 3  # in-neighbors whose distances are prefetched
+
+
+class Served(NamedTuple):
+    """The targets of one source, of shape (k,), and what they take."""
+
+    vertices: np.ndarray  # int64
+    # low, high: uint64 and int64: what each takes, as ``exact_sums`` has it
+    low: np.ndarray
+    high: np.ndarray
+    # of the type of the distances: the largest one that is served; an unreached vertex is at -1 or
+    # beyond it
+    limit: Any
+    # lost, sent: of bool, output: which are not reached, and which take something on a path that
+    # counts
+    lost: np.ndarray
+    sent: np.ndarray
+
+
+class Decay(NamedTuple):
+    """How amounts become volumes."""
+
+    limit: Any  # no volume decays beyond this distance
+    # kind, parameter: as ``opportunities.weight_at`` takes them
+    kind: int
+    parameter: float
+    exponent: int  # of the unit of the volumes; 0 for integers
 
 
 class Tree(NamedTuple):
@@ -83,18 +109,14 @@ def _mark(count, named, tree):
 
 
 @njit(cache=True, nogil=True)
-def carry(source, targets, volumes, limit, walks, tree, named, of, low, high, lost, sent):
-    """Add to ``low`` and ``high`` what each edge, or each vertex, of the paths to some targets
+def carry(source, served, walks, tree, named, of, sums):
+    """Add to the sums what each edge, or each vertex, of the paths to some targets
     carries.
 
     Parameters
     ----------
     source : int
-    targets : int64 array of shape (k,)
-    volumes : tuple of uint64 and int64 arrays of shape (k,)
-        What each target takes, as ``exact_sums`` has it.
-    limit : scalar of the type of the distances
-        The largest distance of a target that is served; an unreached vertex is at -1 or beyond it.
+    served : Served
     walks : path_walk.Walks
     tree : Tree
     named : uint8 array
@@ -103,9 +125,7 @@ def carry(source, targets, volumes, limit, walks, tree, named, of, low, high, lo
     of : {EDGES, VERTICES, PAIRS}
         Whether cells are positions of edges in the reversed graph, or vertices. Of pairs nothing is
         added.
-    low, high : uint64 and int64 arrays
-    lost, sent : arrays of bool of shape (k,), output
-        Which targets are not reached, and which take something on a path that counts.
+    sums : tuple of uint64 and int64 arrays
 
     Returns
     -------
@@ -120,7 +140,21 @@ def carry(source, targets, volumes, limit, walks, tree, named, of, low, high, lo
     distance = walks.distance
     above = walks.above
     path = walks.path
-    place, vertex, edge, parent, waits, own_low, own_high, mark = tree
+    targets = served.vertices
+    taken_low = served.low
+    taken_high = served.high
+    limit = served.limit
+    lost = served.lost
+    sent = served.sent
+    place = tree.place
+    vertex = tree.vertex
+    edge = tree.edge
+    parent = tree.parent
+    waits = tree.waits
+    own_low = tree.low
+    own_high = tree.high
+    mark = tree.mark
+    low, high = sums
     place[source] = 0
     vertex[0] = source
     edge[0] = NO_EDGE
@@ -128,7 +162,7 @@ def carry(source, targets, volumes, limit, walks, tree, named, of, low, high, lo
     for i in range(targets.size):
         v = np.int64(targets[i])
         lost[i] = not 0 <= distance[v] <= limit
-        sent[i] = not lost[i] and not (volumes[0][i] == 0 and volumes[1][i] == 0)
+        sent[i] = not lost[i] and not (taken_low[i] == 0 and taken_high[i] == 0)
         if not sent[i]:
             continue
         if place[v] == _NOWHERE:
@@ -136,7 +170,7 @@ def carry(source, targets, volumes, limit, walks, tree, named, of, low, high, lo
             vertex[count] = v
             edge[count] = _UNKNOWN
             count += 1
-        add(own_low, own_high, place[v], volumes[0][i], volumes[1][i])
+        add(own_low, own_high, place[v], taken_low[i], taken_high[i])
     wrong = np.int64(NO_EDGE)
     entry = np.int64(1)
     while entry < count:
@@ -216,7 +250,7 @@ def carry(source, targets, volumes, limit, walks, tree, named, of, low, high, lo
 
 
 @njit(cache=True, nogil=True)
-def volumes_at(distance, targets, amounts, factor, limit, decay, parameter, exponent):
+def volumes_at(distance, targets, amounts, factor, decay):
     """Return what each target takes: its amount times a factor of the source times the decay of its
     distance.
 
@@ -226,11 +260,11 @@ def volumes_at(distance, targets, amounts, factor, limit, decay, parameter, expo
     high = np.zeros(targets.size, np.int64)
     for i in range(targets.size):
         volume = amounts[i] * factor
-        if exponent == 0:
+        if decay.exponent == 0:
             low[i] = np.uint64(np.int64(volume))
             continue
         far = distance[targets[i]]
-        if decay != NO_DECAY and 0 <= far <= limit:
-            volume *= weight_at(np.float64(far), decay, parameter)
-        low[i], high[i] = split(np.float64(volume), exponent)
+        if decay.kind != NO_DECAY and 0 <= far <= decay.limit:
+            volume *= weight_at(np.float64(far), decay.kind, decay.parameter)
+        low[i], high[i] = split(np.float64(volume), decay.exponent)
     return low, high

@@ -138,8 +138,6 @@ class ShortSearches:
             return None
         if k:
             self._per_source = max(float(sizes.mean()), 1.0)
-        else:
-            self._per_source = self._per_source
         return self._ordered_rows(sizes, stops, parts)
 
     def _tried(
@@ -173,9 +171,7 @@ class ShortSearches:
         table_bytes = self._table_bytes(tier)
         shared = table_bytes if tier.in_shared else 0
         blocks = min(k, blocks_at_once(search, shared))
-        if tier.in_shared:
-            blocks = blocks
-        else:
+        if not tier.in_shared:
             blocks = max(1, min(blocks, TABLES // table_bytes))
         args = {
             **self._edges,

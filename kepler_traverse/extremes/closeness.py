@@ -170,9 +170,7 @@ class _Closeness:
                 rounds = rounds + 1
                 size = 2 << rounds // 2
                 size = GROUPS[-1] if is_tiny else size
-                if size <= GROUPS[1]:
-                    size = size
-                else:
+                if size > GROUPS[1]:
                     size = min(size, self._searches.widest(GROUPS[1]))
                 numbers = to_host(self._best(chosen, size))
             else:

@@ -10,7 +10,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from .._arrays import pyarrow
 from ..errors import EdgeListError, option_text
 from ..runtime.scratch import writing_to
 from .files import Where
+from .sizes import value_type
 
 # Text that belongs to no id, and text that need not belong to an id whose type was not declared.
 _DOUBTFUL = r"[\x00\n\x{feff}]"
@@ -123,10 +124,7 @@ def plain_column(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
 
 def is_number_type(kind: pyarrow.DataType) -> bool:
     """Whether a typed column holds numbers that could be weights."""
-    if kinds.is_dictionary(kind):
-        kind = kind.value_type
-    else:
-        kind = kind
+    kind = value_type(kind)
     return kinds.is_integer(kind) or kinds.is_floating(kind)
 
 
@@ -299,41 +297,46 @@ class _TextColumn:
         return pyarrow.chunked_array(list(self.chunks), self.type)
 
 
+class IdForm(NamedTuple):
+    """How ids are written in a file of text."""
+
+    # The type was not declared: integers are taken only as a program writes them, as "007" and "+7"
+    # may be names, and strings only where it is sure what belongs to them.
+    plain: bool = False
+    trim: bool = False  # blanks before an id follow the delimiter and do not belong to the id
+    # Blanks are the delimiter, so that a comma at an end of an id would be another one.
+    blanks: bool = False
+    numbered: bool = False  # the format numbers its vertices from 1, so that no other type helps
+
+
+_AS_DECLARED = IdForm()
+
+
 class IdText(_TextColumn):
     """Ids written as text, converted block by block to a type of ``ID_TYPES``, which is never
-    ``"auto"``.
-
-    With ``plain`` the type was not declared: integers are taken only as a program writes them, as
-    ``"007"`` and ``"+7"`` may be names, and strings only where it is sure what belongs to them.
-    With ``trim``, blanks before an id follow the delimiter and do not belong to the id. With
-    ``blanks`` these are the delimiter, so that a comma at an end of an id would be another one.
-    ``numbered``: the format numbers its vertices from 1, so that no other type helps. A list or a
-    ColumnFile (``into``) collects the chunks.
+    ``"auto"``. A list or a ColumnFile (``into``) collects the chunks.
     """
 
     def __init__(
         self,
         where: Where,
         id_type: str,
-        plain: bool = False,
-        trim: bool = False,
-        *,
-        blanks: bool = False,
-        numbered: bool = False,
+        form: IdForm = _AS_DECLARED,
         into: Any = None,
     ):
         super().__init__(where, [] if into is None else into)
         self.id_type = id_type
-        self.plain = plain
-        self.trim = trim
-        self.numbered = numbered
-        if plain:
-            self.doubtful = _DOUBTFUL_PLAIN + (_OTHER_DELIMITERS if blanks else "")
+        self.plain = form.plain
+        self.trim = form.trim
+        self.numbered = form.numbered
+        if form.plain:
+            self.doubtful = _DOUBTFUL_PLAIN + (_OTHER_DELIMITERS if form.blanks else "")
         else:
             self.doubtful = _DOUBTFUL
         # All ASCII characters that the pattern looks for; what is no ASCII is always looked at.
         self.signs = [
-            bytes([sign]) for sign in b"\0\n" + (b" \t\r\v\f\x1c\x1d\x1e\x1f,;|" if plain else b"")
+            bytes([sign])
+            for sign in b"\0\n" + (b" \t\r\v\f\x1c\x1d\x1e\x1f,;|" if form.plain else b"")
         ]
         self.type = pyarrow.type_for_alias(id_type)
 

@@ -179,12 +179,8 @@ def ids_column(name: str, ids: Any) -> Any:
         ) from None
     if isinstance(column, pyarrow.ChunkedArray):
         column = column.combine_chunks()
-    else:
-        column = column
     if kinds.is_dictionary(column.type):
         column = column.dictionary_decode()
-    else:
-        column = column
     if column.null_count:
         row = compute.index(column.is_null(), True).as_py()
         raise InputError(f"{name}, row {row}: it holds no vertex; drop such rows")

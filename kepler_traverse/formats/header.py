@@ -155,8 +155,6 @@ def layout_of_rows(
     columns = choose_columns(every, options, file, positions=positions, numeric=frozenset(numbers))
     if id_type == "auto":
         id_type = detect_id_type(file, columns, names, data[0])
-    else:
-        id_type = id_type
     if options.header == "auto" and not header:
         first = tuple(value.strip() for value in data[0])
     else:

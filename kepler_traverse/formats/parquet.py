@@ -13,7 +13,7 @@ from .arrow import check_edges, edges_of_batches, typed_columns
 from .columns import check_type
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, columns_of_all, no_rows, read_each
 from .files import DataFile, Where, reading
-from .sizes import require_parquet
+from .sizes import require_parquet, value_type
 
 # Fewer are decoded on the host and copied to the GPU in less time than cuDF takes to import. On the
 # host of an H200 16.8 million rows take 0.40 s with pyarrow and the copy, and 1.58 s with cuDF;
@@ -96,11 +96,7 @@ def _columns(schema: pyarrow.Schema, file: DataFile, options: ReadOptions) -> Ed
         if name in file.partition_names:
             continue
         where = Where(file, role, name)
-        kind = schema.field(name).type
-        if kinds.is_dictionary(kind):
-            kind = kind.value_type
-        else:
-            kind = kind
+        kind = value_type(schema.field(name).type)
         if role != "weight":
             check_type(kind, where)
         elif kinds.is_nested(kind):

@@ -198,12 +198,14 @@ def _lengths(texts: Any) -> np.ndarray:
     return views["length"].astype(np.int64) * texts.is_valid().to_numpy(zero_copy_only=False)
 
 
+def value_type(kind: Any) -> Any:
+    """Return the Arrow type of the values of a column, which may be those of a dictionary."""
+    return kind.value_type if kinds.is_dictionary(kind) else kind
+
+
 def require_plain(file: DataFile, column: Any) -> None:
     """Refuse a column of a dictionary or of views that is absurdly large without them."""
-    if kinds.is_dictionary(column.type):
-        kind = column.type.value_type
-    else:
-        kind = column.type
+    kind = value_type(column.type)
     is_text = kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind)
     if is_text and (kinds.is_dictionary(column.type) or kinds.is_string_view(kind)):
         require_memory(file, size_of_texts(column), find_limit(file))

@@ -22,6 +22,7 @@ from .columns import edge_column, in_seconds, is_duration_type, list_chunks, pla
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, no_edges, refuse_absurd_size
 from .files import DataFile, Where
 from .selection import row_mask, select_rows
+from .sizes import value_type
 
 TABLES = (
     "a data frame of pandas, polars, cuDF or Dask, a pyarrow table, anything with __arrow_c_stream__ or __dataframe__, a "
@@ -770,10 +771,7 @@ def _holds_strings(value: Any) -> bool:
         return any(isinstance(item, str) for item in value)
     kind = getattr(value, "type", None)  # pyarrow
     if kind is not None and hasattr(value, "null_count"):
-        if kinds.is_dictionary(kind):
-            kind = kind.value_type
-        else:
-            kind = kind
+        kind = value_type(kind)
         return kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind)
     dtype = getattr(value, "dtype", None)
     if dtype is None or get_device(value) == "cuda":

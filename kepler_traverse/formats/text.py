@@ -18,7 +18,7 @@ from .._arrays import arrow_compute as compute
 from .._arrays import arrow_types as kinds
 from .._arrays import pyarrow
 from ..errors import EdgeListError, option_text
-from .columns import IdText, WeightText, edge_column
+from .columns import IdForm, IdText, WeightText, edge_column
 from .edge_list import EdgeColumns, EdgeList, NoRowsError, ReadOptions, no_rows, read_each
 from .files import DataFile, Where, reading
 from .selection import row_mask, select_rows, text_column
@@ -191,15 +191,13 @@ def _make_taker(where: Where, layout: TextLayout, options: ReadOptions) -> IdTex
     """Return what converts the text of a column, block by block."""
     if where.role == "weight":
         return WeightText(where, options.chunks)
-    return IdText(
-        where,
-        layout.id_type,
-        layout.found,
-        layout.trim,
+    form = IdForm(
+        plain=layout.found,
+        trim=layout.trim,
         blanks=not layout.quotes,
         numbered=layout.numbered,
-        into=options.chunks(),
     )
+    return IdText(where, layout.id_type, form, options.chunks())
 
 
 def _open_csv(source: Any, layout: TextLayout, wanted: list[str]) -> Any:

@@ -421,9 +421,7 @@ def _compared(name: str, sign: str, values: tuple[Any, ...], table: Any) -> Any:
         value = math.floor(value)
         if not limits.min <= value <= limits.max:
             return _constant(column, _COMPARISONS[sign][0](0, value))
-    if isinstance(value, pyarrow.Scalar):
-        value = value
-    else:
+    if not isinstance(value, pyarrow.Scalar):
         value = pyarrow.scalar(value, column.type)
     return compute.call_function(_COMPARISONS[sign][1], [column, value])
 

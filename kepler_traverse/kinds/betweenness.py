@@ -461,12 +461,11 @@ class Betweenness(Loads):
         xp = namespace(group.distance)
         if self._targets.size:
             is_target = xp.asarray(self._is_target)
-        else:
-            is_target = None
-        if self._targets.size:
             ends = group.distance[:, xp.asarray(self._targets)]
             ends = xp.where(is_reached(ends), ends, ends.dtype.type(0)).max(axis=1)
             group = group.within([each.item() for each in to_host(ends)])
+        else:
+            is_target = None
         of = self.of == "edges", self._question.endpoints
         group = self._without_absorbed(group, of)
         sums: Any = {"edge_sums" if of[0] else "vertex_sums": self.on_gpu}

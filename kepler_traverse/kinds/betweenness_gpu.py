@@ -197,9 +197,7 @@ def _by_blocks(
     graph: Graph, sources: np.ndarray, distance: Array, out: dict[str, Any]
 ) -> np.ndarray:
     of_hops = is_hops(distance.dtype)
-    if of_hops:
-        graph = graph
-    else:
+    if not of_hops:
         graph = graph.derived.sums_in(distance.dtype.name)
     n = graph.n_vertices
     k = len(distance)

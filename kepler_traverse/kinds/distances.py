@@ -117,9 +117,7 @@ def make_records(asked: Asked[UnreachedOptions], group: Traversals) -> SourceRec
     distances: Any = group.distance
     if is_rows(distances):  # of a plan that has changed its strategy
         distances = to_sparse(distances, group.predecessor if asked.kind.has_predecessors else None)
-        if asked.query.limit is None:
-            distances = distances
-        else:
+        if asked.query.limit is not None:
             distances = distances.within([asked.query.limit] * len(distances))
     if asked.query.targets is not None:
         distances = distances.at(asked.query.targets)

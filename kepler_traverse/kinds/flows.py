@@ -18,7 +18,7 @@ from ..cpu import threads
 from ..cpu.edge_rows import find_edges
 from ..cpu.exact_sums import BITS, find_exponent
 from ..cpu.path_walk import NO_EDGE, Walks
-from ..cpu.tree_flows import Tree, carry, new_tree, volumes_at
+from ..cpu.tree_flows import Decay, Served, Tree, carry, new_tree, volumes_at
 from ..errors import InputError, PrecisionError, option_text
 from ..formats.tables import column_tuple, holds_rows
 from ..graph import Graph
@@ -257,8 +257,6 @@ def _amounts_and_unit(
             )
     if of_targets is None:
         of_targets = np.ones(size, np.int64)
-    else:
-        of_targets = of_targets
     arguments.size(name, of_targets, size, f"one per {each}")
     is_exact = (
         question.decay == decays.NO_DECAY and of_sources.dtype.kind == of_targets.dtype.kind == "i"
@@ -396,6 +394,8 @@ class Flows(Loads):
             [1] * len(group) if weights is None else weights.of(group.sources), amounts.dtype
         )
 
+        decay = Decay(bound, question.decay, question.parameter, self.exponent)
+
         def select_volumes(i: int, row: np.ndarray) -> Any:
             own = self._targets
             amount = amounts
@@ -405,8 +405,7 @@ class Flows(Loads):
                 own = table.lists.vertices[part]
                 rows = table.rows[part]
                 amount = amounts[rows]
-            decay = bound, question.decay, question.parameter, self.exponent
-            return own, volumes_at(row, own, amount, factors[i], *decay), rows
+            return own, volumes_at(row, own, amount, factors[i], decay), rows
 
         return (
             (reverse.offsets, reverse.targets, reverse.weights if is_weighted else None, None),
@@ -417,26 +416,15 @@ class Flows(Loads):
 
     def _add(self, group: Traversals, beside: Sequence[Callable[[int], object]] = ()) -> None:
         """Add the loads of a group. Threads first take what is to be done ``beside`` it."""
-        question = self._question
         distance: Any = group.distance
         edges, bound, (table, factors), select_volumes = self._ask(group)
         left = np.arange(len(group))
         if is_rows(distance) and get_device(distance) == "cuda":
-            volumes = gpu.Volumes(
-                targets=self._targets if table is None else table.lists.vertices,
-                amounts=self._of_targets if table is None else self._of_targets[table.rows],
-                factors=factors,
-                offsets=None if table is None else table.lists.offsets,
-                rows=None if table is None else table.rows,
-                named=self._named_there,
-                bound=bound,
-                exponent=self.exponent,
-                decay=question.decay,
-                parameter=question.parameter,
-            )
+            volumes = self._volumes_on_gpu(table, factors, bound)
             args = self.asked.graph, group.sources, distance, volumes, self.of, self.on_gpu
             # edges of length zero lead there, along which the CPU walks
             left = np.flatnonzero(gpu.add_flows(*args))
+        cells_are = CELLS.index(self.of)
         wrong = np.full(len(group), NO_EDGE)
 
         def walk(i: int, thread: int) -> None:
@@ -445,26 +433,19 @@ class Flows(Loads):
                 row = to_host(distance[i])
             else:
                 row = distance[i]
-            own, volumes, rows = select_volumes(i, row)
+            own, (low, high), rows = select_volumes(i, row)
             sums = self.of_thread(thread)
             lost, sent = np.zeros((2, own.size), np.bool_)
+            served = Served(own, low, high, bound, lost, sent)
             walks = Walks(*edges, row, None, *scratch)
-            args = (
-                int(group.sources[i]),
-                own,
-                volumes,
-                bound,
-                walks,
-                tree,
-                self._named,
-                CELLS.index(self.of),
-            )
-            wrong[i] = carry(*args, sums.low, sums.high, lost, sent)
+            source = int(group.sources[i])
+            cells = sums.low, sums.high
+            wrong[i] = carry(source, served, walks, tree, self._named, cells_are, cells)
             if self.of == "pairs":
-                sums.add_at(rows[sent], volumes[0][sent], volumes[1][sent])
+                sums.add_at(rows[sent], low[sent], high[sent])
             if lost.any():
                 places = np.full(int(lost.sum()), self.n_cells + LOST)
-                sums.add_at(places, volumes[0][lost], volumes[1][lost])
+                sums.add_at(places, low[lost], high[lost])
                 sums.low[self.n_cells + LOST_PAIRS] += np.uint64(places.size)
 
         work: list[Callable[[int], object]] = [*beside, *(partial(walk, i) for i in left.tolist())]
@@ -475,6 +456,32 @@ class Flows(Loads):
                 f"no path explains the distance of vertex {name}: "
                 f"{closed_cycle_error(distance.dtype)}"
             )
+
+    def _volumes_on_gpu(self, table: Any, factors: np.ndarray, bound: Any) -> gpu.Volumes:
+        """Return what the targets of a group take; ``table`` has its pairs, if pairs are asked for."""
+        question = self._question
+        if table is None:
+            of_targets: dict[str, Any] = {
+                "targets": self._targets,
+                "amounts": self._of_targets,
+                "offsets": None,
+            }
+        else:
+            of_targets = {
+                "targets": table.lists.vertices,
+                "amounts": self._of_targets[table.rows],
+                "offsets": table.lists.offsets,
+                "rows": table.rows,
+            }
+        return gpu.Volumes(
+            **of_targets,
+            factors=factors,
+            named=self._named_there,
+            bound=bound,
+            exponent=self.exponent,
+            decay=question.decay,
+            parameter=question.parameter,
+        )
 
     @cached_property
     def _named_there(self) -> Any:

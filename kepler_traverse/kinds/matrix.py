@@ -27,11 +27,9 @@ def matrix(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Ar
     kind = ALGORITHMS[asked.algorithm].narrowest_dtype(graph)
     if asked.targets is None:
         columns = slice(None)
-    else:
-        columns = xp.asarray(places_of_targets(asked, asked.targets))
-    if asked.targets is None:
         width = graph.n_vertices
     else:
+        columns = xp.asarray(places_of_targets(asked, asked.targets))
         width = asked.targets.size
     require_memory(
         places.size * width * kind.itemsize,

@@ -315,11 +315,9 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
         )
     if ids is None:
         per = "one per vertex, in the order of their ids"
-    else:
-        per = "one per row"
-    if ids is None:
         partner = Partner("graph.ids", None, numbers, partial(find_vertices, graph))
     else:
+        per = "one per row"
         partner = Partner("the ids of values", ids if are_of_index else get_index(ids))
     attributes = {}
     for name, column in columns.items():

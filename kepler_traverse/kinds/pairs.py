@@ -154,6 +154,20 @@ def numbers_of_pairs(
     return numbers
 
 
+def _find_unknown(graph: Graph, ids: Any, role: str) -> int:
+    """Return the first row whose id is that of no vertex; there is one."""
+    row = 0  # it is from here to ``end - 1``
+    end = len(ids)
+    while end - row > 1:
+        middle = (row + end) // 2
+        try:
+            graph.to_numbers(ids[row:middle], role)
+            row = middle
+        except UnknownVertexError:
+            end = middle
+    return row
+
+
 def numbers_of_rows(graph: Graph, name: str, given: Ids) -> np.ndarray:
     """Return the vertex numbers of one column of ids; the error for an unknown vertex names its
     row.
@@ -176,16 +190,7 @@ def numbers_of_rows(graph: Graph, name: str, given: Ids) -> np.ndarray:
     try:
         return graph.to_numbers(ids, role)
     except UnknownVertexError:
-        # the first row without a vertex is from ``row`` to ``end - 1``
-        row = 0
-        end = len(ids)
-        while end - row > 1:
-            middle = (row + end) // 2
-            try:
-                graph.to_numbers(ids[row:middle], role)
-                row = middle
-            except UnknownVertexError:
-                end = middle
+        row = _find_unknown(graph, ids, role)
         # NaN, with which data frames mark what is missing
         if ids[row] is None or ids[row] != ids[row]:
             raise UnknownVertexError(f"{name}, row {row}: it holds no id; drop such rows") from None

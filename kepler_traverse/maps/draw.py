@@ -227,8 +227,6 @@ class _Colours(NamedTuple):
 
         if hasattr(column, "combine_chunks"):
             column = column.combine_chunks()
-        else:
-            column = column
         is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
         groups = pc.unique(column).sort()
         is_band = name == "band"

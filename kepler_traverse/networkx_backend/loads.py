@@ -152,8 +152,6 @@ def _sums(
     )
     if hasattr(table, "to_pandas"):
         table = table.to_pandas()
-    else:
-        table = table
     return table.assign(betweenness=table["betweenness"] * (1 if graph.directed else 2))
 
 

@@ -199,12 +199,11 @@ def search_weighted(
 def search_dijkstra(
     graph: KeplerGraph,
     source: int,
-    cutoff: float | None = None,
-    weight: Weight = "weight",
-    incoming: bool = False,
+    weight: Weight,
+    incoming: bool,
 ) -> Search:
     """Dijkstra's algorithm from a vertex."""
-    return search_weighted(graph, np.array([source]), weight, cutoff, incoming=incoming)
+    return search_weighted(graph, np.array([source]), weight, incoming=incoming)
 
 
 def search_bellman_ford(
@@ -480,9 +479,7 @@ _SEARCHES: dict[str, Callable[..., Search]] = {
     "unweighted": lambda graph, vertex, _, incoming: search_levels(
         graph, vertex, incoming=incoming
     ),
-    "dijkstra": lambda graph, vertex, weight, incoming: search_dijkstra(
-        graph, vertex, None, weight, incoming
-    ),
+    "dijkstra": search_dijkstra,
     "bellman-ford": lambda graph, vertex, weight, incoming: search_bellman_ford(
         graph, vertex, weight, incoming=incoming
     ),
@@ -525,8 +522,6 @@ def _shortest(
         missing = f"Source {ends[0]} not in G"
     if method == "dijkstra":
         missing = f"Node {ends[0]} not found in graph"
-    else:
-        missing = missing
     return result(search(graph.to_number(ends[0], _missing(missing))))
 
 

@@ -288,8 +288,6 @@ def _format_error(error: BaseException) -> str:
     for name, value in os.environ.items():
         if value and _CREDENTIAL.match(name):
             text = text.replace(value, "...")
-        else:
-            text = text
     return text[:400]
 
 

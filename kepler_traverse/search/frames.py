@@ -511,8 +511,6 @@ def _found_targets(vertex: Any, targets: Ids, graph: Graph | None, library: Any)
     requested = arguments.ids("targets", targets)
     if isinstance(requested, np.ndarray):
         requested = requested.tolist()
-    else:
-        requested = requested
     kind = _kind_of_ids(vertex)
     expected = int if kind == "integers" else str
     for target in requested:

@@ -223,6 +223,13 @@ class Query:
     nearest: Nearest | None = None
 
     @property
+    def shared_targets(self) -> Array:
+        """The targets of all sources, for compiled code; of shape (0,) if there are none."""
+        if self.targets is None:
+            return np.empty(0, np.int64)
+        return self.targets
+
+    @property
     def may_stop(self) -> bool:
         """Whether a search may end before it has reached all vertices."""
         return self.limit is not None or self.targets is not None or self.has_target_lists

@@ -212,7 +212,7 @@ def largest_distance(graph: Any, query: Query, counts_hops: bool) -> Any:
     """Return the limit in the type of the distances: int32 for hops, else that of the weights."""
     if counts_hops:
         return np.int32(MAX_HOP_COUNT if query.limit is None else min(query.limit, MAX_HOP_COUNT))
-    return as_distance(np.inf if query.limit is None else query.limit, graph.weights.dtype)
+    return as_distance(query.limit, graph.weights.dtype)
 
 
 class _Searches:
@@ -295,8 +295,6 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
             return MultiSourceOutcome(None, None, ends, rounds, counts)
         if query.predecessors:
             reached = reached.point_back(graph, sources)
-        else:
-            reached = reached
         if "sparse" in query.forms:
             return MultiSourceOutcome(reached, None, ends, rounds)
         predecessor = reached.predecessor_rows()
@@ -481,8 +479,6 @@ def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int
         rounds = measured._replace(n_vertices=n_vertices, n_edges=n_edges, depth=0).likely_depth
         if counts_hops and query.limit is not None:
             rounds = min(rounds, float(query.limit))
-        else:
-            rounds = rounds
         return measured._replace(rounds=rounds, depth=int(rounds))
     of_lists = values, list_of, cpu.ROWS, np.empty(0, limit.dtype), np.zeros(k, np.int64)
     wanted = cpu.Wanted(sources, limits, *of_lists, most, make_goals(graph, query))

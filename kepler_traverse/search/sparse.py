@@ -223,7 +223,7 @@ class SparseDistances:
         counts = np.empty((k, 2), np.int64)
         extremes = np.empty((k, 2), kind)
         sums = np.zeros((2 * has_sums, k))
-        bound = min(as_distance(np.inf if limit is None else limit, kind), np.finfo(kind).max)
+        bound = min(as_distance(limit, kind), np.finfo(kind).max)
         results = counts, extremes, sums
         self._run(cpu.stats, self._rows, self._on_host(offsets), self.n_vertices, bound, results)
         lowest, farthest = extremes.astype(np.float64).T
@@ -251,8 +251,8 @@ class SparseDistances:
     ) -> np.ndarray:
         """As ``kinds.distance_stats.count_bins``."""
         counts = np.zeros((len(self), n_bins), np.int64)
-        bound = as_distance(np.inf if limit is None else limit, self.dtype)
-        self._run(cpu.bins, self.offsets, self.distance, bound, bins_per_unit, before, counts)
+        bound = as_distance(limit, self.dtype)
+        self._run(cpu.bins, self._rows, bound, bins_per_unit, before, counts)
         return counts
 
     def levels(
@@ -285,23 +285,6 @@ class SparseDistances:
     def at(self, vertices: np.ndarray) -> SparseDistances:
         """Return the distances to some vertices, which ascend."""
         return self._kept(np.isin(self.vertices, vertices))
-
-    def checksums(self, sources: np.ndarray, integers: bool) -> np.ndarray:
-        """Return ``search.results.checksum`` of each row, uint64."""
-        if integers and self.dtype.kind == "f":
-            distance = self.distance.astype(np.int64)
-        else:
-            distance = self.distance
-        sums = np.empty(len(self), np.uint64)
-        self._run(
-            cpu.checksums,
-            self.offsets,
-            self.vertices,
-            distance.view(f"u{distance.itemsize}"),
-            sources,
-            sums,
-        )
-        return sums
 
     def check(self, graph: Any, sources: np.ndarray, limits: Sequence[float | None]) -> np.ndarray:
         """Check the rows by the rules of ``certificate``, over the vertices reached and the edges

@@ -143,10 +143,12 @@ def count_overflows(graph, distance, run=threads.run) -> int:
     return int(counters[0])
 
 
-def point_back(graph, sources, distance) -> np.ndarray:
-    """Return predecessors from the distances of several searches. Both arrays have shape (k,
-    n_vertices).
+def point_back(graph, query: Query, sources, distance) -> np.ndarray | None:
+    """Return predecessors from the distances of several searches, or None if none are wanted. Both
+    arrays have shape (k, n_vertices).
     """
+    if not query.predecessors:
+        return None
     predecessor = np.empty(distance.shape, graph.targets.dtype)
     index = graph.targets.dtype
     layer = np.empty(graph.n_vertices, np.int32)

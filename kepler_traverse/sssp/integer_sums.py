@@ -90,7 +90,7 @@ def _plan(graph, query):
         limit = None
     else:
         limit = query.limit
-    bound = as_distance(np.inf if limit is None else limit, np.dtype(np.int64))
+    bound = as_distance(limit, np.dtype(np.int64))
 
     def traverse(sources) -> MultiSourceOutcome:
         sources = np.asarray(sources, np.int64)
@@ -112,10 +112,7 @@ def _plan(graph, query):
             threads.for_each(search_one, sources.size)
             if overflows.any() and limit is None:
                 raise overflow_error()
-        if query.predecessors:
-            predecessor = cpu_steps.point_back(host, sources, distance)
-        else:
-            predecessor = None
+        predecessor = cpu_steps.point_back(host, query, sources, distance)
         if query.output == "targets":
             distance = distance[:, query.targets]
         move = cuda.cp.asarray if device == "cuda" else np.asarray

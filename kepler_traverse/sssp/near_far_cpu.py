@@ -55,11 +55,8 @@ def plan(graph, query):
     piles = np.empty((3, n), graph.targets.dtype)
     is_far = np.empty(n, np.uint8)
     run.queue, run.next_queue = piles[:2]  # which predecessors need only afterwards
-    limit = as_distance(np.inf if query.limit is None else query.limit, kind)
-    if query.targets is None:
-        targets = np.empty(0, np.int64)
-    else:
-        targets = query.targets
+    limit = as_distance(query.limit, kind)
+    targets = query.shared_targets
     edges = Edges.of(graph)
     width = pile_width(graph)
     sizes, bounds = new_state(kind)

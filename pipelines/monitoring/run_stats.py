@@ -162,7 +162,7 @@ class RunStats:
         rate = self.rates(now)[0]
         return self.left / rate if rate else None
 
-    def busiest(self, most: int = MAX_LISTED) -> list[str]:
+    def busiest(self, most: int) -> list[str]:
         """Return the workers with most sources, ordered by name; the others are summed as
         ``OTHERS`` at the end.
         """
@@ -174,15 +174,14 @@ class RunStats:
             return sorted(named, key=_by_number)
         return [*sorted(named[: most - 1], key=_by_number), OTHERS]
 
-    def series(self, what: str, most: int = MAX_LISTED) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    def series(self, what: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Return the seconds from the start at which each bin of ``width`` begins, and the rates
         per second by worker.
 
-        ``what`` is "sources" or "edges"; ``most`` is the maximum number of workers listed, and the
-        others are summed.
+        ``what`` is "sources" or "edges". The workers beyond ``MAX_LISTED`` are summed.
         """
         n = max(1, int(np.ceil((self.ended - self.started) / self.width)))
-        names = self.busiest(most)
+        names = self.busiest(MAX_LISTED)
         rates = {name: np.zeros(n) for name in names}
         for name, bins in self._bins.items():
             rates[name if name in rates else OTHERS] += bins[_IN_BINS.index(what), :n] / self.width

@@ -293,7 +293,7 @@ def _out_of_range(source: int, distance: np.ndarray, limit: float | None) -> dic
             distance > (np.iinfo(distance.dtype).max if limit is None else limit)
         )
     else:
-        most = as_distance(np.inf if limit is None else limit, distance.dtype)
+        most = as_distance(limit, distance.dtype)
         bad = np.signbit(distance) | np.isnan(distance) | ((distance > most) & (distance != np.inf))
     at = np.flatnonzero(bad)
     if at.size:

@@ -573,16 +573,13 @@ def _sources(graph: Graph, settings: Settings) -> np.ndarray:
         numbers = random_sources(graph, settings.random_sources, settings.seed)
     else:
         numbers = read_vertices(graph, settings, "sources")
-    if not numbers.size:
-        raise InputError(
-            "there are no sources: "
-            + (
-                "the graph has no vertex"
-                if settings.sources_file is None
-                else f"{settings.sources_file} has no row"
-            )
-        )
-    return numbers
+    if numbers.size:
+        return numbers
+    if settings.sources_file is None:
+        why = "the graph has no vertex"
+    else:
+        why = f"{settings.sources_file} has no row"
+    raise InputError(f"there are no sources: {why}")
 
 
 def random_sources(graph: Graph, count: int, seed: int) -> np.ndarray:

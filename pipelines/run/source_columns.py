@@ -84,8 +84,6 @@ def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
         )
     if hops:
         limits = np.minimum(limits, MAX_HOP_COUNT).astype(np.int64)
-    else:
-        limits = limits
     if not hops:
         limits = limits.astype(np.float64 if limits.dtype.kind == "f" else np.int64)
 

@@ -104,10 +104,7 @@ def plan(graph, query, group: int):
             distance = run.distances(k, depth, columns)
             if lists is not None and columns is not None:
                 distance = lists.take(distance, columns)
-        if query.predecessors:
-            predecessor = cpu_steps.point_back(graph, np.asarray(sources), distance)
-        else:
-            predecessor = None
+        predecessor = cpu_steps.point_back(graph, query, np.asarray(sources), distance)
         return MultiSourceOutcome(distance, predecessor, [limit] * k, [rounds] * k, counts)
 
     return traverse

@@ -174,17 +174,16 @@ def plan(graph, query, group: int):
             if lists is not None and query.output == "targets":
                 distance = lists.take(distance, union)
         if query.predecessors:
-            predecessor = predecessors_from_hops(
-                graph, run.kernels, sources, run.padded, graph.n_vertices
-            )
+            predecessor = predecessors_from_hops(graph, run.kernels, sources, run.padded)
         return MultiSourceOutcome(distance, predecessor, [limit] * k, [rounds] * k, counts)
 
     return traverse
 
 
-def predecessors_from_hops(graph, kernels, sources, padded, n: int):
+def predecessors_from_hops(graph, kernels, sources, padded):
     """Return predecessors from hop counts, whose arrays may have elements beyond the last vertex."""
     k = sources.size
+    n = graph.n_vertices
     predecessor = cp.empty((k, n), graph.targets.dtype)
     reverse = graph.reverse
     args = {

@@ -140,10 +140,7 @@ def plan(graph, query, group: int):
             threads.for_each(write, n_sweeps)
         # an earlier group may have needed a wider type
         distance = rows[:k].astype(needed, copy=False)
-        if query.predecessors:
-            predecessor = cpu_steps.point_back(graph, numbers, distance)
-        else:
-            predecessor = None
+        predecessor = cpu_steps.point_back(graph, query, numbers, distance)
         return MultiSourceOutcome(distance, predecessor, limits, rounds)
 
     return traverse

@@ -362,9 +362,7 @@ class _Run:
     def predecessors(self, sources):
         """Predecessors of shape (k, n)."""
         graph = self._graph
-        return predecessors_from_hops(
-            graph, self._predecessor_kernels, sources, self.distance, graph.n_vertices
-        )
+        return predecessors_from_hops(graph, self._predecessor_kernels, sources, self.distance)
 
     def distances(self, k: int, depth: int):
         """Hop counts of shape (k, n), or of the targets only, in the narrowest type; None where

@@ -59,10 +59,7 @@ def plan(graph, query, _group: int):
         limit = MAX_HOP_COUNT
     else:
         limit = query.limit
-    if query.targets is None:
-        shared = np.empty(0, np.int64)
-    else:
-        shared = query.targets
+    shared = query.shared_targets
     dtype = hops_dtype(0)
 
     def search_all(sources, lists, levels, stops) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -101,10 +98,7 @@ def plan(graph, query, _group: int):
                 break
             dtype = hops_dtype(np.iinfo(dtype).max + 1)  # kept, as the next group will need it too
         limits = [query.limit if stop == _NOT_YET else stop for stop in stops.tolist()]
-        if query.predecessors:
-            predecessor = cpu_steps.point_back(graph, sources, distance)
-        else:
-            predecessor = None
+        predecessor = cpu_steps.point_back(graph, query, sources, distance)
         kept = {"all": distance, "targets": at_targets, "counts": None}[query.output]
         if kept is not None:
             # A search that ran out of vertices noticed one level later. An earlier group may have

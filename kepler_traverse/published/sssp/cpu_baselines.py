@@ -105,7 +105,7 @@ class Heap(NamedTuple):
 def _plan_heap(graph, query):
     """Return ``traverse(source)``."""
     run = cpu_steps.Run(graph, query)
-    limit = as_distance(np.inf if query.limit is None else query.limit, graph.weights.dtype)
+    limit = as_distance(query.limit, graph.weights.dtype)
     edges = Edges.of(graph)
     if query.targets is None:
         n_target_vertices = 0

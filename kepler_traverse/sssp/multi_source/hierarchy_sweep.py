@@ -98,10 +98,7 @@ def plan(graph, query, group: int):
         distance = rows[:k]
         if needs_check and _any_beyond(distance, EXACT_BELOW[kind] * hierarchy.unit):
             return source_per_thread.plan(graph, query, k)(sources, lists)
-        if query.predecessors:
-            predecessor = cpu_steps.point_back(graph, numbers, distance)
-        else:
-            predecessor = None
+        predecessor = cpu_steps.point_back(graph, query, numbers, distance)
         return MultiSourceOutcome(
             distance, predecessor, [query.limit] * k, [hierarchy.levels] * k, below=longest
         )

@@ -161,7 +161,7 @@ class _Run:
         self.rounds = cp.zeros(group, np.int32)
         # up to where each search is complete, and its last threshold
         self._bounds = cp.zeros((2, group), real)
-        self.limit = as_distance(np.inf if query.limit is None else query.limit, real)
+        self.limit = as_distance(query.limit, real)
         self.width = first_width(graph, query.may_stop)
 
     def wait_for(self, lists) -> None:

@@ -141,7 +141,7 @@ class _Run:
         )
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
-        self.limit = as_distance(np.inf if query.limit is None else query.limit, real)
+        self.limit = as_distance(query.limit, real)
         may_stop = query.may_stop
         # Any vertex is near in one of 32 searches. Where degrees are uneven, piles save little work
         # and cost rounds.
@@ -187,8 +187,6 @@ class _Run:
                 with np.errstate(over="ignore"):
                     if edges < self._tuning.light * pile_rounds:
                         width = width + width
-                    else:
-                        width = width
                 edges = pile_rounds = 0
             nearest = np.array([self._infinite - gap], self.keys.dtype).view(self._real)[0]
             threshold = _beyond(nearest, width)

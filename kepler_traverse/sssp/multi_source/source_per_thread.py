@@ -61,11 +61,8 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
     piles = np.empty((cores, 3, n), graph.targets.dtype)
     last_queued = np.empty((cores, n), np.int32)
     is_far = np.empty((cores, n), np.uint8)
-    limit = as_distance(np.inf if query.limit is None else query.limit, kind)
-    if query.targets is None:
-        shared = np.empty(0, np.int64)
-    else:
-        shared = query.targets
+    limit = as_distance(query.limit, kind)
+    shared = query.shared_targets
     edges = Edges.of(graph)
     width = pile_width(graph)
     counts_overflows = cpu_steps.may_overflow(graph) and query.limit is None
@@ -101,10 +98,7 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
         if overflows.any():
             raise cpu_steps.overflow_error(graph)
         limits = [query.limit if np.isinf(stop) else float(stop) for stop in stops]
-        if query.predecessors:
-            predecessor = cpu_steps.point_back(graph, numbers, distance)
-        else:
-            predecessor = None
+        predecessor = cpu_steps.point_back(graph, query, numbers, distance)
         return MultiSourceOutcome(
             distance if is_kept else at_targets, predecessor, limits, rounds.tolist()
         )

@@ -31,6 +31,7 @@ from pipelines.output.layout import Layout
 from pipelines.output.part_file import plain
 from pipelines.output.rows import is_made_on_host, make_rows
 from pipelines.output.schemas import OUTPUT_SCHEMAS
+from pipelines.output.store import Store
 from pipelines.run import prepare
 from pipelines.scheduling.cluster import pinned
 from pipelines.worker import phase_timer, traversal_worker, traverse, writer_pool
@@ -241,12 +242,22 @@ def test_a_search_ahead_of_its_writers_waits_for_them(answered, monkeypatch):
     assert max(most) <= 2 + 1
 
 
-@pytest.mark.parametrize("where", ["_encode", "_add"])
+@pytest.mark.parametrize(
+    ("kind", "where", "calls"),
+    [
+        (row_groups.RowGroupWriter, "_encode", N_PARTS * SOURCES_PER_PART // 2),
+        (row_groups.RowGroupWriter, "_add", N_PARTS * SOURCES_PER_PART // 2),
+        (Store, "move_in", N_PARTS // 2),
+    ],
+    ids=["encoding", "writing", "storing"],
+)
 @pytest.mark.usefixtures("small_pieces")
-def test_a_row_group_that_fails_leaves_nothing_half_written(answered, monkeypatch, tmp_path, where):
+def test_a_disk_or_a_store_that_fails_leaves_nothing_half_written(
+    answered, monkeypatch, tmp_path, kind, where, calls
+):
     _, expected, _ = answered(1)
-    make = getattr(row_groups.RowGroupWriter, where)
-    left = [N_PARTS * SOURCES_PER_PART // 2]
+    make = getattr(kind, where)
+    left = [calls]
 
     def broken(*given):
         left[0] -= 1
@@ -254,7 +265,7 @@ def test_a_row_group_that_fails_leaves_nothing_half_written(answered, monkeypatc
             raise OSError(errno.ENOSPC, "No space left on device")
         return make(*given)
 
-    monkeypatch.setattr(row_groups.RowGroupWriter, where, broken)
+    monkeypatch.setattr(kind, where, broken)
     with pytest.raises(OutputError, match="No space left"):
         answered(3)
     found = {

@@ -79,7 +79,7 @@ def test_a_call_is_refused_by_a_rule_of_a_plugin(monkeypatch):
 
     kind = extend.ResultKind(name="own", means="m", columns=("source",), options_class=Options)
     monkeypatch.setitem(RESULT_KINDS, "own", kind)
-    with pytest.raises(InputError, match="^size needs width; give both$"):
+    with pytest.raises(InputError, match=r"^size needs width; give both$"):
         bfs_many(GRAPH, [1], result="own", size=3)
 
 

@@ -146,13 +146,25 @@ def is_value(given: Given, name: str, *values: object) -> bool:
     return getattr(value, "shape", ()) == () and any(value == each for each in values)
 
 
-def not_both(one: str, other: str, why: str) -> Constraint:
+def not_both(one: str, other: str, why: str, remedy: str = "leave one of them out") -> Constraint:
     """Return the rule that one of two options is left out."""
     return Constraint(
         names=(one, other),
         violated=lambda given: given.value(one) is not None and given.value(other) is not None,
-        why=f"{{flags}} {why}",
-        remedy="leave one of them out",
+        why=why,
+        remedy=remedy,
+    )
+
+
+def needs(name: str, *others: str, why: str, remedy: str) -> Constraint:
+    """Return the rule that an option is given with one of others."""
+    return Constraint(
+        names=(name, *others),
+        violated=lambda given: (
+            given.value(name) is not None and all(given.value(each) is None for each in others)
+        ),
+        why=why,
+        remedy=remedy,
     )
 
 
@@ -169,16 +181,3 @@ def all_or_none(*names: str) -> Constraint:
         why="{flags} go together",
         remedy="give {missing}, too, or none of them",
     )
-
-
-def only_with(
-    name: str, others: Mapping[str, tuple[Any, ...]], why: str, remedy: str = "leave {0} out"
-) -> Constraint:
-    """Return the rule that an option is given only where others have one of some values."""
-
-    def violated(given: Given) -> bool:
-        return given.is_given(name) and not all(
-            is_value(given, other, *values) for other, values in others.items()
-        )
-
-    return Constraint(names=(name, *others), violated=violated, why=why, remedy=remedy)

@@ -32,7 +32,7 @@ class Given(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class GivenOptions:
-    """Options by the names of keyword arguments.
+    """Options by the names of keyword arguments, or of flags of a program, which has no kind.
 
     ``written`` has the options that are checked, each as the caller writes it, or None if it is not
     given.
@@ -44,7 +44,7 @@ class GivenOptions:
     values: Mapping[str, Any] = field(default_factory=dict)
 
     def value(self, name: str) -> Any:
-        if name == "result":
+        if name == "result" and self.kind is not None:
             return self.kind.name
         return self.values.get(name)
 
@@ -112,12 +112,13 @@ class Constraint:
             "flags": " and ".join(spelled.values()),
             "missing": " and ".join(missing),
             "given": ", ".join(given.spelled(name) for name in self.names if given.is_given(name)),
-            "name": given.kind.name,
             **facts,
         }
 
         def text_of(match: re.Match[str]) -> str:
             name, has_value, text = match.groups()
+            if name == "name":
+                return str(given.kind.name)
             if not has_value:
                 return known[name] if name in known else given.spelled(name)
             return given.spelled(name, text or given.value(name))

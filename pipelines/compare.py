@@ -125,7 +125,7 @@ def _settings(given: Any) -> Settings:
         _WEIGHT: columns["weight_column"] is not None,
         "--weight-type": settings.weight_type != "auto",
     }
-    flags = {flag: flag if is_given else None for flag, is_given in written.items()}
+    flags = {flag: flag for flag, is_given in written.items() if is_given}
     own = GivenOptions(kind=None, algorithm=given.algorithm, written=flags, values=flags)
     for violation in violations(own, ROWS):
         raise UsageError(str(violation))

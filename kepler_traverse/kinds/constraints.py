@@ -115,7 +115,7 @@ class Constraint:
             **facts,
         }
 
-        def text_of(match: re.Match[str]) -> str:
+        def write_option(match: re.Match[str]) -> str:
             name, has_value, text = match.groups()
             if name == "name":
                 return str(given.kind.name)
@@ -123,7 +123,7 @@ class Constraint:
                 return known[name] if name in known else given.spelled(name)
             return given.spelled(name, text or given.value(name))
 
-        fact, remedy = (_OPTION.sub(text_of, text) for text in (self.why, self.remedy))
+        fact, remedy = (_OPTION.sub(write_option, text) for text in (self.why, self.remedy))
         return Violation(self.names[0], fact, remedy)
 
 

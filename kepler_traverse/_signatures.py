@@ -7,7 +7,7 @@ Written by ``python -m scripts.docs.signatures`` from the dataclasses of options
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, overload
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -25,6 +25,18 @@ if TYPE_CHECKING:
     )
     from .runtime.progress import Report
 
+    class How(TypedDict, total=False):
+        """How pairs are searched, whatever is asked of them."""
+
+        strategy: str
+        knobs: Knobs | None
+        memory: Integer | None
+
+    class HowMany(How, total=False):
+        """How searches from several sources are made."""
+
+        progress: bool | Report | None
+
     class BfsMany(Protocol):
         @overload
         def __call__(
@@ -37,10 +49,7 @@ if TYPE_CHECKING:
             max_depth: Integer | Numbers | None = None,
             targets: Ids | None = None,
             unreached: Literal["omit", "null", "cugraph"] = "omit",
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -53,10 +62,7 @@ if TYPE_CHECKING:
             max_depth: Integer | Numbers | None = None,
             targets: Ids | None = None,
             unreached: Literal["omit", "null", "cugraph"] = "omit",
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -69,10 +75,7 @@ if TYPE_CHECKING:
             max_depth: Integer | Numbers | None = None,
             targets: Ids | None = None,
             unreached: Literal["omit", "null", "cugraph"] = "omit",
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -84,10 +87,7 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             max_depth: Integer | Numbers | None = None,
             targets: Ids | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Matrix: ...
         @overload
         def __call__(
@@ -99,10 +99,7 @@ if TYPE_CHECKING:
             stream: Literal[True],
             max_depth: Integer | Numbers | None = None,
             targets: Ids | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -114,10 +111,7 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             max_depth: Integer | Numbers | None = None,
             direction: Literal["out", "in"] = "out",
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -129,10 +123,7 @@ if TYPE_CHECKING:
             stream: Literal[True],
             max_depth: Integer | Numbers | None = None,
             direction: Literal["out", "in"] = "out",
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -144,10 +135,7 @@ if TYPE_CHECKING:
             stream: Literal["arrow"],
             max_depth: Integer | Numbers | None = None,
             direction: Literal["out", "in"] = "out",
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -158,10 +146,7 @@ if TYPE_CHECKING:
             result: Literal["levels"],
             stream: Literal[False] = False,
             max_depth: Integer | Numbers | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -172,10 +157,7 @@ if TYPE_CHECKING:
             result: Literal["levels"],
             stream: Literal[True],
             max_depth: Integer | Numbers | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -186,10 +168,7 @@ if TYPE_CHECKING:
             result: Literal["levels"],
             stream: Literal["arrow"],
             max_depth: Integer | Numbers | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -201,10 +180,7 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -216,10 +192,7 @@ if TYPE_CHECKING:
             stream: Literal[True],
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -231,10 +204,7 @@ if TYPE_CHECKING:
             stream: Literal["arrow"],
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -245,10 +215,7 @@ if TYPE_CHECKING:
             result: Literal["reachable"],
             stream: Literal[False] = False,
             max_depth: Integer | Numbers | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Matrix: ...
         @overload
         def __call__(
@@ -259,10 +226,7 @@ if TYPE_CHECKING:
             result: Literal["reachable"],
             stream: Literal[True],
             max_depth: Integer | Numbers | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -273,10 +237,7 @@ if TYPE_CHECKING:
             result: Literal["nearest"],
             stream: Literal[False] = False,
             max_depth: Integer | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -289,10 +250,7 @@ if TYPE_CHECKING:
             max_depth: Integer | None = None,
             k: Integer,
             groups: Ids | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -306,10 +264,7 @@ if TYPE_CHECKING:
             targets: Ids,
             k: Integer,
             groups: Ids | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -323,10 +278,7 @@ if TYPE_CHECKING:
             targets: Ids,
             k: Integer,
             groups: Ids | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -340,10 +292,7 @@ if TYPE_CHECKING:
             targets: Ids,
             k: Integer,
             groups: Ids | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -358,10 +307,7 @@ if TYPE_CHECKING:
             cutoffs: Numbers,
             decay: str | None = None,
             source_weights: Numbers | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -376,10 +322,7 @@ if TYPE_CHECKING:
             cutoffs: Numbers,
             decay: str | None = None,
             source_weights: Numbers | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -394,10 +337,7 @@ if TYPE_CHECKING:
             cutoffs: Numbers,
             decay: str | None = None,
             source_weights: Numbers | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -409,10 +349,7 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             direction: Literal["out", "in"] = "out",
             cutoffs: Numbers,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -424,10 +361,7 @@ if TYPE_CHECKING:
             stream: Literal[True],
             direction: Literal["out", "in"] = "out",
             cutoffs: Numbers,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -439,10 +373,7 @@ if TYPE_CHECKING:
             stream: Literal["arrow"],
             direction: Literal["out", "in"] = "out",
             cutoffs: Numbers,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -453,10 +384,7 @@ if TYPE_CHECKING:
             result: Literal["isochrones"],
             stream: Literal[False] = False,
             cutoffs: Numbers,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -467,10 +395,7 @@ if TYPE_CHECKING:
             result: Literal["isochrones"],
             stream: Literal[True],
             cutoffs: Numbers,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -481,10 +406,7 @@ if TYPE_CHECKING:
             result: Literal["isochrones"],
             stream: Literal["arrow"],
             cutoffs: Numbers,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -501,10 +423,7 @@ if TYPE_CHECKING:
             source_weights: Numbers | None = None,
             target_weights: Numbers | None = None,
             through: Any = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -523,10 +442,7 @@ if TYPE_CHECKING:
             epsilon: float | None = None,
             delta: float | None = None,
             seed: Integer | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -539,10 +455,7 @@ if TYPE_CHECKING:
             max_depth: Integer | None = None,
             k: Integer | None = None,
             groups: Ids | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -556,10 +469,7 @@ if TYPE_CHECKING:
             targets: Ids,
             k: Integer | None = None,
             groups: Ids | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -573,10 +483,7 @@ if TYPE_CHECKING:
             targets: Ids,
             k: Integer | None = None,
             groups: Ids | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -590,10 +497,7 @@ if TYPE_CHECKING:
             targets: Ids,
             k: Integer | None = None,
             groups: Ids | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -601,15 +505,7 @@ if TYPE_CHECKING:
         ) -> Any: ...
         @overload
         def __call__(
-            self,
-            graph: Graph,
-            sources: Sources,
-            *,
-            result: str,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            self, graph: Graph, sources: Sources, *, result: str, **how: Unpack[HowMany]
         ) -> Any: ...
 
     class BfsPairs(Protocol):
@@ -622,9 +518,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["pairs"] = "pairs",
             max_depth: Integer | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
+            **how: Unpack[How],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -639,9 +533,7 @@ if TYPE_CHECKING:
             decay: str | None = None,
             volumes: Numbers | None = None,
             through: Any = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
+            **how: Unpack[How],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -666,10 +558,7 @@ if TYPE_CHECKING:
             cutoff: float | Numbers | None = None,
             targets: Ids | None = None,
             unreached: Literal["omit", "null", "cugraph"] = "omit",
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -682,10 +571,7 @@ if TYPE_CHECKING:
             cutoff: float | Numbers | None = None,
             targets: Ids | None = None,
             unreached: Literal["omit", "null", "cugraph"] = "omit",
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -698,10 +584,7 @@ if TYPE_CHECKING:
             cutoff: float | Numbers | None = None,
             targets: Ids | None = None,
             unreached: Literal["omit", "null", "cugraph"] = "omit",
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -713,10 +596,7 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             cutoff: float | Numbers | None = None,
             targets: Ids | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Matrix: ...
         @overload
         def __call__(
@@ -728,10 +608,7 @@ if TYPE_CHECKING:
             stream: Literal[True],
             cutoff: float | Numbers | None = None,
             targets: Ids | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -743,10 +620,7 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             cutoff: float | Numbers | None = None,
             direction: Literal["out", "in"] = "out",
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -758,10 +632,7 @@ if TYPE_CHECKING:
             stream: Literal[True],
             cutoff: float | Numbers | None = None,
             direction: Literal["out", "in"] = "out",
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -773,10 +644,7 @@ if TYPE_CHECKING:
             stream: Literal["arrow"],
             cutoff: float | Numbers | None = None,
             direction: Literal["out", "in"] = "out",
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -788,10 +656,7 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             cutoff: float | Numbers | None = None,
             targets: Ids,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -803,10 +668,7 @@ if TYPE_CHECKING:
             stream: Literal[True],
             cutoff: float | Numbers | None = None,
             targets: Ids,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -818,10 +680,7 @@ if TYPE_CHECKING:
             stream: Literal["arrow"],
             cutoff: float | Numbers | None = None,
             targets: Ids,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -832,10 +691,7 @@ if TYPE_CHECKING:
             result: Literal["reachable"],
             stream: Literal[False] = False,
             cutoff: float | Numbers | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Matrix: ...
         @overload
         def __call__(
@@ -846,10 +702,7 @@ if TYPE_CHECKING:
             result: Literal["reachable"],
             stream: Literal[True],
             cutoff: float | Numbers | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -860,10 +713,7 @@ if TYPE_CHECKING:
             result: Literal["nearest"],
             stream: Literal[False] = False,
             cutoff: float | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -876,10 +726,7 @@ if TYPE_CHECKING:
             cutoff: float | None = None,
             k: Integer,
             groups: Ids | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -893,10 +740,7 @@ if TYPE_CHECKING:
             targets: Ids,
             k: Integer,
             groups: Ids | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -910,10 +754,7 @@ if TYPE_CHECKING:
             targets: Ids,
             k: Integer,
             groups: Ids | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -927,10 +768,7 @@ if TYPE_CHECKING:
             targets: Ids,
             k: Integer,
             groups: Ids | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -945,10 +783,7 @@ if TYPE_CHECKING:
             cutoffs: Numbers,
             decay: str | None = None,
             source_weights: Numbers | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -963,10 +798,7 @@ if TYPE_CHECKING:
             cutoffs: Numbers,
             decay: str | None = None,
             source_weights: Numbers | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -981,10 +813,7 @@ if TYPE_CHECKING:
             cutoffs: Numbers,
             decay: str | None = None,
             source_weights: Numbers | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -996,10 +825,7 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             direction: Literal["out", "in"] = "out",
             cutoffs: Numbers,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -1011,10 +837,7 @@ if TYPE_CHECKING:
             stream: Literal[True],
             direction: Literal["out", "in"] = "out",
             cutoffs: Numbers,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -1026,10 +849,7 @@ if TYPE_CHECKING:
             stream: Literal["arrow"],
             direction: Literal["out", "in"] = "out",
             cutoffs: Numbers,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -1040,10 +860,7 @@ if TYPE_CHECKING:
             result: Literal["isochrones"],
             stream: Literal[False] = False,
             cutoffs: Numbers,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -1054,10 +871,7 @@ if TYPE_CHECKING:
             result: Literal["isochrones"],
             stream: Literal[True],
             cutoffs: Numbers,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -1068,10 +882,7 @@ if TYPE_CHECKING:
             result: Literal["isochrones"],
             stream: Literal["arrow"],
             cutoffs: Numbers,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -1088,10 +899,7 @@ if TYPE_CHECKING:
             source_weights: Numbers | None = None,
             target_weights: Numbers | None = None,
             through: Any = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -1110,10 +918,7 @@ if TYPE_CHECKING:
             epsilon: float | None = None,
             delta: float | None = None,
             seed: Integer | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -1126,10 +931,7 @@ if TYPE_CHECKING:
             cutoff: float | None = None,
             k: Integer | None = None,
             groups: Ids | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -1143,10 +945,7 @@ if TYPE_CHECKING:
             targets: Ids,
             k: Integer | None = None,
             groups: Ids | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -1160,10 +959,7 @@ if TYPE_CHECKING:
             targets: Ids,
             k: Integer | None = None,
             groups: Ids | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
         def __call__(
@@ -1177,10 +973,7 @@ if TYPE_CHECKING:
             targets: Ids,
             k: Integer | None = None,
             groups: Ids | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload
         def __call__(
@@ -1188,15 +981,7 @@ if TYPE_CHECKING:
         ) -> Any: ...
         @overload
         def __call__(
-            self,
-            graph: Graph,
-            sources: Sources,
-            *,
-            result: str,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
-            progress: bool | Report | None = False,
+            self, graph: Graph, sources: Sources, *, result: str, **how: Unpack[HowMany]
         ) -> Any: ...
 
     class SsspPairs(Protocol):
@@ -1209,9 +994,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["pairs"] = "pairs",
             cutoff: float | None = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
+            **how: Unpack[How],
         ) -> Frame: ...
         @overload
         def __call__(
@@ -1226,9 +1009,7 @@ if TYPE_CHECKING:
             decay: str | None = None,
             volumes: Numbers | None = None,
             through: Any = None,
-            strategy: str = "auto",
-            knobs: Knobs | None = None,
-            memory: Integer | None = None,
+            **how: Unpack[How],
         ) -> Frame: ...
         @overload
         def __call__(

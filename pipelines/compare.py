@@ -15,6 +15,7 @@ from typing import Any
 
 from kepler_traverse.errors import several
 from kepler_traverse.graph import Graph
+from kepler_traverse.kinds.constraints import Constraint, GivenOptions, not_both, violations
 
 from .batch_sources import run_program
 from .cli import signals
@@ -44,6 +45,30 @@ _PACKAGES = (
 )
 _SHARED = ("device", "strategy", "seed", "columns", "json", "debug")
 _OWN = {option.key: option for option in OPTIONS if option.reads or option.key in _SHARED}
+
+_WEIGHT = flag_text("weight_column")
+
+
+def _of_weights(flag: str) -> Constraint:
+    """Return the rule that a flag of weights is not for hops."""
+    return Constraint(
+        names=(flag,),
+        violated=lambda given: given.algorithm == "bfs" and given.is_given(flag),
+        why="{0} has no effect: bfs counts hops and takes no weights",
+        remedy="leave it out",
+    )
+
+
+# What flags together must be.
+ROWS = (
+    *map(_of_weights, ("--hash-weights", _WEIGHT, "--weight-type")),
+    not_both(
+        _WEIGHT,
+        "--hash-weights",
+        "{0} has no effect: {1} makes the weights",
+        "take one of the two",
+    ),
+)
 
 
 def parser() -> OnceParser:
@@ -95,18 +120,15 @@ def _settings(given: Any) -> Settings:
     if settings.seed < 0:
         parser().error("--seed must be 0 or more")
     columns = edge_columns(settings.columns, alone=True)
-    weight = flag_text("weight_column")
-    weights = {"--hash-weights": given.hash_weights, weight: columns["weight_column"] is not None}
-    weights["--weight-type"] = settings.weight_type != "auto"
-    if given.algorithm == "bfs" and any(weights.values()):
-        flag = next(flag for flag, is_given in weights.items() if is_given)
-        raise UsageError(
-            f"{flag} has no effect: bfs counts hops and takes no weights; leave it out"
-        )
-    if given.hash_weights and columns["weight_column"] is not None:
-        raise UsageError(
-            f"{weight} has no effect: --hash-weights makes the weights; take one of the two"
-        )
+    written = {
+        "--hash-weights": given.hash_weights,
+        _WEIGHT: columns["weight_column"] is not None,
+        "--weight-type": settings.weight_type != "auto",
+    }
+    flags = {flag: flag for flag, is_given in written.items() if is_given}
+    own = GivenOptions(kind=None, algorithm=given.algorithm, written=flags, values=flags)
+    for violation in violations(own, ROWS):
+        raise UsageError(str(violation))
     return settings
 
 

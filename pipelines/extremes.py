@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kepler_traverse.errors import several
+from kepler_traverse.kinds.constraints import Constraint, GivenOptions, refuse, violations
 
 from .batch_sources import run_program
 from .cli import signals
@@ -26,6 +27,29 @@ RESULTS = ("extremes", "top-closeness")
 _SHARED = [
     option for option in OPTIONS if option.key in ("algorithm", "device", "directed", "columns")
 ]
+
+
+def _only_for(name: str, result: str) -> Constraint:
+    """Return the rule that a flag is for one of the results."""
+    return Constraint(
+        names=(name, "result"),
+        violated=lambda given: given.is_given(name) and given.value("result") != result,
+        why="{0} does not belong to {result=}",
+        remedy="leave it out",
+    )
+
+
+# What flags together must be.
+ROWS = (
+    _only_for("unconnected", "extremes"),
+    *(_only_for(name, "top-closeness") for name in ("direction", "k")),
+    Constraint(
+        names=("weight_column", "algorithm"),
+        violated=lambda given: given.is_given("weight_column") and given.algorithm != "sssp",
+        why="{0} needs {algorithm=sssp}",
+        remedy="take that, or leave {0} out",
+    ),
+)
 
 _EPILOG = """\
 exit codes: 0 done, 1 unexpected error, 2 bad usage or input (such as a graph that is not connected, without
@@ -112,7 +136,6 @@ def _compute(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Any
     """
     import pyarrow
 
-    from kepler_traverse.errors import InputError
     from kepler_traverse.extremes import EXTREMES, extremes, top_closeness
     from kepler_traverse.extremes.eccentricities import make_columns
     from kepler_traverse.search.frames import arrow_table
@@ -120,15 +143,16 @@ def _compute(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Any
     from .run.reading import read_and_say
 
     closeness = given["result"] == "top-closeness"
-    for flag, fits in (("unconnected", not closeness), ("direction", closeness), ("k", closeness)):
-        if flag in given and not fits:
-            raise InputError(
-                f"--{flag} does not belong to --result {given['result']}; leave it out"
-            )
     weighted = given["algorithm"] == "sssp"
     columns = edge_columns(given.get("columns"), alone=True)
-    if columns["weight_column"] and not weighted:
-        raise InputError(f"{flag_text('weight_column')} needs --algorithm sssp")
+    own = {**given, **columns}
+    written = {name: flag_text(name) for name, value in columns.items() if value is not None}
+    written |= {name: f"--{name}" for name in given}
+    refuse(
+        violations(
+            GivenOptions(kind=None, algorithm=given["algorithm"], written=written, values=own), ROWS
+        )
+    )
     graph = read_and_say(
         given["edges"],
         directed=given.get("directed", True),

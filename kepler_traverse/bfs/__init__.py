@@ -357,6 +357,8 @@ def bfs_many(
         "decay": decay,
         "source_weights": source_weights,
         **options,
+        "k": k,
+        "groups": groups,
     }
     question = GivenCall(
         result=result,
@@ -369,7 +371,7 @@ def bfs_many(
         memory=memory,
         progress=progress,
         stream=stream,
-        of_kind=of_kind | {"k": k, "groups": groups},
+        of_kind=of_kind,
     )
     return REGISTRY.search_many(graph, sources, question)
 

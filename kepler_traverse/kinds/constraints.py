@@ -32,7 +32,7 @@ class Given(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class GivenOptions:
-    """Options by the names of keyword arguments.
+    """Options by the names of keyword arguments, or of flags of a program, which has no kind.
 
     ``written`` has the options that are checked, each as the caller writes it, or None if it is not
     given.
@@ -44,7 +44,7 @@ class GivenOptions:
     values: Mapping[str, Any] = field(default_factory=dict)
 
     def value(self, name: str) -> Any:
-        if name == "result":
+        if name == "result" and self.kind is not None:
             return self.kind.name
         return self.values.get(name)
 
@@ -112,17 +112,18 @@ class Constraint:
             "flags": " and ".join(spelled.values()),
             "missing": " and ".join(missing),
             "given": ", ".join(given.spelled(name) for name in self.names if given.is_given(name)),
-            "name": given.kind.name,
             **facts,
         }
 
-        def text_of(match: re.Match[str]) -> str:
+        def write_option(match: re.Match[str]) -> str:
             name, has_value, text = match.groups()
+            if name == "name":
+                return str(given.kind.name)
             if not has_value:
                 return known[name] if name in known else given.spelled(name)
             return given.spelled(name, text or given.value(name))
 
-        fact, remedy = (_OPTION.sub(text_of, text) for text in (self.why, self.remedy))
+        fact, remedy = (_OPTION.sub(write_option, text) for text in (self.why, self.remedy))
         return Violation(self.names[0], fact, remedy)
 
 
@@ -146,13 +147,25 @@ def is_value(given: Given, name: str, *values: object) -> bool:
     return getattr(value, "shape", ()) == () and any(value == each for each in values)
 
 
-def not_both(one: str, other: str, why: str) -> Constraint:
+def not_both(one: str, other: str, why: str, remedy: str = "leave one of them out") -> Constraint:
     """Return the rule that one of two options is left out."""
     return Constraint(
         names=(one, other),
         violated=lambda given: given.value(one) is not None and given.value(other) is not None,
-        why=f"{{flags}} {why}",
-        remedy="leave one of them out",
+        why=why,
+        remedy=remedy,
+    )
+
+
+def needs(name: str, *others: str, why: str, remedy: str) -> Constraint:
+    """Return the rule that an option is given with one of others."""
+    return Constraint(
+        names=(name, *others),
+        violated=lambda given: (
+            given.value(name) is not None and all(given.value(each) is None for each in others)
+        ),
+        why=why,
+        remedy=remedy,
     )
 
 
@@ -169,16 +182,3 @@ def all_or_none(*names: str) -> Constraint:
         why="{flags} go together",
         remedy="give {missing}, too, or none of them",
     )
-
-
-def only_with(
-    name: str, others: Mapping[str, tuple[Any, ...]], why: str, remedy: str = "leave {0} out"
-) -> Constraint:
-    """Return the rule that an option is given only where others have one of some values."""
-
-    def violated(given: Given) -> bool:
-        return given.is_given(name) and not all(
-            is_value(given, other, *values) for other, values in others.items()
-        )
-
-    return Constraint(names=(name, *others), violated=violated, why=why, remedy=remedy)

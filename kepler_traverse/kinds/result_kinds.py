@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple
 
-from .constraints import Constraint, Given, is_value, not_both
+from .constraints import Constraint, is_value, needs, not_both
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -285,35 +285,6 @@ _OF = {
 }
 
 
-def _is_first_alone(given: Given, *names: str) -> bool:
-    """Whether the first of some options is given, and none of the others."""
-    return [given.value(name) is not None for name in names] == [True] + [False] * (len(names) - 1)
-
-
-def _are_given(given: Given, *names: str) -> bool:
-    return all(given.value(name) is not None for name in names)
-
-
-def _of_no_pairs(name: str) -> Constraint:
-    """Return the rule that weights of sources and targets are given without pairs."""
-    return Constraint(
-        names=(name, "pairs"),
-        violated=lambda given: _are_given(given, name, "pairs"),
-        why="{0} is for sources and targets, and here are pairs",
-        remedy="give the volume of each pair by {volumes}",
-    )
-
-
-def _of_all_vertices(name: str) -> Constraint:
-    """Return the rule that an option which draws sources is given without other sources."""
-    return Constraint(
-        names=(name, "sources"),
-        violated=lambda given: _are_given(given, name, "sources"),
-        why="{0} chooses among all vertices",
-        remedy="give {sources=all}, or leave {0} out",
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class FlowOptions(KindOptions):
     """Options of ``flows``; ``checked`` returns a ``CheckedFlows``."""
@@ -327,18 +298,26 @@ class FlowOptions(KindOptions):
             why="{of=} lists the rows of a table of pairs",
             remedy="give {pairs}",
         ),
-        Constraint(
-            names=("volumes", "pairs"),
-            violated=lambda given: _is_first_alone(given, "volumes", "pairs"),
-            why="{volumes} are those of pairs",
+        needs(
+            "volumes",
+            "pairs",
+            why="{0} are those of pairs",
             remedy="for sources and targets give {source_weights} and {target_weights}",
         ),
-        *(_of_no_pairs(name) for name in ("source_weights", "target_weights")),
-        Constraint(
-            names=("targets", "pairs"),
-            violated=lambda given: _are_given(given, "targets", "pairs"),
-            why="{0} has no effect: each row of {pairs} has its destination",
-            remedy="leave it out",
+        *(
+            not_both(
+                name,
+                "pairs",
+                "{0} is for sources and targets, and here are pairs",
+                "give the volume of each pair by {volumes}",
+            )
+            for name in ("source_weights", "target_weights")
+        ),
+        not_both(
+            "targets",
+            "pairs",
+            "{0} has no effect: each row of {1} has its destination",
+            "leave it out",
         ),
     )
     of: Cells = field(default=None, metadata=_OF)
@@ -371,20 +350,30 @@ class BetweennessOptions(KindOptions):
             why="{0} is for vertices: each edge of a path lies between its ends",
             remedy="leave it out",
         ),
-        *(_of_all_vertices(name) for name in ("samples", "epsilon")),
-        Constraint(
-            names=("seed", "epsilon", "samples"),
-            violated=lambda given: _is_first_alone(given, "seed", "epsilon", "samples"),
+        *(
+            not_both(
+                name,
+                "sources",
+                "{0} chooses among all vertices",
+                "give {sources=all}, or leave {0} out",
+            )
+            for name in ("samples", "epsilon")
+        ),
+        needs(
+            "seed",
+            "epsilon",
+            "samples",
             why="{0} is of the choice of sources",
-            remedy="give {epsilon} or {samples}, or leave it out",
+            remedy="give {1} or {2}, or leave it out",
         ),
-        Constraint(
-            names=("delta", "epsilon", "samples"),
-            violated=lambda given: _is_first_alone(given, "delta", "epsilon", "samples"),
-            why="{0} is the probability that {epsilon} fails",
-            remedy="give {epsilon}, or {samples}",
+        needs(
+            "delta",
+            "epsilon",
+            "samples",
+            why="{0} is the probability that {1} fails",
+            remedy="give {1}, or {2}",
         ),
-        not_both("samples", "epsilon", "both say how many sources are searched"),
+        not_both("samples", "epsilon", "{flags} both say how many sources are searched"),
     )
     of: Cells = field(default=None, metadata=_OF)
     endpoints: bool = field(

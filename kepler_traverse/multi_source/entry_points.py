@@ -260,12 +260,13 @@ class Registry:
         sample = getattr(options, "sources", None)
         if sample is not None:
             numbers = sample
-        bound = given.limit if options.limit is None else options.limit
         question = Question.of(
             kind,
             name,
-            limit=bound,
-            limits=outputs.limits_per_source(graph, self.algorithm, kind, bound, sources, numbers),
+            limit=given.limit,
+            limits=outputs.limits_per_source(
+                graph, self.algorithm, kind, given.limit, sources, numbers
+            ),
             options=options,
             targets=targets,
             direction=given.direction,

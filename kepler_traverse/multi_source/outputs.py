@@ -282,9 +282,7 @@ def limits_per_source(
     return SourceValues.of_rows(numbers, values, twice)
 
 
-def compute_result(
-    plan: Any, numbers: np.ndarray, question: Question, meter: Meter | None = None
-) -> Any:
+def compute_result(plan: Any, numbers: np.ndarray, question: Question, meter: Meter) -> Any:
     """Run a plan for many sources, given by their vertex numbers, and return what is asked."""
     form = ResultForm(plan, question, frames_on(plan.graph.device))
     # as those of all vertices, where sorting takes as long as short searches
@@ -295,8 +293,6 @@ def compute_result(
         distinct, places = np.unique(numbers, return_inverse=True)
     groups = plan.iter_groups(distinct, cut=False)
     try:
-        if meter is None:
-            return form.make(groups, distinct, places)
         with meter.running():
             return form.make(meter.over(groups), distinct, places)
     except BaseException:  # a kept error keeps this frame, and with it the plan's memory

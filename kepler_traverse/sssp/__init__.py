@@ -260,6 +260,8 @@ def sssp_many(
         "decay": decay,
         "source_weights": source_weights,
         **options,
+        "k": k,
+        "groups": groups,
     }
     question = GivenCall(
         result=result,
@@ -272,7 +274,7 @@ def sssp_many(
         memory=memory,
         progress=progress,
         stream=stream,
-        of_kind=of_kind | {"k": k, "groups": groups},
+        of_kind=of_kind,
     )
     return REGISTRY.search_many(graph, sources, question)
 

@@ -378,15 +378,15 @@ def _with_rules(
         settings = _without(settings, keys[violation.option], violation, flags, config)
     for row in IDLE:
         key = row.names[0]
-        value = settings.value(key)
-        is_asked = key in flags and value is not False and value != "auto"
+        is_asked = key in flags and settings.value(key) not in (False, "auto")
         if settings.is_given(key) or is_asked:
             idle = row.violation(settings, **{"0": _named(key, flags, config)})
             if idle is not None:
                 settings = _without(settings, key, idle, flags)
-    own = settings.kind.options_class.constraints
     rows = [row for row in CONSTRAINTS if has_tables or not row.of_tables]
-    for violation in chain(violations(given, own), violations(settings, rows)):
+    for violation in chain(
+        violations(given, given.kind.options_class.constraints), violations(settings, rows)
+    ):
         raise UsageError(str(violation))
     return settings
 

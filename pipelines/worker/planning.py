@@ -87,9 +87,12 @@ class Request(Question[Any]):
     @classmethod
     def to_answer(cls, question: Question, settings: Settings, at_once: int = 1) -> Request:
         """Return a request that answers a question as the settings say."""
-        given: dict[str, Any] = {"strategy": settings.strategy, "knobs": settings.knobs}
         return cls(
-            **vars(question), **given, at_once=at_once, uses_hierarchy=settings.hierarchy != "no"
+            **vars(question),
+            strategy=settings.strategy,
+            knobs=settings.knobs,
+            at_once=at_once,
+            uses_hierarchy=settings.hierarchy != "no",
         )
 
     def allowed(self, graph: Graph) -> Graph:

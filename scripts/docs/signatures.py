@@ -29,7 +29,7 @@ Written by ``python -m scripts.docs.signatures`` from the dataclasses of options
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -46,9 +46,21 @@ if TYPE_CHECKING:
         Sources,
     )
     from .runtime.progress import Report
+
+    class How(TypedDict, total=False):
+        """How pairs are searched, whatever is asked of them."""
+
+        strategy: str
+        knobs: Knobs | None
+        memory: Integer | None
+
+    class HowMany(How, total=False):
+        """How searches from several sources are made."""
+
+        progress: bool | Report | None
 '''
-ALWAYS = ("strategy: str = 'auto'", "knobs: Knobs | None = None", "memory: Integer | None = None")
-PROGRESS = "progress: bool | Report | None = False"
+OF_PAIRS = "**how: Unpack[How]"
+OF_MANY = "**how: Unpack[HowMany]"
 LIMITS = {"bfs": ("max_depth", "Integer"), "sssp": ("cutoff", "float")}
 # the types of options whose dataclasses have none, since the job reads them from a table
 TYPES = {
@@ -117,7 +129,7 @@ def parameters(entry: Entry, algorithm: str) -> tuple[str, ...]:
         own.append(parameter("targets", "Ids | None", "None", entry.needs))
     if "direction" in kind.options:
         own.append("direction: Literal['out', 'in'] = 'out'")
-    return (*own, *options(kind, entry.needs, without=("pairs",)), *ALWAYS, PROGRESS)
+    return (*own, *options(kind, entry.needs, without=("pairs",)), OF_MANY)
 
 
 def options(kind: ResultKind, needs: tuple[str, ...], without: tuple[str, ...]) -> Iterator[str]:
@@ -167,7 +179,7 @@ def of_many(algorithm: str) -> str:
             made = {"False": result, "True": "ResultStream", "'arrow'": "RecordBatches"}[way]
             text += overload(head, (named, stream, *keywords), made)
     text += overload(head, ("result: KindName", "**options: Any"), "Any")
-    return text + overload(head, ("result: str", *ALWAYS, PROGRESS), "Any")
+    return text + overload(head, ("result: str", OF_MANY), "Any")
 
 
 def of_pairs(algorithm: str) -> str:
@@ -181,7 +193,7 @@ def of_pairs(algorithm: str) -> str:
             continue
         named = f"result: Literal[{kind.name!r}]" + (" = 'pairs'" if kind.name == "pairs" else "")
         own = tuple(options(kind, (), without=("sources", "targets")))
-        text += overload(head, (named, limit, *own, *ALWAYS), "Frame")
+        text += overload(head, (named, limit, *own, OF_PAIRS), "Frame")
     return text + overload(head, ("result: KindName", "**options: Any"), "Any")
 
 
@@ -200,7 +212,7 @@ def module() -> str:
                 f'    """Return a function, which type checkers then take for one of ``{of}``."""\n'
                 f"    return function\n"
             )
-    head = HEAD.replace("Protocol\n", "Protocol, overload\n", 1)
+    head = HEAD.replace("Unpack\n", "Unpack, overload\n", 1)
     return formatted(head + "\n" + "\n".join(protocols) + "\n\n" + "\n\n".join(functions))
 
 

@@ -172,3 +172,17 @@ def test_what_is_no_place_is_refused(change, error, text):
     }
     with pytest.raises(error, match=text.replace("(", "\\(").replace(")", "\\)")):
         snap(**call | change)
+
+
+@pytest.mark.gpu
+def test_a_graph_in_gpu_memory_has_the_same_frame():
+    graph = graph_from_edges(ROADS)
+    points = {"x": [0.2, 3.0, 5.0], "y": [0.0, 0.0, 9.0]}
+    call = {"points": points, "vertices": JUNCTIONS, "coordinates": "metres", "cutoff": 3}
+    found = snap(graph.to("cuda"), **call).to_pandas()
+    expected = snap(graph, **call)
+    assert (
+        found.astype(object)
+        .where(found.notna(), None)
+        .equals(expected.astype(object).where(expected.notna(), None))
+    )

@@ -399,7 +399,7 @@ def cpu_tables(runs: list[dict]) -> list[str]:
         rows = [[number(one[name]) for name in names] for one, _ in jobs.values()]
         parts += [
             "## A whole job on a CPU\n",
-            "`python -m pipelines.batch_sources` on two cores, from the command to the finished folder. Every result is",
+            "`kepler-traverse run` on two cores, from the command to the finished folder. Every result is",
             "certified. Memory is the peak of all its processes together; shared pages count once.",
             "",
         ]

@@ -137,6 +137,19 @@ def test_places_that_are_no_vertices_have_a_nearest_school():
     assert named[["name", "distance"]].to_numpy().tolist() == [["ash", 5]]
 
 
+def test_places_as_vertices_count_the_way_to_the_street():
+    """As the page has it: rows from each place to its junction and back, with their own weights."""
+    roads = pd.DataFrame(ROADS | {"weight": [5, 5, 5, 1, 1, 1]})
+    places = pd.DataFrame({"place": [101, 102], "x": [0.0, 2.0], "y": [3.0, 4.0]})
+    at = snap(graph_from_edges(roads), places, JUNCTIONS, coordinates="metres")
+    steps = {"src": places["place"], "dst": at["vertex"], "weight": at["offset"].astype(int)}
+    there = pd.DataFrame(steps)
+    back = there.rename(columns={"src": "dst", "dst": "src"})
+    graph = graph_from_edges(pd.concat([roads, there, back]))
+    found = sssp_many(graph, [101, 102], result="targets", targets=[101, 102])
+    assert found["distance"].tolist() == [0, 3 + 10 + 4, 4 + 5 + 3, 0]
+
+
 @pytest.mark.parametrize(
     ("change", "error", "text"),
     [

@@ -52,6 +52,7 @@ class Locations(NamedTuple):
     x: np.ndarray
     y: np.ndarray
     at: np.ndarray  # float64 array of shape (n, 3)
+    order: np.ndarray  # in which they are taken
 
 
 def nearest_points(
@@ -67,7 +68,9 @@ def nearest_points(
     numbers = np.empty(of_x.size, np.int64)
     squares = np.empty(of_x.size)
     tree = _build(x, y, _in_space(x, y, on_sphere))
-    locations = Locations(of_x, of_y, _in_space(of_x, of_y, on_sphere))
+    at = _in_space(of_x, of_y, on_sphere)
+    # one after another along the curve, so that the boxes that are looked at stay in the cache
+    locations = Locations(of_x, of_y, at, np.argsort(_places_on_curve(at)))
     threads.run(_nearest, of_x.size, tree, locations, on_sphere, numbers, squares)
     if on_sphere:
         return numbers, 2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(squares, 1)))
@@ -108,8 +111,8 @@ def _build(x: np.ndarray, y: np.ndarray, at: np.ndarray) -> Tree:
 
 def _places_on_curve(at: np.ndarray) -> np.ndarray:
     """Return the place of each point on the Z-order curve through the box of all."""
-    low = at.min(axis=0)
-    extent = at.max(axis=0) - low
+    low = at.min(axis=0, initial=np.inf)
+    extent = at.max(axis=0, initial=-np.inf) - low
     steps = (at - low) / np.where(extent > 0, extent, 1) * (2**_BITS - 1)
     places = np.zeros(len(at), np.uint64)
     for axis in range(3):
@@ -126,9 +129,10 @@ def _nearest(next_item, n_items, tree, locations, on_sphere, numbers, squares):
     waiting = np.empty(_DEEPEST, np.int64)
     least = np.empty(_DEEPEST)  # the bound of each node that waits
     while True:
-        i = atomic_add(next_item, 0, 1)
-        if i >= n_items:
+        item = atomic_add(next_item, 0, 1)
+        if item >= n_items:
             return
+        i = locations.order[item]
         best = np.inf
         nearest = tree.number.size
         waiting[0] = 1
@@ -164,15 +168,19 @@ def _nearest(next_item, n_items, tree, locations, on_sphere, numbers, squares):
 def _least(tree, node, places, i, on_sphere):
     """A bound that no point in the box of a node is below, in the measure of ``_square``."""
     bound = 0.0
-    for axis in range(3):
+    if on_sphere:
+        for axis in range(3):
+            gap = max(
+                tree.low[node, axis] - places[i, axis], places[i, axis] - tree.high[node, axis]
+            )
+            gap = max(gap - _SLACK, 0.0)
+            bound += gap * gap
+        return bound / 4 * _SHARE  # a quarter of the square of a chord is a haversine
+    for axis in range(2):
         gap = max(
             tree.low[node, axis] - places[i, axis], places[i, axis] - tree.high[node, axis], 0.0
         )
-        if on_sphere:
-            gap = max(gap - _SLACK, 0.0)
         bound += gap * gap
-    if on_sphere:
-        return bound / 4 * _SHARE  # a quarter of the square of a chord is a haversine
     return bound
 
 

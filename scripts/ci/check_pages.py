@@ -2,8 +2,8 @@
 
 ``python scripts/ci/check_pages.py`` reads all pages for users; arguments are some of them. A page has a limit of words by
 the first pattern of ``LIMITS`` that matches its path. Bars and rules of tables are no words. What was tried, wanted or
-missed, and the load of a machine, belong to docs/benchmarks/log. Exit code 1 says that a page has too many words or such
-a word.
+missed, and the load of a machine, belong to docs/benchmarks/log. Commands of a checkout that a wheel does not have are
+refused as well. Exit code 1 says that a page has too many words or such a word.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ DIARY = {
     r"\bloads? (?:(?:of|was|is|at|to|from|between) )*\d": "the load of a machine",
     r"\bload of (?:the|a) (?:machine|host)\b": "the load of a machine",
 }
+# Commands of a checkout that a user of the wheel does not have, and what to write.
+COMMANDS = {r"python3? -m pipelines\b[\w.]*": "the wheel has kepler-traverse in its place"}
 _WORD = re.compile(r"\S*\w\S*")
 
 
@@ -76,10 +78,11 @@ def faults_of(path: str, text: str) -> list[str]:
     n_words = count_words(text)
     if n_words > most:
         faults.append(f"{path}: {n_words:,} words, and {most:,} are the limit of LIMITS")
-    for pattern, what in DIARY.items():
+    refused = {each: f"{what} belongs to docs/benchmarks/log" for each, what in DIARY.items()}
+    for pattern, what in (refused | COMMANDS).items():
         for found in re.finditer(pattern, text.replace("\n", " ")):
             line = text.count("\n", 0, found.start()) + 1
-            faults.append(f"{path}:{line}: {found[0]!r}: {what} belongs to docs/benchmarks/log")
+            faults.append(f"{path}:{line}: {found[0]!r}: {what}")
     return faults
 
 

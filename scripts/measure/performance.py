@@ -156,7 +156,7 @@ def jobs_section(record: Record) -> list[str]:
     rows = record.rows("cpu_jobs")
     return [
         "## A whole job on a CPU\n",
-        "`python -m pipelines.batch_sources` on two cores, from the command to the finished folder. Every result is",
+        "`kepler-traverse run` on two cores, from the command to the finished folder. Every result is",
         "certified. Memory is the peak of all its processes together; shared pages count once.",
         "",
         by_columns(columns, rows),

@@ -42,6 +42,13 @@ def test_a_word_of_a_diary_is_found_with_its_line(path, text):
     assert all(fault.startswith((f"{path}:3: ", f"{path}:4: ")) for fault in faults)
 
 
+@pytest.mark.parametrize("command", ["python -m pipelines.verify", "python3 -m pipelines run"])
+def test_a_command_that_the_wheel_does_not_have_is_found(command):
+    (fault,) = check_pages.faults_of("docs/results/hops.md", f"text\n\n`{command} out`\n")
+    assert fault.startswith("docs/results/hops.md:3: 'python")
+    assert fault.endswith("the wheel has kepler-traverse in its place")
+
+
 @pytest.mark.parametrize(
     ("path", "text"),
     [

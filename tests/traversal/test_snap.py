@@ -137,6 +137,19 @@ def test_places_that_are_no_vertices_have_a_nearest_school():
     assert named[["name", "distance"]].to_numpy().tolist() == [["ash", 5]]
 
 
+def test_places_as_vertices_count_the_way_to_the_street():
+    """As the page has it: rows from each place to its junction and back, with their own weights."""
+    roads = pd.DataFrame(ROADS | {"weight": [5, 5, 5, 1, 1, 1]})
+    places = pd.DataFrame({"place": [101, 102], "x": [0.0, 2.0], "y": [3.0, 4.0]})
+    at = snap(graph_from_edges(roads), places, JUNCTIONS, coordinates="metres")
+    steps = {"src": places["place"], "dst": at["vertex"], "weight": at["offset"].astype(int)}
+    there = pd.DataFrame(steps)
+    back = there.rename(columns={"src": "dst", "dst": "src"})
+    graph = graph_from_edges(pd.concat([roads, there, back]))
+    found = sssp_many(graph, [101, 102], result="targets", targets=[101, 102])
+    assert found["distance"].tolist() == [0, 3 + 10 + 4, 4 + 5 + 3, 0]
+
+
 @pytest.mark.parametrize(
     ("change", "error", "text"),
     [
@@ -172,3 +185,17 @@ def test_what_is_no_place_is_refused(change, error, text):
     }
     with pytest.raises(error, match=text.replace("(", "\\(").replace(")", "\\)")):
         snap(**call | change)
+
+
+@pytest.mark.gpu
+def test_a_graph_in_gpu_memory_has_the_same_frame():
+    graph = graph_from_edges(ROADS)
+    points = {"x": [0.2, 3.0, 5.0], "y": [0.0, 0.0, 9.0]}
+    call = {"points": points, "vertices": JUNCTIONS, "coordinates": "metres", "cutoff": 3}
+    found = snap(graph.to("cuda"), **call).to_pandas()
+    expected = snap(graph, **call)
+    assert (
+        found.astype(object)
+        .where(found.notna(), None)
+        .equals(expected.astype(object).where(expected.notna(), None))
+    )

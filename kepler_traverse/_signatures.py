@@ -40,6 +40,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> ResultStream: ...
         @overload
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> RecordBatches: ...
         @overload
@@ -87,6 +90,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Matrix: ...
         @overload
@@ -102,6 +106,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> ResultStream: ...
         @overload
@@ -117,6 +122,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -132,6 +138,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> ResultStream: ...
         @overload
@@ -147,6 +154,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> RecordBatches: ...
         @overload
@@ -161,6 +169,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -175,6 +184,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> ResultStream: ...
         @overload
@@ -189,6 +199,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> RecordBatches: ...
         @overload
@@ -204,6 +215,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -219,6 +231,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> ResultStream: ...
         @overload
@@ -234,6 +247,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> RecordBatches: ...
         @overload
@@ -248,6 +262,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Matrix: ...
         @overload
@@ -262,6 +277,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> ResultStream: ...
         @overload
@@ -276,6 +292,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -292,6 +309,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -309,6 +327,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -326,6 +345,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> ResultStream: ...
         @overload
@@ -343,6 +363,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> RecordBatches: ...
         @overload
@@ -361,6 +382,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -379,6 +401,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> ResultStream: ...
         @overload
@@ -397,6 +420,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> RecordBatches: ...
         @overload
@@ -412,6 +436,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -427,6 +452,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> ResultStream: ...
         @overload
@@ -442,6 +468,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> RecordBatches: ...
         @overload
@@ -456,6 +483,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -470,6 +498,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> ResultStream: ...
         @overload
@@ -484,6 +513,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> RecordBatches: ...
         @overload
@@ -504,6 +534,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -526,6 +557,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -542,6 +574,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -559,6 +592,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -576,6 +610,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> ResultStream: ...
         @overload
@@ -593,6 +628,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> RecordBatches: ...
         @overload
@@ -609,6 +645,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Any: ...
 
@@ -669,6 +706,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -685,6 +723,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> ResultStream: ...
         @overload
@@ -701,6 +740,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> RecordBatches: ...
         @overload
@@ -716,6 +756,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Matrix: ...
         @overload
@@ -731,6 +772,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> ResultStream: ...
         @overload
@@ -746,6 +788,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -761,6 +804,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> ResultStream: ...
         @overload
@@ -776,6 +820,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> RecordBatches: ...
         @overload
@@ -791,6 +836,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -806,6 +852,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> ResultStream: ...
         @overload
@@ -821,6 +868,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> RecordBatches: ...
         @overload
@@ -835,6 +883,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Matrix: ...
         @overload
@@ -849,6 +898,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> ResultStream: ...
         @overload
@@ -863,6 +913,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -879,6 +930,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -896,6 +948,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -913,6 +966,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> ResultStream: ...
         @overload
@@ -930,6 +984,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> RecordBatches: ...
         @overload
@@ -948,6 +1003,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -966,6 +1022,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> ResultStream: ...
         @overload
@@ -984,6 +1041,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> RecordBatches: ...
         @overload
@@ -999,6 +1057,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -1014,6 +1073,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> ResultStream: ...
         @overload
@@ -1029,6 +1089,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> RecordBatches: ...
         @overload
@@ -1043,6 +1104,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -1057,6 +1119,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> ResultStream: ...
         @overload
@@ -1071,6 +1134,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> RecordBatches: ...
         @overload
@@ -1091,6 +1155,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -1113,6 +1178,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -1129,6 +1195,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -1146,6 +1213,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Frame: ...
         @overload
@@ -1163,6 +1231,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> ResultStream: ...
         @overload
@@ -1180,6 +1249,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> RecordBatches: ...
         @overload
@@ -1196,6 +1266,7 @@ if TYPE_CHECKING:
             strategy: str = "auto",
             knobs: Knobs | None = None,
             memory: Integer | None = None,
+            hierarchy: Literal["auto", "yes", "no"] = "auto",
             progress: bool | Report | None = False,
         ) -> Any: ...
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import namespace, sort_distinct, to_host
-from ..errors import NegativeCycleError
+from ..errors import HierarchyError, NegativeCycleError
 from ..graph import Graph
 from ..kinds import pairs, rules
 from ..kinds.records import Asked
@@ -22,6 +22,7 @@ from ..kinds.result_kinds import RESULT_KINDS, ResultKind
 from ..labels import Partner, get_index, has_labels, in_order
 from ..plugins import find_kind, find_strategy, with_plugins
 from ..protocols import Ids
+from ..runtime import LOG
 from ..runtime.interrupts import forget_interrupted
 from ..runtime.memory import out_of_memory
 from ..runtime.progress import Meter, make_meter
@@ -36,6 +37,8 @@ from .planning import MultiSourcePlan
 from .stream import ResultStream
 from .together import KNearestSearch, NearestSearch, SearchTogether, frame_of_all, from_targets
 from .workload import FEW_PATHS, Strategies, Workload, find_usable
+
+_HIERARCHIES = ("auto", "yes", "no")
 
 
 def check_options(
@@ -235,7 +238,7 @@ class Registry:
         question = question.by_its_kind()
         direction = question.direction
         index = get_index(sources)
-        call = self._check_call(graph, sources, question)
+        call = self._with_or_without_hierarchy(self._check_call(graph, sources, question))
         n_searches = call.count_searches(is_all=isinstance(sources, str))
         meter = make_meter(question.progress, n_searches, graph.device)
         is_handed_on = False
@@ -243,7 +246,7 @@ class Registry:
             meter.begin()
             if call.kind.one_search:
                 return self._search_together(call, meter)
-            plan = self._plan_call(call)
+            plan = self._plan_with_hierarchy(call)
             if question.stream:
                 groups = call.stream(
                     plan, meter, lambda error: outputs.cycle_in_direction(error, direction)
@@ -291,6 +294,33 @@ class Registry:
         if limits is not None:
             bound = limits.largest
         return _Call(graph, kind, question, numbers, targets, ends, options, limits, bound)
+
+    def _with_or_without_hierarchy(self, call: _Call) -> _Call:
+        """Return a call whose graph has, or has no, hierarchy, if the caller decides that."""
+        asked = arguments.choice("hierarchy", call.question.hierarchy, _HIERARCHIES)
+        if asked == "no":
+            return call._replace(graph=call.graph.derived.without_hierarchy())
+        if asked == "yes":
+            call.graph.hierarchy(self.algorithm.metric)
+        return call
+
+    def _plan_with_hierarchy(self, call: _Call) -> MultiSourcePlan:
+        """Plan the searches of a call, with a hierarchy if building one is worth it."""
+        plan = self._plan_call(call)
+        question = call.question
+        if question.hierarchy != "auto" or plan.is_named or question.memory is not None:
+            return plan
+        estimate = plan.estimate_hierarchy()
+        if estimate is None or not estimate.is_worth_it(plan.n_sources):
+            return plan
+        LOG.info("building a hierarchy: %s", estimate)
+        plan.release()
+        try:
+            call.graph.hierarchy(self.algorithm.metric)
+        except HierarchyError as error:
+            LOG.info("no hierarchy: %s", error)
+            return plan
+        return self._plan_call(call)
 
     def _plan_call(self, call: _Call, **changes: Any) -> MultiSourcePlan:
         """Plan the searches of a call; ``changes`` take the place of fields of its query."""

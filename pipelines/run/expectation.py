@@ -40,6 +40,7 @@ _STEPS = {
     "build": "building",
     "plan": "planning",
     "start": "starting workers",
+    "hierarchy": "building a hierarchy",
     "search": "searching",
     "finish": "certifying and writing",
 }
@@ -208,6 +209,13 @@ def _scale(
         steps["start"] = _START_SECONDS
         search /= _speedup_of_workers(prepared)
         finish /= sizing.workers
+    estimate = None
+    if settings.hierarchy == "auto" and settings.strategy == "auto":
+        estimate = plan.estimate_hierarchy()
+    if estimate is not None and estimate.is_worth_it(prepared.n_sources):
+        # the run builds one first, which its plan does not
+        steps["hierarchy"] = estimate.build
+        search *= estimate.sweep / estimate.search
     steps |= {"search": search, "finish": finish}
     return Expectation(
         sources_tried=trial.sources,

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from .runtime.progress import Report
 '''
 ALWAYS = ("strategy: str = 'auto'", "knobs: Knobs | None = None", "memory: Integer | None = None")
+HIERARCHY = "hierarchy: Literal['auto', 'yes', 'no'] = 'auto'"
 PROGRESS = "progress: bool | Report | None = False"
 LIMITS = {"bfs": ("max_depth", "Integer"), "sssp": ("cutoff", "float")}
 # the types of options whose dataclasses have none, since the job reads them from a table
@@ -117,7 +118,7 @@ def parameters(entry: Entry, algorithm: str) -> tuple[str, ...]:
         own.append(parameter("targets", "Ids | None", "None", entry.needs))
     if "direction" in kind.options:
         own.append("direction: Literal['out', 'in'] = 'out'")
-    return (*own, *options(kind, entry.needs, without=("pairs",)), *ALWAYS, PROGRESS)
+    return (*own, *options(kind, entry.needs, without=("pairs",)), *ALWAYS, HIERARCHY, PROGRESS)
 
 
 def options(kind: ResultKind, needs: tuple[str, ...], without: tuple[str, ...]) -> Iterator[str]:
@@ -167,7 +168,7 @@ def of_many(algorithm: str) -> str:
             made = {"False": result, "True": "ResultStream", "'arrow'": "RecordBatches"}[way]
             text += overload(head, (named, stream, *keywords), made)
     text += overload(head, ("result: KindName", "**options: Any"), "Any")
-    return text + overload(head, ("result: str", *ALWAYS, PROGRESS), "Any")
+    return text + overload(head, ("result: str", *ALWAYS, HIERARCHY, PROGRESS), "Any")
 
 
 def of_pairs(algorithm: str) -> str:

@@ -22,7 +22,7 @@ import dask
 from distributed import Client, LocalCluster, Scheduler
 from distributed.security import Security
 
-from kepler_traverse.errors import DeviceError, InputError
+from kepler_traverse.errors import DeviceError, InputError, how_to_install
 from kepler_traverse.runtime.scratch import temporary_folder
 
 from ..cli.options import Settings
@@ -271,8 +271,8 @@ def _gpu_cluster(n_workers: int, dashboard: str, bytes_per_gpu: int, debug: bool
         from dask_cuda import LocalCUDACluster
     except ImportError:
         raise DeviceError(
-            "device 'cuda' needs dask-cuda to run batches: pip install "
-            "'kepler-traverse[cuda13]', or take --device cpu"
+            "device 'cuda' needs dask-cuda to run batches: "
+            f"{how_to_install('cuda13')}, or take --device cpu"
         ) from None
     return private(
         LocalCUDACluster,

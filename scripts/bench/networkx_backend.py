@@ -80,6 +80,18 @@ def cases() -> list[Case]:
         closeness("weight", TOWN),
         closeness("weight", DISTRICT),
         Case(
+            name="betweenness_centrality(G)",
+            nodes=DISTRICT,
+            call=lambda graph, backend: nx.betweenness_centrality(graph, backend=backend),
+        ),
+        Case(
+            name="betweenness_centrality(G, weight='weight')",
+            nodes=DISTRICT,
+            call=lambda graph, backend: nx.betweenness_centrality(
+                graph, weight="weight", backend=backend
+            ),
+        ),
+        Case(
             name="dict(all_pairs_shortest_path_length(G))",
             nodes=DISTRICT,
             call=lambda graph, backend: dict(

@@ -83,8 +83,8 @@ def can_run(
     )
 
 
-# functions and reasons that were told; NetworkX itself says nothing of them
-_TOLD: set[tuple[str, str]] = set()
+# functions and reasons that users were warned of; NetworkX itself says nothing of them
+_REPORTED: set[tuple[str, str]] = set()
 
 
 def tell_once(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], problem: Any) -> None:
@@ -96,9 +96,9 @@ def tell_once(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], problem:
     graph = args[0] if args else kwargs.get("G")
     if not isinstance(graph, nx.Graph) or _is_small(name, graph):
         return
-    if (name, problem) in _TOLD:
+    if (name, problem) in _REPORTED:
         return
-    _TOLD.add((name, problem))
+    _REPORTED.add((name, problem))
     warnings.warn(
         f"kepler leaves {name} to NetworkX, which may take hours: {problem}", stacklevel=2
     )

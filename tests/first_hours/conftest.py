@@ -98,8 +98,8 @@ def answered(user: User, capsys: Any) -> Any:
 
 
 @contextlib.contextmanager
-def port_of_nobody() -> Iterator[int]:
-    """A port on loopback at which nobody listens."""
+def unused_port() -> Iterator[int]:
+    """A port on loopback at which no process listens."""
     import socket
 
     with socket.socket() as taken:

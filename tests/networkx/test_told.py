@@ -40,7 +40,7 @@ def test_a_call_that_is_soon_over_says_nothing(capsys, graph):
 
 
 def test_a_refusal_under_the_priority_is_told_once(monkeypatch, graph):
-    monkeypatch.setattr(refusals, "_TOLD", set())
+    monkeypatch.setattr(refusals, "_REPORTED", set())
     graph = nx.Graph(graph)
     nx.set_edge_attributes(graph, 1, "minutes")
     edge = next(iter(graph.edges))
@@ -48,7 +48,7 @@ def test_a_refusal_under_the_priority_is_told_once(monkeypatch, graph):
     asked = ("betweenness_centrality", (graph,), {"weight": "minutes"})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert "weight 0" in backend.can_run(*asked), "without the priority nobody is told"
+        assert "weight 0" in backend.can_run(*asked), "without the priority there is no warning"
     with nx.config.backend_priority(algos=["kepler"]):
         with pytest.warns(UserWarning, match="betweenness_centrality to NetworkX.*weight 0"):
             backend.can_run(*asked)

@@ -21,7 +21,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from kepler_traverse.errors import how_to_install
-from tests.first_hours.conftest import unused_port, succeed
+from tests.first_hours.conftest import succeed, unused_port
 from tests.support import object_store
 from tests.support.processes import ROOT
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .formats.geoparquet import write_geoparquet
     from .graph import Graph
     from .graph.edges import graph_from_edges
+    from .graph.integer_weights import integer_weights
     from .graph.new_weights import with_weights
     from .graph.read import read_graph
     from .graph.storage import load_graph, save_graph
@@ -70,6 +71,7 @@ __all__ = [
     "certify",
     "certify_many",
     "graph_from_edges",
+    "integer_weights",
     "load_graph",
     "paths",
     "plan_bfs",
@@ -99,6 +101,7 @@ _NAMES = {
     "formats.geoparquet": ("write_geoparquet",),
     "graph": ("Graph",),
     "graph.edges": ("graph_from_edges",),
+    "graph.integer_weights": ("integer_weights",),
     "graph.new_weights": ("with_weights",),
     "graph.read": ("read_graph",),
     "graph.storage": ("load_graph", "save_graph"),

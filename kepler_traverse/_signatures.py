@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     class HowMany(How, total=False):
         """How searches from several sources are made."""
 
+        hierarchy: Literal["auto", "yes", "no"]
         progress: bool | Report | None
 
     class BfsMany(Protocol):

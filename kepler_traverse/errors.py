@@ -10,9 +10,11 @@ Messages name options by ``option_text``, in the words of the surface that the c
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 
@@ -116,6 +118,17 @@ def without_secrets(text: str) -> str:
     is there for.
     """
     return _SIGNATURE.sub(r"\1...", _USER.sub(r"\1...@", text))
+
+
+def how_to_install(extra: str, *others: str) -> str:
+    """Return the command that installs an extra, after other packages: from the checkout, as no
+    index has this package.
+    """
+    checkout = Path(__file__).resolve().parents[1]
+    before = "".join(f"{package} " for package in others)
+    if (checkout / "pyproject.toml").is_file():
+        return f"pip install {before}-e " + shlex.quote(f"{checkout}[{extra}]")
+    return f"in the checkout: pip install {before}-e '.[{extra}]'"
 
 
 def plural(noun: str) -> str:

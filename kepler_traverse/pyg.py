@@ -14,7 +14,14 @@ import numpy as np
 from . import arguments, cuda
 from ._arrays import Array, index_dtype, to_host, unreached_value
 from .bfs import bfs_many
-from .errors import DeviceError, InputError, PrecisionError, UnknownVertexError, listed
+from .errors import (
+    DeviceError,
+    InputError,
+    PrecisionError,
+    UnknownVertexError,
+    how_to_install,
+    listed,
+)
 from .graph import Graph
 from .graph.build import graph_from_numbers
 from .sssp import sssp_many
@@ -98,8 +105,7 @@ class AddShortestPathEncoding(BaseTransform):
     ) -> None:
         if BaseTransform is object:
             raise ImportError(
-                "AddShortestPathEncoding needs PyTorch Geometric: pip "
-                "install 'kepler-traverse[torch]'"
+                "AddShortestPathEncoding needs PyTorch Geometric: " + how_to_install("torch")
             )
         self.anchors = _checked_anchors(anchors)
         if cutoff is None:

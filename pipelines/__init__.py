@@ -20,7 +20,9 @@ def __getattr__(name: str) -> Any:
         try:
             from . import job
         except ModuleNotFoundError as error:
-            advice = "pip install 'kepler-traverse[job]'"
+            from kepler_traverse.errors import how_to_install
+
+            advice = how_to_install("job")
             raise ImportError(
                 f"{name} needs {error.name}, which is not installed: {advice}", name=error.name
             ) from error

@@ -190,6 +190,7 @@ def report_error(error: Exception, debug: bool) -> int:
         KeplerError,
         NegativeCycleError,
         PrecisionError,
+        how_to_install,
         without_secrets,
     )
 
@@ -215,10 +216,7 @@ def report_error(error: Exception, debug: bool) -> int:
         else:
             missing = ""
         if missing in _OF_EXTRA_JOB:
-            message = (
-                f"the job needs {missing}, which is not installed: pip "
-                "install 'kepler-traverse[job]'"
-            )
+            message = f"the job needs {missing}, which is not installed: " + how_to_install("job")
         elif not (disk or isinstance(error, KeplerError)):
             message = (
                 f"unexpected {type(error).__name__}: {error}; --debug shows where it comes from"

@@ -18,7 +18,7 @@ import numpy as np
 
 from kepler_traverse import cuda, plan_bfs, plan_sssp
 from kepler_traverse._arrays import FLOAT32_EXACT, UNREACHED, is_hops, namespace
-from kepler_traverse.errors import DeviceError, InputError
+from kepler_traverse.errors import DeviceError, InputError, how_to_install
 from kepler_traverse.graph import Graph
 from kepler_traverse.graph.storage import load_graph, save_graph
 from kepler_traverse.runtime.scratch import temporary_folder
@@ -84,9 +84,7 @@ def _cugraph(graph: Graph, algorithm: str) -> dict[str, Baseline]:
     try:
         import pylibcugraph
     except ImportError:
-        raise DeviceError(
-            "comparing on a GPU needs cuGraph: pip install 'kepler-traverse[mg]'"
-        ) from None
+        raise DeviceError(f"comparing on a GPU needs cuGraph: {how_to_install('mg')}") from None
     if graph.n_edges > np.iinfo(np.int32).max:
         raise InputError(
             "cuGraph takes at most 2^31 - 1 stored edges on one GPU; compare on a smaller graph"

@@ -10,12 +10,12 @@ import json
 import os
 import platform
 import re
-import shlex
 import shutil
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
-from pathlib import Path
+
+from kepler_traverse.errors import how_to_install
 
 from .cli import signals
 from .cli.terminal import show
@@ -193,7 +193,7 @@ def gpus() -> list[Finding]:
         else:
             advice = (
                 f"CUDA 13 needs driver {OLDEST_DRIVER} or newer; from 535 "
-                "on take kepler-traverse[cuda12]"
+                f"on: {how_to_install('cuda12')}"
             )
         findings.append(Finding("GPU", recent, detail, advice))
     return findings
@@ -215,14 +215,6 @@ def examine() -> list[Finding]:
         probe("NVRTC wheel", NVRTC_PROBE, f"for tests of kernels only: {how_to_install('test')}")
     )
     return findings
-
-
-def how_to_install(extra: str) -> str:
-    """Return the command that installs an extra: from the checkout, as no index has the package."""
-    checkout = Path(__file__).resolve().parents[1]
-    if (checkout / "pyproject.toml").is_file():
-        return "pip install -e " + shlex.quote(f"{checkout}[{extra}]")
-    return f"in the checkout: pip install -e '.[{extra}]'"
 
 
 def _extra(name: str, purpose: str, modules: tuple[str, ...]) -> Finding:

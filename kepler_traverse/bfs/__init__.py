@@ -197,6 +197,7 @@ def bfs_many(
     unreached: str = "omit",
     direction: str = "out",
     memory: int | None = None,
+    hierarchy: Literal["auto", "yes", "no"] = "auto",
     progress: bool | Report | None = False,
     stream: bool | Literal["arrow"] = False,
     cutoffs: Sequence[float] | None = None,
@@ -274,6 +275,11 @@ def bfs_many(
     memory : int, optional
         Bytes that a traversal may take in addition to the graph and the result. Default: 80 % of
         the free memory.
+    hierarchy : {"auto", "yes", "no"}
+        Whether to build a hierarchy of the graph first, as ``graph.hierarchy`` does, which keeps
+        it. ``"auto"`` builds one if the plan's estimates say that this saves at least 5 seconds,
+        and neither ``strategy`` nor ``memory`` is given. ``"no"`` also leaves one alone that is
+        there. Results are the same.
     progress : bool or callable, optional
         True shows a bar on a terminal or in a notebook, and elsewhere a line on stderr every ten
         seconds. A function is called as ``progress(done, total, rate)``: before the first search
@@ -369,6 +375,7 @@ def bfs_many(
         unreached=unreached,
         direction=direction,
         memory=memory,
+        hierarchy=hierarchy,
         progress=progress,
         stream=stream,
         of_kind=of_kind,

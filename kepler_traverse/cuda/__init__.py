@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import sys
 
-from ..errors import DeviceError, ForkError
+from ..errors import DeviceError, ForkError, how_to_install
 
 try:
     import cupy as cp
@@ -64,8 +64,8 @@ def require() -> None:
     """Raise a DeviceError that says what is missing unless a GPU can be used."""
     if cp is None:
         raise DeviceError(
-            "device 'cuda' needs CuPy, which is not installed: pip install "
-            "'kepler-traverse[cuda13]', or take device 'cpu'"
+            "device 'cuda' needs CuPy, which is not installed: "
+            f"{how_to_install('cuda13')}, or take device 'cpu'"
         )
     if not available():
         raise DeviceError(

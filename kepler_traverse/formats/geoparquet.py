@@ -15,7 +15,7 @@ from .. import arguments
 from .._arrays import arrow_compute as compute
 from .._arrays import arrow_types as kinds
 from .._arrays import pyarrow
-from ..errors import InputError, UnknownVertexError, listed, one_line
+from ..errors import InputError, UnknownVertexError, how_to_install, listed, one_line
 from ..labels import VERTEX, columns_in_order, no_ids, table_of_vertices
 
 GEOMETRY = "geometry"
@@ -61,7 +61,7 @@ def write_geoparquet(
     hulls : bool
         True: a concave hull per source and band, of the vertices within that band's cutoff, from a
         frame of isochrones. The file has the columns ``source, band, vertices, geometry``. It needs
-        shapely 2.1 or newer: ``pip install 'kepler-traverse[geo]'``.
+        shapely 2.1 or newer: the extra ``geo``.
     ratio : float
         Of the hulls: 0 follows the points as closely as possible, 1 is the convex hull; see
         ``shapely.concave_hull``.
@@ -375,9 +375,7 @@ def shapely_module() -> Any:
     except ImportError:
         shapely = None
     if shapely is None or tuple(int(part) for part in shapely.__version__.split(".")[:2]) < (2, 1):
-        raise InputError(
-            "hulls need shapely 2.1 or newer; install it by: pip install 'kepler-traverse[geo]'"
-        )
+        raise InputError(f"hulls need shapely 2.1 or newer; install it by: {how_to_install('geo')}")
     return shapely
 
 

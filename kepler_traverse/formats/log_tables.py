@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..errors import InputError, one_line
+from ..errors import InputError, how_to_install, one_line
 from ..runtime.object_stores import URL, listed, open_store, send
 from ..runtime.regular_files import open_regular
 
 METADATA = ".metadata.json"  # ending of the metadata of a table of Iceberg
 _HEAD = 1 << 16  # bytes of metadata in which the first keys stand
-_EXTRA = "pip install 'kepler-traverse[tables]'"
+_EXTRA = how_to_install("tables")
 # Only data of these endings is certainly no part of such a table; Parquet, ORC and Avro files may
 # be.
 _NO_DATA = re.compile(

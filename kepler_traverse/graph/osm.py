@@ -15,7 +15,7 @@ import numpy as np
 from .. import arguments
 from .._arrays import sort_distinct
 from ..cpu.nearest_point import EARTH_RADIUS
-from ..errors import EdgeListError, InputError
+from ..errors import EdgeListError, InputError, how_to_install
 from ..runtime import LOG
 from ..runtime.regular_files import irregular
 from . import Graph
@@ -176,7 +176,7 @@ def from_osm(
     Raises
     ------
     InputError
-        osmium is missing (``pip install 'kepler-traverse[osm]'``), or an argument is wrong.
+        osmium is missing (the extra ``osm``), or an argument is wrong.
     EdgeListError
         The file is missing, no regular file, damaged or not sorted (nodes, then ways), holds
         changes or several versions of a way, has a place outside the earth or a negative id, or no
@@ -193,7 +193,7 @@ def from_osm(
         import osmium
     except ImportError:
         raise InputError(
-            "files of OpenStreetMap need osmium; install it by: pip install 'kepler-traverse[osm]'"
+            f"files of OpenStreetMap need osmium; install it by: {how_to_install('osm')}"
         ) from None
     if len(arguments.list_paths("path", path)) != 1 or not isinstance(path, (str, os.PathLike)):
         raise InputError(f"path must be the path of one file, not {arguments.describe(path)}")

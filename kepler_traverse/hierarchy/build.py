@@ -51,8 +51,8 @@ def why_not(graph: Any, metric: str) -> str | None:
         return "a weight is 2^61 or more"
     if not graph.integer_weights and find_unit(to_host(graph.weights)) is None:
         return (
-            "the weights are floats whose sums depend on the order of addition; round them to integers of a small unit, as "
-            "with_weights(graph, numpy.rint(graph.weights * 1000).astype('int64'), per='edge')"
+            "the weights are floats whose sums depend on the order of addition; "
+            "integer_weights(graph) counts them in a unit, as integers"
         )
     return None
 

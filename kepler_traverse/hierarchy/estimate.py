@@ -20,6 +20,11 @@ _NANOSECONDS_PER_PAIR = (
     # networks with hubs
     100
 )
+# times the estimated break-even sources must be, as estimates of both strategies err
+_MARGIN = 1.5
+# Estimated seconds that a hierarchy must save. Compiling contraction takes some, once per machine.
+# On a small graph that is longer than the run.
+_WORTH = 5.0
 
 
 class Estimate(NamedTuple):
@@ -42,6 +47,11 @@ class Estimate(NamedTuple):
     def saved(self, n_sources: int) -> float:
         """Seconds that building one saves, negative if it costs more than it saves."""
         return n_sources * (self.search - self.sweep) - self.build
+
+    def is_worth_it(self, n_sources: int) -> bool:
+        """Whether ``hierarchy="auto"`` builds one."""
+        is_safe = _MARGIN * self.break_even <= n_sources
+        return is_safe and self.saved(n_sources) >= _WORTH
 
     def __str__(self) -> str:
         if math.isinf(self.break_even):

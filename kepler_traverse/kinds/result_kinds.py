@@ -218,7 +218,7 @@ _GEOMETRY = {
     "table": "vertices",
     "example": "points",
     "help": "GeoParquet by the columns x and y of the --vertices file. Of isochrones, points: _points.pq has a point per "
-    "row; hulls: _hulls.pq has a concave hull per source and cutoff (pip install 'kepler-traverse[geo]'). Of loads, shapes: "
+    "row; hulls: _hulls.pq has a concave hull per source and cutoff, which needs the extra geo. Of loads, shapes: "
     "_loads.pq has the line of each edge, or the point of each vertex",
 }
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import arguments
-from ..errors import InputError, listed
+from ..errors import InputError, how_to_install, listed
 from ..formats.geoparquet import GEOMETRY, Coordinates, find_rows, make_lines, make_shapes, on_map
 from ..graph import Graph
 
@@ -95,7 +95,7 @@ def plot(
     """
     pyplot = _module(
         "matplotlib.pyplot",
-        "pictures need matplotlib; install it by: pip install 'kepler-traverse[plot]'",
+        f"pictures need matplotlib; install it by: {how_to_install('plot')}",
     )
     from matplotlib.collections import LineCollection
 
@@ -154,7 +154,7 @@ def explore(
         )
     lonboard = _module(
         "lonboard",
-        "explore() needs lonboard; install it by: pip install lonboard 'kepler-traverse[plot]'",
+        f"explore() needs lonboard; install it by: {how_to_install('plot', 'lonboard')}",
     )
     table, places = _table(frame, vertices, x, y)
     if "position" in table.column_names:
@@ -221,7 +221,7 @@ class _Colours(NamedTuple):
     @classmethod
     def of(cls, column: Any, name: str = "", scale: _Scale = _AS_IT_IS) -> _Colours:
         colormaps = _module(
-            "matplotlib", "pictures need matplotlib: pip install 'kepler-traverse[plot]'"
+            "matplotlib", f"pictures need matplotlib: {how_to_install('plot')}"
         ).colormaps
         from matplotlib.colors import Normalize
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import namespace, sort_distinct, to_host
-from ..errors import NegativeCycleError
+from ..errors import HierarchyError, NegativeCycleError
 from ..graph import Graph
 from ..kinds import pairs, rules
 from ..kinds.question import Question, Targets, check_options
@@ -22,6 +22,7 @@ from ..kinds.result_kinds import RESULT_KINDS
 from ..labels import Partner, get_index, has_labels, in_order
 from ..plugins import find_kind, find_strategy, with_plugins
 from ..protocols import Ids
+from ..runtime import LOG
 from ..runtime.interrupts import forget_interrupted
 from ..runtime.memory import out_of_memory
 from ..runtime.progress import Meter, make_meter
@@ -35,6 +36,8 @@ from .planning import MultiSourcePlan
 from .stream import ResultStream
 from .together import KNearestSearch, NearestSearch, SearchTogether, frame_of_all, from_targets
 from .workload import FEW_PATHS, Strategies, Workload, find_usable
+
+_HIERARCHIES = ("auto", "yes", "no")
 
 
 class _Call(NamedTuple):
@@ -218,7 +221,7 @@ class Registry:
         find_kind(given.result)
         given = given.by_its_kind()
         index = get_index(sources)
-        call = self._check_call(graph, sources, given)
+        call = self._with_or_without_hierarchy(self._check_call(graph, sources, given))
         question = call.question
         n_searches = call.count_searches(is_all=isinstance(sources, str))
         meter = make_meter(given.progress, n_searches, graph.device)
@@ -227,7 +230,7 @@ class Registry:
             meter.begin()
             if question.kind.one_search:
                 return self._search_together(call, meter)
-            plan = self._plan_call(call)
+            plan = self._plan_with_hierarchy(call)
             if given.stream:
                 groups = call.stream(
                     plan, meter, lambda error: outputs.cycle_in_direction(error, question.direction)
@@ -272,6 +275,33 @@ class Registry:
             direction=given.direction,
         )
         return _Call(graph, question, given, numbers)
+
+    def _with_or_without_hierarchy(self, call: _Call) -> _Call:
+        """Return a call whose graph has, or has no, hierarchy, if the caller decides that."""
+        asked = arguments.choice("hierarchy", call.given.hierarchy, _HIERARCHIES)
+        if asked == "no":
+            return call._replace(graph=call.graph.derived.without_hierarchy())
+        if asked == "yes":
+            call.graph.hierarchy(self.algorithm.metric)
+        return call
+
+    def _plan_with_hierarchy(self, call: _Call) -> MultiSourcePlan:
+        """Plan the searches of a call, with a hierarchy if building one is worth it."""
+        plan = self._plan_call(call)
+        given = call.given
+        if given.hierarchy != "auto" or plan.is_named or given.memory is not None:
+            return plan
+        estimate = plan.estimate_hierarchy()
+        if estimate is None or not estimate.is_worth_it(plan.n_sources):
+            return plan
+        LOG.info("building a hierarchy: %s", estimate)
+        plan.release()
+        try:
+            call.graph.hierarchy(self.algorithm.metric)
+        except HierarchyError as error:
+            LOG.info("no hierarchy: %s", error)
+            return plan
+        return self._plan_call(call)
 
     def _plan_call(self, call: _Call, **changes: Any) -> MultiSourcePlan:
         """Plan the searches of a call; ``changes`` take the place of fields of its query."""

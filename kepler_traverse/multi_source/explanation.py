@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import several
+from ..graph.integer_weights import find_decimal_unit, suggest_unit
 from ..runtime.display import in_units, limit_text, seconds_text, text_table
 from ..search.answering import answering_labels
 
@@ -73,7 +74,16 @@ def explain_hierarchy(plan: Any) -> str:
     estimate = plan.estimate_hierarchy(rounded=True)
     if estimate is None or estimate.saved(plan.n_sources) <= 0:
         return ""
-    return f"if weights are rounded to integers of a small unit by with_weights, {estimate}"
+    unit = find_decimal_unit(plan.graph)
+    if unit is not None:
+        how = f"integer_weights(graph) counts the weights in units of {unit:g}, none rounded"
+    else:
+        unit = suggest_unit(plan.graph)
+        how = (
+            f"integer_weights(graph, {unit:g}) rounds the weights by at most {unit / 2:g} each to "
+            f"integers"
+        )
+    return f"{how}; of its graph {estimate}"
 
 
 def _reason(plan: Any, n_candidates: int) -> str:

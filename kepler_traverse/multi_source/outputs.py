@@ -79,6 +79,7 @@ class GivenCall:
     unreached: Any
     direction: Any
     memory: Any
+    hierarchy: Any
     progress: Any
     stream: Any
     of_kind: Mapping[str, Any]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +19,7 @@ from ..errors import CapacityError, PrecisionError
 from ..networkx_info import get_info
 from . import all_sources, loads, single_source, traversal
 from .graph import KeplerGraph, convert_from_nx, convert_to_nx
-from .refusals import can_run, should_run
+from .refusals import can_run, should_run, tell_once
 from .single_source import Paths
 
 __all__ = ["KeplerGraph", "Paths", "backend", "convert_from_nx", "convert_to_nx"]
@@ -59,8 +58,16 @@ def _with_parameters(name: str, own: Callable[..., Any]) -> Callable[..., Any]:
 
 FUNCTIONS = {name: _with_parameters(name, _OWN[name]) for name in get_info()["functions"]}
 
+
+def _can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
+    """Return what ``can_run`` does, and tell once what it refuses."""
+    answer = can_run(FUNCTIONS, name, args, kwargs)
+    tell_once(name, args, kwargs, answer)
+    return answer
+
+
 backend = SimpleNamespace(
-    can_run=partial(can_run, FUNCTIONS),
+    can_run=_can_run,
     should_run=should_run,
     convert_from_nx=convert_from_nx,
     convert_to_nx=convert_to_nx,

@@ -17,6 +17,7 @@ from .. import cuda
 from ..bfs import bfs_many
 from ..extremes import extremes
 from ..graph import Graph
+from ..runtime.progress import late_lines
 from ..sssp import sssp_many
 from . import kernels
 from .graph import KeplerGraph
@@ -27,6 +28,7 @@ Weight = Hashable | None
 # Sources times edges from which a GPU, where there is one, searches: below, a CPU takes less time
 # than starting the GPU.
 _EDGES_FOR_GPU = 1 << 30
+PROGRESS_NAME = "NetworkX by kepler"  # before each line of progress
 
 
 class _Summary(NamedTuple):
@@ -52,7 +54,12 @@ def _summary(
     searched = searched_where_fast(graph, weight, sources.size)
     search: Any = bfs_many if weight is None else sssp_many
     table = search(
-        searched, sources, result="summary", direction=direction, stream="arrow"
+        searched,
+        sources,
+        result="summary",
+        direction=direction,
+        stream="arrow",
+        progress=late_lines(PROGRESS_NAME),
     ).read_all()
     return _Summary(
         *(table[name].to_pylist() for name in ("reached", "eccentricity", "sum", "harmonic"))

@@ -9,7 +9,7 @@ not by their paths.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import networkx as nx
@@ -21,9 +21,12 @@ from ..errors import PrecisionError
 from ..kinds.betweenness import Betweenness, Sample, find_scales
 from ..kinds.records import Asked
 from ..kinds.result_kinds import RESULT_KINDS, BetweennessOptions
+from ..multi_source.planning import MultiSourcePlan
+from ..runtime.progress import late_lines, make_meter
+from ..search.results import Traversals
 from ..sssp import plan_sssp_many, sssp_many
 from . import kernels
-from .all_sources import Weight, searched_where_fast
+from .all_sources import PROGRESS_NAME, Weight, searched_where_fast
 from .graph import KeplerGraph
 
 
@@ -74,7 +77,7 @@ def edge_betweenness_centrality_subset(
     plan = (plan_bfs_many if weight is None else plan_sssp_many)(
         graph, n_sources=max(starts.size, 1)
     )
-    for group in plan.iter_groups(starts):
+    for group in _shown(plan, starts):
         rows = to_host(group.as_rows().distance)
         lengths = np.ones(graph.n_edges, rows.dtype)
         if not is_hops(rows.dtype):
@@ -113,7 +116,7 @@ def newman_betweenness_centrality(
     options = BetweennessOptions().checked(kind, graph, "bfs")
     asked = Asked(kind=kind, graph=graph, algorithm="bfs", query=plan.query, options=options)
     loads = Betweenness(asked, is_even=True)
-    for group in plan.iter_groups(np.arange(n)):
+    for group in _shown(plan, np.arange(n)):
         loads.add(group)
     if normalized and n > 2:
         scale = 1.0 / ((n - 1) * (n - 2))
@@ -121,6 +124,13 @@ def newman_betweenness_centrality(
         scale = 1.0
     by_node = dict(zip(G.nodes, (loads.sums.floats(np.arange(n)) * scale).tolist(), strict=True))
     return by_node if v is None else by_node.get(v, 0.0)
+
+
+def _shown(plan: MultiSourcePlan, sources: np.ndarray) -> Iterator[Traversals]:
+    """Yield the groups of a plan, with lines of progress if they take long."""
+    meter = make_meter(late_lines(PROGRESS_NAME), int(sources.size), plan.graph.device)
+    with meter.running():
+        yield from meter.over(plan.iter_groups(sources))
 
 
 def _sample(graph: KeplerGraph, k: int, seed: Any, counts_ends: bool) -> list[Any]:
@@ -148,7 +158,13 @@ def _sums(
     search: Any = bfs_many if weight is None else sssp_many
     searched = searched_where_fast(graph, weight, starts.size)
     table = search(
-        searched, starts, result="betweenness", targets=ends, normalized=False, **options
+        searched,
+        starts,
+        result="betweenness",
+        targets=ends,
+        normalized=False,
+        progress=late_lines(PROGRESS_NAME),
+        **options,
     )
     if hasattr(table, "to_pandas"):
         table = table.to_pandas()

@@ -7,6 +7,7 @@ from __future__ import annotations
 import inspect
 import math
 import reprlib
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -79,6 +80,27 @@ def can_run(
         or _method_problem(name, given)
         or _graph_problem(name, given)
         or True
+    )
+
+
+# functions and reasons that users were warned of; NetworkX itself says nothing of them
+_REPORTED: set[tuple[str, str]] = set()
+
+
+def tell_once(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], problem: Any) -> None:
+    """Warn once of each reason for which a call under the priority is left to NetworkX, if the
+    graph is large.
+    """
+    if problem is True or "kepler" not in nx.config.backend_priority.algos:
+        return
+    graph = args[0] if args else kwargs.get("G")
+    if not isinstance(graph, nx.Graph) or _is_small(name, graph):
+        return
+    if (name, problem) in _REPORTED:
+        return
+    _REPORTED.add((name, problem))
+    warnings.warn(
+        f"kepler leaves {name} to NetworkX, which may take hours: {problem}", stacklevel=2
     )
 
 
@@ -311,11 +333,23 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
         name.startswith(("dijkstra_path", "shortest_path")) and all(end is not None for end in ends)
     ):
         return "one pair is searched faster than the graph is converted"
-    size = len(graph) + graph.number_of_edges()
-    if name in _ALL_SOURCES or name.startswith("all_pairs"):
-        least = MIN_SIZE_FOR_ALL_SOURCES
-    else:
-        least = MIN_SIZE_FOR_ONE_SEARCH
-    if size < least:
+    if _is_small(name, graph):
+        size = _size_of(graph)
+        least = _least_size(name)
         return f"the graph has {size} nodes and edges, and the conversion pays from {least} on"
     return True
+
+
+def _is_small(name: str, graph: Any) -> bool:
+    """Whether NetworkX is over before the graph would be converted."""
+    return _size_of(graph) < _least_size(name)
+
+
+def _size_of(graph: Any) -> int:
+    return len(graph) + int(graph.number_of_edges())
+
+
+def _least_size(name: str) -> int:
+    if name in _ALL_SOURCES or name.startswith("all_pairs"):
+        return MIN_SIZE_FOR_ALL_SOURCES
+    return MIN_SIZE_FOR_ONE_SEARCH

@@ -23,7 +23,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from ..errors import InputError, has_secrets, without_secrets
+from ..errors import InputError, has_secrets, how_to_install, without_secrets
 from .file_locks import open_lock, take_lock
 from .regular_files import replacing, require_private
 
@@ -207,8 +207,7 @@ def _obstore(url: str) -> Any:
         import obstore
     except ModuleNotFoundError:
         raise InputError(
-            f"{url}: this address needs obstore, which is not installed: "
-            "pip install 'kepler-traverse[cloud]'"
+            f"{url}: this address needs obstore, which is not installed: {how_to_install('cloud')}"
         ) from None
     return obstore
 

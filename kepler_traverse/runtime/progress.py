@@ -141,19 +141,32 @@ class _Bar:
 
 
 class _Lines:
-    """A line on stderr from time to time, and one at the end, where there is no terminal."""
+    """A line on stderr from time to time, and one at the end, where there is no terminal.
 
-    def __init__(self) -> None:
+    ``name`` begins each line. ``is_late``: a call that takes less than ten seconds has no line.
+    """
+
+    def __init__(self, name: str = "", is_late: bool = False) -> None:
         self._last = time.monotonic()
+        self._before = f"{name}: " if name else ""
+        self._is_silent = is_late
 
     def __call__(self, done: int, total: int, rate: float) -> None:
-        if done < total and time.monotonic() - self._last < _LINE_EVERY:
+        is_due = time.monotonic() - self._last >= _LINE_EVERY
+        if not is_due and (done < total or self._is_silent):
             return
         self._last = time.monotonic()
+        self._is_silent = False
         if sys.stderr is not None:  # as under pythonw and some servers
-            sys.stderr.write(
-                f"{done:,} of {total:,} sources {_left(done, total, rate)}".rstrip() + "\n"
-            )
+            line = f"{self._before}{done:,} of {total:,} sources {_left(done, total, rate)}"
+            sys.stderr.write(line.rstrip() + "\n")
+
+
+def late_lines(name: str) -> Report:
+    """Return what reports a call that shows no progress otherwise: a line on stderr every ten
+    seconds, after the first ten.
+    """
+    return _Lines(name, is_late=True)
 
 
 def _left(done: int, total: int, rate: float) -> str:

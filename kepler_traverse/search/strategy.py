@@ -162,7 +162,7 @@ class BaseStrategy:
                 return "needs a hierarchy, and this graph has none; build one by graph.hierarchy()"
             return (
                 "needs a hierarchy, and this graph has none; graph.hierarchy() builds one of "
-                "weights that with_weights has rounded to integers of a small unit"
+                "weights that integer_weights has counted in a unit"
             )
         if self.sums == "int64" and not graph.integer_weights:
             return "needs integer weights"

@@ -193,6 +193,7 @@ def sssp_many(
     unreached: str = "omit",
     direction: str = "out",
     memory: int | None = None,
+    hierarchy: Literal["auto", "yes", "no"] = "auto",
     progress: bool | Report | None = False,
     stream: bool | Literal["arrow"] = False,
     cutoffs: Sequence[float] | None = None,
@@ -222,7 +223,7 @@ def sssp_many(
         distances exactly. Integer distances beyond 2^53 make it int64, with 2^63 - 1 where there is
         no path. In a summary, sums of integer distances are exact. Other sums are added in float64,
         in an order that only the number of vertices decides.
-    strategy, direction, memory, progress, stream, cutoffs, values, decay, k, groups, source_weights
+    strategy, direction, memory, hierarchy, progress, stream, cutoffs, values, decay, k, groups, source_weights
         As in ``bfs_many``.
     cutoff : float or sequence of float, optional
         As in ``sssp``; or one per source. All searches then run to the largest, and results are cut
@@ -272,6 +273,7 @@ def sssp_many(
         unreached=unreached,
         direction=direction,
         memory=memory,
+        hierarchy=hierarchy,
         progress=progress,
         stream=stream,
         of_kind=of_kind,

@@ -20,7 +20,13 @@ from distributed import Client, KilledWorker
 from kepler_traverse import cuda
 from kepler_traverse._arrays import MAX_HOP_COUNT, as_distance
 from kepler_traverse.certificate import Certificate
-from kepler_traverse.errors import CapacityError, DeviceError, InputError, KeplerError
+from kepler_traverse.errors import (
+    CapacityError,
+    DeviceError,
+    InputError,
+    KeplerError,
+    how_to_install,
+)
 from kepler_traverse.formats import FORMATS
 from kepler_traverse.formats.arrow import typed_columns
 from kepler_traverse.formats.edge_list import EdgeColumns, columns_of_all, no_rows
@@ -77,7 +83,7 @@ def _rapids() -> SimpleNamespace:
     except ImportError as error:
         raise DeviceError(
             f"--engine {MG} needs cuGraph with Dask, and {error.name or error} is not installed: "
-            "pip install 'kepler-traverse[mg]' on a machine with an NVIDIA GPU"
+            f"{how_to_install('mg')} on a machine with an NVIDIA GPU"
         ) from None
     cuda.require()
     return SimpleNamespace(

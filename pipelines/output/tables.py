@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from kepler_traverse.errors import InputError, OutputError, one_line
+from kepler_traverse.errors import InputError, OutputError, how_to_install, one_line
 
 from .layout import Layout, partition_name
 from .manifest_types import Manifest
@@ -144,7 +144,7 @@ def refuse_without_packages(name: str) -> None:
         except ModuleNotFoundError as error:
             raise InputError(
                 f"a table of {name} needs {error.name}, which is not installed: "
-                "pip install 'kepler-traverse[tables]'"
+                f"{how_to_install('tables')}"
             ) from None
 
 

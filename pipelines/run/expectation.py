@@ -23,7 +23,6 @@ from kepler_traverse.runtime.scratch import temporary_folder
 from ..cli.options import Settings
 from ..cli.shards import parse_shard
 from ..output.part_file import write_part
-from ..output.schemas import OUTPUT_SCHEMAS
 from ..output.store import Store
 from ..worker.batch_context import BatchContext
 from ..worker.host_limits import CPU_COUNT
@@ -40,6 +39,7 @@ _STEPS = {
     "build": "building",
     "plan": "planning",
     "start": "starting workers",
+    "hierarchy": "building a hierarchy",
     "search": "searching",
     "finish": "certifying and writing",
 }
@@ -112,7 +112,7 @@ class Trial(NamedTuple):
 def expect_run(settings: Settings, prepared: Prepared) -> Expectation | str:
     """Return what a run is expected to take, or why that is not known."""
     plan = prepared.plan
-    kind = OUTPUT_SCHEMAS[prepared.request.result]
+    kind = prepared.request.kind
     if not isinstance(plan, MultiSourcePlan) or kind.one_search:
         return "a trial of a few sources would not show it"
     if not prepared.n_sources:
@@ -173,7 +173,7 @@ def _try_part(prepared: Prepared, answers: Traverser, n_sources: int) -> Trial |
         if part is None:
             return None
         part_bytes = 0
-        if OUTPUT_SCHEMAS[prepared.request.result].suffix == "parquet":
+        if prepared.request.kind.suffix == "parquet":
             part_bytes = pq.read_metadata(Path(folder) / part["file"]).serialized_size
     seconds = context.clock.seconds
     return Trial(
@@ -199,7 +199,7 @@ def _scale(
     search = trial.search * _growth(plan, trial.sources, n_sources)
     finish = trial.finish / trial.sources * n_sources
     row_bytes = trial.row_bytes / trial.sources * n_sources
-    if OUTPUT_SCHEMAS[prepared.request.result].adds_up:
+    if prepared.request.kind.adds_up:
         # a part has what its sources add up to, as one file of loads
         finish = trial.finish * n_parts
         row_bytes = float(trial.row_bytes * n_parts)
@@ -208,6 +208,13 @@ def _scale(
         steps["start"] = _START_SECONDS
         search /= _speedup_of_workers(prepared)
         finish /= sizing.workers
+    estimate = None
+    if settings.hierarchy == "auto" and settings.strategy == "auto":
+        estimate = plan.estimate_hierarchy()
+    if estimate is not None and estimate.is_worth_it(prepared.n_sources):
+        # the run builds one first, which its plan does not
+        steps["hierarchy"] = estimate.build
+        search *= estimate.sweep / estimate.search
     steps |= {"search": search, "finish": finish}
     return Expectation(
         sources_tried=trial.sources,

@@ -64,11 +64,6 @@ from .question import read_question, read_vertices
 from .reading import without_warnings
 from .source_columns import by_partition
 
-_MARGIN = 1.5  # times the estimated break-even sources must be, as estimates of both strategies err
-# Estimated seconds that a hierarchy must save. Compiling contraction takes some, once per machine.
-# On a small graph that is longer than the run.
-_WORTH = 5.0
-
 
 @dataclass(kw_only=True)
 class Prepared:
@@ -418,11 +413,7 @@ def _add_hierarchy(settings: Settings, prepared: Prepared, plan: Plan | None) ->
         ):
             return False
         estimate = plan.estimate_hierarchy()
-        if (
-            estimate is None
-            or _MARGIN * estimate.break_even > n_sources
-            or estimate.saved(n_sources) < _WORTH
-        ):
+        if estimate is None or not estimate.is_worth_it(n_sources):
             return False
         say(f"building a hierarchy: {estimate}, and {n_sources:,} are given")
     try:

@@ -22,7 +22,7 @@ import dask
 from distributed import Client, LocalCluster, Scheduler
 from distributed.security import Security
 
-from kepler_traverse.errors import DeviceError, InputError
+from kepler_traverse.errors import DeviceError, InputError, how_to_install
 from kepler_traverse.runtime.scratch import temporary_folder
 
 from ..cli.options import Settings
@@ -294,7 +294,7 @@ def _rapids_cluster(n_workers: int, dashboard: str, pool: int, debug: bool) -> L
         from dask_cuda import LocalCUDACluster
     except ImportError:
         raise DeviceError(
-            "--engine cugraph-mg needs dask-cuda to run batches: pip install 'kepler-traverse[mg]'"
+            f"--engine cugraph-mg needs dask-cuda to run batches: {how_to_install('mg')}"
         ) from None
     return private(
         LocalCUDACluster,

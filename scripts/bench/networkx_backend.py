@@ -75,6 +75,12 @@ def closeness(graph: Any, backend: str, distance: str | None) -> Any:
     return nx.closeness_centrality(graph, distance=distance, backend=backend)
 
 
+def betweenness(graph: Any, backend: str, weight: str | None) -> Any:
+    import networkx as nx
+
+    return nx.betweenness_centrality(graph, weight=weight, backend=backend)
+
+
 def closeness_of_some(graph: Any, backend: str, distance: str | None) -> Any:
     import networkx as nx
 
@@ -104,6 +110,15 @@ CALLS: tuple[tuple[str, int, Callable[[Any, str], Any], Callable[[Any, str], Any
             None if n_nodes == DISTRICT else partial(closeness_of_some, distance=distance),
         )
         for distance, n_nodes in ((None, STREETS), ("weight", TOWN), ("weight", DISTRICT))
+    ),
+    *(
+        (
+            f"betweenness_centrality(G{'' if weight is None else f', weight={weight!r}'})",
+            DISTRICT,
+            partial(betweenness, weight=weight),
+            None,
+        )
+        for weight in (None, "weight")
     ),
     *(
         (title, n_nodes, partial(of_nodes, name, n_sources), None)

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     class HowMany(How, total=False):
         """How searches from several sources are made."""
 
+        hierarchy: Literal["auto", "yes", "no"]
         progress: bool | Report | None
 '''
 OF_PAIRS = "**how: Unpack[How]"

@@ -29,6 +29,7 @@ FUNCTIONS = {
     "read_graph": "paths:edges directed device src_column dst_column weight_column weighted format header delimiter id_type "
     "weight_type vertices:ids where oneway_column only_vertices:ids edge_ids scratch build_memory",
     "with_weights": "graph weight:per_row per weight_type",
+    "integer_weights": "graph unit",
     "save_graph": "graph folder",
     "load_graph": "folder device verify",
     "Graph.hierarchy": "metric",
@@ -46,9 +47,11 @@ FUNCTIONS = {
     "bfs": "graph source:id strategy predecessors max_depth:number targets:ids knobs unreached",
     "sssp": "graph source:id strategy predecessors cutoff:number targets:ids knobs unreached",
     "bfs_many": "graph sources:ids result strategy max_depth:per_source targets:ids knobs unreached direction memory "
-    "progress stream cutoffs:numbers values:per_vertex decay k groups:per_source source_weights:per_source options",
+    "hierarchy progress stream cutoffs:numbers values:per_vertex decay k groups:per_source "
+    "source_weights:per_source options",
     "sssp_many": "graph sources:ids result strategy cutoff:per_source targets:ids knobs unreached direction memory "
-    "progress stream cutoffs:numbers values:per_vertex decay k groups:per_source source_weights:per_source options",
+    "hierarchy progress stream cutoffs:numbers values:per_vertex decay k groups:per_source "
+    "source_weights:per_source options",
     "bfs_pairs": "graph origins:pairs destinations:ends strategy max_depth:number knobs memory result options",
     "sssp_pairs": "graph origins:pairs destinations:ends strategy cutoff:number knobs memory result options",
     "paths": "frame targets:pairs graph edges along:along algorithm strategy memory",

@@ -37,6 +37,7 @@ from tests.frozen.cases import CALLS, JOBS, WRONG_CALLS, WRONG_JOBS, attributes,
 from tests.support import tiers
 from tests.support.clusters import threads_of_this_process
 from tests.support.devices import frames_on_pandas, host, on_a_device, running
+from tests.support.processes import ROOT
 
 HERE = Path(__file__).parent
 RECORD, EARLIER = HERE / "recorded.json", HERE / "earlier_output"
@@ -155,8 +156,9 @@ def outcome(make, *given, **named):
 
 
 def without_place(text):
-    """A message without the place of the files, and without what Python's argparse lists."""
-    return re.sub(r" \(choose from .*?\)", "", text.replace(f"{Path.cwd()}{os.sep}", "").strip())
+    """A message without the places of files and checkout, and without what Python's argparse lists."""
+    here = text.replace(f"{Path.cwd()}{os.sep}", "").replace(str(ROOT), "CHECKOUT")
+    return re.sub(r" \(choose from .*?\)", "", here.strip())
 
 
 @pytest.fixture(scope="module")

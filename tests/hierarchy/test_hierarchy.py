@@ -257,8 +257,8 @@ def test_a_plan_of_float_weights_says_what_a_hierarchy_needs_and_that_works():
     graph = build(rows, minutes, directed=False)
     plan = plan_sssp_many(graph, n_sources=1_000_000, result="summary")
     for text in (plan.why, plan.explain()):
-        assert "if weights are rounded to integers of a small unit by with_weights" in text
-    assert "that with_weights has rounded" in plan.explain()
+        assert "integer_weights(graph" in text
+    assert "that integer_weights has counted" in plan.explain()
     assert plan.estimate_hierarchy() is None
     rounded = with_weights(graph, np.rint(graph.weights * 60_000).astype("int64"), per="edge")
     plan = plan_sssp_many(rounded, n_sources=1_000_000, result="summary")
@@ -266,4 +266,4 @@ def test_a_plan_of_float_weights_says_what_a_hierarchy_needs_and_that_works():
     assert "rounded" not in plan.explain()
     rounded.hierarchy()
     few = plan_sssp_many(graph, n_sources=2, result="summary")
-    assert "rounded to integers of a small unit by" not in few.why
+    assert "integer_weights" not in few.why

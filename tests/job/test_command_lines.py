@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from kepler_traverse import plugins
-from kepler_traverse.errors import KeplerError, OutputError
+from kepler_traverse import errors, plugins
+from kepler_traverse.errors import KeplerError, OutputError, how_to_install
 from kepler_traverse.runtime import scratch
 from kepler_traverse.runtime.regular_files import read_regular
 from pipelines import batch_sources, doctor, finish, verify
@@ -535,21 +535,27 @@ def test_each_exit_code_of_the_page_is_that_of_a_run(tmp_path, edges, capsys):
     assert call(capsys, tmp_path / "none", program=finish.main)[0] == 2
 
 
-def test_the_hints_of_doctor_name_the_checkout_while_no_index_has_the_package(
-    tmp_path, monkeypatch
-):
+def test_hints_name_the_checkout_while_no_index_has_the_package(tmp_path, monkeypatch):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     monkeypatch.chdir(tmp_path)  # the hint works from any folder
     for extra in ("job", "test", "cuda13", "mg", *doctor.EXTRAS):
-        *command, what = shlex.split(doctor.how_to_install(extra))
+        *command, what = shlex.split(how_to_install(extra))
         folder, _, name = what.removesuffix("]").rpartition("[")
         assert command == ["pip", "install", "-e"]
         assert name in project["optional-dependencies"]
         assert (Path(folder) / "pyproject.toml").samefile(ROOT / "pyproject.toml")
-    monkeypatch.setattr(
-        doctor, "__file__", str(tmp_path.joinpath("kepler_traverse", "pipelines", "doctor.py"))
-    )
-    assert doctor.how_to_install("geo") == "in the checkout: pip install -e '.[geo]'"
+    monkeypatch.setattr(errors, "__file__", str(tmp_path.joinpath("kepler_traverse", "errors.py")))
+    assert how_to_install("geo") == "in the checkout: pip install -e '.[geo]'"
+
+
+def test_no_text_names_an_index_that_does_not_have_the_package():
+    texts = [
+        path
+        for folder in ("kepler_traverse", "pipelines")
+        for path in (ROOT / folder).rglob("*.py")
+        if re.search(r"install[^\n]*kepler-traverse\[", path.read_text(encoding="utf-8"))
+    ]
+    assert not texts, "errors.how_to_install has the command"
 
 
 def test_doctor_says_in_words_what_is_missing():

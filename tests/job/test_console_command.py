@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import kepler_traverse
-from kepler_traverse.errors import several
+from kepler_traverse.errors import how_to_install, several
 from pipelines import batch_sources, completion
 from pipelines.__main__ import COMMANDS, main
 from pipelines.cli.options import parser
@@ -64,10 +64,8 @@ def test_help_of_a_result_kind_lists_its_options_alone(monkeypatch):
 def test_the_job_in_python_names_the_extra_that_it_needs():
     code = "import sys; sys.modules['pydantic'] = None; from pipelines import run_job"
     said = ran([sys.executable, "-c", code]).stderr.splitlines()[-1]
-    assert (
-        said
-        == "ImportError: run_job needs pydantic, which is not installed: pip install 'kepler-traverse[job]'"
-    )
+    needed = "ImportError: run_job needs pydantic, which is not installed: "
+    assert said == needed + how_to_install("job")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from kepler_traverse.hierarchy.estimate import Estimate
 from kepler_traverse.multi_source.candidates import Candidate
 from pipelines.run import expectation
 from pipelines.run.expectation import Expectation, Trial
@@ -53,10 +54,14 @@ class Plan:
     """A plan whose searches of a group take as long as one, as those of bits side by side."""
 
     group = 64
+    pays = None
     strategy = SimpleNamespace(name="a")
 
     def ranked(self, n_sources):
         return [Candidate("a", self.group, 0, math.ceil(n_sources / self.group))]
+
+    def estimate_hierarchy(self):
+        return self.pays
 
 
 def expect(adds_up=False, **changes):
@@ -70,7 +75,8 @@ def expect(adds_up=False, **changes):
         request=SimpleNamespace(result="flows" if adds_up else "summary"),
     )
     trial = Trial(sources=16, search=0.5, finish=0.16, row_bytes=1600, part_bytes=100)
-    return expectation._scale(SimpleNamespace(shard=None), prepared, Plan(), trial)
+    settings = SimpleNamespace(shard=None, hierarchy="auto", strategy="auto")
+    return expectation._scale(settings, prepared, Plan(), trial)
 
 
 def test_searches_grow_by_the_estimates_and_the_rest_by_the_sources():
@@ -79,6 +85,13 @@ def test_searches_grow_by_the_estimates_and_the_rest_by_the_sources():
         {"read": 1, "build": 2, "plan": 0.5, "search": 0.5 * 16, "finish": 10}
     )
     assert found.output_bytes == 100 * 1000 + 100 * 10
+
+
+def test_a_hierarchy_that_the_run_will_build_is_expected(monkeypatch):
+    monkeypatch.setattr(Plan, "pays", Estimate(build=20.0, sweep=0.01, search=0.1))
+    found = expect()
+    assert found.steps["hierarchy"] == 20
+    assert found.steps["search"] == pytest.approx(0.5 * 16 / 10)
 
 
 def test_workers_share_what_is_to_do_and_take_their_time_to_start():

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import cuda
-from kepler_traverse.errors import InputError
+from kepler_traverse.errors import InputError, how_to_install
 from kepler_traverse.formats.ids import read_ids
 from pipelines.batch_sources import main
 from pipelines.cli.options import OPTIONS
@@ -207,7 +207,7 @@ def test_a_traceback_is_shown_on_request_only(edges, tmp_path, capsys):
         (ModuleNotFoundError("No module named 'mine'", name="mine"),
          "unexpected ModuleNotFoundError: No module named 'mine'"),
         (ModuleNotFoundError(name="dask.config"),
-         "the job needs dask, which is not installed: pip install 'kepler-traverse[job]'"),
+         "the job needs dask, which is not installed: " + how_to_install("job")),
     ],
 )  # fmt: skip
 def test_an_unexpected_error_is_one_message_and_exit_code_one(

@@ -10,7 +10,7 @@ from pipelines.monitoring import html_report
 from pipelines.monitoring.svg import make_ticks
 from pipelines.output.schemas import OUTPUT_SCHEMAS
 from tests.support.fake_runs import HOSTILE, Text, batch, made_up
-from tests.support.processes import ran
+from tests.support.processes import ROOT, ran
 
 
 def addresses(source):
@@ -202,3 +202,26 @@ def test_the_report_says_what_was_written_and_what_was_proven(result, says):
     assert f"bfs from 12 sources: {result}" in words.words
     assert words.after("result") == f"{result}: {OUTPUT_SCHEMAS[result].means}"
     assert says in words.after("certificates")
+
+
+def test_no_part_of_a_page_is_wider_than_a_phone():
+    """Fixed widths of the style, at 16 pixels per rem: on 400 pixels those of the narrow rules count."""
+    style = (ROOT / "pipelines/monitoring/templates/style.css").read_text(encoding="utf-8")
+    wide, narrow = style.split("@media (max-width: 600px)")
+    widths = {"rem": 16, "px": 1}
+
+    def fixed(text):
+        found = {}
+        for selectors, body in re.findall(r"([^{}]+)\{([^{}]*)\}", text):
+            for size, unit in re.findall(r"(?<![-\w])(?:min-)?width: ([\d.]+)(rem|px)", body):
+                found[selectors.strip()] = float(size) * widths[unit]
+        return found
+
+    replaced = {selectors.strip() for selectors, _ in re.findall(r"([^{}]+)\{([^{}]*)\}", narrow)}
+    too_wide = {name: size for name, size in fixed(wide).items() if size > 120}
+    assert too_wide, "the style has such widths"
+    assert set(too_wide) <= replaced
+    # what scrolls within its section may be wider
+    assert set(fixed(narrow)) <= {".plot"}
+    assert "section { padding: .7rem .6rem; overflow-x: auto; }" in narrow
+    assert not re.search(r"minmax\(\d", style), "a grid column may not be wider than the page"

@@ -113,7 +113,7 @@ def test_routes_are_rows_of_vertices(user):
         ),
         (["edgs.csv"], ["edgs.csv"]),
         (["edges.csv", "--sources", "Z"], ["'Z'"]),
-        (["edges.csv", "--device", "cuda"], ["pip install 'kepler-traverse[cuda13]'"]),
+        (["edges.csv", "--device", "cuda"], ["in the checkout: pip install -e '.[cuda13]'"]),
     ],
     ids=["column", "file", "source", "GPU"],
 )
@@ -183,7 +183,7 @@ def test_the_readme_runs_as_typed_once_the_extra_is_there_that_the_error_names(u
         code for _, code in blocks_of((ROOT / "README.md").read_text(encoding="utf-8"))
     )
     refused = user.python(picture)
-    assert "pip install 'kepler-traverse[plot]'" in refused.stderr.splitlines()[-1]
+    assert "in the checkout: pip install -e '.[plot]'" in refused.stderr.splitlines()[-1]
     succeed([user.programs / "pip", "install", "--quiet", f"{user.wheel}[plot]"])
     assert user.python(picture).returncode == 0
     assert (user.here / "isochrones.png").stat().st_size > 10_000

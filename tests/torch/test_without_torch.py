@@ -2,6 +2,7 @@
 
 import sys
 
+from kepler_traverse.errors import how_to_install
 from tests.support.processes import ran
 
 CODE = """
@@ -18,8 +19,9 @@ except ImportError as error:
 def test_modules_import_and_the_transform_names_the_extra():
     done = ran([sys.executable, "-c", CODE])
     assert done.stderr == ""
-    assert done.stdout == (
-        "AddShortestPathEncoding needs PyTorch Geometric: pip install 'kepler-traverse[torch]'\n"
+    assert (
+        done.stdout
+        == f"AddShortestPathEncoding needs PyTorch Geometric: {how_to_install('torch')}\n"
     )
 
 

@@ -42,7 +42,15 @@ RESULTS = re.findall(
 )
 # The pages by subject. Others, such as logs of measurements, are reached by links.
 CONTENTS = {
-    "First steps": ["quickstart", "gallery", "inputs", "results", "traffic", "hierarchies", "labels"],
+    "First steps": [
+        "quickstart",
+        "gallery",
+        "inputs",
+        "results",
+        "traffic",
+        "hierarchies",
+        "labels",
+    ],
     "Results": RESULTS,
     "From other libraries": [
         "semantics",

@@ -15,6 +15,8 @@ from .queries import CHUNK, answer_lists, answer_pairs
 
 # targets per source from which on the label of a source is laid out once for all of them
 _TARGETS_PER_SOURCE = 2
+# for fewer targets than one per so many vertices, clearing the memory for that takes longer
+_VERTICES_PER_TARGET = 1000
 
 
 class LabelLists(NamedTuple):
@@ -156,12 +158,13 @@ class HubLabels:
         targets : integer array of shape (n_targets,)
             Vertex numbers.
         """
-        if targets.size < _TARGETS_PER_SOURCE * len(sources):
+        is_few = targets.size * _VERTICES_PER_TARGET < self.n_vertices
+        if is_few or targets.size < _TARGETS_PER_SOURCE * len(sources):
             return self.between(np.repeat(sources, np.diff(offsets)), targets)
         sums = np.empty(targets.size, np.int64)
         scratch = [
             np.full(self.n_vertices, self.unreached, self.dtype)
-            for _ in range(threads.max_threads())
+            for _ in range(min(threads.count(), len(sources)))
         ]
         threads.run(
             answer_lists,
@@ -181,22 +184,6 @@ class HubLabels:
     def unreached(self) -> np.integer:
         """What stands for "no path" in answers; all sums of distances are smaller."""
         return UNREACHED[self.dtype]
-
-    def sorted_rows(self, direction: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the rows of one direction, ``"outward"`` or ``"inward"``, sorted by (vertex, hub).
-
-        These are vertex numbers of vertex and hub, int32, and distances in units.
-        """
-        lists = getattr(self, direction)
-        sizes = np.diff(lists.offsets)[self.rank]
-        begins = lists.offsets[self.rank]
-        vertices = np.repeat(np.arange(self.n_vertices, dtype=np.int32), sizes)
-        ends = np.cumsum(sizes)
-        at = np.arange(vertices.size) + np.repeat(begins - (ends - sizes), sizes)
-        hubs = self.order[lists.hubs[at]]
-        keys = vertices.astype(np.int64) * self.n_vertices + hubs
-        by_hub = np.argsort(keys, kind="stable")
-        return vertices, hubs[by_hub], lists.distances[at[by_hub]]
 
     def __repr__(self) -> str:
         took = ""

@@ -119,9 +119,7 @@ class _Growing:
         self._hubs = np.empty(likely_rows, np.int32)
         self._distances = np.empty(likely_rows, kind)
         self._scratch = np.empty(0, np.int32), np.empty(0, kind)
-        self._dense = [
-            np.full(n_vertices, UNREACHED[kind], kind) for _ in range(threads.max_threads())
-        ]
+        self._dense = [np.full(n_vertices, UNREACHED[kind], kind) for _ in range(threads.count())]
 
     def lists(self) -> LabelLists:
         """The labels of all levels that were added."""

@@ -16,7 +16,6 @@ from ..cuda.compiler import kernel
 from ..cuda.interleaved import as_wide_as
 from ..cuda.kernel_spec import WARP, make_entries
 from ..cuda.launch import launch
-from .arrays import HubLabels
 
 BLOCK = 256
 _FILE = Path(__file__).parent / "kernels" / "label_pairs.cu"
@@ -25,9 +24,9 @@ ENTRIES = (_PAIRS,)
 
 
 class LabelsOnGpu:
-    """The arrays of labels on the current GPU."""
+    """The arrays of ``HubLabels`` on the current GPU."""
 
-    def __init__(self, labels: HubLabels):
+    def __init__(self, labels: Any):
         self._dtype = labels.dtype
         self._arrays: dict[str, Any] = {"rank": cp.asarray(labels.rank)}
         for suffix, lists in (("", labels.outward), ("_in", labels.inward)):
@@ -56,10 +55,10 @@ class LabelsOnGpu:
         return sums
 
 
-_COPIES: weakref.WeakKeyDictionary[HubLabels, dict[int, LabelsOnGpu]] = weakref.WeakKeyDictionary()
+_COPIES: weakref.WeakKeyDictionary[Any, dict[int, LabelsOnGpu]] = weakref.WeakKeyDictionary()
 
 
-def on_gpu(labels: HubLabels) -> LabelsOnGpu:
+def on_gpu(labels: Any) -> LabelsOnGpu:
     """Return the copy of labels on the current GPU, which is made once and kept as long as they are."""
     copies = _COPIES.setdefault(labels, {})
     device = cp.cuda.runtime.getDevice()

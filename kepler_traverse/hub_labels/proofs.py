@@ -106,7 +106,7 @@ def _fault_of_rows(
     n = labels.n_vertices
     faults = np.full(3, n, np.int64)
     scratch = [
-        [np.full(n, labels.unreached, labels.dtype) for _ in range(threads.max_threads())]
+        [np.full(n, labels.unreached, labels.dtype) for _ in range(threads.count())]
         for _ in range(2)
     ]
     arguments = edges, own, other, labels.unreached, faults

@@ -205,7 +205,7 @@ def _read(path: Path, direction: str) -> tuple[Any, dict[str, Any]]:
         raise InputError(f"{path}: it cannot be read as a table of labels: {error}") from None
     given = (table.schema.metadata or {}).get(_FACTS)
     if given is None or tuple(table.column_names) != COLUMNS:
-        raise InputError(f"{path}: it is no table of labels; --result labels writes them")
+        raise InputError(f"{path}: it is no table of labels; write_labels makes them")
     facts = json.loads(given)
     if facts.get("format") != _FORMAT or facts.get("direction") != direction:
         raise InputError(f"{path}: it is a table of labels of another version or direction")

@@ -141,14 +141,13 @@ def test_a_reversed_graph_has_the_labels_of_the_other_direction():
     assert graph.derived.sums_in("float64").derived.known_labels("weights") is labels
 
 
-def test_rows_are_sorted_by_vertex_and_hub():
-    graph = build(ONE_WAY, weights_for(ONE_WAY, 5), directed=True)
-    expected = dijkstra(convert.to_scipy(graph))
-    for direction, distances in (("outward", expected), ("inward", expected.T)):
-        vertices, hubs, found = graph.labels().sorted_rows(direction)
-        assert vertices.size == getattr(graph.labels(), direction).hubs.size
-        assert np.array_equal(np.lexsort((hubs, vertices)), np.arange(vertices.size))
-        assert np.array_equal(distances[vertices, hubs], found)
+def test_few_targets_in_a_large_graph_are_merged_pair_by_pair():
+    rows = lattice(40, 60)
+    graph = build(rows, weights_for(rows, 2), directed=False)
+    labels = graph.labels()
+    targets = np.array([7, 2000])
+    lists = np.array([5]), np.array([0, 2]), targets
+    assert labels.to_lists(*lists).tolist() == labels.between(np.array([5, 5]), targets).tolist()
 
 
 def test_labels_say_what_they_are_and_are_kept():

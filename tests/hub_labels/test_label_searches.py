@@ -13,6 +13,7 @@ from kepler_traverse.hub_labels.arrays import HubLabels
 from kepler_traverse.multi_source import candidates
 from kepler_traverse.pandana import Network
 from kepler_traverse.pandana import network as network_module
+from kepler_traverse.pipelines import run_job
 from tests.support.graphs import build, lattice, weighted_rows, weights_for
 
 GRID = lattice(40, 40)
@@ -133,3 +134,17 @@ def test_a_network_of_pandana_builds_labels_once_they_pay(monkeypatch, answers):
     answers.clear()
     assert network().shortest_path_lengths(*ends) == expected
     assert not answers
+
+
+@pytest.mark.parametrize("algorithm", ["sssp", "bfs"])
+def test_pairs_of_a_job_are_answered_by_labels(algorithm, answers, tmp_path):
+    rows = lattice(60, 60)
+    graph = build(rows, weights_for(rows, 3), directed=False)
+    pairs = random_pairs(graph, 400)
+    asked = {"algorithm": algorithm, "pairs": tuple(pairs), "certify": "none", "report": False}
+    before = run_job(graph, output=tmp_path / "before", **asked)
+    graph.labels("hops" if algorithm == "bfs" else "weights")
+    named = {"strategy": "hierarchy_sweep", **asked}
+    after = run_job(graph, output=tmp_path / "after", **named)
+    assert sum(answers) == 400
+    assert after.digest == before.digest

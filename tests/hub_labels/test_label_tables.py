@@ -88,7 +88,7 @@ def test_the_page_has_the_queries():
     }
 
 
-def test_one_pair(asked):
+def test_one_pair_is_answered(asked):
     engine, given, distances = asked
     missing = 0
     for source, target in given["pairs"][["source", "target"]].values[:60].tolist():
@@ -99,7 +99,7 @@ def test_one_pair(asked):
     assert missing
 
 
-def test_a_table_of_pairs(asked):
+def test_a_table_of_pairs_is_answered(asked):
     engine, given, distances = asked
     expected = [
         (pair, None if np.isinf(distances.loc[source, target]) else distances.loc[source, target])

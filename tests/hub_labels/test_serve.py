@@ -107,7 +107,7 @@ def test_limits_of_rows_and_of_waiting_calls(town, monkeypatch):
             asked(client, options, [pairs_of([0], [0])])
 
 
-def test_tokens(town, tmp_path):
+def test_calls_need_one_of_the_tokens(town, tmp_path):
     tokens = tmp_path / "tokens"
     tokens.write_text("first\nsecond\n")
     for headers, is_known in (

@@ -11,8 +11,9 @@ import pytest
 import kepler_traverse
 from kepler_traverse import csgraph, extremes, pyg
 from kepler_traverse.errors import InputError
-from pipelines import compare, verify
+from pipelines import compare, serve, verify
 from pipelines import extremes as extremes_program
+from pipelines import labels as labels_program
 from pipelines.cli import options
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,7 +60,13 @@ def errors_in(path):
 
 
 def known_options():
-    programs = [options.parser(), verify.parser(), extremes_program.parser()]
+    programs = [
+        options.parser(),
+        verify.parser(),
+        extremes_program.parser(),
+        labels_program.parser(),
+        serve.parser(),
+    ]
     known = {name for program in programs for name in program._option_string_actions}
     return known | {"--hash-weights"} | OTHER_PROGRAMS
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from itertools import pairwise
 
 from kepler_traverse import __version__
 
@@ -97,8 +98,7 @@ def main() -> int:
 
 def _names_labels(words: list[str]) -> bool:
     """Whether the result of a run is labels, which have no sources, so that no run makes them."""
-    pairs = zip(words, [*words[1:], ""], strict=True)
-    return "--result=labels" in words or ("--result", "labels") in pairs
+    return "--result=labels" in words or ("--result", "labels") in pairwise(words)
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def closeness_centrality(G: KeplerGraph, u: Any, distance: Weight, wf_improved: 
         if distance is None:
             by = search_levels(G, vertex, None, True)
         else:
-            by = search_dijkstra(G, vertex, distance, True)
+            by = search_dijkstra(G, vertex, None, distance, True)
         lengths = by.distances()
         return _closeness(len(lengths), sum(lengths.values()), n, wf_improved)
     summary = _summary(G, _all(G), distance, "in")

@@ -334,7 +334,7 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
     ):
         return "one pair is searched faster than the graph is converted"
     if _is_small(name, graph):
-        size = _size_of(graph)
+        size = _count_nodes_and_edges(graph)
         least = _least_size(name)
         return f"the graph has {size} nodes and edges, and the conversion pays from {least} on"
     return True
@@ -342,10 +342,10 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
 
 def _is_small(name: str, graph: Any) -> bool:
     """Whether NetworkX is over before the graph would be converted."""
-    return _size_of(graph) < _least_size(name)
+    return _count_nodes_and_edges(graph) < _least_size(name)
 
 
-def _size_of(graph: Any) -> int:
+def _count_nodes_and_edges(graph: Any) -> int:
     return len(graph) + int(graph.number_of_edges())
 
 

@@ -199,11 +199,12 @@ def search_weighted(
 def search_dijkstra(
     graph: KeplerGraph,
     source: int,
-    weight: Weight,
-    incoming: bool,
+    cutoff: float | None = None,
+    weight: Weight = "weight",
+    incoming: bool = False,
 ) -> Search:
     """Dijkstra's algorithm from a vertex."""
-    return search_weighted(graph, np.array([source]), weight, incoming=incoming)
+    return search_weighted(graph, np.array([source]), weight, cutoff, incoming=incoming)
 
 
 def search_bellman_ford(
@@ -479,7 +480,9 @@ _SEARCHES: dict[str, Callable[..., Search]] = {
     "unweighted": lambda graph, vertex, _, incoming: search_levels(
         graph, vertex, incoming=incoming
     ),
-    "dijkstra": search_dijkstra,
+    "dijkstra": lambda graph, vertex, weight, incoming: search_dijkstra(
+        graph, vertex, None, weight, incoming
+    ),
     "bellman-ford": lambda graph, vertex, weight, incoming: search_bellman_ford(
         graph, vertex, weight, incoming=incoming
     ),

@@ -33,8 +33,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scripts.bench.environment import commit, machine
 from scripts.make_graphs import rmat
+from scripts.measure.environment import commit, machine
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("KEPLER_DATA", ROOT.parent / "shared" / "data"))

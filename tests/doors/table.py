@@ -33,6 +33,7 @@ FUNCTIONS = {
     "save_graph": "graph folder",
     "load_graph": "folder device verify",
     "Graph.hierarchy": "metric",
+    "Graph.labels": "metric",
     "Graph.to": "device",
     "Graph.to_numbers": "ids:ids role",
     "Graph.ids_at": "numbers:positions",

@@ -151,7 +151,7 @@ def test_a_biologist_with_an_interaction_file(user, answered):
     answered()
 
 
-def test_a_contributor(user, answered):
+def test_a_contributor_makes_a_first_change(user, answered):
     """A clone, the steps of CONTRIBUTING, one test, and the plug-in as its page types it."""
     clone = user.folder / "clone"
     succeed(["git", "clone", "--quiet", "--no-hardlinks", ROOT, clone])

@@ -259,5 +259,5 @@ def test_arguments_and_a_missing_library_are_named(tmp_path, monkeypatch):
         with pytest.raises(InputError, match="path"):
             from_osm(wrong)
     monkeypatch.setitem(sys.modules, "osmium", None)
-    with pytest.raises(InputError, match=r"kepler-traverse\[osm\]"):
+    with pytest.raises(InputError, match=r"\[osm\]"):
         from_osm(path)

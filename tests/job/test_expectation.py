@@ -72,7 +72,7 @@ def expect(adds_up=False, **changes):
         graph=SimpleNamespace(device="cpu"),
         threads=2,
         seconds={"read": 1.0, "build": 2.0, "plan": 0.5},
-        request=SimpleNamespace(result="flows" if adds_up else "summary"),
+        request=SimpleNamespace(kind=SimpleNamespace(adds_up=adds_up)),
     )
     trial = Trial(sources=16, search=0.5, finish=0.16, row_bytes=1600, part_bytes=100)
     settings = SimpleNamespace(shard=None, hierarchy="auto", strategy="auto")

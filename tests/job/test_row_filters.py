@@ -180,7 +180,7 @@ def test_a_change_of_the_file_of_vertices_changes_the_cached_graph(edges, tmp_pa
             ["--engine", "cugraph-mg", "--where", "weight > 1"],
             "--engine cugraph-mg: it reads all rows.* leave --where out",
         ),
-        (["--engine", "cugraph-mg", "--only-vertices", "x"], "leave --only-vertices out"),
+        (["--engine", "cugraph-mg", "--only-vertices", "x"], "leave --only-vertices FILE out"),
     ],
 )
 def test_faults_are_named_by_flags(edges, tmp_path, capsys, flags, says):

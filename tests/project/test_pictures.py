@@ -240,7 +240,7 @@ def test_a_missing_library_is_named(monkeypatch):
     with pytest.raises(InputError, match="pip install lonboard"):
         explore(frame, PLACES)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(InputError, match=r"kepler-traverse\[plot\]"):
+    with pytest.raises(InputError, match=r"\[plot\]"):
         plot(frame, PLACES)
 
 

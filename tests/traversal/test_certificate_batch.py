@@ -18,6 +18,7 @@ from kepler_traverse.errors import CertificateError, DeviceError, InputError
 from kepler_traverse.kinds.result_kinds import KindOptions
 from kepler_traverse.search.query import Query
 from kepler_traverse.search.results import checksum as checksum_of
+from pipelines.output.schemas import OUTPUT_SCHEMAS
 from pipelines.worker.batch_context import BatchContext
 from pipelines.worker.traverse import BatchTraverser
 from scripts.evidence.fault_injection import DISTANCE_FAULTS, with_fault
@@ -273,7 +274,7 @@ def test_a_job_proves_groups_on_a_gpu_without_predecessors(monkeypatch):
     work = SimpleNamespace(
         algorithm="bfs",
         certify="all",
-        result="distances",
+        kind=OUTPUT_SCHEMAS["distances"],
         targets=None,
         pairs=None,
         options=KindOptions(),

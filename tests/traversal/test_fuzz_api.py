@@ -204,7 +204,11 @@ MULTI_SOURCE = {
 WITH_CUTOFFS = ("opportunities", "within", "isochrones")
 PLANNED = {"n_sources": (2, is_whole), "shape": (None, lambda value: value is None)}
 GIVEN = {"graph": (GRAPH, never)}
-LONG = {"progress": (False, or_none(is_flag)), "stream": (False, is_flag)}
+LONG = {
+    "progress": (False, or_none(is_flag)),
+    "stream": (False, is_flag),
+    "hierarchy": ("auto", one_of("auto")),
+}
 SOURCES = {"sources": ([1, 2], are_sources), "direction": ("out", one_of("out"))}
 
 
@@ -433,6 +437,7 @@ def calls(path):
     )
     for name, function in (
         ("Graph.hierarchy", GRAPH.hierarchy),
+        ("Graph.labels", GRAPH.labels),
         ("Derived.known_hierarchy", derived.known_hierarchy),
     ):
         yield name, function, {"metric": ("hops", one_of("weights", "hops"))}
@@ -618,6 +623,8 @@ def test_every_public_name_and_argument_is_tried(edges):
         if name in ("write_geoparquet", "save_graph", "load_graph"):
             # they take any path: tests/traversal/test_geoparquet.py and tests/graph/test_tables.py
             continue
+        if name in ("snap", "integer_weights"):
+            continue  # tests/traversal/test_snap.py and tests/hierarchy/test_integer_weights.py
         # further ones are those of plug-ins
         parameters = inspect.signature(public).parameters.values()
         expected = {

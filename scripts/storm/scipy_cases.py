@@ -120,6 +120,12 @@ def _check_predecessors(network: Network, question: Question, wanted: Table, fou
             if vertex == source or vertex not in distance:
                 if predecessor != _NO_VERTEX:
                     return f"from {source}: the predecessor of {vertex} is {predecessor}, and it has none"
+            elif (
+                predecessor == _NO_VERTEX
+                and question.limit is not None
+                and lengths.has_negative_arcs
+            ):
+                continue  # its path leads through a vertex beyond the limit, which has no row
             elif predecessor not in lengths.tight_arcs_into(vertex, distance):
                 return f"from {source}: {predecessor} is no predecessor of {vertex}"
     return ""

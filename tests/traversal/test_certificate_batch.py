@@ -15,11 +15,11 @@ from kepler_traverse import plan_bfs, plan_bfs_many, plan_sssp
 from kepler_traverse._arrays import namespace
 from kepler_traverse.certificate import batch_cpu, batch_gpu, certify_many
 from kepler_traverse.errors import CertificateError, DeviceError, InputError
-from kepler_traverse.kinds.result_kinds import KindOptions
 from kepler_traverse.search.query import Query
 from kepler_traverse.search.results import checksum as checksum_of
 from pipelines.output.schemas import OUTPUT_SCHEMAS
 from pipelines.worker.batch_context import BatchContext
+from pipelines.worker.planning import Request
 from pipelines.worker.traverse import BatchTraverser
 from scripts.evidence.fault_injection import DISTANCE_FAULTS, with_fault
 from tests.support import tiers
@@ -271,15 +271,13 @@ def test_a_job_proves_groups_on_a_gpu_without_predecessors(monkeypatch):
         lambda *of: proven.append(len(of[1])) or certify_many(*of),
     )
     traversals = plan_bfs_many(graph, n_sources=5, strategy="bit_parallel").run(range(5))
-    work = SimpleNamespace(
+    work = Request(
         algorithm="bfs",
-        certify="all",
+        strategy="auto",
         kind=OUTPUT_SCHEMAS["distances"],
-        targets=None,
-        pairs=None,
-        options=KindOptions(),
-        limits=None,
-        chosen="",
+        knobs=None,
+        at_once=5,
+        certify="all",
     )
     with running(FIRST):
         there = graph.to("cuda")

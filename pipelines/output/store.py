@@ -77,7 +77,7 @@ class Store:
     def put_new(self, name: str, data: bytes) -> bool:
         """Create a file; return False, and change nothing, if there is another one of that name."""
         path = self.path / name
-        path.parent.mkdir(exist_ok=True)
+        _make_folder(path.parent)
         partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
         try:
             with open(partial, "xb") as file:
@@ -121,7 +121,7 @@ class Store:
         with open(partial, "rb") as file:
             _sync(file)
         target = self.path / name
-        target.parent.mkdir(exist_ok=True)
+        _make_folder(target.parent)
         os.replace(partial, target)
         sync_folder(target.parent)
         return None
@@ -301,7 +301,7 @@ class ObjectStore(Store):
     @contextlib.contextmanager
     def local(self, names: Sequence[str]) -> Iterator[Path]:
         def copy(name: str) -> None:
-            (Path(folder) / name).parent.mkdir(exist_ok=True)
+            _make_folder((Path(folder) / name).parent)
             with contextlib.suppress(FileNotFoundError):
                 fetch(self._store, name, Path(folder) / name)
 
@@ -335,6 +335,14 @@ def _new_folder() -> Path:
             f"{place}: a folder for temporary files cannot be made "
             f"there: {error.strerror}; see TMPDIR"
         ) from None
+
+
+def _make_folder(path: Path) -> None:
+    """Make a folder that may be there. ``mkdir(exist_ok=True)`` fails where another process deletes
+    the folder meanwhile; what is then written into it raises FileNotFoundError.
+    """
+    with contextlib.suppress(FileExistsError):
+        path.mkdir()
 
 
 def open_store(place: str | os.PathLike[str], scratch: Path | None = None) -> Store:

@@ -113,6 +113,8 @@ def check_indices(indices: Any, n_vertices: int) -> np.ndarray:
     """
     try:
         given = np.asarray(indices)
+    except MemoryError:
+        raise
     except Exception as error:  # rows that differ in length, or what a class of the caller raises
         raise InputError(f"indices must be vertex numbers: {error}") from None
     if not given.size:

@@ -19,7 +19,7 @@ from ..errors import CapacityError, PrecisionError
 from ..networkx_info import get_info
 from . import all_sources, loads, single_source, traversal
 from .graph import KeplerGraph, convert_from_nx, convert_to_nx
-from .refusals import can_run, should_run, tell_once
+from .refusals import can_run, should_run, warn_once
 from .single_source import Paths
 
 __all__ = ["KeplerGraph", "Paths", "backend", "convert_from_nx", "convert_to_nx"]
@@ -62,7 +62,7 @@ FUNCTIONS = {name: _with_parameters(name, _OWN[name]) for name in get_info()["fu
 def _can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
     """Return what ``can_run`` does, and tell once what it refuses."""
     answer = can_run(FUNCTIONS, name, args, kwargs)
-    tell_once(name, args, kwargs, answer)
+    warn_once(name, args, kwargs, answer)
     return answer
 
 

@@ -87,7 +87,7 @@ def can_run(
 _REPORTED: set[tuple[str, str]] = set()
 
 
-def tell_once(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], problem: Any) -> None:
+def warn_once(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], problem: Any) -> None:
     """Warn once of each reason for which a call under the priority is left to NetworkX, if the
     graph is large.
     """
@@ -99,9 +99,7 @@ def tell_once(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], problem:
     if (name, problem) in _REPORTED:
         return
     _REPORTED.add((name, problem))
-    warnings.warn(
-        f"kepler leaves {name} to NetworkX, which may take hours: {problem}", stacklevel=2
-    )
+    warnings.warn(f"kepler leaves {name} to NetworkX, as {problem}", stacklevel=2)
 
 
 def _handed_over_problem(name: str, given: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What a user of NetworkX is told: progress of calls that take long, and each refusal under the priority once."""
+"""Messages to users of NetworkX: long calls report progress, and the backend warns once per reason why it refuses calls."""
 
 from __future__ import annotations
 

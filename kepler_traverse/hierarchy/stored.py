@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from .sweep import UNREACHED, longest_upward
 FOLDER = "hierarchy"
 FOLDERS = {"weights": FOLDER, "hops": "hierarchy_of_hops"}  # by metric
 _FORMAT = 2
-_META = "meta.json"
+META = "meta.json"
 _MAX_META_BYTES = 2**16
 
 
@@ -58,7 +59,7 @@ def save_hierarchy(
             "levels": hierarchy.levels,
             "shortcuts": hierarchy.shortcuts,
         }
-        (partial / _META).write_bytes(sealed(meta))
+        (partial / META).write_bytes(sealed(meta))
         deny_others(partial)
         try:
             partial.rename(final)
@@ -70,7 +71,7 @@ def save_hierarchy(
 
 def has_hierarchy(folder: Path, metric: str = "weights") -> bool:
     """Whether a stored graph has a hierarchy."""
-    return (Path(folder) / FOLDERS[metric] / _META).is_file()
+    return (Path(folder) / FOLDERS[metric] / META).is_file()
 
 
 def load_hierarchy(
@@ -81,23 +82,17 @@ def load_hierarchy(
     Its arrays are copy-on-write mappings of the files.
     """
     place = folder / FOLDERS[metric]
-    meta, is_whole = read_sealed(place / _META, _MAX_META_BYTES)
-    if not isinstance(meta, dict) or meta.get("format") != _FORMAT:
-        raise ValueError("its hierarchy is of another version")
-    if not is_whole:
-        raise ValueError(f"{place.name}/{_META} differs from its checksum")
-    for name, expected in (("graph", fingerprint), ("metric", metric)):
-        if meta[name] != expected:
-            raise ValueError(f"its hierarchy is that of another {name}")
-    directions = ("upward",) if meta["is_symmetric"] else ("upward", "downward")
-    names = (
-        "order",
-        *(f"{direction}_{part}" for direction in directions for part in Edges._fields),
+    meta = read_meta(
+        place,
+        {"format": _FORMAT, "graph": fingerprint, "metric": metric},
+        "its hierarchy is that of another",
     )
-    fault = differing_file(place, {f"{name}.npy": meta["files"][f"{name}.npy"] for name in names})
-    if fault:
-        raise ValueError(f"{place.name}/{fault}")
-    arrays = {name: open_array(place / f"{name}.npy") for name in names}
+    directions = ("upward",) if meta["is_symmetric"] else ("upward", "downward")
+    arrays = read_arrays(
+        place,
+        meta,
+        ["order", *(f"{direction}_{part}" for direction in directions for part in Edges._fields)],
+    )
     order = arrays["order"]
     edges = [
         Edges(*(arrays[f"{direction}_{part}"] for part in Edges._fields))
@@ -131,6 +126,32 @@ def _arrays(hierarchy: Hierarchy) -> dict[str, np.ndarray]:
     for direction, edges in directions.items():
         arrays |= {f"{direction}_{part}": array for part, array in edges._asdict().items()}
     return arrays
+
+
+def read_meta(place: Path, expected: dict[str, Any], of_another: str) -> dict[str, Any]:
+    """Read what a folder of arrays says of itself.
+
+    ValueError, which begins with ``of_another``, if an expected value differs; or if the file is
+    damaged.
+    """
+    meta, is_whole = read_sealed(place / META, _MAX_META_BYTES)
+    if not isinstance(meta, dict) or meta.get("format") != expected["format"]:
+        raise ValueError(f"{of_another} version")
+    if not is_whole:
+        raise ValueError(f"{place.name}/{META} differs from its checksum")
+    for name, value in expected.items():
+        if meta[name] != value:
+            raise ValueError(f"{of_another} {name}")
+    return meta
+
+
+def read_arrays(place: Path, meta: dict[str, Any], names: list[str]) -> dict[str, np.ndarray]:
+    """Map the named arrays of a folder; ValueError if a file differs from its digest in ``meta``."""
+    files = {f"{name}.npy": meta["files"][f"{name}.npy"] for name in names}
+    fault = differing_file(place, files)
+    if fault:
+        raise ValueError(f"{place.name}/{fault}")
+    return {name: open_array(place / f"{name}.npy") for name in names}
 
 
 def open_array(path: Path) -> np.ndarray:

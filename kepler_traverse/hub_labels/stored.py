@@ -13,22 +13,18 @@ from typing import Any
 import numpy as np
 
 from ..cpu.compiled import njit
-from ..hierarchy.stored import inverse_order, open_array
+from ..hierarchy.stored import META, inverse_order, read_arrays, read_meta
 from ..hierarchy.sweep import UNREACHED
 from ..runtime.regular_files import (
     compute_digests,
     deny_others,
-    differing_file,
     partial_folder,
-    read_sealed,
     sealed,
 )
 from .arrays import HubLabels, LabelLists
 
 LABEL_FOLDERS = {"weights": "hub_labels", "hops": "hub_labels_of_hops"}  # by metric
 _FORMAT = 1
-_META = "meta.json"
-_MAX_META_BYTES = 2**16
 
 
 def save_labels(labels: HubLabels, folder: Path, fingerprint: str) -> None:
@@ -52,7 +48,7 @@ def save_labels(labels: HubLabels, folder: Path, fingerprint: str) -> None:
             "is_symmetric": labels.is_symmetric,
             "unit": labels.unit,
         }
-        (partial / _META).write_bytes(sealed(meta))
+        (partial / META).write_bytes(sealed(meta))
         deny_others(partial)
         try:
             partial.rename(final)
@@ -64,7 +60,7 @@ def save_labels(labels: HubLabels, folder: Path, fingerprint: str) -> None:
 
 def has_labels(folder: Path, metric: str) -> bool:
     """Whether a stored graph has labels."""
-    return (Path(folder) / LABEL_FOLDERS[metric] / _META).is_file()
+    return (Path(folder) / LABEL_FOLDERS[metric] / META).is_file()
 
 
 def load_labels(folder: Path, n_vertices: int, fingerprint: str, metric: str) -> HubLabels:
@@ -73,23 +69,18 @@ def load_labels(folder: Path, n_vertices: int, fingerprint: str, metric: str) ->
     Their arrays are copy-on-write mappings of the files.
     """
     place = folder / LABEL_FOLDERS[metric]
-    meta, is_whole = read_sealed(place / _META, _MAX_META_BYTES)
-    if not isinstance(meta, dict) or meta.get("format") != _FORMAT:
-        raise ValueError("its labels are of another version")
-    if not is_whole:
-        raise ValueError(f"{place.name}/{_META} differs from its checksum")
-    for name, expected in (("graph", fingerprint), ("metric", metric)):
-        if meta[name] != expected:
-            raise ValueError(f"its labels are those of another {name}")
-    directions = ("outward",) if meta["is_symmetric"] else ("outward", "inward")
-    names = (
-        "order",
-        *(f"{direction}_{part}" for direction in directions for part in LabelLists._fields),
+    meta = read_meta(
+        place,
+        {"format": _FORMAT, "graph": fingerprint, "metric": metric},
+        "its labels are those of another",
     )
-    fault = differing_file(place, {f"{name}.npy": meta["files"][f"{name}.npy"] for name in names})
-    if fault:
-        raise ValueError(f"{place.name}/{fault}")
-    arrays = {name: open_array(place / f"{name}.npy") for name in names}
+    directions = ("outward",) if meta["is_symmetric"] else ("outward", "inward")
+    parts = LabelLists._fields
+    arrays = read_arrays(
+        place,
+        meta,
+        ["order", *(f"{direction}_{part}" for direction in directions for part in parts)],
+    )
     lists = [
         LabelLists(*(arrays[f"{direction}_{part}"] for part in LabelLists._fields))
         for direction in directions

@@ -27,11 +27,11 @@ from ..output.store import Store
 from ..worker.batch_context import BatchContext
 from ..worker.host_limits import CPU_COUNT
 from ..worker.traversal_worker import Traverser, answers_for
+from .memory_plan import START_SECONDS
 from .prepare import Prepared, with_threads
 
 _TRIAL_SECONDS = 1.0  # that a trial is to take
 _LONG = 10.0  # seconds of the first source from which on no other is tried
-_START_SECONDS = 6.0  # of worker processes
 _AFTER_SEARCH = ("certify", "rows", "write")
 _SHORT = 0.05  # seconds of a step that is not named
 _STEPS = {
@@ -205,7 +205,7 @@ def _scale(
         row_bytes = float(trial.row_bytes * n_parts)
     steps = {name: prepared.seconds.get(name, 0.0) for name in ("read", "build", "plan")}
     if not sizing.in_process:
-        steps["start"] = _START_SECONDS
+        steps["start"] = START_SECONDS[prepared.graph.device]
         search /= _speedup_of_workers(prepared)
         finish /= sizing.workers
     estimate = None

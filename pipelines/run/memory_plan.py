@@ -26,7 +26,8 @@ BATCHES_PER_WORKER = 3  # so that the last batches of a run end at about the sam
 # their time on one, after the start.
 _ALONE_SECONDS = 60.0
 _CPU_SECONDS = 20.0
-_START_ON_GPUS = 12.0
+# seconds until worker processes search
+START_SECONDS = {"cpu": 6.0, "cuda": 12.0}
 _SECONDS_PER_ROW = 5e-8  # of one core, to encode and write a row
 # of a graph, for one search whose strategy has no cost model
 _SECONDS_PER_BYTE = {"cpu": 2e-9, "cuda": 1e-10}
@@ -187,7 +188,7 @@ def runs_in_this_process(
     # Threads write while a GPU searches. The cores of the host write for all GPUs, so that further
     # ones shorten the searches alone.
     here = max(search_seconds, write_seconds)
-    in_workers = _START_ON_GPUS + max(search_seconds / sizing.workers, write_seconds)
+    in_workers = START_SECONDS["cuda"] + max(search_seconds / sizing.workers, write_seconds)
     return here <= in_workers
 
 

@@ -36,6 +36,8 @@ class ClusterAhead:
         self._settings = settings
         self._client: Future[Client] = Future()
         self._ends = threading.Event()
+        # Workers of other clusters of this process, as those of a notebook, are not killed.
+        self._others = {process.pid for process in multiprocessing.active_children()}
         self._thread = threading.Thread(target=self._hold, name="kepler-cluster", daemon=True)
         self._thread.start()
 
@@ -51,7 +53,7 @@ class ClusterAhead:
         self._ends.set()
         while self._thread.is_alive():
             if not self._client.done():
-                _kill_workers()
+                self._kill_workers()
             self._thread.join(_POLL)
 
     def _hold(self) -> None:
@@ -71,8 +73,7 @@ class ClusterAhead:
             if not self._client.done():
                 self._client.set_exception(error)
 
-
-def _kill_workers() -> None:
-    for process in multiprocessing.active_children():
-        if process.name.startswith(_NAME):
-            process.kill()
+    def _kill_workers(self) -> None:
+        for process in multiprocessing.active_children():
+            if process.name.startswith(_NAME) and process.pid not in self._others:
+                process.kill()

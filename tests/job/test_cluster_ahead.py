@@ -114,9 +114,33 @@ def test_a_cluster_that_is_not_wanted_any_more_is_not_started_again(monkeypatch)
         raise RuntimeError("killed")
 
     monkeypatch.setattr(cluster, "_cluster", fails)
-    monkeypatch.setattr(cluster_ahead, "_kill_workers", is_closing.set)
+    monkeypatch.setattr(ClusterAhead, "_kill_workers", lambda _: is_closing.set())
     ahead = ClusterAhead(settings_of("--workers", "2"))
     while not begun:
         time.sleep(0.01)
     ahead.close()
     assert begun == [1]
+
+
+class Child:
+    """A child process of this one, as far as an end of a cluster looks."""
+
+    def __init__(self, pid, name):
+        self.pid = pid
+        self.name = name
+        self.is_killed = False
+
+    def kill(self):
+        self.is_killed = True
+
+
+def test_workers_of_another_cluster_of_this_process_are_not_killed(monkeypatch):
+    name = "Dask Worker process (from Nanny)"
+    foreign, other, own = Child(1, name), Child(2, "a pool"), Child(3, name)
+    children = [foreign]
+    monkeypatch.setattr(cluster_ahead.multiprocessing, "active_children", lambda: children)
+    monkeypatch.setattr(ClusterAhead, "_hold", lambda _: None)
+    ahead = ClusterAhead(settings_of("--workers", "2"))
+    children += [other, own]
+    ahead._kill_workers()
+    assert [each.is_killed for each in (foreign, other, own)] == [False, False, True]

@@ -8,6 +8,7 @@ a reader which looks for one vertex reads little, and many enough that the foote
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,15 +17,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._arrays import make_offsets, positions_in_groups, pyarrow
-from ..errors import InputError
+from ..errors import InputError, several
 from .arrays import HubLabels, LabelLists
+from .stored import LABEL_FOLDERS
 
 TABLES = {"outward": "labels_out.parquet", "inward": "labels_in.parquet"}  # by direction
 COLUMNS = ("vertex", "hub", "distance")
 ROWS_PER_GROUP = 122_880
 _GROUPS_AT_A_TIME = 16
-_FACTS = b"kepler_traverse.labels"  # the key of what the metadata say of a table
+FACTS = b"kepler_traverse.labels"  # the key of what the metadata say of a table
 _FORMAT = 1
+_KINDS_OF_FACTS: dict[str, tuple[type, ...]] = {
+    "format": (int,),
+    "graph": (str,),
+    "metric": (str,),
+    "direction": (str,),
+    "unit": (float, int),
+    "directed": (bool,),
+    "vertices": (int,),
+}
 
 
 class LabelTables(NamedTuple):
@@ -90,7 +101,7 @@ def _write(path: Path, graph: Any, labels: HubLabels, direction: str) -> None:
         of_distances = "BYTE_STREAM_SPLIT"
     schema = pyarrow.schema(
         [("vertex", id_type), ("hub", id_type), ("distance", distance_type)],
-        metadata={_FACTS: json.dumps(facts)},
+        metadata={FACTS: json.dumps(facts)},
     )
     options = {
         "compression": "zstd",
@@ -201,15 +212,38 @@ def _read(path: Path, direction: str) -> tuple[Any, dict[str, Any]]:
     parquet = pyarrow.parquet
     try:
         table = parquet.read_table(str(path), partitioning=None)
+    except MemoryError:
+        raise
     except Exception as error:  # whatever PyArrow makes of what is there
         raise InputError(f"{path}: it cannot be read as a table of labels: {error}") from None
-    given = (table.schema.metadata or {}).get(_FACTS)
-    if given is None or tuple(table.column_names) != COLUMNS:
+    given = (table.schema.metadata or {}).get(FACTS)
+    facts = _facts_of(given)
+    if facts is None or tuple(table.column_names) != COLUMNS:
         raise InputError(f"{path}: it is no table of labels; write_labels makes them")
-    facts = json.loads(given)
-    if facts.get("format") != _FORMAT or facts.get("direction") != direction:
+    if facts["format"] != _FORMAT or facts["direction"] != direction:
         raise InputError(f"{path}: it is a table of labels of another version or direction")
+    for name in COLUMNS:
+        n_nulls = table.column(name).null_count
+        if n_nulls:
+            raise InputError(f"{path}: its column {name} holds {several(n_nulls, 'null')}")
     return table.combine_chunks(), facts
+
+
+def _facts_of(given: bytes | None) -> dict[str, Any] | None:
+    """Return what the metadata say of a table of labels; None if they do not say it."""
+    try:
+        facts = json.loads(given or b"")
+    except ValueError:
+        return None
+    if not isinstance(facts, dict) or any(
+        type(facts.get(name)) not in kinds for name, kinds in _KINDS_OF_FACTS.items()
+    ):
+        return None
+    # Multiples of a power of two are exact.
+    is_power_of_two = facts["unit"] > 0 and math.frexp(facts["unit"])[0] == 0.5
+    if not is_power_of_two or facts["vertices"] < 0 or facts["metric"] not in LABEL_FOLDERS:
+        return None
+    return facts
 
 
 def _distinct_ids(table: Any) -> Any:
@@ -244,7 +278,10 @@ def numbers_of_ids(where: Any, column: Any, ids: Any) -> np.ndarray:
         column = column.cast(kind)
     except pyarrow.ArrowInvalid:
         raise InputError(f"{where}: an id is beyond {kind}, and has no label") from None
-    if has_integers:
+    if not len(ids):
+        is_known = np.zeros(len(column), bool)
+        at = np.zeros(len(column), np.int64)
+    elif has_integers:
         values = np.asarray(column)
         at = np.minimum(np.searchsorted(ids, values), ids.size - 1)
         is_known = ids[at] == values
@@ -263,6 +300,8 @@ def _lists(place: Path, table: Any, ids: Any, unit: float) -> LabelLists:
     vertices = numbers_of_ids(place, table.column("vertex"), ids)
     hubs = numbers_of_ids(place, table.column("hub"), ids)
     distances = table.column("distance").to_numpy()
+    if distances.dtype.kind not in "iuf":
+        raise InputError(f"{place}: distances of a table are no numbers")
     if unit != 1:
         distances = distances / unit
     keys = vertices.astype(np.int64) * len(ids) + hubs
@@ -271,8 +310,10 @@ def _lists(place: Path, table: Any, ids: Any, unit: float) -> LabelLists:
         raise InputError(
             f"{place}: row {row} of a table is not after the one before, by vertex and hub"
         )
-    if distances.size and (distances.min() < 0 or distances.max() >= 2**61):
+    if not bool(((distances >= 0) & (distances < 2**61)).all()):  # NaN is neither
         raise InputError(f"{place}: a distance is negative, or 2^61 or more")
+    if bool((np.trunc(distances) != distances).any()):
+        raise InputError(f"{place}: a distance is no multiple of the unit {unit:g}")
     kind: Any = np.int64
     if distances.max(initial=0) < 2**29:
         kind = np.int32

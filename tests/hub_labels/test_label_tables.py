@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from pathlib import Path
@@ -17,7 +18,13 @@ from kepler_traverse import certify, convert, graph_from_edges
 from kepler_traverse.certificate.of_labels import labels_of_tables
 from kepler_traverse.errors import InputError
 from kepler_traverse.hub_labels import tables as tables_module
-from kepler_traverse.hub_labels.tables import TABLES, read_labels, write_labels
+from kepler_traverse.hub_labels.tables import (
+    FACTS,
+    TABLES,
+    numbers_of_ids,
+    read_labels,
+    write_labels,
+)
 from tests.support.graphs import build, lattice, weights_for
 
 PAGE = Path(__file__).parents[2] / "docs" / "labels.md"
@@ -236,6 +243,18 @@ def test_faults_of_tables_are_found(change, name, tmp_path):
         (lambda frame: pd.concat([frame.iloc[:2], frame]), "is not after the one before"),
         (lambda frame: frame.rename(columns={"hub": "a"}), "it is no table of labels"),
         (lambda frame: frame[frame["vertex"] > 0], "its tables have rows of"),
+        (lambda frame: frame.assign(distance=frame["distance"] + 0.5), "no multiple of the unit"),
+        (
+            lambda frame: frame.assign(
+                distance=frame["distance"].astype("Int64").replace(0, pd.NA)
+            ),
+            "distance holds",
+        ),
+        (
+            lambda frame: frame.assign(hub=frame["hub"].astype("Int64").mask(frame.index == 1)),
+            "hub holds",
+        ),
+        (lambda frame: frame.assign(distance=frame["distance"].astype(str)), "no numbers"),
     ],
 )
 def test_tables_that_hold_no_labels_are_refused(change, message, tmp_path):
@@ -244,6 +263,38 @@ def test_tables_that_hold_no_labels_are_refused(change, message, tmp_path):
         changed(tmp_path / name, change)
     with pytest.raises(InputError, match=message):
         read_labels(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        b"",
+        b"\xff",
+        b"[]",
+        b"{}",
+        {"unit": 0},
+        {"unit": "1"},
+        {"unit": 0.3},
+        {"vertices": -1},
+        {"metric": "a"},
+    ],
+    ids=str,
+)
+def test_metadata_that_say_nothing_of_labels_are_refused(facts, tmp_path):
+    write_labels(town(), tmp_path)
+    for name in TABLES.values():
+        table = pq.read_table(tmp_path / name)
+        said = facts
+        if isinstance(facts, dict):
+            said = json.dumps(json.loads(table.schema.metadata[FACTS]) | facts).encode()
+        pq.write_table(table.replace_schema_metadata({FACTS: said}), tmp_path / name)
+    with pytest.raises(InputError, match="it is no table of labels"):
+        read_labels(tmp_path)
+
+
+def test_an_id_has_no_label_where_no_vertex_has_one():
+    with pytest.raises(InputError, match="row 0 has '7', which has no label"):
+        numbers_of_ids("pairs", pa.array([7]), np.empty(0, np.int64))
 
 
 def test_tables_of_other_graphs_are_refused(tmp_path):

@@ -217,7 +217,7 @@ def _read(path: Path, direction: str) -> tuple[Any, dict[str, Any]]:
     except Exception as error:  # whatever PyArrow makes of what is there
         raise InputError(f"{path}: it cannot be read as a table of labels: {error}") from None
     given = (table.schema.metadata or {}).get(FACTS)
-    facts = _facts_of(given)
+    facts = _read_facts(given)
     if facts is None or tuple(table.column_names) != COLUMNS:
         raise InputError(f"{path}: it is no table of labels; write_labels makes them")
     if facts["format"] != _FORMAT or facts["direction"] != direction:
@@ -229,7 +229,7 @@ def _read(path: Path, direction: str) -> tuple[Any, dict[str, Any]]:
     return table.combine_chunks(), facts
 
 
-def _facts_of(given: bytes | None) -> dict[str, Any] | None:
+def _read_facts(given: bytes | None) -> dict[str, Any] | None:
     """Return what the metadata say of a table of labels; None if they do not say it."""
     try:
         facts = json.loads(given or b"")

@@ -191,7 +191,7 @@ def _refused(path: str | os.PathLike[str], what: str) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
         refuse_unread_table(path, what, error)
         problem = one_line(getattr(error, "strerror", None) or error, 300)
         if str(path).isprintable():

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import resource
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from ..errors import CapacityError, EdgeListError
 from ..runtime.display import in_units
 from ..runtime.memory import available_memory
 from .files import DataFile
+from .parquet_footer import Chunk, read_chunks, read_footer
 
 _FREELY = 1 << 28  # bytes that any file may unpack to
 _MAX_RATIO = 200  # of unpacked bytes to those of the file, beyond that
@@ -76,18 +77,10 @@ def require_parquet(
     ``names``: the columns that are read. ``whole``: they are in memory at once, not row group after
     row group.
     """
-    source.seek(0)
-    facts = pyarrow.parquet.read_metadata(source)
-    groups = [facts.row_group(at) for at in range(facts.num_row_groups)]
-    chunks = [
-        [chunk for chunk in _each_chunk(group) if chunk.path_in_schema in names] for group in groups
-    ]
-    every = [chunk for group in chunks for chunk in group if chunk.physical_type == "BYTE_ARRAY"]
+    chunks = read_chunks(read_footer(source), frozenset(names).__contains__)
+    every = [chunk for group in chunks for chunk in group if chunk.type == "BYTE_ARRAY"]
     # pyarrow makes no dictionary of texts that share their beginnings.
-    texts = sorted(
-        {chunk.path_in_schema for chunk in every}
-        - {each.path_in_schema for each in every if _is_shared(each)}
-    )
+    texts = sorted({each.name for each in every} - {each.name for each in every if each.is_delta})
     limit = find_limit(file)
     needed = 0
     source.seek(0)
@@ -95,9 +88,9 @@ def require_parquet(
         for at, group in enumerate(chunks):
             needed = needed if whole else 0
             for chunk in group:
-                needed += chunk.num_values * _WIDTHS[chunk.physical_type]
-                require_memory(file, max(needed, chunk.total_uncompressed_size), limit)
-                if chunk.physical_type == "BYTE_ARRAY":
+                needed += chunk.n_values * _WIDTHS[chunk.type]
+                require_memory(file, max(needed, chunk.n_bytes), limit)
+                if chunk.type == "BYTE_ARRAY":
                     needed += _bytes_of_text(parquet, at, chunk, limit - needed)
                     require_memory(file, needed, limit)
     source.seek(0)
@@ -129,37 +122,30 @@ def require_text_at(path: str, name: str) -> None:
                 pass
 
 
-def _is_shared(chunk: Any) -> bool:
-    """Whether texts of a column can be written by what they do not share with the one before."""
-    return any(encoding.startswith("DELTA") for encoding in chunk.encodings)
-
-
-def _each_chunk(group: Any) -> Iterator[Any]:
-    return map(group.column, range(group.num_columns))
-
-
-def _bytes_of_text(parquet: Any, group: int, chunk: Any, limit: int) -> int:
+def _bytes_of_text(parquet: Any, group: int, chunk: Chunk, limit: int) -> int:
     """Return a bound of the bytes of the texts of a column in a row group: a simple one if that is
     below the limit.
     """
-    name = chunk.path_in_schema
-    unpacked = int(chunk.total_uncompressed_size)
+    unpacked = chunk.n_bytes
     rows = _ROWS_AT_ONCE
     longest = 0
-    if _is_shared(chunk):
+    if chunk.is_delta:
         longest = unpacked  # a text may be long by the beginning that it shares with the one before
         rows = max(1, min(rows, limit // (4 * max(longest, 1))))
-    elif chunk.has_dictionary_page:  # which comes with the first value
-        column = next(parquet.iter_batches(1, row_groups=[group], columns=[name])).column(0)
-        if kinds.is_dictionary(column.type):
-            longest = int(_lengths(column.dictionary).max(initial=0))
+    elif chunk.has_dictionary:  # which comes with the first value
+        first = next(parquet.iter_batches(1, row_groups=[group], columns=[chunk.name]), None)
+        if first is None:
+            raise pyarrow.ArrowInvalid(f"column {chunk.name!r:.60} has no values in a row group")
+        texts = first.column(0)
+        if kinds.is_dictionary(texts.type):
+            longest = int(_lengths(texts.dictionary).max(initial=0))
         else:
             longest = unpacked
-    bound = unpacked + chunk.num_values * longest
+    bound = unpacked + chunk.n_values * longest
     if bound <= limit or not longest:
         return bound
     total = 0
-    for batch in parquet.iter_batches(rows, row_groups=[group], columns=[name]):
+    for batch in parquet.iter_batches(rows, row_groups=[group], columns=[chunk.name]):
         total += size_of_texts(batch.column(0))
         if total > limit:
             break

@@ -13,21 +13,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from . import parquet_fields as parquet
-from .thrift import Reader, Struct
+from kepler_traverse.formats import parquet_fields as parquet
+from kepler_traverse.formats.parquet_footer import (
+    MALFORMED,
+    decode_bound,
+    parse_footer,
+    read_footer,
+)
+from kepler_traverse.formats.thrift import Reader, Struct
 
-_TAIL_BYTES = 8  # the size of the footer, and PAR1
 _HEADER_BYTES = 2**15  # a page header with two bounds of 4,096 bytes each is shorter
 _FIELDS_OF_FILE = frozenset(range(1, 8))
 _FIELDS_OF_GROUP = frozenset(range(1, 7))
 _FIELDS_OF_ENTRY = frozenset(range(2, 8))
 _FIELDS_OF_COLUMN = frozenset({*range(1, 8), 9, 11, 12, 13, 16})
 _BOUNDARY_ORDERS = {1: "ascend", 2: "descend"}
-_MALFORMED = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
 
 
 class _Values(NamedTuple):
@@ -58,21 +61,15 @@ class Statements:
     def __init__(self, path: Path) -> None:
         self._path = path
         with path.open("rb") as file:
-            end = file.seek(0, os.SEEK_END) - _TAIL_BYTES
-            size = int.from_bytes(_bytes_at(file, end, 4), "little")
-            data = _bytes_at(file, end - size, size)
-        try:
-            self._footer = Reader(data).struct()
-            self._groups = _value(self._footer, parquet.FILE_GROUPS).values
-        except _MALFORMED as error:
-            raise ValueError(f"its footer cannot be read ({type(error).__name__})") from None
+            self._footer = parse_footer(read_footer(file))
+        self._groups = _value(self._footer, parquet.FILE_GROUPS).values
 
     def wrong(self, group: int, rows: pa.Table) -> str:
         """Describe what the file states falsely of a row group with these rows; ``""`` if nothing."""
         try:
             with self._path.open("rb") as file:
                 return next(self._faults(file, self._groups[group], rows), "")
-        except _MALFORMED as error:
+        except MALFORMED as error:
             return f"what it states cannot be read ({type(error).__name__})"
 
     def _faults(self, file: BinaryIO, group: Struct, rows: pa.Table) -> Iterator[str]:
@@ -228,17 +225,6 @@ def _values_of(values: pa.ChunkedArray, n_rows: int) -> _Values:
     return _Values(known["min"], known["max"], values.null_count, n_rows)
 
 
-def _decoded(raw: bytes, kind: pa.DataType) -> Any:
-    """Return a bound, as Parquet writes values of a type; narrow integers take 32 bits."""
-    if pa.types.is_integer(kind):
-        if len(raw) != max(kind.bit_width, 32) // 8:
-            raise ValueError("a bound has another size than its type")
-        return int.from_bytes(raw, "little", signed=pa.types.is_signed_integer(kind))
-    if pa.types.is_floating(kind):
-        return np.frombuffer(raw, kind.to_pandas_dtype()).item()
-    return raw.decode()
-
-
 def _faults_of_statistics(statistics: Struct, known: _Values, kind: pa.DataType) -> Iterator[str]:
     """Yield what a struct ``Statistics`` states falsely."""
     if parquet.NULL_COUNT in statistics:
@@ -255,7 +241,7 @@ def _faults_of_statistics(statistics: Struct, known: _Values, kind: pa.DataType)
 
 
 def _faults_of_bound(what: str, raw: bytes, right: Any, kind: pa.DataType) -> Iterator[str]:
-    stated = _decoded(raw, kind)
+    stated = decode_bound(raw, kind)
     if stated != right:
         yield f"{what} is stated as {stated!r:.60}, and it is {right!r:.60}"
 

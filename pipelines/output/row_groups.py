@@ -21,9 +21,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from . import parquet_fields as parquet
+from kepler_traverse.formats import parquet_fields as parquet
+from kepler_traverse.formats.thrift import (
+    BINARY,
+    FALSE,
+    I32,
+    I64,
+    LIST,
+    STRUCT,
+    TRUE,
+    Items,
+    Reader,
+    Struct,
+    encoded,
+)
+
 from .schemas import GROUP_BYTES
-from .thrift import BINARY, FALSE, I32, I64, LIST, STRUCT, TRUE, Items, Reader, Struct, encoded
 
 _MAGIC = b"PAR1"
 _TEXT_BYTES = 16  # of a text, an estimate

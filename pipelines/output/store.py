@@ -17,10 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from kepler_traverse.errors import OutputError
+from kepler_traverse.formats.parquet_footer import read_footer
 from kepler_traverse.runtime import object_stores
 from kepler_traverse.runtime.object_stores import (
     AT_ONCE,
@@ -69,10 +67,10 @@ class Store:
         """Read a file."""
         return read_regular(self.path / name, max_bytes)
 
-    def parquet_footer(self, name: str) -> pq.FileMetaData:
-        """Read the footer of a Parquet file; also pyarrow.ArrowException."""
+    def parquet_footer(self, name: str) -> bytes:
+        """Read the footer of a Parquet file; also pyarrow.ArrowInvalid."""
         with open_regular(self.path / name) as file:
-            return pq.read_metadata(file)
+            return read_footer(file)
 
     def put_new(self, name: str, data: bytes) -> bool:
         """Create a file; return False, and change nothing, if there is another one of that name."""
@@ -223,14 +221,14 @@ class ObjectStore(Store):
 
         return send("get", read)
 
-    def parquet_footer(self, name: str) -> pq.FileMetaData:
+    def parquet_footer(self, name: str) -> bytes:
         size = send("head", lambda: self._api.head(self._store, name))["size"]
         n_bytes = _FOOTER_GUESS
         while True:
             tail = self._tail(name, size, n_bytes)
             n_bytes = int.from_bytes(tail[-8:-4], "little") + 8  # in front of them is the footer
             if n_bytes <= len(tail) or len(tail) == size:
-                return pq.read_metadata(pa.BufferReader(tail))
+                return read_footer(io.BytesIO(tail))
 
     def _tail(self, name: str, size: int, n_bytes: int) -> bytes:
         start = max(0, size - n_bytes)

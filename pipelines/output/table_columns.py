@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
@@ -35,5 +36,5 @@ def columns_of_file(path: str, what: str, is_table: bool) -> list[str] | None:
         )  # names are in line 0
         with csv.open_csv(here, parse_options=parse) as reader:
             return list(reader.schema.names)
-    except (OSError, ValueError):
+    except (OSError, ValueError, pa.ArrowException):
         return None  # the error is raised where the file is read

@@ -18,6 +18,12 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from kepler_traverse.errors import OutputError, one_line, several
+from kepler_traverse.formats.parquet_footer import (
+    Chunk,
+    decode_bound,
+    read_chunks,
+    read_schema,
+)
 from kepler_traverse.runtime.regular_files import irregular, read_json
 from kepler_traverse.runtime.scratch import temporary_folder
 
@@ -195,7 +201,7 @@ def compare_delta(store: Store, manifest: Manifest) -> None:
         "minWriterVersion": writer if type(writer) is int else 2,
     }
     _first_difference(file, "protocol.", _without_nulls(protocol), right)
-    schema = store.parquet_footer(manifest["parts"][0]["file"]).schema.to_arrow_schema()
+    schema = read_schema(store.parquet_footer(manifest["parts"][0]["file"]))
     column, _ = layout.partition_values()
     _compare_delta_metadata(file, metadata, schema, column)
     added = [
@@ -375,26 +381,28 @@ class _Facts(NamedTuple):
 
 def _column_facts(store: Store, name: str) -> dict[str, _Facts]:
     footer = store.parquet_footer(name)
-    schema = footer.schema.to_arrow_schema()
-    facts = {}
-    for number, field in enumerate(schema):
-        groups = [
-            footer.row_group(group).column(number).statistics
-            for group in range(footer.num_row_groups)
-        ]
-        known = [each for each in groups if each is not None and each.has_min_max]
-        nulls = [each.null_count for each in groups if each is not None and each.has_null_count]
-        filled = [group for group in groups if group is None or group.num_values]
-        has_all = len(known) == len(filled) > 0
-        if has_all:
-            least = min(each.min for each in known)
-        else:
-            least = None
-        most = max(each.max for each in known) if has_all else None
-        facts[field.name] = _Facts(
-            least, most, sum(nulls) if filled and len(nulls) == len(groups) else None, field.type
+    groups = read_chunks(footer, lambda _: True)
+    return {
+        field.name: _facts_of(
+            [each for group in groups for each in group if each.name == field.name], field.type
         )
-    return facts
+        for field in read_schema(footer)
+    }
+
+
+def _facts_of(chunks: list[Chunk], kind: pa.DataType) -> _Facts:
+    """Return what is stated of a column whose every row group states it."""
+    filled = [each for each in chunks if each.n_values > (each.n_nulls or 0)]
+    minima = [decode_bound(each.minimum, kind) for each in filled if each.minimum is not None]
+    maxima = [decode_bound(each.maximum, kind) for each in filled if each.maximum is not None]
+    nulls = [each.n_nulls for each in chunks if each.n_nulls is not None]
+    has_bounds = len(minima) == len(maxima) == len(filled) > 0
+    return _Facts(
+        minValues=min(minima) if has_bounds else None,
+        maxValues=max(maxima) if has_bounds else None,
+        nullCount=sum(nulls) if filled and len(nulls) == len(chunks) else None,
+        kind=kind,
+    )
 
 
 # Apache Iceberg: metadata in JSON, which name a list of manifests, which name files; both are in

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from kepler_traverse.errors import InputError, OutputError, how_to_install, one_line
+from kepler_traverse.formats.parquet_footer import read_schema
 
 from .layout import Layout, partition_name
 from .manifest_types import Manifest
@@ -265,11 +266,7 @@ def _make_schema(store: Store, manifest: Manifest, name: str) -> pa.Schema:
             f"{store}: a table cannot name files of a folder with #, ? "
             "or % in its path; move the folder"
         )
-    schema = (
-        store.parquet_footer(manifest["parts"][0]["file"])
-        .schema.to_arrow_schema()
-        .remove_metadata()
-    )
+    schema = read_schema(store.parquet_footer(manifest["parts"][0]["file"])).remove_metadata()
     for field in schema:
         if pa.types.is_unsigned_integer(field.type):
             raise InputError(

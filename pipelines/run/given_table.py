@@ -76,7 +76,7 @@ def read_given_table(
         return table, names
     except InputError:
         raise
-    except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
+    except (OSError, ValueError, pa.ArrowException) as error:
         refuse_unread_table(path, what, error)
         problem = one_line(getattr(error, "strerror", None) or error, 300)
         raise InputError(f"{path}: the table of {what} cannot be read: {problem}") from None

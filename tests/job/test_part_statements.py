@@ -13,9 +13,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kepler_traverse.formats import parquet_fields as parquet
+from kepler_traverse.formats.thrift import (
+    BINARY,
+    FALSE,
+    I32,
+    I64,
+    LIST,
+    TRUE,
+    Items,
+    Reader,
+    encoded,
+)
 from pipelines import run_job
-from pipelines.output import parquet_fields as parquet
-from pipelines.output.thrift import BINARY, FALSE, I32, I64, LIST, TRUE, Items, Reader, encoded
 from pipelines.verify import prove_output
 from tests.support.jobs import manifest_of, seal
 

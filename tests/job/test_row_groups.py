@@ -8,10 +8,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from kepler_traverse.formats.thrift import Reader, encoded
 from pipelines.output import row_groups
 from pipelines.output.part_file import plain
 from pipelines.output.row_groups import Encoding, RowGroupWriter, release_encoded_columns
-from pipelines.output.thrift import Reader, encoded
 
 OPTIONS = {
     "version": "2.6",

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 # FileMetaData
+FILE_SCHEMA = 2
 FILE_ROWS = 3
 FILE_GROUPS = 4
+
+# SchemaElement; its type has the number that it has in ColumnMetaData
+NAME = 4
+N_CHILDREN = 5
 
 # RowGroup
 GROUP_COLUMNS = 1
@@ -36,6 +41,8 @@ NULL_COUNTS = 5
 LEVELS_OF_PAGES = 7
 
 # ColumnMetaData
+TYPE = 1
+ENCODINGS = 2
 PATH = 3
 N_VALUES = 5
 UNCOMPRESSED = 6
@@ -47,8 +54,10 @@ ENCODING_STATS = 13
 SIZE_STATISTICS = 16
 
 # Statistics: each bound in an old and a new field
-MAXIMUM_FIELDS = (1, 5)
-MINIMUM_FIELDS = (2, 6)
+MAXIMUM = 5
+MINIMUM = 6
+MAXIMUM_FIELDS = (1, MAXIMUM)
+MINIMUM_FIELDS = (2, MINIMUM)
 MAX_AND_MIN = (1, 2, 5, 6)
 NULL_COUNT = 3
 DISTINCT_COUNT = 4

@@ -7,11 +7,13 @@ unknown fields survive.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 _INTEGERS = (I16, I32, I64)
 _MAX_SHIFT = 63
+_UNEXPECTED = "type {} is not expected in a Parquet footer"
 
 Struct = dict[int, tuple[int, Any]]
 
@@ -37,21 +39,46 @@ class Reader:
         Raises ValueError (it holds a type that Parquet footers do not use) or IndexError (the bytes
         end within it).
         """
-        fields: Struct = {}
+        return {number: (kind, self.value(kind)) for number, kind in self.fields()}
+
+    def fields(self) -> Iterator[tuple[int, int]]:
+        """Yield number and type of each field of a struct; its value is read, or skipped, before
+        the next one.
+        """
         number = 0
-        while True:
-            head = self._byte()
-            if head == 0:
-                return fields
-            kind = head & 15
+        while head := self._byte():
             step = head >> 4
             number = number + step if step else self._zigzag()
-            fields[number] = (
-                kind,
-                True if kind == TRUE else False if kind == FALSE else self._value(kind),
-            )
+            yield number, head & 15
 
-    def _value(self, kind: int) -> Any:
+    def value(self, kind: int) -> Any:
+        """Read the value of a field."""
+        if kind in (TRUE, FALSE):
+            return kind == TRUE
+        return self.item(kind)
+
+    def skip(self, kind: int) -> None:
+        """Pass over the value of a field."""
+        if kind not in (TRUE, FALSE):
+            self.at = _skip(self._data, self.at, kind)
+
+    def items(self) -> tuple[int, int]:
+        """Read the head of a list: the type of its items, and how many there are."""
+        head = self._byte()
+        return head & 15, self._varint() if head >> 4 == 15 else head >> 4
+
+    def structs(self) -> Iterator[int]:
+        """Read the head of a list of structs, and yield their type for each; it is read, or
+        skipped, before the next one.
+        """
+        kind, size = self.items()
+        if size and kind != STRUCT:
+            raise ValueError(f"a list holds type {kind}, and not structs")
+        for _ in range(size):
+            yield kind
+
+    def item(self, kind: int) -> Any:
+        """Read an item of a list."""
         if kind in _INTEGERS:
             return self._zigzag()
         if kind == BINARY:
@@ -61,15 +88,15 @@ class Reader:
         if kind == STRUCT:
             return self.struct()
         if kind in (LIST, SET):
-            head = self._byte()
-            size = self._varint() if head >> 4 == 15 else head >> 4
-            return Items(head & 15, [self._value(head & 15) for _ in range(size)])
+            kind, size = self.items()
+            return Items(kind, [self.item(kind) for _ in range(size)])
         if kind in (TRUE, FALSE, BYTE):  # booleans in lists are bytes
             return self._byte()
         if kind == DOUBLE:
             self.at += 8
+            self._data[self.at - 1]  # a list of them would not end behind the bytes
             return self._data[self.at - 8 : self.at]
-        raise ValueError(f"type {kind} is not expected in a Parquet footer")
+        raise ValueError(_UNEXPECTED.format(kind))
 
     def _byte(self) -> int:
         self.at += 1
@@ -89,6 +116,33 @@ class Reader:
     def _zigzag(self) -> int:
         value = self._varint()
         return value >> 1 ^ -(value & 1)
+
+
+def _skip(data: bytes, at: int, kind: int) -> int:
+    """Return where the value at a position ends; nothing is made of it, as wide tables have many
+    columns that nobody reads.
+    """
+    if kind in _INTEGERS:
+        while data[at] > 127:
+            at += 1
+        return at + 1
+    if kind == STRUCT:
+        while head := data[at]:
+            at += 1
+            if head < 16:  # the number of the field stands by itself
+                at = _skip(data, at, I16)
+            if head & 15 > FALSE:
+                at = _skip(data, at, head & 15)
+        return at + 1
+    reader = Reader(data, at)
+    if kind in (LIST, SET):
+        kind, size = reader.items()
+        at = reader.at
+        for _ in range(size):
+            at = _skip(data, at, kind)
+        return at
+    reader.item(kind)
+    return reader.at
 
 
 def encoded(fields: Struct) -> bytes:

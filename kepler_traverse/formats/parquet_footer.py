@@ -1,0 +1,187 @@
+"""What the footer of a Parquet file says of its columns, read without pyarrow.
+
+Of a damaged footer pyarrow's objects of columns end the process: its C++ code raises an exception
+where a column has another type than in the schema, or impossible statistics, and
+``RowGroupMetaData.column`` lets it through. Only its readers of rows turn such exceptions into
+errors. So nothing else here asks pyarrow about a column of a row group.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import arrow_types as kinds
+from .._arrays import pyarrow
+from . import parquet_fields as fields
+from .thrift import I32, STRUCT, Reader, Struct
+
+MALFORMED = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
+_MAGIC = b"PAR1"
+_TAIL_BYTES = 8  # the size of the footer, and the magic
+_TYPES = (
+    *("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE"),
+    *("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"),
+)
+# by which a text is what it does not share with the one before; and of numbers
+_DELTA_ENCODINGS = frozenset({5, 6, 7})
+
+
+class Chunk(NamedTuple):
+    """A column of a row group, as the footer describes it."""
+
+    name: str  # with dots between the names of nested columns
+    type: str  # the physical one
+    n_values: int
+    n_bytes: int  # of its pages without compression
+    is_delta: bool  # whether an encoding is one of differences
+    has_dictionary: bool
+    n_nulls: int | None  # None: not stated
+    minimum: bytes | None
+    maximum: bytes | None
+
+
+def read_footer(source: Any) -> bytes:
+    """Return the bytes of the footer at the end of an open file.
+
+    Raises pyarrow.ArrowInvalid: it cannot be there.
+    """
+    end = source.seek(0, os.SEEK_END) - _TAIL_BYTES
+    source.seek(max(end, 0))
+    tail = source.read(_TAIL_BYTES)
+    size = int.from_bytes(tail[:4], "little")
+    if tail[4:] != _MAGIC or size > end:
+        raise pyarrow.ArrowInvalid("it does not end as a Parquet file does")
+    source.seek(end - size)
+    return bytes(source.read(size))
+
+
+def read_schema(footer: bytes) -> pyarrow.Schema:
+    """Return the schema that a footer states, with its metadata.
+
+    Raises pyarrow.ArrowException: it cannot be read.
+    """
+    tail = footer + len(footer).to_bytes(4, "little") + _MAGIC
+    return pyarrow.parquet.read_schema(pyarrow.BufferReader(tail))
+
+
+def parse_footer(footer: bytes) -> Struct:
+    """Return all that a footer says.
+
+    Raises pyarrow.ArrowInvalid: it cannot be read.
+    """
+    return _checked(lambda: Reader(footer).struct())
+
+
+def read_chunks(footer: bytes, is_read: Callable[[str], bool]) -> list[list[Chunk]]:
+    """Return the columns of each row group whose names a function takes.
+
+    Raises pyarrow.ArrowInvalid: the footer cannot be read, or contradicts itself.
+    """
+    return _checked(lambda: list(_row_groups(footer, is_read)))
+
+
+def decode_bound(raw: bytes, kind: pyarrow.DataType) -> Any:
+    """Return a bound, as Parquet writes values of a type; narrow integers take 32 bits."""
+    if kinds.is_integer(kind):
+        if len(raw) != max(kind.bit_width, 32) // 8:
+            raise ValueError("a bound has another size than its type")
+        return int.from_bytes(raw, "little", signed=kinds.is_signed_integer(kind))
+    if kinds.is_floating(kind):
+        return np.frombuffer(raw, kind.to_pandas_dtype()).item()
+    return raw.decode()
+
+
+def _checked(read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except MALFORMED as error:
+        why = str(error) if type(error) is ValueError else type(error).__name__
+        raise pyarrow.ArrowInvalid(f"its footer cannot be read ({why})") from None
+
+
+def _row_groups(footer: bytes, is_read: Callable[[str], bool]) -> Iterator[list[Chunk]]:
+    reader = Reader(footer)
+    leaves: list[_Leaf] = []
+    for number, kind in reader.fields():
+        if number == fields.FILE_SCHEMA:
+            elements = iter(reader.value(kind).values)
+            leaves = list(_leaves(next(elements, {}), elements, ""))
+        elif number == fields.FILE_GROUPS:
+            wanted = [is_read(leaf.name) for leaf in leaves]
+            for _ in reader.structs():
+                yield list(_columns(reader, leaves, wanted))
+        else:
+            reader.skip(kind)
+
+
+def _columns(reader: Reader, leaves: list[_Leaf], wanted: list[bool]) -> Iterator[Chunk]:
+    n_columns = 0
+    for number, kind in reader.fields():
+        if number == fields.GROUP_COLUMNS:
+            for at, each in enumerate(reader.structs()):
+                _require(at < len(leaves), "a row group has more columns than the schema")
+                if wanted[at]:
+                    yield _chunk(reader.value(each)[fields.ENTRY_METADATA][1], leaves[at])
+                else:
+                    reader.skip(each)
+                n_columns += 1
+        else:
+            reader.skip(kind)
+    _require(n_columns == len(leaves), "a row group has fewer columns than the schema")
+
+
+class _Leaf(NamedTuple):
+    """A column of the schema that holds values."""
+
+    name: str
+    type: str
+
+
+def _leaves(element: Struct, below: Iterator[Struct], prefix: str) -> Iterator[_Leaf]:
+    """Yield the columns of an element of the schema, which is a tree in depth-first order."""
+    for _ in range(element[fields.N_CHILDREN][1]):
+        child = next(below, None)
+        if child is None:
+            raise ValueError("its schema is cut short")
+        name = prefix + child[fields.NAME][1].decode()
+        if child.get(fields.N_CHILDREN, (I32, 0))[1]:
+            yield from _leaves(child, below, f"{name}.")
+        elif fields.TYPE in child:
+            yield _Leaf(name, _TYPES[child[fields.TYPE][1]])
+
+
+def _chunk(about: Struct, leaf: _Leaf) -> Chunk:
+    name = f"column {leaf.name!r:.60}"
+    _require(_TYPES[about[fields.TYPE][1]] == leaf.type, f"{name} has two types")
+    n_values = about[fields.N_VALUES][1]
+    n_bytes = about[fields.UNCOMPRESSED][1]
+    _require(n_values >= 0 and n_bytes >= 0, f"{name} has a size below 0")
+    statistics = about.get(fields.STATISTICS, (STRUCT, {}))[1]
+    return Chunk(
+        name=leaf.name,
+        type=leaf.type,
+        n_values=n_values,
+        n_bytes=n_bytes,
+        is_delta=not _DELTA_ENCODINGS.isdisjoint(about[fields.ENCODINGS][1].values),
+        has_dictionary=fields.DICTIONARY_PAGE in about,
+        n_nulls=_stated(statistics, fields.NULL_COUNT, int),
+        minimum=_stated(statistics, fields.MINIMUM, bytes),
+        maximum=_stated(statistics, fields.MAXIMUM, bytes),
+    )
+
+
+def _stated(statistics: Struct, field: int, expected: type) -> Any:
+    if field not in statistics:
+        return None
+    value = statistics[field][1]
+    _require(type(value) is expected, f"field {field} of statistics has another type")
+    return value
+
+
+def _require(is_so: bool, problem: str) -> None:
+    if not is_so:
+        raise ValueError(problem)

@@ -165,7 +165,7 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
                 path, what, table[column_of_ids(path, table.schema.names, what)], is_typed=False
             )
         refuse_log_table(path, what)
-        with pyarrow.parquet.ParquetFile(here) as parquet:
+        with pyarrow.parquet.ParquetFile(here, page_checksum_verification=True) as parquet:
             chosen = column_of_ids(path, parquet.schema_arrow.names, what)
             require_parquet_at(here, str(path), [chosen])
             return _ids_of_column(
@@ -268,7 +268,7 @@ def _table(
 ) -> pyarrow.Table:
     if _is_parquet(here):
         require_parquet_at(here, str(path))
-        return pyarrow.parquet.read_table(here)
+        return pyarrow.parquet.read_table(here, page_checksum_verification=True)
     if not is_id_table(here, "vertices"):
         raise InputError(
             f"{path}: attributes need a table; give {option_text('vertices')} as Parquet, or as .csv whose first line has "

@@ -215,7 +215,10 @@ def require_arrow(file: DataFile, source: Any, n_batches: int | None, begin: int
             break
         if message.type in ("record batch", "dictionary"):
             found += message.type == "record batch"
-            needed += _unpacked_size(message)
+            try:
+                needed += _unpacked_size(message)
+            except struct.error:
+                raise pyarrow.ArrowInvalid("a place in a message is outside of it") from None
             require_memory(file, needed, limit)
     if n_batches is not None and n_batches > found:
         raise EdgeListError(

@@ -120,7 +120,7 @@ class Reader:
 
 def _skip(data: bytes, at: int, kind: int) -> int:
     """Return where the value at a position ends; nothing is made of it, as wide tables have many
-    columns that nobody reads.
+    columns that are not read.
     """
     if kind in _INTEGERS:
         while data[at] > 127:

@@ -108,6 +108,7 @@ def _write(path: Path, graph: Any, labels: HubLabels, direction: str) -> None:
         "use_dictionary": False,
         "column_encoding": {"vertex": of_ids, "hub": of_ids, "distance": of_distances},
         "write_page_index": True,
+        "write_page_checksum": True,
         "sorting_columns": [parquet.SortingColumn(0), parquet.SortingColumn(1)],
     }
     with parquet.ParquetWriter(str(path), schema, **options) as writer:
@@ -211,7 +212,8 @@ def read_labels(folder: str | os.PathLike[str]) -> LabelTables:
 def _read(path: Path, direction: str) -> tuple[Any, dict[str, Any]]:
     parquet = pyarrow.parquet
     try:
-        table = parquet.read_table(str(path), partitioning=None)
+        table = parquet.read_table(str(path), partitioning=None, page_checksum_verification=True)
+        table.validate(full=True)
     except MemoryError:
         raise
     except Exception as error:  # whatever PyArrow makes of what is there

@@ -66,7 +66,7 @@ def merged_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Itera
     Raises ValueError: a part has a cell that ``_cells.pq`` lacks, or another unit.
     """
     with open_regular(parts[0].parent / CELLS) as opened:
-        cells = pq.read_table(opened)
+        cells = pq.read_table(opened, page_checksum_verification=True)
     sums: ExactSums | None = None
     for part in parts:
         with open_part(part) as file:

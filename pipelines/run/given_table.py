@@ -54,7 +54,7 @@ def read_given_table(
         here = local_path(path)
         if _is_parquet(here):
             refuse_log_table(path, what)
-            with pq.ParquetFile(here) as parquet:
+            with pq.ParquetFile(here, page_checksum_verification=True) as parquet:
                 names = _chosen(path, what, parquet.schema_arrow.names, choose)
                 require_parquet_at(here, path)
                 return parquet.read(), names

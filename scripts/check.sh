@@ -129,9 +129,9 @@ if is_chosen checks && [ -z "${KEPLER_PYTHON:-}" ]; then
     report_checks
 fi
 
-# All processes write down which lines they reach, if that is looked at afterwards.
+# All processes write down which lines they reach, if all tests run and that is looked at afterwards.
 tests=("${PYTEST[@]}" --durations=10 --junitxml=out/tests.xml)
-if is_chosen coverage && is_chosen tests; then
+if is_chosen coverage && is_chosen tests && [ $# -eq 0 ]; then
     "$PYTHON" -c 'import shutil; shutil.rmtree("out/coverage", ignore_errors=True)'
     tests=("$PYTHON" -m coverage run "${tests[@]:1}")
 fi

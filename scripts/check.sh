@@ -106,8 +106,10 @@ collect() {
     "$PYTHON" -m pytest -q --collect-only -p no:cacheprovider >out/check/collected || { tail -n 60 out/check/collected && false; }
 }
 
-# Worker processes, because one process leaves cores idle. A worker that is done takes tests from another one.
-PYTEST=("$PYTHON" -m pytest -q --color="$COLOR" --numprocesses "$WORKERS" --dist worksteal -o cache_dir=out/pytest)
+# Worker processes, because one process leaves cores idle. A worker that is done takes tests from another one. A file that
+# cannot be collected is an error, and the others run.
+PYTEST=("$PYTHON" -m pytest -q --continue-on-collection-errors --color="$COLOR")
+PYTEST+=(--numprocesses "$WORKERS" --dist worksteal -o cache_dir=out/pytest)
 
 if is_chosen checks && [ -z "${KEPLER_PYTHON:-}" ]; then
     # The longest first.

@@ -9,6 +9,7 @@ import pytest
 
 from scripts.ci import branches
 from scripts.ci.branches import OF_MODULE, Place
+from tests.support.import_graph import tree_of
 from tests.support.processes import ROOT, ran
 
 
@@ -66,8 +67,7 @@ def functions_of(node, prefix=""):
 
 def test_the_list_names_functions_that_exist_and_a_reason_for_each():
     for place, reason in branches.listed().items():
-        tree = ast.parse((ROOT / place.file).read_text(encoding="utf-8"))
-        assert place.function in {OF_MODULE, *functions_of(tree)}, place
+        assert place.function in {OF_MODULE, *functions_of(tree_of(ROOT / place.file))}, place
         assert len(reason) > 3, place
 
 

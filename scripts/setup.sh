@@ -2,12 +2,15 @@
 # Creates the environment of demo.sh and check.sh: .venv in the checkout, with this package installed as editable.
 #
 # To be sourced, not run. Call `environment` for the job and its pictures, or `environment test,dev` for those extras. "$PYTHON" is then the interpreter.
-# A second call is fast: .venv/installed records the pyproject.toml and the extras of the installation.
+# A second call is fast: .venv/installed records the pyproject.toml and the extras of the installation. Where KEPLER_PYTHON names
+# an interpreter, it is used as it is.
 
 ROOT=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
 VENV=$ROOT/.venv
 PYTHON=$VENV/bin/python
-unset PYTHONPATH PYTHONHOME
+if [ -z "${KEPLER_PYTHON:-}" ]; then
+    unset PYTHONPATH PYTHONHOME
+fi
 unset PYTHONDONTWRITEBYTECODE  # images of containers set it, and each process would compile every module again
 
 fail() {
@@ -60,6 +63,12 @@ install() {
 
 environment() {
     local extras=${1:-job,plot} key installed_key="" installed_extras=""
+    if [ -n "${KEPLER_PYTHON:-}" ]; then
+        PYTHON=$(command -v "$KEPLER_PYTHON") || fail "KEPLER_PYTHON names $KEPLER_PYTHON, which does not exist."
+        new_enough "$PYTHON" || fail "$PYTHON, which KEPLER_PYTHON names, is older than Python 3.11."
+        export PYTHONPATH=$ROOT${PYTHONPATH:+:$PYTHONPATH}
+        return
+    fi
     if ! { [ -x "$PYTHON" ] && new_enough "$PYTHON"; }; then
         make_venv
     fi

@@ -15,6 +15,7 @@ from pipelines import compare, serve, verify
 from pipelines import extremes as extremes_program
 from pipelines import labels as labels_program
 from pipelines.cli import options
+from tests.support.import_graph import tree_of
 
 ROOT = Path(__file__).resolve().parents[2]
 MESSAGES = {
@@ -38,7 +39,7 @@ OF_PANDAS = {"copy"}
 
 def texts_of(path):
     """Texts of a module that are no docstrings, those with values in them as one."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     docs = {
         id(node.body[0].value)
         for node in ast.walk(tree)
@@ -53,7 +54,7 @@ def texts_of(path):
 
 def errors_in(path):
     """Texts within ``raise`` statements of a module."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Raise) and node.exc is not None:
             parts = [part.value for part in ast.walk(node.exc) if isinstance(part, ast.Constant)]
             yield node.lineno, " ".join(part for part in parts if isinstance(part, str))

@@ -13,7 +13,7 @@ import pytest
 import kepler_traverse
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
-from tests.support.import_graph import statements_of
+from tests.support.import_graph import statements_of, tree_of
 from tests.support.plans import BFS, SSSP
 from tests.support.processes import ran
 
@@ -39,10 +39,6 @@ EMPTY_FUNCTION_NAMES = EMPTY_NAMES - {"common", "core", "base"}
 
 def relative(path):
     return path.relative_to(ROOT).as_posix()
-
-
-def tree_of(path):
-    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def words_of(name):
@@ -96,10 +92,8 @@ def test_functions_and_classes_have_names_that_say_something():
 
 def test_a_library_module_says_what_it_is_for():
     for path in LIBRARY:
-        text = path.read_text(encoding="utf-8")
-        assert not text.strip() or ast.get_docstring(ast.parse(text)), (
-            f"{relative(path)} has no docstring"
-        )
+        tree = tree_of(path)
+        assert not tree.body or ast.get_docstring(tree), f"{relative(path)} has no docstring"
 
 
 def test_device_code_lives_in_cu_files_only():

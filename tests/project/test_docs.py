@@ -21,12 +21,20 @@ from scripts.measure import cells, record
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_page_of_strategies_is_current():
+@pytest.fixture(scope="module")
+def pages_of_strategies():
+    return strategies_page.strategies_page(), strategies_page.published_page()
+
+
+def test_the_page_of_strategies_is_current(pages_of_strategies, monkeypatch):
+    own, published = pages_of_strategies
+    monkeypatch.setattr(strategies_page, "strategies_page", lambda: own)
+    monkeypatch.setattr(strategies_page, "published_page", lambda: published)
     assert strategies_page.main(["--check"]) == 0
 
 
-def test_every_strategy_is_on_one_of_the_two_pages_and_auto_on_the_first():
-    own, published = strategies_page.strategies_page(), strategies_page.published_page()
+def test_every_strategy_is_on_one_of_the_two_pages_and_auto_on_the_first(pages_of_strategies):
+    own, published = pages_of_strategies
     for _, rows in [*strategies_page.TITLES.values(), *strategies_page.MULTI_SOURCE.values()]:
         for row in rows:
             assert f"| `{row.name}` | " in (published if strategies_page.is_published(row) else own)

@@ -22,6 +22,7 @@ from kepler_traverse import (
 )
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 from kepler_traverse.plugins import VARIABLE
+from pipelines.cli.options import _unfit_option
 from tests.support.processes import ROOT, ran
 
 EXAMPLES = sorted((ROOT / "examples").glob("*_plugin.py"))
@@ -204,7 +205,16 @@ def commands(folder, name, *lines):
     return done.stdout, re.split(r"code (\d+)\n", done.stderr)
 
 
-@pytest.mark.parametrize("name", ["raises", *OF_JOB])
+@pytest.mark.parametrize("name", OF_JOB)
+def test_a_kind_that_the_job_cannot_have_is_known_by_its_options(name):
+    field, problem = OF_JOB[name]
+    scope = {}
+    exec(KIND.format(name="own", field=field), scope)
+    (kind,) = scope["KINDS"]
+    assert problem in _unfit_option(kind)
+
+
+@pytest.mark.parametrize("name", ["raises", "has_no_flag"])
 def test_the_job_refuses_a_plugin_by_one_line(folder, name):
     if name in OF_JOB:
         field, problem = OF_JOB[name]

@@ -245,7 +245,7 @@ def test_a_missing_library_is_named(monkeypatch):
 
 
 # One of each page at least. The others search from every junction: what they ask is tested with each kind of result.
-FEW = ["isochrones.png", "nearest.png", "paths.png", "flows.png"]
+FEW = ["isochrones.png", "nearest.png", "flows.png"]
 DRAWN = pictures.PICTURES if tiers.ALL else FEW
 
 
@@ -256,10 +256,10 @@ def test_one_picture_of_each_page_is_drawn_without_all():
 
 def test_pictures_are_current_and_a_stale_one_is_found(tmp_path, capsys):
     shutil.copytree(pictures.FOLDER, tmp_path / "pictures")
-    shutil.copy(tmp_path / "pictures/nearest.png", tmp_path / "pictures/paths.png")
+    shutil.copy(tmp_path / "pictures/nearest.png", tmp_path / "pictures/flows.png")
     assert pictures.main(["--check", "--folder", str(tmp_path / "pictures"), "--only", *DRAWN]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert "paths.png: stale" in line
+    assert "flows.png: stale" in line
 
 
 def test_the_routes_of_the_page_have_the_colours_of_their_legend():

@@ -1,6 +1,7 @@
 """The imports between modules, read from the source files."""
 
 import ast
+import functools
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -29,9 +30,19 @@ def find_circle(graph: dict[str, set[str]]) -> list[str]:
     return []
 
 
+def tree_of(path: Path) -> ast.Module:
+    """Return the syntax tree of a file. Several tests walk through the same one."""
+    return _parse(path, path.stat().st_mtime_ns)
+
+
+@functools.lru_cache(1000)
+def _parse(path: Path, _changed: int) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def statements_of(path: Path) -> Iterator[ast.AST]:
     """Yield the statements of a module, also those of functions and classes; most of its nodes are in expressions."""
-    unread: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    unread: list[ast.AST] = [tree_of(path)]
     while unread:
         node = unread.pop()
         yield node

@@ -78,7 +78,7 @@ def test_columns_of_every_kind_build_the_same_graph(kind):
         ([1, "2"], "strings"),
         ([2**64, 1], "neither int64 nor uint64"),
         ([-1, 2**63], "neither int64 nor uint64"),
-        ([np.timedelta64(5), 1], "timedelta64"),
+        ([np.timedelta64(5, "s"), 1], "timedelta64"),
         ([1, pd.NA], "row 1"),
         (pa.array([1, None]), "1 nulls"),
         (pd.Series([1, None], dtype="Int64"), "1 nulls"),

@@ -1,0 +1,228 @@
+"""Run parts of ``check.sh``, each under a limit, and sum up what came of all.
+
+    python -m scripts.ci.parts run NAME COMMAND ...    show the output of a command, and keep it in out/parts/NAME.log
+    python -m scripts.ci.parts summary [NAME ...]      print what came of parts, or of all, and write out/parts/summary.txt
+
+``KEPLER_LIMIT`` is the most seconds per part. A part that takes longer is interrupted, as by Ctrl-C, and killed a minute
+later. A part whose reports have no test that passed has failed, too. Without names the summary has the parts of earlier
+calls, too, so that one part can be run after the other. It takes no more than ``MAX_SUMMARY`` characters.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import xml.etree.ElementTree as xml
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from scripts.measure.environment import commit
+from scripts.pages import ROOT, read_record, write_record
+
+PARTS = ROOT / "out/parts"
+SUMMARY = PARTS / "summary.txt"
+# Reports of pytest that a part writes.
+REPORTS = {
+    "tests": "out/tests.xml",
+    "bounds": "out/bounds.xml",
+    "libraries": "out/conformance/*.xml",
+}
+PASSED = "passed"
+DEFAULT_LIMIT = 5400.0  # seconds: of a busy machine with two cores
+GRACE = 60.0  # seconds between the interrupt and the end
+MAX_SUMMARY = 400_000
+MAX_FAILURE = 3_000  # characters per failed test
+LAST_LINES = 40  # of the output of a part that failed
+
+
+class Failure(NamedTuple):
+    """A test that failed, and the end of what pytest says about it."""
+
+    test: str
+    text: str
+
+
+class Counts(NamedTuple):
+    """What the reports of a part say."""
+
+    passed: int
+    skipped: int
+    failures: list[Failure]
+
+
+def run(name: str, command: list[str], limit: float) -> int:
+    """Run a command to its end or its limit, record what came of it, and return its exit code."""
+    PARTS.mkdir(parents=True, exist_ok=True)
+    record_of(name).unlink(missing_ok=True)
+    for report in reports_of(name):
+        report.unlink()
+    began = time.monotonic()
+    child = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+    )
+    assert child.stdout is not None
+    reader = threading.Thread(target=copy, args=(child.stdout, log_of(name)), daemon=True)
+    reader.start()
+    is_late = wait(child, limit)
+    reader.join(GRACE)  # a process that outlives the command may hold the pipe
+    outcome = outcome_of(name, child.returncode, is_late, limit)
+    record = {
+        "name": name,
+        "outcome": outcome,
+        "seconds": round(time.monotonic() - began),
+        "commit": commit(),
+    }
+    write_record(record_of(name), record)
+    return int(outcome != PASSED)
+
+
+def outcome_of(name: str, exit_code: int, is_late: bool, limit: float) -> str:
+    """Return what came of a part, in words."""
+    if is_late:
+        return f"stopped after its limit of {limit:.0f} s"
+    if exit_code:
+        return f"failed with exit code {exit_code}"
+    counts = count(name)
+    if counts is not None and counts.passed == 0:
+        return "failed: no test ran"
+    return PASSED
+
+
+def wait(child: subprocess.Popen[bytes], limit: float) -> bool:
+    """Wait for a child, or end it after its limit; return whether it was late."""
+    try:
+        child.wait(limit)
+        return False
+    except subprocess.TimeoutExpired:
+        return True
+    finally:
+        end(child)
+
+
+def end(child: subprocess.Popen[bytes]) -> None:
+    """Interrupt a child that still runs, and kill its session if that is not enough."""
+    if child.poll() is not None:
+        return
+    child.send_signal(signal.SIGINT)
+    try:
+        child.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+def copy(source: IO[bytes], log: Path) -> None:
+    """Copy what comes to the terminal and to a file, as it comes."""
+    with source, open(log, "wb", buffering=0) as file:
+        while piece := os.read(source.fileno(), 1 << 16):
+            file.write(piece)
+            sys.stdout.buffer.write(piece)
+            sys.stdout.buffer.flush()
+
+
+def record_of(name: str) -> Path:
+    return PARTS / f"{name}.json"
+
+
+def log_of(name: str) -> Path:
+    return PARTS / f"{name}.log"
+
+
+def reports_of(name: str) -> list[Path]:
+    """Return the reports of pytest that a part has left."""
+    return sorted(ROOT.glob(REPORTS[name])) if name in REPORTS else []
+
+
+def count(name: str) -> Counts | None:
+    """Count the tests of a part, or return None where it has no report."""
+    passed = 0
+    skipped = 0
+    failures = []
+    reports = reports_of(name)
+    for report in reports:
+        for case in xml.parse(report).getroot().iter("testcase"):
+            found = failure_of(case)
+            if found is not None:
+                failures.append(found)
+            elif case.find("skipped") is not None:
+                skipped += 1
+            else:
+                passed += 1
+    return Counts(passed, skipped, failures) if reports else None
+
+
+def failure_of(case: xml.Element) -> Failure | None:
+    """Return the failure of a test in a report, or None where it did not fail."""
+    for kind in ("failure", "error"):
+        found = case.find(kind)
+        if found is not None:
+            text = f"{found.get('message') or ''}\n{found.text or ''}".strip()
+            return Failure(f"{case.get('classname')}::{case.get('name')}", text[-MAX_FAILURE:])
+    return None
+
+
+def sum_up(names: list[str]) -> str:
+    """Return what came of parts that were run, or of all: a line per part first, then the failures."""
+    files = sorted(PARTS.glob("*.json"), key=lambda file: file.stat().st_mtime)
+    records = [read_record(file) for file in files if not names or file.stem in names]
+    counts = {record["name"]: count(record["name"]) for record in records}
+    lines = [line_of(record, counts[record["name"]]) for record in records]
+    for record in records:
+        lines += details_of(record, counts[record["name"]])
+    text = "\n".join(lines) + "\n"
+    if len(text) > MAX_SUMMARY:
+        text = text[:MAX_SUMMARY] + "\nMore was left out: see the reports.\n"
+    return text
+
+
+def line_of(record: dict[str, Any], counts: Counts | None) -> str:
+    line = (
+        f"{record['name']}: {record['outcome']}, {record['seconds']} s, commit {record['commit']}"
+    )
+    if counts is not None:
+        line += f"; {counts.passed} tests passed, {len(counts.failures)} failed, {counts.skipped} skipped"
+    return line
+
+
+def details_of(record: dict[str, Any], counts: Counts | None) -> Iterator[str]:
+    """Yield what is to be known of a part that failed."""
+    if record["outcome"] == PASSED:
+        return
+    for failure in counts.failures if counts is not None else ():
+        yield f"\n== {record['name']}: {failure.test}\n{failure.text}"
+    log = log_of(record["name"])
+    last = log.read_text(encoding="utf-8", errors="replace").splitlines()[-LAST_LINES:]
+    yield f"\n== {record['name']}: the last lines of {log.relative_to(ROOT)}"
+    yield from (line[:500] for line in last)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    commands = parser.add_subparsers(dest="action", required=True)
+    runs = commands.add_parser("run", help="run a part under the limit")
+    runs.add_argument("name")
+    runs.add_argument("command", nargs=argparse.REMAINDER)
+    sums_up = commands.add_parser("summary", help="sum up what came of the parts")
+    sums_up.add_argument("names", nargs="*")
+    options = parser.parse_args(arguments)
+    if options.action == "run":
+        limit = float(os.environ.get("KEPLER_LIMIT", DEFAULT_LIMIT))
+        return run(options.name, options.command, limit)
+    text = sum_up(options.names)
+    PARTS.mkdir(parents=True, exist_ok=True)
+    SUMMARY.write_text(text, encoding="utf-8")
+    print(text, end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -11,7 +11,7 @@ from .._arrays import get_device
 from ..cpu import threads
 from ..errors import InputError
 from ..hierarchy.sweep import UNREACHED
-from .queries import CHUNK, answer_lists, answer_pairs
+from .queries import CHUNK, Answers, Asked, answer_lists, answer_pairs
 
 # targets per source from which on the label of a source is laid out once for all of them
 _TARGETS_PER_SOURCE = 2
@@ -141,9 +141,7 @@ class HubLabels:
         n_items = -(-sums.size // CHUNK)
         begins = self.rank[sources]
         ends = self.rank[targets]
-        threads.run(
-            answer_pairs, n_items, begins, ends, self.outward, self.inward, self.unreached, sums
-        )
+        threads.run(answer_pairs, n_items, begins, ends, self.answers, sums)
         return sums
 
     def to_lists(self, sources: np.ndarray, offsets: np.ndarray, targets: np.ndarray) -> np.ndarray:
@@ -166,19 +164,14 @@ class HubLabels:
             np.full(self.n_vertices, self.unreached, self.dtype)
             for _ in range(min(threads.count(), len(sources)))
         ]
-        threads.run(
-            answer_lists,
-            len(sources),
-            self.rank[sources],
-            offsets,
-            self.rank[targets],
-            self.outward,
-            self.inward,
-            self.unreached,
-            sums,
-            own=[scratch],
-        )
+        asked = Asked(self.rank[sources], offsets, self.rank[targets])
+        threads.run(answer_lists, len(sources), asked, self.answers, sums, own=[scratch])
         return sums
+
+    @property
+    def answers(self) -> Answers:
+        """What compiled code answers pairs by."""
+        return Answers(self.outward, self.inward, self.unreached)
 
     @property
     def unreached(self) -> np.integer:

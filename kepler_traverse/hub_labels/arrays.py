@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import get_device
+from .._arrays import get_device, unreached_value
 from ..cpu import threads
 from ..errors import InputError
 from ..hierarchy.sweep import UNREACHED
@@ -167,6 +167,21 @@ class HubLabels:
         asked = Asked(self.rank[sources], offsets, self.rank[targets])
         threads.run(answer_lists, len(sources), asked, self.answers, sums, own=[scratch])
         return sums
+
+    def to_distances(self, graph: Any, sums: np.ndarray) -> np.ndarray:
+        """Return sums in units as distances of the graph, in the type in which these are certified;
+        ``unreached`` becomes what stands for no path in that type.
+        """
+        if self.metric == "hops":
+            kind: Any = np.dtype(np.int32)
+        elif graph.integer_weights:
+            kind = np.dtype(np.int64)
+        else:
+            kind = graph.distance_dtype
+        found: Any = sums
+        if kind.kind == "f":
+            found = sums * self.unit
+        return np.where(sums == self.unreached, unreached_value(kind), found).astype(kind)
 
     @property
     def answers(self) -> Answers:

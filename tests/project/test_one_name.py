@@ -44,7 +44,7 @@ def test_no_module_is_loaded_under_two_names(start):
     assert done.stdout == "[]\n", done.stderr
 
 
-PROGRAMS = ["batch_sources", "verify", "finish", "compare", "extremes", "labels", "serve", "warm"]
+PROGRAMS = ["batch_sources", "verify", "finish", "compare", "extremes", "serve", "warm"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from .._arrays import get_device, unreached_value
 from ..cpu import threads
 from ..errors import InputError
 from ..hierarchy.sweep import UNREACHED
-from .queries import CHUNK, Answers, Asked, answer_lists, answer_pairs
+from .queries import CHUNK, BothLabels, Asked, answer_lists, answer_pairs
 
 # targets per source from which on the label of a source is laid out once for all of them
 _TARGETS_PER_SOURCE = 2
@@ -184,9 +184,9 @@ class HubLabels:
         return np.where(sums == self.unreached, unreached_value(kind), found).astype(kind)
 
     @property
-    def answers(self) -> Answers:
+    def answers(self) -> BothLabels:
         """What compiled code answers pairs by."""
-        return Answers(self.outward, self.inward, self.unreached)
+        return BothLabels(self.outward, self.inward, self.unreached)
 
     @property
     def unreached(self) -> np.integer:

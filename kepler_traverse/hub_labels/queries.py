@@ -17,7 +17,7 @@ _LINE = 16  # integers of 32 bits per cache line
 _NO_MATCH = 62  # bits by which the sum of two hubs that differ is moved beyond all others
 
 
-class Answers(NamedTuple):
+class BothLabels(NamedTuple):
     """What answers pairs: the ``LabelLists`` of both directions, and what stands for no path."""
 
     outward: Any

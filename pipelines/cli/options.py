@@ -319,8 +319,8 @@ class Settings:
     )
     direction: Literal["out", "in"] = _result(
         "out",
-        help="direction of the distances of --result summary, opportunities, within and labels: out is from the source to the "
-        "others, in is from the others to the source, as in NetworkX",
+        help="direction of the distances of --result summary, opportunities, within and labels: out is from the source to "
+        "the others, in is from the others to the source, as in NetworkX",
     )
     targets: list[int | str] | str | None = _result(
         example=(7, 8),

@@ -11,7 +11,7 @@ from .._arrays import get_device, unreached_value
 from ..cpu import threads
 from ..errors import InputError
 from ..hierarchy.sweep import UNREACHED
-from .queries import CHUNK, BothLabels, Asked, answer_lists, answer_pairs
+from .queries import CHUNK, Asked, BothLabels, answer_lists, answer_pairs
 
 # targets per source from which on the label of a source is laid out once for all of them
 _TARGETS_PER_SOURCE = 2

@@ -431,11 +431,19 @@ def _add_hierarchy(settings: Settings, prepared: Prepared, plan: Plan | None) ->
         return False
     say(repr(hierarchy))
     if folder is not None:
-        with writing_to(folder):
-            save_hierarchy(hierarchy, folder, graph.fingerprint, metric)
-        if settings.graph_cache is not None and URL.match(settings.graph_cache):
-            put_graph(settings.graph_cache, folder, prepared.origin, FOLDERS[metric])
+        _store_hierarchy(settings, prepared, metric)
     return True
+
+
+def _store_hierarchy(settings: Settings, prepared: Prepared, metric: str) -> None:
+    """Store the hierarchy of a graph in the folder of the graph, and in its cache."""
+    folder = prepared.folder
+    assert folder is not None
+    graph = prepared.graph
+    with writing_to(folder):
+        save_hierarchy(graph.hierarchy(metric), folder, graph.fingerprint, metric)
+    if settings.graph_cache is not None and URL.match(settings.graph_cache):
+        put_graph(settings.graph_cache, folder, prepared.origin, FOLDERS[metric])
 
 
 def _add_labels(settings: Settings, prepared: Prepared) -> None:
@@ -449,6 +457,7 @@ def _add_labels(settings: Settings, prepared: Prepared) -> None:
     folder = prepared.folder
     if folder is None or has_labels(folder, labels.metric):
         return
+    _store_hierarchy(settings, prepared, labels.metric)  # without which labels are of no use
     with writing_to(folder):
         save_labels(labels, folder, prepared.graph.fingerprint)
     if settings.graph_cache is not None and URL.match(settings.graph_cache):

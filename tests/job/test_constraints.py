@@ -62,6 +62,8 @@ PLANTED = {
     ("max_depth", "cutoff"): [{"algorithm": "sssp", "max_depth": 3}],
     ("columns.oneway", "directed"): [{"columns": {"oneway": "one"}, "directed": False}],
     ("hierarchy", "device"): [{"hierarchy": "yes", "algorithm": "bfs", "device": "cuda"}],
+    ("result", "device"): [{"result": "labels", "device": "cuda"}],
+    ("result", "hierarchy"): [{"result": "labels", "hierarchy": "no"}],
     ("output", "plan"): [{"output": None}],
     ("result", "engine"): [{**ON_MG, "result": "predecessors"}],
     ("device", "engine"): [{**ON_MG, "device": "cpu"}],

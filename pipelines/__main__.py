@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from itertools import pairwise
 
 from kepler_traverse import __version__
 
@@ -38,12 +37,7 @@ COMMANDS = {
         "main",
         "diameter, radius, center, periphery, or the vertices of the highest closeness",
     ),
-    "labels": (
-        "labels",
-        "main",
-        "write hub labels as tables for SQL, and prove them; run --result labels is the same",
-    ),
-    "serve": ("serve", "main", "answer pairs from such tables by Arrow Flight"),
+    "serve": ("serve", "main", "answer pairs by Arrow Flight, from the labels that a run wrote"),
     "warm": ("warm", "main", "compile ahead what runs of this machine need"),
     "doctor": (
         "doctor",
@@ -81,8 +75,6 @@ def main() -> int:
     if command not in COMMANDS:
         say(f"error: there is no command {command!r}: take one of {', '.join(COMMANDS)}")
         return EXIT_USAGE
-    if command == "run" and _names_labels(words):
-        command = "labels"
     module, function, _ = COMMANDS[command]
     # Usage and messages name the program as it was typed: see called_as in
     # pipelines/cli/terminal.py.
@@ -94,11 +86,6 @@ def main() -> int:
     if module in _WATCHED:
         return program()
     return signals.run_heeding(program)
-
-
-def _names_labels(words: list[str]) -> bool:
-    """Whether the result of a run is labels, which have no sources, so that no run makes them."""
-    return "--result=labels" in words or ("--result", "labels") in pairwise(words)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Distances of pairs from hub labels, by Arrow Flight: ``kepler-traverse serve DIR``.
 
-DIR has labels_out.parquet and labels_in.parquet (kepler-traverse run --result labels). An exchange
-with the command "pairs" takes batches with the columns source and target, and answers each with a
-batch of one column, distance, in the order of the rows; null where there is no path.
+DIR is the output of kepler-traverse run --result labels; of a directed graph --inward names that of
+the same run with --direction in. An exchange with the command "pairs" takes batches with the columns
+source and target, and answers each with a batch of one column, distance, in the order of the rows;
+null where there is no path.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from .batch_sources import run_program
 from .cli import signals
 from .cli.options import Once, OnceParser, flag_text
 from .cli.terminal import called_as, say
+from .output.label_reader import numbers_of_ids, read_labels
 
 MAX_ROWS = 1_000_000  # of a batch
 MAX_WAITING = 64  # calls
@@ -51,7 +53,7 @@ class LabelServer(flight.FlightServerBase):
         self._waiting = 0
         self._counts = {"calls": 0, "batches": 0, "pairs": 0, "refused": 0}
         kind: Any = pa.int64()
-        if tables.labels.unit != 1:
+        if not tables.is_integer:
             kind = pa.float64()
         self._schema = pa.schema([("distance", kind)])
 
@@ -95,14 +97,12 @@ class LabelServer(flight.FlightServerBase):
         numbers = [self._numbers(batch, name) for name in _COLUMNS]
         sums = labels.between(*numbers)
         found: Any = sums
-        if labels.unit != 1:
+        if not self._tables.is_integer:
             found = sums * labels.unit
         column = pa.array(found, type=self._schema.field(0).type, mask=sums == labels.unreached)
         return pa.record_batch([column], schema=self._schema)
 
     def _numbers(self, batch: Any, name: str) -> Any:
-        from kepler_traverse.hub_labels.tables import numbers_of_ids
-
         column = batch.column(name)
         if column.null_count:
             raise pa.ArrowInvalid(f"{name}: a row holds no id")
@@ -168,8 +168,9 @@ def parser() -> OnceParser:
     result = OnceParser(
         prog=called_as("serve"), description=str(__doc__).partition("\n\n")[2], epilog=_EPILOG
     )
-    result.add_argument("folder", metavar="DIR", help="folder of the two tables")
+    result.add_argument("folder", metavar="DIR", help="output folder of the run")
     for flag, metavar, text in (
+        ("--inward", "DIR", "of a directed graph: the output of the same run with --direction in"),
         (
             "--host",
             "ADDRESS",
@@ -192,13 +193,12 @@ def parser() -> OnceParser:
 
 
 def make_server(folder: str, host: str, port: int, given: dict[str, Any]) -> LabelServer:
-    """Return a server of the tables of a folder, which listens already.
+    """Return a server of the labels of a run, which listens already.
 
-    Raises InputError: the tables cannot be read; or the address is not the machine's own, and TLS
+    Raises InputError: the labels cannot be read; or the address is not the machine's own, and TLS
     or tokens are missing.
     """
     from kepler_traverse.cpu import threads
-    from kepler_traverse.hub_labels.tables import read_labels
 
     options: dict[str, Any] = {}
     has_tls = given.get("tls_cert") is not None and given.get("tls_key") is not None
@@ -215,7 +215,7 @@ def make_server(folder: str, host: str, port: int, given: dict[str, Any]) -> Lab
         options["tls_certificates"] = [(_bytes(given["tls_cert"]), _bytes(given["tls_key"]))]
     if given.get("token_file") is not None:
         options["middleware"] = {"tokens": _Tokens(_read_tokens(given["token_file"]))}
-    tables = read_labels(folder)
+    tables = read_labels(folder, given.get("inward"))
     return LabelServer(f"{scheme}://{host}:{port}", tables, cores=threads.count(), **options)
 
 

@@ -396,7 +396,10 @@ def _check_tables(
 
 def _graph(manifest: Manifest, edges: list[str], device: str, findings: Findings) -> Graph | None:
     """Return the graph, read with the settings of the run."""
-    graph = read_edge_list(Settings(**{**manifest["settings"], "edges": edges, "device": device}))
+    settings = Settings(**{**manifest["settings"], "edges": edges, "device": device})
+    if settings.kind.of_labels:
+        settings = replace(settings, device="cpu")  # which builds labels
+    graph = read_edge_list(settings)
     if graph.fingerprint == manifest["identity"]["graph"]:
         return graph
     if not findings.faults:

@@ -24,6 +24,7 @@ _FILE = Path(__file__).with_name("costs.json")
 #   chain                dependent loads
 #   share                work that one worker (block or core) does alone
 #   lookup               vertices of the first path of a source, whose distances are looked up in a hierarchy
+#   merge                hubs of labels that answer a pair
 #   edge, vertex         work that all workers share
 #   again                edges that are relaxed again because weights are uneven
 #   extra_round          additional rounds because weights are uneven
@@ -32,7 +33,7 @@ _FILE = Path(__file__).with_name("costs.json")
 #   fetch                loads that come from memory, since no cache has them
 _TERMS_OF_SPEED = {
     "cpu": {
-        "step": "start sort count level chain share lookup edge again extra_round vertex row",
+        "step": "start sort count level chain share lookup merge edge again extra_round vertex row",
         "copy": "reverse write clear",
         "load": "miss fetch",
     },

@@ -5,17 +5,13 @@ from some vertices to all others.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from .._arrays import unreached_value
 from ..errors import InputError
 from ..graph import Graph
 from ..hub_labels.arrays import HubLabels
-from ..hub_labels.build import ranked_by_level
 from ..hub_labels.proofs import find_fault
-from ..hub_labels.tables import ranked_as, read_labels
 
 _BLOCK = 1 << 24  # distances that are certified at a time
 _SAMPLE = 8  # vertices at random, and as many of the busiest hubs
@@ -25,22 +21,6 @@ PROVED = (
     "every row is the distance between its vertex and its hub",
     "the answer for every pair is its distance, by what every edge and shortcut allows",
 )
-
-
-def labels_of_tables(graph: Graph, folder: str) -> HubLabels:
-    """Return the labels that two tables hold, for ``certify``; see ``hub_labels.tables``.
-
-    Raises InputError: the tables are not those of the graph.
-    """
-    tables = read_labels(folder)
-    if tables.facts["graph"] != graph.fingerprint:
-        raise InputError(
-            f"{folder}: its labels are those of another graph, or of other weights; name the edge "
-            "list that they were made from, with the same options"
-        )
-    hierarchy = graph.hierarchy(tables.labels.metric)
-    order = hierarchy.order[ranked_by_level(hierarchy).order]
-    return ranked_as(tables.labels, order, hierarchy.dtype)
 
 
 def sampled_sources(graph: Graph, labels: HubLabels) -> np.ndarray:
@@ -90,7 +70,7 @@ def answers_to_all(
         own = sources[begin : begin + block]
         offsets = np.arange(own.size + 1) * n
         sums = labels.to_lists(own, offsets, np.tile(everything, own.size))
-        yield own, _as_distances(graph, labels, sums).reshape(own.size, n)
+        yield own, labels.to_distances(graph, sums).reshape(own.size, n)
 
 
 def fault_of_columns(graph: Graph, labels: HubLabels, sources: np.ndarray) -> str:
@@ -106,17 +86,3 @@ def fault_of_columns(graph: Graph, labels: HubLabels, sources: np.ndarray) -> st
         return ""
     vertex, hub = graph.ids_at([int(vertices[wrong[0]])])[0], graph.ids_at([int(ends[wrong[0]])])[0]
     return f"the row of vertex {vertex} and hub {hub} is not their distance"
-
-
-def _as_distances(graph: Graph, labels: HubLabels, sums: np.ndarray) -> np.ndarray:
-    """Return sums in units as distances, in the type in which they are certified."""
-    if labels.metric == "hops":
-        kind: Any = np.dtype(np.int32)
-    elif graph.integer_weights:
-        kind = np.dtype(np.int64)
-    else:
-        kind = graph.distance_dtype
-    found: Any = sums
-    if kind.kind == "f":
-        found = sums * labels.unit
-    return np.where(sums == labels.unreached, unreached_value(kind), found).astype(kind)

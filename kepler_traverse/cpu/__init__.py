@@ -6,6 +6,7 @@ from . import forks, numba_cache, numba_lock
 
 numba_cache.choose_folder()  # before any function is compiled
 numba_cache.name_files_by_variant()
+numba_cache.ignore_indexes_of_other_versions()
 forks.watch()
 numba_lock.replace()
 numba_cache.name_folders_in_errors()

@@ -44,6 +44,24 @@ def name_files_by_variant() -> None:
     IndexDataCacheFile.save = _save
 
 
+def ignore_indexes_of_other_versions() -> None:
+    """Have Numba compile anew where its index names what this version of the package lacks.
+
+    An index holds the types that functions were compiled for, among them classes of this package.
+    It is read whole before Numba compares the time of the source file, so that one which names a
+    class that is gone cannot be read at all.
+    """
+    load = IndexDataCacheFile._load_index
+
+    def load_index(file: IndexDataCacheFile) -> dict[object, str]:
+        try:
+            return load(file)
+        except (AttributeError, ImportError):
+            return {}
+
+    IndexDataCacheFile._load_index = load_index
+
+
 def _save(file: IndexDataCacheFile, key: tuple[object, ...], data: object) -> None:
     """Save compiled code, and then its name; where another process writes the index meanwhile, one
     of the names is lost.
@@ -83,6 +101,7 @@ def _folders() -> list[Path]:
             "certificate",
             "cpu",
             "hierarchy",
+            "hub_labels",
             "kinds",
             "networkx_backend",
             "published/bfs",

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import get_device
+from .._arrays import get_device, unreached_value
 from ..cpu import threads
 from ..errors import InputError
 from ..hierarchy.sweep import UNREACHED
-from .queries import CHUNK, answer_lists, answer_pairs
+from .queries import CHUNK, Asked, BothLabels, answer_lists, answer_pairs
 
 # targets per source from which on the label of a source is laid out once for all of them
 _TARGETS_PER_SOURCE = 2
@@ -141,9 +141,7 @@ class HubLabels:
         n_items = -(-sums.size // CHUNK)
         begins = self.rank[sources]
         ends = self.rank[targets]
-        threads.run(
-            answer_pairs, n_items, begins, ends, self.outward, self.inward, self.unreached, sums
-        )
+        threads.run(answer_pairs, n_items, begins, ends, self.answers, sums)
         return sums
 
     def to_lists(self, sources: np.ndarray, offsets: np.ndarray, targets: np.ndarray) -> np.ndarray:
@@ -166,19 +164,29 @@ class HubLabels:
             np.full(self.n_vertices, self.unreached, self.dtype)
             for _ in range(min(threads.count(), len(sources)))
         ]
-        threads.run(
-            answer_lists,
-            len(sources),
-            self.rank[sources],
-            offsets,
-            self.rank[targets],
-            self.outward,
-            self.inward,
-            self.unreached,
-            sums,
-            own=[scratch],
-        )
+        asked = Asked(self.rank[sources], offsets, self.rank[targets])
+        threads.run(answer_lists, len(sources), asked, self.answers, sums, own=[scratch])
         return sums
+
+    def to_distances(self, graph: Any, sums: np.ndarray) -> np.ndarray:
+        """Return sums in units as distances of the graph, in the type in which these are certified;
+        ``unreached`` becomes what stands for no path in that type.
+        """
+        if self.metric == "hops":
+            kind: Any = np.dtype(np.int32)
+        elif graph.integer_weights:
+            kind = np.dtype(np.int64)
+        else:
+            kind = graph.distance_dtype
+        found: Any = sums
+        if kind.kind == "f":
+            found = sums * self.unit
+        return np.where(sums == self.unreached, unreached_value(kind), found).astype(kind)
+
+    @property
+    def answers(self) -> BothLabels:
+        """What compiled code answers pairs by."""
+        return BothLabels(self.outward, self.inward, self.unreached)
 
     @property
     def unreached(self) -> np.integer:

@@ -40,6 +40,22 @@ class Ranked(NamedTuple):
     downward: Edges  # to each rank from smaller ranks; the same object if it is symmetric
 
 
+class Share(NamedTuple):
+    """Ranks from ``start`` on, of which a thread takes ``chunk`` at a time."""
+
+    start: int
+    chunk: int
+
+
+class Above(NamedTuple):
+    """What the labels of a level are made of."""
+
+    edges: Edges  # from each rank to higher levels
+    own: LabelLists  # labels of higher levels, in the direction of the edges
+    other: LabelLists  # those of the other direction
+    unreached: np.integer
+
+
 class Scratch(NamedTuple):
     """Candidates of some vertices that follow each other."""
 
@@ -153,16 +169,17 @@ class _Growing:
             self._scratch = np.empty(most, np.int32), np.empty(most, self._distances.dtype)
         scratch = Scratch(places, *self._scratch, np.zeros(count, np.int64))
         chunk = max(1, min(_CHUNK, count // 16))
-        shared = -(-count // chunk), first, chunk
-        lists = self._arrays(), other._arrays()
+        n_items = -(-count // chunk)
+        share = Share(first, chunk)
         unreached = UNREACHED[self._distances.dtype]
-        threads.run(_form, *shared, edges, *lists, scratch, unreached, own=[self._dense])
+        above = Above(edges, self._arrays(), other._arrays(), unreached)
+        threads.run(_form, n_items, share, above, scratch, own=[self._dense])
         offsets = self._offsets
         np.cumsum(scratch.counts, out=offsets[first + 1 : first + count + 1])
         offsets[first + 1 : first + count + 1] += offsets[first]
         self._reserve(int(offsets[first]), int(offsets[first + count]))
         offsets[first + count + 1 :] = offsets[first + count]
-        threads.run(_copy, *shared, scratch, self._arrays())
+        threads.run(_copy, n_items, share, scratch, self._arrays())
 
     def _reserve(self, used: int, needed: int) -> None:
         if needed <= self._hubs.size:
@@ -189,12 +206,13 @@ def _longest_above(v, edges, own):
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _take_first(e, edges, own, hubs, at, dense):
+def _take_first(e, above, hubs, at, dense):
     """Write the hubs of one neighbor as candidates. Return their number."""
-    above = edges.heads[e]
-    weight = edges.weights[e]
-    begin = own.offsets[above]
-    size = own.offsets[above + 1] - begin
+    own = above.own
+    neighbor = above.edges.heads[e]
+    weight = above.edges.weights[e]
+    begin = own.offsets[neighbor]
+    size = own.offsets[neighbor + 1] - begin
     for i in range(size):
         hub = own.hubs[begin + i]
         hubs[at + i] = hub
@@ -203,18 +221,20 @@ def _take_first(e, edges, own, hubs, at, dense):
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _take_more(e, edges, own, hubs, at, size, dense, unreached):
-    """Add the hubs of another neighbor, new ones at the end. Return how many candidates there are."""
-    above = edges.heads[e]
-    weight = edges.weights[e]
-    for i in range(own.offsets[above], own.offsets[above + 1]):
+def _take_more(e, above, hubs, end, dense):
+    """Add the hubs of another neighbor, new ones from ``end`` on. Return where they end then."""
+    own = above.own
+    neighbor = above.edges.heads[e]
+    weight = above.edges.weights[e]
+    size = 0
+    for i in range(own.offsets[neighbor], own.offsets[neighbor + 1]):
         hub = own.hubs[i]
         total = own.distances[i] + weight
-        if dense[hub] == unreached:
-            hubs[at + size] = hub
+        if dense[hub] == above.unreached:
+            hubs[end + size] = hub
             size += 1
         dense[hub] = min(dense[hub], total)
-    return size
+    return end + size
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -253,21 +273,23 @@ def _merge_new(hubs, distances, at, first, size):
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def candidates(v, edges, own, hubs, distances, at, dense, unreached):
+def candidates(v, above, scratch, at, dense):
     """Write the hubs of all neighbors above in ascending order, and the smallest sum of each to its
     place in ``dense``. Return their number.
     """
-    longest = _longest_above(v, edges, own)
+    edges = above.edges
+    hubs = scratch.hubs
+    longest = _longest_above(v, edges, above.own)
     if longest < 0:
         return 0
-    first = _take_first(longest, edges, own, hubs, at, dense)
-    size = first
+    first = _take_first(longest, above, hubs, at, dense)
+    end = at + first
     for e in range(edges.offsets[v], edges.offsets[v + 1]):
         if e != longest:
-            size = _take_more(e, edges, own, hubs, at, size, dense, unreached)
-    if size > first:
-        _merge_new(hubs, distances, at, first, size)
-    return size
+            end = _take_more(e, above, hubs, end, dense)
+    if end > at + first:
+        _merge_new(hubs, scratch.distances, at, first, end - at)
+    return end - at
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -293,10 +315,10 @@ def forget_candidates(v, edges, own, dense, unreached):
 
 
 @njit(cache=True, nogil=True)
-def _form(next_item, n_items, start, chunk, edges, own, other, scratch, unreached, dense):
-    """Write the labels of the ranks from ``start`` on; ``dense`` is all unreached, before and
-    after.
-    """
+def _form(next_item, n_items, share, above, scratch, dense):
+    """Write the labels of some ranks; ``dense`` is all unreached, before and after."""
+    start, chunk = share
+    edges, own, other, unreached = above
     places, hubs, distances, counts = scratch
     while True:
         item = atomic_add(next_item, 0, 1)
@@ -305,7 +327,7 @@ def _form(next_item, n_items, start, chunk, edges, own, other, scratch, unreache
         for j in range(item * chunk, min((item + 1) * chunk, counts.size)):
             v = start + j
             at = places[j]
-            size = candidates(v, edges, own, hubs, distances, at, dense, unreached)
+            size = candidates(v, above, scratch, at, dense)
             kept = at
             for i in range(at, at + size):
                 hub = hubs[i]
@@ -320,8 +342,9 @@ def _form(next_item, n_items, start, chunk, edges, own, other, scratch, unreache
 
 
 @njit(cache=True, nogil=True)
-def _copy(next_item, n_items, start, chunk, scratch, own):
+def _copy(next_item, n_items, share, scratch, own):
     """Move labels to their place."""
+    start, chunk = share
     offsets, hubs, distances = own
     while True:
         item = atomic_add(next_item, 0, 1)

@@ -27,7 +27,7 @@ _WORK = 4e8  # sums of the estimate, which takes less than a second
 # Nanoseconds of one thread per row: to find a candidate, and per hub to test it; from road networks
 _PER_ROW = 60.0
 _PER_TEST = 1.2
-_PEAK = 2  # times the bytes of the labels that building takes, where their arrays grow
+PEAK = 2  # times the bytes of the labels that building takes, where their arrays grow
 
 
 class LabelEstimate(NamedTuple):
@@ -110,9 +110,9 @@ def refuse_long_labels(estimate: LabelEstimate) -> None:
             "not pay; graph.hierarchy() alone answers pairs of this graph"
         )
     free = available_memory("cpu")
-    if _PEAK * estimate.nbytes > free:
+    if PEAK * estimate.nbytes > free:
         raise HierarchyError(
-            f"no labels: they would have {estimate}, building takes {_PEAK} times that memory, and "
+            f"no labels: they would have {estimate}, building takes {PEAK} times that memory, and "
             f"{in_units(free)} are free; graph.hierarchy() alone answers pairs with less memory"
         )
 

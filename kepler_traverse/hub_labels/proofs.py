@@ -38,6 +38,15 @@ _VALLEY, _EDGE = range(2)  # faults of edges
 _NONE = -1
 
 
+class Rows(NamedTuple):
+    """What is checked of the rows of one direction."""
+
+    edges: Edges  # from each rank to smaller ranks, in the direction of the rows
+    own: LabelLists
+    other: LabelLists  # those of the other direction
+    unreached: np.integer
+
+
 class Fault(NamedTuple):
     """A rule that labels break, and where."""
 
@@ -109,8 +118,8 @@ def _fault_of_rows(
         [np.full(n, labels.unreached, labels.dtype) for _ in range(threads.count())]
         for _ in range(2)
     ]
-    arguments = edges, own, other, labels.unreached, faults
-    threads.run(_check_rows, -(-n // _CHUNK), *arguments, own=scratch)
+    rows = Rows(edges, own, other, labels.unreached)
+    threads.run(_check_rows, -(-n // _CHUNK), rows, faults, own=scratch)
     reasons = (
         ("L2", "a row is not the smallest sum over an edge to a vertex above and a row of it"),
         ("L4", "two rows with a common hub answer less than a row does"),
@@ -129,7 +138,7 @@ def _fault_of_edges(graph: Any, labels: HubLabels, upward: Edges, downward: Edge
     if labels.is_symmetric:
         explained[1] = explained[0]
     sides = (upward, downward, *explained)
-    answers = labels.outward, labels.inward, labels.unreached
+    answers = labels.answers
     n_items = -(-n // _CHUNK)
     threads.run(_check_valleys, n_items, sides, labels.is_symmetric, answers, faults)
     given = graph.offsets, graph.targets, edges_in_units(graph, labels.metric, labels.unit)
@@ -169,10 +178,11 @@ def _has_other_sums(v, own, sums):
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _check_answers(v, edges, own, other, unreached, faults, sums, label):
+def _check_answers(v, rows, faults, sums, label):
     """Compare what is answered at each hub of v's sums with the sum, and with the row of v; the
     sums are cleared.
     """
+    edges, own, other, unreached = rows
     for e in range(edges.offsets[v], edges.offsets[v + 1]):
         above = edges.heads[e]
         for i in range(own.offsets[above], own.offsets[above + 1]):
@@ -189,20 +199,21 @@ def _check_answers(v, edges, own, other, unreached, faults, sums, label):
 
 
 @njit(cache=True, nogil=True)
-def _check_rows(next_item, n_items, edges, own, other, unreached, faults, sums, label):
+def _check_rows(next_item, n_items, rows, faults, sums, label):
     """Check L2 and L4 at each rank; ``sums`` and ``label`` are all unreached, before and after."""
+    own = rows.own
     n = own.offsets.size - 1
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
             return
         for v in range(item * _CHUNK, min((item + 1) * _CHUNK, n)):
-            _sum_up(v, edges, own, sums)
+            _sum_up(v, rows.edges, own, sums)
             if _has_other_sums(v, own, sums):
                 atomic_min(faults, _PATH, v)
             lay_out(v, own, label)
-            _check_answers(v, edges, own, other, unreached, faults, sums, label)
-            clear(v, own, label, unreached)
+            _check_answers(v, rows, faults, sums, label)
+            clear(v, own, label, rows.unreached)
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -227,8 +238,7 @@ def _explains(tail, head, weight, sides, answers):
                 notes[e] = 1
             if edges.weights[e] <= weight:
                 return True
-    outward, inward, unreached = answers
-    return merge(tail, head, outward, inward, unreached) <= weight
+    return merge(tail, head, answers) <= weight
 
 
 @njit(cache=True, nogil=True)

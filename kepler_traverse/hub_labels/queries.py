@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from ..cpu.atomics import atomic_add
@@ -15,6 +17,22 @@ _LINE = 16  # integers of 32 bits per cache line
 _NO_MATCH = 62  # bits by which the sum of two hubs that differ is moved beyond all others
 
 
+class BothLabels(NamedTuple):
+    """What answers pairs: the ``LabelLists`` of both directions, and what stands for no path."""
+
+    outward: Any
+    inward: Any
+    unreached: np.integer
+
+
+class Asked(NamedTuple):
+    """Targets of some sources, as ranks: those of the i-th source lie between two offsets."""
+
+    sources: np.ndarray
+    offsets: np.ndarray
+    targets: np.ndarray
+
+
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _prefetch(rank, lists):
     offsets, hubs, distances = lists
@@ -26,18 +44,18 @@ def _prefetch(rank, lists):
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def merge(source, target, outward, inward, unreached):
+def merge(source, target, answers):
     """Return the smallest sum over the common hubs of two ranks, ``unreached`` without one.
 
     The loop has no branch but its end: which label is behind cannot be predicted.
     """
-    offsets, hubs, distances = outward
-    offsets_in, hubs_in, distances_in = inward
+    offsets, hubs, distances = answers.outward
+    offsets_in, hubs_in, distances_in = answers.inward
     i = np.uint64(offsets[source])
     end = np.uint64(offsets[source + 1])
     j = np.uint64(offsets_in[target])
     end_in = np.uint64(offsets_in[target + 1])
-    best = np.int64(unreached)
+    best = np.int64(answers.unreached)
     while (i < end) & (j < end_in):
         hub = hubs[i]
         other = hubs_in[j]
@@ -49,21 +67,23 @@ def merge(source, target, outward, inward, unreached):
 
 
 @njit(cache=True, nogil=True)
-def answer_pairs(next_item, n_items, sources, targets, outward, inward, unreached, sums):
+def answer_pairs(next_item, n_items, sources, targets, answers, sums):
     """Write the distance of each pair of ranks."""
     n = sources.size
+    outward = answers.outward
+    inward = answers.inward
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
             return
         for i in range(item * CHUNK, min((item + 1) * CHUNK, n)):
             if i + 2 * _PREFETCH_DISTANCE < n:
-                prefetch_entry(outward[0], sources[i + 2 * _PREFETCH_DISTANCE])
-                prefetch_entry(inward[0], targets[i + 2 * _PREFETCH_DISTANCE])
+                prefetch_entry(outward.offsets, sources[i + 2 * _PREFETCH_DISTANCE])
+                prefetch_entry(inward.offsets, targets[i + 2 * _PREFETCH_DISTANCE])
             if i + _PREFETCH_DISTANCE < n:
                 _prefetch(sources[i + _PREFETCH_DISTANCE], outward)
                 _prefetch(targets[i + _PREFETCH_DISTANCE], inward)
-            sums[i] = merge(sources[i], targets[i], outward, inward, unreached)
+            sums[i] = merge(sources[i], targets[i], answers)
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -96,19 +116,19 @@ def smallest_sum(begin, end, lists, dense, unreached):
 
 
 @njit(cache=True, nogil=True)
-def answer_lists(
-    next_item, n_items, sources, offsets, targets, outward, inward, unreached, sums, dense
-):
+def answer_lists(next_item, n_items, asked, answers, sums, dense):
     """Write the distances from each source to its targets; ``dense`` is all unreached, before and
     after.
     """
-    begins = inward[0]
+    outward, inward, unreached = answers
+    begins = inward.offsets
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
             return
-        lay_out(sources[item], outward, dense)
-        for i in range(offsets[item], offsets[item + 1]):
-            target = targets[i]
+        source = asked.sources[item]
+        lay_out(source, outward, dense)
+        for i in range(asked.offsets[item], asked.offsets[item + 1]):
+            target = asked.targets[i]
             sums[i] = smallest_sum(begins[target], begins[target + 1], inward, dense, unreached)
-        clear(sources[item], outward, dense, unreached)
+        clear(source, outward, dense, unreached)

@@ -30,6 +30,8 @@ else:
     OptionsT = TypeVar("OptionsT")
 
 GROUP = "group"  # the column of the groups that sources or targets are in
+# the columns that hold ids of vertices
+ID_COLUMNS = ("source", "vertex", "target", "predecessor", "hub")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -513,6 +515,9 @@ class ResultKind(Generic[OptionsT]):
     # The forms of distances, besides an array of rows, that its records are made from; see
     # ``Query.forms``.
     reads: tuple[str, ...] = ()
+    # whether its records are rows of hub labels, which are built and proved as a whole, and no
+    # search makes
+    of_labels: bool = False
 
     def fits(self, names: Sequence[str]) -> bool:
         """Whether a part file may have columns of these names, in this order."""
@@ -568,7 +573,8 @@ class ResultKind(Generic[OptionsT]):
     @property
     def takes_limits(self) -> bool:
         """Whether each source may have a limit of its own."""
-        return not (self.one_search or self.takes_cutoffs or self.needs_pairs or self.adds_up)
+        is_of_searches = not (self.one_search or self.adds_up or self.of_labels)
+        return is_of_searches and not (self.takes_cutoffs or self.needs_pairs)
 
     @property
     def adds_up(self) -> bool:
@@ -642,7 +648,7 @@ class ResultKind(Generic[OptionsT]):
         rows, most = self.rows(question, n_vertices, depth)
         if self.written_as == "vertices" and visited is not None:
             rows = min(rows, visited)
-        ids = sum(name in ("source", "vertex", "target", "predecessor") for name in self.columns)
+        ids = sum(name in ID_COLUMNS for name in self.columns)
         distances = sum(name in ("distance", "eccentricity") for name in self.columns)
         numbers = (
             len(self.columns)
@@ -698,6 +704,26 @@ OF_ONE_SEARCH: dict[str, Any] = {
     "adds_to": "",
     "one_search": True,
     "on_gpu": (),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelOptions(KindOptions):
+    """Options of ``labels``; ``checked`` returns a ``CheckedLabels``."""
+
+    checked_by = "hub_labels"
+
+
+OF_LABELS: dict[str, Any] = {
+    **_made_by("hub_labels", "make_records", "make_columns"),
+    "order": ("source", "hub"),
+    "adds_to": "",
+    "on_gpu": (),
+    "counts_rows": True,
+    "options": ("direction",),
+    "options_class": LabelOptions,
+    "reads": ("sparse",),
+    "of_labels": True,
 }
 # of a part: what each cell carries, in units of a power of two
 CELL_COLUMNS = ("cell", "low", "high", "exponent")

@@ -51,6 +51,13 @@ ROWS = (
         "{result=} chooses its searches itself",
         "leave {0} out",
     ),
+    *(
+        only_for(name, lambda kind: not kind.of_labels, why, "leave {0} out")
+        for name, why in (
+            ("limit", "{result=} has the distances to all hubs"),
+            ("strategy", "{result=} searches nothing"),
+        )
+    ),
     only_for(
         "limit",
         lambda kind: not kind.takes_cutoffs,

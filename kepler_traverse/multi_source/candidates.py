@@ -16,7 +16,6 @@ from ..errors import CapacityError
 from ..hierarchy.estimate import Estimate, build_seconds
 from ..hierarchy.lookup import looks_up
 from ..runtime.memory import available_memory
-from ..search.answering import answering_labels
 from ..search.exact import Sums
 from ..search.query import Query
 from ..search.strategy import MultiSourceStrategy, Shape, strategy_for_kind
@@ -26,7 +25,8 @@ from .workload import Shapes, Strategies, Usable, Workload, check_n_sources, que
 # distances, or paths, that a group looks up in a hierarchy, whose memory does not grow with the
 # group
 _LOOKUPS = 1 << 10
-_ANSWERS = 1 << 17  # distances that hub labels answer in a group
+# distances that hub labels answer in a group: on a GPU enough that all of its warps have several
+_ANSWERS = {"cpu": 1 << 17, "cuda": 1 << 22}
 _SHARE = 0.8  # fraction of the free memory that a plan may take
 # sources; for fewer on a GPU no hierarchy pays, and the estimate would calibrate the CPU
 _MANY_ON_GPU = 4096
@@ -188,11 +188,7 @@ def _fit_strategy(
     So a plan keeps to its memory if a type widens. Raises CapacityError: a type of float has too
     little memory.
     """
-    lookups = _LOOKUPS
-    if answering_labels(work.graph, work.query, strategy.metric) is not None:
-        lookups = _ANSWERS
-    largest = partial(_largest_group, lookups=lookups)
-    group, nbytes = largest(strategy, shape, work.query, work.n_searches, capacity.most)
+    group, nbytes = _largest_group(strategy, shape, work.query, work.n_searches, capacity.most)
     if work.counts_hops:
         return Fitting(strategy, group, nbytes, {})
     group_in = {capacity.sums.dtype: group}
@@ -202,7 +198,7 @@ def _fit_strategy(
         # The weights are there once more, in the wider type, and so are those of the reverse.
         weights = kind.itemsize * work.graph.n_edges * (1 + work.graph.directed)
         try:
-            size, needed = largest(own, wider, work.query, group, capacity.most, weights)
+            size, needed = _largest_group(own, wider, work.query, group, capacity.most, weights)
             nbytes = max(nbytes, needed)
         except CapacityError:
             if kind.kind == "f":
@@ -219,18 +215,16 @@ def _largest_group(
     n_sources: int,
     most: int | None,
     beside: int = 0,
-    *,
-    lookups: int = _LOOKUPS,
 ) -> tuple[int, int]:
     """Return the size of the largest group that fits, and its bytes, with those that are ``beside``
-    its own. ``lookups`` are those of a group that looks up in a hierarchy.
+    its own.
 
     Raises CapacityError: not even the smallest group fits. The message states the bytes needed and
     the bytes free.
     """
     if most is None:
         most = int(available_memory(strategy.device) * _SHARE)
-    for group in _list_sizes(strategy, shape, query, n_sources, lookups):
+    for group in _list_sizes(strategy, shape, query, n_sources):
         needed = strategy.memory(shape, query_for(strategy, query), group) + beside
         if needed <= most:
             return group, needed
@@ -241,15 +235,22 @@ def _largest_group(
     )
 
 
+def _answers_by_labels(strategy: MultiSourceStrategy, shape: Shape) -> bool:
+    return shape.hubs > 0 and "hierarchy" in strategy.needs
+
+
 def _list_sizes(
-    strategy: MultiSourceStrategy, shape: Shape, query: Query, n_sources: int, lookups: int
+    strategy: MultiSourceStrategy, shape: Shape, query: Query, n_sources: int
 ) -> list[int]:
     """Return the sizes that a strategy may have for a group, largest first."""
+    if _answers_by_labels(strategy, shape):
+        by_answers = int(_ANSWERS[strategy.device] / max(shape.per_source, 1))
+        return [max(1, min(n_sources, by_answers))]
     sizes = {
         strategy.group_size(n_sources >> halvings) for halvings in range(n_sources.bit_length())
     }
     if "hierarchy" in strategy.needs and strategy.finds_paths and looks_up(query, shape.n_vertices):
-        by_lookups = int(lookups / max(query.targets_per_source, 1))
+        by_lookups = int(_LOOKUPS / max(query.targets_per_source, 1))
         return [max(*sizes, min(n_sources, by_lookups))]
     return sorted(sizes, reverse=True)
 
@@ -259,7 +260,8 @@ def _estimate_seconds(
 ) -> float:
     """Return the estimated seconds of a strategy for ``n_sources`` sources."""
     device = work.graph.device
-    group = min(group, strategy.group_size(max(n_sources, 1)))
+    if not _answers_by_labels(strategy, shape):
+        group = min(group, strategy.group_size(max(n_sources, 1)))
     if shape.keep == "paths" and not strategy.finds_paths:
         shape = shape._replace(keep="all")
     return load_costs(device).seconds(

@@ -127,7 +127,7 @@ def describe_choice(plan: Any, ranked: Sequence[Any]) -> str:
 
 def describe_labels(plan: Any) -> str:
     """Say which hub labels answer the targets of a plan; ``""`` if none do."""
-    if "hierarchy" not in plan.strategy.needs or plan.graph.device != "cpu":
+    if "hierarchy" not in plan.strategy.needs:
         return ""
     labels = answering_labels(plan.graph, plan.query, plan.strategy.metric)
     if labels is None:

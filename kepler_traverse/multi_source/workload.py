@@ -14,8 +14,10 @@ from ..auto.survey import outline, survey
 from ..cuda.compiler import start_compiling
 from ..errors import InputError, StrategyError
 from ..graph import Graph
+from ..hub_labels.arrays import HubLabels
 from ..search import short_search
 from ..search.algorithms import ALGORITHMS
+from ..search.answering import answering_labels, targets_per_source
 from ..search.query import Query
 from ..search.strategy import MultiSourceStrategy, Shape, Strategy, pick
 from .one_at_a_time import one_at_a_time
@@ -45,6 +47,11 @@ class Workload(NamedTuple):
     def counts_hops(self) -> bool:
         """Whether distances are hops, and not sums of weights."""
         return ALGORITHMS[self.algorithm].counts_hops
+
+    @property
+    def labels(self) -> HubLabels | None:
+        """The hub labels of the graph that answer the query, for a strategy that needs a hierarchy."""
+        return answering_labels(self.graph, self.query, ALGORITHMS[self.algorithm].metric)
 
 
 class Strategies(NamedTuple):
@@ -88,14 +95,17 @@ class Shapes(NamedTuple):
             return self.at_nearest
         return self.whole
 
-    def for_output(self, query: Query) -> Shapes:
-        """Return the shapes with the output of a query."""
-        return Shapes(
-            *(
-                shape._replace(keep=query.output, per_source=query.targets_per_source)
-                for shape in self
-            )
-        )
+    def for_output(self, work: Workload) -> Shapes:
+        """Return the shapes with the output of a query, and with the labels that answer it."""
+        query = work.query
+        per_source = query.targets_per_source
+        labels = work.labels
+        hubs = 0.0
+        if labels is not None:
+            per_source = targets_per_source(query)
+            hubs = labels.hubs_per_vertex
+        given = {"keep": query.output, "per_source": per_source, "hubs": hubs}
+        return Shapes(*(shape._replace(**given) for shape in self))
 
 
 def check_n_sources(n_sources: Any) -> int:
@@ -132,16 +142,20 @@ def find_usable(work: Workload, strategies: Strategies, name: str) -> Usable:
         if each.unsupported_reason(work.graph) is None
     ]
     if work.n_sources <= 1:
-        return Usable(loop, _find_for_one_source(work.query, fitting) or [loop])
+        return Usable(loop, _find_for_one_source(work, fitting) or [loop])
     return Usable(loop, [*fitting, loop])
 
 
 def _find_for_one_source(
-    query: Query, fitting: Sequence[MultiSourceStrategy]
+    work: Workload, fitting: Sequence[MultiSourceStrategy]
 ) -> list[MultiSourceStrategy]:
     """Return the strategies that are better than a search for one source, without a survey, which
     would take longer than it could save.
     """
+    query = work.query
+    over_hierarchy = [each for each in fitting if "hierarchy" in each.needs]
+    if over_hierarchy and work.labels is not None:
+        return over_hierarchy
     if query.nearest is not None:
         return [each for each in fitting if each.name == "short_search" and each.device == "cpu"]
     if query.has_target_lists and query.targets_per_source <= FEW_PATHS:
@@ -180,7 +194,7 @@ def measure_shapes(
         if shape is None:
             shape = _survey_graph(work, strategies, usable)
         shapes = Shapes.alike(shape)
-    return shapes.for_output(work.query)
+    return shapes.for_output(work)
 
 
 def _check_shape(shape: Any, graph: Graph) -> None:

@@ -269,6 +269,8 @@ class Shape(NamedTuple):
     per_source: float = 1.0  # mean number of targets per source: ``Query.targets_per_source``
     # whether ``reach`` and ``walked`` are those of searches that end early, as the query asks
     is_short: bool = False
+    # mean length of the hub labels that answer the query in place of a hierarchy; 0 if none do
+    hubs: float = 0.0
 
     @property
     def likely_depth(self) -> float:

@@ -319,6 +319,18 @@ CONSTRAINTS: tuple[Constraint, ...] = (
         remedy="leave one of them out",
     ),
     Constraint(
+        names=("result", "device"),
+        violated=lambda given: given.kind.of_labels and given.device == "cuda",
+        why="{result=} is made on the CPU",
+        remedy="leave {1} out",
+    ),
+    Constraint(
+        names=("result", "hierarchy"),
+        violated=lambda given: given.kind.of_labels and given.hierarchy == "no",
+        why="{result=} is made of a hierarchy",
+        remedy="leave {1} out",
+    ),
+    Constraint(
         names=("output", "plan"),
         violated=lambda given: given.output is None and not given.plan,
         why="{0} is missing",

@@ -314,12 +314,13 @@ class Settings:
         "pairs: one row per row of --pairs; paths: one row per vertex of the shortest path of each row of --pairs; flows: "
         "what each edge carries of the rows of --pairs, or of all sources and --targets; betweenness: the share of shortest "
         "paths that lead through each vertex, or edge; "
-        "extremes: the vertices of the center and the periphery of the graph with radius and diameter, without sources",
+        "extremes: the vertices of the center and the periphery of the graph with radius and diameter, without sources; "
+        "labels: one row per source, by default every vertex, and hub of its label",
     )
     direction: Literal["out", "in"] = _result(
         "out",
-        help="direction of the distances of --result summary, opportunities and within: out is from the source to the "
-        "others, in is from the others to the source, as in NetworkX",
+        help="direction of the distances of --result summary, opportunities, within and labels: out is from the source to "
+        "the others, in is from the others to the source, as in NetworkX",
     )
     targets: list[int | str] | str | None = _result(
         example=(7, 8),

@@ -163,8 +163,11 @@ def merge_settings(
         settings = replace(settings, result="pairs")
     result, k = rules.meant(settings.result, settings.nearest_k, settings.targets is not None)
     settings = replace(settings, result=result, nearest_k=k)
-    if settings.sampled and not any(map(settings.is_given, SOURCE_CHOICES)):
+    is_of_all = settings.sampled or settings.kind.of_labels
+    if is_of_all and not any(map(settings.is_given, SOURCE_CHOICES)):
         settings = replace(settings, all_sources=True)
+    if settings.kind.of_labels and settings.device == "auto":
+        settings = replace(settings, device="cpu")  # which builds labels
     _check_texts(settings, flags, config)
     _refuse_listed_files(settings, flags, config)
     _check_addresses(settings)

@@ -19,7 +19,7 @@ from kepler_traverse._arrays import to_host
 from kepler_traverse.cpu.checksum import ODD, mix
 from kepler_traverse.cpu.exact_sums import PRIME, linear_checksum
 from kepler_traverse.graph import Graph
-from kepler_traverse.kinds.result_kinds import CELL_COLUMNS
+from kepler_traverse.kinds.result_kinds import CELL_COLUMNS, ID_COLUMNS
 from kepler_traverse.search.frames import Column
 
 from .matrix_file import is_matrix, to_array, unreached_of_schema
@@ -147,7 +147,7 @@ def checksums_in(
 
 
 def _bits_in(graph: Graph, name: str, column: pa.ChunkedArray) -> np.ndarray:
-    if name in ("vertex", "target"):
+    if name in ID_COLUMNS:
         return to_bits(numbers_in(graph, column))
     if pa.types.is_string(column.type):
         return bits_of_texts(column)

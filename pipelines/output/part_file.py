@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from kepler_traverse import __version__
 from kepler_traverse.errors import KeplerError, OutputError
 from kepler_traverse.graph import Graph
-from kepler_traverse.kinds.result_kinds import GROUP, ResultKind
+from kepler_traverse.kinds.result_kinds import GROUP, ID_COLUMNS, ResultKind
 from kepler_traverse.runtime.regular_files import read_json, size_and_digest
 
 from .buffer_pool import BUFFERS
@@ -335,7 +335,7 @@ def unfit_columns(schema: pa.Schema, form: ResultKind, graph: Graph) -> str:
             if wrong := unfit_lists(schema, graph.n_vertices):
                 return wrong
             continue
-        if field.name not in ("source", "vertex", "target", "predecessor"):
+        if field.name not in ID_COLUMNS:
             right = (
                 pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind)
             )

@@ -1,5 +1,5 @@
 """The result kinds that the job writes: those of the library and of plug-ins that have records, and
-``extremes``.
+``extremes`` and ``labels``.
 
 Importing plug-ins imports the library. Without plug-ins, no large package is imported.
 """
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from kepler_traverse.errors import InputError
 from kepler_traverse.kinds.result_kinds import (
+    OF_LABELS,
     OF_ONE_SEARCH,
     OWN_MODULES,
     RESULT_KINDS,
@@ -43,6 +44,7 @@ class ExtremesOptions(KindOptions):
 
 
 _OF_LIBRARY = frozenset(RESULT_KINDS)
+_OF_JOB = ("extremes", "labels")
 # ``importlib.metadata``, which reads the same files, takes 30 ms to import.
 _FILES = (file for folder in sys.path for file in Path(folder).glob("*-info/entry_points.txt"))
 _ARE_INSTALLED = any(b"kepler_traverse.plugins" in file.read_bytes() for file in _FILES)
@@ -63,6 +65,13 @@ OUTPUT_SCHEMAS["extremes"] = ResultKind(  # of the whole graph; the library has 
     options_class=ExtremesOptions,
     **OF_ONE_SEARCH,
 )
+OUTPUT_SCHEMAS["labels"] = ResultKind(  # the library has Graph.labels
+    name="labels",
+    means="a row for each source and hub of its label: the distance from the source to the hub, or with --direction in from "
+    "the hub to the source",
+    columns=("source", "hub", "distance"),
+    **OF_LABELS,
+)
 
 if TYPE_CHECKING:
     ResultName = str
@@ -78,7 +87,7 @@ def leave_out(kind: ResultKind, problem: str) -> None:
 
 def kinds_of_plugins() -> list[ResultKind]:
     """Return the kinds that plug-ins have added."""
-    own = {*_OF_LIBRARY, "extremes"}
+    own = {*_OF_LIBRARY, *_OF_JOB}
     return [kind for name, kind in OUTPUT_SCHEMAS.items() if name not in own]
 
 

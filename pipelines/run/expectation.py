@@ -33,6 +33,11 @@ from .prepare import Prepared, with_threads
 _TRIAL_SECONDS = 1.0  # that a trial is to take
 _LONG = 10.0  # seconds of the first source from which on no other is tried
 _AFTER_SEARCH = ("certify", "rows", "write")
+# Of hub labels: how many times as long as building them proving takes; seconds of a core, and bytes,
+# per row that is written. Measured on USA-road-d.NY.
+_PROOFS = 2.0
+_SECONDS_PER_LABEL_ROW = 2e-7
+_BYTES_PER_LABEL_ROW = 4
 _SHORT = 0.05  # seconds of a step that is not named
 _STEPS = {
     "read": "reading",
@@ -41,6 +46,7 @@ _STEPS = {
     "start": "starting workers",
     "hierarchy": "building a hierarchy",
     "search": "searching",
+    "labels": "building and proving labels",
     "finish": "certifying and writing",
 }
 
@@ -83,9 +89,31 @@ class Expectation:
             f"about {_in_time(self.seconds)}"
             + (f" ({', '.join(steps)})" if steps else "")
             + f"; writes {several(self.n_parts, 'part file')} of "
-            f"{in_units(self.output_bytes)} in all; by a trial of "
-            f"{several(self.sources_tried, 'source')}"
+            f"{in_units(self.output_bytes)} in all; by {self._origin}"
         )
+
+    @property
+    def _origin(self) -> str:
+        if self.sources_tried:
+            return f"a trial of {several(self.sources_tried, 'source')}"
+        return "an estimate"
+
+
+def _expect_labels(settings: Settings, prepared: Prepared) -> Expectation:
+    """Return what a run that writes hub labels is expected to take, by their estimate."""
+    estimate = prepared.request.options.estimate
+    rows = round(estimate.hubs * prepared.n_sources)
+    build = estimate.seconds
+    if settings.certify != "none":
+        build *= 1 + _PROOFS
+    steps = {name: prepared.seconds.get(name, 0.0) for name in ("read", "build", "plan")}
+    steps |= {"labels": build, "finish": _SECONDS_PER_LABEL_ROW * rows}
+    return Expectation(
+        sources_tried=0,
+        steps=steps,
+        n_parts=prepared.sizing.n_batches,
+        output_bytes=round(_BYTES_PER_LABEL_ROW * rows),
+    )
 
 
 def _in_time(seconds: float) -> str:
@@ -113,6 +141,8 @@ def expect_run(settings: Settings, prepared: Prepared) -> Expectation | str:
     """Return what a run is expected to take, or why that is not known."""
     plan = prepared.plan
     kind = prepared.request.kind
+    if kind.of_labels:
+        return _expect_labels(settings, prepared)
     if not isinstance(plan, MultiSourcePlan) or kind.one_search:
         return "a trial of a few sources would not show it"
     if not prepared.n_sources:

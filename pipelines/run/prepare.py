@@ -37,6 +37,7 @@ from kepler_traverse.graph import Graph
 from kepler_traverse.graph.read import read_graph
 from kepler_traverse.graph.storage import FORMAT, load_graph, stored_origin
 from kepler_traverse.hierarchy.stored import FOLDERS, save_hierarchy
+from kepler_traverse.hub_labels.stored import LABEL_FOLDERS, has_labels, save_labels
 from kepler_traverse.kinds.question import Question
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.runtime.display import in_units
@@ -56,6 +57,7 @@ from ..output.rows import Ids, get_names
 from ..output.run_folder import writing_to
 from ..scheduling.strategy_choice import StrategyChoice
 from ..worker.host_limits import CPU_COUNT, MEMORY_LIMIT
+from ..worker.label_plan import proved_labels
 from ..worker.planning import Plan, Request, plan_for, require_weights
 from ..worker.writer_pool import can_write_in_background
 from .geometry import check_geometry
@@ -170,6 +172,7 @@ def prepare(
         build_limit=_build_limit(settings) if given is None else None,
     )
     _add_hierarchy(settings, prepared, None)
+    _add_labels(settings, prepared)
     _make_plan(settings, prepared)
     if _add_hierarchy(settings, prepared, prepared.plan):
         _make_plan(settings, prepared)
@@ -231,6 +234,9 @@ def estimate_reach(
     """Return the vertices that a search visits, all unless it is known to end early, and the rows
     per source.
     """
+    if question.kind.of_labels:  # no search visits anything
+        rows = question.options.rows_per_source
+        return rows, rows
     is_short = shape is not None and shape.is_short
     if shape is not None and is_short:
         visited = math.ceil(shape.reach * graph.n_vertices)
@@ -425,11 +431,38 @@ def _add_hierarchy(settings: Settings, prepared: Prepared, plan: Plan | None) ->
         return False
     say(repr(hierarchy))
     if folder is not None:
-        with writing_to(folder):
-            save_hierarchy(hierarchy, folder, graph.fingerprint, metric)
-        if settings.graph_cache is not None and URL.match(settings.graph_cache):
-            put_graph(settings.graph_cache, folder, prepared.origin, FOLDERS[metric])
+        _store_hierarchy(settings, prepared, metric)
     return True
+
+
+def _store_hierarchy(settings: Settings, prepared: Prepared, metric: str) -> None:
+    """Store the hierarchy of a graph in the folder of the graph, and in its cache."""
+    folder = prepared.folder
+    assert folder is not None
+    graph = prepared.graph
+    with writing_to(folder):
+        save_hierarchy(graph.hierarchy(metric), folder, graph.fingerprint, metric)
+    if settings.graph_cache is not None and URL.match(settings.graph_cache):
+        put_graph(settings.graph_cache, folder, prepared.origin, FOLDERS[metric])
+
+
+def _add_labels(settings: Settings, prepared: Prepared) -> None:
+    """Build and prove the labels of a run that writes them, and store them with the graph."""
+    request = prepared.request
+    if settings.plan or not request.kind.of_labels:
+        return
+    say(f"building labels: {request.options.estimate}")
+    labels = proved_labels(prepared.graph, request)
+    say(repr(labels))
+    folder = prepared.folder
+    if folder is None or has_labels(folder, labels.metric):
+        return
+    _store_hierarchy(settings, prepared, labels.metric)  # without which labels are of no use
+    with writing_to(folder):
+        save_labels(labels, folder, prepared.graph.fingerprint)
+    if settings.graph_cache is not None and URL.match(settings.graph_cache):
+        stored = LABEL_FOLDERS[labels.metric]
+        put_graph(settings.graph_cache, folder, prepared.origin, stored)
 
 
 def _graph(

@@ -146,6 +146,8 @@ def _search_seconds(prepared: Prepared) -> float | None:
     """Return the estimated seconds of all searches in this process, with all of its threads; None
     if not known.
     """
+    if prepared.request.kind.of_labels:
+        return 0.0
     if not isinstance(prepared.plan, MultiSourcePlan):
         return None
     name = prepared.plan.strategy.name
@@ -195,7 +197,7 @@ def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
         distance = 4
     else:
         distance = graph.distance_dtype.itemsize
-    certified = request.certify != "none"
+    certified = request.certify != "none" and not form.of_labels
     # A nearest-source search has a graph of its own, which is always directed.
     one_way = graph.directed or form.one_search
     if request.direction == "in":
@@ -213,7 +215,8 @@ def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
         n_sources=prepared.numbers.size,
         graph_bytes=graph.nbytes
         + bytes_of_ids(graph)
-        + sum(each.nbytes for each in hierarchies if each),
+        + sum(each.nbytes for each in hierarchies if each)
+        + getattr(plan, "labels_nbytes", 0),
         reverse_bytes=graph.nbytes if one_way and turned else 0,
         state_bytes=state_bytes(prepared, plan.group, plan.nbytes),
         row_bytes=size.row_bytes(wide, distance),

@@ -21,6 +21,7 @@ from ..output.part_file import plain
 from ..output.part_reader import PartReader
 from ..output.schemas import SOURCES_PER_PART
 from ..worker.batch_context import BatchContext
+from ..worker.label_plan import proved_labels
 from ..worker.planning import Request, plan_for
 from ..worker.traversal_worker import answers_for
 from .part_checks import Findings, Part
@@ -38,6 +39,8 @@ class Retraversal:
         self._findings = findings
         at_once = min(batch_size, SOURCES_PER_PART)
         request = Request(**(vars(question) | {"certify": "all"}), at_once=at_once)
+        if self.form.of_labels:
+            proved_labels(graph, request)
         self._answers = answers_for(graph, plan_for(graph, request), request)
         cells = max(graph.n_edges, 0 if question.pairs is None else question.pairs.rows.size)
         self.most_rows = max(
@@ -113,7 +116,10 @@ class AgainPart(Part):
         if rows.take(1).num_rows:
             self._add("rows", "there are rows after those of its last source")
             return
-        self._findings.proven["traversed again"] += proven
+        how = "traversed again"
+        if self._prover.form.of_labels:
+            how = "equal to labels that are proved"
+        self._findings.proven[how] += proven
 
 
 class _Rows:

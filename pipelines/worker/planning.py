@@ -28,6 +28,7 @@ from kepler_traverse.search.strategy import Shape
 from kepler_traverse.sssp import REGISTRY as SSSP
 
 from ..cli.options import Settings
+from .label_plan import LabelPlan
 
 Knobs = dict[str, bool | int | float | str] | None
 
@@ -122,6 +123,8 @@ def plan_for(graph: Graph, request: Request) -> Plan:
     kind = request.kind
     if not kind.takes_sources:
         return ExtremesSearch(graph, request.algorithm, request.options.unconnected, request.memory)
+    if kind.of_labels:
+        return LabelPlan(graph, request)
     registry = BFS if request.algorithm == "bfs" else SSSP
     options = request.of_plan() | {
         "n_sources": request.at_once,

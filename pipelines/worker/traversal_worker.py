@@ -43,7 +43,13 @@ from .host_limits import CPU_COUNT
 from .phase_timer import Phases
 from .planning import Plan, Request, plan_for, require_weights
 from .together import TogetherTraverser
-from .traverse import Batches, BatchTraverser, TraversedBatch, release_cached_memory
+from .traverse import (
+    Batches,
+    BatchTraverser,
+    LabelTraverser,
+    TraversedBatch,
+    release_cached_memory,
+)
 from .writer_pool import PartEncoders, Writers, can_write_in_background, writers_for
 
 Traverser = BatchTraverser | TogetherTraverser
@@ -100,6 +106,8 @@ def answers_for(graph: Graph, plan: Plan, request: Request) -> Traverser:
     graph = graph_in_direction(graph, request.direction)
     if isinstance(plan, SearchTogether):
         return TogetherTraverser(graph, plan, request)
+    if request.kind.of_labels:
+        return LabelTraverser(graph, plan, request)
     return BatchTraverser(graph, plan, request)
 
 

@@ -413,5 +413,12 @@ class BatchTraverser:
         certify_group(self._graph, traversals)
 
 
+class LabelTraverser(BatchTraverser):
+    """A ``BatchTraverser`` of labels, which are proved as a whole (``label_plan.proved_labels``)."""
+
+    def _certify(self, traversals: Traversals) -> None:
+        """Nothing is left to certify."""
+
+
 def _as_made(rows: list[Rows], seconds: float, clock: Phases) -> MadeRows:  # noqa: ARG001
     return MadeRows(rows, seconds)

@@ -36,7 +36,7 @@ def best_of(run: Callable[[], Any]) -> tuple[float, Any]:
 
 def measure(path: str, device: str, n_pairs: int, with_pandana: bool) -> dict[str, Any]:
     """Return the figures of one edge list."""
-    graph = read_graph(path, directed=False)
+    graph = read_graph(path, directed=False, device="cpu")  # which builds labels
     rng = np.random.default_rng(0)
     numbers = rng.integers(0, graph.n_vertices, (2, n_pairs))
     pairs = [graph.ids_at(each) for each in numbers]
@@ -69,7 +69,7 @@ def measure(path: str, device: str, n_pairs: int, with_pandana: bool) -> dict[st
         "sssp_pairs over the hierarchy, us per pair": round(1e6 * over_hierarchy / _CHECKED, 1),
     }
     if device == "cuda":
-        figures |= _on_gpu(labels, numbers, sums)
+        figures |= _on_gpu(labels, numbers, sums) | _frames_on_gpu(graph, pairs, answered)
     if with_pandana:
         figures |= _pandana(graph, checked, wanted)
     return figures | {"load": os.getloadavg()[0], "cores": os.cpu_count()}
@@ -88,6 +88,24 @@ def _on_gpu(labels: Any, numbers: np.ndarray, sums: np.ndarray) -> dict[str, Any
     seconds, found = best_of(run)
     assert np.array_equal(found.get(), sums)
     return {"GPU, million pairs per second": round(sums.size / seconds / 1e6, 1)}
+
+
+def _frames_on_gpu(graph: Any, pairs: list[Any], expected: np.ndarray) -> dict[str, Any]:
+    """Time ``sssp_pairs`` of ids in host memory, to a frame of cuDF."""
+    on_gpu = graph.to("cuda")
+
+    def run() -> Any:
+        found = sssp_pairs(on_gpu, *pairs)
+        cuda.cp.cuda.get_current_stream().synchronize()
+        return found
+
+    run()
+    seconds, frame = best_of(run)
+    found = frame["distance"]
+    if hasattr(found, "to_pandas"):
+        found = found.to_pandas()
+    assert np.array_equal(found.to_numpy(np.float64, na_value=np.inf), expected)
+    return {"GPU, sssp_pairs, us per pair": round(1e6 * seconds / expected.size, 3)}
 
 
 def _pandana(graph: Any, pairs: list[Any], expected: np.ndarray) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kepler_traverse import bfs_pairs, paths, plan_sssp_many, sssp_pairs
+from kepler_traverse import bfs_many, bfs_pairs, paths, plan_sssp_many, sssp_many, sssp_pairs
 from kepler_traverse.hub_labels.arrays import HubLabels
 from kepler_traverse.multi_source import candidates
 from kepler_traverse.pandana import Network
@@ -54,6 +54,42 @@ def test_pairs_are_answered_by_labels(directed, search, limit, answers):
     pd.testing.assert_frame_equal(found, expected)
 
 
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("search", [sssp_many, bfs_many])
+@pytest.mark.parametrize("limit", [None, 60])
+@pytest.mark.parametrize("n_sources", [1, 40])
+def test_few_targets_of_all_sources_are_answered_by_labels(
+    directed, search, limit, n_sources, answers
+):
+    graph = build(GRID, weights_for(GRID, 3), directed)
+    metric = "hops" if search is bfs_many else "weights"
+    name = "max_depth" if search is bfs_many else "cutoff"
+    sources = graph.ids_at(np.arange(0, graph.n_vertices, 37)[:n_sources])
+    targets = graph.ids_at(np.arange(7) * 200)
+    asked = {"result": "targets", "targets": targets, name: limit}
+    expected = search(graph, sources, **asked)
+    graph.labels(metric)
+    assert not answers
+    found = search(graph, sources, strategy="hierarchy_sweep", **asked)
+    assert sum(answers) == 7 * n_sources
+    pd.testing.assert_frame_equal(found, expected)
+    if n_sources == 1:
+        pd.testing.assert_frame_equal(search(graph, sources, **asked), expected)
+        assert len(answers) == 2  # without naming the strategy
+
+
+def test_many_targets_of_all_sources_are_swept(answers):
+    graph = build(GRID, weights_for(GRID, 3), directed=False)
+    hubs = graph.labels().hubs_per_vertex
+    many = int(20_000 / hubs) + 1
+    assert many < graph.n_vertices
+    targets = graph.ids_at(np.arange(many))
+    sssp_many(graph, [0, 1], result="targets", targets=targets, strategy="hierarchy_sweep")
+    assert not answers
+    sssp_many(graph, [0, 1], result="targets", targets=targets[:-2], strategy="hierarchy_sweep")
+    assert sum(answers) == 2 * (many - 2)
+
+
 @given(weighted_rows(st.sampled_from([0, 1, 7, 2**40])), st.booleans())
 def test_pairs_of_any_graph_are_as_without_labels(drawn, directed):
     graph = build(*drawn, directed)
@@ -84,7 +120,7 @@ def test_groups_are_larger_and_results_the_same(monkeypatch, answers):
     pairs = random_pairs(graph, 3000)
     whole = sssp_pairs(graph, *pairs, strategy="hierarchy_sweep")
     assert len(answers) == 1
-    monkeypatch.setattr(candidates, "_ANSWERS", 100)
+    monkeypatch.setitem(candidates._ANSWERS, "cpu", 100)
     parts = sssp_pairs(graph, *pairs, strategy="hierarchy_sweep")
     pd.testing.assert_frame_equal(parts, whole)
     assert len(answers) > 10

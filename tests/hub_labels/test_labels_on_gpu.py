@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kepler_traverse import cuda
+from kepler_traverse import cuda, plan_sssp_many, sssp_many, sssp_pairs
 from kepler_traverse.errors import InputError
-from tests.support.devices import FIRST, MODES, host, in_each, in_one, on_a_device, running
+from kepler_traverse.hub_labels.on_gpu import LabelsOnGpu
+from tests.support.devices import (
+    FIRST,
+    MODES,
+    frames_on_pandas,
+    host,
+    in_each,
+    in_one,
+    on_a_device,
+    running,
+)
 from tests.support.graphs import build, lattice, path, rmat, star, weighted_rows, weights_for
 
 pytestmark = on_a_device
@@ -66,3 +77,37 @@ def test_no_pairs_and_unequal_columns():
         labels.between(nothing, cuda.cp.zeros(2, np.int64))
     with pytest.raises(InputError, match=r"vertex numbers must lie in 0\.\.70"):
         labels.between(np.array([0]), np.array([71]))
+
+
+@pytest.mark.usefixtures("mode")
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("weight_type", ["auto", "float32"])
+def test_searches_for_pairs_and_few_targets_are_answered(directed, weight_type, monkeypatch):
+    answers = []
+    between = LabelsOnGpu.between
+
+    def counted(self, sources, targets):
+        answers.append(sources.size)
+        return between(self, sources, targets)
+
+    monkeypatch.setattr(LabelsOnGpu, "between", counted)
+    rows = [*lattice(30, 30), (2000, 2001)]
+    weights = np.array(weights_for(rows, 2))
+    if weight_type == "float32":
+        weights = weights / 4
+    graph = build(rows, weights, directed, weight_type=weight_type)
+    pairs = graph.ids_at(np.random.default_rng(3).integers(0, graph.n_vertices, 400)).reshape(2, -1)
+    asked = {"result": "targets", "targets": pairs[1][:3]}
+    expected = sssp_pairs(graph, *pairs), sssp_many(graph, graph.ids_at(np.arange(50)), **asked)
+    graph.labels()
+    on_gpu = graph.to("cuda")
+    with frames_on_pandas():
+        named = {"strategy": "hierarchy_sweep"}
+        found = sssp_pairs(on_gpu, *pairs, **named)
+        table = sssp_many(on_gpu, graph.ids_at(np.arange(50)), **named, **asked)
+    assert answers == [200, 150]
+    for each, right in zip((found, table), expected, strict=True):
+        distance = pd.DataFrame(each)["distance"].to_numpy(np.float64, na_value=np.inf)
+        assert np.array_equal(distance, right["distance"].to_numpy(np.float64, na_value=np.inf))
+    plan = plan_sssp_many(on_gpu, n_sources=200, result="pairs")
+    assert "hub labels answer the targets" in plan.why or plan.strategy.name != "hierarchy_sweep"

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from kepler_traverse import convert
 from kepler_traverse.errors import InputError
-from kepler_traverse.hub_labels.tables import write_labels
+from kepler_traverse.pipelines import run_job
 from pipelines import serve
 from tests.support.graphs import build, lattice, weights_for
 
@@ -25,13 +25,22 @@ ROWS = [*lattice(9, 9), (100, 101)]
 def town(tmp_path_factory):
     folder = tmp_path_factory.mktemp("labels")
     graph = build(ROWS, weights_for(ROWS, 4), directed=True)
-    write_labels(graph, folder)
+    for direction in ("out", "in"):
+        run_job(
+            graph,
+            output=folder / direction,
+            algorithm="sssp",
+            result="labels",
+            direction=direction,
+            report=False,
+        )
     return graph, str(folder)
 
 
 @contextmanager
 def served(folder, headers=(), **given):
-    server = serve.make_server(folder, "127.0.0.1", 0, given)
+    given["inward"] = f"{folder}/in"
+    server = serve.make_server(f"{folder}/out", "127.0.0.1", 0, given)
     thread = threading.Thread(target=server.serve)
     thread.start()
     try:
@@ -132,5 +141,5 @@ def test_other_addresses_need_tls_and_tokens(town, tmp_path):
     empty.write_text("\n")
     with pytest.raises(InputError, match="it holds no token"):
         serve.make_server(town[1], "127.0.0.1", 0, {"token_file": str(empty)})
-    with pytest.raises(InputError, match="it cannot be read as a table of labels"):
+    with pytest.raises(InputError, match="it holds no labels of a run"):
         serve.make_server(str(tmp_path), "127.0.0.1", 0, {})

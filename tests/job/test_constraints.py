@@ -62,6 +62,8 @@ PLANTED = {
     ("max_depth", "cutoff"): [{"algorithm": "sssp", "max_depth": 3}],
     ("columns.oneway", "directed"): [{"columns": {"oneway": "one"}, "directed": False}],
     ("hierarchy", "device"): [{"hierarchy": "yes", "algorithm": "bfs", "device": "cuda"}],
+    ("result", "device"): [{"result": "labels", "device": "cuda"}],
+    ("result", "hierarchy"): [{"result": "labels", "hierarchy": "no"}],
     ("output", "plan"): [{"output": None}],
     ("result", "engine"): [{**ON_MG, "result": "predecessors"}],
     ("device", "engine"): [{**ON_MG, "device": "cpu"}],
@@ -299,7 +301,8 @@ def test_a_job_that_violates_a_rule_of_a_kind_is_refused_before_it_reads(kind, p
 
 # For each rule of all kinds, by its option: a kind that it is not for.
 OF_ALL_KINDS = {
-    "sources": ["extremes"], "limit": ["extremes", "within"], "strategy": ["extremes"],
+    "sources": ["extremes"], "limit": ["extremes", "labels", "within"],
+    "strategy": ["extremes", "labels"],
     "limits": ["nearest"], "stream": ["nearest", "flows"], "batch_size": ["nearest"],
     "workers": ["nearest"], "hierarchy": ["nearest"], "keep_columns": ["distances"],
     "direction": ["levels"], "groups": ["distances"],

@@ -264,7 +264,11 @@ def test_result_is_that_of_the_flag_or_of_the_file(tmp_path, text, flags, result
 
 
 def test_the_results_are_those_of_the_library():
-    assert tuple(OUTPUT_SCHEMAS) == (*RESULTS, "extremes")  # of which the library has functions
+    assert tuple(OUTPUT_SCHEMAS) == (
+        *RESULTS,
+        "extremes",
+        "labels",
+    )  # of which the library has functions
 
 
 def test_settings_results_are_those_of_the_forms():

@@ -161,3 +161,37 @@ def test_processes_that_compile_at_the_same_time_do_not_take_each_others_code(tm
         ]
         assert all(code in (None, f"code {i}") for i, code in enumerate(found)), order
         assert any(found)
+
+
+OWN_TYPES = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import kepler_traverse.cpu
+import own
+print(own.first(own.{name}(3, 4)))
+"""
+OWN = """
+from typing import NamedTuple
+from kepler_traverse.cpu.compiled import njit
+class {name}(NamedTuple):
+    a: int
+    b: int
+@njit(cache=True)
+def first(pair):
+    return pair.{field}
+"""
+
+
+def test_an_index_that_names_a_class_that_is_gone_is_made_anew(tmp_path):
+    for name, field, result in (("Old", "a", "3"), ("New", "b", "4")):
+        (tmp_path / "own.py").write_text(OWN.format(name=name, field=field))
+        done = ran([sys.executable, "-c", OWN_TYPES.format(name=name), str(tmp_path)])
+        assert done.stdout == f"{result}\n", done.stderr
+
+
+def test_each_folder_with_compiled_code_is_listed():
+    package = Path(numba_cache.__file__).parents[1]
+    compiled = {
+        path.parent for path in package.rglob("*.py") if "njit(cache=True" in path.read_text()
+    }
+    assert compiled <= set(numba_cache._folders())

@@ -44,7 +44,7 @@ def test_no_module_is_loaded_under_two_names(start):
     assert done.stdout == "[]\n", done.stderr
 
 
-PROGRAMS = ["batch_sources", "verify", "finish", "compare", "extremes", "labels", "serve", "warm"]
+PROGRAMS = ["batch_sources", "verify", "finish", "compare", "extremes", "serve", "warm"]
 # Runs each module as Python's -m does, in one process, since importing what they share takes longest.
 HELP_OF_EACH = """
 import runpy, sys

@@ -89,5 +89,5 @@ def test_a_module_of_the_package_that_lists_kinds_is_found_by_its_text(tmp_path)
 
 
 def test_the_job_reads_the_table_of_the_library():
-    own = {name: OUTPUT_SCHEMAS[name] for name in ("extremes", "matrix")}
+    own = {name: OUTPUT_SCHEMAS[name] for name in ("extremes", "labels", "matrix")}
     assert {name: kind for name, kind in RESULT_KINDS.items() if kind.means} | own == OUTPUT_SCHEMAS

@@ -3,7 +3,7 @@ sources side by side.
 
 As in ``sssp``, where an edge has a weight of one. For paths, and for distances at few targets per
 source, nothing is swept: each core looks them up for one source at a time, or hub labels answer
-them.
+them (``answer_by_labels``).
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from ...search.strategy import MultiSourceOutcome, per_core, sources_per_worker
 from .. import cpu_steps
 
 _LANES = LANES[np.dtype(np.int32)]
+_BYTES_PER_ANSWER = 48  # of a pair that labels answer: its ends, as numbers and ranks, and its sum
+_SHARE_OF_LAID_OUT = 0.25  # of the time of a pair whose two labels are merged
 group_size = per_core(_LANES)
 
 
@@ -39,6 +41,8 @@ def memory(shape, query, group: int, weight: int = 0) -> int:
 
     ``weight``: bytes of a weighted distance; 0 for hops.
     """
+    if shape.hubs:
+        return int(group * shape.per_source * _BYTES_PER_ANSWER) + 8 * shape.n_vertices
     cores = threads.count()
     if looks_up(query, shape.n_vertices):
         needs_reverse = shape.directed and query.output == "paths"
@@ -61,7 +65,14 @@ def memory(shape, query, group: int, weight: int = 0) -> int:
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
-    """Amounts of the terms of the cost: those of a sweep, and of writing or counting its distances."""
+    """Amounts of the terms of the cost: those of a sweep, and of writing or counting its distances;
+    or hubs of the labels that answer.
+    """
+    if shape.hubs:
+        pairs = sources_per_worker(n_sources, machine.cores) * shape.per_source
+        # The label of a source is laid out once for several targets.
+        share = 1.0 if shape.per_source < 2 else _SHARE_OF_LAID_OUT
+        return {"merge": share * pairs * shape.hubs}
     if shape.keep == "paths":
         per_worker = sources_per_worker(n_sources, machine.cores)
         hops = shape.likely_depth / 2  # of a path between two random vertices
@@ -89,8 +100,9 @@ def plan(graph, query, group: int):
         bound = unreached
     else:
         bound = kind.type(min(int(query.limit) + 1, int(unreached)))
-    if looks_up(query, graph.n_vertices):
-        return _plan_lookups(graph, query, bound)
+    labels = answering_labels(graph, query, "hops")
+    if labels is not None or looks_up(query, graph.n_vertices):
+        return _plan_lookups(graph, query, bound, labels)
     places, swept, columns = part_to_sweep(hierarchy, query)
     edges = SweepEdges(hierarchy.upward, hierarchy.downward, swept, places)
     # One state per sweep and not per thread: lines are held until the type of the distances is
@@ -156,20 +168,31 @@ def part_to_sweep(hierarchy, query):
     return np.empty(0, np.int32), hierarchy.downward, hierarchy.position
 
 
-def _plan_lookups(graph, query, bound):
+def answer_by_labels(labels, query, sources, lists=None):
+    """Return the sums of labels at the targets of each source: of its own of shape (n_targets,), or
+    of those of all sources of shape (k, n_targets).
+    """
+    numbers = np.asarray(sources)
+    if lists is not None:
+        return labels.to_lists(numbers, *lists)
+    offsets = np.arange(numbers.size + 1) * query.targets.size
+    sums = labels.to_lists(numbers, offsets, np.tile(query.targets, numbers.size))
+    return sums.reshape(numbers.size, query.targets.size)
+
+
+def _plan_lookups(graph, query, bound, labels):
     """Return ``traverse(sources, lists)``, which looks up the hops to the targets of each source,
     and paths to them.
     """
     hierarchy = graph.derived.known_hierarchy("hops")
     finds_paths = query.output == "paths"
-    labels = answering_labels(graph, query, "hops")
     if labels is None:
         lookups = Lookups(graph, hierarchy, None)
 
-    def traverse(sources, lists) -> MultiSourceOutcome:
+    def traverse(sources, lists=None) -> MultiSourceOutcome:
         routes = None
         if labels is not None:
-            sums = labels.to_lists(np.asarray(sources), *lists)
+            sums = answer_by_labels(labels, query, sources, lists)
         else:
             sums, *found = lookups.of(sources, lists, bound, finds_paths)
             if finds_paths:

@@ -41,6 +41,8 @@ group_size = of_hops.group_size
 
 def memory(shape, query, group: int) -> int:
     """Bytes of a run: those of a sweep for hops, with wider distances; and what finds predecessors."""
+    if shape.hubs:
+        return of_hops.memory(shape, query, group)
     has_state = query.predecessors and not looks_up(query, shape.n_vertices)
     if has_state:
         single = cpu_steps.memory(shape.n_vertices, shape.n_edges, True)
@@ -54,13 +56,16 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
     written as rows.
     """
     amounts = of_hops.terms(shape, n_sources, group, machine)
+    if shape.hubs:
+        return amounts
     return amounts | {"write": amounts.get("write", 0) * max(shape.weight, 4)}
 
 
 def plan(graph, query, group: int):
     """Return ``traverse(sources)`` for several vertex numbers."""
-    if looks_up(query, graph.n_vertices):
-        return _plan_lookups(graph, query)
+    labels = answering_labels(graph, query, "weights")
+    if labels is not None or looks_up(query, graph.n_vertices):
+        return _plan_lookups(graph, query, labels)
     hierarchy = graph.derived.known_hierarchy("weights")
     kind = graph.weights.dtype
     integers = hierarchy.dtype
@@ -68,7 +73,7 @@ def plan(graph, query, group: int):
     doublings = DOUBLINGS[integers]
     unreached = UNREACHED[integers]
     unit = kind.type(hierarchy.unit)
-    bound = _first_beyond(query.limit, hierarchy, kind)
+    bound = first_beyond(query.limit, hierarchy, kind)
     # No distance of these is ever rounded; those of integers are checked by the caller.
     needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[kind]
     places, swept, columns = of_hops.part_to_sweep(hierarchy, query)
@@ -106,7 +111,7 @@ def plan(graph, query, group: int):
     return traverse
 
 
-def _plan_lookups(graph, query):
+def _plan_lookups(graph, query, labels):
     """Return ``traverse(sources, lists)``, which looks up the distances at the targets of each
     source, and paths to them.
     """
@@ -114,17 +119,16 @@ def _plan_lookups(graph, query):
     finds_paths = query.output == "paths"
     kind = graph.weights.dtype
     unreached = UNREACHED[hierarchy.dtype]
-    bound = _first_beyond(query.limit, hierarchy, kind)
+    bound = first_beyond(query.limit, hierarchy, kind)
     needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[kind]
     longest = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
-    labels = answering_labels(graph, query, "weights")
     if labels is None:
         lookups = Lookups(graph, hierarchy, graph.reverse.weights if finds_paths else None)
 
-    def traverse(sources, lists) -> MultiSourceOutcome:
+    def traverse(sources, lists=None) -> MultiSourceOutcome:
         routes = None
         if labels is not None:
-            sums = labels.to_lists(np.asarray(sources), *lists)
+            sums = of_hops.answer_by_labels(labels, query, sources, lists)
         else:
             sums, *found = lookups.of(sources, lists, bound, finds_paths)
             if finds_paths:
@@ -150,7 +154,7 @@ def _plan_lookups(graph, query):
     return traverse
 
 
-def _first_beyond(limit, hierarchy, kind):
+def first_beyond(limit, hierarchy, kind):
     """The smallest sum, in units, that is no distance: beyond the limit, or unreached.
 
     No sum is left out that the type of the distances does not hold: what finds sums that it rounds

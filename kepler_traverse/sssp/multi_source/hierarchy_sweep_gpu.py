@@ -1,5 +1,5 @@
 """Many searches at once on a GPU over a contraction hierarchy; see hierarchy_sweep.cu, and
-``hierarchy_sweep`` for the CPU.
+``hierarchy_sweep`` for the CPU. Hub labels, if the graph has some, answer few targets per source.
 
 Memory traffic bounds the time: a sweep from k sources reads a line of k sums per edge of the
 hierarchy, less what the cache holds, and writes one per vertex. Few sources have narrow lines, and
@@ -40,9 +40,12 @@ from ...cuda.launch import (
     threads_per_multiprocessor,
 )
 from ...hierarchy.on_gpu import on_gpu
+from ...hub_labels.on_gpu import on_gpu as labels_on_gpu
+from ...search.answering import answering_labels
 from ...search.strategy import MultiSourceOutcome
 from .. import gpu_steps
 from . import source_per_block
+from .hierarchy_sweep import first_beyond
 
 GROUP = 1024
 group_size = partial(min, GROUP)
@@ -52,6 +55,7 @@ _LEVEL_BLOCK = 256
 _SEARCHES_PER_PROCESSOR = 4  # blocks that search upward, each with a sum per vertex
 # reached vertices of a search at first; road networks have some hundred, lattices some thousand
 _CAPACITY = 4096
+_BYTES_PER_ANSWER = 40  # of a pair that labels answer: its ends, its sum, and two arrays on the way
 _NARROW = 128  # vertices of a level that one block per 32 sources sweeps
 _EDGES = 3  # upward edges per vertex that the estimate of memory assumes
 _FILE = Path(__file__).parents[1] / "kernels" / "hierarchy_sweep.cu"
@@ -79,9 +83,13 @@ def _searches_at_once(group: int) -> int:
 
 def memory(shape, query, group: int) -> int:
     """Bytes of a run: the hierarchy, lines, the sums of upward searches, and rows or what the query
-    asks for.
+    asks for; or labels, and the pairs that they answer.
     """
     n = shape.n_vertices
+    if shape.hubs:
+        lists = n * (8 + int(shape.hubs * (4 + max(shape.weight, 4))))
+        answers = int(group * shape.per_source * (_BYTES_PER_ANSWER + shape.weight))
+        return n * 4 + lists * (1 + shape.directed) + answers
     blocks = _searches_at_once(group)
     sums = max(shape.weight, 4)
     hierarchy = n * (8 + 4 + _EDGES * (4 + sums)) * (2 if shape.directed else 1)
@@ -101,6 +109,8 @@ def memory(shape, query, group: int) -> int:
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
     """Amounts of the terms of the cost: launches per group, lines, and rows of distances."""
     groups = -(-n_sources // max(group, 1))
+    if shape.hubs:  # a row of both labels is as many bytes as a sum of a line and what it takes
+        return {"start": groups, "vertex": n_sources * shape.per_source * shape.hubs}
     lanes = groups * _lanes(min(group, n_sources))
     if shape.keep == "targets":
         return {"start": groups, "vertex": lanes * shape.n_vertices / 16}
@@ -120,10 +130,46 @@ def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001
 
 def plan(graph, query, group: int):
     """Allocate and compile; return ``traverse(sources)`` for several vertex numbers."""
+    labels = answering_labels(graph, query, "weights")
+    if labels is not None:
+        return _plan_labels(graph, query, labels)
     run = _Run(graph, query, group)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
         return run.search(np.asarray(sources, np.int64), lists)
+
+    return traverse
+
+
+def _plan_labels(graph, query, labels):
+    """Return ``traverse(sources, lists)``, whose pairs labels answer on the GPU."""
+    hierarchy = graph.derived.known_hierarchy("weights")
+    kind = graph.weights.dtype
+    device = labels_on_gpu(labels)
+    # as on the CPU: no sum is left out that the type of the distances does not hold
+    bound = int(first_beyond(query.limit, hierarchy, kind))
+    needs_check = not graph.integer_weights and hierarchy.longest >= EXACT_BELOW[kind]
+    below = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
+
+    def traverse(sources, lists=None) -> MultiSourceOutcome:
+        numbers = np.asarray(sources, np.int64)
+        k = numbers.size
+        if lists is None:
+            sizes = query.targets.size
+            ends = np.tile(query.targets, k)
+        else:
+            sizes = np.diff(lists.offsets)
+            ends = lists.vertices
+        begins = cp.asarray(np.repeat(numbers, sizes))
+        sums = device.between(begins, cp.asarray(np.asarray(ends, np.int64)))
+        is_reached = sums < bound
+        if needs_check and bool((is_reached & (sums >= EXACT_BELOW[kind])).any()):
+            return source_per_block.plan(graph, query, k)(sources, lists)
+        distance = cp.where(is_reached, sums * hierarchy.unit, np.inf).astype(kind)
+        if lists is None:
+            distance = distance.reshape(k, sizes)
+        limits = [query.limit] * k
+        return MultiSourceOutcome(distance, None, limits, [hierarchy.levels] * k, below=below)
 
     return traverse
 

@@ -1,0 +1,62 @@
+"""``--result labels``: the rows of hub labels. ``hub_labels`` builds the labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..graph import Graph
+from ..hub_labels.estimate import LabelEstimate, refuse_long_labels
+from ..search.algorithms import ALGORITHMS
+from ..search.frames import Column
+from ..search.results import Traversals
+from .records import Asked, SourceRecords, Values
+from .result_kinds import LabelOptions, ResultKind
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedLabels(LabelOptions):
+    """Options of labels of a graph, with what these are estimated to be."""
+
+    estimate: LabelEstimate
+
+    @property
+    def rows_per_source(self) -> int:
+        return math.ceil(self.estimate.hubs)
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        return {}  # the estimate follows from the graph
+
+
+def check_options(
+    options: LabelOptions,  # noqa: ARG001
+    kind: ResultKind,  # noqa: ARG001
+    graph: Graph,
+    algorithm: str,
+    numbers: Mapping[str, Any],  # noqa: ARG001
+) -> CheckedLabels:
+    """Return the options with an estimate; raise HierarchyError if labels would be too long."""
+    estimate = graph.derived.estimate_labels(ALGORITHMS[algorithm].metric)
+    refuse_long_labels(estimate)
+    return CheckedLabels(estimate=estimate)
+
+
+def make_records(asked: Asked[CheckedLabels], group: Traversals) -> SourceRecords:
+    """Return ``hub, distance`` of each row of the labels of a group."""
+    rows: Any = group.distance
+    distance, _ = asked.returned(rows.distance)
+    return SourceRecords({"hub": rows.vertices, "distance": distance}, rows.sizes)
+
+
+def make_columns(asked: Asked[CheckedLabels], values: Values) -> dict[str, Column]:
+    """Return columns ``hub, distance``."""
+    hubs = values["hub"].astype(np.int64, copy=False)
+    return {
+        "hub": Column.of_vertices(asked.graph, hubs),
+        "distance": Column(values["distance"]),
+    }

@@ -1,0 +1,110 @@
+"""The plan of ``--result labels``: rows of hub labels, which are built and proved as a whole before
+the first part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from kepler_traverse._arrays import make_offsets, positions_in_groups
+from kepler_traverse.certificate import certify
+from kepler_traverse.graph import Graph
+from kepler_traverse.hub_labels.arrays import HubLabels
+from kepler_traverse.hub_labels.estimate import PEAK
+from kepler_traverse.kinds.question import Question
+from kepler_traverse.runtime.display import in_units
+from kepler_traverse.search.algorithms import ALGORITHMS
+from kepler_traverse.search.query import Query, TargetLists
+from kepler_traverse.search.results import Traversals
+from kepler_traverse.search.sparse import SparseDistances
+
+_ROWS = 1 << 20  # rows that are made at a time
+_BYTES_PER_ROW = 64  # that these take until they are columns
+
+
+@dataclass(frozen=True)
+class _Strategy:
+    """The attributes of the only strategy of labels."""
+
+    name: str = "hub_labels"
+    device: str = "cpu"
+    rationale: str = "labels are built over a hierarchy, and proved before they are written"
+
+
+class LabelPlan:
+    """Returns the rows of hub labels in place of searches; its attributes are those of
+    ``GroupPlan``.
+
+    ``graph`` is in the direction of the request. Labels that it does not have are built by the
+    first run. ``labels_nbytes`` are the bytes of the labels, and while they are built.
+    """
+
+    strategy: ClassVar = _Strategy()
+    depth = 0
+
+    def __init__(self, graph: Graph, request: Question[Any]):
+        self.algorithm = request.algorithm
+        self.query = Query(predecessors=False, output="targets")
+        self._graph = graph
+        self._metric = ALGORITHMS[request.algorithm].metric
+        self._estimate = request.options.estimate
+        labels = graph.derived.known_labels(self._metric)
+        hubs = self._estimate.hubs
+        self.labels_nbytes = PEAK * self._estimate.nbytes
+        self.why = f"hub labels: {self._estimate}, by those of {self._estimate.sampled:,} vertices"
+        if labels is not None:
+            hubs = labels.hubs_per_vertex
+            self.labels_nbytes = labels.nbytes
+            self.why = (
+                f"hub labels: {hubs:,.1f} hubs per vertex, {labels.rows:,} rows, "
+                f"{in_units(labels.nbytes)}"
+            )
+        self.group = max(1, int(_ROWS / max(hubs, 1)))
+        self.nbytes = _BYTES_PER_ROW * _ROWS
+
+    def run(
+        self,
+        numbers: Sequence[int] | np.ndarray,
+        lists: TargetLists | None = None,  # noqa: ARG002
+        /,
+        cut: bool = True,  # noqa: ARG002
+    ) -> Traversals:
+        """Return the labels of some vertices: to the hubs as vertices, in the order of their
+        numbers.
+        """
+        labels = self._graph.labels(self._metric)
+        sources = np.asarray(numbers, np.int64)
+        lists_of_rank = labels.outward
+        ranks = labels.rank[sources]
+        sizes = np.diff(lists_of_rank.offsets)[ranks]
+        at = np.repeat(lists_of_rank.offsets[ranks], sizes) + positions_in_groups(sizes)
+        hubs = labels.order[lists_of_rank.hubs[at]]
+        places = np.repeat(np.arange(sources.size), sizes)
+        order = np.argsort(places * labels.n_vertices + hubs)
+        distances = labels.to_distances(self._graph, lists_of_rank.distances[at[order]])
+        rows = SparseDistances(make_offsets(sizes), hubs[order], distances, labels.n_vertices)
+        return Traversals(
+            algorithm=self.algorithm,
+            sources=sources,
+            distance=rows,
+            predecessor=None,
+            limits=[None] * sources.size,
+            strategy=self.strategy.name,
+            rounds=[0] * sources.size,
+        )
+
+
+def proved_labels(graph: Graph, question: Question[Any]) -> HubLabels:
+    """Build the labels of a question, unless the graph has them, and prove them unless the question
+    asks for no certificate.
+
+    ``graph`` is in the direction of its edges. Raises CertificateError: they are wrong.
+    """
+    labels = graph.labels(ALGORITHMS[question.algorithm].metric)
+    if question.certify != "none":
+        certify(graph, labels).require()
+    return labels

@@ -29,6 +29,7 @@ _FILE = Path(__file__).with_name("costs.json")
 #   again                edges that are relaxed again because weights are uneven
 #   extra_round          additional rounds because weights are uneven
 #   row, write, clear    bytes that are accessed sequentially
+#   bus                  bytes of edges that are copied from host memory to a GPU
 #   miss                 loads that miss the cache of a core
 #   fetch                loads that come from memory, since no cache has them
 _TERMS_OF_SPEED = {
@@ -39,7 +40,7 @@ _TERMS_OF_SPEED = {
     },
     "cuda": {
         "step": "start sort count level",
-        "copy": "reverse edge vertex row write miss",
+        "copy": "reverse edge vertex row write miss bus",
         "load": "chain extra_round share uneven spill again",
     },
 }

@@ -11,6 +11,7 @@ from .host_loop import levels, switch
 from .multi_source import (
     bit_parallel_cpu,
     bit_parallel_gpu,
+    bit_parallel_streamed,
     hierarchy_sweep,
     source_per_block,
     source_per_thread,
@@ -120,6 +121,17 @@ MULTI_SOURCE = (
         rationale=(
             "a source bitset is one cache line, and a finished source does not delay the others"
         ),
+        complexity="O(D (V + E)) per group of sources, at most",
+    ),
+    _of_many(
+        bit_parallel_streamed,
+        name="bit_parallel_streamed",
+        reverses=True,
+        device="cuda",
+        edges="host",
+        needs=frozenset({"narrow"}),
+        paper="Then et al. 2014 (MS-BFS)",
+        rationale=("hundreds of searches share one pass over the bus, and bitsets stay on the GPU"),
         complexity="O(D (V + E)) per group of sources, at most",
     ),
     _of_many(

@@ -13,7 +13,8 @@ import numpy as np
 
 from .. import arguments, cuda
 from .._arrays import Array, get_device, iter_slices, to_host
-from ..errors import InputError, several
+from ..cuda import host_edges
+from ..errors import InputError, option_text, several
 from ..runtime.display import graph_rows, html_table
 from .derived import METRICS, Derived
 from .ids import VertexIds, pack_strings, unpack_strings
@@ -264,6 +265,28 @@ class Graph:
         )
 
     @property
+    def edges_on_host(self) -> bool:
+        """Whether the graph is on a GPU, and its edges are in pinned memory of the host
+        (``to("cuda", edges="host")``).
+        """
+        return host_edges.is_pinned(self.targets)
+
+    @property
+    def nbytes_on_gpu(self) -> int:
+        """Bytes of the CSR arrays in the memory of a GPU, without the ids."""
+        if self.device == "cpu":
+            return 0
+        if self.edges_on_host:
+            return int(self.offsets.nbytes)
+        return self.nbytes
+
+    @property
+    def _edge_arrays(self) -> list[str]:
+        """The names of the arrays with a value per edge or per row of the edge list."""
+        names = ("targets", "weights", "edge_rows", "edges_of_rows")
+        return [name for name in names if getattr(self, name) is not None]
+
+    @property
     def has_negative_weights(self) -> bool:
         return self.derived.has_negative_weights
 
@@ -420,29 +443,43 @@ class Graph:
     def _vertex_ids(self) -> VertexIds:
         return VertexIds(self.ids)
 
-    def to(self, device: str) -> Graph:
+    def to(self, device: str, edges: str = "device") -> Graph:
         """Return this graph on ``"cuda"`` or ``"cpu"``, or the graph itself if it is there already.
+
+        Parameters
+        ----------
+        device : {"cpu", "cuda"}
+        edges : {"device", "host"}
+            Where a graph on a GPU has its edges. ``"host"``: in pinned memory of the host, for a
+            graph that the GPU does not hold; the GPU then holds 8 bytes per vertex of it.
+            ``bfs_many`` copies the edges to the GPU as it needs them.
 
         Raises
         ------
         DeviceError
             The device does not exist, or this machine cannot use it.
+        InputError
+            ``edges="host"`` with ``device="cpu"``.
         """
         device = arguments.device(device)
-        if device == self.device:
+        edges = arguments.choice("edges", edges, ("device", "host"))
+        if device == "cpu" and edges == "host":
+            raise InputError(
+                f"{option_text('edges', 'host')} is for device 'cuda', and on device 'cpu' all edges "
+                "are in host memory; leave it out"
+            )
+        if device == self.device and (edges == "host") == self.edges_on_host:
             return self
         if device == "cuda":
             cuda.require()
-            move = cuda.cp.asarray
+            move = _to_gpu
         else:
-            move = to_host
-        arrays = {
-            name: getattr(self, name)
-            for name in ("offsets", "targets", "weights", "edge_rows", "edges_of_rows")
-        }
+            move = host_edges.host_view
+        move_edges = host_edges.pin if edges == "host" else move
+        arrays = {name: move_edges(getattr(self, name)) for name in self._edge_arrays}
+        arrays["offsets"] = move(self.offsets)
         if not self.has_string_ids:
-            arrays["ids"] = self.ids
-        arrays = {name: move(array) for name, array in arrays.items() if array is not None}
+            arrays["ids"] = move(self.ids)
         moved = replace(self, **arrays, known_fingerprint=self._kept.get("fingerprint"))
         moved.derived.take_hierarchies(self)  # their arrays are in host memory on any device
         return moved
@@ -506,6 +543,11 @@ def has_vertex(graph: Graph, name: str | int) -> bool:
 def find_vertices(graph: Graph, labels: Any) -> np.ndarray:
     """Return the vertex numbers of labels, ``labels.NO_NUMBER`` where one is no id of the graph."""
     return graph._vertex_ids.find(labels)
+
+
+def _to_gpu(array: Array) -> Array:
+    """Return an array in the memory of the GPU; one whose pages are the host's is copied."""
+    return cuda.cp.asarray(host_edges.host_view(array) if host_edges.is_pinned(array) else array)
 
 
 def _is_array(value: Any, kinds: str = "") -> bool:

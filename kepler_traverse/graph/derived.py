@@ -124,6 +124,9 @@ class Derived:
         if not graph.directed:
             return graph
         with _REVERSING:
+            if "reverse" not in self.kept and graph.edges_on_host:
+                reverse = graph.to("cpu").derived.reverse
+                self.kept["reverse"] = reverse.to("cuda", edges="host")
             if "reverse" not in self.kept:
                 backend: CsrBackend = csr_on_gpu if graph.device == "cuda" else csr_build
                 offsets, targets, weights = backend.transpose(

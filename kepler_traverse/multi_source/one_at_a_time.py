@@ -99,6 +99,7 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
         knobs=single.knobs,
         group_size=lambda n_sources: min(n_sources, MAX_GROUP),
         terms=terms,
+        edges=single.edges,
         repeats=True,
     )
 

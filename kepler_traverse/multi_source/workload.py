@@ -62,8 +62,14 @@ class Strategies(NamedTuple):
     searches: Sequence[Strategy]  # for BFS from one source, by which a graph is surveyed
 
     def defaults(self, graph: Graph) -> list[MultiSourceStrategy]:
-        """Return the default strategies for many sources of the graph's device."""
-        return [each for each in self.many if each.default and each.device == graph.device]
+        """Return the default strategies for many sources of the graph's device, and of the place of
+        its edges.
+        """
+        return [
+            each
+            for each in self.many
+            if each.default and each.device == graph.device and each.reads_edges_of(graph)
+        ]
 
 
 class Usable(NamedTuple):
@@ -143,7 +149,22 @@ def find_usable(work: Workload, strategies: Strategies, name: str) -> Usable:
     ]
     if work.n_sources <= 1:
         return Usable(loop, _find_for_one_source(work, fitting) or [loop])
+    if work.graph.edges_on_host and fitting:
+        return Usable(loop, _list_streaming(work.query, fitting))
     return Usable(loop, [*fitting, loop])
+
+
+def _list_streaming(
+    query: Query, fitting: Sequence[MultiSourceStrategy]
+) -> list[MultiSourceStrategy]:
+    """Return the strategies that are estimated well where the edges are in host memory.
+
+    Others read edges in place, at the speed of the bus, which no estimate knows: they are left out
+    unless searches end early, and so read few.
+    """
+    if query.may_stop:
+        return list(fitting)
+    return [each for each in fitting if each.edges == "host"]
 
 
 def _find_for_one_source(

@@ -198,6 +198,7 @@ def strategies(
         ),
         MultiSourceStrategy(
             device="cuda",
+            edges="any",
             needs=needs | {"narrow"},
             memory=memory_on_gpu,
             group_size=group_size_on_gpu,

@@ -24,6 +24,15 @@ from .algorithms import ALGORITHMS
 from .exact import Sums
 from .query import Query
 
+# why a strategy does not run, by the place where it reads edges
+_WRONG_PLACE = {
+    "device": "needs the edges in the memory of the GPU, and they are in host memory",
+    "host": (
+        "is for edges in host memory, and they are in the memory of the GPU; "
+        "graph.to('cuda', edges='host') moves them"
+    ),
+}
+
 StrategyT = TypeVar("StrategyT", bound="BaseStrategy")
 
 
@@ -109,6 +118,9 @@ class BaseStrategy:
     published : bool
         Whether it reproduces a published system, for study and measurement. ``auto`` chooses none
         of these.
+    edges : {"device", "host", "any"}
+        Where the edges of a graph are whose device is a GPU: in its memory, or in that of the host
+        (``Graph.edges_on_host``).
     sums : {"float", "int64", "any"}
         Type of the sums that it computes: that of the graph's weights, int64, or what its own
         searches choose. The int64 strategy replaces any other one where float64 could round.
@@ -125,6 +137,7 @@ class BaseStrategy:
     knobs: type | None = None
     published: bool = False
     sums: str = "float"
+    edges: str = "any"
 
     def is_called(self, name: str) -> bool:
         """Whether a name is that of the strategy or an alias."""
@@ -137,8 +150,15 @@ class BaseStrategy:
         """
         return "weights" if "weights" in self.needs else "hops"
 
+    def reads_edges_of(self, graph: Graph) -> bool:
+        """Whether the edges of a graph are where this strategy reads them."""
+        place = "host" if graph.edges_on_host else "device"
+        return self.edges in (place, "any")
+
     def unsupported_reason(self, graph: Graph) -> str | None:
         """Say why this strategy cannot run on the graph, or None if it can."""
+        if not self.reads_edges_of(graph):
+            return _WRONG_PLACE[self.edges]
         if "weights" in self.needs and graph.weights is None:
             if graph.report.unused_columns:
                 unused = f" (not used: {listed(list(graph.report.unused_columns))})"
@@ -447,6 +467,7 @@ class MultiSourceStrategy(BaseStrategy):
     memory: Callable[[Shape, Query, int], int]
     group_size: Callable[[int], int]
     terms: Callable[[Shape, int, int, object], dict[str, float]]
+    edges: str = "device"
     repeats: bool = False
     takes_target_lists: bool = False
     ends_at_nearest: bool = False

@@ -156,6 +156,7 @@ MULTI_SOURCE = (
         MultiSourceStrategy(
             name="dijkstra_int64",
             device=device,
+            edges="any",
             plan=integer_sums.plan_multi_source,
             memory=integer_sums.memory_of_multi_source,
             group_size=integer_sums.group_size,

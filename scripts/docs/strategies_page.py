@@ -113,13 +113,16 @@ def cells_of(strategy, wins: str) -> dict[str, str]:
     """The cells of a strategy by column."""
     python, cuda = lines_of_code(strategy.plan)
     aliases = ", ".join(f"`{name}`" for name in strategy.aliases)
+    needs = [NEEDS[need] for need in sorted(strategy.needs, reverse=True)]
+    if strategy.edges == "host":
+        needs.append("edges in [host memory](inputs/limits.md#limits)")
     cells = {
         "name": f"`{strategy.name}`",
         "also called": aliases,
         "published as": aliases,
         "device": strategy.device,
         "auto": "auto" if strategy.default else "",
-        "needs": ", ".join(NEEDS[need] for need in sorted(strategy.needs, reverse=True)),
+        "needs": ", ".join(needs),
         "complexity": strategy.complexity,
         "lines": f"{python} + {cuda}" if cuda else str(python),
         "wins": wins,

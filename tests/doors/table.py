@@ -34,7 +34,7 @@ FUNCTIONS = {
     "load_graph": "folder device verify",
     "Graph.hierarchy": "metric",
     "Graph.labels": "metric",
-    "Graph.to": "device",
+    "Graph.to": "device edges",
     "Graph.to_numbers": "ids:ids role",
     "Graph.ids_at": "numbers:positions",
     "convert.from_networkx": "graph weight",

@@ -20,6 +20,10 @@
 //
 //   counters    [VERTICES, EDGES, MISSING, CHUNKS] of the next frontier
 //
+// A pull visits all vertices, or those of a segment, whose edges are copied to the device for it
+// (bfs/multi_source/bit_parallel_streamed.py). Pulls of several segments may run at once: a bitmap word belongs
+// to one of them.
+//
 // A warp owns 32 vertices, so that it writes bitmaps without atomics. LANES of its lanes share one
 // bitset. A pull level tests the bit of in_front before it reads a bitset, and stops at a vertex once
 // all sources in `alive` have reached it.
@@ -61,6 +65,10 @@ struct LevelArgs {
   KT_NULLABLE uint32* planes;
   uint32* alive_next;
   int64* counters;
+  // Of a pull: the words of bitmaps whose vertices it visits, and the position of in_targets[0] among all edges.
+  int64 first_word;
+  int64 end_word;
+  int64 first_edge;
 };
 
 struct StartArgs {
@@ -89,6 +97,8 @@ struct PushArgs {
 namespace {
 
 enum Counters { VERTICES, EDGES, MISSING, CHUNKS };
+
+constexpr int64 MIN_READ = 16;  // edges in the 64 bytes that a read over the bus takes at least
 
 // Stores the bits that a level finds, and counts the next frontier. All lanes of a warp call it.
 struct Finalizer {
@@ -131,6 +141,13 @@ struct Finalizer {
     kt::atomic_add(args.counters + EDGES, edges);
   }
 };
+
+// The positions of a list in an array that begins with edge `first`.
+KT_DEVICE kt::AdjacencyList shifted(kt::AdjacencyList list, offset_t first) {
+  list.begin -= first;
+  list.end -= first;
+  return list;
+}
 
 // The union of the bitsets of visited vertices.
 struct Gather {
@@ -182,11 +199,43 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_start(const
   }
 }
 
+// Counts the incoming edges of the vertices that are not done, per segment: the words first_words[i] to
+// first_words[i + 1] - 1. A warp takes adjacent words, so that it adds to few counts.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_bit_parallel_left_warp(const offset_t* in_offsets, int64 n_vertices, const uint32* done,
+                               const int64* first_words, int64 n_segments, int64* edges_left) {
+  const int64 n_words = (n_vertices + 31) / 32;
+  const int64 share = (n_words + kt::n_warps() - 1) / kt::n_warps();
+  const int64 begin = kt::warp_id() * share;
+  const int64 end = begin + share < n_words ? begin + share : n_words;
+  if (begin >= end) return;
+  int64 segment =
+      kt::first_where(0, n_segments, [=](int64 i) { return kt::load_constant(first_words + i + 1) > begin; });
+  int64 edges = 0;
+  const auto flush = [&] {
+    edges = kt::sum_of_all(edges);
+    if (kt::lane() == 0 && edges) kt::atomic_add(edges_left + segment, edges);
+    edges = 0;
+  };
+  for (int64 word = begin; word < end; ++word) {
+    while (word >= kt::load_constant(first_words + segment + 1)) {
+      flush();
+      ++segment;
+    }
+    const int64 v = word * 32 + kt::lane();
+    if (v >= n_vertices || kt::has_bit(done, v)) continue;
+    const int64 degree = kt::degree_of(in_offsets, v);
+    edges += degree < MIN_READ ? MIN_READ : degree;
+  }
+  flush();
+}
+
 // Every vertex that is not done searches its incoming edges for vertices of the frontier.
 extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(const LevelArgs args) {
   const kt::LaneWords alive_sources = kt::constant_lane_words(args.alive, 0);
   for (int64 i = kt::warp_id(); i < args.n_hub_chunks; i += kt::n_warps()) {
-    const kt::AdjacencyList list = kt::chunk_of<CHUNK>(args.in_offsets, kt::load_constant(args.hub_chunks + i));
+    const kt::AdjacencyList list =
+        shifted(kt::chunk_of<CHUNK>(args.in_offsets, kt::load_constant(args.hub_chunks + i)), args.first_edge);
     const int64 v = list.u;
     if (kt::racy_load(args.done + v / 32) >> (v % 32) & 1u)
       continue;  // of hubs only the finalizing kernel sets this bit; other bits of the word may change now
@@ -209,13 +258,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(c
     if (kt::any(ALL_LANES, is_new) && kt::lane() == 0) kt::atomic_or(args.touched + v / 32, 1u << (v % 32));
   }
   Finalizer finalizer{args, alive_sources};
-  for (int64 word = kt::warp_id(); word < (args.n_vertices + 31) / 32; word += kt::n_warps()) {
+  for (int64 word = args.first_word + kt::warp_id(); word < args.end_word; word += kt::n_warps()) {
     const uint32 done_before = kt::racy_load(args.done + word);
     finalizer.is_found = finalizer.is_done = 0;
     for (uint32 left = ~done_before; left;) {
       const int32 bit = kt::take_bit(left);
-      kt::AdjacencyList list =
-          bit >= 0 ? kt::adjacency_list(args.in_offsets, static_cast<vertex_t>(word * 32 + bit)) : kt::AdjacencyList{};
+      kt::AdjacencyList list = {};
+      if (bit >= 0)
+        list = shifted(kt::adjacency_list(args.in_offsets, static_cast<vertex_t>(word * 32 + bit)), args.first_edge);
       const bool has = bit >= 0 && list.end - list.begin < CHUNK;
       const kt::LaneWords before = has ? kt::lane_words(args.seen, word * 32 + bit) : alive_sources;
       Gather gather{args.front, before};

@@ -14,6 +14,7 @@ and seen, and writes one byte per source and vertex.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,12 @@ _bits = make_entries(_BITS, _DEFAULTS.block, constants=_SIZES)
 _levels = make_entries(_LEVELS, _DEFAULTS.block, constants=(*_SIZES[:2], ("TILE", TILE)))
 _IDLE = _bits("bfs_bit_parallel_idle_warp")
 _START = _bits("bfs_bit_parallel_start")
-_PULL = _bits("bfs_bit_parallel_pull_warp")
+PULL = _bits("bfs_bit_parallel_pull_warp")
 _LIST = _bits("bfs_bit_parallel_list")
 _PUSH = _bits("bfs_bit_parallel_push_warp", item_threads=WARP)
 _FINALIZE = _bits("bfs_bit_parallel_finalize_warp")
 _MISSING = _bits("bfs_bit_parallel_missing_warp", item_threads=WARP)
+LEFT = _bits("bfs_bit_parallel_left_warp", item_threads=WARP)
 _WRITE = _levels("bfs_bit_parallel_write")
 _COUNT = _levels("bfs_bit_parallel_count")
 PREDECESSORS = {
@@ -59,11 +61,12 @@ PREDECESSORS = {
 ENTRIES = (
     _IDLE,
     _START,
-    _PULL,
+    PULL,
     _LIST,
     _PUSH,
     _FINALIZE,
     _MISSING,
+    LEFT,
     _WRITE,
     _COUNT,
     *PREDECESSORS.values(),
@@ -157,7 +160,13 @@ def plan(graph, query, group: int):
     """Allocate and compile; return ``traverse(sources)`` for up to ``group`` vertex numbers at
     once.
     """
-    run = _Run(graph, query, group)
+    return traverse_by(GroupRun(graph, query, group))
+
+
+def traverse_by(run: GroupRun):
+    """Return ``traverse(sources)`` by a run."""
+    graph = run.graph
+    query = run.query
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
         sources = np.asarray(sources, np.int64)
@@ -239,7 +248,7 @@ def _variants(graph, words: int, entries, tuning: BitParallelGpuTuning) -> dict[
     }
 
 
-class _Run:
+class GroupRun:
     """The state of a group: bitsets, bitmaps over the vertices, and the counters that a level
     leaves for the next one.
     """
@@ -248,10 +257,10 @@ class _Run:
         n = graph.n_vertices
         m = graph.n_edges
         words = group // WORD
-        self._graph = graph
-        self._query = query
+        self.graph = graph
+        self.query = query
         self._words = words
-        self._n = np.int64(n)
+        self.n = np.int64(n)
         self._tuning = tuning = query.get_tuning(BitParallelGpuTuning)
         reverse = graph.reverse
         self.in_offsets = reverse.offsets
@@ -265,7 +274,11 @@ class _Run:
         self.in_front, self.is_found, self.done, self.idle, self.touched = (
             cp.empty(bitmap, np.uint32) for _ in range(5)
         )
-        launch(self.kernels[_IDLE], bitmap * 32, (self.in_offsets, self._n, self.idle))
+        # a pull visits the vertices of all words, and its edges begin with the first
+        self.first_word = np.int64(0)
+        self.end_word = np.int64(bitmap)
+        self.first_edge = np.int64(0)
+        launch(self.kernels[_IDLE], bitmap * 32, (self.in_offsets, self.n, self.idle))
         self.hub_chunks = graph_statistics.chunks_of_hubs(self.in_offsets, tuning.chunk)
         self.n_hub_chunks = np.int64(self.hub_chunks.size)
         self.capacity = np.int64(_push_capacity(n, m, tuning))
@@ -281,7 +294,7 @@ class _Run:
         self._distance: Array = None
         self.padded: Array = None
         self._level_counts: list[Array] = []
-        self._launches = self._unpacked()
+        self.launches = self._unpacked()
 
     def wait_for(self, targets) -> None:
         """Take other targets: the next searches may end once all sources have reached all of them."""
@@ -291,10 +304,10 @@ class _Run:
         """Return launches that are packed when they are used: levels swap two sets of arrays, so
         each is packed once.
         """
-        return {entry: PackedLaunches(self.kernels[entry]) for entry in (_PULL, _PUSH, _FINALIZE)}
+        return {entry: PackedLaunches(self.kernels[entry]) for entry in (PULL, _PUSH, _FINALIZE)}
 
     def _new_planes(self, n_planes: int):
-        return cp.empty((n_planes * self._graph.n_vertices, self._words), np.uint32)
+        return cp.empty((n_planes * self.graph.n_vertices, self._words), np.uint32)
 
     def search(self, sources) -> tuple[int, int, int | None]:
         """Search level by level until no vertex is discovered.
@@ -302,7 +315,7 @@ class _Run:
         Return the number of levels, the last level that discovered a vertex, and the level up to
         which distances are complete.
         """
-        query = self._query
+        query = self.query
         vertices, edges, missing = self._start(sources)
         level = depth = 0
         while vertices:
@@ -324,7 +337,7 @@ class _Run:
         lanes[: sources.size] = 1
         alive = np.packbits(lanes, bitorder="little").view(np.uint32)
         self._alive()[...] = cp.asarray(alive)
-        args = self._arguments(sources=cp.asarray(sources), n_sources=np.int64(sources.size))
+        args = self.arguments(sources=cp.asarray(sources), n_sources=np.int64(sources.size))
         launch(self.kernels[_START], sources.size, args)
         self._level_counts = [cp.asarray(lanes.astype(np.int64))]
         return self._read_counters()
@@ -354,14 +367,14 @@ class _Run:
 
     def _step(self, level: int, vertices: int, edges: int) -> tuple[int, int, int]:
         self._make_planes(level)
-        graph = self._graph
+        graph = self.graph
         counters = self._counters()
         alive = self._alive()
         self._state.reverse()
         clear(self._state[0])
         # one warp per word of a bitmap
-        n = self._n
-        threads = int(self._n + 31) // 32 * WARP
+        n = self.n
+        threads = int(self.n + 31) // 32 * WARP
         tuning = self._tuning
         is_pushed = (
             vertices * tuning.push_vertices <= n and edges * tuning.push_edges <= graph.n_edges
@@ -370,7 +383,7 @@ class _Run:
         changed = {"level": np.int32(level), "keeps_found": np.int32(not is_pushed)}
 
         def pack() -> Named:
-            return self._arguments(alive=alive, alive_next=self._alive())
+            return self.arguments(alive=alive, alive_next=self._alive())
 
         if is_pushed:
             capacity = self.capacity
@@ -381,25 +394,33 @@ class _Run:
                 (graph.offsets, n, self.in_front, capacity, chunks, counters),
             )
             at_most = min(vertices + edges // tuning.chunk, int(capacity))
-            self._launches[_PUSH].launch(at_most, key, lambda: self._arguments(counters=counters))
+            self.launches[_PUSH].launch(at_most, key, lambda: self.arguments(counters=counters))
         else:
-            self._launches[_PULL].launch(threads, key, pack, **changed)
+            self.pull(key, pack, changed)
         if is_pushed or self.hub_chunks.size:
-            self._launches[_FINALIZE].launch(threads, key, pack, **changed)
+            self.launches[_FINALIZE].launch(threads, key, pack, **changed)
         self.front, self.found = self.found, self.front
         self.in_front, self.is_found = self.is_found, self.in_front
-        if self._query.output == "counts":
+        if self.query.output == "counts":
             self._count()
         return self._read_counters()
 
-    def _arguments(self, **own: Any) -> Named:
-        return named(self, self._graph, **{"counters": self._counters(), **own})
+    def pull(
+        self, key: tuple[int, ...], pack: Callable[[], Named], changed: dict[str, Any]
+    ) -> None:
+        """Let all vertices search their incoming edges. The arguments are those of
+        ``PackedLaunches.launch``.
+        """
+        self.launches[PULL].launch(self.in_front.size * WARP, key, pack, **changed)
+
+    def arguments(self, **own: Any) -> Named:
+        return named(self, self.graph, **{"counters": self._counters(), **own})
 
     def _make_planes(self, level: int) -> None:
         """Allocate a plane for each bit of a level's number, and clear the plane of a bit that no
         level had before.
         """
-        n = self._graph.n_vertices
+        n = self.graph.n_vertices
         needed = level.bit_length()
         if self.planes is None or level != 1 << (needed - 1):
             return
@@ -407,26 +428,26 @@ class _Run:
             before = self.planes
             self.planes = self._new_planes(2 * (needed - 1))
             self.planes[: before.shape[0]] = before
-            self._launches = self._unpacked()  # those before hold the former planes
+            self.launches = self._unpacked()  # those before hold the former planes
         clear(self.planes[(needed - 1) * n : needed * n])
 
     def _count(self) -> None:
         counts = cp.zeros(self._words * WORD, np.int64)
         launch(
             self.kernels[_COUNT],
-            self._graph.n_vertices,
-            (self.front, self.in_front, self._n, counts),
+            self.graph.n_vertices,
+            (self.front, self.in_front, self.n, counts),
         )
         self._level_counts.append(counts)
 
     def distances(self, k: int, depth: int):
         """Hop counts of shape (k, n), or of the targets only, in the narrowest type."""
-        n = self._graph.n_vertices
+        n = self.graph.n_vertices
         n_planes = depth.bit_length()
         dtype = hops_dtype(depth)
         seen = self.seen
         planes = self.planes
-        if self._query.output == "targets":
+        if self.query.output == "targets":
             columns = self.target_vertices
             seen = seen[columns]
             planes = cp.ascontiguousarray(

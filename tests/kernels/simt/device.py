@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import sys
 from contextlib import contextmanager
@@ -18,11 +19,70 @@ from . import harness
 GARBAGE = 0xA5  # content of memory that was not written
 
 
+class _PinnedMemory:
+    """``cupy.cuda.PinnedMemory``."""
+
+    def __init__(self, size):
+        self.pages = np.full(size, GARBAGE, np.uint8)
+
+
+class _UnownedMemory:
+    """``cupy.cuda.UnownedMemory``."""
+
+    def __init__(self, ptr, size, owner, device_id=-1):
+        self.ptr, self.size, self.owner, self.device_id = ptr, size, owner, device_id
+
+    def holds(self, address: int) -> bool:
+        return self.ptr <= address < self.ptr + self.size
+
+
+class _Stream:
+    """``cupy.cuda.Stream``, of a device that does one thing after another."""
+
+    def __init__(self, non_blocking=False):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def wait_event(self, event):
+        if not event.is_recorded:
+            raise harness.SimtError("a stream waits for an event that no stream has recorded")
+
+    def synchronize(self):
+        pass
+
+
+class _Event:
+    """``cupy.cuda.Event``."""
+
+    def __init__(self, disable_timing=False):  # noqa: ARG002
+        self.is_recorded = False
+
+    def record(self, stream=None):  # noqa: ARG002
+        self.is_recorded = True
+
+
 class _Memory:
     """The methods of ``cupy.ndarray.data``."""
 
     def __init__(self, array):
         self._array, self.ptr = array, array.ctypes.data
+
+    @property
+    def mem(self):
+        """The memory that an array was made of, unless a copy has memory of its own."""
+        mem = self._array.made_of
+        return mem if mem is not None and mem.holds(self.ptr) else None
+
+    def copy_from_host_async(self, address: int, size: int, stream=None) -> None:  # noqa: ARG002
+        array = self._array
+        if not array.flags.c_contiguous or size > array.nbytes:
+            raise harness.SimtError(f"{size} bytes copied to an array of {array.nbytes}")
+        ctypes.memmove(array.ctypes.data, address, size)
 
     def memset_async(self, value: int, size: int) -> None:
         # From the first element on, regardless of the array's shape.
@@ -46,6 +106,18 @@ class _Memory:
 
 class Array(np.ndarray):
     """A NumPy array that the library treats as one of CuPy."""
+
+    made_of: _UnownedMemory | None = None
+
+    def __new__(cls, shape, dtype=float, memptr=None):
+        """Return an array in memory that exists, as ``MemoryPointer`` gives it."""
+        pages = memptr.owner.pages.data
+        array = np.ndarray.__new__(cls, shape, dtype, pages)
+        array.made_of = memptr
+        return array
+
+    def __array_finalize__(self, obj):
+        self.made_of = getattr(obj, "made_of", None)
 
     @property
     def __cuda_array_interface__(self):
@@ -103,7 +175,13 @@ class _Cupy:
             occupancyMaxActiveBlocksPerMultiprocessor=lambda _function, _block, _shared: 4
         )
         alloc_pinned_memory = bytearray
-        get_current_stream = staticmethod(lambda: SimpleNamespace(synchronize=lambda: None))
+        get_current_stream = staticmethod(_Stream)
+        PinnedMemory = _PinnedMemory
+        PinnedMemoryPointer = staticmethod(lambda memory, _offset: memory.pages.data)
+        UnownedMemory = _UnownedMemory
+        MemoryPointer = staticmethod(lambda memory, _offset: memory)
+        Stream = _Stream
+        Event = _Event
 
         class Device:
             """A device with few resident blocks, so that threads take several items each and a launch starts few fibers."""

@@ -14,12 +14,13 @@ from functools import lru_cache, partial
 from importlib.metadata import entry_points
 from typing import Any
 
+from scripts.measure.clock import undisturbed
 from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Work
 
 PACKAGES = ("networkx", "nx-parallel", "nx-cugraph-cu13")
 GRAPH = "USA-road-d.NY"
 CONVERTING = "kepler, with conversion"
-STREETS, TOWN, DISTRICT = 90_000, 20_000, 2_000  # nodes of the parts of the street network
+STREETS, TOWN, DISTRICT, QUARTER = 90_000, 20_000, 2_000, 1_000  # nodes of parts of the network
 SAMPLE = 40  # sources for which NetworkX's time of all sources is measured
 
 
@@ -114,7 +115,7 @@ CALLS: tuple[tuple[str, int, Callable[[Any, str], Any], Callable[[Any, str], Any
     *(
         (
             f"betweenness_centrality(G{'' if weight is None else f', weight={weight!r}'})",
-            DISTRICT,
+            QUARTER,
             partial(betweenness, weight=weight),
             None,
         )
@@ -208,7 +209,8 @@ WORKS = tuple(
         case=partial(case_of, n_nodes=n_nodes),
         peers=peers_of(call, sampled),
         check=differences,
-        repeats=Repeats(seconds=10.0),
+        clock=undisturbed,
+        repeats=Repeats(seconds=60.0),
     )
     for name, n_nodes, call, sampled in CALLS
 )

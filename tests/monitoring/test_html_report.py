@@ -222,6 +222,11 @@ def test_no_part_of_a_page_is_wider_than_a_phone():
     assert too_wide, "the style has such widths"
     assert set(too_wide) <= replaced
     # what scrolls within its section may be wider
-    assert set(fixed(narrow)) <= {".plot"}
+    texts = ".wide td:not(.n), .wide th:not(.n)"
+    assert set(fixed(narrow)) == {".plot", "section > .plot", texts}
+    # An address of a worker has a line or two, and not a letter per line.
+    assert fixed(narrow)[texts] >= 120
+    # The plots that are twice as wide as the others have letters of the same size.
+    assert fixed(narrow)["section > .plot"] == 2 * fixed(narrow)[".plot"]
     assert "section { padding: .7rem .6rem; overflow-x: auto; }" in narrow
     assert not re.search(r"minmax\(\d", style), "a grid column may not be wider than the page"

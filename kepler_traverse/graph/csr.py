@@ -159,6 +159,10 @@ class Graph:
         edge of their own: positions in ``targets`` of the edge of each row and, where rows can be
         edges in both directions, of the edge back. ``-1 - v`` for a self-loop of vertex v, and ``-1
         - n_vertices`` for no edge. 4 bytes per element, or 8.
+    closed : int64 array of shape (2, n_closed), or None
+        The vertices through which no path leads, each of which has two numbers and two places in
+        ``ids``: where paths begin, and where they end. An edge of weight 0 without a row
+        (``edge_rows`` is -1) leads from the first to the second. In host memory.
 
     Parameters
     ----------
@@ -179,6 +183,7 @@ class Graph:
     may_pull: bool = False
     edge_rows: Array | None = None
     edges_of_rows: Array | None = None
+    closed: np.ndarray | None = None
     known_fingerprint: InitVar[str | None] = None
     # What ``derived`` keeps. Copies with other arrays do not inherit it, since it is no parameter.
     _kept: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
@@ -217,6 +222,13 @@ class Graph:
             "negative_loops", self.negative_loops, dict, "it maps vertex numbers to weights"
         )
         arguments.instance("report", self.report, BuildReport, "leave it out")
+        if self.closed is not None:
+            is_numbers = _is_array(self.closed, "i") and self.closed.shape[:-1] == (2,)
+            if not is_numbers:
+                raise InputError(
+                    f"closed must be an array as read_graph makes it, not "
+                    f"{arguments.describe(self.closed)}"
+                )
         n_rows = self.report.rows
         for name, shapes in (
             ("edge_rows", [(self.n_edges,)]),
@@ -367,6 +379,8 @@ class Graph:
         )
         if self.integer_weights:
             digest.update(b"integers as floats" if self.float_distances else b"integers")
+        if self.closed is not None:
+            digest.update(f"closed {self.closed.tolist()}".encode())
         if self.negative_loops:
             digest.update(repr(sorted(self.negative_loops.items())).encode())
         for name in (
@@ -416,9 +430,14 @@ class Graph:
     def has_string_ids(self) -> bool:
         return self._vertex_ids.are_strings
 
+    @property
+    def distinct_ids(self) -> Any:
+        """The ids, each once: ``ids`` has that of a closed vertex twice."""
+        return self._vertex_ids.array
+
     @cached_property
     def _vertex_ids(self) -> VertexIds:
-        return VertexIds(self.ids)
+        return VertexIds(self.ids, self.closed)
 
     def to(self, device: str) -> Graph:
         """Return this graph on ``"cuda"`` or ``"cpu"``, or the graph itself if it is there already.
@@ -459,7 +478,7 @@ class Graph:
         Returns
         -------
         numpy.ndarray
-            int64 numbers, in the order of ``ids``.
+            int64 numbers, in the order of ``ids``; of a closed vertex that where paths begin.
 
         Raises
         ------

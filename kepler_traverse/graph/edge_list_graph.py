@@ -25,6 +25,8 @@ from ..runtime.scratch import Scratch
 from . import Graph
 from .build import ENDS, WEIGHT_TYPES, graph_from_arrays, graph_from_numbers
 
+_ID_RULES = ("only_vertices", "closed")  # ids, or a file of them
+
 
 @dataclass(frozen=True, kw_only=True)
 class BuildRules:
@@ -34,15 +36,16 @@ class BuildRules:
     weight_type: str
     edge_ids: bool = False
     only_vertices: Any = None
+    closed: Any = None
 
     def __post_init__(self) -> None:
         for name in ("directed", "edge_ids"):
             object.__setattr__(self, name, arguments.flag(name, getattr(self, name)))
         arguments.choice("weight_type", self.weight_type, WEIGHT_TYPES)
-        if self.only_vertices is not None and not isinstance(self.only_vertices, str | os.PathLike):
-            object.__setattr__(
-                self, "only_vertices", arguments.ids("only_vertices", self.only_vertices)
-            )
+        for name in _ID_RULES:
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, str | os.PathLike):
+                object.__setattr__(self, name, arguments.ids(name, given))
 
     def check_oneway(self, oneway: Any, name: str) -> None:
         """Refuse directions of rows beside ``directed=False``, which is no default."""
@@ -54,14 +57,15 @@ class BuildRules:
 
     def of(self, selection: RowSelection, strings: bool) -> dict[str, Any]:
         """Return the keyword arguments of the builder."""
-        only = self.only_vertices
-        if isinstance(only, str | os.PathLike):
-            only = read_ids(only, "only_vertices").ids(strings)
+        chosen = {name: getattr(self, name) for name in _ID_RULES}
+        for name, given in chosen.items():
+            if isinstance(given, str | os.PathLike):
+                chosen[name] = read_ids(given, name).ids(strings)
         return {
+            **chosen,
             "directed": self.directed,
             "weight_type": self.weight_type,
             "edge_ids": self.edge_ids,
-            "only_vertices": only,
             "selection": selection,
         }
 

@@ -48,6 +48,7 @@ def graph_from_edges(
     where: Any = None,
     oneway: Any = None,
     only_vertices: Any = None,
+    closed: Any = None,
     edge_ids: bool = False,
 ) -> Graph:
     """Build a graph from a table of edges, or from columns.
@@ -109,6 +110,10 @@ def graph_from_edges(
     only_vertices : sequence of ids, optional
         The vertices of the graph: edges are kept if both ends are among them. Each must be a vertex
         of the edges that ``where`` leaves, or of ``vertices``.
+    closed : sequence of ids, optional
+        The vertices through which no path leads: paths may begin and end there, as at the centroid
+        of a zone. The graph then has two numbers for each, is directed, and needs weights; see
+        ``Graph.closed``. Hops and some results refuse it.
     edge_ids : bool
         Keep which row each edge is: ``graph.edge_rows``, ``paths(..., edges=True)`` and
         ``with_weights``. It takes 4 bytes per stored edge and, if some row has no stored edge of
@@ -152,6 +157,7 @@ def graph_from_edges(
         only_vertices=None
         if only_vertices is None
         else arguments.ids("only_vertices", only_vertices),
+        closed=None if closed is None else arguments.ids("closed", closed),
     )
     rules.check_oneway(oneway, "oneway")
     if weighted is None:

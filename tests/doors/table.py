@@ -25,9 +25,9 @@ from tests.doors.containers import Form
 
 FUNCTIONS = {
     "graph_from_edges": "edges:edges src:ends dst:ends weight:per_row directed vertices:ids weighted weight_type where "
-    "oneway:per_row only_vertices:ids edge_ids",
+    "oneway:per_row only_vertices:ids closed:ids edge_ids",
     "read_graph": "paths:edges directed device src_column dst_column weight_column weighted format header delimiter id_type "
-    "weight_type vertices:ids where oneway_column only_vertices:ids edge_ids scratch build_memory",
+    "weight_type vertices:ids where oneway_column only_vertices:ids closed:ids edge_ids scratch build_memory",
     "with_weights": "graph weight:per_row per weight_type",
     "integer_weights": "graph unit",
     "save_graph": "graph folder",
@@ -562,6 +562,9 @@ DOORS: dict[str, Door] = {
     "graph_from_edges.only_vertices": of_ids(
         lambda text, v: kt.graph_from_edges(_edges(text), only_vertices=v)
     ),
+    "graph_from_edges.closed": of_ids(
+        lambda text, v: kt.graph_from_edges(_weighted(text), weight="w", closed=v)
+    ),
     "graph_from_edges.edges": of_pairs(
         lambda _, v: kt.graph_from_edges(v), FIRST, SECOND, are_edges=True
     ),
@@ -585,6 +588,9 @@ DOORS: dict[str, Door] = {
     ),
     "read_graph.only_vertices": of_ids(
         lambda text, v: kt.read_graph(_edges(text), device="cpu", only_vertices=v)
+    ),
+    "read_graph.closed": of_ids(
+        lambda text, v: kt.read_graph(_weighted(text), device="cpu", weight_column="w", closed=v)
     ),
     "with_weights.weight": of_rows_of_edges(
         lambda edges, v: kt.with_weights(_built(edges), v), lambda v: v
@@ -888,6 +894,10 @@ def _path(value: Any) -> Any:
 
 def _edges(text: bool) -> dict[str, list[Any]]:
     return {"u": named(EDGES["u"], text), "v": named(EDGES["v"], text)}
+
+
+def _weighted(text: bool) -> dict[str, list[Any]]:
+    return {**_edges(text), "w": EDGES["w"]}
 
 
 def _built(edges: Any) -> kt.Graph:

@@ -36,6 +36,7 @@ from ..runtime import LOG
 from ..runtime.scratch import Scratch
 from . import BuildReport, Graph
 from .closed import Split, find_ties, split_numbers
+from .costs import open_costs
 from .ids import VertexIds
 
 NO_ROW = -1  # in ``Graph.edge_rows``: the edge from a closed vertex to itself
@@ -48,6 +49,7 @@ def graph_from_arrays(
     dst: Array,
     weight: Array | None = None,
     *,
+    reverse_weight: Array | None = None,
     vertices: Array | None = None,
     scratch: Scratch | None = None,
     **rules: Any,
@@ -62,12 +64,14 @@ def graph_from_arrays(
         vertices = None
     else:
         vertices = arguments.as_array("vertices", vertices)
-    columns = {"src": src, "dst": dst, "weight": weight, "vertices": vertices}
+    weights: dict[str, Any] = {"weight": weight, "reverse_weight": reverse_weight}
+    columns = {"src": src, "dst": dst, **weights, "vertices": vertices}
     devices = {name: get_device(column) for name, column in columns.items() if column is not None}
     if len(set(devices.values())) > 1:
         where = ", ".join(f"{name} is on {device}" for name, device in devices.items())
         raise DeviceError(f"all columns must be on one device: {where}")
-    del columns["weight"]
+    for role in weights:
+        del columns[role]
     src, dst, *others = _one_integer_type(
         {name: column for name, column in columns.items() if column is not None}
     )
@@ -77,7 +81,7 @@ def graph_from_arrays(
         [src, dst, *others], index_dtype(_max_vertices([src, dst, *others]))
     )
     return graph_from_numbers(
-        src, dst, weight, ids=ids, all_are_ends=vertices is None, scratch=scratch, **rules
+        src, dst, **weights, ids=ids, all_are_ends=vertices is None, scratch=scratch, **rules
     )
 
 
@@ -95,6 +99,7 @@ def graph_from_numbers(
     weight: Any = None,
     *,
     ids: Any,
+    reverse_weight: Any = None,
     directed: bool = True,
     weight_type: str = "auto",
     all_are_ends: bool = False,
@@ -114,14 +119,32 @@ def graph_from_numbers(
     if selection is None:
         selection = RowSelection(total=src.size)
     if only_vertices is not None:
-        src, dst, weight, ids, selection = _between(src, dst, weight, ids, only_vertices, selection)
+        kept, ids, numbers = _between(src, dst, ids, only_vertices)
+        src = numbers[src[kept]]
+        dst = numbers[dst[kept]]
+        weight = None if weight is None else weight[kept]
+        reverse_weight = None if reverse_weight is None else reverse_weight[kept]
+        selection = selection.take(to_host(kept))
         all_are_ends = False
     weight_source = "" if weight is None else str(weight.dtype)
-    negative_zeros = 0
+    negative_zeros = closed_directions = 0
+    filtered_rows = selection.total - src.size
     loops = {}
     integers = False
+    if reverse_weight is not None:
+        costs = open_costs(weight, reverse_weight)
+        src = src[costs.rows]
+        dst = dst[costs.rows]
+        selection = replace(selection.take(to_host(costs.rows)), directions=costs.directions)
+        weight = costs.weights
+        closed_directions = costs.n_closed
+        all_are_ends = False
     if weight is not None:
-        weight, negative_zeros, integers = checked_weights(weight, weight_type, selection, scratch)
+        places = selection if reverse_weight is None else selection.twice()
+        weight, negative_zeros, integers = checked_weights(weight, weight_type, places, scratch)
+    if reverse_weight is not None:
+        weight, reverse_weight = weight[: src.size], weight[src.size :]
+    elif weight is not None:
         loops = _find_negative_loops(src, dst, weight, integers)
     split = None
     if closed is not None:
@@ -133,7 +156,9 @@ def graph_from_numbers(
     back = None
     if selection.directions is not None:
         src, dst, back = _directed(src, dst, selection.directions)
-    rows = _Rows(src, dst, weight, back, selection, split)
+        if reverse_weight is not None:
+            reverse_weight = reverse_weight[back]
+    rows = _Rows(src, dst, weight, back, reverse_weight, selection, split)
     edges = _Edges(*backend.assemble(*rows.edges(), len(ids), not directed))
     edge_rows = edges_of_rows = None
     if edge_ids:
@@ -150,12 +175,14 @@ def graph_from_numbers(
         directed=directed,
         report=BuildReport(
             rows=selection.total,
-            filtered_rows=selection.total - src.size,
+            filtered_rows=filtered_rows,
             self_loops=edges.self_loops,
             parallel_edges=edges.parallel,
             negative_zeros=negative_zeros,
             isolated_vertices=isolated_vertices,
             weight_source=weight_source,
+            reverse_weight_column="" if reverse_weight is None else "reverse_weight",
+            closed_directions=closed_directions,
         ),
         integer_weights=integers,
         float_distances=integers and weight_type != "auto",
@@ -177,6 +204,7 @@ class _Rows(NamedTuple):
     dst: Array
     weight: Array | None
     back: Array | None  # the rows that are also an edge back; None: no row has a direction
+    reverse_weight: Array | None  # of the edges back; None: that of their rows
     selection: RowSelection
     split: Split | None  # the final numbers; None: the same
 
@@ -199,7 +227,9 @@ class _Rows(NamedTuple):
         xp = namespace(self.src)
         parts: list[Any] = [(*self.ends_there(), self.weight)]
         if self.back is not None:
-            weight = None if self.weight is None else self.weight[self.back]
+            weight = self.reverse_weight
+            if weight is None and self.weight is not None:
+                weight = self.weight[self.back]
             parts.append((*self.ends_back(), weight))
         if self.split is not None:
             first, last = (xp.asarray(each) for each in self.split.numbers)
@@ -213,6 +243,13 @@ class _Rows(NamedTuple):
             xp.concatenate(dst).astype(kind, copy=False),
             None if self.weight is None else xp.concatenate(weights),
         )
+
+    def both_weights(self) -> list[Array]:
+        """Return the weights of each row and of its edge back; 0 where there is none."""
+        weights: Any = self.weight
+        back = namespace(weights).zeros_like(weights)
+        back[self.back] = self.reverse_weight
+        return [weights, back]
 
     def count_closed_without_edges(self) -> int:
         """Return the number of closed vertices that no other vertex is joined to."""
@@ -258,18 +295,20 @@ def _relate_rows(
     if get_device(rows.src) == "cuda":
         backend = edge_rows_on_gpu
     row_edges = _find_edges_of_rows(rows, edges, n_vertices, directed, backend)
-    edge_rows = backend.rows_that_count(
-        row_edges,
-        rows.weight,
-        edges.weights,
-        edges.targets.size,
-        index_dtype(rows.selection.total),
-    )
+    index = index_dtype(rows.selection.total)
+    if rows.reverse_weight is None:
+        edge_rows = backend.rows_that_count(
+            row_edges, rows.weight, edges.weights, edges.targets.size, index
+        )
+    else:
+        edge_rows = rows_of_two_costs(row_edges, rows.both_weights(), edges.weights, index, backend)
     if kept is not None:
         edge_rows = xp.asarray(np.append(kept, -1).astype(edge_rows.dtype))[edge_rows]
     if rows.split is not None:
         edge_rows[find_ties(rows.split.numbers, edges.offsets, edges.targets)] = NO_ROW
-    if not edges.self_loops and not edges.parallel and kept is None:
+    if rows.reverse_weight is not None:
+        row_edges = _by_direction(row_edges, rows, n_vertices)
+    elif not edges.self_loops and not edges.parallel and kept is None:
         return edge_rows, None
     edges_of_rows = xp.stack(row_edges)
     if kept is None:
@@ -278,6 +317,29 @@ def _relate_rows(
     every = xp.full(shape, no_edge(n_vertices), edges_of_rows.dtype)
     every[:, xp.asarray(kept)] = edges_of_rows
     return edge_rows, every
+
+
+def rows_of_two_costs(
+    row_edges: list[Array], weights: list[Array], stored: Array, index: Any, backend: Any
+) -> Array:
+    """Return the row of each stored edge, of rows with one weight per direction."""
+    xp = namespace(stored)
+    # a row's two edges side by side, so that the first of equal weight is of the smallest row
+    both_edges = xp.stack(row_edges, axis=1).ravel()
+    both_weights = xp.stack(weights, axis=1).ravel()
+    places = backend.rows_that_count(
+        [both_edges], both_weights, stored, stored.size, np.dtype(np.int64)
+    )
+    return (places // len(row_edges)).astype(index)
+
+
+def _by_direction(row_edges: list[Array], rows: _Rows, n_vertices: int) -> list[Array]:
+    """Return the edge of each row from its src to its dst, and that back."""
+    xp = namespace(rows.src)
+    there, back = row_edges
+    is_reversed = xp.asarray(rows.selection.directions == DST_TO_SRC)
+    back = xp.where(is_reversed, there, back)
+    return [xp.where(is_reversed, no_edge(n_vertices), there).astype(back.dtype), back]
 
 
 def _find_edges_of_rows(
@@ -363,10 +425,10 @@ def checked_weights(
     return converted, zeros, integers
 
 
-def _between(
-    src: Array, dst: Array, weight: Any, ids: Any, only_vertices: Any, selection: RowSelection
-) -> tuple[Array, Array, Any, Any, RowSelection]:
-    """Keep the edges between some vertices, and number those vertices alone."""
+def _between(src: Array, dst: Array, ids: Any, only_vertices: Any) -> tuple[Array, Any, Array]:
+    """Return which rows are edges between some vertices, the ids of these, and the new number of
+    each vertex.
+    """
     xp = namespace(src)
     chosen = _flags_of(ids, only_vertices, f"{option_text('only_vertices')} id")
     if not chosen.any():
@@ -378,8 +440,7 @@ def _between(
         ids = ids[flags]
     else:
         ids = ids.take(pyarrow.array(np.flatnonzero(chosen)))
-    weight = None if weight is None else weight[kept]
-    return numbers[src[kept]], numbers[dst[kept]], weight, ids, selection.take(to_host(kept))
+    return kept, ids, numbers
 
 
 def positions(condition: Any, *arrays: Any) -> Any:

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from ..hub_labels.arrays import HubLabels
 
 
+# fields of a report that are recorded only where they are set
+_ONLY_IF_SET = ("row_labels", "reverse_weight_column", "closed_directions")
+
+
 @dataclass(frozen=True, kw_only=True)
 class BuildReport:
     """What building a graph changed in the edge list, with a count of each repair.
@@ -49,6 +53,10 @@ class BuildReport:
         file without names; ``""`` means no column.
     oneway_column : str
         The column of directions, ``""`` without one.
+    reverse_weight_column : str
+        The column of the weights from dst to src, ``""`` without one.
+    closed_directions : int
+        Directions of records that a weight of that column, or of the other one, closes.
     where : str
         The filter of rows, ``""`` without one.
     row_labels : str
@@ -81,6 +89,8 @@ class BuildReport:
     weight_column: str = ""
     oneway_column: str = ""
     where: str = ""
+    reverse_weight_column: str = ""
+    closed_directions: int = 0
     row_labels: str = ""
     unused_columns: tuple[str, ...] = ()
     unused_numbers: tuple[str, ...] = ()
@@ -97,8 +107,14 @@ class BuildReport:
         """A dict without ``seconds`` and ``in_files``. It is equal for equal edge lists, so it can
         be stored.
         """
-        left_out = ("seconds", "in_files", *(() if self.row_labels else ("row_labels",)))
+        left_out = ["seconds", "in_files"]
+        left_out += [name for name in _ONLY_IF_SET if not getattr(self, name)]
         return {name: value for name, value in asdict(self).items() if name not in left_out}
+
+    @classmethod
+    def recorded_names(cls) -> tuple[str, ...]:
+        """Return the names of the fields that ``facts`` may hold."""
+        return (*cls().facts(), *_ONLY_IF_SET)
 
     def with_columns(self, columns: Any) -> BuildReport:
         """Return a copy that names the columns of a ``formats.EdgeColumns``."""
@@ -108,6 +124,7 @@ class BuildReport:
             dst_column=columns.dst,
             weight_column=columns.weight or "",
             oneway_column=columns.oneway or "",
+            reverse_weight_column=columns.reverse_weight or "",
             where=columns.where,
             unused_columns=columns.unused,
             unused_numbers=columns.unused_numbers,

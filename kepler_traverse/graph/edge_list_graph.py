@@ -18,6 +18,7 @@ from .._arrays import arrow_compute as compute
 from .._arrays import arrow_types as kinds
 from ..errors import EdgeListError, InputError, option_text
 from ..formats import EdgeList
+from ..formats.files import WEIGHTS
 from ..formats.ids import read_ids
 from ..formats.selection import RowSelection, settle_letters
 from ..protocols import Ids
@@ -128,6 +129,7 @@ def make_graph(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildR
             arrays.pop("src"),
             arrays.pop("dst"),
             arrays.pop("weight", None),
+            reverse_weight=arrays.pop("reverse_weight", None),
             vertices=cuda.cp.asarray(more) if more is not None and device == "cuda" else more,
             **building,
         )
@@ -237,6 +239,7 @@ def _from_range(arrays: dict[str, Array], edges: EdgeList, building: dict[str, A
         numbers[0],
         numbers[1],
         arrays.pop("weight", None),
+        reverse_weight=arrays.pop("reverse_weight", None),
         ids=namespace(numbers[0]).arange(first, first + n_vertices, dtype=kind),
         **building,
     )
@@ -287,11 +290,10 @@ def _from_strings(
         pieces = (column.slice(at, most).cast(text) for at in range(0, len(column), most))
         codes = (compute.index_in(piece, value_set=known) for piece in pieces)
         numbers.append(_array(_joined(codes, len(column), kind, scratch), device))
-    if "weight" in columns:
-        weight = _array(columns.pop("weight"), device, scratch)
-    else:
-        weight = None
-    return graph_from_numbers(numbers[0], numbers[1], weight, ids=ids, **building)
+    weights = {
+        role: _array(columns.pop(role), device, scratch) for role in WEIGHTS if role in columns
+    }
+    return graph_from_numbers(numbers[0], numbers[1], ids=ids, **weights, **building)
 
 
 def _placed(error: EdgeListError, edges: EdgeList) -> EdgeListError:

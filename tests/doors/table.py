@@ -24,10 +24,10 @@ from tests.doors import containers
 from tests.doors.containers import Form
 
 FUNCTIONS = {
-    "graph_from_edges": "edges:edges src:ends dst:ends weight:per_row directed vertices:ids weighted weight_type where "
-    "oneway:per_row only_vertices:ids closed:ids edge_ids",
-    "read_graph": "paths:edges directed device src_column dst_column weight_column weighted format header delimiter id_type "
-    "weight_type vertices:ids where oneway_column only_vertices:ids closed:ids edge_ids scratch build_memory",
+    "graph_from_edges": "edges:edges src:ends dst:ends weight:per_row reverse_weight:per_row directed vertices:ids "
+    "weighted weight_type where oneway:per_row only_vertices:ids closed:ids edge_ids",
+    "read_graph": "paths:edges directed device src_column dst_column weight_column reverse_weight_column weighted format "
+    "header delimiter id_type weight_type vertices:ids where oneway_column only_vertices:ids closed:ids edge_ids scratch build_memory",
     "with_weights": "graph weight:per_row per weight_type",
     "integer_weights": "graph unit",
     "save_graph": "graph folder",
@@ -522,6 +522,15 @@ def weights_of(text: bool, value: Any, partner: Any) -> Any:  # noqa: ARG001
     return kt.graph_from_edges(*ends, weight=value, edge_ids=True)
 
 
+def reverse_weights_of(text: bool, value: Any, partner: Any) -> Any:  # noqa: ARG001
+    index = partner.index if isinstance(partner, pd.Series) else None
+    columns = [
+        pd.Series(EDGES[name], index) if index is not None else EDGES[name]
+        for name in ("u", "v", "w")
+    ]
+    return kt.graph_from_edges(*columns, reverse_weight=value, edge_ids=True)
+
+
 def directions_of(text: bool, value: Any, partner: Any) -> Any:  # noqa: ARG001
     index = partner.index if isinstance(partner, pd.Series) else None
     ends = [
@@ -576,6 +585,9 @@ DOORS: dict[str, Door] = {
         lambda text, v, p: from_columns(text, p, v), EDGES["v"], EDGES["u"], leads=False
     ),
     "graph_from_edges.weight": per(weights_of, [5, 3, 8], by_ids=False),
+    "graph_from_edges.reverse_weight": per(
+        reverse_weights_of, [5, 3, 8], wrong=False, by_ids=False
+    ),
     "graph_from_edges.oneway": per(directions_of, [1, 0, -1], wrong=False, by_ids=False),
     "read_graph.paths": of_files(
         lambda _, v: kt.read_graph(v, device="cpu"),

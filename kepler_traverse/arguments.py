@@ -35,6 +35,7 @@ _NAMES_OF_IDS = (
     "dst",
     "vertices",
     "only_vertices",
+    "closed",
     "sources",
     "targets",
     "origins",

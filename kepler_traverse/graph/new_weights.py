@@ -19,7 +19,8 @@ from ..formats.tables import as_column
 from ..labels import require_edge_labels
 from ..protocols import CsrBackend, EdgeRowsBackend
 from . import Graph
-from .build import WEIGHT_TYPES, checked_weights, no_edge, positions, smallest_weights
+from .build import NO_ROW, WEIGHT_TYPES, checked_weights, no_edge, positions, smallest_weights
+from .closed import find_ties
 
 
 def with_weights(
@@ -103,6 +104,8 @@ def with_weights(
         )
     except EdgeListError as error:
         raise _about_closed(error) from None
+    if graph.closed is not None:
+        weights, rows, loops = _with_ties(graph, weights, rows, loops)
     made = replace(
         graph,
         weights=weights,
@@ -116,6 +119,21 @@ def with_weights(
     made.derived.take_topology(graph)
     weighted: Graph = made.derived.with_reverse() if graph.may_pull else made
     return weighted
+
+
+def _with_ties(
+    graph: Graph, weights: Array, rows: Any, loops: dict[int, Any]
+) -> tuple[Array, Any, dict[int, Any]]:
+    """Return weights and rows in which the edges from closed vertices to themselves are as they
+    were, and the loops of other vertices.
+    """
+    closed: Any = graph.closed
+    ties = find_ties(closed, graph.offsets, graph.targets)
+    weights[ties] = 0
+    if rows is not None:
+        rows[ties] = NO_ROW
+    own = set(closed[0].tolist())
+    return weights, rows, {vertex: value for vertex, value in loops.items() if vertex not in own}
 
 
 def _about_closed(error: EdgeListError) -> EdgeListError:
@@ -158,7 +176,7 @@ def _of_rows(
     weights = backend.lowest_weights(list(edges), weight, graph.n_edges)
     edge_rows = backend.rows_that_count(list(edges), weight, weights, graph.n_edges, rows.dtype)
     if selection.kept is not None:
-        edge_rows = xp.asarray(selection.kept.astype(rows.dtype))[edge_rows]
+        edge_rows = xp.asarray(np.append(selection.kept, -1).astype(rows.dtype))[edge_rows]
     return weights, edge_rows, zeros, integers, loops
 
 

@@ -126,7 +126,10 @@ def rows_of_labels(
     ``merge_groups``.
     """
     xp = namespace(owner)
-    vertex, rank = xp.nonzero(owner >= 0)
+    is_label = owner >= 0
+    if graph.closed is not None:
+        is_label[xp.asarray(graph.closed[0])] = False
+    vertex, rank = xp.nonzero(is_label)
     length = distance[vertex, rank]
     source = xp.asarray(numbers)[owner[vertex, rank]]
     rank = rank.astype(np.int64) + 1

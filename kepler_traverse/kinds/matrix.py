@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from .._arrays import Array, at_most, is_reached, is_rows, namespace, unreached_value
+from ..graph.closed import listed_vertices, refuse_closed
 from ..runtime.memory import require_memory
 from ..search.algorithms import ALGORITHMS
 from ..search.exact import common_type, convert_distances, narrow_distances
@@ -25,12 +26,17 @@ def matrix(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Ar
     limit = asked.query.limit
     xp = namespace(graph.offsets)
     kind = ALGORITHMS[asked.algorithm].narrowest_dtype(graph)
-    if asked.targets is None:
+    targets = asked.targets
+    if targets is not None:
+        targets = places_of_targets(asked, targets)
+    else:
+        targets = listed_vertices(graph)
+    if targets is None:
         columns = slice(None)
         width = graph.n_vertices
     else:
-        columns = xp.asarray(places_of_targets(asked, asked.targets))
-        width = asked.targets.size
+        columns = xp.asarray(targets)
+        width = targets.size
     require_memory(
         places.size * width * kind.itemsize,
         graph.device,
@@ -60,6 +66,7 @@ def bitmap(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Ar
     """Return the vertices that each source reaches: uint8 of shape (k, ceil(n / 8)), v in bit v % 8
     of byte v // 8.
     """
+    refuse_closed(asked.graph, "result='reachable' has one bit per vertex")
     n = asked.graph.n_vertices
     limit = asked.query.limit
     xp = namespace(asked.graph.offsets)

@@ -20,6 +20,7 @@ from ..formats.tables import (
     require_same_lengths,
 )
 from ..graph import Graph
+from ..graph.closed import where_paths_end
 from ..labels import columns_in_order, ends_in_order, get_index, index_of_rows, named_levels
 from ..protocols import Ids
 from ..search.frames import Column, columns_on_device, frame_from
@@ -142,16 +143,15 @@ def numbers_of_pairs(
     Raises UnknownVertexError (a row holds no vertex of the graph; the message names the row and the
     id) or InputError (there are not as many origins as destinations).
     """
-    numbers = (
-        numbers_of_rows(graph, names[0], origins),
-        numbers_of_rows(graph, names[1], destinations),
-    )
-    if numbers[0].size != numbers[1].size:
+    begins = numbers_of_rows(graph, names[0], origins)
+    ends = numbers_of_rows(graph, names[1], destinations)
+    if begins.size != ends.size:
         raise InputError(
-            f"{numbers[0].size} {names[0]} and {numbers[1].size} {names[1]}: a pair needs one of each, so give columns of "
+            f"{begins.size} {names[0]} and {ends.size} {names[1]}: a pair needs one of each, so give columns of "
             "the same length"
         )
-    return numbers
+    # The path from a vertex to itself has no edge, also if the vertex is closed.
+    return begins, np.where(begins == ends, ends, where_paths_end(graph, ends))
 
 
 def _find_unknown(graph: Graph, ids: Any, role: str) -> int:

@@ -16,6 +16,7 @@ from typing import Any, Generic, Literal
 import numpy as np
 
 from ..graph import Graph
+from ..graph.closed import where_paths_end
 from ..search.query import PairTable, Query, SourceValues
 from .constraints import GivenOptions, refuse, violations
 from .records import Asked
@@ -39,7 +40,7 @@ class Targets:
         """Look targets up, which may be None; raise UnknownVertexError if one is no vertex."""
         if ids is None:
             return None
-        return cls(ids, graph.to_numbers(ids, "target"))
+        return cls(ids, where_paths_end(graph, graph.to_numbers(ids, "target")))
 
     @property
     def digest(self) -> str:

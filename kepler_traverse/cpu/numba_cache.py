@@ -78,6 +78,7 @@ def _folders() -> list[Path]:
     return [
         _PACKAGE / name
         for name in (
+            "assignment",
             "bfs",
             "bfs/multi_source",
             "certificate",

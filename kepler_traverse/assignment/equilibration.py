@@ -162,13 +162,13 @@ class PathEquilibration:
     def state(self) -> dict[str, np.ndarray]:
         """Return what another object of the same problem goes on from, to the bit."""
         ends = {
-            name: getattr(self._paths, name)[: self._n_paths]
+            name: getattr(self._paths, name)[: self._n_paths].copy()
             for name in ("next", "begin", "length", "flow")
         }
         return {
-            "head": self._paths.head,
+            "head": self._paths.head.copy(),
             **ends,
-            "links": self._paths.links[: self._n_links],
+            "links": self._paths.links[: self._n_links].copy(),
             "relative_gap": np.array(self._relative_gap),
         }
 

@@ -121,24 +121,18 @@ def assign(
     else:
         gaps = []
         solver.begin()
-    # A state is that before a search, so that one which is complete searches once more.
-    gaps = gaps[:-1] if gaps and state["is_last"] else gaps
     while True:
-        before = solver.state() if checkpoint is not None else {}
+        # A state is that before a search, so that one which is complete searches once more.
+        before = {**solver.state(), "gaps": np.array(gaps)} if checkpoint is not None else {}
+        kept.write(before, is_last=False)
         bound = solver.measure()
         gaps.append(bound.relative_gap)
         report(len(gaps), bound.relative_gap)
         is_converged = bound.relative_gap <= gap
-        is_last = is_converged or len(gaps) >= max_iterations
-        if is_last:
+        if is_converged or len(gaps) >= max_iterations:
             break
         solver.improve(bound)
-        if checkpoint is not None:
-            kept.write(
-                {**solver.state(), "gaps": np.array(gaps), "is_last": np.array(False)}, False
-            )
-    if checkpoint is not None:
-        kept.write({**before, "gaps": np.array(gaps), "is_last": np.array(True)}, True)
+    kept.write(before, is_last=True)
     if is_selected is None:
         selected = None
     else:

@@ -96,6 +96,7 @@ def _folders() -> list[Path]:
     return [
         _PACKAGE / name
         for name in (
+            "assignment",
             "bfs",
             "bfs/multi_source",
             "certificate",

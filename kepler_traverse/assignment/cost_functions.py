@@ -1,0 +1,186 @@
+"""What a link costs at a flow, as users say it: BPR, conical, or a function of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import arguments
+from ..errors import InputError
+from . import link_costs
+from .link_costs import CostArrays
+
+_STEP = 1e-6  # of the flow, over which the slope of a function without one is taken
+_GRID = (
+    0.0,
+    0.25,
+    0.5,
+    1.0,
+    2.0,
+    4.0,
+)  # flows at which a function must not decrease, times its scale
+
+
+class LinkTable:
+    """The columns of the links, by name, as the user gave them: one value per row."""
+
+    def __init__(self, columns: Mapping[Any, Any], n_rows: int) -> None:
+        self._columns = columns
+        self.n_rows = n_rows
+
+    def numbers(self, column: str | float, role: str, least: float = 0.0) -> np.ndarray:
+        """Return a column, or one number for all rows, as float64; InputError names the row."""
+        if isinstance(column, str):
+            if column not in self._columns:
+                raise InputError(
+                    f"links have no column {column!r}, which is the {role}; "
+                    f"they have {', '.join(map(repr, self._columns))}"
+                )
+            values = self._columns[column]
+            name = f"links, column {column!r}"
+        else:
+            values = [column]
+            name = role
+        numbers = arguments.numbers(
+            name, values, lambda each: each >= least, f"is no {role}; it must be {least:g} or more"
+        )
+        return np.broadcast_to(numbers.astype(np.float64), (self.n_rows,)).copy()
+
+
+@dataclass(frozen=True, kw_only=True)
+class BPR:
+    """``free_flow_time * (1 + b * (flow / capacity) ** power)``, of the Bureau of Public Roads.
+
+    Each field is the name of a column of the links, or one number for all of them. With power 0 the
+    cost is ``free_flow_time * (1 + b)`` at every flow. Capacity 0 is allowed where the cost does not
+    depend on it: with b, power or free-flow time 0.
+    """
+
+    free_flow_time: str | float = "free_flow_time"
+    capacity: str | float = "capacity"
+    b: str | float = "b"
+    power: str | float = "power"
+
+    def arrays(self, table: LinkTable) -> CostArrays:
+        """Return the costs of all rows; InputError for a row that has none."""
+        free = table.numbers(self.free_flow_time, "free-flow time")
+        capacity = table.numbers(self.capacity, "capacity")
+        b = table.numbers(self.b, "factor b")
+        power = table.numbers(self.power, "power")
+        constant = (b == 0) | (power == 0) | (free == 0)
+        _require_capacity(capacity, ~constant)
+        return CostArrays(
+            kind=np.where(constant, link_costs.CONSTANT, link_costs.BPR).astype(np.uint8),
+            free=np.where(power == 0, free * (1.0 + b), free),
+            scale=np.where(constant, 0.0, b),
+            power=np.where(constant, 0.0, power),
+            capacity=np.where(constant, 1.0, capacity),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conical:
+    """The conical function of Spiess (1990): the free-flow time at flow 0, and twice that at
+    capacity.
+
+    ``alpha``, above 1, says how steep it is at capacity. Each field is the name of a column of the
+    links, or one number for all of them.
+    """
+
+    free_flow_time: str | float = "free_flow_time"
+    capacity: str | float = "capacity"
+    alpha: str | float = 4.0
+
+    def arrays(self, table: LinkTable) -> CostArrays:
+        """Return the costs of all rows; InputError for a row that has none."""
+        free = table.numbers(self.free_flow_time, "free-flow time")
+        capacity = table.numbers(self.capacity, "capacity")
+        alpha = table.numbers(self.alpha, "alpha", least=1.0)
+        flat = np.flatnonzero(alpha == 1.0)
+        if flat.size:
+            raise InputError(f"alpha, row {flat[0]}: it is 1; it must be above 1")
+        constant = free == 0
+        _require_capacity(capacity, ~constant)
+        return CostArrays(
+            kind=np.where(constant, link_costs.CONSTANT, link_costs.CONICAL).astype(np.uint8),
+            free=free,
+            scale=np.where(constant, 0.0, alpha),
+            power=np.zeros(table.n_rows),
+            capacity=np.where(constant, 1.0, capacity),
+        )
+
+
+def _require_capacity(capacity: np.ndarray, is_needed: np.ndarray) -> None:
+    missing = np.flatnonzero(is_needed & (capacity == 0))
+    if missing.size:
+        raise InputError(
+            f"links, row {missing[0]}: the capacity is 0 and the cost depends on it; "
+            "set the factor b to 0 for a constant cost, or drop the row for a closed link"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostFunction:
+    """A function of the user's: ``value(flow)`` returns the costs of all rows of the links.
+
+    Parameters
+    ----------
+    value : callable
+        Takes the flows, float64 of shape (n_rows,), and returns as many costs, finite and at least
+        0. The cost of a row depends on the flow of this row alone, and does not decrease with it.
+    slope : callable, optional
+        Returns the derivatives; a difference quotient where there is none.
+    integral : callable, optional
+        Returns the integrals from 0, for the objective, which is not known without.
+    """
+
+    value: Callable[[np.ndarray], Any]
+    slope: Callable[[np.ndarray], Any] | None = None
+    integral: Callable[[np.ndarray], Any] | None = None
+
+    def check(self, scale: float, n_rows: int) -> None:
+        """Raise InputError if the function decreases between flows up to some multiples of a scale."""
+        before = self.values(np.zeros(n_rows))
+        for factor in _GRID[1:]:
+            after = self.values(np.full(n_rows, factor * scale))
+            wrong = np.flatnonzero(after < before)
+            if wrong.size:
+                row = wrong[0]
+                raise InputError(
+                    f"cost, row {row}: the function decreases from {before[row]:g} to {after[row]:g}"
+                    f" at flow {factor * scale:g}; costs may not decrease with the flow"
+                )
+            before = after
+
+    def values(self, flow: np.ndarray) -> np.ndarray:
+        """Return the costs; InputError names a row without a right one."""
+        return self._checked("cost", self.value(flow), flow.size)
+
+    def slopes(self, flow: np.ndarray, value: np.ndarray) -> np.ndarray:
+        """Return the derivatives, or difference quotients."""
+        if self.slope is not None:
+            return self._checked("slope", self.slope(flow), flow.size)
+        step = _STEP * np.maximum(flow, 1.0)
+        return np.maximum((self.values(flow + step) - value) / step, 0.0)
+
+    def integrals(self, flow: np.ndarray) -> np.ndarray | None:
+        """Return the integrals, None if they are not known."""
+        if self.integral is None:
+            return None
+        return self._checked("integral", self.integral(flow), flow.size)
+
+    @staticmethod
+    def _checked(role: str, given: Any, n_rows: int) -> np.ndarray:
+        values = arguments.numbers(
+            f"{role}, as its function returns it",
+            given,
+            lambda each: each >= 0,
+            "is not allowed; it must be 0 or more",
+        )
+        arguments.size(
+            f"{role}, as its function returns it,", values, n_rows, "one per row of links"
+        )
+        return values.astype(np.float64)

@@ -1,0 +1,198 @@
+"""Equilibrium by shifting flow between paths: gradient projection.
+
+Each iteration finds the shortest path of each pair at the costs of the current flows. That proves
+the gap of the flows, and gives the paths that are missing. Then flow is shifted to the cheapest known
+path of each pair, one pair after another, and the costs of the links follow at once. Shifting is
+repeated while it pays, since it is cheaper than the search.
+
+Searches share costs, and run on all threads. Shifts run on one, in the order of the pairs. So the
+flows have the same bits on any number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..cpu import threads
+from . import path_flows
+from .path_flows import NO_PATH, Paths
+from .problem import Bound, Problem
+from .trees import NO_LINK
+
+# The first paths are loaded in this many steps, each at the costs of what is loaded so far.
+_STEPS = 24
+# A path is new if it is cheaper by this part of the relative gap: less would not lower the gap.
+_WORTH = 0.2
+# Shifting ends when the excess that it meets is this part of the gap between total and shortest.
+_SHIFTED = 0.05
+_MAX_SHIFTS = 20
+_MAX_DEAD = 0.5  # of the links of all paths, before those in use are copied
+
+
+class PathEquilibration:
+    """The flows on paths, and how they are improved."""
+
+    name = "paths"
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        demand = problem.demand
+        shape = (len(problem.classes), problem.network.n_links)
+        self._paths = Paths(
+            head=np.full(demand.volume.size, NO_PATH, np.int32),
+            next=np.empty(0, np.int32),
+            begin=np.empty(0, np.int64),
+            length=np.empty(0, np.int32),
+            flow=np.empty(0),
+            links=np.empty(0, np.int32),
+        )
+        self._n_paths = 0
+        self._n_links = 0
+        self._relative_gap = 0.0
+        self._trees = np.full((demand.origin.size, problem.network.n_vertices), NO_LINK, np.int32)
+        self._distance = np.zeros(demand.volume.size)
+        self._new_length = np.zeros(demand.volume.size, np.int32)
+        self._scratches = problem.scratches()
+        self._mark = np.zeros(problem.network.n_links, np.int64)
+        self._stamp = 1
+        self._rest = np.zeros(shape)
+        self.class_flow = np.zeros(shape)
+        self.loads = problem.loads_at(np.zeros(problem.network.n_links))
+
+    def begin(self) -> None:
+        """Load all trips, step by step, on paths that are shortest at the costs so far."""
+        demand = self.problem.demand
+        n_groups = demand.origin.size
+        n_steps = min(_STEPS, n_groups)
+        volumes = np.add.reduceat(demand.volume, demand.first_pair[:-1])
+        flow = np.zeros(self.problem.network.n_links)
+        for step in range(n_steps):
+            groups = np.arange(step, n_groups, n_steps)
+            self._search(groups)
+            path_flows.load_new_pairs(groups, demand, self._paths, flow, self.problem.per_vehicle)
+            loaded = volumes[np.arange(n_groups) % n_steps <= step].sum()
+            # A part of the trips stands for all, but on fewer links. Of the powers 0, 0.5, 0.8 and 1
+            # of the ratio, 0.5 left least to shift.
+            self.loads = self.problem.loads_at(flow * np.sqrt(volumes.sum() / loaded))
+
+    def measure(self) -> Bound:
+        """Add up the flows of the links, prove their gap, and find the paths that are missing."""
+        path_flows.add_up(self.problem.demand, self._paths, self.class_flow, self._rest)
+        self.loads = self.problem.loads_at(self.problem.common_flow(self.class_flow))
+        self._search(np.arange(self.problem.demand.origin.size))
+        bound = self.problem.bound(self.class_flow, self.loads.cost, self._distance)
+        self._relative_gap = bound.relative_gap
+        return bound
+
+    def improve(self, bound: Bound) -> None:
+        """Shift flow to cheaper paths."""
+        demand = self.problem.demand
+        groups = np.arange(demand.origin.size)
+        costs = self.problem.arrays_at(self.loads.flow)
+        for _ in range(_MAX_SHIFTS):
+            excess, self._stamp = path_flows.shift_flows(
+                groups, demand, self._paths, self.loads, costs, self._mark, self._stamp
+            )
+            if self.problem.is_linearized:
+                self.loads = self.problem.loads_at(self.loads.flow)
+                costs = self.problem.arrays_at(self.loads.flow)
+            if excess < _SHIFTED * (bound.total - bound.shortest):
+                break
+        n_paths, n_links = path_flows.count_live(self._paths)
+        if n_links < _MAX_DEAD * self._n_links:
+            self._paths = self._compact(n_paths, n_links)
+
+    def _search(self, groups: np.ndarray) -> None:
+        """Find the distances of some groups, and append the paths that are missing."""
+        demand = self.problem.demand
+        links = self.problem.network.links
+        threads.run(
+            path_flows.search_groups,
+            groups.size,
+            groups,
+            demand,
+            links,
+            self.loads.cost,
+            self._trees,
+            (self._distance, self._new_length),
+            self._paths,
+            _WORTH * self._relative_gap,
+            own=[self._scratches],
+        )
+        self.problem.require_reached(self._distance)
+        n_paths = self._n_paths + int(np.count_nonzero(self._new_length))
+        n_links = self._n_links + int(self._new_length.sum())
+        self._paths = self._paths._replace(
+            next=_grown(self._paths.next, n_paths),
+            begin=_grown(self._paths.begin, n_paths),
+            length=_grown(self._paths.length, n_paths),
+            flow=_grown(self._paths.flow, n_paths),
+            links=_grown(self._paths.links, n_links),
+        )
+        path_flows.add_paths(
+            groups,
+            demand,
+            links,
+            self._trees,
+            self._new_length,
+            self._paths,
+            (self._n_paths, self._n_links),
+        )
+        self._new_length[:] = 0
+        self._n_paths = n_paths
+        self._n_links = n_links
+
+    def _compact(self, n_paths: int, n_links: int) -> Paths:
+        """Return the paths in use, in the order of their pairs."""
+        compact = Paths(
+            head=np.empty_like(self._paths.head),
+            next=np.empty(n_paths, np.int32),
+            begin=np.empty(n_paths, np.int64),
+            length=np.empty(n_paths, np.int32),
+            flow=np.empty(n_paths),
+            links=np.empty(n_links, np.int32),
+        )
+        path_flows.copy_live(self._paths, compact)
+        self._n_paths = n_paths
+        self._n_links = n_links
+        return compact
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return what another object of the same problem goes on from, to the bit."""
+        ends = {
+            name: getattr(self._paths, name)[: self._n_paths].copy()
+            for name in ("next", "begin", "length", "flow")
+        }
+        return {
+            "head": self._paths.head.copy(),
+            **ends,
+            "links": self._paths.links[: self._n_links].copy(),
+            "relative_gap": np.array(self._relative_gap),
+        }
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from a state."""
+        self._paths = Paths(**{name: state[name].copy() for name in Paths._fields})
+        self._n_paths = self._paths.flow.size
+        self._n_links = self._paths.links.size
+        self._relative_gap = float(state["relative_gap"])
+
+    def flows_using(self, is_selected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the flows of the paths that use one of some links, per class and link, and the
+        volume of these paths per pair.
+        """
+        flow = np.zeros_like(self.class_flow)
+        volume = np.zeros(self.problem.demand.volume.size)
+        path_flows.flows_using(is_selected, self.problem.demand, self._paths, flow, volume)
+        return flow, volume
+
+
+def _grown(array: np.ndarray, size: int) -> np.ndarray:
+    """Return an array of at least a size, with the same beginning."""
+    if array.size >= size:
+        return array
+    grown = np.zeros(max(size, array.size + array.size // 2), array.dtype)
+    grown[: array.size] = array
+    return grown

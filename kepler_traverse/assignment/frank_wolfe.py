@@ -1,0 +1,216 @@
+"""Equilibrium by all-or-nothing flows: bi-conjugate Frank-Wolfe (Mitradjieva and Lindberg, 2013).
+
+Each iteration puts all trips on the shortest paths at the costs of the current flows, and moves
+towards a combination of these flows and the last two targets. Memory does not grow with the number
+of paths. The gap falls slowly below 1e-4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..cpu import threads
+from ..cpu.compiled import njit
+from . import all_or_nothing
+from .problem import Bound, Problem
+from .trees import NO_LINK
+
+_MAX_BLOCKS = 32  # of origins, whose flows are added up apart
+_MAX_CONJUGATE = 0.99  # of the last target in a conjugate one
+_STEPS = 60  # of the search for the length of a step
+
+
+@njit(cache=True, nogil=True)
+def _dot(x, y):
+    """Return the sum of products, added in order, which NumPy does not promise."""
+    total = 0.0
+    for i in range(x.size):
+        total += x[i] * y[i]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _weighted(x, weights, y):
+    total = 0.0
+    for i in range(x.size):
+        total += x[i] * weights[i] * y[i]
+    return total
+
+
+class BiconjugateFrankWolfe:
+    """The flows of all classes, the last two targets, and the last step.
+
+    Flows, and of select link the flows and volumes too, are one array, since all are combined by the
+    same factors.
+    """
+
+    name = "frank_wolfe"
+
+    def __init__(self, problem: Problem, is_selected: np.ndarray | None = None) -> None:
+        self.problem = problem
+        demand = problem.demand
+        self._shape = (len(problem.classes), problem.network.n_links)
+        n_flows = self._shape[0] * self._shape[1]
+        self._is_selected = np.zeros(0, np.bool_) if is_selected is None else is_selected
+        n_selected = n_flows + demand.volume.size if is_selected is not None else 0
+        self._flows = np.zeros(n_flows + n_selected)
+        self._targets: list[np.ndarray] = []  # the last one first
+        self._step = 0.0
+        self._next = np.zeros(0)  # the all-or-nothing flows at the current costs
+        self._trees = np.full((demand.origin.size, problem.network.n_vertices), NO_LINK, np.int32)
+        n_blocks = min(_MAX_BLOCKS, demand.origin.size)
+        self._first_group = np.arange(n_blocks + 1) * demand.origin.size // n_blocks
+        self._scratches = problem.scratches()
+        self.loads = problem.loads_at(np.zeros(problem.network.n_links))
+
+    @property
+    def class_flow(self) -> np.ndarray:
+        """The flows, of shape (n_classes, n_links)."""
+        return self._flows_of(self._flows)
+
+    def _flows_of(self, flows: np.ndarray) -> np.ndarray:
+        return flows[: self._shape[0] * self._shape[1]].reshape(self._shape)
+
+    def begin(self) -> None:
+        """Put all trips on the shortest paths of the network without flow."""
+        self._flows, _ = self._load()
+
+    def measure(self) -> Bound:
+        """Prove the gap of the flows, and find the all-or-nothing flows at their costs."""
+        self.loads = self.problem.loads_at(self.problem.common_flow(self.class_flow))
+        self._next, distance = self._load()
+        return self.problem.bound(self.class_flow, self.loads.cost, distance)
+
+    def _load(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the all-or-nothing flows at the current costs, and the distance of each pair."""
+        demand = self.problem.demand
+        n_blocks = self._first_group.size - 1
+        has_selected = bool(self._is_selected.size)
+        flow = np.zeros((n_blocks, *self._shape))
+        selected_flow = np.zeros((n_blocks if has_selected else 0, *self._shape))
+        selected_volume = np.zeros(demand.volume.size if has_selected else 0)
+        distance = np.empty(demand.volume.size)
+        threads.run(
+            all_or_nothing.load_blocks,
+            n_blocks,
+            self._first_group,
+            demand,
+            self.problem.network.links,
+            self.loads.cost,
+            self._trees,
+            self._is_selected,
+            (distance, flow, selected_flow, selected_volume),
+            own=[self._scratches],
+        )
+        self.problem.require_reached(distance)
+        sums = [_sum_blocks(flow).ravel()]
+        if has_selected:
+            sums += [_sum_blocks(selected_flow).ravel(), selected_volume]
+        return np.concatenate(sums), distance
+
+    def improve(self, bound: Bound) -> None:  # noqa: ARG002
+        """Move towards the target, as far as the costs there fall."""
+        target = self._target()
+        step = self._step_towards(target)
+        if step <= 0.0 and target is not self._next:  # no descent: begin again with a plain step
+            self._targets = []
+            target = self._next
+            step = self._step_towards(target)
+        self._flows = self._flows + step * (target - self._flows)
+        self._step = step
+        if step >= 1.0:
+            self._targets = []
+        else:
+            self._targets = [target, *self._targets][:2]
+
+    def _change(self, target: np.ndarray) -> np.ndarray:
+        """Return how the common flow differs between a target and the flows."""
+        return self.problem.common_flow(self._flows_of(target)) - self.loads.flow
+
+    def _target(self) -> np.ndarray:
+        """Return the target: the all-or-nothing flows, made conjugate to the last directions."""
+        if not self._targets:
+            return self._next
+        slope = self.loads.slope
+        direction = self._change(self._next)
+        last = self._change(self._targets[0])
+        if len(self._targets) == 1:
+            below = _weighted(last, slope, direction - last)
+            if below == 0.0:
+                return self._next
+            share = _weighted(last, slope, direction) / below
+            share = min(max(share, 0.0), _MAX_CONJUGATE)
+            return share * self._targets[0] + (1.0 - share) * self._next
+        before = self._change(self._targets[1])
+        step = self._step
+        mixed = step * last + (1.0 - step) * before
+        below_mixed = _weighted(mixed, slope, before - last)
+        below_last = _weighted(last, slope, last)
+        if below_mixed == 0.0 or below_last == 0.0 or step >= 1.0:
+            return self._next
+        m = max(-_weighted(mixed, slope, direction) / below_mixed, 0.0)
+        n = -_weighted(last, slope, direction) / below_last + m * step / (1.0 - step)
+        n = max(n, 0.0)
+        return (self._next + n * self._targets[0] + m * self._targets[1]) / (1.0 + n + m)
+
+    def _step_towards(self, target: np.ndarray) -> float:
+        """Return the part of the way to a target at which the objective is least."""
+        change = self._change(target)
+        by_class = self._flows_of(target) - self.class_flow
+        fixed = 0.0
+        for k, weight in enumerate(self.problem.per_vehicle):
+            fixed += weight * _dot(self.problem.fixed[k], by_class[k])
+
+        def derivative(step: float) -> tuple[float, float]:
+            flow = np.maximum(self.loads.flow + step * change, 0.0)
+            time, slope = self.problem.times(flow)
+            return _dot(time, change) + fixed, _weighted(change, slope, change)
+
+        low = 0.0
+        high = 1.0
+        if derivative(0.0)[0] >= 0.0:
+            return 0.0
+        if derivative(1.0)[0] <= 0.0:
+            return 1.0
+        step = 0.5
+        for _ in range(_STEPS):
+            value, slope = derivative(step)
+            if value > 0.0:
+                high = step
+            else:
+                low = step
+            newton = step - value / slope if slope > 0.0 else low
+            following = newton if low < newton < high else 0.5 * (low + high)
+            if following == step:
+                break
+            step = following
+        return step
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return what another object of the same problem goes on from, to the bit."""
+        targets = {f"target_{i}": each for i, each in enumerate(self._targets)}
+        return {"flows": self._flows, "step": np.array(self._step), **targets}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from a state."""
+        self._flows = state["flows"]
+        self._step = float(state["step"])
+        self._targets = [state[name] for name in ("target_0", "target_1") if name in state]
+
+    def flows_using(self, is_selected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
+        """Return the flows of the paths that use one of the selected links, per class and link, and
+        the volume of these paths per pair.
+        """
+        n_flows = self._shape[0] * self._shape[1]
+        flow = self._flows[n_flows : 2 * n_flows].reshape(self._shape)
+        return flow, self._flows[2 * n_flows :]
+
+
+def _sum_blocks(flow: np.ndarray) -> np.ndarray:
+    """Add up the blocks in their order."""
+    total = np.zeros(flow.shape[1:])
+    for block in flow:
+        total += block
+    return total

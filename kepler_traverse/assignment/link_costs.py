@@ -1,0 +1,181 @@
+"""Costs of links: BPR, conical, and functions of the user's, as arrays that compiled code reads.
+
+Costs have the same bits on every machine: whole powers are products in one order, other powers are
+computed by ``_power`` from additions, multiplications and divisions, and none of these is fused.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..cpu.compiled import njit
+
+CONSTANT, BPR, CONICAL, LINEAR = range(4)
+_MIN_RATIO = 1e-3  # slopes of powers below 1 are infinite at 0; they are taken from here on
+# ln 2 in two parts, of which the first has trailing zeros: products with small integers are exact
+_LN2_HIGH = 0.6931471803691238
+_LN2_LOW = 1.9082149292705877e-10
+_MAX_WHOLE = 64  # larger powers are computed by logarithms
+
+
+class CostArrays(NamedTuple):
+    """The costs of all links as functions of their flows, each array of shape (n_links,).
+
+    ========  =================  ==================  ============  ============
+    kind      ``free``           ``scale``           ``power``     ``capacity``
+    ========  =================  ==================  ============  ============
+    CONSTANT  the cost           0                   0             1
+    BPR       the cost at 0      factor of the term  of the ratio  capacity
+    CONICAL   the cost at 0      alpha               0             capacity
+    LINEAR    the line at 0      its slope           0             1
+    ========  =================  ==================  ============  ============
+
+    BPR is ``free * (1 + scale * (flow / capacity) ** power)``.
+    """
+
+    kind: np.ndarray  # uint8
+    free: np.ndarray  # float64
+    scale: np.ndarray  # float64
+    power: np.ndarray  # float64
+    capacity: np.ndarray  # float64
+
+
+@njit(cache=True, nogil=True)
+def _whole_power(base, exponent):
+    result = 1.0
+    while exponent > 0:
+        if exponent & 1:
+            result *= base
+        base *= base
+        exponent >>= 1
+    return result
+
+
+@njit(cache=True, nogil=True)
+def _logarithm(value):
+    """Return k and y, so that the logarithm of a value above 0 is ``k * ln 2 + y``."""
+    k = 0
+    while value > 1.4142135623730951:
+        value *= 0.5
+        k += 1
+    while value < 0.7071067811865476:
+        value *= 2.0
+        k -= 1
+    # ln m = 2 atanh((m - 1) / (m + 1))
+    z = (value - 1.0) / (value + 1.0)
+    square = z * z
+    term = z
+    series = 0.0
+    for i in range(1, 28, 2):
+        series += term / i
+        term *= square
+    return k, 2.0 * series
+
+
+@njit(cache=True, nogil=True)
+def _power(base, exponent):
+    """Return ``base ** exponent`` for a base of at least 0, to some units in the last place."""
+    if base <= 0.0:
+        return 0.0
+    k, rest = _logarithm(base)
+    value = exponent * (k * _LN2_HIGH) + exponent * (rest + k * _LN2_LOW)
+    # e^value = 2^j e^rest
+    j = np.int64(np.floor(value / 0.6931471805599453 + 0.5))
+    rest = (value - j * _LN2_HIGH) - j * _LN2_LOW
+    result = 1.0
+    for i in range(18, 0, -1):
+        result = 1.0 + rest * result / i
+    while j > 0:
+        result *= 2.0
+        j -= 1
+    while j < 0:
+        result *= 0.5
+        j += 1
+    return result
+
+
+@njit(cache=True, nogil=True)
+def _ratio_to(base, exponent):
+    whole = np.int64(exponent)
+    if whole == exponent and 0 <= whole <= _MAX_WHOLE:
+        return _whole_power(base, whole)
+    return _power(base, exponent)
+
+
+@njit(cache=True, nogil=True)
+def cost_and_slope(link, flow, costs):
+    """Return the cost of a link at a flow, and its derivative."""
+    kind = costs.kind[link]
+    free = costs.free[link]
+    scale = costs.scale[link]
+    if kind == BPR:
+        power = costs.power[link]
+        per_capacity = 1.0 / costs.capacity[link]
+        ratio = flow * per_capacity
+        if power < 1.0:
+            least = max(ratio, _MIN_RATIO)
+            slope = power * _ratio_to(least, power - 1.0)
+            return free + free * scale * _ratio_to(
+                ratio, power
+            ), free * scale * slope * per_capacity
+        below = _ratio_to(ratio, power - 1.0)
+        steep = free * scale * below
+        return free + steep * ratio, steep * power * per_capacity
+    if kind == CONICAL:
+        e = (2.0 * scale - 1.0) / (2.0 * scale - 2.0)
+        u = scale * (1.0 - flow / costs.capacity[link])
+        root = np.sqrt(u * u + e * e)
+        return free * (2.0 + root - u - e), free * scale / costs.capacity[link] * (1.0 - u / root)
+    if kind == LINEAR:
+        return max(free + scale * flow, 0.0), scale
+    return free, 0.0
+
+
+@njit(cache=True, nogil=True)
+def evaluate(flow, costs, cost, slope):
+    """Write the cost and the slope of each link at its flow."""
+    for link in range(flow.size):
+        cost[link], slope[link] = cost_and_slope(link, flow[link], costs)
+
+
+@njit(cache=True, nogil=True)
+def _conical_part(z, e):
+    """Return the integral of ``sqrt(z * z + e * e)`` from 0 to z."""
+    size = abs(z)
+    root = np.sqrt(size * size + e * e)
+    k, rest = _logarithm((size + root) / e)
+    area = 0.5 * (size * root + e * e * (k * 0.6931471805599453 + rest))
+    if z < 0.0:
+        return -area
+    return area
+
+
+@njit(cache=True, nogil=True)
+def integral_at(link, flow, costs):
+    """Return the integral of the cost of a link from flow 0 to a flow."""
+    kind = costs.kind[link]
+    free = costs.free[link]
+    scale = costs.scale[link]
+    if kind == BPR:
+        power = costs.power[link]
+        ratio = flow / costs.capacity[link]
+        return free * flow * (1.0 + scale * _ratio_to(ratio, power) / (power + 1.0))
+    if kind == CONICAL:
+        e = (2.0 * scale - 1.0) / (2.0 * scale - 2.0)
+        per_flow = costs.capacity[link] / scale
+        u = scale - flow / per_flow
+        square = 0.5 * per_flow * (u * u - scale * scale)
+        roots = per_flow * (_conical_part(scale, e) - _conical_part(u, e))
+        return free * ((2.0 - e) * flow + square + roots)
+    return free * flow
+
+
+@njit(cache=True, nogil=True)
+def sum_integrals(flow, costs):
+    """Return the sum of the integrals of all links, added in their order."""
+    total = 0.0
+    for link in range(flow.size):
+        total += integral_at(link, flow[link], costs)
+    return total

@@ -1,0 +1,289 @@
+"""The links and the trips of an assignment, from tables, as arrays of compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import arguments
+from .._arrays import to_host
+from .._uninterrupted import load
+from ..cpu.breadth_first_order import breadth_first_order
+from ..errors import InputError
+from ..formats.column_names import end_pairs, listed
+from ..graph.ids import VertexIds
+from .cost_functions import LinkTable
+from .path_flows import Demand
+from .trees import Links
+
+_LINK_ENDS = (("init", "term"), ("init_node", "term_node"), ("from_node_id", "to_node_id"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class VehicleClass:
+    """Trips that see costs of their own.
+
+    For a trip a link costs ``time + toll / value_of_time + distance_weight * length``, where ``time``
+    depends on the flow of all classes together.
+
+    Attributes
+    ----------
+    volume : str
+        The column of the trips with the volumes of the class.
+    value_of_time : float, optional
+        Units of the toll per unit of time. Without it tolls do not count.
+    toll, length : str
+        Columns of the links.
+    distance_weight : float
+        Units of time per unit of length.
+    passenger_cars : float
+        What a vehicle adds to the flow (passenger car equivalents).
+    """
+
+    volume: str = "volume"
+    value_of_time: float | None = None
+    toll: str = "toll"
+    distance_weight: float = 0.0
+    length: str = "length"
+    passenger_cars: float = 1.0
+
+    def check(self) -> None:
+        """Raise InputError for a number that is out of range."""
+        above_zero = {"value_of_time": self.value_of_time, "passenger_cars": self.passenger_cars}
+        for name, value in above_zero.items():
+            if value is not None and not (_is_finite(value) and value > 0):
+                raise InputError(f"{name} of class {self.volume!r} must be above 0, not {value!r}")
+        if not (_is_finite(self.distance_weight) and self.distance_weight >= 0):
+            raise InputError(
+                f"distance_weight of class {self.volume!r} must be 0 or more, "
+                f"not {self.distance_weight!r}"
+            )
+
+    def fixed_costs(self, table: LinkTable) -> np.ndarray:
+        """Return the part of the costs that no flow changes, per row."""
+        fixed = np.zeros(table.n_rows)
+        if self.value_of_time is not None:
+            fixed += table.numbers(self.toll, "toll") / self.value_of_time
+        if self.distance_weight:
+            fixed += table.numbers(self.length, "length") * self.distance_weight
+        return fixed
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and bool(np.isfinite(value))
+
+
+@dataclass(frozen=True)
+class Network:
+    """The links in the order of compiled code.
+
+    Vertices are numbered by a breadth-first search, so that those that are near are near in memory.
+    Each vertex has its links in the order of the ids of their tails, and then of their rows.
+    """
+
+    ids: VertexIds
+    place: np.ndarray  # of each vertex by the rank of its id, its number here
+    links: Links
+    row: np.ndarray  # of each link
+    ends: tuple[np.ndarray, np.ndarray]  # src and dst of each row, by the rank of the id
+    table: LinkTable
+
+    @property
+    def n_vertices(self) -> int:
+        return int(self.place.size)
+
+    @property
+    def n_links(self) -> int:
+        return int(self.row.size)
+
+    @cached_property
+    def rank(self) -> np.ndarray:
+        """Of each vertex by its number here, the rank of its id."""
+        return np.argsort(self.place)
+
+    def by_row(self, values: np.ndarray) -> np.ndarray:
+        """Return values of links in the order of the rows."""
+        result = np.empty_like(values)
+        result[..., self.row] = values
+        return result
+
+    def by_link(self, values: np.ndarray) -> np.ndarray:
+        """Return values of rows in the order of the links."""
+        return np.ascontiguousarray(values[..., self.row])
+
+    def numbers_of(self, ids: Any, role: str) -> np.ndarray:
+        """Return the numbers of vertices; UnknownVertexError for an id that no link has."""
+        return self.place[self.ids.to_numbers(ids, role)]
+
+
+def columns_of(name: str, table: Any) -> dict[Any, Any]:
+    """Return the columns of a table by name; InputError if it is none."""
+    columns = arguments.columns(name, table)
+    if columns is None:
+        raise InputError(f"{name} must be a table, not {arguments.describe(table)}")
+    return columns
+
+
+def end_columns(
+    name: str, columns: Mapping[Any, Any], chosen: tuple[str | None, str | None]
+) -> tuple[str, str]:
+    """Return the names of the two columns of ids: those that are chosen, or known by name."""
+    names = [str(each) for each in columns]
+    if chosen[0] is not None and chosen[1] is not None:
+        for each in chosen:
+            if each not in columns:
+                raise InputError(f"{name} have no column {each!r}; they have {listed(names)}")
+        return chosen[0], chosen[1]
+    pairs = end_pairs(names) or [pair for pair in _LINK_ENDS if set(pair) <= set(names)]
+    if len(pairs) != 1:
+        raise InputError(
+            f"{name}: it is not sure which columns hold the ends; they have {listed(names)}; "
+            "rename two to src and dst, or for trips to origin and destination"
+        )
+    return pairs[0]
+
+
+def read_network(table: Any, ends: tuple[str | None, str | None], closed: Any) -> Network:
+    """Return the network of a table of links.
+
+    InputError for columns that are missing, ids that are none, and ``closed`` vertices without a link.
+    """
+    columns = columns_of("links", table)
+    src, dst = end_columns("links", columns, ends)
+    ids, tails, heads = _number_ids(columns[src], columns[dst])
+    if not tails.size:
+        raise InputError("links have no row")
+    n = len(ids.array)
+    is_closed = np.zeros(n, np.bool_)
+    if closed is not None:
+        is_closed[ids.to_numbers(closed, "closed vertex")] = True
+    place = _local_order(n, tails, heads)
+    order = np.lexsort((np.arange(tails.size), tails, place[heads]))
+    in_offsets = _offsets(place[heads], n)
+    by_tail = np.argsort(place[tails][order], kind="stable").astype(np.int32)
+    closed_here = np.empty_like(is_closed)
+    closed_here[place] = is_closed
+    links = Links(
+        in_offsets=in_offsets,
+        tails=place[tails][order].astype(np.int32),
+        heads=place[heads][order].astype(np.int32),
+        out_offsets=_offsets(place[tails], n),
+        out_links=by_tail,
+        is_closed=closed_here,
+    )
+    return Network(ids, place, links, order, (tails, heads), LinkTable(columns, int(tails.size)))
+
+
+def _number_ids(src: Any, dst: Any) -> tuple[VertexIds, np.ndarray, np.ndarray]:
+    """Return the ids of all ends in order, and the rank of each end."""
+    ends = [arguments.ids("src", src), arguments.ids("dst", dst)]
+    arguments.size("dst", ends[1], len(ends[0]), "one per src")
+    if isinstance(ends[0], list) != isinstance(ends[1], list):
+        raise InputError("src and dst of links must both be integers, or both strings")
+    if isinstance(ends[0], list):
+        names = sorted({*ends[0], *ends[1]}, key=lambda name: str(name).encode())
+        ids = VertexIds(load("pyarrow").array(names, load("pyarrow").string()))
+    else:
+        ids = VertexIds(np.unique(np.concatenate([to_host(each) for each in ends])))
+    tails, heads = (ids.to_numbers(each, "end of a link") for each in ends)
+    return ids, tails, heads
+
+
+def _offsets(vertices: np.ndarray, n: int) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(np.bincount(vertices, minlength=n))]).astype(np.int64)
+
+
+def _local_order(n: int, tails: np.ndarray, heads: np.ndarray) -> np.ndarray:
+    """Return the place of each vertex in the order of a breadth-first search, the rest behind."""
+    out = (_offsets(tails, n), heads[np.argsort(tails, kind="stable")].astype(np.int32))
+    back = (_offsets(heads, n), tails[np.argsort(heads, kind="stable")].astype(np.int32))
+    order, _ = breadth_first_order([out, back], 0)
+    rest = np.setdiff1d(np.arange(n), order)
+    place = np.empty(n, np.int64)
+    place[np.concatenate([order, rest])] = np.arange(n)
+    return place
+
+
+class Trips(NamedTuple):
+    """The trips: what is assigned, and what is not since it stays in its zone."""
+
+    demand: Demand
+    volume: float  # of all trips, in vehicles
+    within: float  # of these from a vertex to itself
+
+
+def read_trips(table: Any, network: Network, classes: Iterable[VehicleClass]) -> Trips:
+    """Return the trips of a table, with one column of volumes per class.
+
+    InputError for columns that are missing, volumes below 0 and ids without a link.
+    """
+    columns = columns_of("trips", table)
+    origin, destination = end_columns("trips", columns, (None, None))
+    from_vertex = network.numbers_of(columns[origin], "origin")
+    to_vertex = network.numbers_of(columns[destination], "destination")
+    is_within = from_vertex == to_vertex
+    parts = []
+    total = within = 0.0
+    for k, each in enumerate(classes):
+        if each.volume not in columns:
+            raise InputError(
+                f"trips have no column {each.volume!r}; they have {listed(list(map(str, columns)))}"
+            )
+        volume = arguments.numbers(
+            f"trips, column {each.volume!r}",
+            columns[each.volume],
+            lambda values: values >= 0,
+            "is no volume; it must be 0 or more",
+        ).astype(np.float64)
+        total += float(volume.sum())
+        within += float(volume[is_within].sum())
+        pairs = _pairs_of_class(from_vertex, to_vertex, volume, ~is_within & (volume > 0))
+        parts.append((np.full(pairs[0].size, k), *pairs))
+    user_class, starts, ends, volume = (np.concatenate(each) for each in zip(*parts, strict=True))
+    if not volume.size:
+        raise InputError("trips have no volume above 0 between two vertices")
+    return Trips(_grouped(user_class, starts, ends, volume), total, within)
+
+
+def _pairs_of_class(
+    starts: np.ndarray, ends: np.ndarray, volume: np.ndarray, is_used: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the pairs of a class in order, each once, with the sum of its volumes."""
+    order = np.lexsort((ends[is_used], starts[is_used]))
+    starts, ends, volume = (each[is_used][order] for each in (starts, ends, volume))
+    if not volume.size:
+        return starts, ends, volume
+    is_first = np.append(True, (starts[1:] != starts[:-1]) | (ends[1:] != ends[:-1]))
+    sums = np.bincount(np.cumsum(is_first) - 1, weights=volume)
+    return starts[is_first], ends[is_first], sums
+
+
+def _grouped(
+    user_class: np.ndarray, starts: np.ndarray, ends: np.ndarray, volume: np.ndarray
+) -> Demand:
+    """Return pairs in the order of classes and origins as groups."""
+    is_first = np.append(True, (starts[1:] != starts[:-1]) | (user_class[1:] != user_class[:-1]))
+    first = np.flatnonzero(is_first)
+    return Demand(
+        origin=starts[first].astype(np.int32),
+        user_class=user_class[first].astype(np.int32),
+        first_pair=np.append(first, volume.size).astype(np.int64),
+        destination=ends.astype(np.int32),
+        volume=volume.astype(np.float64),
+    )
+
+
+def all_pairs(network: Network, zones: Any, n_classes: int) -> Demand:
+    """Return all pairs of some vertices, for each class, with volume 0."""
+    numbers = network.numbers_of(zones, "zone")
+    n = numbers.size
+    return _grouped(
+        np.repeat(np.arange(n_classes), n * n),
+        np.tile(np.repeat(numbers, n), n_classes),
+        np.tile(numbers, n * n_classes),
+        np.zeros(n * n * n_classes),
+    )

@@ -1,0 +1,352 @@
+"""Flows on paths: searching for paths that are missing, and shifting flow to cheaper ones."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..cpu.atomics import atomic_add
+from ..cpu.compiled import njit
+from .link_costs import cost_and_slope
+from .trees import find_tree
+
+NO_PATH = -1
+
+
+class Demand(NamedTuple):
+    """The pairs of all classes, by group: a class and an origin.
+
+    ``origin`` and ``user_class`` (n_groups,) int32; ``first_pair`` (n_groups + 1,) int64;
+    ``destination`` (n_pairs,) int32; ``volume`` (n_pairs,) float64.
+    """
+
+    origin: np.ndarray
+    user_class: np.ndarray
+    first_pair: np.ndarray
+    destination: np.ndarray
+    volume: np.ndarray
+
+
+class Paths(NamedTuple):
+    """The known paths of all pairs.
+
+    ``head`` (n_pairs,) int32: the first path of each pair. Per path: ``next`` int32, the next one of
+    the pair; ``begin`` int64 and ``length`` int32, where its links are in ``links`` int32; ``flow``
+    float64.
+    """
+
+    head: np.ndarray
+    next: np.ndarray
+    begin: np.ndarray
+    length: np.ndarray
+    flow: np.ndarray
+    links: np.ndarray
+
+
+class Loads(NamedTuple):
+    """What flows make of the links: ``flow`` (n_links,), of all classes together; ``cost`` and ``fixed``
+    (n_classes, n_links), the cost for each class and its part that no flow changes; ``slope``
+    (n_links,); ``per_vehicle`` (n_classes,), the units of flow of a vehicle.
+    """
+
+    flow: np.ndarray
+    cost: np.ndarray
+    fixed: np.ndarray
+    slope: np.ndarray
+    per_vehicle: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def search_groups(
+    next_item, n_items, groups, demand, links, cost, trees, results, known, worth, scratch
+):
+    """Find the trees of some groups, and write the distance of each pair and the length of its
+    shortest path, or 0 unless that is cheaper than all known ones by a part ``worth`` of their cost.
+    """
+    distance, new_length = results
+    while True:
+        item = atomic_add(next_item, 0, 1)
+        if item >= n_items:
+            break
+        group = groups[item]
+        origin = np.int64(demand.origin[group])
+        k = demand.user_class[group]
+        tree = trees[group]
+        find_tree(origin, tree, cost[k], links, scratch)
+        for pair in range(demand.first_pair[group], demand.first_pair[group + 1]):
+            v = np.int64(demand.destination[pair])
+            near = scratch.distance[v]
+            distance[pair] = near
+            new_length[pair] = 0
+            if near == np.inf or v == origin:
+                continue
+            best = np.inf
+            path = known.head[pair]
+            while path != NO_PATH:
+                total = 0.0
+                begin = known.begin[path]
+                for i in range(begin, begin + known.length[path]):
+                    total += cost[k, known.links[i]]
+                best = min(best, total)
+                path = known.next[path]
+            if best == np.inf or near < best - worth * best:
+                n = 0
+                while v != origin:
+                    v = np.int64(links.tails[tree[v]])
+                    n += 1
+                new_length[pair] = n
+
+
+@njit(cache=True, nogil=True)
+def add_paths(groups, demand, links, trees, new_length, paths, sizes):
+    """Append the new paths of some groups, without flow; ``sizes`` are the numbers of paths and links
+    before.
+    """
+    n_paths, n_links = sizes
+    for group in groups:
+        tree = trees[group]
+        for pair in range(demand.first_pair[group], demand.first_pair[group + 1]):
+            length = new_length[pair]
+            if length == 0:
+                continue
+            paths.begin[n_paths] = n_links
+            paths.length[n_paths] = length
+            paths.flow[n_paths] = 0.0
+            paths.next[n_paths] = paths.head[pair]
+            paths.head[pair] = n_paths
+            n_paths += 1
+            v = np.int64(demand.destination[pair])
+            at = n_links + length
+            while at > n_links:
+                at -= 1
+                paths.links[at] = tree[v]
+                v = np.int64(links.tails[tree[v]])
+            n_links += length
+
+
+@njit(cache=True, nogil=True)
+def load_new_pairs(groups, demand, paths, flow, per_vehicle):
+    """Put the volume of each pair of some groups on its only path."""
+    for group in groups:
+        weight = per_vehicle[demand.user_class[group]]
+        for pair in range(demand.first_pair[group], demand.first_pair[group + 1]):
+            path = paths.head[pair]
+            paths.flow[path] = demand.volume[pair]
+            begin = paths.begin[path]
+            for i in range(begin, begin + paths.length[path]):
+                flow[paths.links[i]] += weight * demand.volume[pair]
+
+
+@njit(cache=True, nogil=True)
+def _set_flow(link, flow, loads, costs):
+    flow = max(flow, 0.0)
+    loads.flow[link] = flow
+    time, loads.slope[link] = cost_and_slope(link, flow, costs)
+    for k in range(loads.cost.shape[0]):
+        loads.cost[k, link] = time + loads.fixed[k, link]
+
+
+@njit(cache=True, nogil=True)
+def _shift(path, base, k, paths, loads, costs, mark, stamp):
+    """Shift flow from a path to another one, until both cost the same or none is left.
+
+    Returns the excess before it: the flow times the difference of the costs.
+    """
+    links = paths.links
+    begin = paths.begin[path]
+    end = begin + paths.length[path]
+    base_begin = paths.begin[base]
+    base_end = base_begin + paths.length[base]
+    for i in range(base_begin, base_end):
+        mark[links[i]] = stamp
+    difference = 0.0
+    slope = 0.0
+    for i in range(begin, end):
+        link = links[i]
+        if mark[link] == stamp:
+            mark[link] = stamp + 1  # on both
+        else:
+            difference += loads.cost[k, link]
+            slope += loads.slope[link]
+    for i in range(base_begin, base_end):
+        link = links[i]
+        if mark[link] == stamp:
+            difference -= loads.cost[k, link]
+            slope += loads.slope[link]
+    flow = paths.flow[path]
+    if difference <= 0.0:
+        return 0.0
+    weight = loads.per_vehicle[k]
+    moved = flow
+    if slope > 0.0:
+        moved = min(flow, difference / (slope * weight))
+    if moved <= 0.0:
+        return flow * difference
+    paths.flow[path] = flow - moved
+    paths.flow[base] += moved
+    for i in range(begin, end):
+        link = links[i]
+        if mark[link] != stamp + 1:
+            _set_flow(link, loads.flow[link] - weight * moved, loads, costs)
+    for i in range(base_begin, base_end):
+        link = links[i]
+        if mark[link] == stamp:
+            _set_flow(link, loads.flow[link] + weight * moved, loads, costs)
+    return flow * difference
+
+
+@njit(cache=True, nogil=True)
+def shift_flows(groups, demand, paths, loads, costs, mark, stamp):
+    """Shift flow to the cheapest known path of each pair, one pair after another; forget paths
+    without flow.
+
+    Returns the excess that was met (flow times the difference to the cheapest path, times the units
+    of a vehicle), and the next stamp of ``mark``.
+    """
+    excess = 0.0
+    for group in groups:
+        k = demand.user_class[group]
+        weight = loads.per_vehicle[k]
+        for pair in range(demand.first_pair[group], demand.first_pair[group + 1]):
+            path = paths.head[pair]
+            if path == NO_PATH or paths.next[path] == NO_PATH:
+                continue
+            base = path
+            least = np.inf
+            while path != NO_PATH:
+                total = 0.0
+                begin = paths.begin[path]
+                for i in range(begin, begin + paths.length[path]):
+                    total += loads.cost[k, paths.links[i]]
+                if total < least:
+                    least = total
+                    base = path
+                path = paths.next[path]
+            before = np.int32(NO_PATH)
+            path = paths.head[pair]
+            while path != NO_PATH:
+                after = paths.next[path]
+                if path != base:
+                    if paths.flow[path] > 0.0:
+                        excess += weight * _shift(path, base, k, paths, loads, costs, mark, stamp)
+                        stamp += 2
+                    if paths.flow[path] == 0.0:
+                        if before == NO_PATH:
+                            paths.head[pair] = after
+                        else:
+                            paths.next[before] = after
+                        path = after
+                        continue
+                before = path
+                path = after
+    return excess, stamp
+
+
+@njit(cache=True, nogil=True)
+def _keep_volume(pair, volume, paths):
+    """Let the path with the largest flow have what the others of the pair leave of its volume."""
+    largest = paths.head[pair]
+    others = 0.0
+    path = paths.next[largest]
+    while path != NO_PATH:
+        less = path
+        if paths.flow[path] > paths.flow[largest]:
+            less = largest
+            largest = path
+        others += paths.flow[less]
+        path = paths.next[path]
+    paths.flow[largest] = max(volume - others, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def add_up(demand, paths, class_flow, rest):
+    """Add up the flows of the links from those of the paths, per class, in the order of the pairs.
+
+    ``class_flow`` and ``rest`` are of shape (n_classes, n_links). What each addition rounds away is
+    added up, too, so that the sums are right to two units in the last place.
+    """
+    class_flow[:] = 0.0
+    rest[:] = 0.0
+    for group in range(demand.origin.size):
+        k = demand.user_class[group]
+        for pair in range(demand.first_pair[group], demand.first_pair[group + 1]):
+            path = paths.head[pair]
+            if path == NO_PATH:
+                continue
+            _keep_volume(pair, demand.volume[pair], paths)
+            while path != NO_PATH:
+                flow = paths.flow[path]
+                begin = paths.begin[path]
+                for i in range(begin, begin + paths.length[path]):
+                    link = paths.links[i]
+                    before = class_flow[k, link]
+                    after = before + flow
+                    added = after - before
+                    rest[k, link] += (before - (after - added)) + (flow - added)
+                    class_flow[k, link] = after
+                path = paths.next[path]
+    for k in range(class_flow.shape[0]):
+        for link in range(class_flow.shape[1]):
+            class_flow[k, link] += rest[k, link]
+
+
+@njit(cache=True, nogil=True)
+def count_live(paths):
+    """Return how many paths are in the lists of their pairs, and how many links these have."""
+    n_paths = 0
+    n_links = 0
+    for pair in range(paths.head.size):
+        path = paths.head[pair]
+        while path != NO_PATH:
+            n_paths += 1
+            n_links += paths.length[path]
+            path = paths.next[path]
+    return n_paths, n_links
+
+
+@njit(cache=True, nogil=True)
+def copy_live(paths, compact):
+    """Copy the paths in the lists of their pairs into arrays without gaps, in the order of the pairs."""
+    n_paths = 0
+    n_links = 0
+    for pair in range(paths.head.size):
+        path = paths.head[pair]
+        last = np.int32(NO_PATH)
+        compact.head[pair] = NO_PATH
+        while path != NO_PATH:
+            if last == NO_PATH:
+                compact.head[pair] = n_paths
+            else:
+                compact.next[last] = n_paths
+            last = np.int32(n_paths)
+            compact.next[last] = NO_PATH
+            compact.begin[last] = n_links
+            compact.length[last] = paths.length[path]
+            compact.flow[last] = paths.flow[path]
+            begin = paths.begin[path]
+            for i in range(paths.length[path]):
+                compact.links[n_links] = paths.links[begin + i]
+                n_links += 1
+            n_paths += 1
+            path = paths.next[path]
+
+
+@njit(cache=True, nogil=True)
+def flows_using(is_selected, demand, paths, class_flow, pair_volume):
+    """Add up the flows of the paths that use one of some links: per class and link, and per pair."""
+    for group in range(demand.origin.size):
+        k = demand.user_class[group]
+        for pair in range(demand.first_pair[group], demand.first_pair[group + 1]):
+            path = paths.head[pair]
+            while path != NO_PATH:
+                begin = paths.begin[path]
+                end = begin + paths.length[path]
+                is_used = False
+                for i in range(begin, end):
+                    is_used = is_used or is_selected[paths.links[i]]
+                if is_used:
+                    pair_volume[pair] += paths.flow[path]
+                    for i in range(begin, end):
+                        class_flow[k, paths.links[i]] += paths.flow[path]
+                path = paths.next[path]

@@ -1,0 +1,195 @@
+"""What an assignment solves, and the bound of how far some flows are from its solution."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..cpu import threads
+from ..errors import InputError
+from . import link_costs
+from .cost_functions import CostFunction
+from .link_costs import CostArrays
+from .network import Network, Trips, VehicleClass
+from .path_flows import Demand, Loads
+from .trees import Scratch, new_scratch
+
+_UNIT = 2.0**-53  # the largest relative error of one operation
+_OTHER_ROUNDING = 1024  # operations per flow and cost beside the sums along a path
+
+
+class Bound(NamedTuple):
+    """How far flows are from equilibrium, proved.
+
+    ``total`` is what all trips cost, ``shortest`` what they would cost on shortest paths at the same
+    costs. The objective exceeds its least value by at most their difference, by convexity.
+    ``relative_gap`` is the difference over the total, with all that rounding may hide.
+    """
+
+    total: float
+    shortest: float
+    relative_gap: float
+
+
+class Problem:
+    """Links, trips and costs of an assignment."""
+
+    def __init__(
+        self,
+        network: Network,
+        trips: Trips,
+        classes: Sequence[VehicleClass],
+        cost: Any,
+    ) -> None:
+        self.network = network
+        self.trips = trips
+        self.classes = classes
+        self.cost = cost
+        self.fixed = network.by_link(
+            np.stack([each.fixed_costs(network.table) for each in classes])
+        )
+        self.per_vehicle = np.array([each.passenger_cars for each in classes], np.float64)
+        if isinstance(cost, CostFunction):
+            cost.check(max(trips.volume, 1.0) / 4, network.n_links)
+            self._arrays = self._linear(np.zeros(network.n_links))
+        else:
+            rows = cost.arrays(network.table)
+            self._arrays = CostArrays(*(network.by_link(each) for each in rows))
+
+    @property
+    def demand(self) -> Demand:
+        return self.trips.demand
+
+    @property
+    def is_linearized(self) -> bool:
+        """Whether compiled code knows the costs near some flows only."""
+        return isinstance(self.cost, CostFunction)
+
+    @property
+    def rounding(self) -> float:
+        """What rounding may hide of a relative gap.
+
+        A distance is a sum of at most ``n_vertices - 1`` costs, each rounded once.
+        """
+        return (self.network.n_vertices + _OTHER_ROUNDING) * _UNIT
+
+    def require_gap(self, gap: float) -> None:
+        """Raise InputError for a gap that float64 cannot prove on this network."""
+        if gap <= self.rounding:
+            raise InputError(
+                f"gap={gap:g} cannot be proved: rounding may hide {self.rounding:.1e} "
+                "on a network of this size; ask for a larger gap"
+            )
+
+    def arrays_at(self, flow: np.ndarray) -> CostArrays:
+        """Return the costs, of a function of the user's as lines through its values at a flow."""
+        if self.is_linearized:
+            self._arrays = self._linear(flow)
+        return self._arrays
+
+    def _linear(self, flow: np.ndarray) -> CostArrays:
+        by_row = self.network.by_row(flow)
+        value = self.cost.values(by_row)
+        slope = self.cost.slopes(by_row, value)
+        n = flow.size
+        return CostArrays(
+            kind=np.full(n, link_costs.LINEAR, np.uint8),
+            free=self.network.by_link(value - slope * by_row),
+            scale=self.network.by_link(slope),
+            power=np.zeros(n),
+            capacity=np.ones(n),
+        )
+
+    def times(self, flow: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the costs that all classes share at a flow, and their slopes."""
+        time = np.empty(flow.size)
+        slope = np.empty(flow.size)
+        link_costs.evaluate(flow, self.arrays_at(flow), time, slope)
+        if self.is_linearized:  # the values themselves: a line may round them
+            time = self.network.by_link(self.cost.values(self.network.by_row(flow)))
+        return time, slope
+
+    def common_flow(self, class_flow: np.ndarray) -> np.ndarray:
+        """Return the flow of all classes together, added in their order."""
+        flow = np.zeros(class_flow.shape[1])
+        for k, weight in enumerate(self.per_vehicle):
+            flow += weight * class_flow[k]
+        return flow
+
+    def loads_at(self, flow: np.ndarray) -> Loads:
+        """Return what a flow makes of the links."""
+        time, slope = self.times(flow)
+        return Loads(
+            flow=flow,
+            cost=time + self.fixed,
+            fixed=self.fixed,
+            slope=slope,
+            per_vehicle=self.per_vehicle,
+        )
+
+    def bound(self, class_flow: np.ndarray, cost: np.ndarray, distance: np.ndarray) -> Bound:
+        """Return the bound of flows of shape (n_classes, n_links), with the certified distances of the
+        pairs at their costs.
+        """
+        weights = self.per_vehicle[self.demand.user_class]
+        per_pair = np.repeat(weights, np.diff(self.demand.first_pair))
+        total = math.fsum((self.per_vehicle[:, None] * class_flow * cost).ravel())
+        shortest = math.fsum(per_pair * self.demand.volume * distance)
+        if total <= 0:
+            return Bound(total, shortest, 0.0)
+        relative = max(total - shortest, 0.0) / total + self.rounding
+        return Bound(total, shortest, relative)
+
+    def objective(self, class_flow: np.ndarray) -> float | None:
+        """Return the sum of the integrals of the costs; None for a function without an integral."""
+        flow = self.common_flow(class_flow)
+        if self.is_linearized:
+            integrals = self.cost.integrals(self.network.by_row(flow))
+            if integrals is None:
+                return None
+            shared = math.fsum(integrals)
+        else:
+            shared = link_costs.sum_integrals(flow, self._arrays)
+        own = math.fsum((self.per_vehicle[:, None] * class_flow * self.fixed).ravel())
+        return float(shared + own)
+
+    def scratches(self) -> list[Scratch]:
+        """Return scratch for each thread."""
+        n_links = self.network.n_links
+        return [new_scratch(self.network.n_vertices, n_links) for _ in range(threads.count())]
+
+    def require_reached(self, distance: np.ndarray) -> None:
+        """Raise InputError if a pair has no path."""
+        missing = np.flatnonzero(np.isinf(distance))
+        if not missing.size:
+            return
+        pair = missing[0]
+        group = int(np.searchsorted(self.demand.first_pair, pair, side="right")) - 1
+        numbers = np.array([self.demand.origin[group], self.demand.destination[pair]])
+        origin, destination = self.network.ids.at(self.network.rank[numbers]).tolist()
+        raise InputError(
+            f"trips: no path leads from {origin!r} to {destination!r} "
+            f"({missing.size:,} such pairs); drop them, or open closed vertices"
+        )
+
+    def fingerprint(self, method: str) -> str:
+        """Return a checksum of all that the flows depend on."""
+        digest = hashlib.sha256(f"assignment 1 {method}".encode())
+        flow = np.full(self.network.n_links, self.trips.volume)
+        arrays = (
+            *self.network.links,
+            self.network.row,
+            *self.demand,
+            self.fixed,
+            self.per_vehicle,
+            self.times(flow)[0],
+            *self.arrays_at(np.zeros_like(flow)),
+        )
+        for each in arrays:
+            digest.update(f"{each.dtype} {each.shape}".encode())
+            digest.update(np.ascontiguousarray(each).data)
+        return digest.hexdigest()

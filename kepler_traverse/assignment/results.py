@@ -1,0 +1,227 @@
+"""The equilibrium of an assignment: flows, costs, skims, select link, and the proof of its gap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..cpu import threads
+from ..errors import CertificateError
+from ..search.frames import Column, frame_from
+from . import all_or_nothing
+from .network import all_pairs
+from .path_flows import Demand
+from .problem import Bound, Problem
+
+_FEASIBLE = 1e-9  # of a volume: what rounding may make of a sum of flows
+
+
+@dataclass(frozen=True, repr=False)
+class Equilibrium:
+    """The flows of an assignment, and how far they are from equilibrium.
+
+    Attributes
+    ----------
+    relative_gap : float
+        ``(total - shortest) / total``, with all that rounding may hide: a proved bound. The
+        objective exceeds its least value by at most ``total - shortest``.
+    total, shortest : float
+        What all trips cost, and what they would cost on shortest paths at the same costs. Vehicles
+        count by their ``passenger_cars``.
+    objective : float or None
+        Beckmann's sum of integrals; None for a function of the user's without an integral.
+    iterations : int
+        Searches for shortest paths, over all resumes.
+    is_converged : bool
+        Whether the gap that was asked for is met.
+    gaps : tuple of float
+        The relative gap after each iteration.
+    """
+
+    problem: Problem
+    bound: Bound
+    class_flow: np.ndarray
+    cost: np.ndarray
+    objective: float | None
+    gaps: tuple[float, ...]
+    is_converged: bool
+    selected: tuple[np.ndarray, np.ndarray] | None
+
+    def __repr__(self) -> str:
+        return (
+            f"Equilibrium(relative_gap={self.relative_gap:.3g}, iterations={self.iterations}, "
+            f"is_converged={self.is_converged}, objective={self.objective!r})"
+        )
+
+    @property
+    def relative_gap(self) -> float:
+        return self.bound.relative_gap
+
+    @property
+    def total(self) -> float:
+        return self.bound.total
+
+    @property
+    def shortest(self) -> float:
+        return self.bound.shortest
+
+    @property
+    def iterations(self) -> int:
+        return len(self.gaps)
+
+    @property
+    def average_excess(self) -> float:
+        """``(total - shortest)`` per trip, those within a zone included."""
+        return (self.total - self.shortest) / self.problem.trips.volume
+
+    def link_columns(self) -> dict[str, Column]:
+        """Return the columns of ``links`` with values in the order of the rows."""
+        network = self.problem.network
+        classes = self.problem.classes
+        flow = self.problem.common_flow(self.class_flow)
+        values = {"flow": flow, "time": self.problem.times(flow)[0]}
+        if len(classes) == 1:
+            values["cost"] = self.cost[0]
+        else:
+            for k, each in enumerate(classes):
+                values[f"flow_{each.volume}"] = self.class_flow[k]
+                values[f"cost_{each.volume}"] = self.cost[k]
+        if self.selected is not None:
+            values["selected"] = self.problem.common_flow(self.selected[0])
+        ends = dict(zip(("src", "dst"), network.ends, strict=True))
+        columns = {name: Column(network.ids.at(rank)) for name, rank in ends.items()}
+        return columns | {name: Column(network.by_row(each)) for name, each in values.items()}
+
+    @property
+    def links(self) -> Any:
+        """A data frame with one row per row of the links, in their order: ``src``, ``dst``, ``flow`` of
+        all classes, ``time``, and ``cost``; of several classes ``flow_VOLUME`` and ``cost_VOLUME``;
+        ``selected`` with ``select_link``.
+        """
+        return frame_from(self.link_columns(), "cpu")
+
+    @property
+    def selected_pairs(self) -> Any:
+        """A data frame with the volume of each pair whose paths use a selected link: ``origin``,
+        ``destination``, ``volume``, and ``vehicles``, the column of the volumes, if there are several
+        classes; None without ``select_link``.
+        """
+        if self.selected is None:
+            return None
+        volume = self.selected[1]
+        is_used = volume > 0
+        columns = self._pair_columns(self.problem.demand, is_used)
+        return frame_from(columns | {"volume": Column(volume[is_used])}, "cpu")
+
+    def _pair_columns(self, demand: Demand, is_used: np.ndarray) -> dict[str, Column]:
+        network = self.problem.network
+        n_pairs = np.diff(demand.first_pair)
+        columns = {
+            "origin": Column(
+                network.ids.at(network.rank[np.repeat(demand.origin, n_pairs)[is_used]])
+            ),
+            "destination": Column(network.ids.at(network.rank[demand.destination[is_used]])),
+        }
+        if len(self.problem.classes) > 1:
+            names = np.array([each.volume for each in self.problem.classes], dtype=object)
+            columns["vehicles"] = Column(names[np.repeat(demand.user_class, n_pairs)[is_used]])
+        return columns
+
+    def skims(self, along: str | Sequence[str] = (), *, zones: Any = None) -> Any:
+        """Return the costs of pairs at equilibrium, and sums of columns along their paths.
+
+        Parameters
+        ----------
+        along : str or sequence of str, optional
+            Columns of the links, or ``"time"``, the congested time. Each is summed along the
+            canonical shortest path at the final costs, from the origin on, in float64.
+        zones : ids, optional
+            All pairs of these vertices in place of the pairs of the trips.
+
+        Returns
+        -------
+        data frame
+            ``origin``, ``destination``, ``vehicles`` if there are several classes, ``cost``, and the
+            columns of ``along``. Without a path they are null.
+        """
+        names = [along] if isinstance(along, str) else list(along)
+        network = self.problem.network
+        if zones is None:
+            demand = self.problem.demand
+        else:
+            demand = all_pairs(network, zones, len(self.problem.classes))
+        time = self.problem.times(self.problem.common_flow(self.class_flow))[0]
+        values = [
+            time
+            if name == "time"
+            else network.by_link(network.table.numbers(name, "value", least=-np.inf))
+            for name in names
+        ]
+        distance, sums = self._sum_along(demand, np.array(values).reshape(-1, network.n_links))
+        is_missing = np.isinf(distance)
+        distance[is_missing] = np.nan
+        columns = self._pair_columns(demand, np.ones(distance.size, np.bool_))
+        columns["cost"] = Column(distance, is_missing if is_missing.any() else None)
+        for name, each in zip(names, sums, strict=True):
+            columns[name] = Column(each, is_missing if is_missing.any() else None)
+        return frame_from(columns, "cpu")
+
+    def _sum_along(self, demand: Demand, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        distance = np.empty(demand.volume.size)
+        sums = np.empty((values.shape[0], demand.volume.size))
+        scratches = self.problem.scratches()
+        trees = np.empty((len(scratches), self.problem.network.n_vertices), np.int32)
+        threads.run(
+            all_or_nothing.sum_along,
+            demand.origin.size,
+            demand,
+            self.problem.network.links,
+            self.cost,
+            values,
+            distance,
+            sums,
+            own=[trees, scratches],
+        )
+        return distance, sums
+
+    def certify(self) -> Bound:
+        """Prove the gap anew from the flows alone; CertificateError if it is not the one stated.
+
+        Costs follow from the flows, and distances from the costs by searches that begin from nothing.
+        That the flows of each class leave and enter each vertex as its trips say is checked, too.
+        """
+        problem = self.problem
+        self._check_conservation()
+        loads = problem.loads_at(problem.common_flow(self.class_flow))
+        if not np.array_equal(loads.cost, self.cost):
+            raise CertificateError("the costs of the links are not those of their flows")
+        distance, _ = self._sum_along(problem.demand, np.empty((0, problem.network.n_links)))
+        bound = problem.bound(self.class_flow, loads.cost, distance)
+        if bound != self.bound:
+            raise CertificateError(
+                f"the relative gap is {bound.relative_gap!r}, and {self.relative_gap!r} is stated"
+            )
+        return bound
+
+    def _check_conservation(self) -> None:
+        problem = self.problem
+        demand = problem.demand
+        links = problem.network.links
+        n = problem.network.n_vertices
+        origins = np.repeat(demand.origin, np.diff(demand.first_pair))
+        of_pair = np.repeat(demand.user_class, np.diff(demand.first_pair))
+        for k, flow in enumerate(self.class_flow):
+            volume = np.where(of_pair == k, demand.volume, 0.0)
+            begun = np.bincount(origins, weights=volume, minlength=n)
+            ended = np.bincount(demand.destination, weights=volume, minlength=n)
+            out = np.bincount(links.tails, weights=flow, minlength=n)
+            into = np.bincount(links.heads, weights=flow, minlength=n)
+            wrong = np.abs(out - into - begun + ended) > _FEASIBLE * (out + into + begun + ended)
+            if (flow < 0).any() or wrong.any():
+                raise CertificateError(
+                    f"the flows of class {problem.classes[k].volume!r} do not begin and end as its "
+                    "trips do"
+                )

@@ -1,0 +1,207 @@
+"""``assign``: the equilibrium of trips on a congested network."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import arguments
+from ..errors import InputError
+from .checkpoints import Checkpoint
+from .cost_functions import BPR, Conical, CostFunction
+from .equilibration import PathEquilibration
+from .frank_wolfe import BiconjugateFrankWolfe
+from .network import Network, VehicleClass, read_network, read_trips
+from .problem import Problem
+from .results import Equilibrium
+
+METHODS = (PathEquilibration.name, BiconjugateFrankWolfe.name)
+Report = Callable[[int, float], object]
+
+
+def assign(
+    links: Any,
+    trips: Any,
+    *,
+    cost: BPR | Conical | CostFunction | None = None,
+    classes: VehicleClass | Sequence[VehicleClass] | None = None,
+    closed: Any = None,
+    gap: float = 1e-6,
+    method: str = "paths",
+    max_iterations: int = 1000,
+    select_link: Any = None,
+    checkpoint: Any = None,
+    progress: bool | Report | None = None,
+    src_column: str | None = None,
+    dst_column: str | None = None,
+) -> Equilibrium:
+    """Distribute trips over the paths of a network until no trip has a cheaper one.
+
+    Parameters
+    ----------
+    links : table
+        One directed link per row: its ends, and what ``cost`` and ``classes`` name. Parallel links
+        stay apart. The ends are columns with known names, or those of ``src_column`` and
+        ``dst_column``.
+    trips : table
+        ``origin``, ``destination`` and a column of volumes per class. Rows of one pair are added up.
+        Trips from a vertex to itself use no link.
+    cost : BPR, Conical or CostFunction, optional
+        The cost of a link by its flow. Default: ``BPR()``, with the columns ``free_flow_time``,
+        ``capacity``, ``b`` and ``power``.
+    classes : VehicleClass or sequence of them, optional
+        Tolls, values of time, weights of distance. Default: one class, the column ``volume``.
+    closed : ids, optional
+        Vertices at which paths begin and end, but through which none leads (zones; those below FIRST
+        THRU NODE in TNTP files).
+    gap : float
+        The relative gap to reach, as ``Equilibrium.relative_gap`` has it.
+    method : {"paths", "frank_wolfe"}
+        ``"paths"`` shifts flow between paths, and reaches any gap that float64 can prove.
+        ``"frank_wolfe"`` (bi-conjugate) needs no memory for paths, and is for gaps to 1e-4.
+    max_iterations : int
+        Searches for shortest paths. Where the gap is not met by then, ``is_converged`` is False.
+    select_link : sequence of int, optional
+        Rows of the links. The result has the flows and the pairs of the paths that use one of them.
+    checkpoint : path, optional
+        A file that is written after iterations, at most 5 % of the time. If it is there, the
+        assignment goes on from it, and ends with the same bits as without the interruption.
+    progress : bool or callable, optional
+        True writes a line per iteration to stderr; a function is called with the number of
+        iterations and the relative gap.
+    src_column, dst_column : str, optional
+        Columns of the links.
+
+    Returns
+    -------
+    Equilibrium
+
+    Raises
+    ------
+    InputError
+        A column or number is wrong, a pair has no path, or the gap cannot be proved in float64.
+
+    Notes
+    -----
+    The result has the same bits on any number of threads, after a resume, and on every machine with
+    IEEE arithmetic, whatever device it has: costs are float64, sums have one order, and powers are
+    the library's own.
+
+    References
+    ----------
+    Mitradjieva, Lindberg (2013): The stiff is moving - conjugate direction Frank-Wolfe methods with
+    applications to traffic assignment. Jayakrishnan et al. (1994): A faster path-based algorithm for
+    traffic assignment. Spiess (1990): Conical volume-delay functions.
+    """
+    arguments.choice("method", method, METHODS)
+    arguments.whole("max_iterations", max_iterations, 1)
+    report = _reporter(progress)
+    network = read_network(links, (src_column, dst_column), closed)
+    problem = _problem(network, trips, cost, classes)
+    arguments.real("gap", gap)
+    problem.require_gap(gap)
+    is_selected = _selected_links(network, select_link)
+    solver: PathEquilibration | BiconjugateFrankWolfe
+    if method == PathEquilibration.name:
+        solver = PathEquilibration(problem)
+        question = method
+    else:
+        solver = BiconjugateFrankWolfe(problem, is_selected)
+        # its state holds the flows of select link
+        question = f"{method} {None if is_selected is None else np.flatnonzero(is_selected)}"
+    kept = Checkpoint(checkpoint, problem.fingerprint(question))
+    state = kept.read()
+    if state:
+        gaps = state["gaps"].tolist()
+        solver.restore(state)
+    else:
+        gaps = []
+        solver.begin()
+    while True:
+        # A state is that before a search, so that one which is complete searches once more.
+        before = {**solver.state(), "gaps": np.array(gaps)} if checkpoint is not None else {}
+        kept.write(before, is_last=False)
+        bound = solver.measure()
+        gaps.append(bound.relative_gap)
+        report(len(gaps), bound.relative_gap)
+        is_converged = bound.relative_gap <= gap
+        if is_converged or len(gaps) >= max_iterations:
+            break
+        solver.improve(bound)
+    kept.write(before, is_last=True)
+    if is_selected is None:
+        selected = None
+    else:
+        selected = solver.flows_using(is_selected)
+    return Equilibrium(
+        problem=problem,
+        bound=bound,
+        class_flow=solver.class_flow.copy(),
+        cost=solver.loads.cost,
+        objective=problem.objective(solver.class_flow),
+        gaps=tuple(gaps),
+        is_converged=is_converged,
+        selected=selected,
+    )
+
+
+def _problem(network: Network, trips: Any, cost: Any, classes: Any) -> Problem:
+    if cost is None:
+        cost = BPR()
+    if not isinstance(cost, (BPR, Conical, CostFunction)):
+        raise InputError(
+            f"cost must be BPR, Conical or CostFunction, not {arguments.describe(cost)}"
+        )
+    if classes is None:
+        classes = VehicleClass()
+    listed = [classes] if isinstance(classes, VehicleClass) else list(classes)
+    if not listed or not all(isinstance(each, VehicleClass) for each in listed):
+        raise InputError("classes must be a VehicleClass or a list of them")
+    names = [each.volume for each in listed]
+    if len(set(names)) < len(names):
+        raise InputError("two classes have the same column of volumes; give each one of its own")
+    for each in listed:
+        each.check()
+    return Problem(network, read_trips(trips, network, listed), listed, cost)
+
+
+def _selected_links(network: Network, rows: Any) -> np.ndarray | None:
+    if rows is None:
+        return None
+    numbers = arguments.numbers(
+        "select_link",
+        [rows] if arguments.is_integer(rows) else rows,
+        lambda each: (each >= 0) & (each < network.n_links) & (each == np.floor(each)),
+        f"is no row of the links, which are 0 to {network.n_links - 1}",
+    ).astype(np.int64)
+    is_selected = np.zeros(network.n_links, np.bool_)
+    is_selected[numbers] = True
+    return network.by_link(is_selected)
+
+
+def _reporter(progress: Any) -> Report:
+    if callable(progress):
+        return progress
+    if progress is not None and not arguments.is_flag(progress):
+        raise InputError(
+            "progress must be True, False or a function of iterations and gap, "
+            f"not {arguments.describe(progress)}"
+        )
+    if not progress:
+        return _report_nothing
+    began = time.monotonic()
+
+    def write_line(iterations: int, gap: float) -> None:
+        if sys.stderr is not None:  # as under pythonw and some servers
+            seconds = time.monotonic() - began
+            sys.stderr.write(f"iteration {iterations}: relative gap {gap:.2e}, {seconds:.1f} s\n")
+
+    return write_line
+
+
+def _report_nothing(iterations: int, gap: float) -> None:
+    pass

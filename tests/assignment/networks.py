@@ -1,0 +1,93 @@
+"""Networks of the tests, and a textbook Frank-Wolfe as their oracle."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import dijkstra
+
+
+def grid(side=6, seed=1, n_zones=8, volume=60.0):
+    """Return links and trips of a grid with parallel links, a detour and random demand."""
+    rng = np.random.default_rng(seed)
+    ends = []
+    for i in range(side):
+        for j in range(side):
+            if i + 1 < side:
+                ends.append((i * side + j, (i + 1) * side + j))
+            if j + 1 < side:
+                ends.append((i * side + j, i * side + j + 1))
+    ends += [(b, a) for a, b in ends]
+    ends += ends[:3]  # parallel, with parameters of their own
+    src, dst = np.array(ends).T
+    n = src.size
+    links = pd.DataFrame(
+        {
+            "src": src * 10 + 5,
+            "dst": dst * 10 + 5,
+            "free_flow_time": rng.uniform(1, 5, n).round(2),
+            "capacity": rng.uniform(40, 120, n).round(1),
+            "b": 0.15,
+            "power": 4.0,
+            "length": rng.uniform(0.5, 3, n).round(2),
+            "toll": rng.integers(0, 3, n).astype(float),
+        }
+    )
+    zones = rng.choice(side * side, n_zones, replace=False) * 10 + 5
+    pairs = [(a, b) for a in zones for b in zones]
+    trips = pd.DataFrame(pairs, columns=["origin", "destination"])
+    trips["volume"] = rng.uniform(0, volume, len(trips)).round(1)
+    trips["trucks"] = rng.uniform(0, volume / 8, len(trips)).round(1)
+    return links, trips
+
+
+def bpr(links, flow):
+    """Return the costs of the Bureau of Public Roads by NumPy's own power."""
+    ratio = flow / links.capacity.to_numpy()
+    return links.free_flow_time.to_numpy() * (
+        1 + links.b.to_numpy() * ratio ** links.power.to_numpy()
+    )
+
+
+def distances(links, cost):
+    """Return the ids of the vertices, and all distances by SciPy."""
+    ids = np.unique(links[["src", "dst"]])
+    table = pd.DataFrame({"src": links.src, "dst": links.dst, "cost": cost})
+    least = table.groupby(["src", "dst"]).cost.min().reset_index()
+    at = (np.searchsorted(ids, least.src), np.searchsorted(ids, least.dst))
+    matrix = csr_matrix((least.cost.to_numpy(), at), (ids.size, ids.size))
+    return ids, *dijkstra(matrix, return_predecessors=True)
+
+
+def all_or_nothing(links, trips, cost):
+    """Return the flows of all trips on shortest paths, and what they cost."""
+    ids, distance, before = distances(links, cost)
+    table = pd.DataFrame({"src": links.src, "dst": links.dst, "cost": cost})
+    cheapest = table.groupby(["src", "dst"]).cost.idxmin()
+    flow = np.zeros(len(links))
+    total = 0.0
+    for origin, destination, volume in trips[["origin", "destination", "volume"]].to_numpy():
+        s, t = np.searchsorted(ids, (origin, destination))
+        total += volume * distance[s, t]
+        while t != s:
+            p = before[s, t]
+            flow[cheapest[ids[p], ids[t]]] += volume
+            t = p
+    return flow, total
+
+
+def textbook(links, trips, cost_of, n_iterations):
+    """Return the flows of Frank-Wolfe with a bisection for the step."""
+    flow, _ = all_or_nothing(links, trips, cost_of(np.zeros(len(links))))
+    for _ in range(n_iterations):
+        target, _ = all_or_nothing(links, trips, cost_of(flow))
+        low, high = 0.0, 1.0
+        for _ in range(40):
+            step = (low + high) / 2
+            if cost_of(flow + step * (target - flow)) @ (target - flow) > 0:
+                high = step
+            else:
+                low = step
+        flow = flow + low * (target - flow)
+    return flow

@@ -1,0 +1,442 @@
+"""Equilibria beside closed forms, a textbook Frank-Wolfe, SciPy's distances and published flows."""
+
+import math
+import os
+from functools import cache
+from pathlib import Path
+
+import numba
+import numpy as np
+import pandas as pd
+import pytest
+
+from kepler_traverse import InputError
+from kepler_traverse.assignment import BPR, Conical, CostFunction, VehicleClass, assign
+from kepler_traverse.errors import CertificateError, UnknownVertexError
+from tests.assignment import networks
+
+METHODS = [("paths", 1e-9), ("frank_wolfe", 1e-4)]
+DATA = Path(os.environ.get("KEPLER_DATA", "../shared/data"))
+
+
+def two_routes(**columns):
+    """Return two links from 1 to 2, with a column of numbers per argument."""
+    links = pd.DataFrame({"src": [1, 1], "dst": [2, 2], **columns})
+    return links, pd.DataFrame({"origin": [1], "destination": [2], "volume": [6.0]})
+
+
+def linear(**columns):
+    return two_routes(**columns, b=[1.0, 1.0], power=[1.0, 1.0])
+
+
+@pytest.mark.parametrize(("method", "gap"), METHODS)
+def test_two_routes_share_the_volume_as_the_closed_form_says(method, gap):
+    # 1 + x = 3 (1 + (6 - x) / 6): x = 10 / 3
+    links, trips = linear(free_flow_time=[1.0, 3.0], capacity=[1.0, 6.0])
+    result = assign(links, trips, method=method, gap=gap)
+    assert result.is_converged
+    assert result.links.flow.to_list() == pytest.approx([10 / 3, 8 / 3], rel=1e-3)
+
+
+def test_braess_network_costs_more_with_the_shortcut():
+    links = pd.DataFrame(
+        {"src": [1, 1, 2, 3, 2], "dst": [2, 3, 4, 4, 3], "free_flow_time": [1e-9, 50.0, 50.0, 1e-9, 10.0],
+         "capacity": [1e-10, 50.0, 50.0, 1e-10, 10.0], "b": 1.0, "power": 1.0}
+    )  # fmt: skip
+    trips = {"origin": [1], "destination": [4], "volume": [6.0]}
+    without = assign(links[:4], trips, gap=1e-10)
+    with_shortcut = assign(links, trips, gap=1e-10)
+    assert without.total / 6 == pytest.approx(83)
+    assert with_shortcut.total / 6 == pytest.approx(92)
+    assert with_shortcut.links.flow.to_list() == pytest.approx([4, 2, 2, 4, 2])
+
+
+@cache
+def by_the_textbook():
+    links, trips = networks.grid(side=4, n_zones=5, volume=90)
+    flow = networks.textbook(links, trips, lambda flow: networks.bpr(links, flow), 150)
+    return links, trips, flow
+
+
+@pytest.mark.parametrize(("method", "gap"), METHODS)
+def test_flows_match_a_textbook_frank_wolfe(method, gap):
+    links, trips, expected = by_the_textbook()
+    result = assign(links, trips, method=method, gap=gap)
+    assert result.is_converged
+    assert np.abs(result.links.flow - expected).sum() < 1e-2 * expected.sum()
+    assert result.links.time.to_numpy() == pytest.approx(networks.bpr(links, result.links.flow))
+
+
+@pytest.mark.parametrize(("method", "gap"), METHODS)
+def test_gap_bounds_what_scipy_finds(method, gap):
+    links, trips = networks.grid(seed=2)
+    result = assign(links, trips, method=method, gap=gap)
+    _, shortest = networks.all_or_nothing(links, trips, result.links.cost.to_numpy())
+    total = math.fsum(result.links.flow * result.links.cost)
+    assert result.total == pytest.approx(total, rel=1e-12)
+    assert result.shortest == pytest.approx(shortest, rel=1e-12)
+    assert (total - shortest) / total <= result.relative_gap <= gap
+    assert result.average_excess == pytest.approx((total - shortest) / trips.volume.sum(), abs=1e-9)
+
+
+@pytest.mark.parametrize(("method", "gap"), METHODS)
+def test_vehicle_classes_see_tolls_and_lengths(method, gap):
+    links, trips = networks.grid(seed=3)
+    classes = [
+        VehicleClass(volume="volume", value_of_time=2.0),
+        VehicleClass(volume="trucks", distance_weight=0.5, passenger_cars=2.5),
+    ]
+    result = assign(links, trips, classes=classes, method=method, gap=gap)
+    frame = result.links
+    assert frame.flow.to_numpy() == pytest.approx(frame.flow_volume + 2.5 * frame.flow_trucks)
+    assert frame.cost_volume.to_numpy() == pytest.approx(frame.time + links.toll / 2)
+    assert frame.cost_trucks.to_numpy() == pytest.approx(frame.time + 0.5 * links.length)
+    shortest = 0.0
+    for name, weight in (("volume", 1.0), ("trucks", 2.5)):
+        own = trips[["origin", "destination"]].assign(volume=trips[name])
+        shortest += weight * networks.all_or_nothing(links, own, frame[f"cost_{name}"])[1]
+    assert result.shortest == pytest.approx(shortest, rel=1e-12)
+    assert result.certify().relative_gap <= gap
+
+
+def test_classes_that_are_alike_flow_as_one():
+    links, trips = networks.grid(seed=4)
+    half = trips.assign(a=trips.volume / 2, c=trips.volume / 2)
+    classes = [VehicleClass(volume="a"), VehicleClass(volume="c")]
+    one = assign(links, trips, gap=1e-10).links.flow
+    two = assign(links, half, classes=classes, gap=1e-10).links.flow
+    assert np.abs(one - two).sum() < 1e-5 * one.sum()
+
+
+@pytest.mark.parametrize("method", ["paths", "frank_wolfe"])
+@pytest.mark.parametrize("power", [0.5, 1.0, 2.5, 5.0])
+def test_any_power_gives_equal_costs_on_used_routes(method, power):
+    links, trips = two_routes(free_flow_time=[1.0, 2.0], capacity=[2.0, 3.0], b=[1.5, 1.0])
+    links["power"] = power
+    result = assign(links, trips, method=method, gap=1e-6)
+    assert result.is_converged
+    assert result.links.time.to_numpy() == pytest.approx(networks.bpr(links, result.links.flow))
+    assert result.links.time[0] == pytest.approx(result.links.time[1], rel=1e-3)
+
+
+def test_power_0_and_capacity_0_are_constant_costs():
+    links, trips = two_routes(
+        free_flow_time=[2.0, 3.0], capacity=[0.0, 0.0], b=[0.5, 0.0], power=[0.0, 4.0]
+    )
+    result = assign(links, trips)
+    assert result.links.time.to_list() == [3.0, 3.0]
+    assert result.relative_gap < 1e-12
+    links.power = 4.0
+    with pytest.raises(InputError, match="row 0: the capacity is 0"):
+        assign(links, trips)
+
+
+def test_conical_costs_are_equal_and_integrate():
+    links, trips = two_routes(free_flow_time=[1.0, 1.4], capacity=[3.0, 2.0], alpha=[4.0, 6.0])
+    result = assign(links, trips, cost=Conical(alpha="alpha"), gap=1e-9)
+    flow = result.links.flow.to_numpy()
+
+    def cost(x):
+        alpha = links.alpha.to_numpy()
+        e = (2 * alpha - 1) / (2 * alpha - 2)
+        u = alpha * (1 - x / links.capacity.to_numpy())
+        return links.free_flow_time.to_numpy() * (2 + np.sqrt(u * u + e * e) - u - e)
+
+    assert result.links.time.to_numpy() == pytest.approx(cost(flow))
+    assert cost(flow)[0] == pytest.approx(cost(flow)[1], rel=1e-6)
+    steps = (np.arange(20_000)[:, None] + 0.5) / 20_000
+    assert result.objective == pytest.approx(cost(steps * flow).mean(axis=0) @ flow, rel=1e-7)
+
+
+@pytest.mark.parametrize(("method", "gap"), METHODS)
+@pytest.mark.parametrize("has_slope", [True, False])
+def test_function_of_the_users_gives_the_flows_of_bpr(method, gap, has_slope):
+    links, trips = networks.grid(seed=5)
+
+    def slope(flow):
+        ratio = flow / links.capacity.to_numpy()
+        return 4 * 0.15 * links.free_flow_time.to_numpy() * ratio**3 / links.capacity.to_numpy()
+
+    cost = CostFunction(
+        value=lambda flow: networks.bpr(links, flow), slope=slope if has_slope else None
+    )
+    result = assign(links, trips, cost=cost, method=method, gap=gap)
+    expected = assign(links, trips, gap=1e-9)
+    assert result.is_converged
+    assert result.objective is None
+    tolerance = 1e-4 if method == "paths" else 2e-2
+    difference = np.abs(result.links.flow - expected.links.flow).sum()
+    assert difference < tolerance * expected.links.flow.sum()
+
+
+def test_objective_is_the_sum_of_integrals():
+    links, trips = networks.grid(seed=6)
+    result = assign(links, trips, classes=VehicleClass(distance_weight=0.1), gap=1e-6)
+    flow = result.links.flow.to_numpy()
+    ratio = flow / links.capacity.to_numpy()
+    integrals = links.free_flow_time * (flow + 0.15 * links.capacity * ratio**5 / 5)
+    assert result.objective == pytest.approx(integrals.sum() + 0.1 * (links.length * flow).sum())
+
+
+@pytest.mark.parametrize("method", ["paths", "frank_wolfe"])
+def test_no_path_leads_through_closed_vertices(method):
+    # 1 -> 2 -> 3 is short, and 2 is closed; it may still end and begin there
+    links = pd.DataFrame(
+        {"src": [1, 2, 1, 4, 2], "dst": [2, 3, 4, 3, 2], "free_flow_time": [1.0, 1, 5, 5, 0]}
+    ).assign(capacity=10.0, b=0.15, power=4.0)
+    trips = pd.DataFrame(
+        {"origin": [1, 1, 2, 2], "destination": [3, 2, 3, 2], "volume": [4.0, 2, 3, 9]}
+    )
+    flow = assign(links, trips, method=method, closed=[2], gap=1e-4).links.flow
+    assert flow.to_list() == [2.0, 3.0, 4.0, 4.0, 0.0]
+    assert assign(links, trips, method=method, gap=1e-4).links.flow[2] == 0.0
+
+
+def state_of(result):
+    return [result.links, result.gaps, result.objective, result.bound]
+
+
+def assert_equal_bits(one, other):
+    pd.testing.assert_frame_equal(one.links, other.links, check_exact=True)
+    assert state_of(one)[1:] == state_of(other)[1:]
+
+
+@pytest.mark.parametrize(("method", "gap"), METHODS)
+def test_flows_have_equal_bits_on_any_number_of_threads(method, gap):
+    links, trips = networks.grid(seed=7)
+    many = assign(links, trips, method=method, gap=gap)
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)
+    try:
+        assert_equal_bits(many, assign(links, trips, method=method, gap=gap))
+    finally:
+        numba.set_num_threads(before)
+
+
+@pytest.mark.parametrize(("method", "gap"), METHODS)
+@pytest.mark.parametrize("n", [1, 4])
+def test_resumed_assignment_has_equal_bits(tmp_path, method, gap, n):
+    links, trips = networks.grid(seed=8)
+    whole = assign(links, trips, method=method, gap=gap)
+    file = tmp_path / "state.npz"
+    first = assign(links, trips, method=method, gap=gap, max_iterations=n, checkpoint=file)
+    assert not first.is_converged
+    assert first.iterations == n
+    for _ in range(2):  # the second time nothing is left to do
+        resumed = assign(links, trips, method=method, gap=gap, checkpoint=file)
+        assert_equal_bits(whole, resumed)
+
+
+def test_interrupted_assignment_goes_on_with_equal_bits(tmp_path):
+    links, trips = networks.grid(seed=9)
+    file = tmp_path / "state.npz"
+
+    def stop(iterations, _):
+        if iterations == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        assign(links, trips, gap=1e-9, checkpoint=file, progress=stop)
+    assert file.exists()
+    seen = []
+    resumed = assign(
+        links, trips, gap=1e-9, checkpoint=file, progress=lambda n, gap: seen.append((n, gap))
+    )
+    assert seen[0][0] > 1
+    assert seen[-1] == (resumed.iterations, resumed.relative_gap)
+    assert_equal_bits(assign(links, trips, gap=1e-9), resumed)
+
+
+def test_checkpoint_of_another_assignment_is_refused(tmp_path):
+    links, trips = networks.grid()
+    file = tmp_path / "state.npz"
+    assign(links, trips, gap=1e-3, checkpoint=file)
+    with pytest.raises(InputError, match="of other links, trips, costs"):
+        assign(links, trips.assign(volume=trips.volume + 1), gap=1e-3, checkpoint=file)
+    with pytest.raises(InputError, match="another method"):
+        assign(links, trips, gap=1e-3, checkpoint=file, method="frank_wolfe")
+    file.write_bytes(b"no state")
+    with pytest.raises(InputError, match="cannot be read"):
+        assign(links, trips, gap=1e-3, checkpoint=file)
+
+
+@pytest.mark.parametrize(("method", "gap"), METHODS)
+def test_select_link_has_the_flows_of_the_pairs_that_use_it(method, gap):
+    links, trips = networks.grid(seed=10)
+    plain = assign(links, trips, method=method, gap=gap)
+    row = int(plain.links.flow.argmax())
+    result = assign(links, trips, method=method, gap=gap, select_link=[row])
+    pd.testing.assert_frame_equal(result.links.drop(columns="selected"), plain.links)
+    assert result.links.selected[row] == pytest.approx(plain.links.flow[row])
+    assert (result.links.selected <= plain.links.flow * (1 + 1e-9) + 1e-9).all()
+    pairs = result.selected_pairs
+    assert pairs.volume.sum() == pytest.approx(plain.links.flow[row])
+    # Selected flows begin and end as the selected pairs do.
+    leaving = links.assign(x=result.links.selected).groupby("src").x.sum()
+    arriving = links.assign(x=result.links.selected).groupby("dst").x.sum()
+    begun = (
+        pairs.groupby("origin")
+        .volume.sum()
+        .sub(pairs.groupby("destination").volume.sum(), fill_value=0)
+    )
+    net = leaving.sub(arriving, fill_value=0)
+    assert net.reindex(begun.index).to_numpy() == pytest.approx(begun.to_numpy(), abs=1e-6)
+    everything = assign(links, trips, method=method, gap=gap, select_link=range(len(links)))
+    assert everything.links.selected.to_numpy() == pytest.approx(plain.links.flow.to_numpy())
+
+
+def test_skims_are_sums_along_shortest_paths():
+    links, trips = networks.grid(seed=11)
+    result = assign(links, trips, gap=1e-8)
+    ids, distance, before = networks.distances(links, result.links.cost)
+    zones = np.unique(trips[["origin", "destination"]])
+    skims = result.skims(["length", "time"], zones=zones)
+    assert len(skims) == zones.size**2
+    at = (np.searchsorted(ids, skims.origin), np.searchsorted(ids, skims.destination))
+    assert skims.cost.to_numpy() == pytest.approx(distance[at])
+    assert skims.time.to_numpy() == pytest.approx(distance[at])
+    cheapest = links.assign(cost=result.links.cost).sort_values("cost", kind="stable")
+    length = cheapest.drop_duplicates(["src", "dst"]).set_index(["src", "dst"]).length
+    for row in skims.itertuples():
+        s, t = np.searchsorted(ids, (row.origin, row.destination))
+        total = 0.0
+        while s != t:
+            total += length[ids[before[s, t]], ids[t]]
+            t = before[s, t]
+        assert row.length == pytest.approx(total)
+    of_trips = result.skims("length")
+    assert len(of_trips) == ((trips.origin != trips.destination) & (trips.volume > 0)).sum()
+
+
+def test_skims_without_a_path_are_null():
+    links, trips = linear(free_flow_time=[1.0, 3.0], capacity=[1.0, 6.0])
+    skims = assign(links, trips).skims("time", zones=[1, 2])
+    assert skims.cost.isna().to_list() == [False, False, True, False]
+    assert skims.time.to_list()[::3] == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda flow: flow * 1.01, "begin and end"),
+        (lambda flow: -flow, "begin and end"),
+        (lambda flow: flow[:, ::-1], "begin and end"),
+    ],
+)
+def test_certify_reports_other_flows(change, message):
+    links, trips = networks.grid()
+    result = assign(links, trips, gap=1e-6)
+    assert result.certify() == result.bound
+    object.__setattr__(result, "class_flow", change(result.class_flow))
+    with pytest.raises(CertificateError, match=message):
+        result.certify()
+
+
+def test_certify_reports_another_gap_and_other_costs():
+    links, trips = networks.grid()
+    result = assign(links, trips, gap=1e-6)
+    bound = result.bound
+    object.__setattr__(result, "bound", bound._replace(relative_gap=bound.relative_gap / 2))
+    with pytest.raises(CertificateError, match="is stated"):
+        result.certify()
+    object.__setattr__(result, "bound", bound)
+    object.__setattr__(result, "cost", result.cost * 1.001)
+    with pytest.raises(CertificateError, match="costs of the links"):
+        result.certify()
+
+
+def test_ids_may_be_strings_and_tables_of_any_kind():
+    links, trips = linear(free_flow_time=[1.0, 3.0], capacity=[1.0, 6.0])
+    named = {**links.to_dict("list"), "src": ["a", "a"], "dst": ["é", "é"]}
+    result = assign(named, {"origin": ["a"], "destination": ["é"], "volume": [6]}, gap=1e-9)
+    assert result.links.src.to_list() == ["a", "a"]
+    assert result.links.flow.to_list() == assign(links, trips, gap=1e-9).links.flow.to_list()
+
+
+def test_trips_within_a_zone_use_no_link_and_count_in_the_excess():
+    links, trips = linear(free_flow_time=[1.0, 3.0], capacity=[1.0, 6.0])
+    more = pd.concat([trips, pd.DataFrame({"origin": [2], "destination": [2], "volume": [94.0]})])
+    result = assign(links, more, gap=1e-3)
+    assert result.links.flow.sum() == 6.0
+    assert result.average_excess == pytest.approx((result.total - result.shortest) / 100)
+
+
+WRONG = [
+    ({"capacity": [1.0, -1.0]}, {}, "column 'capacity', row 1: -1.0 is no capacity"),
+    ({"free_flow_time": [math.nan, 1.0]}, {}, "column 'free_flow_time', row 0"),
+    ({"power": [-1.0, 1.0]}, {}, "row 0: -1.0 is no power"),
+    ({}, {"gap": 1e-14}, "cannot be proved"),
+    ({}, {"gap": "small"}, "gap"),
+    ({}, {"method": "msa"}, "method='msa' is none of"),
+    ({}, {"max_iterations": 0}, "max_iterations"),
+    ({}, {"cost": 3}, "cost must be"),
+    ({}, {"cost": BPR(b="beta")}, "no column 'beta', which is the factor b"),
+    ({}, {"cost": Conical(alpha=1)}, "must be above 1"),
+    ({}, {"classes": []}, "classes must be"),
+    ({}, {"classes": [VehicleClass(), VehicleClass()]}, "same column of volumes"),
+    ({}, {"classes": VehicleClass(value_of_time=0)}, "value_of_time"),
+    ({}, {"classes": VehicleClass(value_of_time=2.0)}, "no column 'toll'"),
+    ({}, {"classes": VehicleClass(distance_weight=-1)}, "distance_weight"),
+    ({}, {"classes": VehicleClass(volume="cars")}, "no column 'cars'"),
+    ({}, {"select_link": [2]}, "is no row of the links"),
+    ({}, {"progress": 3}, "progress must be"),
+    ({}, {"src_column": "x", "dst_column": "y"}, "no column 'x'"),
+    ({}, {"cost": CostFunction(value=lambda flow: 5 - flow)}, "cost, row 0: the function decreases|0 or more"),
+    ({}, {"cost": CostFunction(value=lambda flow: flow[:1])}, "has 1 value, not 2"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("columns", "options", "message"), WRONG)
+def test_wrong_arguments_are_refused_by_name(columns, options, message):
+    links, trips = linear(free_flow_time=[1.0, 3.0], capacity=[1.0, 6.0])
+    with pytest.raises(InputError, match=message):
+        assign(links.assign(**columns), trips, **options)
+
+
+def test_wrong_trips_are_refused_by_name():
+    links, trips = linear(free_flow_time=[1.0, 3.0], capacity=[1.0, 6.0])
+    with pytest.raises(InputError, match=r"column 'volume', row 0: -1\.0 is no volume"):
+        assign(links, trips.assign(volume=-1.0))
+    with pytest.raises(UnknownVertexError, match="1 origin is not in the graph: 7"):
+        assign(links, trips.assign(origin=7))
+    with pytest.raises(UnknownVertexError, match="closed vertex"):
+        assign(links, trips, closed=[9])
+    with pytest.raises(InputError, match="no path leads from 2 to 1"):
+        assign(links, trips.assign(origin=2, destination=1))
+    with pytest.raises(InputError, match="no volume above 0"):
+        assign(links, trips.assign(volume=0.0))
+    with pytest.raises(InputError, match="not sure which columns hold the ends"):
+        assign(links, trips.rename(columns={"origin": "o"}))
+
+
+def test_iterations_end_without_the_gap_and_say_so(capsys):
+    links, trips = networks.grid(volume=300)
+    result = assign(links, trips, gap=1e-9, max_iterations=2, progress=True)
+    assert not result.is_converged
+    assert result.relative_gap > 1e-9
+    assert "is_converged=False" in repr(result)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["iteration 1", "iteration 2"]
+
+
+PUBLISHED = [
+    ("SiouxFalls", 0.0, 1, 1e-6, 1e-4),
+    ("Anaheim", 0.0, 39, 1e-8, 1e-4),
+    ("Chicago-Sketch", 0.04, 1, 1e-8, 1e-4),
+]
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(("name", "weight", "first_through", "gap", "tolerance"), PUBLISHED)
+def test_flows_are_those_published(name, weight, first_through, gap, tolerance):
+    files = {part: DATA / f"tntp-{name}-{part}.parquet" for part in ("links", "trips", "flow")}
+    if not files["flow"].exists():
+        pytest.skip("needs the networks of KEPLER_DATA")
+    links, trips, published = (pd.read_parquet(file) for file in files.values())
+    result = assign(
+        links, trips, classes=VehicleClass(distance_weight=weight), gap=gap,
+        closed=range(1, first_through), src_column="init", dst_column="term",
+    )  # fmt: skip
+    difference = np.abs(result.links.flow - published.volume).sum()
+    assert difference < tolerance * published.volume.sum()
+    assert result.links.cost.to_numpy() == pytest.approx(published.cost.to_numpy(), rel=1e-2)

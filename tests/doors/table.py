@@ -27,7 +27,8 @@ FUNCTIONS = {
     "graph_from_edges": "edges:edges src:ends dst:ends weight:per_row reverse_weight:per_row directed vertices:ids "
     "weighted weight_type where oneway:per_row only_vertices:ids closed:ids edge_ids",
     "read_graph": "paths:edges directed device src_column dst_column weight_column reverse_weight_column weighted format "
-    "header delimiter id_type weight_type vertices:ids where oneway_column only_vertices:ids closed:ids edge_ids scratch build_memory",
+    "header delimiter id_type weight_type vertices:ids where oneway_column only_vertices:ids closed:ids edge_ids "
+    "scratch build_memory",
     "with_weights": "graph weight:per_row per weight_type",
     "integer_weights": "graph unit",
     "save_graph": "graph folder",

@@ -9,18 +9,16 @@ from __future__ import annotations
 import contextlib
 import io
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kepler_traverse import graph_from_edges, read_graph
+from kepler_traverse import read_graph
 from kepler_traverse.errors import EdgeListError, InputError
 from kepler_traverse.formats import parquet_fields as fields
 from kepler_traverse.formats.ids import read_ids, read_vertex_table
 from kepler_traverse.formats.parquet_footer import parse_footer, read_chunks, read_footer
 from kepler_traverse.formats.thrift import BINARY, DOUBLE, I32, I64, LIST, Items, Reader, encoded
-from kepler_traverse.hub_labels.tables import read_labels, write_labels
 from pipelines.output.store import Store
 from pipelines.output.table_logs import _column_facts
 from pipelines.run.given_table import read_given_table
@@ -129,24 +127,6 @@ def test_a_changed_bit_of_a_page_with_a_checksum_is_refused(tmp_path, door):
     assert path.read_bytes() != data
     with pytest.raises(InputError, match=r"e\.parquet.*(CRC|checksum)"):
         DOORS[door](path)
-
-
-def distances_of_labels(folder):
-    labels = read_labels(folder).labels
-    every = np.arange(labels.n_vertices)
-    return labels.between(every.repeat(every.size), np.tile(every, every.size)).tolist()
-
-
-def test_a_changed_bit_of_a_table_of_labels_is_refused(tmp_path):
-    graph = graph_from_edges(["a", "b"], ["b", "c"], [1, 2], directed=False)
-    places = write_labels(graph, tmp_path)
-    right = distances_of_labels(tmp_path)
-    assert right == [0, 1, 3, 1, 0, 2, 3, 2, 0]
-    data = places[0].read_bytes()
-    for at in range(4, 100):
-        places[0].write_bytes(data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :])
-        with contextlib.suppress(InputError):  # of a page header some bits mean nothing
-            assert distances_of_labels(tmp_path) == right
 
 
 def test_a_changed_byte_of_a_message_of_arrow_is_refused_or_means_nothing(tmp_path):

@@ -228,8 +228,8 @@ def _ways(graph, algorithm: str, sources):
         plan = plan_of(graph, strategy=name)
         return (plan.run(source) for source in [*sources[:5].tolist(), *sources[:5].tolist()])
 
-    def in_batches(name, size):
-        plan = many_of(graph, n_sources=size, strategy=name, result="predecessors")
+    def in_batches(its_graph, name, size):
+        plan = many_of(its_graph, n_sources=size, strategy=name, result="predecessors")
         for first in range(0, sources.size, size):
             for group in plan.iter_groups(sources[first : first + size]):
                 yield from group
@@ -239,8 +239,10 @@ def _ways(graph, algorithm: str, sources):
     for strategy in many:
         if "hierarchy" in strategy.needs and strategy.unsupported_reason(graph):
             continue
+        its_graph = _with_edges_for(graph, strategy)
         for size in (1, 7, sources.size):
-            yield f"{strategy.name}, {size} at once", partial(in_batches, strategy.name, size)
+            in_these = partial(in_batches, its_graph, strategy.name, size)
+            yield f"{strategy.name}, {size} at once", in_these
 
 
 def measure_many(options) -> dict:
@@ -260,6 +262,13 @@ def measure_many(options) -> dict:
     return about | {"graphs": graphs, "errors": errors}
 
 
+def _with_edges_for(graph, strategy):
+    """Return a graph with its edges where a strategy takes them."""
+    if strategy.edges == "host":
+        return graph.to("cuda", edges="host")
+    return graph
+
+
 def _multi_source_against_single(graph, algorithm: str, counts: dict) -> set[str]:
     """Count searches and equal ones; returns the strategies that ran.
 
@@ -273,13 +282,13 @@ def _multi_source_against_single(graph, algorithm: str, counts: dict) -> set[str
     xp = namespace(alone[0])
     alone = xp.stack(alone)
     bits = f"i{alone.dtype.itemsize}"
-    names = (
-        [strategy.name for strategy in strategies] if graph.n_vertices <= EVERY_ROW else ["auto"]
-    )
+    searched = {"auto": graph}
+    if graph.n_vertices <= EVERY_ROW:
+        searched = {strategy.name: _with_edges_for(graph, strategy) for strategy in strategies}
     taken = set()
-    for name in names:
+    for name, its_graph in searched.items():
         for size in GROUP_SIZES:
-            plan = many_of(graph, n_sources=size, strategy=name)
+            plan = many_of(its_graph, n_sources=size, strategy=name)
             taken.add(plan.strategy.name)
             chosen = rng.integers(0, different.size, size)
             found = (group.distance for group in plan.iter_groups(different[chosen]))

@@ -16,7 +16,7 @@ from typing import Any
 
 import psutil
 
-from scripts.storm.jobs import ROOT, Ended, part_files
+from scripts.storm.jobs import ROOT, Ended, part_files, search_path
 
 PATIENCE = 300.0  # seconds of one command
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
@@ -62,7 +62,7 @@ class Command:
     def __init__(self, words: list[str], folder: Path, limit: int | None = None):
         self._out = (folder / "stdout").open("w+")
         self._err = (folder / "stderr").open("w+")
-        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        environment = os.environ | {"PYTHONPATH": search_path()}
         self.process = subprocess.Popen(
             words,
             stdout=self._out,

@@ -26,12 +26,18 @@ from scripts.storm.edges import EdgeList
 from scripts.storm.questions import ALL, Question
 
 ROOT = Path(__file__).resolve().parents[2]
+
 _LIMITS = {"bfs": "max_depth", "sssp": "cutoff"}
 _RENAMED = {"k": "nearest_k"}
 _AS_GIVEN = ("direction", "unreached", "cutoffs", "decay", "of", "endpoints", "normalized", "k")
 OF_LOADS = ("flows", "betweenness")
 NO_SHARDS = ("nearest", "k_nearest", "extremes")
 _NAMES_OF_RESULTS = {"k_nearest": "nearest", "nearest_targets": "nearest"}
+
+
+def search_path() -> str:
+    """Return PYTHONPATH for a process of this checkout: its root, and then what it is here."""
+    return os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
 
 
 @dataclass

@@ -21,6 +21,7 @@ import psutil
 
 from scripts.storm.case import Settings
 from scripts.storm.cases import run_case
+from scripts.storm.jobs import search_path
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 900.0  # seconds of one case
@@ -153,7 +154,7 @@ def _start(settings: Settings, share: Share, errors: IO[str], place: str) -> sub
     )
     command = [sys.executable, "-X", "faulthandler", "-m", "scripts.storm", "share", given]
     environment = os.environ | {
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": search_path(),
         "TMPDIR": place,
         "PYTHONIOENCODING": "utf-8:backslashreplace",
     }

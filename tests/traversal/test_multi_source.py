@@ -29,11 +29,18 @@ from tests.support.graphs import (
 GROUPS = (1, 31, 32, 33, 64, 65, 257, 600)
 
 
+def place_of_edges(strategy):
+    """Where a graph has the edges that a strategy takes, as ``Graph.to`` names it."""
+    if strategy.edges == "host":
+        return "host"
+    return "device"
+
+
 def ways(registry, looped):
     """Return every multi-source strategy, and the loop over a single-source strategy."""
     named = [
         pytest.param(
-            (each.name, each.device),
+            (each.name, each.device, place_of_edges(each)),
             marks=pytest.mark.gpu if each.device == "cuda" else (),
             id=f"{each.name}-{each.device}",
         )
@@ -41,7 +48,11 @@ def ways(registry, looped):
         if each.sums == "float"  # test_exact_sums has the others
     ]
     return pytest.mark.parametrize(
-        "way", [*named, pytest.param(("one_at_a_time", "cpu")), pytest.param((looped, "cpu"))]
+        "way",
+        [
+            *named,
+            *(pytest.param((name, "cpu", "device"), id=name) for name in ("one_at_a_time", looped)),
+        ],
     )
 
 
@@ -66,7 +77,7 @@ def check(plan, single, sources):
 )
 @ways(BFS, "queue")
 def test_hops_of_many_sources_are_those_of_each_alone(way, name, directed, predecessors):
-    graph = build([r[:2] for r in NAMED[name]], directed=directed).to(way[1])
+    graph = build([r[:2] for r in NAMED[name]], directed=directed).to(*way[1:])
     if is_refused(graph, BFS, way[0]):
         return
     sources = np.random.default_rng(1).integers(0, graph.n_vertices, 70)
@@ -81,7 +92,7 @@ def test_hops_of_many_sources_are_those_of_each_alone(way, name, directed, prede
 def test_sources_in_any_number_and_with_duplicates(way, n_sources):
     graph = build(
         NAMED["lattice" if way[0] == "hierarchy_sweep" else "power law"], directed=True
-    ).to(way[1])
+    ).to(*way[1:])
     assert not is_refused(graph, BFS, way[0])
     sources = np.random.default_rng(2).integers(0, graph.n_vertices, n_sources)
     sources[n_sources // 2 :] = sources[: n_sources - n_sources // 2]
@@ -90,7 +101,7 @@ def test_sources_in_any_number_and_with_duplicates(way, n_sources):
 
 @ways(BFS, "queue")
 def test_a_plan_made_for_few_sources_takes_many_and_the_other_way_round(way):
-    graph = build(NAMED["lattice"], directed=False).to(way[1])
+    graph = build(NAMED["lattice"], directed=False).to(*way[1:])
     assert not is_refused(graph, BFS, way[0])
     for planned, asked in ((3, 100), (600, 2)):
         check(
@@ -104,7 +115,7 @@ def test_a_plan_made_for_few_sources_takes_many_and_the_other_way_round(way):
 def test_hops_of_any_graph(way):
     @given(edge_rows(), st.booleans())
     def check_one(rows, directed):
-        graph = build(rows, directed=directed).to(way[1])
+        graph = build(rows, directed=directed).to(*way[1:])
         assert not is_refused(graph, BFS, way[0])
         sources = np.arange(graph.n_vertices)
         check(
@@ -148,7 +159,7 @@ def counted(graph, sources, strategy, tuning=None):
 )
 @ways(BFS, "queue")
 def test_hop_counts_have_the_narrowest_type_that_holds_them(way, length, dtype):
-    graph = build(path(length)).to(way[1])
+    graph = build(path(length)).to(*way[1:])
     assert not is_refused(graph, BFS, way[0])
     plan = plan_bfs_many(graph, n_sources=3, strategy=way[0])
     group = plan.run([0, length, 1])
@@ -160,7 +171,7 @@ def test_hop_counts_have_the_narrowest_type_that_holds_them(way, length, dtype):
 @pytest.mark.parametrize("depth", [0, 1, 3])
 @ways(BFS, "queue")
 def test_a_depth_limit_is_inclusive(way, depth):
-    graph = build(NAMED["lattice"], directed=False).to(way[1])
+    graph = build(NAMED["lattice"], directed=False).to(*way[1:])
     assert not is_refused(graph, BFS, way[0])
     plan = plan_bfs_many(graph, n_sources=40, strategy=way[0], max_depth=depth)
     check(plan, plan_bfs(graph, max_depth=depth), np.arange(40))
@@ -169,7 +180,7 @@ def test_a_depth_limit_is_inclusive(way, depth):
 
 @ways(BFS, "queue")
 def test_targets_stop_each_search_and_keep_their_distances(way):
-    graph = build(NAMED["lattice"], directed=False).to(way[1])
+    graph = build(NAMED["lattice"], directed=False).to(*way[1:])
     assert not is_refused(graph, BFS, way[0])
     everything = plan_bfs_many(graph, n_sources=40, strategy=way[0]).run(np.arange(16)).distance
     plan = plan_bfs_many(graph, n_sources=40, strategy=way[0], targets=[7, 3, 90], result="targets")
@@ -186,7 +197,7 @@ def test_distances_of_many_sources_are_those_of_each_alone(
     way, name, directed, weights, predecessors
 ):
     rows = [r[:2] for r in NAMED[name]]
-    graph = build(rows, weights_for(rows, 3, weights), directed=directed).to(way[1])
+    graph = build(rows, weights_for(rows, 3, weights), directed=directed).to(*way[1:])
     if is_refused(graph, SSSP, way[0]):
         return
     sources = np.random.default_rng(1).integers(0, graph.n_vertices, 20)
@@ -203,7 +214,7 @@ def test_distances_for_awkward_weights(way):
     @example(([(0, 1), (1, 0)], [np.float32(0), np.float32(1.1754944e-38)]), True, np.float32)
     def check_one(drawn, directed, kind):
         rows, weights = drawn
-        graph = build(rows, weights, directed, weight_type=np.dtype(kind).name).to(way[1])
+        graph = build(rows, weights, directed, weight_type=np.dtype(kind).name).to(*way[1:])
         if is_refused(graph, SSSP, way[0]):
             return
         sources = np.arange(graph.n_vertices)
@@ -227,7 +238,7 @@ def test_distances_for_awkward_weights(way):
 @ways(SSSP, "frontier")
 def test_a_cutoff_is_inclusive(way, cutoff):
     rows = NAMED["lattice"]
-    graph = build(rows, weights_for(rows, 5), directed=False).to(way[1])
+    graph = build(rows, weights_for(rows, 5), directed=False).to(*way[1:])
     if is_refused(graph, SSSP, way[0]):
         return
     plan = plan_sssp_many(graph, n_sources=20, strategy=way[0], cutoff=cutoff)
@@ -238,7 +249,7 @@ def test_a_cutoff_is_inclusive(way, cutoff):
 def test_targets_of_weighted_searches_keep_their_distances(way):
     rows = NAMED["lattice"]
     n = 8  # a group of a plan on one thread
-    graph = build(rows, weights_for(rows, 5), directed=False).to(way[1])
+    graph = build(rows, weights_for(rows, 5), directed=False).to(*way[1:])
     if is_refused(graph, SSSP, way[0]):
         return
     everything = plan_sssp_many(graph, n_sources=n, strategy=way[0]).run(np.arange(n)).distance

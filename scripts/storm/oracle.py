@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections import defaultdict
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from scripts.storm.edges import INTEGERS, NO_WEIGHTS, EdgeList, round_to
@@ -91,7 +93,7 @@ class Lengths:
         """Whether sums are integers."""
         return self.weights == INTEGERS
 
-    @property
+    @cached_property
     def has_negative_arcs(self) -> bool:
         """Whether an edge that may be on a path has a weight below zero."""
         return not self.counts_hops and any(
@@ -212,19 +214,25 @@ class Lengths:
             nearer = [u for u in starts if distance[u] < distance[vertex]]
             if vertex not in before and nearer and not self.has_negative_arcs:
                 before[vertex] = nearer[0]
+        ends: defaultdict[Any, list[Any]] = defaultdict(list)
+        for vertex, starts in tight.items():
+            for u in starts:
+                ends[u].append(vertex)
         layer = dict.fromkeys(before, 0)
+        last = sorted(layer)
         depth = 0
         while len(layer) < len(distance):
             depth += 1
-            reached = {}
-            for vertex, starts in tight.items():
-                known = [u for u in starts if layer.get(u) == depth - 1]
-                if vertex not in layer and known:
-                    reached[vertex] = known[0]
+            reached: dict[Any, Any] = {}
+            for u in last:
+                for vertex in ends[u]:
+                    if vertex not in layer:
+                        reached.setdefault(vertex, u)
             if not reached:
                 raise Unrepresentable("rounding closes a cycle of equal distances")
             before |= reached
             layer |= dict.fromkeys(reached, depth)
+            last = sorted(reached)
         order = sorted(distance, key=lambda vertex: (distance[vertex], layer[vertex]))
         return before, order
 

@@ -62,11 +62,12 @@ def finished(argv, folder, before=""):
 @pytest.mark.parametrize(
     "words",
     [
-        ["--algorithm", "sssp", "--result", "predecessors"],
-        ["--result", "summary"],
-        ["--result", "nearest", "--undirected"],
+        pytest.param(["--algorithm", "sssp", "--result", "predecessors"], id="predecessors"),
+        pytest.param(["--result", "summary"], id="summary", marks=pytest.mark.exhaustive),
+        pytest.param(
+            ["--result", "nearest", "--undirected"], id="nearest", marks=pytest.mark.exhaustive
+        ),
     ],
-    ids=["predecessors", "summary", "nearest"],
 )
 def test_a_run_in_process_writes_the_bytes_of_a_run_on_a_cluster(edges, tmp_path, capsys, words):
     argv = flags(edges, *words, size="auto")

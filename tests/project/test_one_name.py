@@ -37,7 +37,14 @@ STARTS = {
 }
 
 
-@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize(
+    "start",
+    [
+        "the short name first",
+        "the long name first",
+        pytest.param("a package below", marks=pytest.mark.exhaustive),
+    ],
+)
 def test_no_module_is_loaded_under_two_names(start):
     code = f"{STARTS[start]}\n{RUN_WITH_BOTH_NAMES}\n{LOADED_TWICE}"
     done = ran([sys.executable, "-c", code, ROOT])

@@ -36,7 +36,7 @@ OF_A_FILE = [
 def wrong_for(flag):
     """Without --all some wrong values, others for each flag."""
     at = len(flag) % len(WRONG)
-    return tiers.few([*WRONG[at:], *WRONG[:at]], 20)
+    return tiers.few([*WRONG[at:], *WRONG[:at]], 14)
 
 
 FLAGS = {option.flag: option for option in OPTIONS}

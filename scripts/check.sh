@@ -25,8 +25,10 @@ if [ "${1:-}" = --gpu ]; then
 fi
 source "$here/setup.sh"
 cd "$ROOT" || exit 1
-command -v git >/dev/null || fail "git is needed, and none is on the path."
-git rev-parse --git-dir >/dev/null 2>&1 || fail "$ROOT is no git checkout: clone the repository."
+if [ -z "${KEPLER_PYTHON:-}" ]; then
+    command -v git >/dev/null || fail "git is needed, and none is on the path."
+    git rev-parse --git-dir >/dev/null 2>&1 || fail "$ROOT is no git checkout: clone the repository."
+fi
 
 # In this order: what comes of the tests under coverage is looked at after them.
 PARTS="checks tests coverage bounds libraries"

@@ -107,16 +107,16 @@ def wait(child: subprocess.Popen[bytes], limit: float) -> bool:
 
 
 def end(child: subprocess.Popen[bytes]) -> None:
-    """Interrupt a child that still runs, and kill its session if that is not enough."""
-    if child.poll() is not None:
-        return
-    child.send_signal(signal.SIGINT)
-    try:
-        child.wait(GRACE)
-    except subprocess.TimeoutExpired:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+    """Interrupt a child that still runs, and kill what it leaves behind, or itself if it goes on."""
+    if child.poll() is None:
+        # A child of a shell's background job ignores SIGINT; the tests take SIGTERM for it.
+        ignores = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        child.send_signal(signal.SIGTERM if ignores else signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(GRACE)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
 
 
 def copy(source: IO[bytes], log: Path) -> None:

@@ -100,7 +100,10 @@ def machine() -> dict:
 
 
 def commit() -> str:
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
-    )
+    try:
+        done = subprocess.run(
+            ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
+        )
+    except FileNotFoundError:
+        return "unknown"
     return done.stdout.strip() or "unknown"

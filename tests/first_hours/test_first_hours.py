@@ -23,7 +23,7 @@ from scipy.sparse import csgraph
 from kepler_traverse.errors import how_to_install
 from tests.first_hours.conftest import succeed, unused_port
 from tests.support import object_store
-from tests.support.processes import ROOT
+from tests.support.processes import ROOT, skip_without_repository
 
 pytestmark = pytest.mark.exhaustive
 
@@ -153,6 +153,7 @@ def test_a_biologist_with_an_interaction_file(user, answered):
 
 def test_a_contributor_makes_a_first_change(user, answered):
     """A clone, the steps of CONTRIBUTING, one test, and the plug-in as its page types it."""
+    skip_without_repository()
     clone = user.folder / "clone"
     succeed(["git", "clone", "--quiet", "--no-hardlinks", ROOT, clone])
     user.began = time.perf_counter()

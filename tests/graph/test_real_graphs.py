@@ -30,18 +30,18 @@ def as_matrix(graph, weighted):
     return csr_matrix((data, graph.targets, graph.offsets), shape=(graph.n_vertices,) * 2)
 
 
-@pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
-@pytest.mark.parametrize(
-    ("name", "direction"),
-    [
-        # 1.5 million vertices; that of New York has a sixth of them, and the same shape
-        pytest.param("USA-road-NE-topology", "--undirected", marks=pytest.mark.exhaustive),
-        ("USA-road-NY-topology", "--undirected"),
-        ("cnr-2000", "--directed"),
-        ("soc-Slashdot0902", "--directed"),
-    ],
-)
-def test_the_command_line_equals_scipy(name, direction, algorithm, real_graph, tmp_path, capsys):
+GRAPHS = {
+    "USA-road-NY-topology": "--undirected",
+    "cnr-2000": "--directed",
+    "soc-Slashdot0902": "--directed",
+}
+# 1.5 million vertices; that of New York has a sixth of them, and the same shape
+LARGE = {"USA-road-NE-topology": "--undirected"} if tiers.ALL else {}
+
+
+@pytest.mark.parametrize(("name", "algorithm"), tiers.by_turns(GRAPHS | LARGE, ["bfs", "sssp"]))
+def test_the_command_line_equals_scipy(name, algorithm, real_graph, tmp_path, capsys):
+    direction = (GRAPHS | LARGE)[name]
     edges = pq.read_table(real_graph(name), columns=["src", "dst"])
     directed = direction == "--directed"
     weight = hashed_weights(edges["src"].to_numpy(), edges["dst"].to_numpy(), directed)

@@ -196,7 +196,7 @@ def test_a_broken_plugin_is_refused_in_one_line(tmp_path, monkeypatch, source):
     assert len(str(refusal.value).splitlines()) == 1
 
 
-@pytest.mark.parametrize("source", few(BROKEN, 2))
+@pytest.mark.parametrize("source", few(BROKEN, 1))
 def test_a_broken_plugin_is_one_line_for_every_command(tmp_path, source):
     (tmp_path / "broken.py").write_text(source)
     given = environment(KEPLER_PLUGINS="broken")

@@ -36,7 +36,7 @@ OF_A_FILE = [
 def wrong_for(flag):
     """Without --all some wrong values, others for each flag."""
     at = len(flag) % len(WRONG)
-    return tiers.few([*WRONG[at:], *WRONG[:at]], 20)
+    return tiers.few([*WRONG[at:], *WRONG[:at]], 14)
 
 
 FLAGS = {option.flag: option for option in OPTIONS}
@@ -164,9 +164,9 @@ KEYS = [*(option.key for option in OPTIONS), "edges", "knobs", "no_such_key"]
 
 @pytest.mark.parametrize("key", KEYS)
 def test_a_wrong_value_in_a_settings_file_is_named(key, folder, tmp_path, capsys):
-    """Without ``--all`` with every other value, by turns: of two options of one kind each value is tried."""
+    """Without ``--all`` with a third of the values, by turns: of three options of one kind each value is tried."""
     path = tmp_path / "run.toml"
-    for value in OF_A_FILE if tiers.ALL else OF_A_FILE[KEYS.index(key) % 2 :: 2]:
+    for value in OF_A_FILE if tiers.ALL else OF_A_FILE[KEYS.index(key) % 3 :: 3]:
         path.write_text(f"{key} = {value}\n", encoding="utf-8")
         words = [
             word
@@ -202,7 +202,7 @@ def test_pairs_of_options_of_the_job_work_or_are_refused(folder, tmp_path, capsy
         words[key] = [word.replace("{folder}", str(folder)) for word in words[key]]
     pairs = list(itertools.combinations(words, 2))
     codes = []
-    for one, other in tiers.few(pairs, 700):
+    for one, other in tiers.few(pairs, 450):
         argv = [str(folder / "edges.csv"), *words[one], *words[other]]
         if not {one, other} & {"sources", "random_sources", "all_sources"}:
             argv += ["--sources", "1"]

@@ -68,6 +68,7 @@ def finished(argv, folder, before=""):
     ],
     ids=["predecessors", "summary", "nearest"],
 )
+@pytest.mark.exhaustive  # as tests/frozen/test_frozen_behaviour.py, with workers that are threads
 def test_a_run_in_process_writes_the_bytes_of_a_run_on_a_cluster(edges, tmp_path, capsys, words):
     argv = flags(edges, *words, size="auto")
     assert main([*argv, "--output", str(tmp_path / "here")]) == 0

@@ -12,6 +12,7 @@ from kepler_traverse.multi_source.planning import MultiSourcePlan
 from pipelines import verify
 from pipelines.batch_sources import main
 from tests.job.test_result_kinds import forge
+from tests.support import tiers
 from tests.support.jobs import Runs, by_library, manifest_of, proven, refused, rows_of, write_edges
 
 N_SOURCES = 11
@@ -95,7 +96,7 @@ def job(data, tmp_path_factory):
     return Runs(tmp_path_factory.mktemp("runs"), command)
 
 
-@pytest.mark.parametrize("case", CASES | NEAREST)
+@pytest.mark.parametrize("case", tiers.few(CASES | NEAREST, 6))
 def test_rows_equal_the_librarys_for_any_batches_and_are_proven_right_again(
     case, data, job, capsys
 ):

@@ -13,6 +13,7 @@ from pipelines import run_job, verify
 from pipelines.batch_sources import main
 from pipelines.output.rows import HostRows
 from pipelines.run.answered_tables import rows_by_pair
+from tests.support import tiers
 from tests.support.devices import on_a_device, running
 from tests.support.jobs import call, manifest_of, parts_of, refused, write_edges
 
@@ -402,8 +403,9 @@ CONTAINERS = {
 }
 
 
-@pytest.mark.parametrize("ids", [[1, 2, 3, 4], ["01", "1", "a", "b"]])
-@pytest.mark.parametrize("name", CONTAINERS)
+@pytest.mark.parametrize(
+    ("name", "ids"), tiers.by_turns(CONTAINERS, [[1, 2, 3, 4], ["01", "1", "a", "b"]])
+)
 def test_pairs_in_memory_are_those_of_a_file(name, ids, tmp_path):
     columns = {
         "origin": [ids[0], ids[1], ids[0], ids[3]],

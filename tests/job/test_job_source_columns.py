@@ -13,6 +13,7 @@ from pipelines import verify
 from pipelines.batch_sources import main
 from tests.job.test_matrix import written as list_of_matrix
 from tests.job.test_result_kinds import first_lost, forge, one_more
+from tests.support import tiers
 from tests.support.jobs import (
     Runs,
     by_library,
@@ -277,7 +278,7 @@ def searched_alone(data, case):
     return np.concatenate(frames) if case == "matrix" else pd.concat(frames, ignore_index=True)
 
 
-@pytest.mark.parametrize("case", LIMITS)
+@pytest.mark.parametrize("case", tiers.few(LIMITS, 6))
 def test_each_source_is_searched_to_its_own_limit(case, data, job, capsys):
     folder, expected = job(*limited(case), "--batch-size", "4"), searched_alone(data, case)
     if case == "matrix":

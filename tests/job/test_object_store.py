@@ -158,7 +158,7 @@ def test_an_object_is_copied_once_and_again_when_it_changes(server, tmp_path, mo
         read_graph(url)
 
 
-@pytest.mark.parametrize("kind", tiers.few(["pairs", "summary", "distances"], 2))
+@pytest.mark.parametrize("kind", tiers.few(["pairs", "summary", "distances"], 1))
 def test_a_run_whose_inputs_are_in_the_store_is_that_of_files(folder, inputs, tmp_path, kind):  # noqa: F811
     url, out = f"s3://bucket/{kind}-of-urls", tmp_path / "out"
     words = [

@@ -559,7 +559,7 @@ sys.exit(batch_sources.program())
 """
 
 
-@pytest.mark.parametrize("how", ["SIGTERM", "SIGKILL"])
+@pytest.mark.parametrize("how", [pytest.param("SIGTERM", marks=pytest.mark.exhaustive), "SIGKILL"])
 def test_a_shard_that_is_killed_is_run_again(folder, alone, tmp_path, capsys, how):
     out = tmp_path / "out"
     words = argv(folder, out, "--notice", "0.5", "--shard", "0/2", size="1")

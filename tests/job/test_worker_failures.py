@@ -275,6 +275,7 @@ def test_a_source_that_never_fits_is_left_out_and_the_rest_goes_on(job, tmp_path
     )
 
 
+@pytest.mark.exhaustive  # tests/job/test_out_of_memory.py lets each allocation fail in turn
 def test_memory_that_fails_at_random_changes_no_byte(job, undisturbed, tmp_path):
     code, _, err = job(tmp_path / "out", fault=RunsOutOfMemoryAtRandom(range(N_SOURCES)))
     assert code in (0, 3), f"seed {SEED}: {err}"

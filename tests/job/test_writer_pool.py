@@ -48,6 +48,7 @@ from pipelines.worker.writer_pool import (
     writers_for,
 )
 from tests.conftest import HAS_GPU
+from tests.support import tiers
 from tests.support.clusters import threads_of_this_process
 from tests.support.devices import on_a_device, running
 from tests.support.processes import PATIENCE
@@ -148,19 +149,21 @@ def answered(tmp_path):
     return answer
 
 
-# of a part, of some of it, of more than one
-@pytest.mark.parametrize("at_once", [SOURCES_PER_PART, 2, 12])
 @pytest.mark.parametrize(
-    ("result", "algorithm", "ids"),
-    [
-        ("distances", "bfs", "integers"),
-        ("distances", "sssp", "strings"),
-        ("predecessors", "bfs", "strings"),
-        ("reachable", "bfs", "integers"),
-        ("levels", "bfs", "integers"),
-    ],
+    ("asked", "at_once"),
+    tiers.by_turns(
+        [
+            ("distances", "bfs", "integers"),
+            ("distances", "sssp", "strings"),
+            ("predecessors", "bfs", "strings"),
+            ("reachable", "bfs", "integers"),
+            ("levels", "bfs", "integers"),
+        ],
+        [SOURCES_PER_PART, 2, 12],  # of a part, of some of it, of more than one
+    ),
 )
-def test_threads_write_the_same_bytes_as_one_thread(answered, result, algorithm, ids, at_once):
+def test_threads_write_the_same_bytes_as_one_thread(answered, asked, at_once):
+    result, algorithm, ids = asked
     alone, expected, _ = answered(1, result, algorithm, ids)
     beside, found, _ = answered(3, result, algorithm, ids, at_once)
     assert found == expected
@@ -195,23 +198,23 @@ def small_pieces(monkeypatch):
     monkeypatch.setattr(row_groups, "GROUP_BYTES", 1000)
 
 
-@pytest.mark.parametrize("n_writers", [2, 7])
 @pytest.mark.parametrize(
-    ("result", "algorithm", "ids", "more"),
-    [
-        ("distances", "bfs", "integers", {}),
-        ("distances", "sssp", "strings", {}),
-        ("predecessors", "sssp", "integers", {}),
-        ("matrix", "bfs", "integers", {}),
-        ("reachable", "bfs", "strings", {"limit": 2}),
-        ("distances", "bfs", "integers", {"targets": every_other_vertex()}),
-    ],
-    ids=["hops", "strings", "predecessors", "lists", "short", "targets"],
+    ("asked", "n_writers"),
+    tiers.by_turns(
+        [
+            ("distances", "bfs", "integers", {}),
+            ("distances", "sssp", "strings", {}),
+            ("predecessors", "sssp", "integers", {}),
+            ("matrix", "bfs", "integers", {}),
+            ("reachable", "bfs", "strings", {"limit": 2}),
+            ("distances", "bfs", "integers", {"targets": every_other_vertex()}),
+        ],
+        [2, 7],
+    ),
 )
 @pytest.mark.usefixtures("small_pieces")
-def test_parts_of_many_pieces_and_row_groups_are_the_same_bytes(
-    answered, n_writers, result, algorithm, ids, more
-):
+def test_parts_of_many_pieces_and_row_groups_are_the_same_bytes(answered, asked, n_writers):
+    result, algorithm, ids, more = asked
     _, expected, folder = answered(1, result, algorithm, ids, **more)
     outcomes, found, _ = answered(n_writers, result, algorithm, ids, 12, **more)
     assert found == expected

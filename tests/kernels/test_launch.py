@@ -451,6 +451,7 @@ print([name.rpartition("/")[2] for name in opened if name.endswith((".cu", ".cuh
     assert finished.stdout.split() == ["[]", "['near_far.cu']"]
 
 
+@pytest.mark.exhaustive  # where CuPy is absent, each other test does so
 def test_the_package_imports_and_traverses_without_cupy():
     program = """
 import sys

@@ -245,6 +245,7 @@ def test_the_job_refuses_a_plugin_by_one_line(folder, name):
     assert not (folder / "out").exists()
 
 
+@pytest.mark.exhaustive  # as tests/job/test_command_lines.py without a run
 def test_an_example_is_taken_from_the_current_folder(tmp_path):
     """As docs/plugins.md says, by the program of an installation, whose path has no current folder."""
     shutil.copy(ROOT / "examples" / "farthest_plugin.py", tmp_path)

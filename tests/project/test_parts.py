@@ -3,10 +3,11 @@
 import os
 import sys
 
+import psutil
 import pytest
 
 from scripts.ci import parts
-from tests.support.processes import ROOT, ran
+from tests.support.processes import ROOT, ran, wait_until
 
 REPORT = """<testsuites><testsuite>
 <testcase classname="tests.test_a" name="test_passes"/>
@@ -70,6 +71,25 @@ def test_a_part_of_which_no_test_ran_has_failed(folder):
 
 IGNORES = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
 WAITS = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(1000)"
+
+
+STARTS = "import subprocess, sys; subprocess.run([sys.executable, '-I', '-S', *sys.argv[1:]])"
+
+
+def has_ended(pid):
+    """Whether a process has ended; its parent may not have looked at it yet."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def test_nothing_is_left_of_a_part_that_is_stopped(folder):
+    """Also of the processes that its command has started."""
+    pid = folder / "pid"
+    parts.run("tests", program(STARTS, "-c", IGNORES + WAITS, pid), 1.0)
+    if pid.exists():  # it had begun before the limit
+        wait_until(lambda: has_ended(int(pid.read_text())))
 
 
 @pytest.mark.parametrize("before", ["", IGNORES], ids=["interrupted", "killed"])

@@ -6,9 +6,10 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from tests.support.processes import ran
+from tests.support.processes import ran, skip_without_repository
 
 ROOT = Path(__file__).resolve().parents[2]
+skip_without_repository()
 TRACKED = ran(
     ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT
 ).stdout.split()

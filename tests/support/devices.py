@@ -10,6 +10,9 @@ import pytest
 
 from kepler_traverse import certify, cuda
 from kepler_traverse._arrays import get_device, to_host
+from kepler_traverse.auto.survey import outline
+from kepler_traverse.multi_source import planning
+from kepler_traverse.multi_source.workload import Shapes
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import device, harness
 from tests.support import oracle, tiers
@@ -41,6 +44,23 @@ def running(settings: dict | None):
     else:
         with device.present(), harness.settings(**settings):
             yield
+
+
+@contextmanager
+def planned_by_outline():
+    """Plan searches by the size of the graph alone.
+
+    The few searches by which a plan estimates its times take longer on the harness than those of a small test, whose
+    strategy is named.
+    """
+
+    def known_without_a_search(work, *_):
+        return Shapes.alike(outline(work.graph)).for_output(work.query)
+
+    with pytest.MonkeyPatch.context() as patch:
+        if not HAS_GPU:
+            patch.setattr(planning, "measure_shapes", known_without_a_search)
+        yield
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 300.0  # seconds; only what never ends takes as long
@@ -66,6 +68,12 @@ def ran(command: list[Any], **options: Any) -> subprocess.CompletedProcess:
     """Run a child to its end."""
     with started(command, **options) as child:
         return subprocess.CompletedProcess(command, *finish(child))
+
+
+def skip_without_repository() -> None:
+    """Skip a test, or a module that is being imported, in a copy of the code that is no checkout."""
+    if shutil.which("git") is None or ran(["git", "rev-parse", "--verify", "HEAD"]).returncode:
+        pytest.skip("not a git checkout", allow_module_level=True)
 
 
 def session_of(child: subprocess.Popen) -> list[psutil.Process]:

@@ -217,7 +217,7 @@ def test_plan_run_again_gives_the_same_result(row):
     plan_of = plan_bfs if row in BFS else plan_sssp
     graph = build(rows, weights_for(rows, 2)).to(row.device)
     plan = plan_of(graph, strategy=row.name)
-    sources = sorted({u for u, _ in rows})[:5]
+    sources = sorted({u for u, _ in rows})[:3]
     first = [plan(s).copy() for s in sources]
     for source, before in zip(reversed(sources), reversed(first), strict=True):
         again = plan(source)

@@ -23,7 +23,7 @@ from kepler_traverse.errors import InputError, UnknownVertexError
 from kepler_traverse.graph.build import graph_from_numbers
 from kepler_traverse.kinds import distances
 from kepler_traverse.search.results import _checksum_of_arrays, checksum
-from tests.support import oracle
+from tests.support import oracle, tiers
 from tests.support.graphs import NAMED, build, weights_for
 from tests.support.plans import table_of
 
@@ -214,9 +214,10 @@ def test_string_ids_are_looked_up_alike_for_many_and_few(towns):
     assert towns.to_numbers(pa.array(["bonn"])).tolist() == [1]
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("result", ["distances", "predecessors"])
+@pytest.mark.parametrize(
+    ("threads", "weighted", "result"),
+    tiers.pairs([1, 3], [False, True], ["distances", "predecessors"]),
+)
 def test_rows_of_many_sources_are_those_of_each_source(threads, weighted, result, monkeypatch):
     monkeypatch.setattr(distances, "_ROWS_PER_THREAD", 1)
     monkeypatch.setattr(distances.numba, "get_num_threads", lambda: threads)

@@ -67,7 +67,7 @@ print(found[0] if isinstance(found, tuple) else found)
             "state",
             "(size, (size, np.ones(2)))",
         ],
-        2,
+        1,
     ),
 )
 def test_an_error_of_a_handler_is_not_lost_while_an_array_is_made(returned):
@@ -92,7 +92,9 @@ def check(found, error):
         assert each["right"], each
 
 
-@pytest.mark.parametrize("name", ["pairs", "eight threads"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("pairs", marks=pytest.mark.exhaustive), "eight threads"]
+)
 def test_ctrl_c_ends_a_call_by_keyboard_interrupt(name):
     check(interrupt(name, "SIGINT", 1, 3), "KeyboardInterrupt")
 

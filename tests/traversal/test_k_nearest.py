@@ -27,6 +27,7 @@ from kepler_traverse.multi_source import entry_points, together
 from kepler_traverse.search.frames import arrow_table
 from kepler_traverse.search.query import Nearest
 from kepler_traverse.sssp import REGISTRY as SSSP
+from tests.support import tiers
 from tests.support.devices import host, on_a_device, orders, running
 from tests.support.graphs import NAMED, build, path, weights_for
 
@@ -196,8 +197,10 @@ def test_k_nearest_equals_a_sort_of_all_distances(network, limit):
 
 
 @on_a_device
-@pytest.mark.parametrize("name", ["two components", "lattice", "in-star"])
-@pytest.mark.parametrize("kind", ["integers", "floats"])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    tiers.by_turns(["two components", "lattice", "in-star"], ["integers", "floats"]),
+)
 def test_a_gpu_returns_the_same(name, kind):
     edges = [row[:2] for row in NAMED[name]]
     graph = build(edges, weights_for(edges, 4, kind), directed=False)

@@ -27,7 +27,14 @@ from tests.conftest import HAS_GPU
 from tests.kernels.simt import harness
 from tests.kernels.simt.launching import every_mode, launch
 from tests.support import tiers
-from tests.support.devices import count_allocations, host, on_a_device, orders, running
+from tests.support.devices import (
+    count_allocations,
+    host,
+    on_a_device,
+    orders,
+    planned_by_outline,
+    running,
+)
 from tests.support.graphs import NAMED, lattice, rmat
 
 MODES = orders(
@@ -41,6 +48,12 @@ SMALL = {
     "power law": rmat(5, 3, seed=2),
 }
 TYPES = ("hops", "float32", "float64", "int64")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _plans_know_the_size_alone():
+    with planned_by_outline():
+        yield
 
 
 def network(name, kind, directed):
@@ -242,8 +255,7 @@ BOUND = 4  # the largest distance that is served
 
 @on_a_device
 @every_order
-@pytest.mark.parametrize("kind", ["zeros", *TYPES])
-@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize(("kind", "directed"), tiers.by_turns(["zeros", *TYPES], [True, False]))
 def test_flows_are_those_of_walks_in_python(kind, directed, mode, monkeypatch):
     """With ties, pairs without a path or too far, pairs of a vertex with itself, several groups, and a decay."""
     graph, _ = network("power law", "float64" if kind == "zeros" else kind, directed)
@@ -318,7 +330,7 @@ def test_flows_are_those_of_walks_in_python(kind, directed, mode, monkeypatch):
 
 
 @on_a_device
-@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("directed", tiers.few([True, False], 1))
 def test_loads_of_the_library_have_the_bits_of_a_cpu(directed, monkeypatch):
     """Also from sources with edges of length 0, which are left to the host."""
     src, dst = map(np.array, zip(*rmat(5, 2, seed=3), strict=True))

@@ -736,7 +736,7 @@ def test_an_interrupted_call_leaves_nothing_behind():
         ("sssp", "near_far_per_thread", True),
     ]
     check_interrupts(
-        interrupt("cpu", tiers.few(cases, 3), tiers.few([0.0, 0.31, 0.13, 0.05, 0.2], 3))
+        interrupt("cpu", tiers.few(cases, 2), tiers.few([0.0, 0.31, 0.13, 0.05, 0.2], 2))
     )
 
 

@@ -33,6 +33,7 @@ from tests.support.devices import (
     in_each,
     in_one,
     on_a_device,
+    planned_by_outline,
 )
 from tests.support.graphs import (
     awkward_floats,
@@ -79,6 +80,12 @@ DISTANCES_TUNING = {
     "source_per_block": DistancesPerBlock(),
     "source_per_lane": SourcePerLaneTuning(uneven_chunk=64, even_chunk=64),
 }
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _plans_know_the_size_alone():
+    with planned_by_outline():
+        yield
 
 
 def plan_hops(graph, strategy, *, max_depth=None, changes=None, result="distances", **options):
@@ -141,11 +148,14 @@ def levels(single, sources) -> list:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "forced"),
-    [(strategy, forced) for strategy, ways in FORCED.items() for forced in ways],
-    ids="-".join,
+    ("strategy", "forced", "name", "directed"),
+    [
+        (*way, *shape)
+        for i, way in enumerate((name, forced) for name, ways in FORCED.items() for forced in ways)
+        for j, shape in enumerate(SHAPES)
+        if tiers.ALL or (i + j) % 2 == 0  # each way with every other shape, by turns
+    ],
 )
-@pytest.mark.parametrize(("name", "directed"), SHAPES)
 @pytest.mark.usefixtures("mode")
 def test_hops_of_each_alone_are_found(name, directed, strategy, forced):
     graph, k = (

@@ -26,7 +26,7 @@ from kepler_traverse.kinds.pairs import pair_table
 from kepler_traverse.sssp import MULTI_SOURCE as SSSP
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from tests.support import tiers
-from tests.support.devices import MODES, host, on_a_device, running
+from tests.support.devices import MODES, host, on_a_device, planned_by_outline, running
 from tests.support.graphs import (
     NAMED,
     build,
@@ -133,8 +133,8 @@ def test_pairs_of_any_graph_equal_full_distances(rows, data):
 @on_a_device
 def test_pairs_on_a_gpu_equal_full_distances_for_every_strategy(algorithm, mode):
     edges = {
-        "lattice": lattice(7, 16),
-        "power law": rmat(7, 8, seed=3),
+        "lattice": lattice(6, 10),
+        "power law": rmat(6, 8, seed=3),
         "two components": [*path(20), (50, 51), (51, 52)],
     }
     registry = BFS_REGISTRY if algorithm == "bfs" else SSSP_REGISTRY
@@ -152,7 +152,7 @@ def test_pairs_on_a_gpu_equal_full_distances_for_every_strategy(algorithm, mode)
         )
         if algorithm == "sssp":
             graph.hierarchy()  # for hierarchy_sweep
-        with running(MODES[mode]):
+        with running(MODES[mode]), planned_by_outline():
             on_gpu = graph.to("cuda")
             for each in BFS if algorithm == "bfs" else SSSP:
                 if each.device != "cuda" or each.sums != "float":

@@ -146,8 +146,7 @@ def test_search_ends_for_all_weights(kind):
     run(SMALLER, awkward(len(SMALLER), kind))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("way", ["grid in pieces", "all of them"])
+@pytest.mark.parametrize(("kind", "way"), tiers.by_turns(KINDS, ["grid in pieces", "all of them"]))
 def test_distances_of_64_bits_are_exact_too(way, kind, monkeypatch):
     force(monkeypatch, **FORCED[way])
     run(SMALLER, awkward(len(SMALLER), kind), weight_type="float64")

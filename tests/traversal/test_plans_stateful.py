@@ -608,7 +608,7 @@ def test_unions_of_targets_may_have_any_size(strategy):
     with running(PATIENT), frames_on_pandas():
         machine = PlansOnDevice()
         machine.start("lattice", "integers", "bfs", KINDS["pairs"], strategy, 32)
-        for seed, size in enumerate((100, 300, 10, 300, 100)):
+        for seed, size in enumerate((100, 300, 10)):
             machine.search(32, size, seed)
         machine.teardown()
 

@@ -31,7 +31,7 @@ from pipelines.job import run_job
 from pipelines.output.part_stats import merged
 from pipelines.run.prepare import prepare, with_threads
 from tests.support import tiers
-from tests.support.devices import host, on_a_device, orders, running
+from tests.support.devices import host, on_a_device, orders, planned_by_outline, running
 
 MANY = {
     "bfs": (bfs_many, "max_depth", "source_per_thread"),
@@ -175,12 +175,12 @@ def test_searches_on_a_gpu_find_what_those_on_a_cpu_do(algorithm, mode, monkeypa
     graph = random_graph(8, 300, 725, fractions=True)
     random, reach = np.random.default_rng(9), {"bfs": 3, "sssp": 1.5}[algorithm]
     sources, nearest = (
-        random.permutation(graph.n_vertices)[:24],
+        random.permutation(graph.n_vertices)[:12],
         [np.arange(0, 300, 20), np.arange(0, 300, 40)],
     )
     # where sums are rounded, the nearest targets are searched from these
     exact = random_graph(8, 300, 725)
-    with running(MODES[mode]):
+    with running(MODES[mode]), planned_by_outline():
         graphs = [(each, each.to("cuda")) for each in (graph, exact)]
         for asked in (
             *({"limit": limit, "forms": ("sparse",)} for limit in (0, reach, None)),
@@ -213,7 +213,7 @@ def test_searches_on_a_gpu_find_what_those_on_a_cpu_do(algorithm, mode, monkeypa
             elif asked.get("limit") is None or "nearest" in asked:
                 starts = sources[::6]  # most of the graph is searched from each
             here, there = graphs["nearest" in asked]
-            options = {"result": "distances", "n_sources": 24} | asked
+            options = {"result": "distances", "n_sources": 12} | asked
             if algorithm == "sssp" and options["result"] == "levels":
                 continue
             one, other = (
@@ -497,7 +497,7 @@ def test_equal_searches_in_graphs_of_any_size_touch_as_much(
     assert small == large > 0
 
 
-@pytest.mark.parametrize(("algorithm", "form"), tiers.few(JOBS, 8))
+@pytest.mark.parametrize(("algorithm", "form"), tiers.few(JOBS, 5))
 def test_parts_of_equal_searches_in_graphs_of_any_size_touch_as_much(
     algorithm, form, circles, counting, tmp_path
 ):
@@ -618,7 +618,7 @@ def test_the_job_writes_what_whole_searches_give(algorithm, result, tmp_path):
 
 
 @on_a_device
-@pytest.mark.parametrize(("algorithm", "result"), limited(4))
+@pytest.mark.parametrize(("algorithm", "result"), limited(2))
 def test_the_job_on_a_gpu_writes_what_it_writes_on_a_cpu(algorithm, result, tmp_path):
     graph = random_graph(7, 300, 700, fractions=True)
     options = asked_of_job(graph, algorithm, result, tmp_path) | {"strategy": "short_search"}

@@ -13,6 +13,7 @@ from kepler_traverse.errors import UnknownVertexError
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.runtime.concurrency import SerializedSearch
 from kepler_traverse.search.strategy import Outcome
+from tests.support import tiers
 from tests.support.graphs import NAMED, build, weights_for
 
 THREADS, RUNS = 8, 25
@@ -41,8 +42,7 @@ def content(result):
     return [None if array is None else array.tolist() for array in arrays]
 
 
-@pytest.mark.parametrize("kind", PLANS)
-@pytest.mark.parametrize("owner_runs", [True, False])
+@pytest.mark.parametrize(("kind", "owner_runs"), tiers.by_turns(PLANS, [True, False]))
 def test_results_of_eight_threads_are_right_and_stay_so(kind, owner_runs):
     alone, plan = PLANS[kind](), PLANS[kind]()
     numbers = range(THREADS * RUNS)

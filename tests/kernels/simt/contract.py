@@ -35,7 +35,7 @@ def contract(rows, **named) -> dict:
         if not name.startswith("test_") or not any(map(_gives_rows, marks)):
             continue
         marks = [_for_rows(mark, rows) if _gives_rows(mark) else mark for mark in marks]
-        function.pytestmark = list(map(_fewer_graphs, _fewer_pairs(marks)))
+        function.pytestmark = _fewer_pairs(list(map(_fewer_graphs, marks)))
         if rows_in({name: function}):
             tests[name] = function
     return tests
@@ -67,11 +67,21 @@ def _fewer_graphs(mark):
 
 
 def _fewer_pairs(marks: list) -> list:
-    """Return the same test with the pairs of DIRECTED in place of all pairs of weights and directions."""
-    others = [mark for mark in marks if mark.args[0] not in ("weights", "directed")]
-    if len(others) != len(marks) - 2:
+    """Return the same test with the pairs of DIRECTED in place of all pairs of weights and directions.
+
+    Without weights each graph has one of the directions, by turns.
+    """
+    values = {mark.args[0]: mark.args[1] for mark in marks if mark.name == "parametrize"}
+    if {"weights", "directed"} <= values.keys():
+        pairs = pytest.mark.parametrize(("weights", "directed"), DIRECTED.items())
+    elif {"name", "directed"} <= values.keys():
+        pairs = pytest.mark.parametrize(
+            ("name", "directed"), tiers.by_turns(values["name"], values["directed"])
+        )
+    else:
         return marks
-    return [*others, pytest.mark.parametrize(("weights", "directed"), DIRECTED.items()).mark]
+    paired = pairs.mark.args[0]
+    return [*(mark for mark in marks if mark.args[0] not in paired), pairs.mark]
 
 
 def _for_rows(mark, rows):

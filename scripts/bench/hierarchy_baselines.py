@@ -204,7 +204,8 @@ def rendered(record: dict) -> str:
         f"{record['graph']}, {record['vertices']:,} vertices, lengths as weights, on {host['cores']} cores of an\n"
         f"{host['cpu']}, at {record['commit']}: all pairs of {record['origins']:,} origins and {record['destinations']:,} "
         f"destinations,\n{record['own_destinations']} destinations of its own per origin, and pairs with an origin of their "
-        f"own each. Times are us per pair.\nDistances are equal. Labels have {record['hubs_per_vertex']:.0f} hubs per vertex.\n",
+        f"own each. Times are us per pair.\nDistances are equal. Labels have {record['hubs_per_vertex']:.0f} hubs per "
+        "vertex.\n",
         f"| library | build, s | {' | '.join(REQUESTS)} |",
         "|---|---|---|---|---|",
     ]

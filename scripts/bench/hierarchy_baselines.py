@@ -204,16 +204,14 @@ def rendered(record: dict) -> str:
         f"{record['graph']}, {record['vertices']:,} vertices, lengths as weights, on {host['cores']} cores of an\n"
         f"{host['cpu']}, at {record['commit']}: all pairs of {record['origins']:,} origins and {record['destinations']:,} "
         f"destinations,\n{record['own_destinations']} destinations of its own per origin, and pairs with an origin of their "
-        f"own each. Times are us per pair.\nDistances are equal. Labels have {record['hubs_per_vertex']:.0f} hubs per "
-        "vertex.\n",
+        "own each.\nTimes are us per pair. Distances are equal.\n",
         f"| library | build, s | {' | '.join(REQUESTS)} |",
         "|---|---|---|---|---|",
     ]
     for each in record["libraries"]:
-        times = [
-            f"{one['microseconds_per_pair']:.3g} ({one['pairs']:,} pairs)"
-            for one in each["requests"]
-        ]
+        times = ["-"] * len(REQUESTS)  # of a request that an older record lacks
+        for place, one in enumerate(each["requests"]):
+            times[place] = f"{one['microseconds_per_pair']:.3g} ({one['pairs']:,} pairs)"
         lines.append(f"| {each['name']} | {each['build_seconds']:.1f} | {' | '.join(times)} |")
     return "\n".join(lines) + "\n"
 

@@ -110,7 +110,7 @@ class Shapes(NamedTuple):
         if labels is not None:
             per_source = targets_per_source(query)
             hubs = labels.hubs_per_vertex
-        given = {"keep": query.output, "per_source": per_source, "hubs": hubs}
+        given: dict[str, Any] = {"keep": query.output, "per_source": per_source, "hubs": hubs}
         return Shapes(*(shape._replace(**given) for shape in self))
 
 

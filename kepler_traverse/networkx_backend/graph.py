@@ -4,6 +4,7 @@ dictionaries.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from itertools import chain
@@ -15,6 +16,7 @@ import numpy as np
 from .._arrays import index_dtype
 from ..graph import Graph
 from ..graph.build import graph_from_numbers
+from ..hub_labels.arrays import HubLabels
 from .weights import Weights, read_weights, to_numbers
 
 UNEVEN = "the two directions of an edge of this undirected view differ; take its copy()"
@@ -231,6 +233,36 @@ class KeplerGraph:
                 src, targets, values, ids=ids, directed=self.directed
             )
         return self._searched[weight]
+
+    def labels(self, weight: Hashable | None) -> HubLabels:
+        """The hub labels that answer the distance of two nodes from then on; see ``Graph.labels``.
+
+        Raises NotImplementedError (as ``searched``) or HierarchyError (there are none that pay).
+        """
+        return self.searched(weight).labels(_metric(weight))
+
+    def distance_by_labels(
+        self, weight: Hashable | None, source: int, target: int
+    ) -> int | float | None:
+        """The distance of two vertices by the labels, infinite without a path.
+
+        None if there are no labels, or if some weights are floats: NetworkX returns the type of the
+        sum along a path, which labels do not know.
+        """
+        graph = self._searched.get(weight)
+        if graph is None:
+            return None
+        labels = graph.derived.known_labels(_metric(weight))
+        if labels is None or self.weights(weight).kind != "int":
+            return None
+        total = labels.between(np.array([source]), np.array([target]))[0]
+        if total == labels.unreached:
+            return math.inf
+        return int(total)
+
+
+def _metric(weight: Hashable | None) -> str:
+    return "hops" if weight is None else "weights"
 
 
 def convert_from_nx(

@@ -276,6 +276,18 @@ def bidirectional_shortest_path(G: KeplerGraph, source: Any, target: Any) -> lis
     return _joined(G, int(meeting), parents, children)
 
 
+def _hops(G: KeplerGraph, source: Any, target: Any) -> int | float:
+    """The hops between two nodes."""
+    begin = G.to_number(source, _missing(f"Source {source} is not in G"))
+    end = G.to_number(target, _missing(f"Target {target} is not in G"))
+    known = G.distance_by_labels(None, begin, end)
+    if known == math.inf:
+        raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
+    if known is not None:
+        return known
+    return len(bidirectional_shortest_path(G, source, target)) - 1
+
+
 def _joined(
     graph: KeplerGraph, meeting: int, parents: np.ndarray, children: np.ndarray
 ) -> list[Any]:
@@ -358,6 +370,11 @@ def dijkstra_path_length(G: KeplerGraph, source: Any, target: Any, weight: Weigh
     if source == target:
         return 0
     end = G._adj.get(target, NONE)
+    known = None if end == NONE else G.distance_by_labels(weight, begin, end)
+    if known == math.inf:
+        raise nx.NetworkXNoPath(f"Node {target} not reachable from {source}")
+    if known is not None:
+        return known
     search = search_weighted(G, np.array([begin]), weight, target=end)
     return _length_of_last(search, end, f"Node {target} not reachable from {source}")
 
@@ -490,7 +507,7 @@ _SEARCHES: dict[str, Callable[..., Search]] = {
 _BETWEEN_TWO: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "unweighted": (
         lambda G, source, target, _: bidirectional_shortest_path(G, source, target),
-        lambda G, source, target, _: len(bidirectional_shortest_path(G, source, target)) - 1,
+        lambda G, source, target, _: _hops(G, source, target),
     ),
     "dijkstra": (lambda *pair: bidirectional_dijkstra(*pair)[1], dijkstra_path_length),
     "bellman-ford": (lambda *pair: single_source_bellman_ford(*pair)[1], bellman_ford_path_length),

@@ -200,6 +200,14 @@ def _unit_of(distances: np.ndarray) -> float:
     return float(2.0 ** int((exponent - 53 + lowest).min()))
 
 
+def _positions(values: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """Return the positions of integers among ascending ids, any position for those that are none."""
+    first = int(ids[0])
+    if int(ids[-1]) - first == ids.size - 1:  # without gaps they need no search
+        return np.clip(values.astype(np.int64) - first, 0, ids.size - 1)
+    return np.minimum(np.searchsorted(ids, values), ids.size - 1)
+
+
 def _lists(place: str, rows: _Rows, unit: float) -> LabelLists:
     distances = rows.distances
     if distances.dtype.kind == "f":
@@ -228,7 +236,7 @@ def numbers_of_ids(where: Any, column: Any, ids: Any) -> np.ndarray:
         at = np.zeros(len(column), np.int64)
     elif has_integers:
         values = np.asarray(column)
-        at = np.minimum(np.searchsorted(ids, values), ids.size - 1)
+        at = _positions(values, ids)
         is_known = ids[at] == values
     else:
         found = pc.index_in(column, value_set=ids)

@@ -5,8 +5,9 @@
 road network, with columns src, dst and an integer weight. ``pandana`` and ``routingkit-cch`` are used where they are
 installed next to this package. Their distances are compared with those of this library before a time is recorded.
 
-There are two requests: a table of all pairs of some origins and destinations, and pairs of the origins with destinations of
-their own. Baselines answer a part of each.
+There are three requests: a table of all pairs of some origins and destinations, pairs of the origins with destinations of
+their own, and pairs that have an origin of their own each. Baselines answer a part of each. This library answers them over
+its hierarchy, and then by its hub labels.
 
 RoutingKit orders vertices by coordinates, which the file lacks. Differences of distances from four corners of the network
 stand for them.
@@ -16,10 +17,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +33,7 @@ from scripts.pages import write_record
 RECORD = ROOT / "docs" / "benchmarks" / "hierarchy_baselines.json"
 NAMES = {"pandana": "pandana", "routingkit_cch": "routingkit-cch"}
 OWN = 100  # destinations that each origin has of its own
+REQUESTS = ("table", "own destinations", "own origins")
 Answer = Callable[[np.ndarray, np.ndarray], np.ndarray]
 # of origins and destinations: distances of all their pairs, and of row by row
 Baseline = tuple[Answer, Answer]
@@ -115,62 +118,82 @@ BASELINES: dict[str, Callable[[Graph], Baseline]] = {
 }
 
 
+class Library(NamedTuple):
+    """A library, and what answers the three requests, each of row by row."""
+
+    name: str
+    build_seconds: float
+    answers: Sequence[Answer]
+
+
+def own_answers(graph: Graph) -> list[Answer]:
+    """Return what answers the requests in this library, with what the graph has by then."""
+
+    def table(origins: np.ndarray, destinations: np.ndarray) -> np.ndarray:
+        ids = [graph.ids_at(each) for each in (origins, destinations)]
+        return sssp_many(graph, ids[0], targets=ids[1], result="matrix")
+
+    def pairs(origins: np.ndarray, destinations: np.ndarray) -> np.ndarray:
+        ids = [graph.ids_at(each) for each in (origins, destinations)]
+        return sssp_pairs(graph, *ids)["distance"].to_numpy()
+
+    return [table, pairs, pairs]
+
+
 def measure(graph: Graph, n_origins: int, n_destinations: int, baseline_origins: int) -> dict:
     """Return the record. Raise AssertionError if a distance of a baseline differs."""
     rng = np.random.default_rng(4)
     origins = rng.choice(graph.n_vertices, n_origins, replace=False)
     ends = np.sort(rng.choice(graph.n_vertices, n_destinations, replace=False))
-    first, second = np.repeat(origins, OWN), rng.choice(graph.n_vertices, OWN * n_origins)
-    ids = [graph.ids_at(numbers) for numbers in (origins, ends, first, second)]
-
-    def table() -> np.ndarray:
-        return sssp_many(graph, ids[0], targets=ids[1], result="matrix")
-
-    def pairs() -> np.ndarray:
-        return sssp_pairs(graph, ids[2], ids[3])["distance"].to_numpy()
-
+    own = np.repeat(origins, OWN), rng.choice(graph.n_vertices, OWN * n_origins)
+    alone = tuple(rng.choice(graph.n_vertices, (2, OWN * n_origins)))
+    asked = [(origins, ends), own, alone]
+    few = slice(0, OWN * baseline_origins)
+    asked_of_baselines = [
+        (origins[:baseline_origins], ends),
+        *((each[0][few], each[1][few]) for each in (own, alone)),
+    ]
+    # what a hierarchy alone answers in 0.1 ms each
+    asked_over_hierarchy = [*asked[:2], asked_of_baselines[2]]
+    answers = own_answers(graph)
     _, build = timed(graph.hierarchy)
-    # compiled
-    (expected, of_table), (distances, of_pairs) = [
-        timed(work) for work in (table, pairs, table, pairs)
-    ][2:]
-    found = [entry("kepler_traverse", build, of_table, expected, of_pairs, distances)]
+    library = Library("kepler_traverse", build, answers)
+    expected: list[Any] = [answer(*given) for answer, given in zip(answers, asked, strict=True)]
+    found = [entry(library, asked_over_hierarchy, expected)]
+    labels, of_labels = timed(graph.labels)
+    library = Library("kepler_traverse, hub labels", build + of_labels, answers)
+    found.append(entry(library, asked, expected))
     for name, baseline in BASELINES.items():
         if find_spec(name) is None:
             print(f"{NAMES[name]} is not installed: left out", file=sys.stderr)
             continue
         (table_of, pairs_of), build = timed(baseline, graph)
-        some, of_table = timed(table_of, origins[:baseline_origins], ends)
-        assert np.array_equal(some, expected[:baseline_origins]), (
-            f"distances of {NAMES[name]} differ"
-        )
-        rows = slice(0, OWN * baseline_origins)
-        others, of_pairs = timed(pairs_of, first[rows], second[rows])
-        assert np.array_equal(others, distances[rows]), f"distances of {NAMES[name]} differ"
-        found.append(
-            entry(f"{NAMES[name]} {version(NAMES[name])}", build, of_table, some, of_pairs, others)
-        )
+        called = f"{NAMES[name]} {version(NAMES[name])}"
+        library = Library(called, build, [table_of, pairs_of, pairs_of])
+        found.append(entry(library, asked_of_baselines, expected))
     return {
         "vertices": graph.n_vertices,
         "edges": graph.n_edges // 2,
         "origins": n_origins,
         "destinations": n_destinations,
         "own_destinations": OWN,
+        "hubs_per_vertex": labels.hubs_per_vertex,
         "libraries": found,
     }
 
 
-def entry(
-    name: str, build: float, of_table: float, table: np.ndarray, of_pairs: float, pairs: np.ndarray
-) -> dict:
-    """Return what the record has of a library."""
+def entry(library: Library, asked: Sequence[Any], expected: Sequence[Any]) -> dict:
+    """Return what the record has of a library, whose answers are the first of those expected."""
+    requests = []
+    for answer, given, right in zip(library.answers, asked, expected, strict=True):
+        answer(*(each[:1] for each in given))  # compiles
+        found, seconds = timed(answer, *given)
+        assert np.array_equal(found, right[: len(found)]), f"distances of {library.name} differ"
+        requests.append({"pairs": found.size, "microseconds_per_pair": 1e6 * seconds / found.size})
     return {
-        "name": name,
-        "build_seconds": build,
-        "table_pairs": table.size,
-        "table_microseconds_per_pair": 1e6 * of_table / table.size,
-        "pairs": pairs.size,
-        "microseconds_per_pair": 1e6 * of_pairs / pairs.size,
+        "name": library.name,
+        "build_seconds": library.build_seconds,
+        "requests": requests,
     }
 
 
@@ -180,16 +203,16 @@ def rendered(record: dict) -> str:
     lines = [
         f"{record['graph']}, {record['vertices']:,} vertices, lengths as weights, on {host['cores']} cores of an\n"
         f"{host['cpu']}, at {record['commit']}: all pairs of {record['origins']:,} origins and {record['destinations']:,} "
-        f"destinations,\nand {record['own_destinations']} destinations of its own per origin. Distances are equal.\n",
-        "| library | build, s | table, us per pair | own destinations, us per pair |",
-        "|---|---|---|---|",
+        f"destinations,\n{record['own_destinations']} destinations of its own per origin, and pairs with an origin of their "
+        "own each.\nTimes are us per pair. Distances are equal.\n",
+        f"| library | build, s | {' | '.join(REQUESTS)} |",
+        "|---|---|---|---|---|",
     ]
     for each in record["libraries"]:
-        lines.append(
-            f"| {each['name']} | {each['build_seconds']:.1f} "
-            f"| {each['table_microseconds_per_pair']:.2f} ({each['table_pairs']:,} pairs) "
-            f"| {each['microseconds_per_pair']:.1f} ({each['pairs']:,} pairs) |"
-        )
+        times = ["-"] * len(REQUESTS)  # of a request that an older record lacks
+        for place, one in enumerate(each["requests"]):
+            times[place] = f"{one['microseconds_per_pair']:.3g} ({one['pairs']:,} pairs)"
+        lines.append(f"| {each['name']} | {each['build_seconds']:.1f} | {' | '.join(times)} |")
     return "\n".join(lines) + "\n"
 
 

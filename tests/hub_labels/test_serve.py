@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
@@ -12,10 +15,12 @@ import pytest
 from scipy.sparse.csgraph import dijkstra
 
 from kepler_traverse import convert
+from kepler_traverse.cpu import threads
 from kepler_traverse.errors import InputError
 from kepler_traverse.pipelines import run_job
 from pipelines import serve
 from tests.support.graphs import build, lattice, weights_for
+from tests.support.processes import ran
 
 flight = pytest.importorskip("pyarrow.flight")
 ROWS = [*lattice(9, 9), (100, 101)]
@@ -38,13 +43,13 @@ def town(tmp_path_factory):
 
 
 @contextmanager
-def served(folder, headers=(), **given):
+def served(folder, headers=(), scheme="grpc", connect=None, **given):
     given["inward"] = f"{folder}/in"
     server = serve.make_server(f"{folder}/out", "127.0.0.1", 0, given)
     thread = threading.Thread(target=server.serve)
     thread.start()
     try:
-        with flight.connect(f"grpc://127.0.0.1:{server.port}") as client:
+        with flight.connect(f"{scheme}://127.0.0.1:{server.port}", **connect or {}) as client:
             yield client, flight.FlightCallOptions(headers=list(headers))
     finally:
         server.shutdown()
@@ -143,3 +148,135 @@ def test_other_addresses_need_tls_and_tokens(town, tmp_path):
         serve.make_server(town[1], "127.0.0.1", 0, {"token_file": str(empty)})
     with pytest.raises(InputError, match="it holds no labels of a run"):
         serve.make_server(str(tmp_path), "127.0.0.1", 0, {})
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    """Two certificates of 127.0.0.1 that sign themselves: for each its file and that of its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl to make certificates with")
+    folder = tmp_path_factory.mktemp("certificates")
+    for name in ("ours", "foreign"):
+        made = ["-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+        places = ["-keyout", f"{name}.key", "-out", f"{name}.pem"]
+        named = ["-addext", "subjectAltName=IP:127.0.0.1"]
+        ran(["openssl", "req", "-x509", *made, *places, *named], cwd=folder)
+    return {name: (folder / f"{name}.pem", folder / f"{name}.key") for name in ("ours", "foreign")}
+
+
+def test_tls_is_for_clients_that_know_the_certificate(town, certificates):
+    cert, key = certificates["ours"]
+    given = {"tls_cert": str(cert), "tls_key": str(key)}
+
+    def ask(scheme, root):
+        connect = {"tls_root_certs": root.read_bytes()} if root else {}
+        with served(town[1], scheme=scheme, connect=connect, **given) as (client, options):
+            return asked(client, options, [pairs_of([0], [0])])[0].to_pylist()
+
+    assert ask("grpc+tls", cert) == [0]
+    with pytest.raises(flight.FlightUnavailableError):
+        ask("grpc+tls", certificates["foreign"][0])
+    with pytest.raises(flight.FlightUnavailableError):
+        ask("grpc", None)
+
+
+def test_other_addresses_are_served_with_tls_and_tokens(town, certificates, tmp_path):
+    cert, key = certificates["ours"]
+    tokens = tmp_path / "tokens"
+    tokens.write_text("secret\n")
+    given = {"tls_cert": str(cert), "tls_key": str(key), "token_file": str(tokens)}
+    server = serve.make_server(f"{town[1]}/out", "0.0.0.0", 0, given | {"inward": f"{town[1]}/in"})
+    thread = threading.Thread(target=server.serve)
+    thread.start()
+    try:
+        place = f"grpc+tls://127.0.0.1:{server.port}"
+        with flight.connect(place, tls_root_certs=cert.read_bytes()) as client:
+            for header, is_known in ((b"Bearer secret", True), (b"secret2", False), (b"", False)):
+                options = flight.FlightCallOptions(headers=[(b"authorization", header)])
+                if is_known:
+                    assert asked(client, options, [pairs_of([0], [0])])[0].to_pylist() == [0]
+                else:
+                    with pytest.raises(flight.FlightUnauthenticatedError):
+                        asked(client, options, [pairs_of([0], [0])])
+    finally:
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """Batches wait in the computation until the event is set; the semaphore counts those that do."""
+    gate = threading.Event()
+    begun = threading.Semaphore(0)
+    answered = serve.LabelServer._answered
+
+    def waiting(self, batch):
+        begun.release()
+        assert gate.wait(60)
+        return answered(self, batch)
+
+    monkeypatch.setattr(serve.LabelServer, "_answered", waiting)
+    return gate, begun
+
+
+def stats_of(client, options):
+    (stats,) = client.do_action(flight.Action("stats", b""), options)
+    return json.loads(stats.body.to_pybytes())
+
+
+def test_calls_beyond_those_that_may_wait_are_refused(town, held, monkeypatch):
+    gate, begun = held
+    monkeypatch.setattr(serve, "MAX_WAITING", 2)
+    monkeypatch.setattr(threads, "count", lambda: 1)
+    with served(town[1]) as (client, options), ThreadPoolExecutor(3) as pool:
+        calls = [pool.submit(asked, client, options, [pairs_of([0], [0])]) for _ in range(3)]
+        assert begun.acquire(timeout=60)  # one computes
+        while stats_of(client, options)["waiting"] < 2:
+            time.sleep(0.01)
+        with pytest.raises(flight.FlightUnavailableError, match="too many calls wait"):
+            asked(client, options, [pairs_of([0], [0])])
+        gate.set()
+        assert [call.result(60)[0].to_pylist() for call in calls] == [[0]] * 3
+        stats = stats_of(client, options)
+        assert (stats["refused"], stats["waiting"], stats["batches"]) == (1, 0, 3)
+
+
+def test_a_call_does_not_wait_for_ever(town, held, monkeypatch):
+    gate, begun = held
+    monkeypatch.setattr(serve, "MAX_SECONDS", 0.05)
+    monkeypatch.setattr(threads, "count", lambda: 1)
+    with served(town[1]) as (client, options), ThreadPoolExecutor(1) as pool:
+        call = pool.submit(asked, client, options, [pairs_of([0], [0])])
+        assert begun.acquire(timeout=60)
+        with pytest.raises(flight.FlightUnavailableError, match="too many calls wait"):
+            asked(client, options, [pairs_of([0], [0])])
+        gate.set()
+        assert call.result(60)[0].to_pylist() == [0]
+        assert stats_of(client, options)["waiting"] == 0
+
+
+def test_a_client_that_does_not_read_holds_up_its_own_batches_alone(town):
+    n_batches = 80
+    batch = pairs_of(np.zeros(100_000, np.int64), np.zeros(100_000, np.int64))
+    with served(town[1]) as (client, options), ThreadPoolExecutor(1) as pool:
+        descriptor = flight.FlightDescriptor.for_command(b"pairs")
+        writer, reader = client.do_exchange(descriptor, options)
+        writer.begin(batch.schema)
+
+        def write():
+            for _ in range(n_batches):
+                writer.write_batch(batch)
+            writer.done_writing()
+
+        writing = pool.submit(write)
+        answered = -1
+        while (now := stats_of(client, options)["batches"]) != answered or now == 0:
+            answered = now
+            time.sleep(1.0)
+        assert answered < n_batches
+        assert not writing.done()
+        assert asked(client, options, [pairs_of([0], [0])])[0].to_pylist() == [0]
+        n_rows = sum(reader.read_chunk().data.num_rows for _ in range(n_batches))
+        assert n_rows == n_batches * 100_000
+        writing.result(60)
+        writer.close()

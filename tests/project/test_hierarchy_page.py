@@ -18,5 +18,5 @@ def test_a_baseline_with_a_wrong_distance_is_refused(monkeypatch):
 
     monkeypatch.setattr(hierarchy_baselines, "BASELINES", {"numpy": wrong})
     monkeypatch.setattr(hierarchy_baselines, "NAMES", {"numpy": "numpy"})
-    with pytest.raises(AssertionError, match="distances of numpy differ"):
+    with pytest.raises(AssertionError, match=r"distances of numpy .* differ"):
         hierarchy_baselines.measure(graph, 4, 5, 2)

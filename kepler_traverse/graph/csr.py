@@ -272,10 +272,8 @@ class Graph:
         return host_edges.is_pinned(self.targets)
 
     @property
-    def nbytes_on_gpu(self) -> int:
-        """Bytes of the CSR arrays in the memory of a GPU, without the ids."""
-        if self.device == "cpu":
-            return 0
+    def nbytes_on_device(self) -> int:
+        """Bytes of the CSR arrays in the memory of the graph's device, without the ids."""
         if self.edges_on_host:
             return int(self.offsets.nbytes)
         return self.nbytes

@@ -158,7 +158,7 @@ def prepare(
         numbers, partitions = by_partition(graph, settings, numbers)
     check_geometry(graph, settings)
     request = Request.to_answer(question, settings, _at_once(settings, graph, question, numbers))
-    if graph.edges_on_host:
+    if graph.derived.edges_on_host:
         request = replace(request, edges="host")
     prepared = Prepared(
         graph=graph,
@@ -293,7 +293,7 @@ def may_stream(settings: Settings, graph: Graph | None = None) -> bool:
     """Whether the edges of a graph, or of any, may move from a GPU to host memory for a run."""
     if settings.algorithm != "bfs" or _device(settings) != "cuda":
         return False
-    if graph is not None and graph.edges_on_host:
+    if graph is not None and graph.derived.edges_on_host:
         return False
     return settings.strategy == "auto" or _is_streaming(settings.strategy)
 
@@ -343,7 +343,7 @@ def _planned_in_share(
         if more is not None:
             return more
         if settings.gpu_memory is not None:
-            held = graph.nbytes_on_device + bytes_of_ids(graph)
+            held = graph.derived.nbytes_on_device + bytes_of_ids(graph)
             spare = settings.gpu_memory - held
             if spare <= 0:
                 raise CapacityError(
@@ -424,7 +424,7 @@ def _beyond_a_part(
         return None
     free = available_memory("cuda")
     if settings.gpu_memory is not None:
-        free = min(free, settings.gpu_memory - graph.nbytes_on_device - bytes_of_ids(graph))
+        free = min(free, settings.gpu_memory - graph.derived.nbytes_on_device - bytes_of_ids(graph))
     wider = replace(request, at_once=at_once, memory=free // 4)
     try:
         plan = plan_for(graph, wider)
@@ -485,7 +485,7 @@ def _graph_where_it_fits(
     memory.
     """
     streams = may_stream(settings)
-    if given is not None and given.edges_on_host and streams:
+    if given is not None and given.derived.edges_on_host and streams:
         return given, None, False
     if not _is_streaming(settings.strategy):
         try:

@@ -212,10 +212,10 @@ def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
     return Load(
         n_vertices=graph.n_vertices,
         n_sources=prepared.numbers.size,
-        graph_bytes=graph.nbytes_on_device
+        graph_bytes=graph.derived.nbytes_on_device
         + bytes_of_ids(graph)
         + sum(each.nbytes for each in hierarchies if each),
-        reverse_bytes=graph.nbytes_on_device if one_way and turned else 0,
+        reverse_bytes=graph.derived.nbytes_on_device if one_way and turned else 0,
         pinned_bytes=_pinned_bytes(graph, one_way),
         state_bytes=state_bytes(prepared, plan.group, plan.nbytes),
         row_bytes=size.row_bytes(wide, distance),
@@ -236,9 +236,9 @@ def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
 
 def _pinned_bytes(graph: Graph, one_way: bool) -> int:
     """Return the bytes of edges that a worker with a GPU holds in the memory of its host."""
-    if not graph.edges_on_host:
+    if not graph.derived.edges_on_host:
         return 0
-    return (1 + one_way) * (graph.nbytes - graph.nbytes_on_device)
+    return (1 + one_way) * (graph.nbytes - graph.derived.nbytes_on_device)
 
 
 def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:

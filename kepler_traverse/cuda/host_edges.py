@@ -48,7 +48,10 @@ def pin(array: Array) -> Array:
     host = np.frombuffer(cp.cuda.PinnedMemoryPointer(pages, 0), array.dtype, array.size)
     for first in range(0, array.size, _AT_ONCE):
         part = slice(first, first + _AT_ONCE)
-        host[part] = to_host(array[part])
+        if get_device(array) == "cuda":
+            array[part].get(out=host[part])
+        else:
+            host[part] = array[part]
     address = host.ctypes.data
     device = cp.cuda.runtime.getDevice()
     memory = _pages_class(cp.cuda.UnownedMemory)(address, max(array.nbytes, 1), pages, device)

@@ -177,7 +177,7 @@ class ExtremesSearch(SearchTogether):
         # the searches choose their own
         strategy = OnlyWay(graph.device, "eccentricity_bounds", why)
         query = make_query(graph, algorithm, predecessors=False, limit=None)
-        nbytes = graph.nbytes + _ARRAYS * 8 * graph.n_vertices
+        nbytes = graph.derived.nbytes_on_device + _ARRAYS * 8 * graph.n_vertices
         super().__init__(graph, algorithm, 1, strategy, query, nbytes, f"{graph!r}; {why}")
         self._options: dict[str, Any] = {
             "algorithm": algorithm,

@@ -294,22 +294,6 @@ class Graph:
         )
 
     @property
-    def edges_on_host(self) -> bool:
-        """Whether the graph is on a GPU, and its edges are in pinned memory of the host
-        (``to("cuda", edges="host")``).
-        """
-        return host_edges.is_pinned(self.targets)
-
-    @property
-    def nbytes_on_gpu(self) -> int:
-        """Bytes of the CSR arrays in the memory of a GPU, without the ids."""
-        if self.device == "cpu":
-            return 0
-        if self.edges_on_host:
-            return int(self.offsets.nbytes)
-        return self.nbytes
-
-    @property
     def _edge_arrays(self) -> list[str]:
         """The names of the arrays with a value per edge or per row of the edge list."""
         names = ("targets", "weights", "edge_rows", "edges_of_rows")
@@ -504,7 +488,7 @@ class Graph:
                 f"{option_text('edges', 'host')} is for device 'cuda', and on device 'cpu' all edges "
                 "are in host memory; leave it out"
             )
-        if device == self.device and (edges == "host") == self.edges_on_host:
+        if device == self.device and (edges == "host") == self.derived.edges_on_host:
             return self
         if device == "cuda":
             cuda.require()

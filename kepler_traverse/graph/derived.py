@@ -17,6 +17,7 @@ from .._arrays import EXACT_BELOW, MAX_INTEGER, Array, iter_slices, to_host
 from ..cpu import csr_build
 from ..cuda import csr_build as csr_on_gpu
 from ..cuda import graph_statistics
+from ..cuda.host_edges import is_pinned
 from ..protocols import CsrBackend
 from .closed import refuse_closed
 
@@ -119,13 +120,28 @@ class Derived:
         )
 
     @property
+    def edges_on_host(self) -> bool:
+        """Whether the graph is on a GPU, and its edges are in pinned memory of the host
+        (``Graph.to``).
+        """
+        return is_pinned(self._graph.targets)
+
+    @property
+    def nbytes_on_device(self) -> int:
+        """Bytes of the CSR arrays in the memory of the graph's device, without the ids."""
+        graph = self._graph
+        if self.edges_on_host:
+            return int(graph.offsets.nbytes)
+        return int(graph.nbytes)
+
+    @property
     def reverse(self) -> Any:
         """The graph with every edge reversed; see ``Graph.reverse``."""
         graph = self._graph
         if not graph.directed:
             return graph
         with _REVERSING:
-            if "reverse" not in self.kept and graph.edges_on_host:
+            if "reverse" not in self.kept and graph.derived.edges_on_host:
                 reverse = graph.to("cpu").derived.reverse
                 self.kept["reverse"] = reverse.to("cuda", edges="host")
             if "reverse" not in self.kept:

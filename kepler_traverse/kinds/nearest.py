@@ -99,6 +99,8 @@ def nearest_columns(graph: Graph, search: Traversal, limit: float | None) -> dic
 
 def _add_root(graph: Graph, numbers: np.ndarray) -> Graph:
     """Add a last vertex to a graph, with an edge to each of the given vertices."""
+    if graph.derived.edges_on_host:
+        return _add_root(graph.to("cpu"), numbers).to("cuda", edges="host")
     xp = namespace(graph.offsets)
     added = xp.asarray(numbers)
     return replace(

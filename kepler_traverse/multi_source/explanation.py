@@ -21,7 +21,9 @@ def explain_plan(plan: Any) -> str:
     shape = plan.shape
     n_sources = plan.n_sources
     ranked = plan.ranked(n_sources)
-    graph_bytes = in_units(plan.graph.nbytes)
+    graph_bytes = in_units(plan.graph.derived.nbytes_on_device)
+    if plan.graph.derived.edges_on_host:
+        graph_bytes += f", and its edges in host memory: {in_units(plan.graph.nbytes)}"
     lines = [
         f"{plan.algorithm} from {n_sources:,} source{'s' if n_sources > 1 else ''}"
         f"{limit_text(plan.query.limit)}, on {plan.graph!r}",

@@ -128,7 +128,7 @@ class NearestSearch(SearchTogether):
         chosen = pick(strategies, strategy, graph)
         owners = 3 * 8 * graph.n_vertices
         nbytes = (
-            graph.nbytes
+            graph.derived.nbytes_on_device
             + chosen.memory(graph.n_vertices + 1, graph.n_edges + n_sources, True)
             + owners
         )

@@ -68,7 +68,7 @@ class Strategies(NamedTuple):
         return [
             each
             for each in self.many
-            if each.default and each.device == graph.device and each.reads_edges_of(graph)
+            if each.default and each.device == graph.device and each.matches_edges(graph)
         ]
 
 
@@ -149,7 +149,7 @@ def find_usable(work: Workload, strategies: Strategies, name: str) -> Usable:
     ]
     if work.n_sources <= 1:
         return Usable(loop, _find_for_one_source(work, fitting) or [loop])
-    if work.graph.edges_on_host and fitting:
+    if work.graph.derived.edges_on_host and fitting:
         return Usable(loop, _list_streaming(work.query, fitting))
     return Usable(loop, [*fitting, loop])
 

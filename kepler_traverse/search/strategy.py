@@ -120,7 +120,7 @@ class BaseStrategy:
         of these.
     edges : {"device", "host", "any"}
         Where the edges of a graph are whose device is a GPU: in its memory, or in that of the host
-        (``Graph.edges_on_host``).
+        (``Graph.derived.edges_on_host``).
     sums : {"float", "int64", "any"}
         Type of the sums that it computes: that of the graph's weights, int64, or what its own
         searches choose. The int64 strategy replaces any other one where float64 could round.
@@ -150,14 +150,14 @@ class BaseStrategy:
         """
         return "weights" if "weights" in self.needs else "hops"
 
-    def reads_edges_of(self, graph: Graph) -> bool:
+    def matches_edges(self, graph: Graph) -> bool:
         """Whether the edges of a graph are where this strategy reads them."""
-        place = "host" if graph.edges_on_host else "device"
+        place = "host" if graph.derived.edges_on_host else "device"
         return self.edges in (place, "any")
 
     def unsupported_reason(self, graph: Graph) -> str | None:
         """Say why this strategy cannot run on the graph, or None if it can."""
-        if not self.reads_edges_of(graph):
+        if not self.matches_edges(graph):
             return _WRONG_PLACE[self.edges]
         if "weights" in self.needs and graph.weights is None:
             if graph.report.unused_columns:

@@ -293,7 +293,11 @@ class _Run:
 
 @contextlib.contextmanager
 def proposed(settings: Settings) -> Iterator[None]:
-    """If a graph or a plan does not fit one GPU, suggest the multi-GPU engine in the error."""
+    """If a graph or a plan does not fit one GPU, suggest the multi-GPU engine in the error.
+
+    It holds arrays of the vertices on each GPU, and partitions edges alone. Where hops are counted,
+    edges need not be on a GPU, so that it helps only where the host does not hold them either.
+    """
     try:
         yield
     except (CapacityError, MemoryError) as error:
@@ -303,7 +307,9 @@ def proposed(settings: Settings) -> Iterator[None]:
         if isinstance(error, MemoryError):
             text = f"the graph does not fit the memory of a GPU ({' '.join(text.split())})"
         with_mg = replace(settings, engine=MG)
-        if settings.engine == "auto" and not any(violations(with_mg, MG_ROWS)):
+        may_help = settings.algorithm == "sssp" or isinstance(error, MemoryError)
+        may_help &= settings.engine == "auto"
+        if may_help and not any(violations(with_mg, MG_ROWS)):
             text += f"; or take --engine {MG}, which partitions the graph over all GPUs"
             idle = [flag_of_key(each.option) for each in find_idle(with_mg)]
             text += f" (and leave {' and '.join(idle)} out)" if idle else ""

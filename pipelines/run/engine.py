@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from kepler_traverse import cuda
 from kepler_traverse.cpu import compile_clock
+from kepler_traverse.errors import CapacityError
 from kepler_traverse.graph import Graph
 from kepler_traverse.graph.storage import write_graph
 from kepler_traverse.multi_source.planning import MultiSourcePlan
@@ -42,8 +43,10 @@ from .batch_run import BatchRun
 from .memory_plan import Sizing
 from .prepare import (
     Prepared,
+    may_stream,
     origin_of_graph,
     prepare,
+    stream_edges,
     with_threads,
 )
 from .sizing import size_run
@@ -125,7 +128,14 @@ class KeplerEngine:
     def size(self, prepared: Prepared, batch_size: int | Literal["auto"]) -> Sizing:
         """Choose workers and batch size; raise CapacityError if the run does not fit."""
         may_run_here = not (self._supervision.needs_workers or self._settings.wants_workers)
-        return size_run(self._settings, prepared, batch_size, may_run_here, self._given.stays_here)
+        here = (may_run_here, self._given.stays_here)
+        try:
+            return size_run(self._settings, prepared, batch_size, *here)
+        except CapacityError:
+            if not may_stream(self._settings, prepared.graph):
+                raise
+        stream_edges(self._settings, prepared)
+        return size_run(self._settings, prepared, batch_size, *here)
 
     def choose(self, prepared: Prepared) -> StrategyChoice | None:
         """Return the choice between several strategies for ``prepared.sizing``, by estimates; None

@@ -58,6 +58,7 @@ class Load:
     visited: int | None = None  # vertices that a search visits, where it ends early; None for all
     is_sorted: bool = False  # all rows of a part are held at a time
     per_part: int | None = None  # sources whose results fill a part; None if rows tell
+    pinned_bytes: int = 0  # edges in host memory, of each worker with a GPU
 
     @property
     def n_searches(self) -> int:
@@ -162,6 +163,7 @@ def size_up(
         shared_bytes=load.graph_bytes,
         # A worker with a GPU holds its traversals in GPU memory, not in the memory of the host.
         worker_bytes=PROCESS_BYTES
+        + load.pinned_bytes
         + (share["part buffer"] if machine.device == "cuda" else sum(share.values())),
     )
 

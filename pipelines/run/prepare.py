@@ -23,6 +23,7 @@ import numpy as np
 
 from kepler_traverse import cuda
 from kepler_traverse._arrays import to_host
+from kepler_traverse.bfs.registry import MULTI_SOURCE
 from kepler_traverse.cpu import compile_clock
 from kepler_traverse.errors import (
     CapacityError,
@@ -132,7 +133,7 @@ def prepare(
     else:
         origin = origin_of_graph(given)
     _start_compiling(settings)
-    graph, folder, reused = _graph(settings, origin, stored, given)
+    graph, folder, reused = _graph_where_it_fits(settings, origin, stored, given)
     if settings.hierarchy == "no":
         graph = graph.derived.without_hierarchy()
     if check is not None:
@@ -158,9 +159,12 @@ def prepare(
     if settings.partition_by is not None:
         numbers, partitions = by_partition(graph, settings, numbers)
     check_geometry(graph, settings)
+    request = Request.to_answer(question, settings, _at_once(settings, graph, question, numbers))
+    if graph.derived.edges_on_host:
+        request = replace(request, edges="host")
     prepared = Prepared(
         graph=graph,
-        request=Request.to_answer(question, settings, _at_once(settings, graph, question, numbers)),
+        request=request,
         origin=origin,
         folder=folder,
         reused=reused,
@@ -171,6 +175,7 @@ def prepare(
         partitions=partitions,
         build_limit=_build_limit(settings) if given is None else None,
     )
+    del graph  # the plan may move its edges
     _add_hierarchy(settings, prepared, None)
     _add_labels(settings, prepared)
     _make_plan(settings, prepared)
@@ -178,7 +183,7 @@ def prepare(
         _make_plan(settings, prepared)
     shape = getattr(prepared.plan, "shape", None)
     prepared.request = replace(prepared.request, shape=shape)
-    at_once = _at_once(settings, graph, question, numbers, shape)
+    at_once = _at_once(settings, prepared.graph, question, numbers, shape)
     if at_once > prepared.request.at_once:  # only now is it known that searches end early
         prepared.request = replace(prepared.request, at_once=at_once)
         _make_plan(settings, prepared)
@@ -276,7 +281,47 @@ def plan_for_one_process(settings: Settings, prepared: Prepared) -> None:
 
 
 def _make_plan(settings: Settings, prepared: Prepared, threads: int | None = None) -> None:
-    """Plan with a number of threads, by default those of a worker."""
+    """Plan with a number of threads, by default those of a worker.
+
+    Where a GPU does not hold the graph and the arrays of its searches, its edges move to host
+    memory.
+    """
+    try:
+        _plan_where_edges_are(settings, prepared, threads)
+        return
+    except CapacityError:
+        if not may_stream(settings, prepared.graph):
+            raise
+    stream_edges(settings, prepared)
+
+
+def may_stream(settings: Settings, graph: Graph | None = None) -> bool:
+    """Whether the edges of a graph, or of any, may move from a GPU to host memory for a run."""
+    if settings.algorithm != "bfs" or _device(settings) != "cuda":
+        return False
+    if graph is not None and graph.derived.edges_on_host:
+        return False
+    return settings.strategy == "auto" or _is_streaming(settings.strategy)
+
+
+def _is_streaming(strategy: str) -> bool:
+    return any(each.edges == "host" and each.is_called(strategy) for each in MULTI_SOURCE)
+
+
+def stream_edges(settings: Settings, prepared: Prepared) -> None:
+    """Move the edges of a graph to host memory, and plan again."""
+    say(
+        f"the edges stay in host memory ({in_units(prepared.graph.nbytes)}), because the GPU does not "
+        "hold them and the arrays of the searches"
+    )
+    prepared.graph = prepared.graph.to("cuda", edges="host")
+    prepared.request = replace(prepared.request, edges="host", memory=None)
+    gc.collect()
+    cuda.cp.get_default_memory_pool().free_all_blocks()
+    _plan_where_edges_are(settings, prepared, None)
+
+
+def _plan_where_edges_are(settings: Settings, prepared: Prepared, threads: int | None) -> None:
     graph = prepared.graph
     n_sources = prepared.n_sources
     with (
@@ -304,10 +349,11 @@ def _planned_in_share(
         if more is not None:
             return more
         if settings.gpu_memory is not None:
-            spare = settings.gpu_memory - graph.nbytes - bytes_of_ids(graph)
+            held = graph.derived.nbytes_on_device + bytes_of_ids(graph)
+            spare = settings.gpu_memory - held
             if spare <= 0:
                 raise CapacityError(
-                    f"the graph takes {in_units(graph.nbytes + bytes_of_ids(graph))} on each GPU, and --gpu-memory leaves "
+                    f"the graph takes {in_units(held)} on each GPU, and --gpu-memory leaves "
                     f"{in_units(settings.gpu_memory)}; take a smaller graph or a larger limit"
                 )
             request = replace(request, memory=spare)
@@ -384,7 +430,7 @@ def _beyond_a_part(
         return None
     free = available_memory("cuda")
     if settings.gpu_memory is not None:
-        free = min(free, settings.gpu_memory - graph.nbytes - bytes_of_ids(graph))
+        free = min(free, settings.gpu_memory - graph.derived.nbytes_on_device - bytes_of_ids(graph))
     wider = replace(request, at_once=at_once, memory=free // 4)
     try:
         plan = plan_for(graph, wider)
@@ -463,6 +509,28 @@ def _add_labels(settings: Settings, prepared: Prepared) -> None:
     if settings.graph_cache is not None and URL.match(settings.graph_cache):
         stored = LABEL_FOLDERS[labels.metric]
         put_graph(settings.graph_cache, folder, prepared.origin, stored)
+
+
+def _graph_where_it_fits(
+    settings: Settings, origin: str, stored: Path | None, given: Graph | None
+) -> tuple[Graph, Path | None, bool]:
+    """Return what ``_graph`` does. The edges of a graph that the GPU does not hold are in host
+    memory.
+    """
+    streams = may_stream(settings)
+    if given is not None and given.derived.edges_on_host and streams:
+        return given, None, False
+    if not _is_streaming(settings.strategy):
+        try:
+            return _graph(settings, origin, stored, given)
+        except MemoryError:
+            if not streams:
+                raise
+    if not streams:
+        return _graph(settings, origin, stored, given)  # planning says what is wrong
+    cuda.cp.get_default_memory_pool().free_all_blocks()
+    graph, folder, reused = _graph(replace(settings, device="cpu"), origin, stored, given)
+    return graph.to("cuda", edges="host"), folder, reused
 
 
 def _graph(

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from kepler_traverse import cuda
 from kepler_traverse.errors import InputError, several
+from kepler_traverse.graph import Graph
 from kepler_traverse.hierarchy.stored import FOLDERS
 from kepler_traverse.kinds.loads import EXTRA, count_cells
 from kepler_traverse.multi_source.planning import MultiSourcePlan
@@ -213,11 +214,12 @@ def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
     return Load(
         n_vertices=graph.n_vertices,
         n_sources=prepared.numbers.size,
-        graph_bytes=graph.nbytes
+        graph_bytes=graph.derived.nbytes_on_device
         + bytes_of_ids(graph)
         + sum(each.nbytes for each in hierarchies if each)
         + getattr(plan, "labels_nbytes", 0),
-        reverse_bytes=graph.nbytes if one_way and turned else 0,
+        reverse_bytes=graph.derived.nbytes_on_device if one_way and turned else 0,
+        pinned_bytes=_pinned_bytes(graph, one_way),
         state_bytes=state_bytes(prepared, plan.group, plan.nbytes),
         row_bytes=size.row_bytes(wide, distance),
         rows_per_source=rows,
@@ -233,6 +235,13 @@ def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
         # on a CPU a worker plans with fewer threads than here
         group=plan.group if graph.device == "cuda" else 1,
     )
+
+
+def _pinned_bytes(graph: Graph, one_way: bool) -> int:
+    """Return the bytes of edges that a worker with a GPU holds in the memory of its host."""
+    if not graph.derived.edges_on_host:
+        return 0
+    return (1 + one_way) * (graph.nbytes - graph.derived.nbytes_on_device)
 
 
 def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +17,7 @@ from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.errors import InputError
 from kepler_traverse.extremes.eccentricities import ExtremesSearch
 from kepler_traverse.graph import Graph
+from kepler_traverse.graph.storage import load_graph
 from kepler_traverse.kinds.paths import may_walk_by_distances
 from kepler_traverse.kinds.question import Question
 from kepler_traverse.multi_source.outputs import graph_in_direction
@@ -83,6 +85,7 @@ class Request(Question[Any]):
     chosen: str = ""  # strategy that the driver has chosen if ``strategy`` is "auto"; "" otherwise
     # what the driver's plan has measured of the graph, so that no worker measures it again
     shape: Shape | None = None
+    edges: str = "device"  # where a graph on a GPU has its edges, as ``Graph.to`` takes it
     uses_hierarchy: bool = True  # whether a hierarchy that is stored with the graph may be used
 
     @classmethod
@@ -95,6 +98,14 @@ class Request(Question[Any]):
             at_once=at_once,
             uses_hierarchy=settings.hierarchy != "no",
         )
+
+    def load(self, folder: Path, device: str) -> Graph:
+        """Load a stored graph, whose edges are where the driver's plan has them."""
+        if self.edges == "host":
+            graph = load_graph(folder, "cpu", verify=False).to(device, edges="host")
+        else:
+            graph = load_graph(folder, device, verify=False)
+        return self.allowed(graph)
 
     def allowed(self, graph: Graph) -> Graph:
         """Return a graph without what may not be used of it."""

@@ -20,7 +20,6 @@ import numpy as np
 from kepler_traverse.cpu import compile_clock
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
-from kepler_traverse.graph.storage import load_graph
 from kepler_traverse.multi_source.outputs import graph_in_direction
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.multi_source.together import SearchTogether
@@ -159,7 +158,7 @@ class TraversalWorker:
         folder = self.work.graph_folder
         if self.work.graph_cache:
             folder = copied_graph(self.work.graph_cache, self.work.origin)
-        graph = self.work.request.allowed(load_graph(folder, self.work.device, verify=False))
+        graph = self.work.request.load(folder, self.work.device)
         return self._hold(graph, None, started)
 
     def _hold(self, graph: Graph, plan: Plan | None, started: float) -> Loaded:

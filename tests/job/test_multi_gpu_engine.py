@@ -289,10 +289,11 @@ TOO_LARGE = Load(
 @pytest.mark.parametrize(
     ("others", "is_proposed"),
     [
-        ({}, True),
-        ({"engine": "kepler"}, False),
-        ({"result": "predecessors"}, False),
-        ({"device": "cpu"}, False),
+        ({"algorithm": "sssp"}, True),
+        ({"algorithm": "bfs"}, False),
+        ({"algorithm": "sssp", "engine": "kepler"}, False),
+        ({"algorithm": "sssp", "result": "predecessors"}, False),
+        ({"algorithm": "sssp", "device": "cpu"}, False),
     ],
 )
 def test_a_plan_that_does_not_fit_proposes_the_engine_where_it_can_help(

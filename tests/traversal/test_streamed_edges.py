@@ -106,7 +106,7 @@ def test_a_tenth_of_the_graph_in_gpu_memory_gives_the_same_bits(monkeypatch):
     src, dst = rng.integers(0, 2000, (2, 2000 * 150))
     graph = graph_from_edges(src, dst, directed=False)
     on_host = graph.to("cuda", edges="host")
-    spare = graph.nbytes // 10 - on_host.nbytes_on_gpu
+    spare = graph.nbytes // 10 - on_host.derived.nbytes_on_device
     taken = count_allocations(monkeypatch, bit_parallel_streamed, bit_parallel_gpu)
     skew = graph.derived.max_degree * graph.n_vertices / graph.n_edges
     plan = REGISTRY.plan_multi_source(
@@ -156,18 +156,22 @@ def test_a_graph_moves_between_all_places():
     graph = build(GRAPHS["power law"], np.arange(len(GRAPHS["power law"])))
     on_host = graph.to("cuda", edges="host")
     assert on_host.to("cuda", edges="host") is on_host
-    assert (graph.edges_on_host, on_host.edges_on_host, on_host.device) == (False, True, "cuda")
-    assert on_host.nbytes_on_gpu == graph.offsets.nbytes
-    assert graph.nbytes_on_gpu == 0
+    assert (graph.derived.edges_on_host, on_host.derived.edges_on_host, on_host.device) == (
+        False,
+        True,
+        "cuda",
+    )
+    assert on_host.derived.nbytes_on_device == graph.offsets.nbytes
+    assert graph.derived.nbytes_on_device == graph.nbytes
     on_gpu = on_host.to("cuda")
-    assert not on_gpu.edges_on_host
-    assert on_gpu.nbytes_on_gpu == graph.nbytes
+    assert not on_gpu.derived.edges_on_host
+    assert on_gpu.derived.nbytes_on_device == graph.nbytes
     for moved in (on_host, on_gpu, on_gpu.to("cuda", edges="host"), on_host.to("cpu")):
         assert moved.fingerprint == graph.fingerprint
         np.testing.assert_array_equal(host(moved.targets), graph.targets)
         np.testing.assert_array_equal(host(moved.weights), graph.weights)
         np.testing.assert_array_equal(host(moved.reverse.targets), graph.reverse.targets)
-        assert moved.reverse.edges_on_host == moved.edges_on_host
+        assert moved.reverse.derived.edges_on_host == moved.derived.edges_on_host
     result = plan_bfs(on_host)(int(graph.ids[0]))
     certify(on_host, result).require()
     assert host(result.distance).tolist() == plan_bfs(graph)(int(graph.ids[0])).distance.tolist()

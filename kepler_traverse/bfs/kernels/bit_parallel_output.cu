@@ -2,6 +2,7 @@
 //
 //   bfs_bit_parallel_write    hop counts, from bit planes
 //   bfs_bit_parallel_count    number of vertices per source in a frontier
+//   bfs_bit_parallel_add      number of sources per vertex of a frontier, weighted by the level
 //   bfs_predecessors_*_warp   predecessors, from hop counts of 8, 16 or 32 bits
 //
 // The distances of a source take `pitch` values, a multiple of TILE, so that a warp writes whole
@@ -177,6 +178,28 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   kt::block_barrier();
   for (int32 i = kt::thread_in_block(); i < 32 * WORDS; i += BLOCK)
     if (sums[i]) kt::atomic_add(counts + i, int64{sums[i]});
+}
+
+// Adds `unit` to the sum of each vertex of a frontier, once per source that has reached it in this level. A warp owns
+// 32 vertices.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_bit_parallel_add_warp(const uint32* front, const uint32* in_front, int64 n_vertices, uint64 unit,
+                              uint64* sums) {
+  for (int64 word = kt::warp_id(); word < (n_vertices + 31) / 32; word += kt::n_warps()) {
+    for (uint32 left = kt::load_constant(in_front + word); left;) {
+      const int32 bit = kt::take_bit(left);
+      const int64 v = word * 32 + bit;
+      int32 n_sources = 0;
+      if (bit >= 0) {
+        const kt::LaneWords mine = kt::constant_lane_words(front, v);
+#pragma unroll
+        for (int32 i = 0; i < kt::WORDS_PER_LANE; ++i) n_sources += kt::count_lanes(mine.words[i]);
+      }
+#pragma unroll
+      for (int32 mask = 1; mask < LANES; mask *= 2) n_sources += kt::shuffle_xor(ALL_LANES, n_sources, mask);
+      if (bit >= 0 && kt::lane_in_bitset() == 0) sums[v] += unit * static_cast<uint64>(n_sources);
+    }
+  }
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK) bfs_predecessors_8_warp(const PredecessorArgs<signed char> args) {

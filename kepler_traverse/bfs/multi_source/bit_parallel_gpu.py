@@ -54,6 +54,7 @@ _MISSING = _bits("bfs_bit_parallel_missing_warp", item_threads=WARP)
 LEFT = _bits("bfs_bit_parallel_left_warp", item_threads=WARP)
 _WRITE = _levels("bfs_bit_parallel_write")
 _COUNT = _levels("bfs_bit_parallel_count")
+ADD = _levels("bfs_bit_parallel_add_warp")
 PREDECESSORS = {
     np.dtype(hops): _levels(f"bfs_predecessors_{8 * np.dtype(hops).itemsize}_warp")
     for hops in ("int8", "int16", "int32")
@@ -69,6 +70,7 @@ ENTRIES = (
     LEFT,
     _WRITE,
     _COUNT,
+    ADD,
     *PREDECESSORS.values(),
 )
 
@@ -402,7 +404,7 @@ class GroupRun:
         self.front, self.found = self.found, self.front
         self.in_front, self.is_found = self.is_found, self.in_front
         if self.query.output == "counts":
-            self._count()
+            self.count_level(level)
         return self._read_counters()
 
     def pull(
@@ -431,7 +433,8 @@ class GroupRun:
             self.launches = self._unpacked()  # those before hold the former planes
         clear(self.planes[(needed - 1) * n : needed * n])
 
-    def _count(self) -> None:
+    def count_level(self, level: int) -> None:  # noqa: ARG002
+        """Count the vertices that each source has reached in this level."""
         counts = cp.zeros(self._words * WORD, np.int64)
         launch(
             self.kernels[_COUNT],

@@ -31,6 +31,8 @@ from .memory_plan import START_SECONDS
 from .prepare import Prepared, with_threads
 
 _TRIAL_SECONDS = 1.0  # that a trial is to take
+_SHORT_TRIAL_SECONDS = 0.25  # in a shorter trial more sources are tried
+_MORE = 4  # times as many
 _LONG = 10.0  # seconds of the first source from which on no other is tried
 _AFTER_SEARCH = ("certify", "rows", "write")
 # Of hub labels: how many times as long as building them proving takes; seconds of a core, and bytes,
@@ -167,9 +169,19 @@ def _try_sources(prepared: Prepared, plan: MultiSourcePlan) -> Trial | None:
     n_sources = most
     while n_sources > 1 and _likely_seconds(plan, first, n_sources) > _TRIAL_SECONDS:
         n_sources //= 2
-    if first.search + first.finish > _LONG:
+    if _seconds(first) > _LONG:
         return first
-    return _try_part(prepared, answers, n_sources)
+    trial = _try_part(prepared, answers, n_sources)
+    # What the first source did once for all made the others seem long. A part of few sources that
+    # is short shows what a part takes, and not what a source takes.
+    while trial is not None and n_sources < most and _seconds(trial) < _SHORT_TRIAL_SECONDS:
+        n_sources = min(_MORE * n_sources, most)
+        trial = _try_part(prepared, answers, n_sources)
+    return trial
+
+
+def _seconds(trial: Trial) -> float:
+    return trial.search + trial.finish
 
 
 def _likely_seconds(plan: MultiSourcePlan, first: Trial, n_sources: int) -> float:

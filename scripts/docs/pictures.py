@@ -23,6 +23,7 @@ from PIL import Image
 from scripts.docs.run_examples import blocks_of, run_block
 
 matplotlib.use("agg")  # no display is needed
+matplotlib.rcParams["font.size"] = 16  # readable on a phone, where a picture is 370 pixels wide
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER, README = ROOT / "docs/pictures", ROOT / "README.md"
 # The pages whose examples save pictures. Other examples of the README are about something else.

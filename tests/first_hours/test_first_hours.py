@@ -1,4 +1,4 @@
-"""The first hour of seven users, as scripts: each begins with the wheel in a fresh environment and its own data.
+"""The first hour of nine users, as scripts: each begins with the wheel in a fresh environment and its own data.
 
 A right answer is one that SciPy, NetworkX or plain Python has, too. ``pytest --all tests/first_hours`` prints the
 seconds to it.
@@ -6,7 +6,6 @@ seconds to it.
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import time
@@ -123,25 +122,12 @@ def test_a_data_engineer_with_twenty_files_and_s3(user, answered, monkeypatch):
 
 
 def test_a_biologist_with_an_interaction_file(user, answered):
-    """Interactions of genes as text with a header of three columns: how far each gene is from a set of two.
-
-    A SIF file has no header; as a table with one it is read today.
-    """
-    rows = [
-        ("TP53", "pp", "MDM2"),
-        ("MDM2", "pp", "UBE3A"),
-        ("TP53", "pp", "ATM"),
-        ("X", "pp", "Y"),
-    ]
-    with open(user.here / "interactions.tsv", "w", newline="") as file:
-        writer = csv.writer(file, delimiter="\t")
-        writer.writerow(("geneA", "type", "geneB"))
-        writer.writerows(rows)
-    said = user.command(
-        "run", "interactions.tsv", "--undirected", "--columns", "src=geneA,dst=geneB",
-        "--sources", "ATM,MDM2", "--output", "out", "--device", "cpu",
+    """A file of Cytoscape as it comes, without a header: how far each gene is from two others."""
+    (user.here / "interactions.sif").write_text("TP53 pp MDM2 ATM\nMDM2 pp UBE3A\nX pp Y\nALONE\n")
+    user.command(
+        "run", "interactions.sif", "--undirected", "--sources", "ATM,MDM2", "--output", "out",
+        "--device", "cpu",
     )  # fmt: skip
-    assert "type" in said, "the column that is not used is named"
     frame = pd.concat(map(pd.read_parquet, (user.here / "out").glob("part-*.parquet")))
     # by its columns, whatever their names: the source, the gene, the distance
     found = {tuple(map(str, row[:2])): int(row[2]) for row in frame.itertuples(index=False)}
@@ -215,3 +201,62 @@ pyarrow.csv.write_csv(pyarrow.dataset.dataset("out").to_table(), "distances.csv"
         for vertex in (0, 7, 210, 399):
             assert found[source, vertex] == pytest.approx(row[vertex], rel=1e-6)
     answered()
+
+
+def test_a_data_engineer_with_twenty_compressed_files_and_own_names(user, answered):
+    """Twenty ``.csv.gz`` with text ids and names that nobody knows: the error names them, and the same command then runs."""
+    streets = lattice(30)
+    streets = streets.rename(columns={"from": "node_from", "to": "node_to", "minutes": "km"})
+    for end in ("node_from", "node_to"):
+        streets[end] = "N" + streets[end].astype(str).str.zfill(4)
+    streets.insert(0, "link_id", range(len(streets)))
+    (user.here / "links").mkdir()
+    for number, rows in enumerate(np.array_split(np.arange(len(streets)), 20)):
+        streets.iloc[rows].to_csv(user.here / "links" / f"part-{number:02}.csv.gz", index=False)
+    asked = ["run", "links", "--undirected", "--algorithm", "sssp", "--sources", "N0000,N0899"]
+    asked += ["--output", "out", "--device", "cpu"]
+    refused = user.run("kepler-traverse", *asked)
+    assert refused.returncode == 2
+    assert "'link_id', 'node_from', 'node_to', 'km'" in refused.stderr
+    assert not (user.here / "out").exists()
+    said = user.command(*asked, "--columns", "src=node_from,dst=node_to,weight=km")
+    assert "not used: 'link_id'" in said
+    frame = pd.read_parquet(user.here / "out").set_index(["source", "vertex"])["distance"]
+    expected = oracle(lattice(30), streets["km"].to_numpy(), [0, 899])
+    for source, row in zip(("N0000", "N0899"), expected, strict=True):
+        assert len(frame[source]) == 900
+        assert frame[source].sort_index().to_numpy() == pytest.approx(row, rel=1e-6)
+    answered()
+
+
+def test_a_planner_with_a_table_of_trips(user, answered):
+    """Trips whose columns have own names: the table comes back with its distances, and what streets carry."""
+    streets = lattice(30)
+    streets.to_csv(user.here / "streets.csv", index=False)
+    draw = np.random.default_rng(7)
+    trips = pd.DataFrame({"home": draw.integers(0, 900, 200), "work": draw.integers(0, 900, 200)})
+    trips["people"] = draw.integers(1, 9, 200)
+    trips.to_csv(user.here / "trips.csv", index=False)
+    asked = ["run", "streets.csv", "--undirected", "--algorithm", "sssp", "--pairs", "trips.csv"]
+    columns = "src=from,dst=to,weight=minutes"
+    refused = user.run("kepler-traverse", *asked, "--columns", columns, "--output", "out")
+    assert refused.returncode == 2
+    advice = "origin=NAME,destination=NAME"
+    assert advice in refused.stderr
+    columns += "," + advice.replace("NAME", "home", 1).replace("NAME", "work", 1)
+    user.command(*asked, "--columns", columns, "--output", "out")
+    found = pd.read_parquet(user.here / "out" / "_pairs.pq")
+    assert found[trips.columns.tolist()].equals(trips)
+    distances = oracle(streets, streets["minutes"].to_numpy(), list(range(900)))
+    expected = distances[trips["home"], trips["work"]]
+    assert found["distance"].to_numpy() == pytest.approx(expected, rel=1e-6)
+    answered()
+    columns += ",volume=people"
+    user.command(*asked, "--columns", columns, "--result", "flows", "--output", "flows")
+    loads = pd.read_parquet(user.here / "flows" / "_loads.pq")
+    # what is carried, times the minutes of its street, is what all riders drive
+    ends = streets.set_index(["from", "to"])["minutes"]
+    pairs = zip(loads[["src", "dst"]].min(axis=1), loads[["src", "dst"]].max(axis=1), strict=True)
+    minutes = np.array([ends[pair] for pair in pairs])
+    driven = (trips["people"] * expected).sum()
+    assert (loads["volume"] * minutes).sum() == pytest.approx(driven, rel=1e-6)

@@ -87,6 +87,32 @@ def test_searches_grow_by_the_estimates_and_the_rest_by_the_sources():
     assert found.output_bytes == 100 * 1000 + 100 * 10
 
 
+def tried(monkeypatch, seconds_of, most=100):
+    """The numbers of sources that are tried, one after another, where a part takes ``seconds_of(number, place)``."""
+    numbers = []
+
+    def try_part(_prepared, _answers, n_sources):
+        numbers.append(n_sources)
+        seconds = seconds_of(n_sources, len(numbers))
+        return Trial(n_sources, seconds / 2, seconds / 2, row_bytes=1, part_bytes=1)
+
+    monkeypatch.setattr(expectation, "_try_part", try_part)
+    monkeypatch.setattr(expectation, "answers_for", lambda *_given: None)
+    sizing = SimpleNamespace(batch_size=most)
+    prepared = SimpleNamespace(graph=None, request=None, n_sources=most, sizing=sizing)
+    return numbers, expectation._try_sources(prepared, Plan())
+
+
+def test_more_sources_are_tried_where_the_first_one_did_what_is_done_once(monkeypatch):
+    numbers, trial = tried(monkeypatch, lambda n, place: 1.0 if place == 1 else 0.002 + 0.001 * n)
+    assert numbers[0] == 1
+    assert numbers[-1] == trial.sources == Plan.group
+    numbers, trial = tried(monkeypatch, lambda n, _place: 0.3 + 0.1 * n)
+    assert len(numbers) == 2, "a trial that takes long enough is the last one"
+    numbers, trial = tried(monkeypatch, lambda _n, _place: 60.0)
+    assert numbers == [1], "the first source shows how long it takes"
+
+
 def test_a_hierarchy_that_the_run_will_build_is_expected(monkeypatch):
     monkeypatch.setattr(Plan, "pays", Estimate(build=20.0, sweep=0.01, search=0.1))
     found = expect()

@@ -257,7 +257,7 @@ def test_nearest(case):
     chosen = sorted(set(chosen))
     nearest = sssp_many(graph, chosen, result="nearest").set_index("vertex")
     ranked = sssp_many(graph, chosen, result="nearest", k=3)
-    by_vertex = dict(ranked.groupby("vertex"))
+    by_vertex = dict(list(ranked.groupby("vertex")))
     for v in case.ids:
         near = sorted((found[s][v], s) for s in chosen if v in found[s])
         if not near:
@@ -269,7 +269,7 @@ def test_nearest(case):
         rows = by_vertex[v]
         assert list(zip(rows.distance, rows.source, strict=True)) == near[:3]
     targets = sssp_many(graph, "all", result="nearest", k=2, targets=chosen)
-    by_source = dict(targets.groupby("source"))
+    by_source = dict(list(targets.groupby("source")))
     for s in case.ids:
         near = sorted((found[s][t], t) for t in chosen if t in found[s])[:2]
         rows = by_source.get(s)

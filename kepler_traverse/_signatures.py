@@ -88,6 +88,7 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             max_depth: Integer | Numbers | None = None,
             targets: Ids | None = None,
+            direction: Literal["out", "in"] = "out",
             **how: Unpack[HowMany],
         ) -> Matrix: ...
         @overload
@@ -100,6 +101,7 @@ if TYPE_CHECKING:
             stream: Literal[True],
             max_depth: Integer | Numbers | None = None,
             targets: Ids | None = None,
+            direction: Literal["out", "in"] = "out",
             **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
@@ -108,7 +110,7 @@ if TYPE_CHECKING:
             graph: Graph,
             sources: Sources,
             *,
-            result: Literal["summary"],
+            result: Literal["summary", "levels"],
             stream: Literal[False] = False,
             max_depth: Integer | Numbers | None = None,
             direction: Literal["out", "in"] = "out",
@@ -120,7 +122,7 @@ if TYPE_CHECKING:
             graph: Graph,
             sources: Sources,
             *,
-            result: Literal["summary"],
+            result: Literal["summary", "levels"],
             stream: Literal[True],
             max_depth: Integer | Numbers | None = None,
             direction: Literal["out", "in"] = "out",
@@ -132,7 +134,7 @@ if TYPE_CHECKING:
             graph: Graph,
             sources: Sources,
             *,
-            result: Literal["summary"],
+            result: Literal["summary", "levels"],
             stream: Literal["arrow"],
             max_depth: Integer | Numbers | None = None,
             direction: Literal["out", "in"] = "out",
@@ -144,43 +146,11 @@ if TYPE_CHECKING:
             graph: Graph,
             sources: Sources,
             *,
-            result: Literal["levels"],
-            stream: Literal[False] = False,
-            max_depth: Integer | Numbers | None = None,
-            **how: Unpack[HowMany],
-        ) -> Frame: ...
-        @overload
-        def __call__(
-            self,
-            graph: Graph,
-            sources: Sources,
-            *,
-            result: Literal["levels"],
-            stream: Literal[True],
-            max_depth: Integer | Numbers | None = None,
-            **how: Unpack[HowMany],
-        ) -> ResultStream: ...
-        @overload
-        def __call__(
-            self,
-            graph: Graph,
-            sources: Sources,
-            *,
-            result: Literal["levels"],
-            stream: Literal["arrow"],
-            max_depth: Integer | Numbers | None = None,
-            **how: Unpack[HowMany],
-        ) -> RecordBatches: ...
-        @overload
-        def __call__(
-            self,
-            graph: Graph,
-            sources: Sources,
-            *,
             result: Literal["targets"],
             stream: Literal[False] = False,
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
             **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
@@ -193,6 +163,7 @@ if TYPE_CHECKING:
             stream: Literal[True],
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
             **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
@@ -205,6 +176,7 @@ if TYPE_CHECKING:
             stream: Literal["arrow"],
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
             **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload
@@ -238,6 +210,7 @@ if TYPE_CHECKING:
             result: Literal["nearest"],
             stream: Literal[False] = False,
             max_depth: Integer | None = None,
+            direction: Literal["out", "in"] = "out",
             **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
@@ -249,6 +222,7 @@ if TYPE_CHECKING:
             result: Literal["k_nearest"],
             stream: Literal[False] = False,
             max_depth: Integer | None = None,
+            direction: Literal["out", "in"] = "out",
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -263,6 +237,7 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -277,6 +252,7 @@ if TYPE_CHECKING:
             stream: Literal[True],
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -291,6 +267,7 @@ if TYPE_CHECKING:
             stream: Literal["arrow"],
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -346,7 +323,7 @@ if TYPE_CHECKING:
             graph: Graph,
             sources: Sources,
             *,
-            result: Literal["within"],
+            result: Literal["within", "isochrones"],
             stream: Literal[False] = False,
             direction: Literal["out", "in"] = "out",
             cutoffs: Numbers,
@@ -358,7 +335,7 @@ if TYPE_CHECKING:
             graph: Graph,
             sources: Sources,
             *,
-            result: Literal["within"],
+            result: Literal["within", "isochrones"],
             stream: Literal[True],
             direction: Literal["out", "in"] = "out",
             cutoffs: Numbers,
@@ -370,42 +347,9 @@ if TYPE_CHECKING:
             graph: Graph,
             sources: Sources,
             *,
-            result: Literal["within"],
+            result: Literal["within", "isochrones"],
             stream: Literal["arrow"],
             direction: Literal["out", "in"] = "out",
-            cutoffs: Numbers,
-            **how: Unpack[HowMany],
-        ) -> RecordBatches: ...
-        @overload
-        def __call__(
-            self,
-            graph: Graph,
-            sources: Sources,
-            *,
-            result: Literal["isochrones"],
-            stream: Literal[False] = False,
-            cutoffs: Numbers,
-            **how: Unpack[HowMany],
-        ) -> Frame: ...
-        @overload
-        def __call__(
-            self,
-            graph: Graph,
-            sources: Sources,
-            *,
-            result: Literal["isochrones"],
-            stream: Literal[True],
-            cutoffs: Numbers,
-            **how: Unpack[HowMany],
-        ) -> ResultStream: ...
-        @overload
-        def __call__(
-            self,
-            graph: Graph,
-            sources: Sources,
-            *,
-            result: Literal["isochrones"],
-            stream: Literal["arrow"],
             cutoffs: Numbers,
             **how: Unpack[HowMany],
         ) -> RecordBatches: ...
@@ -454,6 +398,7 @@ if TYPE_CHECKING:
             result: Literal["nearest"],
             stream: Literal[False] = False,
             max_depth: Integer | None = None,
+            direction: Literal["out", "in"] = "out",
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -468,6 +413,7 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -482,6 +428,7 @@ if TYPE_CHECKING:
             stream: Literal[True],
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -496,6 +443,7 @@ if TYPE_CHECKING:
             stream: Literal["arrow"],
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -597,6 +545,7 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             cutoff: float | Numbers | None = None,
             targets: Ids | None = None,
+            direction: Literal["out", "in"] = "out",
             **how: Unpack[HowMany],
         ) -> Matrix: ...
         @overload
@@ -609,6 +558,7 @@ if TYPE_CHECKING:
             stream: Literal[True],
             cutoff: float | Numbers | None = None,
             targets: Ids | None = None,
+            direction: Literal["out", "in"] = "out",
             **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
@@ -657,6 +607,7 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             cutoff: float | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
             **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
@@ -669,6 +620,7 @@ if TYPE_CHECKING:
             stream: Literal[True],
             cutoff: float | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
             **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
@@ -681,6 +633,7 @@ if TYPE_CHECKING:
             stream: Literal["arrow"],
             cutoff: float | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
             **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload
@@ -714,6 +667,7 @@ if TYPE_CHECKING:
             result: Literal["nearest"],
             stream: Literal[False] = False,
             cutoff: float | None = None,
+            direction: Literal["out", "in"] = "out",
             **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
@@ -725,6 +679,7 @@ if TYPE_CHECKING:
             result: Literal["k_nearest"],
             stream: Literal[False] = False,
             cutoff: float | None = None,
+            direction: Literal["out", "in"] = "out",
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -739,6 +694,7 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             cutoff: float | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -753,6 +709,7 @@ if TYPE_CHECKING:
             stream: Literal[True],
             cutoff: float | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -767,6 +724,7 @@ if TYPE_CHECKING:
             stream: Literal["arrow"],
             cutoff: float | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -822,7 +780,7 @@ if TYPE_CHECKING:
             graph: Graph,
             sources: Sources,
             *,
-            result: Literal["within"],
+            result: Literal["within", "isochrones"],
             stream: Literal[False] = False,
             direction: Literal["out", "in"] = "out",
             cutoffs: Numbers,
@@ -834,7 +792,7 @@ if TYPE_CHECKING:
             graph: Graph,
             sources: Sources,
             *,
-            result: Literal["within"],
+            result: Literal["within", "isochrones"],
             stream: Literal[True],
             direction: Literal["out", "in"] = "out",
             cutoffs: Numbers,
@@ -846,42 +804,9 @@ if TYPE_CHECKING:
             graph: Graph,
             sources: Sources,
             *,
-            result: Literal["within"],
+            result: Literal["within", "isochrones"],
             stream: Literal["arrow"],
             direction: Literal["out", "in"] = "out",
-            cutoffs: Numbers,
-            **how: Unpack[HowMany],
-        ) -> RecordBatches: ...
-        @overload
-        def __call__(
-            self,
-            graph: Graph,
-            sources: Sources,
-            *,
-            result: Literal["isochrones"],
-            stream: Literal[False] = False,
-            cutoffs: Numbers,
-            **how: Unpack[HowMany],
-        ) -> Frame: ...
-        @overload
-        def __call__(
-            self,
-            graph: Graph,
-            sources: Sources,
-            *,
-            result: Literal["isochrones"],
-            stream: Literal[True],
-            cutoffs: Numbers,
-            **how: Unpack[HowMany],
-        ) -> ResultStream: ...
-        @overload
-        def __call__(
-            self,
-            graph: Graph,
-            sources: Sources,
-            *,
-            result: Literal["isochrones"],
-            stream: Literal["arrow"],
             cutoffs: Numbers,
             **how: Unpack[HowMany],
         ) -> RecordBatches: ...
@@ -930,6 +855,7 @@ if TYPE_CHECKING:
             result: Literal["nearest"],
             stream: Literal[False] = False,
             cutoff: float | None = None,
+            direction: Literal["out", "in"] = "out",
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -944,6 +870,7 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             cutoff: float | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -958,6 +885,7 @@ if TYPE_CHECKING:
             stream: Literal[True],
             cutoff: float | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -972,6 +900,7 @@ if TYPE_CHECKING:
             stream: Literal["arrow"],
             cutoff: float | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],

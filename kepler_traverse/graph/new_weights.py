@@ -202,10 +202,8 @@ def _of_rows(graph: Graph, given: list[_Given], weight_type: str) -> _Made:
     backend: EdgeRowsBackend = edge_rows_on_gpu if graph.device == "cuda" else edge_rows_on_cpu
     # the edges of a row side by side, so that the first of equal weight is of the smallest row
     edges = xp.stack(slots, axis=1).ravel()
-    values = xp.stack(
-        [*weights.reshape(-1, own.size)][: len(slots)] * (len(slots) // len(given)), 1
-    )
-    values = values.ravel()
+    columns = [*weights.reshape(len(given), -1)] * (len(slots) // len(given))
+    values = xp.stack(columns, axis=1).ravel()
     lowest = backend.lowest_weights([edges], values, graph.n_edges)
     rows = backend.rows_that_count([edges], values, lowest, graph.n_edges, np.dtype(np.int64))
     is_open = xp.zeros(graph.n_edges, bool)

@@ -242,9 +242,11 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     distance = group.distance
     # from each origin to all vertices, or to the destinations of the only one
     if distance.ndim > 1:
-        distance = table.lists.take(
-            distance, None if asked.query.output == "all" else asked.query.targets
-        )
+        lists = table.lists
+        columns = None if asked.query.output == "all" else asked.query.targets
+        if columns is not None:  # which have the end of the way from a closed vertex to itself
+            lists = lists._replace(vertices=where_paths_end(asked.graph, lists.vertices))
+        distance = lists.take(distance, columns)
     distance, missing = asked.returned(distance)
     values = {
         "pair": table.rows,

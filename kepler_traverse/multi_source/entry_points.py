@@ -37,6 +37,11 @@ from .stream import ResultStream
 from .together import KNearestSearch, NearestSearch, SearchTogether, frame_of_all, from_targets
 from .workload import FEW_PATHS, Strategies, Workload, find_usable
 
+RESULTS_OF_PAIRS = tuple(
+    each.name
+    for each in RESULT_KINDS.values()
+    if "pairs" in each.options and not each.has_predecessors
+)
 _HIERARCHIES = ("auto", "yes", "no")
 
 
@@ -327,6 +332,21 @@ class Registry:
         return frame_of_all(together, call.numbers, call.members, meter)
 
     def search_pairs(
+        self, graph: Graph, origins: Any, destinations: Ids | None, *, direction: str, **asked: Any
+    ) -> Any:
+        """Search for the distances or the flows of pairs; see ``bfs_pairs`` and ``sssp_pairs``."""
+        arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
+        if arguments.choice("direction", direction, outputs.DIRECTIONS) == "in":
+            kind = RESULT_KINDS[arguments.choice("result", asked["result"], RESULTS_OF_PAIRS)]
+            given = {"pairs": "pairs", "direction": "direction='in'"}
+            rules.check(kind, self.algorithm.name, given)
+        searched = outputs.graph_in_direction(graph, direction)
+        try:
+            return self._search_pairs(searched, origins, destinations, **asked)
+        except NegativeCycleError as error:
+            raise outputs.cycle_in_direction(error, direction) from None
+
+    def _search_pairs(
         self,
         graph: Graph,
         origins: Any,
@@ -336,17 +356,11 @@ class Registry:
         limit: float | None,
         knobs: Mapping[str, Any] | object | None,
         memory: int | None,
-        result: str = "pairs",
+        result: str,
         **of_kind: Any,
     ) -> Any:
-        """Search for the distances or the flows of pairs; see ``bfs_pairs`` and ``sssp_pairs``."""
-        arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
-        taken = [
-            each.name
-            for each in RESULT_KINDS.values()
-            if "pairs" in each.options and not each.has_predecessors
-        ]
-        kind = RESULT_KINDS[arguments.choice("result", result, taken)]
+        """Search along the edges of a graph, or of its reverse."""
+        kind = RESULT_KINDS[arguments.choice("result", result, RESULTS_OF_PAIRS)]
         outputs.refuse_unknown(of_kind)
         given = {name: None if value is None else name for name, value in of_kind.items()}
         rules.check(kind, self.algorithm.name, {"pairs": "pairs", **given})

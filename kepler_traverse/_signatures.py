@@ -89,6 +89,7 @@ if TYPE_CHECKING:
             max_depth: Integer | Numbers | None = None,
             targets: Ids | None = None,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> Matrix: ...
         @overload
@@ -102,6 +103,7 @@ if TYPE_CHECKING:
             max_depth: Integer | Numbers | None = None,
             targets: Ids | None = None,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
@@ -151,6 +153,7 @@ if TYPE_CHECKING:
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
@@ -164,6 +167,7 @@ if TYPE_CHECKING:
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
@@ -177,6 +181,7 @@ if TYPE_CHECKING:
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload
@@ -211,6 +216,7 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             max_depth: Integer | None = None,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
@@ -223,6 +229,7 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             max_depth: Integer | None = None,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -238,6 +245,7 @@ if TYPE_CHECKING:
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -253,6 +261,7 @@ if TYPE_CHECKING:
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -268,6 +277,7 @@ if TYPE_CHECKING:
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -399,6 +409,7 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             max_depth: Integer | None = None,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -414,6 +425,7 @@ if TYPE_CHECKING:
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -429,6 +441,7 @@ if TYPE_CHECKING:
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -444,6 +457,7 @@ if TYPE_CHECKING:
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -467,6 +481,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["pairs"] = "pairs",
             max_depth: Integer | None = None,
+            along: Any = None,
             **how: Unpack[How],
         ) -> Frame: ...
         @overload
@@ -546,6 +561,7 @@ if TYPE_CHECKING:
             cutoff: float | Numbers | None = None,
             targets: Ids | None = None,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> Matrix: ...
         @overload
@@ -559,6 +575,7 @@ if TYPE_CHECKING:
             cutoff: float | Numbers | None = None,
             targets: Ids | None = None,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
@@ -608,6 +625,7 @@ if TYPE_CHECKING:
             cutoff: float | Numbers | None = None,
             targets: Ids,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
@@ -621,6 +639,7 @@ if TYPE_CHECKING:
             cutoff: float | Numbers | None = None,
             targets: Ids,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
@@ -634,6 +653,7 @@ if TYPE_CHECKING:
             cutoff: float | Numbers | None = None,
             targets: Ids,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload
@@ -668,6 +688,7 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             cutoff: float | None = None,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
@@ -680,6 +701,7 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             cutoff: float | None = None,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -695,6 +717,7 @@ if TYPE_CHECKING:
             cutoff: float | Numbers | None = None,
             targets: Ids,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -710,6 +733,7 @@ if TYPE_CHECKING:
             cutoff: float | Numbers | None = None,
             targets: Ids,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -725,6 +749,7 @@ if TYPE_CHECKING:
             cutoff: float | Numbers | None = None,
             targets: Ids,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -856,6 +881,7 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             cutoff: float | None = None,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -871,6 +897,7 @@ if TYPE_CHECKING:
             cutoff: float | Numbers | None = None,
             targets: Ids,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -886,6 +913,7 @@ if TYPE_CHECKING:
             cutoff: float | Numbers | None = None,
             targets: Ids,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -901,6 +929,7 @@ if TYPE_CHECKING:
             cutoff: float | Numbers | None = None,
             targets: Ids,
             direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -924,6 +953,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["pairs"] = "pairs",
             cutoff: float | None = None,
+            along: Any = None,
             **how: Unpack[How],
         ) -> Frame: ...
         @overload

@@ -327,7 +327,10 @@ def bfs_many(
         people who live there. Sums of integers stay exact if the weights are integers. For
         ``"flows"`` it multiplies the volumes.
     **options
-        ``of``, ``target_weights`` and ``through`` of ``"flows"``; ``of``, ``endpoints``,
+        ``along`` of targets, matrix and the kinds of nearest: a table of columns of the edge list,
+        one value per row, to add up along the shortest paths, of a graph that was built with
+        ``edge_ids=True``; one column each, and a matrix becomes a dict of arrays. ``of``,
+        ``target_weights`` and ``through`` of ``"flows"``; ``of``, ``endpoints``,
         ``normalized``, ``samples``, ``seed``, ``epsilon`` and ``delta`` of ``"betweenness"``; and
         options of result kinds that a plug-in has added; see ``kepler_traverse.extend``.
 
@@ -423,7 +426,8 @@ def bfs_pairs(
         ``"flows"``: what each edge carries if the volume of each pair takes its shortest path; see
         ``docs/results.md``.
     **options
-        Of ``"flows"``: ``volumes``, one per pair (default: 1); ``of``, ``decay`` and ``through`` as
+        Of ``"pairs"``: ``along``, columns of the edge list to add up along the paths; see
+        ``bfs_many``. Of ``"flows"``: ``volumes``, one per pair (default: 1); ``of``, ``decay`` and ``through`` as
         in ``bfs_many``. ``of="pairs"``: ``pair, source, target, volume``, which lists the pairs
         that count.
 

@@ -165,7 +165,7 @@ class Registry:
         if graph.device == "cuda" and query.output == "paths":
             query = replace(query, output="all")  # no strategy of this device finds paths
         single, many = self.listed_for(strategy, graph.device)
-        if query.nearest is not None:
+        if query.nearest is not None and not query.walks:
             if strategy == "from_targets":
                 of_each = "auto"
             else:
@@ -329,7 +329,8 @@ class Registry:
             call.numbers.size,
             partial(self._plan_call, call),
         )
-        return frame_of_all(together, call.numbers, call.members, meter)
+        along = getattr(call.question.options, "along", None)
+        return frame_of_all(together, call.numbers, call.members, meter, along)
 
     def search_pairs(
         self, graph: Graph, origins: Any, destinations: Ids | None, *, direction: str, **asked: Any
@@ -380,9 +381,12 @@ class Registry:
             and table.rows.size <= FEW_PATHS
         )
         is_one = table.sources.size == 1 and not is_few and not kind.adds_up
+        options = check_options(kind, graph, self.algorithm.name, of_kind, pairs=table)
+        is_one = is_one and not options.walks
         plan = self.plan_multi_source(
             graph,
             n_sources=table.sources.size,
+            output="all" if options.walks else None,
             result="targets" if is_one else kind.name,
             strategy=strategy,
             limit=limit,
@@ -396,7 +400,6 @@ class Registry:
             forms=kind.reads if kind.adds_up else (),
         )
         if kind.make_loads is not None:
-            options = check_options(kind, graph, self.algorithm.name, of_kind, pairs=table)
             question = Question(
                 kind=kind, algorithm=self.algorithm.name, options=options, pairs=table
             )
@@ -408,4 +411,4 @@ class Registry:
             if ends.index is not None and "pair" in loads.columns:
                 loads.index = ends.index.take(to_host(loads["pair"].values))
             return loads
-        return pairs.frame_of_pairs("pairs", plan, table, "pair", index=ends.index)
+        return pairs.frame_of_pairs("pairs", plan, table, "pair", options, index=ends.index)

@@ -678,13 +678,37 @@ def as_column(role: str, value: Any) -> Any:
     return _strings(role, value)
 
 
-def as_costs(role: str, value: Any) -> Any:
-    """Return weights that may close an edge as an array of numbers, ``CLOSED`` where one is null."""
-    if get_device(value) == "cuda":
-        return as_column(role, value)
-    column = as_arrow_column(role, value)
+def as_weights(role: str, value: Any) -> tuple[Any, np.ndarray | None]:
+    """Return weights that may close an edge as an array of numbers, ``CLOSED`` where one is null, and
+    which are null; None: no one is.
+
+    NaN may stay as it is. EdgeListError for what is no number.
+    """
+    try:
+        return as_column(role, value), None
+    except InputError:
+        column = _column_with_nulls(role, value)
+        if column is None:
+            raise
     where = Where(DataFile.named("the edge list"), role, role)
-    return edge_column(column, where, "auto", closes=True).to_numpy()
+    is_null = np.asarray(column.is_null())
+    return edge_column(column, where, "auto", closes=True).to_numpy(), is_null
+
+
+def _column_with_nulls(role: str, value: Any) -> Any:
+    """Return a column of host memory that has nulls as a pyarrow chunked array; None for others."""
+    if get_device(value) == "cuda":
+        return None
+    try:
+        column = as_arrow_column(role, value)
+    except InputError:
+        return None
+    return column if column.null_count else None
+
+
+def as_costs(role: str, value: Any) -> Any:
+    """Return weights as ``as_weights`` does, without the mask."""
+    return as_weights(role, value)[0]
 
 
 def as_arrow_column(name: str, value: Any) -> Any:

@@ -32,7 +32,7 @@ def open_costs(weight: Any, reverse_weight: Any) -> OpenCosts:
     A weight that is below 0, NaN or infinite closes its direction.
     """
     xp = namespace(weight)
-    weight, reverse_weight = _in_one_type(weight, reverse_weight)
+    weight, reverse_weight = in_one_type(weight, reverse_weight)
     there = is_open(weight)
     back = is_open(reverse_weight)
     rows = xp.flatnonzero(there | back)
@@ -45,7 +45,7 @@ def open_costs(weight: Any, reverse_weight: Any) -> OpenCosts:
     return OpenCosts(rows, to_host(ways).astype(np.int8), xp.concatenate([own, other]), n_closed)
 
 
-def _in_one_type(weight: Any, reverse_weight: Any) -> tuple[Any, Any]:
+def in_one_type(weight: Any, reverse_weight: Any) -> list[Any]:
     """Return weights in one type that holds each exactly; EdgeListError if there is none."""
     kind = np.result_type(weight.dtype, reverse_weight.dtype)
     converted = []
@@ -63,4 +63,4 @@ def _in_one_type(weight: Any, reverse_weight: Any) -> tuple[Any, Any]:
                 column=role,
             )
         converted.append(values)
-    return converted[0], converted[1]
+    return converted

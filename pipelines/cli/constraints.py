@@ -160,7 +160,7 @@ IDLE: tuple[Constraint, ...] = (
     *map(_in_memory_with, ("where", "only_vertices", "columns.oneway")),
     idle(
         "build_memory",
-        lambda given: given.kind.needs_edge_rows,
+        lambda given: given.kind.needs_edge_rows or given.along is not None,
         "with {result} a graph is built in memory",
         "result",
     ),

@@ -194,7 +194,12 @@ def read_options(settings: Settings) -> dict[str, Any]:
     """Return the arguments of ``read_graph`` for the edge list of a run."""
     options = {option.key: getattr(settings, option.key) for option in OPTIONS if option.reads}
     options |= edge_columns(settings.columns) | {"weighted": settings.algorithm == "sssp"}
-    return options | ({"edge_ids": True} if settings.kind.needs_edge_rows else {})
+    return options | ({"edge_ids": True} if needs_edge_rows(settings) else {})
+
+
+def needs_edge_rows(settings: Settings) -> bool:
+    """Whether the graph must know which row of the edge list each edge is."""
+    return settings.kind.needs_edge_rows or settings.along is not None
 
 
 def options_of_files(settings: Settings, **others: Any) -> ReadOptions:
@@ -319,8 +324,8 @@ class Settings:
     )
     direction: Literal["out", "in"] = _result(
         "out",
-        help="direction of the distances of --result summary, opportunities, within and labels: out is from the source to "
-        "the others, in is from the others to the source, as in NetworkX",
+        help="direction of the distances: out is from the source to the others, in is from the others to the source, by "
+        "searches over the reversed edges; columns keep their names",
     )
     targets: list[int | str] | str | None = _result(
         example=(7, 8),

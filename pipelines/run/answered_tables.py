@@ -184,7 +184,7 @@ def read_source_table(settings: Settings) -> tuple[pa.Table, str]:
     table, _ = read_given_table(
         path, "sources", lambda names: named_columns(path, "sources", names, kept)[:1]
     )
-    named = settings.values or ()
+    named = [*(settings.values or ()), *(settings.along or ())]
     if settings.column("group") is None:
         groups = []
     else:
@@ -208,7 +208,9 @@ def _answered_pairs(settings: Settings, parts: Sequence[Path]) -> pa.Table:
         if table.num_rows != rows.num_rows or not given.cast(ids.type).equals(ids):
             raise _changed(str(settings.pairs))
         table = table.set_column(table.schema.get_field_index(name), name, ids)
-    return table.append_column(DISTANCE, rows[DISTANCE])
+    for name in (DISTANCE, *(settings.along or ())):
+        table = table.append_column(name, rows[name])
+    return table
 
 
 def _answered_sources(settings: Settings, parts: Sequence[Path]) -> pa.Table:
@@ -244,7 +246,7 @@ def _answered_sources(settings: Settings, parts: Sequence[Path]) -> pa.Table:
 
 
 def rows_by_pair(parts: Sequence[Path]) -> pa.Table:
-    """Return ``source, target, distance`` of some part files, in the order of the rows of the table
+    """Return the columns besides ``pair`` of some part files, in the order of the rows of the table
     of pairs.
 
     Raises ValueError: the parts do not hold each row of the table once.

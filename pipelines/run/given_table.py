@@ -214,9 +214,11 @@ def read_pair_table(settings: Settings) -> tuple[pa.Table, tuple[str, ...]]:
     path = str(settings.pairs)
 
     def choose(names: list[str]) -> tuple[str, ...]:
-        if settings.kind.adds_to == "pairs" and DISTANCE in names:
+        added = [DISTANCE, *(settings.along or ())] if settings.kind.adds_to == "pairs" else []
+        twice = next((name for name in added if name in names), None)
+        if twice is not None:
             raise InputError(
-                f"{path}: the table of pairs has a column {DISTANCE!r}, "
+                f"{path}: the table of pairs has a column {twice!r}, "
                 "which the result adds; rename it"
             )
         origin = settings.column("origin")

@@ -19,11 +19,11 @@ from kepler_traverse.formats import read_edges
 from kepler_traverse.formats.column_names import end_pairs, listed
 from kepler_traverse.formats.files import shown
 from kepler_traverse.graph import Graph
+from kepler_traverse.kinds.along import AlongPaths, columns_along
 from kepler_traverse.kinds.flows import Through, amounts, through_ends, through_rows
 from kepler_traverse.kinds.k_nearest import SourceGroups
 from kepler_traverse.kinds.opportunities import check_source_weights
-from kepler_traverse.kinds.paths import AlongPaths, columns_along
-from kepler_traverse.kinds.result_kinds import RESULT_KINDS
+from kepler_traverse.kinds.result_kinds import GROUP
 from kepler_traverse.search.query import SourceValues
 
 from ..cli.options import Settings, flag_text, options_of_files
@@ -170,7 +170,7 @@ def read_along(graph: Graph, settings: Settings, names: list[str]) -> AlongPaths
     Raises InputError: the edge list has no such column, or the column holds no finite numbers, or
     its name is that of another column of the result; or a sum of integers may exceed int64.
     """
-    own = RESULT_KINDS["paths"].columns
+    own = (*settings.kind.columns, GROUP)
     for name in names:
         if name in own:
             raise InputError(

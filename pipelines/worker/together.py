@@ -105,11 +105,9 @@ class TogetherTraverser:
                 (label, own) for label, own in zip(asked.labels, members, strict=True) if own.size
             ]
         try:
-            return (
-                self._plan.find(numbers, RunOptions(groups, request.certify != "none", clock)),
-                "",
-                False,
-            )
+            along = getattr(request.options, "along", None)
+            options = RunOptions(groups, request.certify != "none", clock, along=along)
+            return self._plan.find(numbers, options), "", False
         except NegativeCycleError:
             raise
         except Exception as error:

@@ -26,10 +26,10 @@ from tests.doors.containers import Form
 FUNCTIONS = {
     "graph_from_edges": "edges:edges src:ends dst:ends weight:per_row reverse_weight:per_row directed vertices:ids "
     "weighted weight_type where oneway:per_row only_vertices:ids closed:ids edge_ids",
-    "read_graph": "paths:edges directed device src_column dst_column weight_column reverse_weight_column weighted format "
-    "header delimiter id_type weight_type vertices:ids where oneway_column only_vertices:ids closed:ids edge_ids "
-    "scratch build_memory",
-    "with_weights": "graph weight:per_row per weight_type",
+    "read_graph": "paths:edges directed device src_column dst_column weight_column "
+    "reverse_weight_column weighted format header delimiter id_type weight_type vertices:ids where "
+    "oneway_column only_vertices:ids closed:ids edge_ids scratch build_memory",
+    "with_weights": "graph weight:per_row reverse_weight:per_row per weight_type",
     "integer_weights": "graph unit",
     "save_graph": "graph folder",
     "load_graph": "folder device verify",
@@ -608,6 +608,10 @@ DOORS: dict[str, Door] = {
     "with_weights.weight": of_rows_of_edges(
         lambda edges, v: kt.with_weights(_built(edges), v), lambda v: v
     ),
+    "with_weights.reverse_weight": of_rows_of_edges(
+        lambda edges, v: kt.with_weights(_built_both_ways(edges), [1, 2, 3], reverse_weight=v),
+        lambda v: v,
+    ),
     "Graph.to_numbers.ids": of_ids(lambda text, v: graph(text).to_numbers(v)),
     "Graph.ids_at.numbers": of_positions(lambda _, v: graph(False).ids_at(v)),
     "bfs.source": of_one_id(lambda text, v: kt.bfs(graph(text), v)),
@@ -915,6 +919,11 @@ def _weighted(text: bool) -> dict[str, list[Any]]:
 
 def _built(edges: Any) -> kt.Graph:
     return kt.graph_from_edges(edges, weight="w", directed=False, edge_ids=True)
+
+
+def _built_both_ways(edges: Any) -> kt.Graph:
+    columns = (edges[name] for name in ("u", "v", "w"))
+    return kt.graph_from_edges(*columns, reverse_weight=edges["w"], edge_ids=True)
 
 
 def _as_frame(value: Any) -> Any:

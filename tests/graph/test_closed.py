@@ -2,7 +2,6 @@
 Python.
 """
 
-import heapq
 from itertools import pairwise
 
 import numpy as np
@@ -26,40 +25,9 @@ from kepler_traverse import (
     strategies,
     with_weights,
 )
+from tests.support.oracle import canonical_search, walk_back
 
 INF = float("inf")
-
-
-def search(edges, closed, source):
-    """Return distances and canonical predecessors; ``edges`` has the smallest weight per (u, v)."""
-    out = {}
-    for (u, v), weight in edges.items():
-        out.setdefault(u, []).append((v, weight))
-    distance = {source: 0}
-    heap = [(0, source)]
-    done = set()
-    while heap:
-        d, u = heapq.heappop(heap)
-        if u in done or (u in closed and u != source):
-            continue
-        done.add(u)
-        for v, weight in out.get(u, ()):
-            if d + weight < distance.get(v, INF):
-                distance[v] = d + weight
-                heapq.heappush(heap, (d + weight, v))
-    before = {source: source}
-    for (u, v), weight in edges.items():
-        may_pass = u == source or u not in closed
-        if v != source and may_pass and u in distance and distance[u] + weight == distance[v]:
-            before[v] = min(u, before.get(v, u))
-    return distance, before
-
-
-def walk(before, target):
-    path = [target]
-    while before[path[-1]] != path[-1]:
-        path.append(before[path[-1]])
-    return path[::-1]
 
 
 class Case:
@@ -82,8 +50,10 @@ class Case:
         self.ids = sorted(set(self.table.src) | set(self.table.dst))
         self.closed = sorted(rng.choice(self.ids, 7, replace=False).tolist())
         self.edges = self.cheapest(self.table.weight)
-        self.distances = {s: search(self.edges, self.closed, s)[0] for s in self.ids}
-        self.found = {source: search(self.edges, self.closed, source) for source in self.ids}
+        self.distances = {s: canonical_search(self.edges, s, self.closed)[0] for s in self.ids}
+        self.found = {
+            source: canonical_search(self.edges, source, self.closed) for source in self.ids
+        }
 
     def cheapest(self, weights):
         edges = {}
@@ -181,7 +151,7 @@ def test_paths_and_flows(case):
     destinations = rng.choice(case.ids, 40).tolist()
     volumes = rng.integers(1, 9, 40)
     found = [
-        (i, walk(case.found[s][1], t))
+        (i, walk_back(case.found[s][1], t))
         for i, (s, t) in enumerate(zip(origins, destinations, strict=True))
         if t in case.found[s][1]
     ]
@@ -207,7 +177,7 @@ def test_paths_and_flows(case):
     carried = {}
     for s in case.ids:
         for t in case.found[s][1]:
-            path = walk(case.found[s][1], t)
+            path = walk_back(case.found[s][1], t)
             for step in pairwise(path):
                 carried[step] = carried.get(step, 0) + 1
     assert dict(zip(zip(every.src, every.dst, strict=True), every.volume, strict=True)) == carried
@@ -257,7 +227,7 @@ def test_nearest(case):
     chosen = sorted(set(chosen))
     nearest = sssp_many(graph, chosen, result="nearest").set_index("vertex")
     ranked = sssp_many(graph, chosen, result="nearest", k=3)
-    by_vertex = dict(ranked.groupby("vertex"))
+    by_vertex = dict(list(ranked.groupby("vertex")))
     for v in case.ids:
         near = sorted((found[s][v], s) for s in chosen if v in found[s])
         if not near:
@@ -269,7 +239,7 @@ def test_nearest(case):
         rows = by_vertex[v]
         assert list(zip(rows.distance, rows.source, strict=True)) == near[:3]
     targets = sssp_many(graph, "all", result="nearest", k=2, targets=chosen)
-    by_source = dict(targets.groupby("source"))
+    by_source = dict(list(targets.groupby("source")))
     for s in case.ids:
         near = sorted((found[s][t], t) for t in chosen if t in found[s])[:2]
         rows = by_source.get(s)

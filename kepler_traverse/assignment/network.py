@@ -20,8 +20,6 @@ from .cost_functions import LinkTable
 from .path_flows import Demand
 from .trees import Links
 
-_LINK_ENDS = (("init", "term"), ("init_node", "term_node"), ("from_node_id", "to_node_id"))
-
 
 @dataclass(frozen=True, kw_only=True)
 class VehicleClass:
@@ -138,7 +136,7 @@ def end_columns(
             if each not in columns:
                 raise InputError(f"{name} have no column {each!r}; they have {listed(names)}")
         return chosen[0], chosen[1]
-    pairs = end_pairs(names) or [pair for pair in _LINK_ENDS if set(pair) <= set(names)]
+    pairs = end_pairs(names)
     if len(pairs) != 1:
         raise InputError(
             f"{name}: it is not sure which columns hold the ends; they have {listed(names)}; "

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from itertools import pairwise
 
 from kepler_traverse import __version__
 
 from .cli import signals
+from .cli.own_programs import own_program
 from .cli.terminal import say, show
 
 EXIT_USAGE = 2
@@ -37,6 +37,11 @@ COMMANDS = {
         "extremes",
         "main",
         "diameter, radius, center, periphery, or the vertices of the highest closeness",
+    ),
+    "assignment": (
+        "assignment",
+        "main",
+        "flows of trips on congested links; run --result assignment is the same",
     ),
     "labels": (
         "labels",
@@ -81,8 +86,8 @@ def main() -> int:
     if command not in COMMANDS:
         say(f"error: there is no command {command!r}: take one of {', '.join(COMMANDS)}")
         return EXIT_USAGE
-    if command == "run" and _names_labels(words):
-        command = "labels"
+    if command == "run":
+        command = own_program(words) or command
     module, function, _ = COMMANDS[command]
     # Usage and messages name the program as it was typed: see called_as in
     # pipelines/cli/terminal.py.
@@ -94,11 +99,6 @@ def main() -> int:
     if module in _WATCHED:
         return program()
     return signals.run_heeding(program)
-
-
-def _names_labels(words: list[str]) -> bool:
-    """Whether the result of a run is labels, which have no sources, so that no run makes them."""
-    return "--result=labels" in words or ("--result", "labels") in pairwise(words)
 
 
 if __name__ == "__main__":

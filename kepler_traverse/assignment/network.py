@@ -180,13 +180,16 @@ def _number_ids(src: Any, dst: Any) -> tuple[VertexIds, np.ndarray, np.ndarray]:
     """Return the ids of all ends in order, and the rank of each end."""
     ends = [arguments.ids("src", src), arguments.ids("dst", dst)]
     arguments.size("dst", ends[1], len(ends[0]), "one per src")
-    if isinstance(ends[0], list) != isinstance(ends[1], list):
-        raise InputError("src and dst of links must both be integers, or both strings")
-    if isinstance(ends[0], list):
-        names = sorted({*ends[0], *ends[1]}, key=lambda name: str(name).encode())
+    kinds: set[type] = set()
+    for column in ends:
+        kinds |= set(map(type, column)) if isinstance(column, list) else {int}
+    if kinds == {str}:
+        names = sorted({*ends[0], *ends[1]}, key=str.encode)
         ids = VertexIds(load("pyarrow").array(names, load("pyarrow").string()))
+    elif kinds <= {int}:
+        ids = VertexIds(np.unique(np.concatenate([to_host(np.asarray(each)) for each in ends])))
     else:
-        ids = VertexIds(np.unique(np.concatenate([to_host(each) for each in ends])))
+        raise InputError("src and dst of links must both be integers, or both strings")
     tails, heads = (ids.to_numbers(each, "end of a link") for each in ends)
     return ids, tails, heads
 

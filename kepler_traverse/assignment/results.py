@@ -111,10 +111,15 @@ class Equilibrium:
         """
         if self.selected is None:
             return None
+        return frame_from(self.selected_columns(), "cpu")
+
+    def selected_columns(self) -> dict[str, Column]:
+        """Return the columns of ``selected_pairs``, which needs ``select_link``."""
+        assert self.selected is not None
         volume = self.selected[1]
         is_used = volume > 0
         columns = self._pair_columns(self.problem.demand, is_used)
-        return frame_from(columns | {"volume": Column(volume[is_used])}, "cpu")
+        return columns | {"volume": Column(volume[is_used])}
 
     def _pair_columns(self, demand: Demand, is_used: np.ndarray) -> dict[str, Column]:
         network = self.problem.network
@@ -148,6 +153,10 @@ class Equilibrium:
             columns of ``along``. Without a path they are null.
         """
         names = [along] if isinstance(along, str) else list(along)
+        return frame_from(self.skim_columns(names, zones), "cpu")
+
+    def skim_columns(self, names: Sequence[str], zones: Any = None) -> dict[str, Column]:
+        """Return the columns of ``skims``."""
         network = self.problem.network
         if zones is None:
             demand = self.problem.demand
@@ -167,7 +176,7 @@ class Equilibrium:
         columns["cost"] = Column(distance, is_missing if is_missing.any() else None)
         for name, each in zip(names, sums, strict=True):
             columns[name] = Column(each, is_missing if is_missing.any() else None)
-        return frame_from(columns, "cpu")
+        return columns
 
     def _sum_along(self, demand: Demand, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         distance = np.empty(demand.volume.size)

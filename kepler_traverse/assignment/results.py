@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..cpu import threads
-from ..errors import CertificateError
+from ..errors import CertificateError, InputError
 from ..search.frames import Column, frame_from
 from . import all_or_nothing
 from .network import all_pairs
@@ -17,6 +17,7 @@ from .path_flows import Demand
 from .problem import Bound, Problem
 
 _FEASIBLE = 1e-9  # of a volume: what rounding may make of a sum of flows
+_OF_SKIMS = ("origin", "destination", "vehicles", "cost")
 
 
 @dataclass(frozen=True, repr=False)
@@ -157,6 +158,12 @@ class Equilibrium:
 
     def skim_columns(self, names: Sequence[str], zones: Any = None) -> dict[str, Column]:
         """Return the columns of ``skims``."""
+        taken = next((name for name in names if name in _OF_SKIMS), None)
+        if taken is not None or len(set(names)) < len(names):
+            raise InputError(
+                f"along={taken or list(names)!r}: each column is named once, and the result has "
+                f"{', '.join(_OF_SKIMS)} of its own; rename the column"
+            )
         network = self.problem.network
         if zones is None:
             demand = self.problem.demand

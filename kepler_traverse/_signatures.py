@@ -88,6 +88,8 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             max_depth: Integer | Numbers | None = None,
             targets: Ids | None = None,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> Matrix: ...
         @overload
@@ -100,6 +102,8 @@ if TYPE_CHECKING:
             stream: Literal[True],
             max_depth: Integer | Numbers | None = None,
             targets: Ids | None = None,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
@@ -108,7 +112,7 @@ if TYPE_CHECKING:
             graph: Graph,
             sources: Sources,
             *,
-            result: Literal["summary"],
+            result: Literal["summary", "levels"],
             stream: Literal[False] = False,
             max_depth: Integer | Numbers | None = None,
             direction: Literal["out", "in"] = "out",
@@ -120,7 +124,7 @@ if TYPE_CHECKING:
             graph: Graph,
             sources: Sources,
             *,
-            result: Literal["summary"],
+            result: Literal["summary", "levels"],
             stream: Literal[True],
             max_depth: Integer | Numbers | None = None,
             direction: Literal["out", "in"] = "out",
@@ -132,7 +136,7 @@ if TYPE_CHECKING:
             graph: Graph,
             sources: Sources,
             *,
-            result: Literal["summary"],
+            result: Literal["summary", "levels"],
             stream: Literal["arrow"],
             max_depth: Integer | Numbers | None = None,
             direction: Literal["out", "in"] = "out",
@@ -144,43 +148,12 @@ if TYPE_CHECKING:
             graph: Graph,
             sources: Sources,
             *,
-            result: Literal["levels"],
-            stream: Literal[False] = False,
-            max_depth: Integer | Numbers | None = None,
-            **how: Unpack[HowMany],
-        ) -> Frame: ...
-        @overload
-        def __call__(
-            self,
-            graph: Graph,
-            sources: Sources,
-            *,
-            result: Literal["levels"],
-            stream: Literal[True],
-            max_depth: Integer | Numbers | None = None,
-            **how: Unpack[HowMany],
-        ) -> ResultStream: ...
-        @overload
-        def __call__(
-            self,
-            graph: Graph,
-            sources: Sources,
-            *,
-            result: Literal["levels"],
-            stream: Literal["arrow"],
-            max_depth: Integer | Numbers | None = None,
-            **how: Unpack[HowMany],
-        ) -> RecordBatches: ...
-        @overload
-        def __call__(
-            self,
-            graph: Graph,
-            sources: Sources,
-            *,
             result: Literal["targets"],
             stream: Literal[False] = False,
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
@@ -193,6 +166,8 @@ if TYPE_CHECKING:
             stream: Literal[True],
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
@@ -205,6 +180,8 @@ if TYPE_CHECKING:
             stream: Literal["arrow"],
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload
@@ -238,6 +215,8 @@ if TYPE_CHECKING:
             result: Literal["nearest"],
             stream: Literal[False] = False,
             max_depth: Integer | None = None,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
@@ -249,6 +228,8 @@ if TYPE_CHECKING:
             result: Literal["k_nearest"],
             stream: Literal[False] = False,
             max_depth: Integer | None = None,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -263,6 +244,8 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -277,6 +260,8 @@ if TYPE_CHECKING:
             stream: Literal[True],
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -291,6 +276,8 @@ if TYPE_CHECKING:
             stream: Literal["arrow"],
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -346,7 +333,7 @@ if TYPE_CHECKING:
             graph: Graph,
             sources: Sources,
             *,
-            result: Literal["within"],
+            result: Literal["within", "isochrones"],
             stream: Literal[False] = False,
             direction: Literal["out", "in"] = "out",
             cutoffs: Numbers,
@@ -358,7 +345,7 @@ if TYPE_CHECKING:
             graph: Graph,
             sources: Sources,
             *,
-            result: Literal["within"],
+            result: Literal["within", "isochrones"],
             stream: Literal[True],
             direction: Literal["out", "in"] = "out",
             cutoffs: Numbers,
@@ -370,42 +357,9 @@ if TYPE_CHECKING:
             graph: Graph,
             sources: Sources,
             *,
-            result: Literal["within"],
+            result: Literal["within", "isochrones"],
             stream: Literal["arrow"],
             direction: Literal["out", "in"] = "out",
-            cutoffs: Numbers,
-            **how: Unpack[HowMany],
-        ) -> RecordBatches: ...
-        @overload
-        def __call__(
-            self,
-            graph: Graph,
-            sources: Sources,
-            *,
-            result: Literal["isochrones"],
-            stream: Literal[False] = False,
-            cutoffs: Numbers,
-            **how: Unpack[HowMany],
-        ) -> Frame: ...
-        @overload
-        def __call__(
-            self,
-            graph: Graph,
-            sources: Sources,
-            *,
-            result: Literal["isochrones"],
-            stream: Literal[True],
-            cutoffs: Numbers,
-            **how: Unpack[HowMany],
-        ) -> ResultStream: ...
-        @overload
-        def __call__(
-            self,
-            graph: Graph,
-            sources: Sources,
-            *,
-            result: Literal["isochrones"],
-            stream: Literal["arrow"],
             cutoffs: Numbers,
             **how: Unpack[HowMany],
         ) -> RecordBatches: ...
@@ -454,6 +408,8 @@ if TYPE_CHECKING:
             result: Literal["nearest"],
             stream: Literal[False] = False,
             max_depth: Integer | None = None,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -468,6 +424,8 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -482,6 +440,8 @@ if TYPE_CHECKING:
             stream: Literal[True],
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -496,6 +456,8 @@ if TYPE_CHECKING:
             stream: Literal["arrow"],
             max_depth: Integer | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -519,6 +481,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["pairs"] = "pairs",
             max_depth: Integer | None = None,
+            along: Any = None,
             **how: Unpack[How],
         ) -> Frame: ...
         @overload
@@ -597,6 +560,8 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             cutoff: float | Numbers | None = None,
             targets: Ids | None = None,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> Matrix: ...
         @overload
@@ -609,6 +574,8 @@ if TYPE_CHECKING:
             stream: Literal[True],
             cutoff: float | Numbers | None = None,
             targets: Ids | None = None,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
@@ -657,6 +624,8 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             cutoff: float | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
@@ -669,6 +638,8 @@ if TYPE_CHECKING:
             stream: Literal[True],
             cutoff: float | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> ResultStream: ...
         @overload
@@ -681,6 +652,8 @@ if TYPE_CHECKING:
             stream: Literal["arrow"],
             cutoff: float | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> RecordBatches: ...
         @overload
@@ -714,6 +687,8 @@ if TYPE_CHECKING:
             result: Literal["nearest"],
             stream: Literal[False] = False,
             cutoff: float | None = None,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             **how: Unpack[HowMany],
         ) -> Frame: ...
         @overload
@@ -725,6 +700,8 @@ if TYPE_CHECKING:
             result: Literal["k_nearest"],
             stream: Literal[False] = False,
             cutoff: float | None = None,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -739,6 +716,8 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             cutoff: float | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -753,6 +732,8 @@ if TYPE_CHECKING:
             stream: Literal[True],
             cutoff: float | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -767,6 +748,8 @@ if TYPE_CHECKING:
             stream: Literal["arrow"],
             cutoff: float | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -822,7 +805,7 @@ if TYPE_CHECKING:
             graph: Graph,
             sources: Sources,
             *,
-            result: Literal["within"],
+            result: Literal["within", "isochrones"],
             stream: Literal[False] = False,
             direction: Literal["out", "in"] = "out",
             cutoffs: Numbers,
@@ -834,7 +817,7 @@ if TYPE_CHECKING:
             graph: Graph,
             sources: Sources,
             *,
-            result: Literal["within"],
+            result: Literal["within", "isochrones"],
             stream: Literal[True],
             direction: Literal["out", "in"] = "out",
             cutoffs: Numbers,
@@ -846,42 +829,9 @@ if TYPE_CHECKING:
             graph: Graph,
             sources: Sources,
             *,
-            result: Literal["within"],
+            result: Literal["within", "isochrones"],
             stream: Literal["arrow"],
             direction: Literal["out", "in"] = "out",
-            cutoffs: Numbers,
-            **how: Unpack[HowMany],
-        ) -> RecordBatches: ...
-        @overload
-        def __call__(
-            self,
-            graph: Graph,
-            sources: Sources,
-            *,
-            result: Literal["isochrones"],
-            stream: Literal[False] = False,
-            cutoffs: Numbers,
-            **how: Unpack[HowMany],
-        ) -> Frame: ...
-        @overload
-        def __call__(
-            self,
-            graph: Graph,
-            sources: Sources,
-            *,
-            result: Literal["isochrones"],
-            stream: Literal[True],
-            cutoffs: Numbers,
-            **how: Unpack[HowMany],
-        ) -> ResultStream: ...
-        @overload
-        def __call__(
-            self,
-            graph: Graph,
-            sources: Sources,
-            *,
-            result: Literal["isochrones"],
-            stream: Literal["arrow"],
             cutoffs: Numbers,
             **how: Unpack[HowMany],
         ) -> RecordBatches: ...
@@ -930,6 +880,8 @@ if TYPE_CHECKING:
             result: Literal["nearest"],
             stream: Literal[False] = False,
             cutoff: float | None = None,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -944,6 +896,8 @@ if TYPE_CHECKING:
             stream: Literal[False] = False,
             cutoff: float | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -958,6 +912,8 @@ if TYPE_CHECKING:
             stream: Literal[True],
             cutoff: float | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -972,6 +928,8 @@ if TYPE_CHECKING:
             stream: Literal["arrow"],
             cutoff: float | Numbers | None = None,
             targets: Ids,
+            direction: Literal["out", "in"] = "out",
+            along: Any = None,
             k: Integer | None = None,
             groups: Ids | None = None,
             **how: Unpack[HowMany],
@@ -995,6 +953,7 @@ if TYPE_CHECKING:
             *,
             result: Literal["pairs"] = "pairs",
             cutoff: float | None = None,
+            along: Any = None,
             **how: Unpack[How],
         ) -> Frame: ...
         @overload

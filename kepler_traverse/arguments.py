@@ -35,6 +35,7 @@ _NAMES_OF_IDS = (
     "dst",
     "vertices",
     "only_vertices",
+    "closed",
     "sources",
     "targets",
     "origins",
@@ -43,7 +44,7 @@ _NAMES_OF_IDS = (
 _FLOATS = (np.float16, np.float32, np.float64)
 _TEXTS = (str, bytes, bytearray)
 _OWN_TYPES = {int, float, str, bool, type(None)}
-_ENDS_AND_WEIGHTS = ("src", "dst", "weight")
+_ENDS_AND_WEIGHTS = ("src", "dst", "weight", "reverse_weight")
 _STRINGS = "strings; convert them to numbers"
 _STRINGS_OF_IDS = f"{_STRINGS}, or all ids of the graph to strings"
 _PANDAS_TYPES_OF_ARROW = ("ArrowDtype", "StringDtype")

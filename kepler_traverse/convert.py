@@ -18,6 +18,7 @@ from ._uninterrupted import load
 from .errors import InputError
 from .graph import Graph
 from .graph.build import graph_from_numbers
+from .graph.closed import refuse_closed
 from .graph.edges import graph_from_edges
 from .graph.osm import from_osm as from_osm
 
@@ -254,6 +255,7 @@ def to_scipy(graph: Graph) -> Any:
     import scipy.sparse
 
     _require_graph(graph)
+    refuse_closed(graph, "a matrix has one row per vertex")
     n = graph.n_vertices
     if graph.weights is None:
         weights = np.ones(graph.n_edges, np.int8)
@@ -333,6 +335,7 @@ def _edges_once(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray | None
     negative weight.
     """
     _require_graph(graph)
+    refuse_closed(graph, "a table of edges cannot say that")
     offsets = to_host(graph.offsets)
     targets = to_host(graph.targets)
     src = np.repeat(np.arange(graph.n_vertices, dtype=targets.dtype), np.diff(offsets))

@@ -195,6 +195,8 @@ def write_ubodt(graph: Graph, path: Any, cutoff: float, *, sources: Any = "all")
     """
     if graph.has_string_ids:
         raise InputError("fmm knows vertices by integers; this graph has ids that are strings")
+    if graph.closed is not None:
+        raise InputError("fmm knows no closed vertices; build the graph without closed=")
     if graph.edge_rows is None:
         raise InputError("graph has no numbers of edges; build it with edge_ids=True")
     n_rows = 0

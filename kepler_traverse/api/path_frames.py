@@ -10,8 +10,8 @@ from .. import arguments
 from ..bfs import REGISTRY as BFS
 from ..errors import InputError
 from ..graph import Graph
+from ..kinds.along import AlongPaths, columns_along
 from ..kinds.pairs import ends_of_pairs, frame_of_pairs, numbers_of_pairs, pair_table
-from ..kinds.paths import AlongPaths, columns_along
 from ..kinds.result_kinds import RESULT_KINDS, PathOptions
 from ..protocols import Frame
 from ..search import frames

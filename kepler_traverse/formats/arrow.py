@@ -123,7 +123,8 @@ def check_edges(
             column = make_column(name)
         else:
             column = plain_column(make_column(name)).filter(mask)
-        typed[role] = edge_column(column, Where(file, role, name, kept, first), options.id_type)
+        where = Where(file, role, name, kept, first)
+        typed[role] = edge_column(column, where, options.id_type, options.closes)
     return EdgeList(
         table=pyarrow.table(typed),
         columns=columns,

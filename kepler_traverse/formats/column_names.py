@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import EdgeListError, option_text
 from .edge_list import EdgeColumns, ReadOptions
-from .files import DataFile, shown
+from .files import WEIGHTS, DataFile, shown
 
 # Names of the two ends as they are compared: in lower case, letters and digits only. "tail" and
 # "head" are left out: an arc leads from its tail to its head, but a fact in a knowledge graph from
@@ -97,7 +97,9 @@ def choose_columns(
     known = [
         name
         for name in dict.fromkeys(names)
-        if is_weight_name(name) and name not in (src, dst) and name not in dates
+        if is_weight_name(name)
+        and name not in (src, dst, options.reverse_weight_column)
+        and name not in dates
     ]
     weight = _weight(names, options, file, positions, known)
     if weight is None and options.weighted:
@@ -111,15 +113,25 @@ def choose_columns(
             f"name one with {option_text('weight_column')}",
             column="weight",
         )
-    columns = EdgeColumns(src=src, dst=dst, weight=weight)
-    for role, name in columns.roles.items():
-        _require_once(name, names, file, f"{role}_column", role)
-    if weight in (src, dst):
+    if options.reverse_weight_column is not None and weight is None:
         raise EdgeListError(
-            f"{file}: column {shown(weight)} is {'src' if weight == src else 'dst'} and cannot be the weight, too; "
-            f"name another with {option_text('weight_column')}",
+            f"{file}: {option_text('reverse_weight_column')} is the weight from dst to src; name "
+            f"that from src to dst, too, with {option_text('weight_column')}",
             column="weight",
         )
+    columns = EdgeColumns(
+        src=src, dst=dst, weight=weight, reverse_weight=options.reverse_weight_column
+    )
+    for role, name in columns.roles.items():
+        _require_once(name, names, file, f"{role}_column", role)
+    for role in WEIGHTS:
+        taken = columns.roles.get(role, "")
+        if taken in (src, dst):
+            raise EdgeListError(
+                f"{file}: column {shown(taken)} is {'src' if taken == src else 'dst'} and cannot be the weight, too; "
+                f"name another with {option_text(f'{role}_column')}",
+                column=role,
+            )
     columns = replace(columns, **_more_columns(names, options, file, columns))
     if weight is None and options.weighted is None:
         unused_dates = tuple(dated)

@@ -19,8 +19,10 @@ from .._arrays import arrow_types as kinds
 from .._arrays import pyarrow
 from ..errors import EdgeListError, option_text
 from ..runtime.scratch import writing_to
-from .files import Where
+from .files import WEIGHTS, Where
 from .sizes import value_type
+
+CLOSED = -1  # a weight that closes an edge
 
 # Text that belongs to no id, and text that need not belong to an id whose type was not declared.
 _DOUBTFUL = r"[\x00\n\x{feff}]"
@@ -28,16 +30,23 @@ _DOUBTFUL_PLAIN = _DOUBTFUL + r"|^[\s\p{Z}]|[\s\p{Z}]$"
 _OTHER_DELIMITERS = r"|^[,;|]|[,;|]$"
 
 
-def edge_column(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pyarrow.ChunkedArray:
+def edge_column(
+    column: pyarrow.ChunkedArray, where: Where, id_type: str, closes: bool = False
+) -> pyarrow.ChunkedArray:
     """Return a typed column (Parquet, Arrow) as ids or weights; EdgeListError for nulls, or a type
     that is neither.
+
+    With ``closes``, a weight may be null, and is then ``CLOSED``.
     """
     column = plain_column(column)
-    if where.role != "weight":
+    is_weight = where.role in WEIGHTS
+    if not is_weight:
         check_type(column.type, where)
+    if column.null_count and is_weight and closes:
+        return _with_closed(column, where)
     if column.null_count:
         raise null_error(column, where)
-    if where.role != "weight":
+    if not is_weight:
         return _ids(column, where, id_type)
     if kinds.is_integer(column.type) or kinds.is_floating(column.type):
         if kinds.is_float16(column.type):
@@ -49,6 +58,21 @@ def edge_column(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pya
         f"has type {column.type}; weights must be integers, floats "
         "or durations, cast the column first"
     )
+
+
+def _with_closed(column: pyarrow.ChunkedArray, where: Where) -> pyarrow.ChunkedArray:
+    """Return weights of which some are null, with ``CLOSED`` in their place."""
+    if kinds.is_null(column.type):
+        column = column.cast(pyarrow.int8())
+    known = np.asarray(column.is_valid())
+    given = edge_column(column.drop_null(), where, "auto").to_numpy()
+    if given.dtype.kind == "u":
+        kind = np.result_type(given.dtype, np.int8)
+        kind = kind if kind.kind == "i" else np.dtype(np.int64)
+        given = _cast(pyarrow.array(given), pyarrow.from_numpy_dtype(kind), where).to_numpy()
+    weights = np.full(known.size, CLOSED, given.dtype)
+    weights[known] = given
+    return pyarrow.chunked_array([pyarrow.array(weights)])
 
 
 def is_duration_type(kind: pyarrow.DataType) -> bool:
@@ -147,7 +171,7 @@ def null_error(column: pyarrow.ChunkedArray, where: Where, rows_before: int = 0)
     """
     first = compute.index(column.is_null(), True).as_py()
     values = "value" if column.null_count == 1 else "values"
-    if where.role == "weight":
+    if where.role in WEIGHTS:
         what = "edge has a weight"
     else:
         what = "edge has two ends"
@@ -420,13 +444,17 @@ class IdText(_TextColumn):
 class WeightText(_TextColumn):
     """Weights written as text: int64 as long as all are integers, else float64.
 
-    ``new_chunks`` returns what collects the chunks.
+    ``new_chunks`` returns what collects the chunks. With ``closes``, an empty value is ``CLOSED``.
     """
 
-    def __init__(self, where: Where, new_chunks: Callable[[], Any] = list):
+    def __init__(self, where: Where, new_chunks: Callable[[], Any] = list, closes: bool = False):
         super().__init__(where, new_chunks())
+        self._closes = closes
         self._new_chunks = new_chunks
         self.type = pyarrow.int64()
+
+    def append(self, strings: pyarrow.ChunkedArray) -> Self:
+        return super().append(strings.fill_null(str(CLOSED)) if self._closes else strings)
 
     def _converted(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
         clean, bad = parse_integers(strings, plain=False)

@@ -46,6 +46,8 @@ class ReadOptions:
     id_type: str = "auto"  # one of ``ID_TYPES``
     device: str = "cpu"  # {"cpu", "cuda"}
     oneway_column: str | None = None
+    # the column of weights of rows from dst to src; with it weights may close an edge
+    reverse_weight_column: str | None = None
     where: Any = None  # the rows to read
     scratch: Scratch | None = None  # where columns are put as they are read; None: in memory
     may_be_empty: bool = False  # whether no row at all is fine, as there are vertices
@@ -71,7 +73,13 @@ class ReadOptions:
             )
         columns = {
             name: getattr(self, name)
-            for name in ("src_column", "dst_column", "weight_column", "oneway_column")
+            for name in (
+                "src_column",
+                "dst_column",
+                "weight_column",
+                "oneway_column",
+                "reverse_weight_column",
+            )
         }
         _ = self.row_filter  # refuses a text that is none
         if (self.src_column is None) != (self.dst_column is None):
@@ -80,12 +88,34 @@ class ReadOptions:
         if self.weighted is False and self.weight_column is not None:
             both = f"{option_text('weight_column')} and {option_text('weighted', False)}"
             raise InputError(f"{both} contradict each other; take one of the two")
+        self._check_two_weights()
         named = [name for name in columns.values() if name is not None]
         if len(set(named)) < len(named):
             options = ", ".join(
                 option_text(name) for name, value in columns.items() if value is not None
             )
             raise InputError(f"{options} must differ, not {', '.join(map(repr, named))}")
+
+    def _check_two_weights(self) -> None:
+        """Refuse a second weight where there is no first one, or beside directions."""
+        if self.reverse_weight_column is None:
+            return
+        second = option_text("reverse_weight_column")
+        if self.oneway_column is not None:
+            raise InputError(
+                f"{second} says by itself which rows are edges in both directions; leave "
+                f"{option_text('oneway_column')} out"
+            )
+        if self.weighted is False:
+            raise InputError(
+                f"{second} and {option_text('weighted', False)} contradict each other; take one "
+                "of the two"
+            )
+
+    @property
+    def closes(self) -> bool:
+        """Whether weights may close an edge."""
+        return self.reverse_weight_column is not None
 
     @property
     def row_filter(self) -> RowFilter | None:
@@ -110,7 +140,7 @@ class ReadOptions:
     @property
     def reads_more(self) -> bool:
         """Whether columns are read beside those of the edges."""
-        return self.where is not None or self.oneway_column is not None
+        return self.where is not None or self.oneway_column is not None or self.closes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +150,7 @@ class EdgeColumns:
     src: str
     dst: str
     weight: str | None = None
+    reverse_weight: str | None = None
     unused: tuple[str, ...] = ()  # the other columns
     unused_numbers: tuple[str, ...] = ()  # those of them that hold numbers, as far as that is known
     # those that are called as a weight is and hold dates or times, where none is read
@@ -140,11 +171,10 @@ class EdgeColumns:
 
     @property
     def roles(self) -> dict[str, str]:
-        """Role to name, the weight only if there is one."""
+        """Role to name, those of weights only if there are some."""
         roles = {"src": self.src, "dst": self.dst}
-        if self.weight is None:
-            return roles
-        return {**roles, "weight": self.weight}
+        weights = {"weight": self.weight, "reverse_weight": self.reverse_weight}
+        return roles | {role: name for role, name in weights.items() if name is not None}
 
     def agree_with(self, first: EdgeColumns, file: DataFile, first_file: DataFile) -> None:
         """Raise EdgeListError unless the edges are in the same columns as in the first of several
@@ -170,7 +200,7 @@ class EdgeColumns:
 class EdgeList:
     """Edges as read, before any rule about duplicates or loops."""
 
-    # columns ``src, dst[, weight]`` without nulls: ids are integers or strings, weights integers or
+    # columns ``src, dst[, weight[, reverse_weight]]`` without nulls: ids are integers or strings, weights integers or
     # floats
     table: Any
     columns: EdgeColumns  # what the columns are called in the files

@@ -432,6 +432,9 @@ def shown(name: str) -> str:
     return text if len(text) <= 60 else f"{text[:60]}..."
 
 
+WEIGHTS = ("weight", "reverse_weight")  # roles of columns
+
+
 @dataclass(frozen=True)
 class Where:
     """One column of one file, to name in errors."""

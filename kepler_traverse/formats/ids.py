@@ -32,6 +32,7 @@ _COLUMNS = {
     "targets": ("target", "dst", "destination", "vertex", "node", "id"),
     "vertices": VERTEX_NAMES,
     "only_vertices": VERTEX_NAMES,
+    "closed": VERTEX_NAMES,
 }
 
 
@@ -49,7 +50,7 @@ class IdFile:
     """Vertex ids as a file holds them, before it is known what ids the graph has."""
 
     path: str
-    what: str  # {"sources", "targets", "vertices", "only_vertices"}
+    what: str  # {"sources", "targets", "vertices", "only_vertices", "closed"}
     values: list[Any] | np.ndarray  # whole lines of a text, or the values of a column
     is_text: bool
     # whether the file says what is an integer and what a string, as Parquet does and text does not

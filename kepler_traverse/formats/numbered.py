@@ -115,7 +115,14 @@ def _only_file(files: list[DataFile], options: ReadOptions, kind: str) -> DataFi
             f"{files[1]}: {kind} files number their vertices each for "
             f"itself; give one file, not {len(files)}"
         )
-    for option in ("src_column", "dst_column", "weight_column", "oneway_column", "where"):
+    for option in (
+        "src_column",
+        "dst_column",
+        "weight_column",
+        "oneway_column",
+        "reverse_weight_column",
+        "where",
+    ):
         if getattr(options, option) is not None:
             raise InputError(
                 f"{files[0]}: {kind} files have no column names; leave {option_text(option)} out"

@@ -12,7 +12,7 @@ from ..errors import EdgeListError
 from .arrow import check_edges, edges_of_batches, typed_columns
 from .columns import check_type
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, columns_of_all, no_rows, read_each
-from .files import DataFile, Where, reading
+from .files import WEIGHTS, DataFile, Where, reading
 from .sizes import require_parquet, value_type
 
 # Fewer are decoded on the host and copied to the GPU in less time than cuDF takes to import. On the
@@ -97,7 +97,7 @@ def _columns(schema: pyarrow.Schema, file: DataFile, options: ReadOptions) -> Ed
             continue
         where = Where(file, role, name)
         kind = value_type(schema.field(name).type)
-        if role != "weight":
+        if role not in WEIGHTS:
             check_type(kind, where)
         elif kinds.is_nested(kind):
             raise where.error(f"has type {kind}; weights must be integers, floats or durations")

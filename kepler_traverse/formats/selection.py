@@ -71,6 +71,11 @@ class RowSelection:
             return position
         return int(self.kept[position])
 
+    def twice(self) -> RowSelection:
+        """Return the selection of all rows that are left, and then of all once more."""
+        kept = np.arange(self.total) if self.kept is None else self.kept
+        return RowSelection(total=self.total, kept=np.tile(kept, 2))
+
     def take(self, positions: np.ndarray) -> RowSelection:
         """Return the selection of some of the rows that are left."""
         return RowSelection(

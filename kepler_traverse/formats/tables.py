@@ -20,7 +20,7 @@ from ..labels import columns_in_order
 from .arrow import check_edges, typed_columns
 from .columns import edge_column, in_seconds, is_duration_type, list_chunks, plain_column
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, no_edges, refuse_absurd_size
-from .files import DataFile, Where
+from .files import WEIGHTS, DataFile, Where
 from .selection import row_mask, select_rows
 from .sizes import value_type
 
@@ -482,7 +482,11 @@ def _no_names(
     for option in (
         "src_column",
         "dst_column",
-        *(() if only_ends else ("weight_column", "oneway_column", "where")),
+        *(
+            ()
+            if only_ends
+            else ("weight_column", "oneway_column", "reverse_weight_column", "where")
+        ),
     ):
         if getattr(options, option) is not None:
             raise InputError(f"{source} has no columns with names; leave {option_text(option)} out")
@@ -632,7 +636,8 @@ def edges_of_columns(columns: dict[str, Any], options: ReadOptions, source: Data
         raise EdgeListError(
             f"{source} has no weights, which {option_text('weighted', True)} requires; give weight"
         )
-    names = EdgeColumns(src="src", dst="dst", weight="weight" if "weight" in columns else None)
+    weight, reverse_weight = (role if role in columns else None for role in WEIGHTS)
+    names = EdgeColumns(src="src", dst="dst", weight=weight, reverse_weight=reverse_weight)
     as_text = options.id_type == "string" or any(
         isinstance(column, pyarrow.ChunkedArray) for column in columns.values()
     )
@@ -645,7 +650,8 @@ def edges_of_columns(columns: dict[str, Any], options: ReadOptions, source: Data
             column = pyarrow.chunked_array(
                 [pyarrow.array(column.get() if get_device(column) == "cuda" else column)]
             )
-        typed[role] = edge_column(column, Where(source, role, role), options.id_type)
+        where = Where(source, role, role)
+        typed[role] = edge_column(column, where, options.id_type, options.closes)
     return EdgeList(
         table=pyarrow.table(typed), columns=names, rows=((source.name, len(typed["src"])),)
     )
@@ -663,13 +669,46 @@ def as_column(role: str, value: Any) -> Any:
         value = arguments.plain_list(value)
     if get_device(value) == "cpu":
         value = arguments.arrow(role, value)
-    if role == "weight" and _holds_durations(value):
+    if role in WEIGHTS and _holds_durations(value):
         return in_seconds(
             _without_nulls(role, value), Where(DataFile.named("the edge list"), role, role)
         ).to_numpy()
-    if role == "weight" or not _holds_strings(value):
+    if role in WEIGHTS or not _holds_strings(value):
         return arguments.as_array(role, _tensor(role, value))
     return _strings(role, value)
+
+
+def as_weights(role: str, value: Any) -> tuple[Any, np.ndarray | None]:
+    """Return weights that may close an edge as an array of numbers, ``CLOSED`` where one is null, and
+    which are null; None: no one is.
+
+    NaN may stay as it is. EdgeListError for what is no number.
+    """
+    try:
+        return as_column(role, value), None
+    except InputError:
+        column = _column_with_nulls(role, value)
+        if column is None:
+            raise
+    where = Where(DataFile.named("the edge list"), role, role)
+    is_null = np.asarray(column.is_null())
+    return edge_column(column, where, "auto", closes=True).to_numpy(), is_null
+
+
+def _column_with_nulls(role: str, value: Any) -> Any:
+    """Return a column of host memory that has nulls as a pyarrow chunked array; None for others."""
+    if get_device(value) == "cuda":
+        return None
+    try:
+        column = as_arrow_column(role, value)
+    except InputError:
+        return None
+    return column if column.null_count else None
+
+
+def as_costs(role: str, value: Any) -> Any:
+    """Return weights as ``as_weights`` does, without the mask."""
+    return as_weights(role, value)[0]
 
 
 def as_arrow_column(name: str, value: Any) -> Any:
@@ -843,8 +882,9 @@ def require_same_lengths(columns: dict[str, Any]) -> None:
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         counts = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        if lengths.keys() <= set(_ROLES):
-            what = "src, dst and weight"
+        if lengths.keys() <= {*_ROLES, *WEIGHTS}:
+            *others, last = lengths
+            what = f"{', '.join(others)} and {last}"
         else:
             what = "columns"
         raise EdgeListError(f"{what} must be one-dimensional and of one length: {counts} rows")

@@ -20,7 +20,7 @@ from .._arrays import pyarrow
 from ..errors import EdgeListError, option_text
 from .columns import IdForm, IdText, WeightText, edge_column
 from .edge_list import EdgeColumns, EdgeList, NoRowsError, ReadOptions, no_rows, read_each
-from .files import DataFile, Where, reading
+from .files import WEIGHTS, DataFile, Where, reading
 from .selection import row_mask, select_rows, text_column
 
 BLOCK_BYTES = 1 << 18  # larger blocks are no faster and leave more behind in Arrow's memory pool
@@ -189,8 +189,8 @@ def read_lines(
 
 def _make_taker(where: Where, layout: TextLayout, options: ReadOptions) -> IdText | WeightText:
     """Return what converts the text of a column, block by block."""
-    if where.role == "weight":
-        return WeightText(where, options.chunks)
+    if where.role in WEIGHTS:
+        return WeightText(where, options.chunks, options.closes)
     form = IdForm(
         plain=layout.found,
         trim=layout.trim,

@@ -5,6 +5,7 @@ and direction.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from .._arrays import (
     is_negative,
     iter_slices,
     namespace,
+    pyarrow,
     to_host,
 )
 from ..cpu import compile_clock, csr_build
@@ -33,7 +35,11 @@ from ..protocols import CsrBackend, EdgeRowsBackend
 from ..runtime import LOG
 from ..runtime.scratch import Scratch
 from . import BuildReport, Graph
+from .closed import Split, find_ties, split_numbers
+from .costs import open_costs
+from .ids import VertexIds
 
+NO_ROW = -1  # in ``Graph.edge_rows``: the edge from a closed vertex to itself
 WEIGHT_TYPES = ("auto", "float32", "float64")
 ENDS = ("src", "dst")
 
@@ -43,6 +49,7 @@ def graph_from_arrays(
     dst: Array,
     weight: Array | None = None,
     *,
+    reverse_weight: Array | None = None,
     vertices: Array | None = None,
     scratch: Scratch | None = None,
     **rules: Any,
@@ -57,12 +64,14 @@ def graph_from_arrays(
         vertices = None
     else:
         vertices = arguments.as_array("vertices", vertices)
-    columns = {"src": src, "dst": dst, "weight": weight, "vertices": vertices}
+    weights: dict[str, Any] = {"weight": weight, "reverse_weight": reverse_weight}
+    columns = {"src": src, "dst": dst, **weights, "vertices": vertices}
     devices = {name: get_device(column) for name, column in columns.items() if column is not None}
     if len(set(devices.values())) > 1:
         where = ", ".join(f"{name} is on {device}" for name, device in devices.items())
         raise DeviceError(f"all columns must be on one device: {where}")
-    del columns["weight"]
+    for role in weights:
+        del columns[role]
     src, dst, *others = _one_integer_type(
         {name: column for name, column in columns.items() if column is not None}
     )
@@ -72,7 +81,7 @@ def graph_from_arrays(
         [src, dst, *others], index_dtype(_max_vertices([src, dst, *others]))
     )
     return graph_from_numbers(
-        src, dst, weight, ids=ids, all_are_ends=vertices is None, scratch=scratch, **rules
+        src, dst, **weights, ids=ids, all_are_ends=vertices is None, scratch=scratch, **rules
     )
 
 
@@ -90,11 +99,13 @@ def graph_from_numbers(
     weight: Any = None,
     *,
     ids: Any,
+    reverse_weight: Any = None,
     directed: bool = True,
     weight_type: str = "auto",
     all_are_ends: bool = False,
     edge_ids: bool = False,
     only_vertices: Any = None,
+    closed: Any = None,
     selection: RowSelection | None = None,
     scratch: Scratch | None = None,
 ) -> Graph:
@@ -108,19 +119,46 @@ def graph_from_numbers(
     if selection is None:
         selection = RowSelection(total=src.size)
     if only_vertices is not None:
-        src, dst, weight, ids, selection = _between(src, dst, weight, ids, only_vertices, selection)
+        kept, ids, numbers = _between(src, dst, ids, only_vertices)
+        src = numbers[src[kept]]
+        dst = numbers[dst[kept]]
+        weight = None if weight is None else weight[kept]
+        reverse_weight = None if reverse_weight is None else reverse_weight[kept]
+        selection = selection.take(to_host(kept))
         all_are_ends = False
     weight_source = "" if weight is None else str(weight.dtype)
-    negative_zeros = 0
+    negative_zeros = closed_directions = 0
+    filtered_rows = selection.total - src.size
     loops = {}
     integers = False
+    if reverse_weight is not None:
+        costs = open_costs(weight, reverse_weight)
+        src = src[costs.rows]
+        dst = dst[costs.rows]
+        selection = replace(selection.take(to_host(costs.rows)), directions=costs.directions)
+        weight = costs.weights
+        closed_directions = costs.n_closed
+        all_are_ends = False
     if weight is not None:
-        weight, negative_zeros, integers = checked_weights(weight, weight_type, selection, scratch)
+        places = selection if reverse_weight is None else selection.twice()
+        weight, negative_zeros, integers = checked_weights(weight, weight_type, places, scratch)
+    if reverse_weight is not None:
+        weight, reverse_weight = weight[: src.size], weight[src.size :]
+    elif weight is not None:
         loops = _find_negative_loops(src, dst, weight, integers)
+    split = None
+    if closed is not None:
+        split, ids, loops = _split(ids, closed, weight, loops)
+        if not directed:
+            # Both directions of an edge of a closed vertex join different numbers.
+            selection = replace(selection, directions=np.full(src.size, BOTH_WAYS, np.int8))
+            directed = True
     back = None
     if selection.directions is not None:
         src, dst, back = _directed(src, dst, selection.directions)
-    rows = _Rows(src, dst, weight, back, selection)
+        if reverse_weight is not None:
+            reverse_weight = reverse_weight[back]
+    rows = _Rows(src, dst, weight, back, reverse_weight, selection, split)
     edges = _Edges(*backend.assemble(*rows.edges(), len(ids), not directed))
     edge_rows = edges_of_rows = None
     if edge_ids:
@@ -128,6 +166,7 @@ def graph_from_numbers(
     isolated_vertices = 0
     if edges.self_loops or not all_are_ends:
         isolated_vertices = backend.count_isolated(edges.offsets, edges.targets, directed)
+        isolated_vertices += rows.count_closed_without_edges()
     graph = Graph(
         offsets=edges.offsets,
         targets=edges.targets,
@@ -136,18 +175,21 @@ def graph_from_numbers(
         directed=directed,
         report=BuildReport(
             rows=selection.total,
-            filtered_rows=selection.total - src.size,
+            filtered_rows=filtered_rows,
             self_loops=edges.self_loops,
             parallel_edges=edges.parallel,
             negative_zeros=negative_zeros,
             isolated_vertices=isolated_vertices,
             weight_source=weight_source,
+            reverse_weight_column="" if reverse_weight is None else "reverse_weight",
+            closed_directions=closed_directions,
         ),
         integer_weights=integers,
         float_distances=integers and weight_type != "auto",
         negative_loops=loops,
         edge_rows=edge_rows,
         edges_of_rows=edges_of_rows,
+        closed=None if split is None else split.numbers,
     )
     if LOG.isEnabledFor(logging.DEBUG):
         compile_clock.listen()
@@ -156,25 +198,70 @@ def graph_from_numbers(
 
 
 class _Rows(NamedTuple):
-    """The rows that a graph is built of: ends as vertex numbers, and checked weights."""
+    """The rows that a graph is built of: ends as vertices were numbered first, and checked weights."""
 
     src: Array
     dst: Array
     weight: Array | None
     back: Array | None  # the rows that are also an edge back; None: no row has a direction
+    reverse_weight: Array | None  # of the edges back; None: that of their rows
     selection: RowSelection
+    split: Split | None  # the final numbers; None: the same
+
+    def ends_there(self) -> tuple[Array, Array]:
+        """Return the ends of the edge of each row."""
+        if self.split is None:
+            return self.src, self.dst
+        return self.split.ends_of(self.src, self.dst)
+
+    def ends_back(self) -> tuple[Array, Array]:
+        """Return the ends of the edge back of each row that has one."""
+        src = self.dst[self.back]
+        dst = self.src[self.back]
+        if self.split is None:
+            return src, dst
+        return self.split.ends_of(src, dst)
 
     def edges(self) -> tuple[Array, Array, Array | None]:
-        """Return the ends and weights of all edges, those back at the end."""
-        if self.back is None:
-            return self.src, self.dst, self.weight
+        """Return the ends and weights of all edges: of the rows, back, and of closed vertices."""
         xp = namespace(self.src)
-        src = xp.concatenate([self.src, self.dst[self.back]])
-        dst = xp.concatenate([self.dst, self.src[self.back]])
-        weight = self.weight
-        if weight is not None:
-            weight = xp.concatenate([weight, weight[self.back]])
-        return src, dst, weight
+        parts: list[Any] = [(*self.ends_there(), self.weight)]
+        if self.back is not None:
+            weight = self.reverse_weight
+            if weight is None and self.weight is not None:
+                weight = self.weight[self.back]
+            parts.append((*self.ends_back(), weight))
+        if self.split is not None:
+            first, last = (xp.asarray(each) for each in self.split.numbers)
+            parts.append((first, last, xp.zeros_like(self.weight, shape=first.size)))
+        if len(parts) == 1:
+            return parts[0]
+        src, dst, weights = zip(*parts, strict=True)
+        kind = src[0].dtype
+        return (
+            xp.concatenate(src).astype(kind, copy=False),
+            xp.concatenate(dst).astype(kind, copy=False),
+            None if self.weight is None else xp.concatenate(weights),
+        )
+
+    def both_weights(self) -> list[Array]:
+        """Return the weights of each row and of its edge back; 0 where there is none."""
+        weights: Any = self.weight
+        back = namespace(weights).zeros_like(weights)
+        back[self.back] = self.reverse_weight
+        return [weights, back]
+
+    def count_closed_without_edges(self) -> int:
+        """Return the number of closed vertices that no other vertex is joined to."""
+        if self.split is None:
+            return 0
+        xp = namespace(self.src)
+        is_end = xp.zeros(self.split.first.size, bool)
+        joined = self.src != self.dst
+        is_end[self.src[joined]] = True
+        is_end[self.dst[joined]] = True
+        names = self.split.names[self.split.numbers[0]]
+        return int((~to_host(is_end)[names]).sum())
 
 
 class _Edges(NamedTuple):
@@ -208,16 +295,20 @@ def _relate_rows(
     if get_device(rows.src) == "cuda":
         backend = edge_rows_on_gpu
     row_edges = _find_edges_of_rows(rows, edges, n_vertices, directed, backend)
-    edge_rows = backend.rows_that_count(
-        row_edges,
-        rows.weight,
-        edges.weights,
-        edges.targets.size,
-        index_dtype(rows.selection.total),
-    )
+    index = index_dtype(rows.selection.total)
+    if rows.reverse_weight is None:
+        edge_rows = backend.rows_that_count(
+            row_edges, rows.weight, edges.weights, edges.targets.size, index
+        )
+    else:
+        edge_rows = rows_of_two_costs(row_edges, rows.both_weights(), edges.weights, index, backend)
     if kept is not None:
-        edge_rows = xp.asarray(kept.astype(edge_rows.dtype))[edge_rows]
-    if not edges.self_loops and not edges.parallel and kept is None:
+        edge_rows = xp.asarray(np.append(kept, -1).astype(edge_rows.dtype))[edge_rows]
+    if rows.split is not None:
+        edge_rows[find_ties(rows.split.numbers, edges.offsets, edges.targets)] = NO_ROW
+    if rows.reverse_weight is not None:
+        row_edges = _by_direction(row_edges, rows, n_vertices)
+    elif not edges.self_loops and not edges.parallel and kept is None:
         return edge_rows, None
     edges_of_rows = xp.stack(row_edges)
     if kept is None:
@@ -228,6 +319,29 @@ def _relate_rows(
     return edge_rows, every
 
 
+def rows_of_two_costs(
+    row_edges: list[Array], weights: list[Array], stored: Array, index: Any, backend: Any
+) -> Array:
+    """Return the row of each stored edge, of rows with one weight per direction."""
+    xp = namespace(stored)
+    # a row's two edges side by side, so that the first of equal weight is of the smallest row
+    both_edges = xp.stack(row_edges, axis=1).ravel()
+    both_weights = xp.stack(weights, axis=1).ravel()
+    places = backend.rows_that_count(
+        [both_edges], both_weights, stored, stored.size, np.dtype(np.int64)
+    )
+    return (places // len(row_edges)).astype(index)
+
+
+def _by_direction(row_edges: list[Array], rows: _Rows, n_vertices: int) -> list[Array]:
+    """Return the edge of each row from its src to its dst, and that back."""
+    xp = namespace(rows.src)
+    there, back = row_edges
+    is_reversed = xp.asarray(rows.selection.directions == DST_TO_SRC)
+    back = xp.where(is_reversed, there, back)
+    return [xp.where(is_reversed, no_edge(n_vertices), there).astype(back.dtype), back]
+
+
 def _find_edges_of_rows(
     rows: _Rows, edges: _Edges, n_vertices: int, directed: bool, backend: EdgeRowsBackend
 ) -> list[Array]:
@@ -236,16 +350,48 @@ def _find_edges_of_rows(
     index = index_dtype(max(edges.targets.size, n_vertices) + 1)
 
     def find(src: Array, dst: Array) -> Array:
+        kind = edges.targets.dtype
+        src = src.astype(kind, copy=False)
+        dst = dst.astype(kind, copy=False)
         return backend.find_edges(edges.offsets, edges.targets, src, dst, index)
 
-    there = find(rows.src, rows.dst)
+    there = find(*rows.ends_there())
     if not directed:
         return [there, find(rows.dst, rows.src)]
     if rows.back is None:
         return [there]
     and_back = xp.full(rows.src.size, no_edge(n_vertices), index)
-    and_back[rows.back] = find(rows.dst[rows.back], rows.src[rows.back])
+    and_back[rows.back] = find(*rows.ends_back())
     return [there, and_back]
+
+
+def _split(
+    ids: Any, closed: Any, weight: Any, loops: dict[int, Any]
+) -> tuple[Split, Any, dict[int, Any]]:
+    """Return the numbering that splits closed vertices, its ids, and the negative loops in it.
+
+    A loop of a closed vertex is on no path.
+
+    Raises InputError (the graph has no weights) or UnknownVertexError (one is no vertex).
+    """
+    if weight is None:
+        raise InputError(
+            f"{option_text('closed')} needs weights, and the edges have none; give each the weight 1"
+        )
+    is_closed = _flags_of(ids, closed, f"{option_text('closed')} id")
+    split = split_numbers(is_closed, namespace(weight))
+    first = to_host(split.first)
+    loops = {int(first[vertex]): value for vertex, value in loops.items() if not is_closed[vertex]}
+    if hasattr(ids, "dtype"):
+        return split, ids[namespace(ids).asarray(split.names)], loops
+    return split, ids.take(pyarrow.array(split.names)), loops
+
+
+def _flags_of(ids: Any, chosen: Any, role: str) -> np.ndarray:
+    """Return which of the vertices of some ids, ascending, are among those chosen."""
+    flags = np.zeros(len(ids), bool)
+    flags[VertexIds(ids).to_numbers(chosen, role)] = True
+    return flags
 
 
 def no_edge(n_vertices: int) -> int:
@@ -279,30 +425,22 @@ def checked_weights(
     return converted, zeros, integers
 
 
-def _between(
-    src: Array, dst: Array, weight: Any, ids: Any, only_vertices: Any, selection: RowSelection
-) -> tuple[Array, Array, Any, Any, RowSelection]:
-    """Keep the edges between some vertices, and number those vertices alone."""
+def _between(src: Array, dst: Array, ids: Any, only_vertices: Any) -> tuple[Array, Any, Array]:
+    """Return which rows are edges between some vertices, the ids of these, and the new number of
+    each vertex.
+    """
     xp = namespace(src)
-    known = Graph(
-        offsets=xp.zeros(len(ids) + 1, np.int64),
-        targets=xp.zeros(0, src.dtype),
-        weights=None,
-        ids=ids,
-    )
-    chosen = np.zeros(len(ids), bool)
-    chosen[known.to_numbers(only_vertices, f"{option_text('only_vertices')} id")] = True
+    chosen = _flags_of(ids, only_vertices, f"{option_text('only_vertices')} id")
     if not chosen.any():
         raise InputError(f"{option_text('only_vertices')} is empty; name the vertices of the graph")
     numbers = xp.asarray((np.cumsum(chosen) - 1).astype(src.dtype))
     flags = xp.asarray(chosen)
     kept = positions(lambda u, v: flags[u] & flags[v], src, dst)
-    if known.has_string_ids:
-        ids = known.ids_at(np.flatnonzero(chosen))
-    else:
+    if hasattr(ids, "dtype"):
         ids = ids[flags]
-    weight = None if weight is None else weight[kept]
-    return numbers[src[kept]], numbers[dst[kept]], weight, ids, selection.take(to_host(kept))
+    else:
+        ids = ids.take(pyarrow.array(np.flatnonzero(chosen)))
+    return kept, ids, numbers
 
 
 def positions(condition: Any, *arrays: Any) -> Any:

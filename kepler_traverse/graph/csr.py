@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from ..hub_labels.arrays import HubLabels
 
 
+# fields of a report that are recorded only where they are set
+_ONLY_IF_SET = ("row_labels", "reverse_weight_column", "closed_directions")
+
+
 @dataclass(frozen=True, kw_only=True)
 class BuildReport:
     """What building a graph changed in the edge list, with a count of each repair.
@@ -49,6 +53,10 @@ class BuildReport:
         file without names; ``""`` means no column.
     oneway_column : str
         The column of directions, ``""`` without one.
+    reverse_weight_column : str
+        The column of the weights from dst to src, ``""`` without one.
+    closed_directions : int
+        Directions of records that a weight of that column, or of the other one, closes.
     where : str
         The filter of rows, ``""`` without one.
     row_labels : str
@@ -81,6 +89,8 @@ class BuildReport:
     weight_column: str = ""
     oneway_column: str = ""
     where: str = ""
+    reverse_weight_column: str = ""
+    closed_directions: int = 0
     row_labels: str = ""
     unused_columns: tuple[str, ...] = ()
     unused_numbers: tuple[str, ...] = ()
@@ -97,8 +107,14 @@ class BuildReport:
         """A dict without ``seconds`` and ``in_files``. It is equal for equal edge lists, so it can
         be stored.
         """
-        left_out = ("seconds", "in_files", *(() if self.row_labels else ("row_labels",)))
+        left_out = ["seconds", "in_files"]
+        left_out += [name for name in _ONLY_IF_SET if not getattr(self, name)]
         return {name: value for name, value in asdict(self).items() if name not in left_out}
+
+    @classmethod
+    def recorded_names(cls) -> tuple[str, ...]:
+        """Return the names of the fields that ``facts`` may hold."""
+        return (*cls().facts(), *_ONLY_IF_SET)
 
     def with_columns(self, columns: Any) -> BuildReport:
         """Return a copy that names the columns of a ``formats.EdgeColumns``."""
@@ -108,6 +124,7 @@ class BuildReport:
             dst_column=columns.dst,
             weight_column=columns.weight or "",
             oneway_column=columns.oneway or "",
+            reverse_weight_column=columns.reverse_weight or "",
             where=columns.where,
             unused_columns=columns.unused,
             unused_numbers=columns.unused_numbers,
@@ -159,6 +176,10 @@ class Graph:
         edge of their own: positions in ``targets`` of the edge of each row and, where rows can be
         edges in both directions, of the edge back. ``-1 - v`` for a self-loop of vertex v, and ``-1
         - n_vertices`` for no edge. 4 bytes per element, or 8.
+    closed : int64 array of shape (2, n_closed), or None
+        The vertices through which no path leads, each of which has two numbers and two places in
+        ``ids``: where paths begin, and where they end. An edge of weight 0 without a row
+        (``edge_rows`` is -1) leads from the first to the second. In host memory.
 
     Parameters
     ----------
@@ -179,6 +200,7 @@ class Graph:
     may_pull: bool = False
     edge_rows: Array | None = None
     edges_of_rows: Array | None = None
+    closed: np.ndarray | None = None
     known_fingerprint: InitVar[str | None] = None
     # What ``derived`` keeps. Copies with other arrays do not inherit it, since it is no parameter.
     _kept: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
@@ -217,6 +239,13 @@ class Graph:
             "negative_loops", self.negative_loops, dict, "it maps vertex numbers to weights"
         )
         arguments.instance("report", self.report, BuildReport, "leave it out")
+        if self.closed is not None:
+            is_numbers = _is_array(self.closed, "i") and self.closed.shape[:-1] == (2,)
+            if not is_numbers:
+                raise InputError(
+                    f"closed must be an array as read_graph makes it, not "
+                    f"{arguments.describe(self.closed)}"
+                )
         n_rows = self.report.rows
         for name, shapes in (
             ("edge_rows", [(self.n_edges,)]),
@@ -367,6 +396,8 @@ class Graph:
         )
         if self.integer_weights:
             digest.update(b"integers as floats" if self.float_distances else b"integers")
+        if self.closed is not None:
+            digest.update(f"closed {self.closed.tolist()}".encode())
         if self.negative_loops:
             digest.update(repr(sorted(self.negative_loops.items())).encode())
         for name in (
@@ -416,9 +447,14 @@ class Graph:
     def has_string_ids(self) -> bool:
         return self._vertex_ids.are_strings
 
+    @property
+    def distinct_ids(self) -> Any:
+        """The ids, each once: ``ids`` has that of a closed vertex twice."""
+        return self._vertex_ids.array
+
     @cached_property
     def _vertex_ids(self) -> VertexIds:
-        return VertexIds(self.ids)
+        return VertexIds(self.ids, self.closed)
 
     def to(self, device: str) -> Graph:
         """Return this graph on ``"cuda"`` or ``"cpu"``, or the graph itself if it is there already.
@@ -459,7 +495,7 @@ class Graph:
         Returns
         -------
         numpy.ndarray
-            int64 numbers, in the order of ``ids``.
+            int64 numbers, in the order of ``ids``; of a closed vertex that where paths begin.
 
         Raises
         ------

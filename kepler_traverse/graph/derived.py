@@ -18,6 +18,7 @@ from ..cpu import csr_build
 from ..cuda import csr_build as csr_on_gpu
 from ..cuda import graph_statistics
 from ..protocols import CsrBackend
+from .closed import refuse_closed
 
 if TYPE_CHECKING:
     from ..hierarchy.arrays import Hierarchy
@@ -136,6 +137,7 @@ class Derived:
                     weights=weights,
                     edge_rows=None,
                     edges_of_rows=None,
+                    closed=None if graph.closed is None else graph.closed[::-1],
                 )
             return self.kept["reverse"]
 
@@ -195,6 +197,8 @@ class Derived:
         from ..hierarchy.build import build_hierarchy
 
         metric = arguments.choice("metric", metric, METRICS)
+        if metric == "hops":
+            refuse_closed(self._graph, "a hierarchy of hops reads no weights")
         with _CONTRACTING:
             hierarchy = self.known_hierarchy(metric) or build_hierarchy(self._graph, metric)
             self.keep_hierarchy(hierarchy, metric)

@@ -18,12 +18,15 @@ from .._arrays import arrow_compute as compute
 from .._arrays import arrow_types as kinds
 from ..errors import EdgeListError, InputError, option_text
 from ..formats import EdgeList
+from ..formats.files import WEIGHTS
 from ..formats.ids import read_ids
 from ..formats.selection import RowSelection, settle_letters
 from ..protocols import Ids
 from ..runtime.scratch import Scratch
 from . import Graph
 from .build import ENDS, WEIGHT_TYPES, graph_from_arrays, graph_from_numbers
+
+_ID_RULES = ("only_vertices", "closed")  # ids, or a file of them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,15 +37,16 @@ class BuildRules:
     weight_type: str
     edge_ids: bool = False
     only_vertices: Any = None
+    closed: Any = None
 
     def __post_init__(self) -> None:
         for name in ("directed", "edge_ids"):
             object.__setattr__(self, name, arguments.flag(name, getattr(self, name)))
         arguments.choice("weight_type", self.weight_type, WEIGHT_TYPES)
-        if self.only_vertices is not None and not isinstance(self.only_vertices, str | os.PathLike):
-            object.__setattr__(
-                self, "only_vertices", arguments.ids("only_vertices", self.only_vertices)
-            )
+        for name in _ID_RULES:
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, str | os.PathLike):
+                object.__setattr__(self, name, arguments.ids(name, given))
 
     def check_oneway(self, oneway: Any, name: str) -> None:
         """Refuse directions of rows beside ``directed=False``, which is no default."""
@@ -54,14 +58,15 @@ class BuildRules:
 
     def of(self, selection: RowSelection, strings: bool) -> dict[str, Any]:
         """Return the keyword arguments of the builder."""
-        only = self.only_vertices
-        if isinstance(only, str | os.PathLike):
-            only = read_ids(only, "only_vertices").ids(strings)
+        chosen = {name: getattr(self, name) for name in _ID_RULES}
+        for name, given in chosen.items():
+            if isinstance(given, str | os.PathLike):
+                chosen[name] = read_ids(given, name).ids(strings)
         return {
+            **chosen,
             "directed": self.directed,
             "weight_type": self.weight_type,
             "edge_ids": self.edge_ids,
-            "only_vertices": only,
             "selection": selection,
         }
 
@@ -124,6 +129,7 @@ def make_graph(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildR
             arrays.pop("src"),
             arrays.pop("dst"),
             arrays.pop("weight", None),
+            reverse_weight=arrays.pop("reverse_weight", None),
             vertices=cuda.cp.asarray(more) if more is not None and device == "cuda" else more,
             **building,
         )
@@ -233,6 +239,7 @@ def _from_range(arrays: dict[str, Array], edges: EdgeList, building: dict[str, A
         numbers[0],
         numbers[1],
         arrays.pop("weight", None),
+        reverse_weight=arrays.pop("reverse_weight", None),
         ids=namespace(numbers[0]).arange(first, first + n_vertices, dtype=kind),
         **building,
     )
@@ -283,11 +290,10 @@ def _from_strings(
         pieces = (column.slice(at, most).cast(text) for at in range(0, len(column), most))
         codes = (compute.index_in(piece, value_set=known) for piece in pieces)
         numbers.append(_array(_joined(codes, len(column), kind, scratch), device))
-    if "weight" in columns:
-        weight = _array(columns.pop("weight"), device, scratch)
-    else:
-        weight = None
-    return graph_from_numbers(numbers[0], numbers[1], weight, ids=ids, **building)
+    weights = {
+        role: _array(columns.pop(role), device, scratch) for role in WEIGHTS if role in columns
+    }
+    return graph_from_numbers(numbers[0], numbers[1], ids=ids, **weights, **building)
 
 
 def _placed(error: EdgeListError, edges: EdgeList) -> EdgeListError:

@@ -9,7 +9,7 @@ from .. import arguments
 from .._arrays import get_device, pyarrow
 from ..errors import EdgeListError, InputError, options_spelled
 from ..formats import ReadOptions, tables
-from ..formats.files import DataFile
+from ..formats.files import WEIGHTS, DataFile
 from ..formats.selection import RowSelection, make_directions
 from ..labels import Partner, digest_of_labels, ends_in_order, in_order, index_of_rows
 from . import Graph
@@ -26,6 +26,7 @@ _ARGUMENTS = {
     "dst_column": "dst",
     "weight_column": "weight",
     "oneway_column": "oneway",
+    "reverse_weight_column": "reverse_weight",
 }
 
 
@@ -41,6 +42,7 @@ def graph_from_edges(
     src: Any = None,
     dst: Any = None,
     weight: Any = None,
+    reverse_weight: Any = None,
     directed: bool = True,
     vertices: Any = None,
     weighted: bool | None = None,
@@ -48,6 +50,7 @@ def graph_from_edges(
     where: Any = None,
     oneway: Any = None,
     only_vertices: Any = None,
+    closed: Any = None,
     edge_ids: bool = False,
 ) -> Graph:
     """Build a graph from a table of edges, or from columns.
@@ -79,6 +82,10 @@ def graph_from_edges(
         With a table, names of its columns. Without one, the columns. Weights are finite numbers, or
         durations, which are seconds. Distances of integer weights are exact integers. Those of
         float weights are sums rounded from left to right.
+    reverse_weight : str or column, optional
+        A second weight per row, that from dst to src: the row is an edge in both directions. A
+        weight in either column that is below 0, null or infinite closes that direction, as in the
+        tables of pgRouting. The graph is directed.
     directed : bool
         False: each row is an edge in both directions.
     vertices : sequence of ids, optional
@@ -109,6 +116,10 @@ def graph_from_edges(
     only_vertices : sequence of ids, optional
         The vertices of the graph: edges are kept if both ends are among them. Each must be a vertex
         of the edges that ``where`` leaves, or of ``vertices``.
+    closed : sequence of ids, optional
+        The vertices through which no path leads: paths may begin and end there, as at the centroid
+        of a zone. The graph then has two numbers for each, is directed, and needs weights; see
+        ``Graph.closed``. Hops and some results refuse it.
     edge_ids : bool
         Keep which row each edge is: ``graph.edge_rows``, ``paths(..., edges=True)`` and
         ``with_weights``. It takes 4 bytes per stored edge and, if some row has no stored edge of
@@ -152,13 +163,19 @@ def graph_from_edges(
         only_vertices=None
         if only_vertices is None
         else arguments.ids("only_vertices", only_vertices),
+        closed=None if closed is None else arguments.ids("closed", closed),
     )
     rules.check_oneway(oneway, "oneway")
+    rules.check_oneway(reverse_weight, "reverse_weight")
+    if oneway is not None and reverse_weight is not None:
+        raise InputError(
+            "reverse_weight says by itself which rows are edges in both directions; leave oneway out"
+        )
     if weighted is None:
         weighted = None
     else:
         weighted = arguments.flag("weighted", weighted)
-    named = {"src": src, "dst": dst, "weight": weight}
+    named = {"src": src, "dst": dst, "weight": weight, "reverse_weight": reverse_weight}
     if len(edges) == 1:
         edges = (tables.as_rows(edges[0]),)
     if len(edges) == 1 and (columns := tables.column_tuple(edges[0])) is not None:
@@ -173,7 +190,8 @@ def graph_from_edges(
         )
         warn_of_hints(graph)
         return graph
-    has_own_columns = any(column is not None for column in (weight, oneway)) and not _are_names(
+    beside = (weight, reverse_weight, oneway)
+    has_own_columns = any(column is not None for column in beside) and not _are_names(
         *named.values(), oneway
     )
     if len(edges) == 1 and tables.is_edge_index(edges[0]) and has_own_columns:
@@ -236,18 +254,23 @@ def _from_columns(
         raise InputError("weight and weighted=False contradict each other; take one of the two")
     if weighted and columns["weight"] is None:
         raise EdgeListError("weighted=True requires weights: give weight", column="weight")
+    closes = columns["reverse_weight"] is not None
+    if closes and columns["weight"] is None:
+        raise EdgeListError(
+            "reverse_weight is the weight from dst to src; give that from src to dst, too, by weight",
+            column="weight",
+        )
     columns, oneway, labels = _in_one_order(columns, oneway)
     columns = {
-        role: tables.as_column(role, column)
+        role: (tables.as_costs if closes and role in WEIGHTS else tables.as_column)(role, column)
         for role, column in columns.items()
         if column is not None
     }
     directions = _directions(oneway, columns["src"])
     if any(isinstance(column, pyarrow.ChunkedArray) for column in columns.values()):
         with options_spelled(_argument_text), memory_given_back():
-            edges = [
-                tables.edges_of_columns(columns, ReadOptions(), DataFile.named("the edge list"))
-            ]
+            options = ReadOptions(reverse_weight_column="reverse_weight" if closes else None)
+            edges = [tables.edges_of_columns(columns, options, DataFile.named("the edge list"))]
             del columns
             return _with_labels(
                 make_graph(
@@ -260,8 +283,9 @@ def _from_columns(
     dst = columns.pop("dst")
     weight = columns.pop("weight", None)
     selection = RowSelection(total=src.size, directions=directions)
+    more = {"vertices": vertices, "reverse_weight": columns.pop("reverse_weight", None)}
     return _with_labels(
-        graph_from_arrays(src, dst, weight, vertices=vertices, **rules.of(selection, False)), labels
+        graph_from_arrays(src, dst, weight, **more, **rules.of(selection, False)), labels
     )
 
 
@@ -271,9 +295,9 @@ def _in_one_order(columns: dict[str, Any], oneway: Any) -> tuple[dict[str, Any],
     """
     src, dst, index = ends_in_order(("src", "dst"), (columns["src"], columns["dst"]))
     partner = Partner("src and dst", index)
-    weight = in_order("weight", columns["weight"], partner)
+    weights = {role: in_order(role, columns[role], partner) for role in WEIGHTS}
     return (
-        {"src": src, "dst": dst, "weight": weight},
+        {"src": src, "dst": dst, **weights},
         in_order("oneway", oneway, partner),
         digest_of_labels(index),
     )
@@ -327,6 +351,7 @@ def _from_table(
             weight_column=names["weight"],
             weighted=weighted,
             oneway_column=oneway,
+            reverse_weight_column=names["reverse_weight"],
             where=where,
             may_be_empty=vertices is not None,
         )

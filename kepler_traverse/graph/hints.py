@@ -67,8 +67,8 @@ def _of_unused_columns(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
     back = [name for name, text in plain.items() if _is_weight_back(text)]
     if back:
         yield (
-            f"column {shown(back[0])} is not used: if it is the weight of a row in the other direction, add a row from its "
-            "dst to its src with that weight"
+            f"column {shown(back[0])} is not used: if it is the weight of a row in the other direction, give "
+            f"{option_text('reverse_weight_column', back[0])}"
         )
     closed = [name for name, text in plain.items() if _CLOSED.fullmatch(text)]
     if closed:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import Array, get_device, pyarrow, to_host
+from .._arrays import Array, get_device, namespace, pyarrow, to_host
 from .._arrays import arrow_compute as compute
 from ..errors import UnknownVertexError, option_text, plural, several
 from ..labels import NO_NUMBER
@@ -47,12 +47,24 @@ def unpack_strings(offsets: np.ndarray, text: np.ndarray) -> Any:
 
 class VertexIds:
     """A dictionary of ids and vertex numbers; the ids are integers or pyarrow strings, ascending,
-    each once.
+    each once, but that of a closed vertex twice.
     """
 
-    def __init__(self, array: Any) -> None:
-        self.array = array
+    def __init__(self, array: Any, closed: np.ndarray | None = None) -> None:
+        self.all = array  # of each number
+        self.array = array  # each once
         self.are_strings = not hasattr(array, "dtype")
+        self._numbers: np.ndarray | None = None  # of each id, where that is not its position
+        if closed is not None:
+            is_once = np.ones(len(array), bool)
+            is_once[closed[1]] = False
+            self._numbers = np.flatnonzero(is_once)
+            self.array = self._take(self._numbers)
+
+    def _take(self, numbers: Array) -> Any:
+        if self.are_strings:
+            return self.all.take(pyarrow.array(to_host(numbers)))
+        return self.all[namespace(self.all).asarray(numbers)]
 
     @property
     def kind(self) -> str:
@@ -79,7 +91,7 @@ class VertexIds:
         if not isinstance(requested, list):
             if self.are_strings:
                 return np.full(len(requested), NO_NUMBER)
-            return self._integer_numbers(requested)
+            return self._look_up(requested)
         expected = str if self.are_strings else int
         are_ids = np.array(
             [isinstance(i, expected) and not isinstance(i, bool) for i in requested], bool
@@ -92,8 +104,12 @@ class VertexIds:
 
     def _look_up(self, requested: Any) -> np.ndarray:
         if self.are_strings:
-            return self._string_numbers(requested)
-        return self._integer_numbers(requested)
+            places = self._string_numbers(requested)
+        else:
+            places = self._integer_numbers(requested)
+        if self._numbers is None or not self._numbers.size:
+            return places
+        return np.where(places < 0, places, self._numbers[places])
 
     def to_numbers(self, ids: Any, role: str) -> np.ndarray:
         """Translate ids to vertex numbers; see ``Graph.to_numbers``."""
@@ -240,16 +256,14 @@ class VertexIds:
     def at(self, numbers: Array) -> Any:
         """Translate vertex numbers to ids; see ``Graph.ids_at``."""
         if get_device(numbers) == "cpu":
-            numbers = arguments.vertex_numbers(numbers, len(self.array))
-        if self.are_strings:
-            return self.array.take(pyarrow.array(to_host(numbers)))
-        return self.array[numbers]
+            numbers = arguments.vertex_numbers(numbers, len(self.all))
+        return self._take(numbers)
 
     def hash_strings(self, digest: Any) -> None:
         """Hash the lengths of the ids and then their bytes, so that the boundaries of ids are
         unambiguous.
         """
-        for begin in range(0, len(self.array), _HASHED_AT_ONCE):
-            piece = self.array.slice(begin, _HASHED_AT_ONCE)
+        for begin in range(0, len(self.all), _HASHED_AT_ONCE):
+            piece = self.all.slice(begin, _HASHED_AT_ONCE)
             digest.update(np.asarray(compute.binary_length(piece)).astype(np.int64).data)
             digest.update("".join(piece.to_pylist()).encode())

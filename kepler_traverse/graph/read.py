@@ -28,6 +28,7 @@ def read_graph(
     src_column: str | None = None,
     dst_column: str | None = None,
     weight_column: str | None = None,
+    reverse_weight_column: str | None = None,
     weighted: bool | None = None,
     format: str = "auto",
     header: str = "auto",
@@ -38,6 +39,7 @@ def read_graph(
     where: Any = None,
     oneway_column: str | None = None,
     only_vertices: Any = None,
+    closed: Any = None,
     edge_ids: bool = False,
     scratch: str | os.PathLike[str] | None = None,
     build_memory: int | None = None,
@@ -65,6 +67,8 @@ def read_graph(
         the file is refused. Only columns of a text without names are taken by position: the first
         two, and the third as the weight. They are called ``"0"``, ``"1"`` and so on.
         ``graph.report`` says which columns were used and which were not.
+    reverse_weight_column : str, optional
+        A second weight, that from dst to src; see ``reverse_weight`` of ``graph_from_edges``.
     weighted : bool, optional
         True: there must be a weight column. False: read none. None: read one if it is named or
         found.
@@ -98,6 +102,10 @@ def read_graph(
     only_vertices : sequence of ids or path, optional
         The vertices of the graph; see ``graph_from_edges``. A file holds them as one of
         ``vertices`` does.
+    closed : sequence of ids or path, optional
+        The vertices through which no path leads: paths may begin and end there, as at the centroid
+        of a zone. The graph then has two numbers for each, is directed, and needs weights; see
+        ``Graph.closed``. Hops and some results refuse it.
     edge_ids : bool
         Keep the row of each edge; see ``graph_from_edges``. Rows count from 0 over all files,
         header and comments aside.
@@ -106,7 +114,7 @@ def read_graph(
         ``build_memory``, all that is as long as the edge list is in files there, the targets and
         weights of the graph included. The graph is the same. The files have no names, and are gone
         with it. For Parquet, Arrow, CSV and SNAP; without ``where``, ``oneway_column``,
-        ``only_vertices`` and ``edge_ids``, and of no table in memory.
+        ``reverse_weight_column``, ``only_vertices``, ``closed`` and ``edge_ids``, and of no table in memory.
     build_memory : int, optional
         Bytes of memory that reading and building may take with ``scratch``; by default the memory
         that is free.
@@ -161,6 +169,7 @@ def read_graph(
         "weight_column": weight_column,
         "delimiter": delimiter,
         "oneway_column": oneway_column,
+        "reverse_weight_column": reverse_weight_column,
     }
     for name, text in texts.items():
         if text is not None:
@@ -192,9 +201,14 @@ def read_graph(
         may_be_empty=vertices is not None,
     )
     rules = BuildRules(
-        directed=directed, weight_type=weight_type, edge_ids=edge_ids, only_vertices=only_vertices
+        directed=directed,
+        weight_type=weight_type,
+        edge_ids=edge_ids,
+        only_vertices=only_vertices,
+        closed=closed,
     )
     rules.check_oneway(oneway_column, "oneway_column")
+    rules.check_oneway(reverse_weight_column, "reverse_weight_column")
     _check_scratch(options, rules, in_memory)
     if in_memory and edge_ids:
         labels = digest_of_labels(index_of_rows(paths))
@@ -242,7 +256,9 @@ def _check_scratch(options: ReadOptions, rules: BuildRules, in_memory: bool) -> 
     needs_rows = {
         "where": options.where is not None,
         "oneway_column": options.oneway_column is not None,
+        "reverse_weight_column": options.closes,
         "only_vertices": rules.only_vertices is not None,
+        "closed": rules.closed is not None,
         "edge_ids": rules.edge_ids,
     }
     name = next((name for name, is_given in needs_rows.items() if is_given), None)

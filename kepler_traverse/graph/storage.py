@@ -34,6 +34,7 @@ from ..runtime.regular_files import (
     sealed,
 )
 from . import BuildReport, Graph
+from .closed import fault_of_closed
 
 # raise it also where building a graph changes what it holds: stored ones are refused then
 FORMAT = 4
@@ -44,7 +45,15 @@ _FILES = {
     _STRINGS,
     *(
         f"{name}.npy"
-        for name in ("offsets", "targets", "weights", "ids", "edge_rows", "edges_of_rows")
+        for name in (
+            "offsets",
+            "targets",
+            "weights",
+            "ids",
+            "edge_rows",
+            "edges_of_rows",
+            "closed",
+        )
     ),
 }
 # ids that are compared at a time, which avoids a temporary array as long as the ids
@@ -94,7 +103,7 @@ def write_graph(graph: Graph, folder: str | os.PathLike[str], origin: str = "") 
 def _write_into(partial: Path, graph: Graph, origin: str) -> None:
     arrays = {
         name: getattr(graph, name)
-        for name in ("offsets", "targets", "weights", "edge_rows", "edges_of_rows")
+        for name in ("offsets", "targets", "weights", "edge_rows", "edges_of_rows", "closed")
     }
     if graph.has_string_ids:
         table = pyarrow.table({"ids": graph.ids})
@@ -187,6 +196,7 @@ def load_graph(
             negative_loops={int(vertex): weight for vertex, weight in meta["negative_loops"]},
             edge_rows=arrays.get("edge_rows"),
             edges_of_rows=arrays.get("edges_of_rows"),
+            closed=arrays.get("closed"),
             known_fingerprint=meta["fingerprint"],
         )
         if any(vertex >= graph.n_vertices for vertex in graph.negative_loops):
@@ -194,6 +204,7 @@ def load_graph(
         fault = csr_check.find_fault(
             graph.offsets, graph.targets, graph.weights, not graph.directed
         )
+        fault = fault or fault_of_closed(graph)
         fault = fault or _fault_of_ids(graph) or _fault_of_edge_rows(graph)
         if fault:
             raise ValueError(fault)
@@ -218,7 +229,7 @@ def load_graph(
 
 def _fault_of_ids(graph: Graph) -> str:
     """Describe what is wrong with the ids; ``""`` if they are strictly ascending."""
-    ids = graph.ids
+    ids = graph.distinct_ids
     if graph.has_string_ids:
         if ids.type not in (pyarrow.string(), pyarrow.large_string()) or ids.null_count:
             return f"its ids are {ids.type} with {ids.null_count} nulls"
@@ -240,7 +251,7 @@ def _fault_of_ids(graph: Graph) -> str:
 def _fault_of_edge_rows(graph: Graph) -> str:
     """Describe which row or edge is none; ``""`` if there is nothing wrong."""
     bounds = {
-        "edge_rows": (graph.edge_rows, 0, graph.report.rows),
+        "edge_rows": (graph.edge_rows, 0 if graph.closed is None else -1, graph.report.rows),
         "edges_of_rows": (graph.edges_of_rows, -1 - graph.n_vertices, graph.n_edges),
     }
     for name, (array, low, end) in bounds.items():
@@ -321,7 +332,7 @@ def _meta_fault(meta: dict[str, Any]) -> str:
         "[0-9a-f]{64}", meta["fingerprint"]
     ):
         return "fingerprint must be a SHA-256"
-    defaults = BuildReport().facts() | {"row_labels": ""}
+    defaults = {name: getattr(BuildReport(), name) for name in BuildReport.recorded_names()}
     if not isinstance(report, dict) or not set(report) <= set(defaults):
         return f"report must have {', '.join(defaults)}"
     wrong = [name for name, value in report.items() if not _is_like(value, defaults[name])]

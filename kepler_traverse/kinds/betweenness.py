@@ -33,6 +33,7 @@ from ..cpu import threads
 from ..cpu.exact_sums import ExactSums
 from ..errors import InputError, PrecisionError, option_text
 from ..graph import Graph
+from ..graph.closed import refuse_closed
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
 from ..search.query import compute_digest
@@ -109,6 +110,7 @@ def check_options(
     of = arguments.choice("of", given, CELLS)
     sources = numbers.get("sources")
     n = graph.n_vertices
+    refuse_closed(graph, "betweenness is of paths that may lead anywhere")
     for name in ("endpoints", "normalized"):
         arguments.flag(name, getattr(options, name))
     if ALGORITHMS[algorithm].is_weighted:

@@ -20,6 +20,7 @@ import numpy as np
 
 from .._arrays import is_hops, is_rows, namespace
 from ..graph import Graph
+from ..graph.closed import listed_vertices
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column, FrameKind, Selection, check_unreached, make_columns, select
 from ..search.query import Query
@@ -119,8 +120,11 @@ def make_records(asked: Asked[UnreachedOptions], group: Traversals) -> SourceRec
         distances = to_sparse(distances, group.predecessor if asked.kind.has_predecessors else None)
         if asked.query.limit is not None:
             distances = distances.within([asked.query.limit] * len(distances))
-    if asked.query.targets is not None:
-        distances = distances.at(asked.query.targets)
+    targets = asked.query.targets
+    if targets is None:
+        targets = listed_vertices(asked.graph)
+    if targets is not None:
+        distances = distances.at(targets)
     values = {
         "vertex": distances.vertices,
         "distance": distances.distance,

@@ -37,6 +37,7 @@ from ..search.exact import common_type, convert_distances
 from ..search.frames import Column
 from ..search.query import Digested, Nearest, compute_digest
 from ..search.results import Traversals
+from . import along
 from . import k_nearest_cpu as cpu
 from . import k_nearest_gpu as gpu
 from .records import format_ids
@@ -68,9 +69,9 @@ class SourceGroups(Digested):
 
 def check_options(
     options: NearestOptions,
-    _kind: Any,
-    _graph: Graph,
-    _algorithm: str,
+    kind: Any,
+    graph: Graph,
+    algorithm: str,
     numbers: Mapping[str, np.ndarray],
 ) -> NearestOptions:
     """Return options with a checked ``k``, and with groups as ``SourceGroups``.
@@ -78,6 +79,8 @@ def check_options(
     Raises InputError: ``k`` is less than 1; groups are not one per vertex, or not of one type, or
     have no order.
     """
+    checked = along.check_options(options, kind, graph, algorithm, numbers)
+    options = replace(options, along=checked.along)
     (table,) = (each.metadata["table"] for each in fields(options) if each.name == "groups")
     k = arguments.whole("k", options.k, least=1)
     groups = options.groups
@@ -126,7 +129,10 @@ def rows_of_labels(
     ``merge_groups``.
     """
     xp = namespace(owner)
-    vertex, rank = xp.nonzero(owner >= 0)
+    is_label = owner >= 0
+    if graph.closed is not None:
+        is_label[xp.asarray(graph.closed[0])] = False
+    vertex, rank = xp.nonzero(is_label)
     length = distance[vertex, rank]
     source = xp.asarray(numbers)[owner[vertex, rank]]
     rank = rank.astype(np.int64) + 1

@@ -21,6 +21,7 @@ from ..cpu.edge_rows import find_edges
 from ..cpu.exact_sums import ExactSums
 from ..errors import InputError
 from ..graph import Graph
+from ..graph.closed import find_ties
 from ..search.frames import Column
 from ..search.query import PairTable
 from ..search.results import Traversals
@@ -127,6 +128,8 @@ class Loads:
         leads up.
         """
         sums = self.sums_of_cells
+        if self.graph.closed is not None and self.of != "pairs":
+            self._fold_closed(sums, *self.graph.closed)
         if self.of == "edges" and not self.graph.directed:
             cells = sums.nonzero()
             cells = cells[cells < self.n_cells]
@@ -140,6 +143,19 @@ class Loads:
             sums.low[own] = 0
             sums.high[own] = 0
         return sums
+
+    def _fold_closed(self, sums: ExactSums, first: np.ndarray, last: np.ndarray) -> None:
+        """Drop the sums of edges from closed vertices to themselves, or add up those of both numbers
+        of a closed vertex.
+        """
+        own = first
+        if self.of == "edges":
+            reverse = self.graph.reverse
+            own = find_ties(np.stack([last, first]), reverse.offsets, reverse.targets)
+        else:
+            sums.add_at(last, sums.low[first], sums.high[first])
+        sums.low[own] = 0
+        sums.high[own] = 0
 
     def columns(self) -> dict[str, Column]:
         """Return the columns of the result: a row per cell that carries something."""

@@ -5,32 +5,49 @@ one bit per vertex.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, at_most, is_reached, is_rows, namespace, unreached_value
+from .._arrays import (
+    Array,
+    at_most,
+    is_reached,
+    is_rows,
+    make_offsets,
+    namespace,
+    unreached_value,
+)
+from ..graph.closed import listed_vertices, refuse_closed
 from ..runtime.memory import require_memory
 from ..search.algorithms import ALGORITHMS
 from ..search.exact import common_type, convert_distances, narrow_distances
+from ..search.query import TargetLists
 from ..search.results import Traversals
+from .along import ALONG, sums_of_group
 from .records import Asked
 from .targets import places_of_targets
 
 
-def matrix(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Array:
+def matrix(asked: Asked[Any], groups: Iterable[Traversals], places: np.ndarray) -> Any:
     """Return distances as an array: one row per source, one column per vertex or per target in the
-    requested order.
+    requested order. With sums along the paths, return a dict of such arrays by name.
     """
     graph = asked.graph
     limit = asked.query.limit
     xp = namespace(graph.offsets)
     kind = ALGORITHMS[asked.algorithm].narrowest_dtype(graph)
-    if asked.targets is None:
+    targets = asked.targets
+    if targets is not None:
+        targets = places_of_targets(asked, targets)
+    else:
+        targets = listed_vertices(graph)
+    if targets is None:
         columns = slice(None)
         width = graph.n_vertices
     else:
-        columns = xp.asarray(places_of_targets(asked, asked.targets))
-        width = asked.targets.size
+        columns = xp.asarray(targets)
+        width = targets.size
     require_memory(
         places.size * width * kind.itemsize,
         graph.device,
@@ -38,8 +55,10 @@ def matrix(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Ar
         "take stream=True for one group of sources at a time, fewer sources, or targets=",
     )
     result = xp.zeros((places.size, width), kind)
+    sums = _empty_sums(asked, (places.size, width))
     at = 0
     for group in groups:
+        _take_sums(asked, group, places - at, targets, sums)
         result = convert_distances(result, common_type(result.dtype, group.distance.dtype))
         rows = np.flatnonzero((places >= at) & (places < at + len(group)))
         for row, i in zip(rows.tolist(), (places[rows] - at).tolist(), strict=True):
@@ -52,14 +71,41 @@ def matrix(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Ar
             result[row] = distance if is_alike else convert_distances(distance, result.dtype)
         at += len(group)
     if result.dtype == np.int64:
-        return narrow_distances(graph, result)
-    return result
+        result = narrow_distances(graph, result)
+    if not sums:
+        return result
+    return {"distance": result} | {name: xp.asarray(values) for name, values in sums.items()}
+
+
+def _empty_sums(asked: Asked[Any], shape: tuple[int, int]) -> dict[str, np.ndarray]:
+    """Return an array per column to add up along the paths."""
+    return {name: np.zeros(shape, column.dtype) for name, column in asked.options.values.items()}
+
+
+def _take_sums(
+    asked: Asked[Any],
+    group: Traversals,
+    places: np.ndarray,
+    targets: np.ndarray | None,
+    sums: dict[str, np.ndarray],
+) -> None:
+    """Write the sums of a group; ``places`` has the place in it of each source of the result."""
+    if not sums:
+        return
+    columns = np.arange(asked.graph.n_vertices) if targets is None else targets
+    sizes = np.full(len(group), columns.size)
+    lists = TargetLists(make_offsets(sizes), np.tile(columns, len(group)))
+    found = sums_of_group(asked, group, lists)
+    rows = np.flatnonzero((places >= 0) & (places < len(group)))
+    for name, values in sums.items():
+        values[rows] = found[ALONG + name].reshape(len(group), -1)[places[rows]]
 
 
 def bitmap(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Array:
     """Return the vertices that each source reaches: uint8 of shape (k, ceil(n / 8)), v in bit v % 8
     of byte v // 8.
     """
+    refuse_closed(asked.graph, "result='reachable' has one bit per vertex")
     n = asked.graph.n_vertices
     limit = asked.query.limit
     xp = namespace(asked.graph.offsets)

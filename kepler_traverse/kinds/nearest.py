@@ -12,6 +12,7 @@ import numpy as np
 from .._arrays import NO_PREDECESSOR, at_most, namespace
 from ..errors import NegativeCycleError
 from ..graph import BuildReport, Graph
+from ..graph.closed import listed_vertices
 from ..search.algorithms import ALGORITHMS, BFS
 from ..search.frames import Column, as_returned_distance
 from ..search.plan import Plan
@@ -81,7 +82,12 @@ def nearest_columns(graph: Graph, search: Traversal, limit: float | None) -> dic
         distance = search.distance[:n]
     if limit is not None:
         reached &= at_most(distance, algorithm.largest_limit(limit))
-    vertex = xp.flatnonzero(reached)
+    listed = listed_vertices(graph)
+    if listed is None:
+        vertex = xp.flatnonzero(reached)
+    else:
+        listed = xp.asarray(listed)
+        vertex = listed[reached[listed]]
     source = owner[:n][vertex]
     distance = as_returned_distance(graph, distance[vertex])
     return {
@@ -107,4 +113,5 @@ def _add_root(graph: Graph, numbers: np.ndarray) -> Graph:
         report=BuildReport(),
         edge_rows=None,
         edges_of_rows=None,
+        closed=None,
     )

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._arrays import at_most, is_rows, positions_in_groups, to_host
+from .._arrays import at_most, is_rows, make_offsets, positions_in_groups, to_host
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column, labels_at
+from ..search.query import TargetLists
 from ..search.results import Traversals
 from ..search.sparse import to_sparse
+from .along import columns_of_sums, sums_of_group
 from .records import Asked, SourceRecords, Values
 from .result_kinds import GROUP
 
@@ -53,7 +55,9 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
         rank = rank[order]
         of = of[order]
     values = {"group": of, "rank": rank, "target": vertices[own], "distance": distance[own]}
-    return SourceRecords(values, np.bincount(row[own], minlength=len(group)))
+    sizes = np.bincount(row[own], minlength=len(group))
+    lists = TargetLists(make_offsets(sizes), vertices[own])
+    return SourceRecords(values | sums_of_group(asked, group, lists), sizes)
 
 
 def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
@@ -70,4 +74,5 @@ def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
         "rank": Column(values["rank"].astype(np.int64, copy=False)),
         "target": Column.of_vertices(asked.graph, values["target"].astype(np.int64, copy=False)),
         "distance": Column(values["distance"].astype(kind, copy=False)),
+        **columns_of_sums(asked.options, values),
     }

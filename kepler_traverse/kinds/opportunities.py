@@ -34,6 +34,7 @@ from .._arrays import (
 from ..cpu import opportunities as cpu
 from ..errors import InputError, KeplerError, PrecisionError, option_text
 from ..graph import Graph, find_vertices
+from ..graph.closed import listed_vertices, where_paths_end
 from ..labels import (
     VERTEX,
     Partner,
@@ -190,7 +191,7 @@ def check_options(
         is_counted = "vertices" in kind.columns and not ALGORITHMS[algorithm].counts_hops
         return Reduction(
             cutoffs=cutoffs,
-            values={"vertices": np.ones(graph.n_vertices, np.int64)} if is_counted else {},
+            values={"vertices": _ones(graph)} if is_counted else {},
         )
     decay, parameter = parse_decay(options.decay)
     may_be_negative = ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights
@@ -301,7 +302,8 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
             )
     if ids is None:
         _refuse_ids(graph, columns)
-        numbers = np.arange(graph.n_vertices)
+        listed = listed_vertices(graph)
+        numbers = np.arange(graph.n_vertices) if listed is None else listed
     elif are_of_index:
         numbers = _numbers_of_index(graph, ids)
     else:
@@ -328,8 +330,16 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
             where, array, at=lambda row: f"vertex {format_ids(graph, numbers[row])[0]}"
         )
         attributes[name] = np.zeros(graph.n_vertices, array.dtype)
-        attributes[name][numbers] = array
+        attributes[name][where_paths_end(graph, numbers)] = array
     return attributes
+
+
+def _ones(graph: Graph) -> np.ndarray:
+    """Return 1 for each number of a vertex that results list."""
+    ones = np.ones(graph.n_vertices, np.int64)
+    if graph.closed is not None:
+        ones[graph.closed[0]] = 0
+    return ones
 
 
 def _one_attribute(graph: Graph, values: Any) -> tuple[Any, dict[str, Any], bool]:

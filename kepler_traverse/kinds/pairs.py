@@ -20,11 +20,13 @@ from ..formats.tables import (
     require_same_lengths,
 )
 from ..graph import Graph
+from ..graph.closed import where_paths_end
 from ..labels import columns_in_order, ends_in_order, get_index, index_of_rows, named_levels
 from ..protocols import Ids
 from ..search.frames import Column, columns_on_device, frame_from
 from ..search.query import PairTable, TargetLists
 from ..search.results import Traversals
+from .along import columns_of_sums, sums_of_group
 from .records import Asked, SourceRecords, Values, columns_of_records, joined, records_of_group
 from .result_kinds import PLAIN, RESULT_KINDS, KindOptions
 
@@ -142,16 +144,15 @@ def numbers_of_pairs(
     Raises UnknownVertexError (a row holds no vertex of the graph; the message names the row and the
     id) or InputError (there are not as many origins as destinations).
     """
-    numbers = (
-        numbers_of_rows(graph, names[0], origins),
-        numbers_of_rows(graph, names[1], destinations),
-    )
-    if numbers[0].size != numbers[1].size:
+    begins = numbers_of_rows(graph, names[0], origins)
+    ends = numbers_of_rows(graph, names[1], destinations)
+    if begins.size != ends.size:
         raise InputError(
-            f"{numbers[0].size} {names[0]} and {numbers[1].size} {names[1]}: a pair needs one of each, so give columns of "
+            f"{begins.size} {names[0]} and {ends.size} {names[1]}: a pair needs one of each, so give columns of "
             "the same length"
         )
-    return numbers
+    # The path from a vertex to itself has no edge, also if the vertex is closed.
+    return begins, np.where(begins == ends, ends, where_paths_end(graph, ends))
 
 
 def _find_unknown(graph: Graph, ids: Any, role: str) -> int:
@@ -242,9 +243,11 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     distance = group.distance
     # from each origin to all vertices, or to the destinations of the only one
     if distance.ndim > 1:
-        distance = table.lists.take(
-            distance, None if asked.query.output == "all" else asked.query.targets
-        )
+        lists = table.lists
+        columns = None if asked.query.output == "all" else asked.query.targets
+        if columns is not None:  # which have the end of the way from a closed vertex to itself
+            lists = lists._replace(vertices=where_paths_end(asked.graph, lists.vertices))
+        distance = lists.take(distance, columns)
     distance, missing = asked.returned(distance)
     values = {
         "pair": table.rows,
@@ -252,12 +255,15 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
         "distance": distance,
         "missing": missing,
     }
+    values |= sums_of_group(asked, group, table.lists)
     return SourceRecords(values, np.diff(table.lists.offsets))
 
 
 def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     """Return columns ``pair, target, distance``."""
-    return {"pair": Column(values["pair"]), **asked.columns_at_targets(values)}
+    columns = asked.columns_at_targets(values)
+    sums = columns_of_sums(asked.options, values, columns["distance"].is_null)
+    return {"pair": Column(values["pair"]), **columns, **sums}
 
 
 def rows(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import arguments
 from .._arrays import (
     Array,
     at_most,
@@ -25,35 +24,18 @@ from ..cpu.path_walk import NO_EDGE, Walks, count_back, walk, write_back
 from ..cuda import edge_rows as edge_rows_on_gpu
 from ..errors import InputError, PrecisionError
 from ..graph import Graph
-from ..labels import require_edge_labels
 from ..protocols import EdgeRowsBackend
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
-from ..search.query import Digested, TargetLists, compute_digest
+from ..search.query import TargetLists
 from ..search.results import Routes, Traversals
 from ..search.sparse import closed_cycle_error
+from .along import ALONG, INT64_END, columns_of_sums
 from .records import Asked, SourceRecords, Values, format_ids
 from .result_kinds import PathOptions
 
-_INT64_END = 2**63
 _FEW = 16  # paths that are so long, which are added up one by one
 _VERTICES_PER_PATH = 256  # an estimate, by which parts are sized
-_ALONG = "along "  # begins the names of the values of columns that the user names
-
-
-class AlongPaths(Digested):
-    """What to sum along the paths of pairs: int64 or float64 arrays by name, with one value per row
-    of the edge list.
-    """
-
-    def __init__(self, values: dict[str, np.ndarray]):
-        self.values = values
-
-    @property
-    def digest(self) -> str:
-        return compute_digest(
-            [(name, str(value.dtype)) for name, value in self.values.items()], self.values.values()
-        )
 
 
 def find_routes(
@@ -225,32 +207,6 @@ def sums_along(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return total
 
 
-def columns_along(graph: Graph, along: Any) -> dict[str, np.ndarray]:
-    """Return the columns to sum, by name, as int64 or float64 arrays with one value per row of the
-    edge list.
-
-    Raises InputError: ``along`` is no table of numbers, or has not one row per row of the edge
-    list.
-    """
-    named = arguments.columns("along", along)
-    if named is None:
-        raise InputError(
-            f"along must be a table, or a mapping of names to columns, not {arguments.describe(along)}: give columns of the "
-            "edge list, such as edges[['metres', 'toll']]"
-        )
-    require_edge_labels("along", along, graph.report.row_labels)
-    columns = {}
-    per = "one per row of the edge list that the graph was built from"
-    for name, column in named.items():
-        where = f"along[{name!r}]"
-        require_edge_labels(where, column, graph.report.row_labels)
-        values = arguments.size(where, arguments.as_array(where, column), graph.report.rows, per)
-        columns[str(name)] = arguments.numbers(
-            where, values, how="cannot be summed; fill such values"
-        )
-    return columns
-
-
 def make_records(asked: Asked[PathOptions], group: Traversals) -> SourceRecords:
     """Return ``pair, position, vertex`` of the paths of each origin, their edges, and the sums
     along them.
@@ -264,7 +220,7 @@ def make_records(asked: Asked[PathOptions], group: Traversals) -> SourceRecords:
         rows, begins = rows_of_edges(graph, routes)
         values |= {"edge": rows, "begins": begins} if asked.options.edges else {}
         for name, column in asked.options.values.items():
-            values[_ALONG + name] = summed_along(name, column, rows, begins, routes.sizes)
+            values[ALONG + name] = summed_along(name, column, rows, begins, routes.sizes)
     return SourceRecords(values, np.diff(make_offsets(routes.sizes)[table.lists.offsets]))
 
 
@@ -279,9 +235,7 @@ def make_columns(asked: Asked[PathOptions], values: Values) -> dict[str, Column]
         columns["edge"] = Column(
             values["edge"].astype(np.int64, copy=False), values["begins"].astype(bool, copy=False)
         )
-    for name, column in asked.options.values.items():
-        columns[name] = Column(values[_ALONG + name].astype(column.dtype, copy=False))
-    return columns
+    return columns | columns_of_sums(asked.options, values)
 
 
 def summed_along(
@@ -298,7 +252,7 @@ def summed_along(
     )
     if steps.dtype.kind == "i" and steps.size:
         largest = max(int(steps.max()), -int(steps.min()))
-        if largest * int(sizes.max()) >= _INT64_END:
+        if largest * int(sizes.max()) >= INT64_END:
             raise PrecisionError(
                 f"along[{name!r}]: the sum over a path may exceed int64; give the column as floats"
             )

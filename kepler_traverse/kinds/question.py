@@ -16,6 +16,7 @@ from typing import Any, Generic, Literal
 import numpy as np
 
 from ..graph import Graph
+from ..graph.closed import where_paths_end
 from ..search.query import PairTable, Query, SourceValues
 from .constraints import GivenOptions, refuse, violations
 from .records import Asked
@@ -39,7 +40,7 @@ class Targets:
         """Look targets up, which may be None; raise UnknownVertexError if one is no vertex."""
         if ids is None:
             return None
-        return cls(ids, graph.to_numbers(ids, "target"))
+        return cls(ids, where_paths_end(graph, graph.to_numbers(ids, "target")))
 
     @property
     def digest(self) -> str:
@@ -100,14 +101,16 @@ class Question(Generic[OptionsT]):
         """
         kind = self.kind
         targets = self.targets
+        walks = self.options.walks and kind.keeps != "paths"
         is_cut = self.limits is not None and kind.keeps == "counts"
         return {
             "result": "distances" if kind.one_search else kind.name,
             "limit": self.limit,
             "limits": self.limits,
             "targets": None if targets is None else targets.ids,
-            "output": "all" if self.certify != "none" or is_cut else None,
-            "forms": kind.reads if self.options.unreached == "omit" else (),
+            "output": "all" if self.certify != "none" or is_cut or walks else None,
+            "forms": kind.reads if self.options.unreached == "omit" and not walks else (),
+            "walks": walks or None,
             **self.options.of_query(None if targets is None else targets.numbers),
         }
 

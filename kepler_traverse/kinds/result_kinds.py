@@ -74,6 +74,11 @@ class KindOptions:
         return None
 
     @property
+    def walks(self) -> bool:
+        """Whether paths are walked back along the distances, of which all are then needed."""
+        return False
+
+    @property
     def rows_per_source(self) -> int:
         """The largest number of records of a source, by which memory and part files are sized."""
         return 1
@@ -129,7 +134,33 @@ class UnreachedOptions(KindOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NearestOptions(KindOptions):
+class AlongOptions(KindOptions):
+    """Options of kinds that add up columns of the edge list along paths; ``checked`` returns
+    ``AlongPaths``.
+    """
+
+    checked_by = "along"
+    along: list[str] | None = field(  # with their values, ``AlongPaths``
+        default=None,
+        metadata={
+            "example": ("metres", "toll"),
+            "help": "columns of the edge list to add up along the shortest paths: one column each. Of paths it is the sum "
+            "from the origin up to the vertex",
+        },
+    )
+
+    @property
+    def walks(self) -> bool:
+        return self.along is not None
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        columns: Any = self.along
+        return {} if columns is None else columns.values
+
+
+@dataclass(frozen=True, kw_only=True)
+class NearestOptions(AlongOptions):
     """Options of ``k_nearest``; ``checked`` returns groups as ``SourceGroups``."""
 
     checked_by = "k_nearest"
@@ -175,24 +206,11 @@ class NearestTargetsOptions(NearestOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PathOptions(KindOptions):
+class PathOptions(AlongOptions):
     """Options of ``paths``."""
 
-    along: list[str] | None = field(  # with their values, ``AlongPaths``
-        default=None,
-        metadata={
-            "example": ("metres", "toll"),
-            "help": "columns of the edge list to add up along the paths: one column each, with the sum from the origin up "
-            "to the vertex",
-        },
-    )
     # whether records have the rows of their edges
     edges: bool = field(default=True, metadata={"job": False})
-
-    @property
-    def values(self) -> Mapping[str, Any]:
-        columns: Any = self.along
-        return {} if columns is None else columns.values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -520,6 +538,9 @@ class ResultKind(Generic[OptionsT]):
         own = self.columns
         if len(set(given)) < len(given):
             return False
+        place = int(not self.one_search)  # of the groups
+        if "groups" in self.all_options and given[place : place + 1] == (GROUP,):
+            own = (*own[:place], GROUP, *own[place:])
         if self.names_columns:
             return given[: len(own)] == own and (
                 len(given) > len(own) or "values" not in self.needs
@@ -527,10 +548,7 @@ class ResultKind(Generic[OptionsT]):
         # the order of cugraph.sssp
         if self.is_distances and given == (own[0], own[2], own[1], *own[3:]):
             return True
-        place = int(not self.one_search)  # of the groups
-        return given == own or (
-            "groups" in self.all_options and given == (*own[:place], GROUP, *own[place:])
-        )
+        return given == own
 
     @cached_property
     def all_options(self) -> tuple[str, ...]:
@@ -740,7 +758,9 @@ _KINDS: tuple[ResultKind, ...] = (
         written_as="lists",
         adds_to="",
         on_gpu=(),
-        options=("targets",),
+        options=("targets", "direction"),
+        options_class=AlongOptions,
+        names_columns=True,
         keeps="targets",
         **_made_by("matrix", array_of="matrix"),
     ),
@@ -760,6 +780,7 @@ _KINDS: tuple[ResultKind, ...] = (
         means="a row for each source and hop count: how many vertices lie there",
         columns=("source", "distance", "vertices"),
         algorithms=("bfs",),
+        options=("direction",),
         adds_to="kept columns",
         keeps="counts",
         **_made_by("levels", "of_levels", "make_columns", "rows"),
@@ -772,7 +793,9 @@ _KINDS: tuple[ResultKind, ...] = (
         rows=_per_vertex,
         adds_to="kept columns",
         on_gpu=(),
-        options=("targets",),
+        options=("targets", "direction"),
+        options_class=AlongOptions,
+        names_columns=True,
         needs=("targets",),
         keeps="targets",
         counts_rows=True,
@@ -793,6 +816,9 @@ _KINDS: tuple[ResultKind, ...] = (
             "with the nearest of the sources"
         ),
         columns=("vertex", "source", "distance"),
+        options=("direction",),
+        options_class=AlongOptions,
+        names_columns=True,
         **OF_ONE_SEARCH,
     ),
     ResultKind(
@@ -801,7 +827,9 @@ _KINDS: tuple[ResultKind, ...] = (
         "distance and then by source",
         columns=("vertex", "rank", "source", "distance"),
         **OF_ONE_SEARCH | {"rows": _per_vertex_and_rank},
+        options=("direction",),
         options_class=NearestOptions,
+        names_columns=True,
         needs=("k",),
     ),
     ResultKind(
@@ -810,8 +838,9 @@ _KINDS: tuple[ResultKind, ...] = (
         means="a row for each source and rank, and each group if targets have groups: the k nearest of the targets, by "
         "distance and then by target",
         columns=("source", "rank", "target", "distance"),
-        options=("targets",),
+        options=("targets", "direction"),
         options_class=NearestTargetsOptions,
+        names_columns=True,
         needs=("targets", "k"),
         keeps="targets",
         counts_rows=True,
@@ -849,6 +878,7 @@ _KINDS: tuple[ResultKind, ...] = (
             "the smallest cutoff that holds it"
         ),
         columns=("source", "vertex", "band"),
+        options=("direction",),
         options_class=IsochroneOptions,
         needs=("cutoffs",),
         **_OF_VERTICES,
@@ -861,7 +891,9 @@ _KINDS: tuple[ResultKind, ...] = (
         columns=("pair", "source", "target", "distance"),
         adds_to="pairs",
         on_gpu=(),
-        options=("pairs",),
+        options=("pairs", "direction"),
+        options_class=AlongOptions,
+        names_columns=True,
         needs=("pairs",),
         keeps="targets",
         counts_rows=True,

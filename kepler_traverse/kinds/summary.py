@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._arrays import Array
+from ..graph.closed import begins_at_closed, count_listed
 from ..search.algorithms import ALGORITHMS
 from ..search.distance_stats import exact_totals, summary_of_levels
 from ..search.frames import Column
@@ -35,7 +36,7 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     else:
         total = stats.total
     values = {
-        "reached": stats.reached,
+        "reached": stats.reached - begins_at_closed(graph, group.sources),
         "farthest": stats.farthest,
         "total": total,
         "harmonic": stats.harmonic,
@@ -51,7 +52,7 @@ def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     # what float64 does not hold is infinite
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         mean = np.where(others > 0, total / others, 0.0)
-        fraction = others / max(asked.graph.n_vertices - 1, 1)
+        fraction = others / max(count_listed(asked.graph) - 1, 1)
         closeness = np.where(total > 0, others / total * fraction, 0.0)
     kind = ALGORITHMS[asked.algorithm].result_dtype(asked.graph)
     return {

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import is_rows, namespace
+from .._arrays import is_rows, make_offsets, namespace
 from ..search.frames import Column
+from ..search.query import TargetLists
 from ..search.results import Traversals
+from .along import columns_of_sums, sums_of_group
 from .records import Asked, SourceRecords, Values
 
 
@@ -28,9 +30,10 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
         )
     values, missing = asked.returned(distance)
     target = xp.tile(xp.asarray(order), len(group))
-    return SourceRecords(
-        {"target": target, "distance": values, "missing": missing}, np.full(len(group), order.size)
-    )
+    sizes = np.full(len(group), order.size)
+    lists = TargetLists(make_offsets(sizes), np.tile(order, len(group)))
+    records = {"target": target, "distance": values, "missing": missing}
+    return SourceRecords(records | sums_of_group(asked, group, lists), sizes)
 
 
 def places_of_targets(asked: Asked, order: np.ndarray) -> np.ndarray:
@@ -44,4 +47,5 @@ def places_of_targets(asked: Asked, order: np.ndarray) -> np.ndarray:
 
 def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     """Return columns ``target, distance``."""
-    return asked.columns_at_targets(values)
+    columns = asked.columns_at_targets(values)
+    return columns | columns_of_sums(asked.options, values, columns["distance"].is_null)

@@ -37,6 +37,11 @@ from .stream import ResultStream
 from .together import KNearestSearch, NearestSearch, SearchTogether, frame_of_all, from_targets
 from .workload import FEW_PATHS, Strategies, Workload, find_usable
 
+RESULTS_OF_PAIRS = tuple(
+    each.name
+    for each in RESULT_KINDS.values()
+    if "pairs" in each.options and not each.has_predecessors
+)
 _HIERARCHIES = ("auto", "yes", "no")
 
 
@@ -160,7 +165,7 @@ class Registry:
         if graph.device == "cuda" and query.output == "paths":
             query = replace(query, output="all")  # no strategy of this device finds paths
         single, many = self.listed_for(strategy, graph.device)
-        if query.nearest is not None:
+        if query.nearest is not None and not query.walks:
             if strategy == "from_targets":
                 of_each = "auto"
             else:
@@ -324,9 +329,25 @@ class Registry:
             call.numbers.size,
             partial(self._plan_call, call),
         )
-        return frame_of_all(together, call.numbers, call.members, meter)
+        along = getattr(call.question.options, "along", None)
+        return frame_of_all(together, call.numbers, call.members, meter, along)
 
     def search_pairs(
+        self, graph: Graph, origins: Any, destinations: Ids | None, *, direction: str, **asked: Any
+    ) -> Any:
+        """Search for the distances or the flows of pairs; see ``bfs_pairs`` and ``sssp_pairs``."""
+        arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
+        if arguments.choice("direction", direction, outputs.DIRECTIONS) == "in":
+            kind = RESULT_KINDS[arguments.choice("result", asked["result"], RESULTS_OF_PAIRS)]
+            given = {"pairs": "pairs", "direction": "direction='in'"}
+            rules.check(kind, self.algorithm.name, given)
+        searched = outputs.graph_in_direction(graph, direction)
+        try:
+            return self._search_pairs(searched, origins, destinations, **asked)
+        except NegativeCycleError as error:
+            raise outputs.cycle_in_direction(error, direction) from None
+
+    def _search_pairs(
         self,
         graph: Graph,
         origins: Any,
@@ -336,17 +357,11 @@ class Registry:
         limit: float | None,
         knobs: Mapping[str, Any] | object | None,
         memory: int | None,
-        result: str = "pairs",
+        result: str,
         **of_kind: Any,
     ) -> Any:
-        """Search for the distances or the flows of pairs; see ``bfs_pairs`` and ``sssp_pairs``."""
-        arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
-        taken = [
-            each.name
-            for each in RESULT_KINDS.values()
-            if "pairs" in each.options and not each.has_predecessors
-        ]
-        kind = RESULT_KINDS[arguments.choice("result", result, taken)]
+        """Search along the edges of a graph, or of its reverse."""
+        kind = RESULT_KINDS[arguments.choice("result", result, RESULTS_OF_PAIRS)]
         outputs.refuse_unknown(of_kind)
         given = {name: None if value is None else name for name, value in of_kind.items()}
         rules.check(kind, self.algorithm.name, {"pairs": "pairs", **given})
@@ -366,9 +381,12 @@ class Registry:
             and table.rows.size <= FEW_PATHS
         )
         is_one = table.sources.size == 1 and not is_few and not kind.adds_up
+        options = check_options(kind, graph, self.algorithm.name, of_kind, pairs=table)
+        is_one = is_one and not options.walks
         plan = self.plan_multi_source(
             graph,
             n_sources=table.sources.size,
+            output="all" if options.walks else None,
             result="targets" if is_one else kind.name,
             strategy=strategy,
             limit=limit,
@@ -382,7 +400,6 @@ class Registry:
             forms=kind.reads if kind.adds_up else (),
         )
         if kind.make_loads is not None:
-            options = check_options(kind, graph, self.algorithm.name, of_kind, pairs=table)
             question = Question(
                 kind=kind, algorithm=self.algorithm.name, options=options, pairs=table
             )
@@ -394,4 +411,4 @@ class Registry:
             if ends.index is not None and "pair" in loads.columns:
                 loads.index = ends.index.take(to_host(loads["pair"].values))
             return loads
-        return pairs.frame_of_pairs("pairs", plan, table, "pair", index=ends.index)
+        return pairs.frame_of_pairs("pairs", plan, table, "pair", options, index=ends.index)

@@ -19,6 +19,7 @@ from .. import arguments
 from .._arrays import MAX_INTEGER, as_distances, is_rows, namespace, positions_in_groups
 from ..errors import InputError, NegativeCycleError, option_text, several
 from ..graph import Graph, find_vertices, has_vertex
+from ..graph.closed import where_paths_begin, where_paths_end
 from ..kinds import rules
 from ..kinds.loads import Loads
 from ..kinds.question import Question
@@ -157,8 +158,11 @@ def check_arguments(
         partners["targets"] = Partner(
             "targets", indexes["targets"], ends, partial(find_vertices, graph)
         )
+    searched = graph_in_direction(graph, direction)
+    if searched is not graph:
+        numbers = where_paths_end(graph, numbers)
     return (
-        graph_in_direction(graph, direction),
+        searched,
         numbers,
         targets,
         with_values_in_order(partners, question, algorithm),
@@ -221,7 +225,7 @@ def source_numbers(graph: Graph, sources: Any) -> np.ndarray:
                 f"sources={ALL!r} could mean every vertex or the vertex of this name; give [{ALL!r}] for that vertex, or "
                 "graph.ids for every vertex"
             )
-        return np.arange(graph.n_vertices)
+        return where_paths_begin(graph)
     if isinstance(sources, (set, frozenset)):
         return np.sort(graph.to_numbers(list(sources)))
     return graph.to_numbers(sources)

@@ -17,6 +17,13 @@ from .._arrays import Array, make_offsets, namespace, positions_in_groups, sort_
 from ..certificate import certify, certify_group
 from ..errors import InputError
 from ..graph import Graph
+from ..kinds.along import (
+    ALONG,
+    AlongPaths,
+    columns_of_sums,
+    sums_along_predecessors,
+    sums_at_targets,
+)
 from ..kinds.k_nearest import (
     SourceGroups,
     certify_labels,
@@ -27,6 +34,7 @@ from ..kinds.k_nearest import (
     takes_one_search,
 )
 from ..kinds.nearest import nearest_columns, nearest_source_search
+from ..kinds.pairs import pair_table
 from ..kinds.result_kinds import GROUP
 from ..runtime import LOG
 from ..runtime.progress import Meter
@@ -59,6 +67,7 @@ class RunOptions(NamedTuple):
     certified: bool = False  # whether its distances are certified before columns are made of them
     clock: Clock = _untimed  # ``clock(phase)`` times its block
     meter: Meter | None = None  # reports each source that is done
+    along: AlongPaths | None = None  # what is added up along the paths
 
     def advance(self, n_sources: int) -> None:
         if self.meter is not None:
@@ -149,7 +158,12 @@ class NearestSearch(SearchTogether):
             if options.certified:
                 certify(rooted, result).require()
         options.advance(numbers.size)
-        return nearest_columns(self.graph, result, self.query.limit), int(result.rounds)
+        columns = nearest_columns(self.graph, result, self.query.limit)
+        if options.along is not None:
+            vertices: Any = columns["vertex"].numbers
+            sums = sums_along_predecessors(self.graph, result, vertices, options.along)
+            columns |= columns_of_sums(options.along, sums)
+        return columns, int(result.rounds)
 
 
 class OnlyWay(NamedTuple):
@@ -183,6 +197,7 @@ class KNearestSearch(SearchTogether):
         may_take_one: bool = True,
     ):
         self._k = k
+        self._plan_for = plan_for
         if not n_sources:
             raise InputError("result='nearest' needs at least one source")
         self.searches: MultiSourcePlan | None = None
@@ -224,10 +239,32 @@ class KNearestSearch(SearchTogether):
         else:
             rows = tuple(map(xp.concatenate, zip(*every, strict=True)))
         columns = columns_of_rows(self.graph, rows)
+        if options.along is not None:
+            columns |= columns_of_sums(options.along, self._sums(rows, options.along))
         if groups is None:
             return columns, rounds
         places = np.repeat(np.arange(len(groups)), [each[0].size for each in every])
         return {GROUP: labels_at([label for label, _ in groups], places), **columns}, rounds
+
+    def _sums(
+        self, rows: tuple[Array, Array, Array, Array], along: AlongPaths
+    ) -> dict[str, np.ndarray]:
+        """Return the sums along the paths of the rows, by searches from their sources."""
+        vertex, _, source, _ = (to_host(each) for each in rows)
+        table = pair_table(source, vertex.astype(np.int64))
+        plan = self._plan_for(n_sources=table.sources.size, forms=())
+        sums: dict[str, np.ndarray] = {}
+        begin = 0
+        for group in plan.iter_groups(table.sources, cut=False):
+            lists = table.lists.part(begin, begin + len(group))
+            begin += len(group)
+            own = sums_at_targets(self.graph, group, lists, self.query.limit, along)
+            first = int(table.lists.offsets[begin - len(group)])
+            for name, values in own.items():
+                if name not in sums:
+                    sums[name] = np.zeros(vertex.size, values.dtype)
+                sums[name][table.rows[first : first + values.size]] = values
+        return sums or {ALONG + name: value[:0] for name, value in along.values.items()}
 
     def make_rows(
         self, ascending: np.ndarray, options: RunOptions
@@ -272,7 +309,11 @@ class KNearestSearch(SearchTogether):
 
 
 def frame_of_all(
-    search: SearchTogether, numbers: np.ndarray, members: SourceGroups | None, meter: Meter
+    search: SearchTogether,
+    numbers: np.ndarray,
+    members: SourceGroups | None,
+    meter: Meter,
+    along: AlongPaths | None = None,
 ) -> Any:
     """Run a search from all sources, given by their vertex numbers and their groups, and return a
     frame.
@@ -282,7 +323,8 @@ def frame_of_all(
     else:
         groups = list(zip(members.labels, members.members, strict=True))
     with meter.running():
-        columns, _ = search.find(sort_distinct(numbers), RunOptions(groups=groups, meter=meter))
+        options = RunOptions(groups=groups, meter=meter, along=along)
+        columns, _ = search.find(sort_distinct(numbers), options)
     return frame_from(columns_on_device(columns, search.graph), search.graph.device)
 
 

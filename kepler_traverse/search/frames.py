@@ -29,6 +29,7 @@ from ..cpu.path_walk import CIRCLE, NO_EDGE, count_back, write_back
 from ..cuda import edge_rows as edge_rows_on_gpu
 from ..errors import InputError, PrecisionError, UnknownVertexError, option_text
 from ..graph import Graph, has_vertex
+from ..graph.closed import listed_vertices, where_paths_end
 from ..protocols import EdgeRowsBackend, Frame, Ids, VertexId
 from ..runtime.concurrency import SharedIterator
 from .algorithms import BFS
@@ -177,6 +178,8 @@ def select(
     be None.
     """
     xp = namespace(distance)
+    if targets is None:
+        targets = listed_vertices(graph)
     if xp is np:
         mask = (empty or np.empty)(distance.size, bool)
         np.not_equal(distance, unreached_value(distance.dtype), out=mask)
@@ -244,10 +247,11 @@ def _columns_of_all(
     reached = result.reached
     if query.limit is not None:
         reached &= at_most(result.distance, query.limit)
-    if query.targets is None:
+    targets = listed_vertices(graph) if query.targets is None else query.targets
+    if targets is None:
         vertex = xp.arange(graph.n_vertices)
     else:
-        vertex = xp.asarray(query.targets)
+        vertex = xp.asarray(targets)
     here = reached[vertex]
     columns = {"vertex": Column.of_vertices(graph, vertex)}
     if unreached == "cugraph":
@@ -264,7 +268,8 @@ def _columns_of_all(
     if result.predecessor is not None:
         known = xp.where(here, result.predecessor[vertex], 0)
         if unreached == "cugraph":
-            none = ~here | (vertex == result.source)
+            own = int(where_paths_end(graph, np.array([result.source]))[0])
+            none = ~here | (vertex == own)
             ids = graph.ids_at(known)
             columns["predecessor"] = Column(xp.where(none, ids.dtype.type(NO_PREDECESSOR), ids))
         else:
@@ -608,8 +613,12 @@ def to_traversals(graph: Graph, frame: Frame, limit: float | None = None) -> Any
             number = int(graph.to_numbers([source])[0])
         all_distances = np.full(graph.n_vertices, unreached_value(distance.dtype), distance.dtype)
         all_predecessors = np.full(graph.n_vertices, NO_PREDECESSOR, np.int64)
-        all_distances[vertex] = distance
-        all_predecessors[vertex] = predecessor
+        listed = where_paths_end(graph, vertex)
+        all_distances[listed] = distance
+        all_predecessors[listed] = predecessor
+        if (predecessor[vertex == number] == number).any():
+            all_distances[number] = 0
+            all_predecessors[number] = number
         if all_distances.dtype == np.int64:
             all_distances = narrow_distances(graph, all_distances)
         xp = namespace(graph.offsets)

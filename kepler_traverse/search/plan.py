@@ -14,6 +14,7 @@ from .. import arguments
 from .._arrays import Array, is_reached, namespace, sort_distinct, to_host
 from ..errors import NegativeCycleError
 from ..graph import Graph
+from ..graph.closed import refuse_closed, where_paths_end
 from ..protocols import Ids, VertexId
 from ..runtime import LOG
 from ..runtime.concurrency import SerializedSearch
@@ -266,6 +267,10 @@ def make_query(
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     predecessors = arguments.flag("predecessors", predecessors)
     known = ALGORITHMS[algorithm]
+    if known.counts_hops:
+        refuse_closed(
+            graph, "bfs reads no weights", "take sssp on edges of weight 1, which counts hops, too"
+        )
     if limit is not None:
         limit = arguments.limit(known.limit_name, limit)
         if known.counts_hops:
@@ -276,5 +281,5 @@ def make_query(
     if targets is None:
         numbers = None
     else:
-        numbers = sort_distinct(graph.to_numbers(targets, "target"))
+        numbers = sort_distinct(where_paths_end(graph, graph.to_numbers(targets, "target")))
     return Query(predecessors=predecessors, limit=limit, targets=numbers, **others)

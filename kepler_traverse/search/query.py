@@ -221,6 +221,8 @@ class Query:
     # A search may stop once the nearest of the targets are settled, and those that are as far as
     # the last of them.
     nearest: Nearest | None = None
+    # whether paths are walked back along the distances, so that these begin at the sources
+    walks: bool = False
 
     @property
     def shared_targets(self) -> Array:

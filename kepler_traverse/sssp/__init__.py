@@ -292,6 +292,7 @@ def sssp_pairs(
     knobs: Knobs | None = None,
     memory: int | None = None,
     result: str = "pairs",
+    direction: str = "out",
     **options: Any,
 ) -> Frame:
     """Return the shortest distance of each pair of an origin and a destination.
@@ -302,7 +303,7 @@ def sssp_pairs(
     Parameters
     ----------
     graph : Graph
-    origins, destinations, result, **options
+    origins, destinations, result, direction, **options
         As in ``bfs_pairs``.
     strategy, knobs, memory
         As in ``sssp_many``.
@@ -341,5 +342,6 @@ def sssp_pairs(
         knobs=knobs,
         memory=memory,
         result=result,
+        direction=direction,
         **options,
     )

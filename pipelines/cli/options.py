@@ -318,8 +318,8 @@ class Settings:
     )
     direction: Literal["out", "in"] = _result(
         "out",
-        help="direction of the distances of --result summary, opportunities and within: out is from the source to the "
-        "others, in is from the others to the source, as in NetworkX",
+        help="direction of the distances: out is from the source to the others, in is from the others to the source, by "
+        "searches over the reversed edges; columns keep their names",
     )
     targets: list[int | str] | str | None = _result(
         example=(7, 8),

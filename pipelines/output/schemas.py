@@ -53,7 +53,7 @@ OUTPUT_SCHEMAS: dict[str, ResultKind] = {
     name: kind for name, kind in RESULT_KINDS.items() if kind.in_files
 }
 # files have the distances to all vertices
-OUTPUT_SCHEMAS["matrix"] = replace(RESULT_KINDS["matrix"], options=())
+OUTPUT_SCHEMAS["matrix"] = replace(RESULT_KINDS["matrix"], options=("direction",))
 OUTPUT_SCHEMAS["extremes"] = ResultKind(  # of the whole graph; the library has functions for them
     name="extremes",
     means="a row for each vertex of the center, whose eccentricity is the radius, and of the periphery, whose eccentricity "

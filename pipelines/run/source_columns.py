@@ -19,10 +19,10 @@ from kepler_traverse.formats import read_edges
 from kepler_traverse.formats.column_names import end_pairs, listed
 from kepler_traverse.formats.files import shown
 from kepler_traverse.graph import Graph
+from kepler_traverse.kinds.along import AlongPaths, columns_along
 from kepler_traverse.kinds.flows import Through, amounts, through_ends, through_rows
 from kepler_traverse.kinds.k_nearest import SourceGroups
 from kepler_traverse.kinds.opportunities import check_source_weights
-from kepler_traverse.kinds.paths import AlongPaths, columns_along
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 from kepler_traverse.search.query import SourceValues
 

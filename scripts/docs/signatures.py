@@ -72,6 +72,7 @@ TYPES = {
     "cutoffs": "Numbers | None",
     "through": "Any",
     "values": "Any",
+    "along": "Any",
 }
 
 

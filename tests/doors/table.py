@@ -26,11 +26,12 @@ from tests.doors import containers
 from tests.doors.containers import Form
 
 FUNCTIONS = {
-    "graph_from_edges": "edges:edges src:ends dst:ends weight:per_row directed vertices:ids weighted weight_type where "
-    "oneway:per_row only_vertices:ids edge_ids",
-    "read_graph": "paths:edges directed device src_column dst_column weight_column weighted format header delimiter id_type "
-    "weight_type vertices:ids where oneway_column only_vertices:ids edge_ids scratch build_memory",
-    "with_weights": "graph weight:per_row per weight_type",
+    "graph_from_edges": "edges:edges src:ends dst:ends weight:per_row reverse_weight:per_row directed vertices:ids "
+    "weighted weight_type where oneway:per_row only_vertices:ids closed:ids edge_ids",
+    "read_graph": "paths:edges directed device src_column dst_column weight_column "
+    "reverse_weight_column weighted format header delimiter id_type weight_type vertices:ids where "
+    "oneway_column only_vertices:ids closed:ids edge_ids scratch build_memory",
+    "with_weights": "graph weight:per_row reverse_weight:per_row per weight_type",
     "integer_weights": "graph unit",
     "save_graph": "graph folder",
     "load_graph": "folder device verify",
@@ -540,6 +541,15 @@ def weights_of(text: bool, value: Any, partner: Any) -> Any:  # noqa: ARG001
     return kt.graph_from_edges(*ends, weight=value, edge_ids=True)
 
 
+def reverse_weights_of(text: bool, value: Any, partner: Any) -> Any:  # noqa: ARG001
+    index = partner.index if isinstance(partner, pd.Series) else None
+    columns = [
+        pd.Series(EDGES[name], index) if index is not None else EDGES[name]
+        for name in ("u", "v", "w")
+    ]
+    return kt.graph_from_edges(*columns, reverse_weight=value, edge_ids=True)
+
+
 def directions_of(text: bool, value: Any, partner: Any) -> Any:  # noqa: ARG001
     index = partner.index if isinstance(partner, pd.Series) else None
     ends = [
@@ -580,6 +590,9 @@ DOORS: dict[str, Door] = {
     "graph_from_edges.only_vertices": of_ids(
         lambda text, v: kt.graph_from_edges(_edges(text), only_vertices=v)
     ),
+    "graph_from_edges.closed": of_ids(
+        lambda text, v: kt.graph_from_edges(_weighted(text), weight="w", closed=v)
+    ),
     "graph_from_edges.edges": of_pairs(
         lambda _, v: kt.graph_from_edges(v), FIRST, SECOND, are_edges=True
     ),
@@ -591,6 +604,9 @@ DOORS: dict[str, Door] = {
         lambda text, v, p: from_columns(text, p, v), EDGES["v"], EDGES["u"], leads=False
     ),
     "graph_from_edges.weight": per(weights_of, [5, 3, 8], by_ids=False),
+    "graph_from_edges.reverse_weight": per(
+        reverse_weights_of, [5, 3, 8], wrong=False, by_ids=False
+    ),
     "graph_from_edges.oneway": per(directions_of, [1, 0, -1], wrong=False, by_ids=False),
     "read_graph.paths": of_files(
         lambda _, v: kt.read_graph(v, device="cpu"),
@@ -604,8 +620,15 @@ DOORS: dict[str, Door] = {
     "read_graph.only_vertices": of_ids(
         lambda text, v: kt.read_graph(_edges(text), device="cpu", only_vertices=v)
     ),
+    "read_graph.closed": of_ids(
+        lambda text, v: kt.read_graph(_weighted(text), device="cpu", weight_column="w", closed=v)
+    ),
     "with_weights.weight": of_rows_of_edges(
         lambda edges, v: kt.with_weights(_built(edges), v), lambda v: v
+    ),
+    "with_weights.reverse_weight": of_rows_of_edges(
+        lambda edges, v: kt.with_weights(_built_both_ways(edges), [1, 2, 3], reverse_weight=v),
+        lambda v: v,
     ),
     "Graph.to_numbers.ids": of_ids(lambda text, v: graph(text).to_numbers(v)),
     "Graph.ids_at.numbers": of_positions(lambda _, v: graph(False).ids_at(v)),
@@ -913,6 +936,10 @@ def _edges(text: bool) -> dict[str, list[Any]]:
     return {"u": named(EDGES["u"], text), "v": named(EDGES["v"], text)}
 
 
+def _weighted(text: bool) -> dict[str, list[Any]]:
+    return {**_edges(text), "w": EDGES["w"]}
+
+
 def _built(edges: Any) -> kt.Graph:
     return kt.graph_from_edges(edges, weight="w", directed=False, edge_ids=True)
 
@@ -934,6 +961,11 @@ def _ubodt(sources: Any) -> Any:
         path = Path(folder) / "ubodt.txt"
         write_ubodt(graph(False), path, 9, sources=sources)
         return pd.read_csv(path, sep=";")
+
+
+def _built_both_ways(edges: Any) -> kt.Graph:
+    columns = (edges[name] for name in ("u", "v", "w"))
+    return kt.graph_from_edges(*columns, reverse_weight=edges["w"], edge_ids=True)
 
 
 def _as_frame(value: Any) -> Any:

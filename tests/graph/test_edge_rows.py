@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from kepler_traverse import bfs, graph_from_edges, paths, read_graph, sssp, sssp_many, with_weights
-from kepler_traverse._arrays import to_host
+from kepler_traverse._arrays import get_device, to_host
 from kepler_traverse.errors import DeviceError, EdgeListError, InputError
 from kepler_traverse.graph.storage import load_graph, write_graph
 from tests.kernels.simt import device, harness
@@ -178,8 +178,18 @@ def test_with_weights_keeps_its_weights_from_later_changes_of_the_array():
             EdgeListError,
             "3 weights for 2 stored edges; give one per edge",
         ),
-        ([1, float("nan"), 3.0], {}, EdgeListError, "weight of row 1 is NaN"),
-        ([1.0, 2.0, float("inf")], {}, EdgeListError, "weight of row 2 is inf"),
+        (
+            [1, 1e300, 3.0],
+            {"weight_type": "float32"},
+            EdgeListError,
+            "weight of row 1 is .*infinite as float32",
+        ),
+        (
+            [1, 2, 3],
+            {"reverse_weight": [1, 2, 3]},
+            InputError,
+            "built with reverse_weight_column",
+        ),
         ([1, 2, 2**63], {}, EdgeListError, "beyond int64"),
         (["a", "b", "c"], {}, EdgeListError, "must hold numbers"),
         (None, {}, EdgeListError, "weight must be"),
@@ -333,17 +343,79 @@ def test_arrow_tables_and_lists_have_the_same_rows():
         np.array([np.nan, 1]),
         pd.Series([None, 1], dtype="Int64"),
         pa.array([None, 1]),
-        np.ma.masked_array([1, 2], [True, False]),
+        [None, 1],
     ],
-    ids=["infinite", "NaN", "pandas", "Arrow", "masked"],
+    ids=["infinite", "NaN", "pandas", "Arrow", "list"],
 )
-def test_a_weight_that_is_to_close_an_edge_is_told_what_does(weight, per):
-    """No row can be dropped here."""
-    table = pd.DataFrame({"src": [1, 2], "dst": [2, 3], "weight": [5, 6], "open": [False, True]})
+def test_a_weight_that_is_null_or_infinite_closes_an_edge(weight, per):
+    table = pd.DataFrame({"src": [1, 2], "dst": [2, 3], "weight": [5, 6]})
     graph = graph_from_edges(table, edge_ids=True)
-    with pytest.raises(
-        EdgeListError, match="to close one, build the graph without its row"
-    ) as said:
-        with_weights(graph, weight, per=per)
-    assert "drop" not in str(said.value)
-    assert graph_from_edges(table, where="open").n_edges == 1
+    closed = with_weights(graph, weight, per=per)
+    assert stored(closed) == {(2, 3): (1, 1)}
+    assert (closed.n_vertices, closed.report.isolated_vertices) == (3, 1)
+    assert sssp(closed, 1).vertex.tolist() == [1]
+    again = with_weights(closed, [7, 8], per="row")
+    assert stored(again) == {(2, 3): (8, 1)}
+
+
+@pytest.mark.parametrize(
+    ("directed", "ways"), [(True, None), (False, None), (True, ["yes", "no", "-1"])]
+)
+@pytest.mark.parametrize("filtered", [False, True])
+def test_closed_rows_are_left_out(xp, directed, ways, filtered):
+    """As of a graph that is built without the rows, of which some are parallel."""
+    for seed in range(4):
+        rng, src, dst = random_rows(seed, m=12 if seed == 3 else 60)
+        size = src.size
+        weight = rng.integers(-2 if seed == 1 else 0, 9, size).astype(float)
+        is_closed = rng.random(size) < 0.4
+        table = pd.DataFrame({"src": src, "dst": dst, "w": weight, "i": np.arange(size)})
+        options = {"directed": directed, "edge_ids": True, "weight": "w", "vertices": src}
+        if ways is not None:
+            table["oneway"] = rng.choice(ways, size)
+            options["oneway"] = "oneway"
+        first = graph_from_edges(table, **options, **({"where": "i > 5"} if filtered else {}))
+        is_left = ~is_closed & ((table.i > 5) | (not filtered))
+        expected = graph_from_edges(
+            table[is_left.to_numpy()].reset_index(drop=True), **options | {"vertices": first.ids}
+        )
+        given = np.where(is_closed, rng.choice([np.nan, np.inf, -np.inf], size), weight)
+        closed = with_weights(first.to(get_device(xp.zeros(1))), xp.asarray(given))
+        assert closed.fingerprint == expected.fingerprint
+        numbers = np.flatnonzero(is_left)
+        assert to_host(closed.edge_rows).tolist() == numbers[expected.edge_rows].tolist()
+        assert closed.report.isolated_vertices == expected.report.isolated_vertices
+        again = with_weights(closed, xp.asarray(weight[::-1].copy()))
+        table["w"] = weight[::-1]
+        expected = graph_from_edges(
+            table[is_left.to_numpy()].reset_index(drop=True), **options | {"vertices": first.ids}
+        )
+        assert again.fingerprint == expected.fingerprint
+        assert to_host(again.edge_rows).tolist() == numbers[expected.edge_rows].tolist()
+
+
+def test_closed_edges_of_an_undirected_graph_are_closed_both_ways():
+    graph = graph_from_edges([1, 2], [2, 3], [5.0, 6.0], directed=False, edge_ids=True)
+    made = with_weights(graph, [np.inf, np.nan, 2, 2], per="edge")
+    assert stored(made) == {(2, 3): (2, 1), (3, 2): (2, 1)}
+    with pytest.raises(InputError, match="give both one weight"):
+        with_weights(graph, [np.inf, 5, 2, 2], per="edge")
+
+
+def test_closed_rows_of_two_weights():
+    for seed in range(3):
+        rng, src, dst = random_rows(seed)
+        costs = rng.integers(0, 9, (4, src.size))
+        options = {"edge_ids": True, "vertices": np.unique(src)}
+        graph = graph_from_edges(src, dst, costs[0], reverse_weight=costs[1], **options)
+        shut = np.where(rng.random(costs.shape) < 0.3, -1, costs)
+        made = with_weights(graph, shut[2], reverse_weight=shut[3])
+        built = graph_from_edges(src, dst, shut[2], reverse_weight=shut[3], **options)
+        assert made.fingerprint == built.fingerprint
+        assert made.edge_rows.tolist() == built.edge_rows.tolist()
+        edges = (np.maximum(each.edges_of_rows, -1).tolist() for each in (made, built))
+        assert next(edges) == next(edges)
+        both = with_weights(graph, shut[2])
+        built = graph_from_edges(src, dst, shut[2], reverse_weight=shut[2], **options)
+        assert both.fingerprint == built.fingerprint
+        assert both.edge_rows.tolist() == built.edge_rows.tolist()

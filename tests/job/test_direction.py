@@ -5,9 +5,10 @@ import json
 import igraph
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
-from kepler_traverse import bfs_many, sssp_many
+from kepler_traverse import bfs_many, sssp_many, sssp_pairs
 from kepler_traverse.errors import InputError, NegativeCycleError
 from pipelines import verify
 from pipelines.batch_sources import main
@@ -64,14 +65,10 @@ def test_the_reverse_of_the_reverse_is_no_third_graph():
     assert GRAPH.reverse.reverse is GRAPH
 
 
-@pytest.mark.parametrize(
-    "result", ["distances", "predecessors", "matrix", "targets", "levels", "reachable", "nearest"]
-)
+@pytest.mark.parametrize("result", ["distances", "predecessors", "reachable"])
 def test_direction_in_is_refused_for_other_results(result):
-    with pytest.raises(InputError, match="direction='in' is for result summary"):
-        bfs_many(
-            GRAPH, [1], result=result, direction="in", targets=[2] if result == "targets" else None
-        )
+    with pytest.raises(InputError, match="direction='in' is for result matrix"):
+        bfs_many(GRAPH, [1], result=result, direction="in")
 
 
 def test_negative_cycle_is_reported_in_the_order_of_the_edges():
@@ -125,10 +122,76 @@ def test_a_job_counts_inward_says_so_and_can_be_verified(edges, tmp_path):
 def test_a_job_refuses_a_direction_that_its_result_does_not_have(edges, tmp_path, capsys):
     for wrong in (
         ["--direction", "in"],
-        ["--direction", "in", "--result", "levels"],
+        ["--direction", "in", "--result", "reachable"],
         ["--direction", "inward"],
     ):
         assert "--direction" in refused(
             capsys, edges, "--all-sources", *wrong, "--output", tmp_path / "out"
         )
     assert not (tmp_path / "out").exists()
+
+
+def arguments_of(kind, folder):
+    """Return the flags of a job, and what the library returns for the same question."""
+    sources = [IDS[3], IDS[17], IDS[8]]
+    targets = IDS[10:25]
+    flags = {
+        "targets": ["--result", "targets"],
+        "matrix": ["--result", "matrix"],
+        "nearest": ["--result", "nearest"],
+        "k nearest": ["--result", "nearest", "--nearest-k", "2"],
+        "nearest targets": ["--result", "nearest", "--nearest-k", "2"],
+        "isochrones": ["--result", "isochrones", "--cutoffs", "9,30"],
+    }[kind]
+    takes_targets = kind in ("targets", "nearest targets")
+    if takes_targets:
+        (folder / "targets.txt").write_text("".join(f"{target}\n" for target in targets))
+        flags += ["--targets", str(folder / "targets.txt")]
+    (folder / "sources.txt").write_text("".join(f"{source}\n" for source in sources))
+    flags += ["--sources", str(folder / "sources.txt")]
+    options = {"result": flags[1], "direction": "in"}
+    if takes_targets:
+        options["targets"] = targets
+    if "--nearest-k" in flags:
+        options["k"] = 2
+    if kind == "isochrones":
+        options["cutoffs"] = [9, 30]
+    return flags, sssp_many(GRAPH, sorted(sources) if "nearest" in kind else sources, **options)
+
+
+@pytest.mark.parametrize(
+    "kind", ["targets", "matrix", "nearest", "k nearest", "nearest targets", "isochrones"]
+)
+def test_a_job_of_other_results_inward(kind, edges, tmp_path):
+    flags, expected = arguments_of(kind, tmp_path)
+    folder = tmp_path / "out"
+    words = [str(edges), "--algorithm", "sssp", "--workers", "1", "--device", "cpu"]
+    assert main([*words, *flags, "--direction", "in", "--output", str(folder)]) == 0
+    assert manifest_of(folder)["direction"] == "in"
+    if kind == "matrix":
+        parts = sorted(folder.glob("part-*.arrow"))
+        table = pa.concat_tables(pa.ipc.open_file(part).read_all() for part in parts)
+        made = np.array(table["distance"].to_pylist(), np.float64)
+        assert np.array_equal(np.where(made < 0, np.inf, made), expected)
+    else:
+        made = pd.concat(map(pd.read_parquet, sorted(folder.glob("part-*.parquet"))))
+        keys = [name for name in ("source", "vertex", "rank", "target") if name in expected]
+        pd.testing.assert_frame_equal(
+            made.sort_values(keys, ignore_index=True),
+            expected.sort_values(keys, ignore_index=True),
+            check_dtype=False,
+        )
+    assert verify.main([str(folder), str(edges)]) == 0
+
+
+def test_a_job_of_pairs_inward(edges, tmp_path):
+    pairs = pd.DataFrame({"origin": [IDS[3]] * 9, "destination": IDS[10:19]})
+    pairs.to_csv(tmp_path / "pairs.csv", index=False)
+    folder = tmp_path / "out"
+    words = [str(edges), "--algorithm", "sssp", "--workers", "1", "--device", "cpu"]
+    words += ["--result", "pairs", "--pairs", str(tmp_path / "pairs.csv")]
+    assert main([*words, "--direction", "in", "--output", str(folder)]) == 0
+    expected = sssp_pairs(GRAPH, pairs.origin, pairs.destination, direction="in")
+    made = pd.read_parquet(folder / "_pairs.pq")
+    assert made.distance.astype("Int64").tolist() == expected.distance.tolist()
+    assert verify.main([str(folder), str(edges)]) == 0

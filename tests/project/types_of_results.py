@@ -92,7 +92,7 @@ def wrong_options(graph: Graph, table: Any) -> None:
     many(graph, [0], result="nearest_targets", k=2)  # type: ignore[call-overload]
     many(graph, [0], result="opportunities", values=table)  # type: ignore[call-overload]
     many(graph, [0], result="within", cutoffs=[1], cutoff=2)  # type: ignore[call-overload]
-    many(graph, [0], result="isochrones", cutoffs=[1], direction="in")  # type: ignore[call-overload]
+    many(graph, [0], result="flows", direction="in")  # type: ignore[call-overload]
     many(graph, [0], result="flows", samples=3)  # type: ignore[call-overload]
     many(graph, [0], result="flows", volumes=[3])  # type: ignore[call-overload]
     many(graph, [0], result="betweenness", of="nodes")  # type: ignore[call-overload]

@@ -1,6 +1,7 @@
 """Slow, obvious algorithms in plain Python. Nothing here imports the package under test."""
 
 import heapq
+import math
 from collections import deque
 
 import numpy as np
@@ -64,3 +65,36 @@ def bellman_ford(neighbors, source, kind=np.float64):
         if not changed:
             return distance
     return None
+
+
+def canonical_search(edges, source, closed=()):
+    """Distances and canonical predecessors by positive weights, one per (u, v); no path leads through a closed vertex."""
+    out = {}
+    for (u, v), weight in edges.items():
+        out.setdefault(u, []).append((v, weight))
+    distance = {source: 0}
+    heap = [(0, source)]
+    done = set()
+    while heap:
+        d, u = heapq.heappop(heap)
+        if u in done or (u in closed and u != source):
+            continue
+        done.add(u)
+        for v, weight in out.get(u, ()):
+            if d + weight < distance.get(v, math.inf):
+                distance[v] = d + weight
+                heapq.heappush(heap, (d + weight, v))
+    before = {source: source}
+    for (u, v), weight in edges.items():
+        may_pass = u == source or u not in closed
+        if v != source and may_pass and u in distance and distance[u] + weight == distance[v]:
+            before[v] = min(u, before.get(v, u))
+    return distance, before
+
+
+def walk_back(before, target):
+    """The path to a target, along predecessors."""
+    path = [target]
+    while before[path[-1]] != path[-1]:
+        path.append(before[path[-1]])
+    return path[::-1]

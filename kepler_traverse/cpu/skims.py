@@ -1,0 +1,207 @@
+"""Sums of columns of the edges along canonical paths, from a source to some targets.
+
+Each target is walked back, by ``path_walk``, to the first vertex whose sums are known, and the sums of
+the vertices on the way are then added up from there. So each vertex of the union of the paths is
+visited once per source, and floats are added in the order of the path.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .compiled import njit
+from .path_walk import NO_EDGE, along_level, nearer_edge
+
+
+class EdgeColumns(NamedTuple):
+    """Columns of the edges, by their positions in the reversed graph."""
+
+    integers: np.ndarray  # int64 (n_edges, n_columns)
+    floats: np.ndarray  # float64 (n_edges, n_columns)
+
+
+class SumTree(NamedTuple):
+    """Scratch of one thread, a row per vertex."""
+
+    stamp: np.ndarray  # int64 (n,): the last source for which the sums of a vertex are known
+    integers: np.ndarray  # int64 (n, n_columns): the sums
+    floats: np.ndarray  # float64 (n, n_columns)
+    hops: np.ndarray  # int32 (n,): edges of the path
+    # vertex, edge: (n,): scratch: the way back that is walked, and the edge that leads to each vertex
+    vertex: np.ndarray
+    edge: np.ndarray
+    # known, n_known: int32 (n,) and int64 (1,): the vertices whose sums are known
+    known: np.ndarray
+    n_known: np.ndarray
+
+
+def new_sum_tree(n: int, columns: EdgeColumns) -> SumTree:
+    """Return the scratch for ``n`` vertices."""
+    vertex, known, hops = np.empty((3, n), np.int32)
+    return SumTree(
+        stamp=np.full(n, -1),
+        integers=np.empty((n, columns.integers.shape[1]), np.int64),
+        floats=np.empty((n, columns.floats.shape[1])),
+        hops=hops,
+        vertex=vertex,
+        edge=np.empty(n, np.int64),
+        known=known,
+        n_known=np.zeros(1, np.int64),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _begin(source, stamp, tree):
+    """Let the sums of a source be known, which are 0."""
+    tree.stamp[source] = stamp
+    tree.hops[source] = 0
+    tree.integers[source] = 0
+    tree.floats[source] = 0
+    tree.known[tree.n_known[0]] = source
+    tree.n_known[0] += 1
+
+
+@njit(cache=True, nogil=True)
+def _add_up(depth, stamp, sources, columns, tree):
+    """Make the sums of the vertices of a way known, from its last one, whose predecessor is known."""
+    for i in range(depth - 1, -1, -1):
+        v = np.int64(tree.vertex[i])
+        e = tree.edge[i]
+        u = np.int64(sources[e])
+        for c in range(columns.integers.shape[1]):
+            tree.integers[v, c] = tree.integers[u, c] + columns.integers[e, c]
+        for c in range(columns.floats.shape[1]):
+            tree.floats[v, c] = tree.floats[u, c] + columns.floats[e, c]
+        tree.hops[v] = tree.hops[u] + 1
+        tree.stamp[v] = stamp
+        tree.known[tree.n_known[0]] = v
+        tree.n_known[0] += 1
+
+
+@njit(cache=True, nogil=True)
+def edge_between(u, v, offsets, sources):
+    """Return the edge from u to v in the reversed graph, where in-neighbors ascend; there is one."""
+    low = offsets[v]
+    high = offsets[v + 1]
+    while low < high:
+        middle = low + (high - low) // 2
+        if sources[middle] < u:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def sum_to_targets(source, targets, limit, stamp, walks, columns, tree):
+    """Make the sums of all targets within a limit known. Return a vertex whose distance no edge
+    explains, or ``NO_EDGE``.
+    """
+    offsets = walks.offsets
+    sources = walks.sources
+    weights = walks.weights
+    unit = walks.unit
+    distance = walks.distance
+    above = walks.above
+    tree.n_known[0] = 0
+    _begin(source, stamp, tree)
+    for i in range(targets.size):
+        v = np.int64(targets[i])
+        if not 0 <= distance[v] <= limit:
+            continue
+        depth = 0
+        while tree.stamp[v] != stamp:
+            own = distance[v]
+            edge = nearer_edge(v, own, offsets, sources, weights, unit, distance, above)
+            if edge != NO_EDGE:
+                tree.vertex[depth] = v
+                tree.edge[depth] = edge
+                depth += 1
+                v = np.int64(sources[edge])
+                continue
+            size = along_level(v, source, own, np.int64(0), walks)
+            if size == NO_EDGE:
+                return v
+            for j in range(size):
+                if tree.stamp[v] == stamp:
+                    break
+                u = np.int64(walks.path[j])
+                tree.vertex[depth] = v
+                tree.edge[depth] = edge_between(u, v, offsets, sources)
+                depth += 1
+                v = u
+        _add_up(depth, stamp, sources, columns, tree)
+    return np.int64(NO_EDGE)
+
+
+@njit(cache=True, nogil=True)
+def sum_along_predecessors(root, targets, predecessor, edges, columns, tree):
+    """Make the sums of some vertices known, along predecessors that lead back to the root.
+
+    The steps from the root add nothing, as its neighbors are the sources. ``edges``: offsets and
+    in-neighbors of the reversed graph, which lacks the root.
+    """
+    offsets, sources = edges
+    tree.n_known[0] = 0
+    for i in range(targets.size):
+        v = np.int64(targets[i])
+        depth = 0
+        while tree.stamp[v] != 0:
+            u = np.int64(predecessor[v])
+            if u == root:
+                _begin(v, 0, tree)
+                break
+            tree.vertex[depth] = v
+            tree.edge[depth] = edge_between(u, v, offsets, sources)
+            depth += 1
+            v = u
+        _add_up(depth, 0, sources, columns, tree)
+
+
+@njit(cache=True, nogil=True)
+def _length_of(weights, e):
+    if weights is None:
+        return np.int64(1)
+    return weights[e]
+
+
+@njit(cache=True, nogil=True)
+def violation(source, stamp, walks, columns, tree):
+    """Return a vertex whose sums are not those of its canonical predecessor and the edge from there,
+    or -1.
+
+    Of in-neighbors that explain its distance and are nearer to the source, the smallest counts.
+    Behind edges of length zero there may be none; then the sums are those of some in-neighbor at
+    the same distance.
+    """
+    distance = walks.distance
+    kind = distance.dtype.type
+    for i in range(tree.n_known[0]):
+        v = np.int64(tree.known[i])
+        if v == source:
+            continue
+        own = distance[v]
+        is_right = False
+        for e in range(walks.offsets[v], walks.offsets[v + 1]):
+            u = np.int64(walks.sources[e])
+            if not 0 <= distance[u] <= own:
+                continue
+            if kind(distance[u] + _length_of(walks.weights, e)) != own:
+                continue
+            is_nearer = distance[u] < own
+            is_equal = tree.stamp[u] == stamp
+            for c in range(columns.integers.shape[1]):
+                total = tree.integers[u, c] + columns.integers[e, c]
+                is_equal = is_equal and tree.integers[v, c] == total
+            for c in range(columns.floats.shape[1]):
+                total_of_floats = tree.floats[u, c] + columns.floats[e, c]
+                is_equal = is_equal and tree.floats[v, c] == total_of_floats
+            if is_nearer:
+                is_right = is_equal
+                break
+            is_right = is_right or is_equal
+        if not is_right:
+            return v
+    return np.int64(-1)

@@ -1,0 +1,130 @@
+"""Closed vertices, at which paths begin and end but through which none leads.
+
+Building splits each into two numbers of one id: the first has the edges that leave it and none that
+enters, the second those that enter it and none that leaves. An edge of weight 0 leads from the first
+to the second, the way from a vertex to itself. Searches begin at the first and find the second, so
+strategies, hierarchies, labels and certificates need not know which vertices are closed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import Array, index_dtype, namespace
+from ..cpu import edge_rows as edge_rows_on_cpu
+from ..cuda import edge_rows as edge_rows_on_gpu
+from ..errors import InputError, option_text, several
+from ..protocols import EdgeRowsBackend
+
+
+class Split(NamedTuple):
+    """The numbering of a graph whose closed vertices are split."""
+
+    numbers: np.ndarray  # int64 (2, n_closed): ``Graph.closed``
+    first: Array  # of each vertex as it was numbered, the number where paths begin
+    last: Array  # and the number where they end; the same unless it is closed
+    names: np.ndarray  # int64: the vertex as it was numbered of each number
+
+    def ends_of(self, src: Array, dst: Array) -> tuple[Array, Array]:
+        """Return the ends of edges that are given as vertices were numbered. A self-loop stays one."""
+        xp = namespace(src)
+        return self.first[src], xp.where(src == dst, self.first[dst], self.last[dst])
+
+
+def split_numbers(is_closed: np.ndarray, xp: Any) -> Split:
+    """Return the numbering that splits some of the vertices 0..n-1, with arrays of a device."""
+    before = np.cumsum(is_closed) - is_closed
+    first = np.arange(is_closed.size) + before
+    last = first + is_closed
+    kind = index_dtype(is_closed.size + int(is_closed.sum()))
+    return Split(
+        np.stack([first[is_closed], last[is_closed]]),
+        xp.asarray(first.astype(kind)),
+        xp.asarray(last.astype(kind)),
+        np.repeat(np.arange(is_closed.size), 1 + is_closed),
+    )
+
+
+def find_ties(closed: np.ndarray, offsets: Array, targets: Array) -> Array:
+    """Return the positions in ``targets`` of the edges from closed vertices to themselves."""
+    xp = namespace(offsets)
+    backend: EdgeRowsBackend = edge_rows_on_cpu if xp is np else edge_rows_on_gpu
+    first, last = (xp.asarray(numbers.astype(targets.dtype)) for numbers in closed)
+    return backend.find_edges(offsets, targets, first, last, np.dtype(np.int64))
+
+
+def fault_of_closed(graph: Any) -> str:
+    """Describe what is wrong with the closed vertices of a stored graph; ``""`` if nothing is."""
+    if graph.closed is None:
+        return ""
+    first, last = graph.closed
+    is_in_range = first.size == 0 or (first[0] >= 0 and last[-1] < graph.n_vertices)
+    ascends = (first[1:] > last[:-1]).all() and (last == first + 1).all()
+    if not (graph.directed and graph.weights is not None and is_in_range and ascends):
+        return "its closed vertices are no two numbers each"
+    leaving = graph.offsets[last + 1] - graph.offsets[last]
+    if leaving.any() or np.isin(graph.targets, first).any():
+        return "an edge leaves or enters a closed vertex where none may"
+    ties = find_ties(graph.closed, graph.offsets, graph.targets)
+    if (ties < 0).any() or graph.weights[ties].any():
+        return "a closed vertex has no way to itself"
+    if graph.ids_at(first).tolist() != graph.ids_at(last).tolist():
+        return "a closed vertex has two ids"
+    return ""
+
+
+def where_paths_end(graph: Any, numbers: np.ndarray) -> np.ndarray:
+    """Return the vertex numbers where paths to some vertices end, from those where paths from them
+    begin.
+    """
+    if graph.closed is None:
+        return numbers
+    first, last = graph.closed
+    order = np.argsort(first)
+    places = np.minimum(np.searchsorted(first, numbers, sorter=order), first.size - 1)
+    places = order[places]
+    return np.where(first[places] == numbers, last[places], numbers)
+
+
+def where_paths_begin(graph: Any) -> np.ndarray:
+    """Return the vertex numbers of all sources, one per id, ascending."""
+    if graph.closed is None:
+        return np.arange(graph.n_vertices)
+    return _all_but(graph, graph.closed[1])
+
+
+def listed_vertices(graph: Any) -> np.ndarray | None:
+    """Return the vertex numbers that results list, one per id, ascending: where paths end. None if
+    these are all.
+    """
+    if graph.closed is None:
+        return None
+    return _all_but(graph, graph.closed[0])
+
+
+def count_listed(graph: Any) -> int:
+    """Return the number of ids, each counted once."""
+    return graph.n_vertices - (0 if graph.closed is None else graph.closed.shape[1])
+
+
+def begins_at_closed(graph: Any, sources: np.ndarray) -> np.ndarray:
+    """Return which sources are closed: a search from such a source reaches both of its numbers."""
+    if graph.closed is None:
+        return np.zeros(len(sources), bool)
+    return np.isin(sources, graph.closed[0])
+
+
+def _all_but(graph: Any, numbers: np.ndarray) -> np.ndarray:
+    is_left = np.ones(graph.n_vertices, bool)
+    is_left[numbers] = False
+    return np.flatnonzero(is_left)
+
+
+def refuse_closed(graph: Any, why: str, remedy: str = "") -> None:
+    """Raise InputError if a graph has closed vertices; ``why`` says what does not respect them."""
+    if graph.closed is not None:
+        remedy = remedy or f"build the graph without {option_text('closed')}"
+        size = several(graph.closed.shape[1], "closed vertex")
+        raise InputError(f"{why}, and the graph has {size}, through which no path leads; {remedy}")

@@ -1,0 +1,66 @@
+"""Two weights per row of an edge list, one per direction, of which either may be closed."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import Array, namespace, to_host
+from ..errors import EdgeListError
+from ..formats.selection import BOTH_WAYS, DST_TO_SRC, SRC_TO_DST
+
+
+class OpenCosts(NamedTuple):
+    """The rows that are open in some direction."""
+
+    rows: Array  # their positions
+    directions: np.ndarray  # int8: ``SRC_TO_DST``, ``BOTH_WAYS`` or ``DST_TO_SRC``
+    # of the edge of each row, in its direction, and then of each edge back; 0 where there is none
+    weights: Array
+    n_closed: int  # directions of rows
+
+
+def is_open(weight: Array) -> Array:
+    """Return which weights close no edge: those of 0 or more, but not infinite ones."""
+    return (weight >= 0) & (weight < np.inf)
+
+
+def open_costs(weight: Any, reverse_weight: Any) -> OpenCosts:
+    """Return what is open of rows with a weight from src to dst and one back, both of shape (rows,).
+
+    A weight that is below 0, NaN or infinite closes its direction.
+    """
+    xp = namespace(weight)
+    weight, reverse_weight = in_one_type(weight, reverse_weight)
+    there = is_open(weight)
+    back = is_open(reverse_weight)
+    rows = xp.flatnonzero(there | back)
+    n_closed = 2 * weight.size - int(there.sum()) - int(back.sum())
+    there = there[rows]
+    back = back[rows]
+    ways = xp.where(there & back, BOTH_WAYS, xp.where(there, SRC_TO_DST, DST_TO_SRC))
+    own = xp.where(there, weight[rows], reverse_weight[rows])
+    other = xp.where(there & back, reverse_weight[rows], own.dtype.type(0))
+    return OpenCosts(rows, to_host(ways).astype(np.int8), xp.concatenate([own, other]), n_closed)
+
+
+def in_one_type(weight: Any, reverse_weight: Any) -> list[Any]:
+    """Return weights in one type that holds each exactly; EdgeListError if there is none."""
+    kind = np.result_type(weight.dtype, reverse_weight.dtype)
+    converted = []
+    for role, given in (("weight", weight), ("reverse_weight", reverse_weight)):
+        if given.dtype.kind not in "iuf":
+            raise EdgeListError(f"{role} must hold numbers, not {given.dtype}", column=role)
+        values = given.astype(kind, copy=False)
+        is_exact = given.dtype.kind == kind.kind or bool(
+            (values.astype(given.dtype) == given).all()
+        )
+        if not is_exact:
+            raise EdgeListError(
+                f"{role} holds integers that {kind} does not hold exactly; give both weights as "
+                "integers, or as floats",
+                column=role,
+            )
+        converted.append(values)
+    return converted

@@ -1,0 +1,297 @@
+"""Sums of columns of the edge list along the paths whose lengths are the distances: skims.
+
+The paths are those of ``paths``, whatever found the distances. Integers are exact, and floats are
+added in the order of the path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import arguments
+from .._arrays import Array, is_rows, to_host
+from ..cpu import csr_build, threads
+from ..cpu.path_walk import NO_EDGE, Walks
+from ..cpu.skims import (
+    EdgeColumns,
+    SumTree,
+    new_sum_tree,
+    sum_along_predecessors,
+    sum_to_targets,
+    violation,
+)
+from ..errors import CertificateError, InputError, PrecisionError, option_text
+from ..graph import Graph
+from ..labels import require_edge_labels
+from ..search.algorithms import ALGORITHMS
+from ..search.frames import Column
+from ..search.query import Digested, TargetLists, compute_digest
+from ..search.results import Traversal, Traversals
+from ..search.sparse import closed_cycle_error
+from .opportunities import find_bounds
+from .records import Asked, Values, format_ids
+from .result_kinds import AlongOptions
+
+INT64_END = 2**63
+ALONG = "along "  # begins the names of the values of columns that the user names
+
+
+class AlongPaths(Digested):
+    """What to sum along paths: int64 or float64 arrays by name, with one value per row of the edge
+    list.
+    """
+
+    def __init__(self, values: dict[str, np.ndarray]):
+        self.values = values
+        self._of_graph: tuple[Graph | None, Any] = (None, None)
+
+    @property
+    def digest(self) -> str:
+        return compute_digest(
+            [(name, str(value.dtype)) for name, value in self.values.items()], self.values.values()
+        )
+
+    def on(self, graph: Graph) -> EdgesAlong:
+        """Return the columns on the edges of a graph, which are kept for the next call."""
+        if self._of_graph[0] is not graph:
+            self._of_graph = graph, _on_edges(graph, self.values)
+        edges: EdgesAlong = self._of_graph[1]
+        return edges
+
+
+class EdgesAlong(NamedTuple):
+    """The graph that is searched, in host memory, and the columns of its edges."""
+
+    graph: Graph
+    columns: EdgeColumns
+    largest: list[int]  # the largest absolute value of each column of integers
+
+    def place(self, values: Mapping[str, np.ndarray], name: str) -> tuple[str, int]:
+        """Return the kind of a column, ``"integers"`` or ``"floats"``, and its place among them."""
+        kind = values[name].dtype.kind
+        alike = [each for each, value in values.items() if value.dtype.kind == kind]
+        return ("integers" if kind == "i" else "floats"), alike.index(name)
+
+
+def check_options(
+    options: AlongOptions, kind: Any, graph: Graph, _algorithm: str, _numbers: Any
+) -> AlongOptions:
+    """Return the options with the columns to sum as ``AlongPaths``.
+
+    Raises InputError: the graph does not know its rows, ``along`` is no table of numbers, a column
+    is called as one of the result, or there is not one value per row of the edge list.
+    """
+    if options.along is None or isinstance(options.along, AlongPaths):
+        return options
+    if known_rows(graph) is None:
+        raise InputError(
+            f"along names columns of the edge list, and the graph does not know its rows; build it "
+            f"with {option_text('edge_ids', True)}"
+        )
+    values = columns_along(graph, options.along)
+    for name in values:
+        if name in kind.columns or name == "group":
+            raise InputError(f"along[{name!r}]: the result has a column of this name; rename it")
+    columns: Any = AlongPaths(values)
+    return replace(options, along=columns)
+
+
+def columns_along(graph: Graph, along: Any) -> dict[str, np.ndarray]:
+    """Return the columns to sum, by name, as int64 or float64 arrays with one value per row of the
+    edge list.
+
+    Raises InputError: ``along`` is no table of numbers, or has not one row per row of the edge
+    list.
+    """
+    named = arguments.columns("along", along)
+    if named is None:
+        raise InputError(
+            f"along must be a table, or a mapping of names to columns, not {arguments.describe(along)}: give columns of the "
+            "edge list, such as edges[['metres', 'toll']]"
+        )
+    require_edge_labels("along", along, graph.report.row_labels)
+    columns = {}
+    per = "one per row of the edge list that the graph was built from"
+    for name, column in named.items():
+        where = f"along[{name!r}]"
+        require_edge_labels(where, column, graph.report.row_labels)
+        values = arguments.size(where, arguments.as_array(where, column), graph.report.rows, per)
+        columns[str(name)] = arguments.numbers(
+            where, values, how="cannot be summed; fill such values"
+        )
+    return columns
+
+
+def known_rows(graph: Graph) -> Array | None:
+    """Return the rows of the edges of a graph, or of its reverse; None if they are not known."""
+    if graph.edge_rows is not None or not graph.directed:
+        return graph.edge_rows
+    return graph.reverse.edge_rows
+
+
+def _on_edges(graph: Graph, values: Mapping[str, np.ndarray]) -> EdgesAlong:
+    """Return the columns by the positions of the edges in ``graph.reverse``, in host memory."""
+    if graph.edge_rows is None:
+        # The search goes against the edges, so that its reverse is the graph that was built.
+        built = graph.reverse.derived.on_host
+        host = built.derived.linked_reverse()
+        rows: Any = built.edge_rows
+    else:
+        host = graph.derived.on_host
+        rows = host.edge_rows
+        if host.directed:
+            order = np.arange(host.n_edges)
+            order = csr_build.transpose(host.offsets, host.targets, order)[2]
+            rows = rows[order]
+    has_row = rows >= 0
+    columns: dict[str, list[np.ndarray]] = {"i": [], "f": []}
+    largest = []
+    for value in values.values():
+        taken = np.zeros(rows.size, value.dtype)
+        taken[has_row] = value[rows[has_row]]
+        columns[value.dtype.kind].append(taken)
+        if value.dtype.kind == "i":
+            largest.append(max(int(taken.max(initial=0)), -int(taken.min(initial=0))))
+    stacked = [
+        np.ascontiguousarray(np.stack(alike, axis=1))
+        if alike
+        else np.zeros((rows.size, 0), np.int64 if kind == "i" else np.float64)
+        for kind, alike in columns.items()
+    ]
+    return EdgesAlong(host, EdgeColumns(*stacked), largest)
+
+
+def sums_of_group(asked: Asked[Any], group: Traversals, lists: TargetLists) -> dict[str, Array]:
+    """Return the sums at the targets of each source, by the names of the values of records; 0 where
+    there is no path.
+    """
+    along = asked.options.along
+    if along is None:
+        return {}
+    return sums_at_targets(asked.graph, group, lists, asked.query.limit, along)
+
+
+def sums_at_targets(
+    graph: Graph, group: Traversals, lists: TargetLists, limit: float | None, along: AlongPaths
+) -> dict[str, np.ndarray]:
+    """Return the sums of columns along the canonical paths to the targets of each source, of shape
+    (n_targets,). The sums of the first source are checked.
+
+    Raises PrecisionError (a sum may exceed int64 or float64, or no path explains a distance) or
+    CertificateError.
+    """
+    edges = along.on(graph)
+    host = edges.graph
+    is_weighted = ALGORITHMS[group.algorithm].is_weighted
+    distance: Any = group.distance
+    kind = distance.dtype
+    reverse = (host.derived.sums_in(kind.name) if is_weighted else host).reverse
+    in_edges = (reverse.offsets, reverse.targets, reverse.weights if is_weighted else None, None)
+    bound = find_bounds([np.inf if limit is None else limit], kind)[0]
+    n = host.n_vertices
+    scratch: list[Any] = [None] * threads.max_threads()
+    sums = _Sums.empty(lists.vertices.size, edges.columns)
+    wrong = np.full(len(group), NO_EDGE)
+    unproved = np.full(len(group), -1)
+
+    def walk(i: int, thread: int) -> None:
+        if scratch[thread] is None:
+            walking = np.full(n, -1, np.int32), *np.empty((2, n), np.int64)
+            scratch[thread] = new_sum_tree(n, edges.columns), walking
+        tree, walking = scratch[thread]
+        row = to_host(distance[i]) if is_rows(distance) else distance[i]
+        walks = Walks(*in_edges, row, None, *walking)
+        begin, end = lists.offsets[i : i + 2].tolist()
+        targets = np.ascontiguousarray(lists.vertices[begin:end])
+        source = int(group.sources[i])
+        wrong[i] = sum_to_targets(source, targets, bound, i, walks, edges.columns, tree)
+        if wrong[i] == NO_EDGE:
+            sums.take(tree, targets, i, begin)
+            if i == 0:
+                unproved[i] = violation(source, i, walks, edges.columns, tree)
+
+    threads.for_each(walk, len(group))
+    for vertex in wrong[wrong != NO_EDGE].tolist():
+        (name,) = format_ids(graph, vertex)
+        raise PrecisionError(
+            f"no path explains the distance of vertex {name}: {closed_cycle_error(kind)}"
+        )
+    for vertex in unproved[unproved >= 0].tolist():
+        (name,) = format_ids(graph, vertex)
+        raise CertificateError(f"the sums along the path to vertex {name} are wrong")
+    return sums.named(along, edges)
+
+
+def sums_along_predecessors(
+    graph: Graph, search: Traversal, vertices: Array, along: AlongPaths
+) -> dict[str, np.ndarray]:
+    """Return the sums at some vertices that a nearest-source search has reached; its last vertex is
+    the root.
+    """
+    edges = along.on(graph)
+    reverse = edges.graph.reverse
+    tree = new_sum_tree(edges.graph.n_vertices, edges.columns)
+    targets = np.ascontiguousarray(to_host(vertices), np.int64)
+    predecessor = to_host(search.predecessor)
+    in_edges = reverse.offsets, reverse.targets
+    root = edges.graph.n_vertices
+    sum_along_predecessors(root, targets, predecessor, in_edges, edges.columns, tree)
+    sums = _Sums.empty(targets.size, edges.columns)
+    sums.take(tree, targets, 0, 0)
+    return sums.named(along, edges)
+
+
+class _Sums(NamedTuple):
+    """The sums at targets, in the order of their lists."""
+
+    integers: np.ndarray
+    floats: np.ndarray
+    hops: np.ndarray
+
+    @classmethod
+    def empty(cls, size: int, columns: EdgeColumns) -> _Sums:
+        return cls(
+            np.zeros((size, columns.integers.shape[1]), np.int64),
+            np.zeros((size, columns.floats.shape[1])),
+            np.zeros(size, np.int32),
+        )
+
+    def take(self, tree: SumTree, targets: np.ndarray, stamp: int, begin: int) -> None:
+        """Take the sums that are known of some targets, which begin at a place of the lists."""
+        is_known = tree.stamp[targets] == stamp
+        known = targets[is_known]
+        places = begin + np.flatnonzero(is_known)
+        self.integers[places] = tree.integers[known]
+        self.floats[places] = tree.floats[known]
+        self.hops[places] = tree.hops[known]
+
+    def named(self, along: AlongPaths, edges: EdgesAlong) -> dict[str, np.ndarray]:
+        """Return the sums by name; PrecisionError if one may exceed its type."""
+        most = int(self.hops.max(initial=0))
+        named = {}
+        for name in along.values:
+            kind, place = edges.place(along.values, name)
+            if kind == "integers" and edges.largest[place] * most >= INT64_END:
+                raise PrecisionError(
+                    f"along[{name!r}]: the sum over a path may exceed int64; give the column as floats"
+                )
+            named[ALONG + name] = np.ascontiguousarray(getattr(self, kind)[:, place])
+            if kind == "floats" and not np.isfinite(named[ALONG + name]).all():
+                raise PrecisionError(
+                    f"along[{name!r}]: the sum over a path exceeds float64; scale the column down"
+                )
+        return named
+
+
+def columns_of_sums(
+    options: AlongOptions | AlongPaths, values: Values, missing: Any = None
+) -> dict[str, Column]:
+    """Return the columns of the sums, null where there is no path."""
+    return {
+        name: Column(values[ALONG + name].astype(column.dtype, copy=False), missing)
+        for name, column in options.values.items()
+    }

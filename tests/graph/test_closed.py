@@ -1,0 +1,292 @@
+"""Closed vertices: paths begin and end there, and none leads through. Beside a search in plain
+Python.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kepler_traverse import (
+    InputError,
+    UnknownVertexError,
+    bfs,
+    bfs_many,
+    certify,
+    graph_from_edges,
+    load_graph,
+    paths,
+    read_graph,
+    save_graph,
+    sssp,
+    sssp_many,
+    sssp_pairs,
+    strategies,
+    with_weights,
+)
+from tests.support.oracle import canonical_search, walk_back
+
+INF = float("inf")
+
+
+class Case:
+    """A random graph with closed vertices, and what the plain search finds in it."""
+
+    def __init__(self, seed, directed, names):
+        rng = np.random.default_rng(seed)
+        n = 24
+        size = 70
+        table = pd.DataFrame(
+            {
+                "src": rng.integers(0, n, size),
+                "dst": rng.integers(0, n, size),
+                "weight": rng.integers(1, 6, size),
+            }
+        )
+        spelled = np.array([f"v{i:02d}" for i in range(n)]) if names else 3 * np.arange(n) + 1
+        self.table = table.assign(src=spelled[table.src], dst=spelled[table.dst])
+        self.directed = directed
+        self.ids = sorted(set(self.table.src) | set(self.table.dst))
+        self.closed = sorted(rng.choice(self.ids, 7, replace=False).tolist())
+        self.edges = self.cheapest(self.table.weight)
+        self.distances = {s: canonical_search(self.edges, s, self.closed)[0] for s in self.ids}
+        self.found = {
+            source: canonical_search(self.edges, source, self.closed) for source in self.ids
+        }
+
+    def cheapest(self, weights):
+        edges = {}
+        for u, v, weight in zip(self.table.src, self.table.dst, weights, strict=True):
+            for ends in [(u, v)] if self.directed else [(u, v), (v, u)]:
+                if u != v:
+                    edges[ends] = min(weight, edges.get(ends, INF))
+        return edges
+
+    def graph(self, **options):
+        return graph_from_edges(
+            self.table, directed=self.directed, closed=self.closed, edge_ids=True, **options
+        )
+
+
+CASES = [
+    Case(seed, directed, names)
+    for seed, (directed, names) in enumerate(
+        [(True, False), (False, False), (True, True), (False, True)]
+    )
+]
+STRATEGIES = strategies().query("algorithm == 'sssp' and device == 'cpu'")["name"].unique().tolist()
+EACH = pytest.mark.parametrize("case", CASES, ids=["in", "un", "is", "us"])
+
+
+def distances_of(frame, *keys):
+    values = frame["distance"].tolist()
+    return dict(zip(zip(*(frame[key] for key in keys), strict=True), values, strict=True))
+
+
+@EACH
+def test_distances_and_predecessors(case):
+    graph = case.graph()
+    expected = {(s, v): d for s, (distance, _) in case.found.items() for v, d in distance.items()}
+    assert graph.report.isolated_vertices == 0
+    refused = []
+    for strategy in ["auto", *STRATEGIES]:
+        try:
+            frame = sssp_many(graph, "all", strategy=strategy)
+        except InputError as error:
+            refused.append(f"{strategy}: {error}")
+            continue
+        assert distances_of(frame, "source", "vertex") == expected
+        assert frame[["source", "vertex"]].equals(
+            frame[["source", "vertex"]].sort_values(["source", "vertex"], ignore_index=True)
+        )
+    assert all("hierarchy" in each or "labels" in each for each in refused)
+    frame = sssp_many(graph, "all", result="predecessors")
+    for row in frame.itertuples():
+        assert row.predecessor == case.found[row.source][1][row.vertex]
+    certify(graph, frame).require()
+    source = case.closed[0]
+    one = sssp(graph, source)
+    assert distances_of(one, "vertex") == {(v,): d for v, d in case.found[source][0].items()}
+    certify(graph, one).require()
+    wrong = one.assign(distance=one.distance + (one.index == len(one) - 1))
+    assert certify(graph, wrong).failures
+    nulls = sssp(graph, source, unreached="null")
+    assert nulls.vertex.tolist() == case.ids
+
+
+@EACH
+def test_tables_of_pairs(case):
+    graph = case.graph()
+    distance = {(s, t): case.found[s][0].get(t) for s in case.ids for t in case.ids}
+    origins = [s for s in case.ids for _ in case.ids]
+    destinations = case.ids * len(case.ids)
+    for engine in ("search", "hierarchy", "labels"):
+        if engine == "hierarchy":
+            graph.hierarchy()
+        if engine == "labels":
+            graph.labels()
+        pairs = sssp_pairs(graph, origins, destinations)
+        assert [None if pd.isna(d) else d for d in pairs.distance] == list(distance.values())
+        targets = case.ids[::2]
+        table = sssp_many(graph, "all", result="targets", targets=targets)
+        for row in table.itertuples():
+            expected = distance[row.source, row.target]
+            assert pd.isna(row.distance) if expected is None else row.distance == expected
+        matrix = sssp_many(graph, case.ids, result="matrix", targets=targets)
+        whole = sssp_many(graph, case.ids, result="matrix")
+        for i, s in enumerate(case.ids):
+            expected = [INF if distance[s, t] is None else distance[s, t] for t in case.ids]
+            assert whole[i].tolist() == expected
+            assert matrix[i].tolist() == expected[::2]
+        one = sssp_pairs(graph, [case.closed[0]] * 2, [case.closed[0], case.closed[1]])
+        assert one.distance[0] == 0
+
+
+@EACH
+def test_paths_and_flows(case):
+    graph = case.graph()
+    rng = np.random.default_rng(1)
+    origins = rng.choice(case.ids, 40).tolist()
+    destinations = rng.choice(case.ids, 40).tolist()
+    volumes = rng.integers(1, 9, 40)
+    found = [
+        (i, walk_back(case.found[s][1], t))
+        for i, (s, t) in enumerate(zip(origins, destinations, strict=True))
+        if t in case.found[s][1]
+    ]
+    made = paths(graph, (origins, destinations), edges=True)
+    assert [(i, rows.vertex.tolist()) for i, rows in made.groupby("pair")] == found
+    rows = made[made.edge.notna()]
+    before = made.vertex.shift()[rows.index]
+    for edge, u, v in zip(rows.edge, before, rows.vertex, strict=True):
+        listed = case.table.iloc[edge]
+        assert {listed.src, listed.dst} == {u, v}
+        assert listed.weight == case.edges[u, v]
+    carried, passed = {}, {}
+    for i, path in found:
+        for step in pairwise(path):
+            carried[step] = carried.get(step, 0) + volumes[i]
+        for v in path:
+            passed[v] = passed.get(v, 0) + volumes[i]
+    flows = sssp_pairs(graph, origins, destinations, result="flows", volumes=volumes)
+    assert dict(zip(zip(flows.src, flows.dst, strict=True), flows.volume, strict=True)) == carried
+    flows = sssp_pairs(graph, origins, destinations, result="flows", volumes=volumes, of="vertices")
+    assert dict(zip(flows.vertex, flows.volume, strict=True)) == passed
+    every = sssp_many(graph, case.ids, result="flows", targets=case.ids)
+    carried = {}
+    for s in case.ids:
+        for t in case.found[s][1]:
+            path = walk_back(case.found[s][1], t)
+            for step in pairwise(path):
+                carried[step] = carried.get(step, 0) + 1
+    assert dict(zip(zip(every.src, every.dst, strict=True), every.volume, strict=True)) == carried
+    assert (every.edge >= 0).all()
+
+
+@EACH
+@pytest.mark.parametrize("with_hierarchy", [False, True])
+def test_results_per_source(case, with_hierarchy):
+    graph = case.graph()
+    if with_hierarchy:
+        graph.hierarchy()
+    found = case.distances
+    cutoffs = [2, 5]
+    within = sssp_many(graph, "all", result="within", cutoffs=cutoffs)
+    values = pd.DataFrame({"vertex": case.ids, "jobs": np.arange(len(case.ids)) + 1})
+    sums = sssp_many(graph, "all", result="opportunities", cutoffs=cutoffs, values=values)
+    jobs = dict(zip(values.vertex, values.jobs, strict=True))
+    for count, total in zip(within.itertuples(), sums.itertuples(), strict=True):
+        near = [v for v, d in found[count.source].items() if d <= count.cutoff]
+        assert count.vertices == len(near)
+        assert total.jobs == sum(jobs[v] for v in near)
+    bands = sssp_many(graph, "all", result="isochrones", cutoffs=cutoffs)
+    assert len(bands) == within[within.cutoff == 5].vertices.sum()
+    for row in bands.itertuples():
+        assert row.band == (2 if found[row.source][row.vertex] <= 2 else 5)
+    summary = sssp_many(graph, "all", result="summary").set_index("source")
+    for s, distance in found.items():
+        row = summary.loc[s]
+        others = len(distance) - 1
+        total = sum(distance.values())
+        assert (row.reached, row["sum"]) == (len(distance), total)
+        closeness = others / total * (others / (len(case.ids) - 1)) if total else 0
+        assert row.closeness == pytest.approx(closeness)
+        assert row.harmonic == pytest.approx(sum(1 / d for d in distance.values() if d))
+    back = sssp_many(graph, "all", result="summary", direction="in").set_index("source")
+    for t in case.ids:
+        reaching = [d[t] for d in found.values() if t in d]
+        assert (back.loc[t].reached, back.loc[t]["sum"]) == (len(reaching), sum(reaching))
+
+
+@EACH
+def test_nearest(case):
+    graph = case.graph()
+    found = case.distances
+    chosen = sorted([*case.closed[:3], *case.ids[:4]])
+    chosen = sorted(set(chosen))
+    nearest = sssp_many(graph, chosen, result="nearest").set_index("vertex")
+    ranked = sssp_many(graph, chosen, result="nearest", k=3)
+    by_vertex = dict(list(ranked.groupby("vertex")))
+    for v in case.ids:
+        near = sorted((found[s][v], s) for s in chosen if v in found[s])
+        if not near:
+            assert v not in nearest.index
+            assert v not in by_vertex
+            continue
+        assert nearest.loc[v].distance == near[0][0]
+        assert found[nearest.loc[v].source][v] == near[0][0]
+        rows = by_vertex[v]
+        assert list(zip(rows.distance, rows.source, strict=True)) == near[:3]
+    targets = sssp_many(graph, "all", result="nearest", k=2, targets=chosen)
+    by_source = dict(list(targets.groupby("source")))
+    for s in case.ids:
+        near = sorted((found[s][t], t) for t in chosen if t in found[s])[:2]
+        rows = by_source.get(s)
+        assert near == ([] if rows is None else list(zip(rows.distance, rows.target, strict=True)))
+
+
+@EACH
+def test_other_weights_and_stored_graphs(case, tmp_path):
+    graph = case.graph()
+    weights = np.random.default_rng(5).integers(1, 9, len(case.table))
+    changed = with_weights(graph, weights)
+    built = graph_from_edges(
+        case.table.assign(weight=weights), directed=case.directed, closed=case.closed, edge_ids=True
+    )
+    assert changed.fingerprint == built.fingerprint
+    assert changed.edge_rows.tolist() == built.edge_rows.tolist()
+    per_edge = with_weights(graph, built.weights.astype(int), per="edge")
+    assert per_edge.fingerprint == built.fingerprint
+    save_graph(graph, tmp_path / "graph")
+    stored = load_graph(tmp_path / "graph")
+    assert stored.fingerprint == graph.fingerprint
+    assert sssp(stored, case.closed[0]).equals(sssp(graph, case.closed[0]))
+    assert graph.fingerprint != graph_from_edges(case.table, directed=case.directed).fingerprint
+
+
+def test_files_and_refusals(tmp_path):
+    table = pd.DataFrame({"src": [1, 1, 2, 9], "dst": [2, 1, 3, 9], "weight": [4, 1, 2, -1]})
+    table.to_csv(tmp_path / "edges.csv", index=False)
+    (tmp_path / "closed.txt").write_text("2\n9\n")
+    graph = read_graph(tmp_path / "edges.csv", closed=tmp_path / "closed.txt", device="cpu")
+    assert graph.fingerprint == graph_from_edges(table, closed=[2, 9]).fingerprint
+    assert graph.report.self_loops == 2
+    assert graph.report.isolated_vertices == 1
+    assert sssp(graph, 1).vertex.tolist() == [1, 2]
+    assert sssp(graph, 9).vertex.tolist() == [9]  # the loop is on no path
+    assert graph_from_edges(table, closed=[]).n_vertices == 4
+    with pytest.raises(UnknownVertexError, match=r"1 closed id is not in the graph: 7"):
+        graph_from_edges(table, closed=[7])
+    with pytest.raises(InputError, match="closed needs weights"):
+        graph_from_edges(table, weighted=False, closed=[2])
+    with pytest.raises(InputError, match=r"1 closed vertex.*sssp on edges of weight 1"):
+        bfs(graph_from_edges(table[:3], closed=[2]), 1)
+    with pytest.raises(InputError, match="2 closed vertices"):
+        bfs_many(graph, [1], result="summary")
+    with pytest.raises(InputError, match=r"betweenness.*closed"):
+        sssp_many(graph, "all", result="betweenness")
+    with pytest.raises(InputError, match=r"reachable.*closed"):
+        sssp_many(graph, "all", result="reachable")
+    with pytest.raises(InputError, match=r"hops.*closed"):
+        graph.hierarchy("hops")

@@ -1,0 +1,254 @@
+"""Sums of columns along the paths of tables and of nearest vertices, compared with sums over the
+canonical paths of a search in plain Python.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kepler_traverse import (
+    InputError,
+    bfs_many,
+    bfs_pairs,
+    graph_from_edges,
+    paths,
+    sssp_many,
+    sssp_pairs,
+)
+from kepler_traverse.errors import CertificateError, PrecisionError
+from kepler_traverse.kinds import along as along_module
+from tests.support.oracle import canonical_search, walk_back
+
+
+class Case:
+    """A graph with many ties, columns of its rows, and the sums of a plain search."""
+
+    def __init__(self, seed, directed, *, closed=(), hops=False, reverse=False):
+        rng = np.random.default_rng(seed)
+        size = 80
+        self.table = pd.DataFrame(
+            {
+                "src": rng.integers(0, 26, size) * 3,
+                "dst": rng.integers(0, 26, size) * 3,
+                "weight": rng.integers(1, 4, size),
+                "metres": rng.integers(-5, 2**40, size),
+                "toll": rng.random(size) / 7 * 10.0 ** rng.integers(-9, 9, size),
+            }
+        )
+        self.along = self.table[["metres", "toll"]]
+        self.directed = directed
+        self.ids = sorted({*self.table.src, *self.table.dst})
+        self.closed = [self.ids[i] for i in closed]
+        self.hops = hops
+        self.reverse = reverse
+        self.rows = {}
+        for row, (u, v, weight) in enumerate(
+            zip(self.table.src, self.table.dst, self.table.weight, strict=True)
+        ):
+            for ends in [(u, v)] if directed else [(u, v), (v, u)]:
+                ends = ends[::-1] if reverse else ends
+                # of parallel rows the cheapest is the edge, also for hops
+                if u != v and weight < self.rows.get(ends, (np.inf, 0))[0]:
+                    self.rows[ends] = (weight, row)
+        edges = {ends: 1 if hops else weight for ends, (weight, _) in self.rows.items()}
+        self.found = {s: canonical_search(edges, s, self.closed) for s in self.ids}
+
+    def graph(self):
+        options = {"closed": self.closed} if self.closed else {}
+        return graph_from_edges(
+            self.table, weight="weight", directed=self.directed, edge_ids=True, **options
+        )
+
+    def sums(self, source, target):
+        """Distance, metres and toll; None if there is no path."""
+        distance, before = self.found[source]
+        if target not in distance:
+            return None
+        path = walk_back(before, target)
+        metres, toll = 0, 0.0
+        for ends in pairwise(path):
+            row = self.rows[ends][1]
+            metres += int(self.table.metres[row])
+            toll += float(self.table.toll[row])
+        return distance[target], metres, toll
+
+
+CASES = {
+    "directed": Case(1, True),
+    "undirected": Case(2, False),
+    "closed": Case(3, True, closed=(1, 4, 9, 13)),
+    "undirected and closed": Case(4, False, closed=(0, 5, 6, 20)),
+    "hops": Case(5, True, hops=True),
+    "in": Case(6, True, reverse=True),
+    "in and closed": Case(7, True, closed=(2, 5, 8), reverse=True),
+}
+EACH = pytest.mark.parametrize("name", list(CASES))
+
+
+def functions_of(case):
+    options = {"direction": "in"} if case.reverse else {}
+    return (bfs_many, bfs_pairs, options) if case.hops else (sssp_many, sssp_pairs, options)
+
+
+def triple(row):
+    """The three numbers of a row of a frame, None if they are null; all three are or none is."""
+    values = (row.distance, row.metres, row.toll)
+    missing = [pd.isna(value) for value in values]
+    assert len(set(missing)) == 1
+    return None if missing[0] else values
+
+
+@EACH
+@pytest.mark.parametrize("engine", ["search", "hierarchy"])
+def test_tables(name, engine):
+    case = CASES[name]
+    graph = case.graph()
+    many, of_pairs, options = functions_of(case)
+    if engine == "hierarchy":
+        graph.hierarchy("hops" if case.hops else "weights")
+    origins = case.ids[::2] * 2
+    destinations = (case.ids[1:] + case.ids)[: len(origins)]
+    frame = of_pairs(graph, origins, destinations, along=case.along, **options)
+    expected = [case.sums(*ends) for ends in zip(origins, destinations, strict=True)]
+    assert list(map(triple, frame.itertuples())) == expected
+    assert frame.drop(columns=["metres", "toll"]).equals(
+        of_pairs(graph, origins, destinations, **options)
+    )
+    one = of_pairs(graph, [case.ids[3]], [case.ids[7]], along=case.along, **options)
+    assert triple(one.iloc[0]) == case.sums(case.ids[3], case.ids[7])
+    sources = [case.ids[i] for i in (5, 0, 9, 5)]
+    targets = [case.ids[i] for i in (7, 5, 12, 0)]
+    frame = many(graph, sources, result="targets", targets=targets, along=case.along, **options)
+    assert list(map(triple, frame.itertuples())) == [
+        case.sums(s, t) for s in sources for t in targets
+    ]
+    for chosen in (targets, None):
+        made = many(graph, sources, result="matrix", targets=chosen, along=case.along, **options)
+        plain = many(graph, sources, result="matrix", targets=chosen, **options)
+        np.testing.assert_array_equal(made["distance"], plain)
+        for i, s in enumerate(sources):
+            for j, t in enumerate(targets if chosen else case.ids):
+                _, metres, toll = case.sums(s, t) or (0, 0, 0.0)
+                assert (made["metres"][i, j], made["toll"][i, j]) == (metres, toll)
+
+
+@EACH
+def test_nearest(name):
+    case = CASES[name]
+    graph = case.graph()
+    many, _, options = functions_of(case)
+    sources = case.ids[2:16:3]
+    columns = {"along": case.along, **options}
+    for frame in (
+        many(graph, sources, result="nearest", **columns),
+        many(graph, sources, result="nearest", k=2, **columns),
+        many(graph, sources, result="nearest", k=2, groups=[1, 2, 1, 2, 1], **columns),
+    ):
+        assert len(frame) > 20
+        for row in frame.itertuples():
+            assert triple(row) == case.sums(row.source, row.vertex)
+    targets = case.ids[1:20:4]
+    frame = many(graph, sources, result="nearest", k=2, targets=targets, **columns)
+    plain = many(graph, sources, result="nearest", k=2, targets=targets, **options)
+    assert frame.drop(columns=["metres", "toll"]).equals(plain)
+    for row in frame.itertuples():
+        assert triple(row) == case.sums(row.source, row.target)
+
+
+def test_sums_are_those_of_paths_over_edges_of_length_zero():
+    rng = np.random.default_rng(8)
+    table = pd.DataFrame(
+        {
+            "src": rng.integers(0, 20, 90),
+            "dst": rng.integers(0, 20, 90),
+            "w": rng.integers(0, 3, 90),
+        }
+    )
+    graph = graph_from_edges(table, weight="w", edge_ids=True)
+    along = {"metres": np.arange(90), "cents": rng.random(90)}
+    ends = [(s, t) for s in range(0, 20, 3) for t in range(20)]
+    ends = [each for each in ends if set(each) <= set(graph.ids.tolist())]
+    frame = sssp_pairs(graph, ends, along=along)
+    last = paths(graph, ends, along=along).groupby("pair").last()
+    reached = frame[frame.distance.notna()]
+    assert reached.metres.tolist() == last.metres.tolist()
+    assert reached.cents.tolist() == last.cents.tolist()
+    nearest = sssp_many(graph, [0, 7, 11], result="nearest", along=along)
+    pairs = [*zip(nearest.source, nearest.vertex, strict=True)]
+    assert (
+        nearest.metres.tolist()
+        == paths(graph, pairs, along=along).groupby("pair").metres.last().tolist()
+    )
+
+
+def test_a_limit_leaves_sums_out():
+    case = CASES["directed"]
+    frame = sssp_pairs(
+        case.graph(), [case.ids[0]] * len(case.ids), case.ids, cutoff=4, along=case.along
+    )
+    for row in frame.itertuples():
+        expected = case.sums(row.source, row.target)
+        assert triple(row) == (None if expected is None or expected[0] > 4 else expected)
+
+
+def test_streams_and_empty_tables():
+    case = CASES["undirected"]
+    graph = case.graph()
+    options = {"result": "targets", "targets": case.ids[:5], "along": case.along}
+    whole = sssp_many(graph, case.ids, **options)
+    assert pd.concat(sssp_many(graph, case.ids, stream=True, **options), ignore_index=True).equals(
+        whole
+    )
+    empty = sssp_many(graph, [], **options)
+    assert empty.dtypes.equals(whole.dtypes)
+    empty = sssp_pairs(graph, [], [], along=case.along)
+    assert list(empty.columns) == ["source", "target", "distance", "metres", "toll"]
+
+
+@pytest.mark.parametrize(
+    ("along", "message"),
+    [
+        ({"metres": [1, 2]}, r"along\['metres'\] has 2 values, not 80"),
+        ({"distance": range(80)}, r"along\['distance'\]: the result has a column of this name"),
+        ({"metres": ["far"] * 80}, r"along\['metres'\] must hold numbers"),
+        ([1, 2], "along must be a table"),
+        ({"metres": [np.nan] * 80}, "cannot be summed"),
+    ],
+)
+def test_wrong_columns_are_refused(along, message):
+    graph = CASES["directed"].graph()
+    with pytest.raises(InputError, match=message):
+        sssp_pairs(graph, [0], [3], along=along)
+    with pytest.raises(InputError, match=message):
+        sssp_many(graph, [0], result="nearest", along=along)
+
+
+def test_what_takes_no_sums_says_so():
+    case = CASES["directed"]
+    with pytest.raises(InputError, match=r"along is for result .*not distances"):
+        sssp_many(case.graph(), [0], along=case.along)
+    graph = graph_from_edges(case.table, weight="weight")
+    with pytest.raises(InputError, match="build it with edge_ids=True"):
+        sssp_pairs(graph, [0], [3], along=case.along)
+    huge = {"metres": np.full(80, 2**62)}
+    with pytest.raises(PrecisionError, match="may exceed int64"):
+        sssp_many(case.graph(), case.ids, result="matrix", along=huge)
+    with pytest.raises(PrecisionError, match="exceeds float64"):
+        sssp_many(case.graph(), case.ids, result="matrix", along={"metres": np.full(80, 1e308)})
+
+
+def test_the_certificate_sees_a_wrong_sum(monkeypatch):
+    """A fault that is planted: the column that is summed is not the one that is checked."""
+    case = CASES["directed"]
+    right = along_module.sum_to_targets
+
+    def wrong(source, targets, limit, stamp, walks, columns, tree):
+        found = right(source, targets, limit, stamp, walks, columns, tree)
+        tree.integers[tree.known[tree.n_known[0] - 1], 0] += 1
+        return found
+
+    monkeypatch.setattr(along_module, "sum_to_targets", wrong)
+    with pytest.raises(CertificateError, match="the sums along the path to vertex"):
+        sssp_pairs(case.graph(), [case.ids[0]] * 9, case.ids[:9], along=case.along)

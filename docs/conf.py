@@ -49,6 +49,8 @@ CONTENTS = {
         "inputs",
         "results",
         "traffic",
+        "congestion",
+        "floating-catchment",
         "proximity",
         "hierarchies",
         "labels",

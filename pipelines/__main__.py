@@ -8,6 +8,7 @@ from importlib import import_module
 from kepler_traverse import __version__
 
 from .cli import signals
+from .cli.own_programs import own_program
 from .cli.terminal import say, show
 
 EXIT_USAGE = 2
@@ -36,6 +37,11 @@ COMMANDS = {
         "extremes",
         "main",
         "diameter, radius, center, periphery, or the vertices of the highest closeness",
+    ),
+    "assignment": (
+        "assignment",
+        "main",
+        "flows of trips on congested links; run --result assignment is the same",
     ),
     "serve": ("serve", "main", "answer pairs by Arrow Flight, from the labels that a run wrote"),
     "warm": ("warm", "main", "compile ahead what runs of this machine need"),
@@ -75,6 +81,8 @@ def main() -> int:
     if command not in COMMANDS:
         say(f"error: there is no command {command!r}: take one of {', '.join(COMMANDS)}")
         return EXIT_USAGE
+    if command == "run":
+        command = own_program(words) or command
     module, function, _ = COMMANDS[command]
     # Usage and messages name the program as it was typed: see called_as in
     # pipelines/cli/terminal.py.

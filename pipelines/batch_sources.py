@@ -9,6 +9,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 from .cli import signals, steps, supervisor
@@ -23,6 +24,7 @@ from .cli.options import (
     parser,
     to_resume,
 )
+from .cli.own_programs import own_program
 from .cli.supervisor import UNWATCHED, Supervision
 from .cli.terminal import called_as, log_said, pasted, say
 from .output.schemas import (
@@ -64,6 +66,9 @@ def program() -> int:
     """Run the command line of this process, watched by a parent that takes over if the run dies;
     return the exit code.
     """
+    own = own_program(sys.argv[1:])
+    if own is not None:
+        return signals.run_heeding(import_module(f".{own}", __package__).main)
     return signals.run_heeding(lambda: supervisor.run(main, sys.argv[1:]))
 
 

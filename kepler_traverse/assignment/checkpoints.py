@@ -35,7 +35,7 @@ class Checkpoint:
         try:
             with np.load(self._path, allow_pickle=False) as file:
                 state = {name: file[name] for name in file.files}
-        except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
             raise InputError(
                 f"checkpoint {str(self._path)!r} cannot be read ({error}); remove it"
             ) from None
@@ -53,6 +53,7 @@ class Checkpoint:
         began = time.monotonic()
         if not is_last and (began - self._written) * _SHARE < self._seconds:
             return
+        self._path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(self._path) as partial, partial.open("wb") as file:
             arrays: dict[str, Any] = {"fingerprint": np.array(self._fingerprint), **state}
             np.savez(file, **arrays)

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..cpu import threads
+from ..errors import CertificateError
 from . import path_flows
 from .path_flows import NO_PATH, Paths
 from .problem import Bound, Problem
@@ -28,6 +29,7 @@ _WORTH = 0.2
 # Shifting ends when the excess that it meets is this part of the gap between total and shortest.
 _SHIFTED = 0.05
 _MAX_SHIFTS = 20
+_FEASIBLE = 1e-9  # of a volume: what rounding may make of the sum of its flows
 _MAX_DEAD = 0.5  # of the links of all paths, before those in use are copied
 
 
@@ -173,11 +175,35 @@ class PathEquilibration:
         }
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from a state."""
-        self._paths = Paths(**{name: state[name].copy() for name in Paths._fields})
+        """Go on from a state; CertificateError if its paths do not carry the trips."""
+        self._paths = Paths(**{name: state[name] for name in Paths._fields})
         self._n_paths = self._paths.flow.size
         self._n_links = self._paths.links.size
         self._relative_gap = float(state["relative_gap"])
+        self._check_paths()
+
+    def _check_paths(self) -> None:
+        paths = self._paths
+        n_pairs = self.problem.demand.volume.size
+        ends = paths.begin + paths.length
+        is_right = (
+            paths.head.size == n_pairs
+            and _is_within(paths.head, NO_PATH, self._n_paths)
+            and _is_within(paths.next, NO_PATH, self._n_paths)
+            and _is_within(paths.begin, 0, self._n_links + 1)
+            and _is_within(paths.length, 0, self._n_links + 1)
+            and _is_within(ends, 0, self._n_links + 1)
+            and _is_within(paths.links, 0, self.problem.network.n_links)
+        )
+        if not is_right:
+            raise CertificateError("the state of the paths is damaged; remove its file")
+        links = self.problem.network.links
+        pair = path_flows.find_wrong_pair(self.problem.demand, links, paths, _FEASIBLE)
+        if pair != NO_PATH:
+            raise CertificateError(
+                f"the paths of pair {pair} do not carry its volume from origin to destination; "
+                "remove the file of the state"
+            )
 
     def flows_using(self, is_selected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the flows of the paths that use one of some links, per class and link, and the
@@ -187,6 +213,10 @@ class PathEquilibration:
         volume = np.zeros(self.problem.demand.volume.size)
         path_flows.flows_using(is_selected, self.problem.demand, self._paths, flow, volume)
         return flow, volume
+
+
+def _is_within(values: np.ndarray, least: int, end: int) -> bool:
+    return values.size == 0 or (int(values.min()) >= least and int(values.max()) < end)
 
 
 def _grown(array: np.ndarray, size: int) -> np.ndarray:

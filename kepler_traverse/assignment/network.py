@@ -20,8 +20,6 @@ from .cost_functions import LinkTable
 from .path_flows import Demand
 from .trees import Links
 
-_LINK_ENDS = (("init", "term"), ("init_node", "term_node"), ("from_node_id", "to_node_id"))
-
 
 @dataclass(frozen=True, kw_only=True)
 class VehicleClass:
@@ -138,7 +136,7 @@ def end_columns(
             if each not in columns:
                 raise InputError(f"{name} have no column {each!r}; they have {listed(names)}")
         return chosen[0], chosen[1]
-    pairs = end_pairs(names) or [pair for pair in _LINK_ENDS if set(pair) <= set(names)]
+    pairs = end_pairs(names)
     if len(pairs) != 1:
         raise InputError(
             f"{name}: it is not sure which columns hold the ends; they have {listed(names)}; "
@@ -182,13 +180,16 @@ def _number_ids(src: Any, dst: Any) -> tuple[VertexIds, np.ndarray, np.ndarray]:
     """Return the ids of all ends in order, and the rank of each end."""
     ends = [arguments.ids("src", src), arguments.ids("dst", dst)]
     arguments.size("dst", ends[1], len(ends[0]), "one per src")
-    if isinstance(ends[0], list) != isinstance(ends[1], list):
-        raise InputError("src and dst of links must both be integers, or both strings")
-    if isinstance(ends[0], list):
-        names = sorted({*ends[0], *ends[1]}, key=lambda name: str(name).encode())
+    kinds: set[type] = set()
+    for column in ends:
+        kinds |= set(map(type, column)) if isinstance(column, list) else {int}
+    if kinds == {str}:
+        names = sorted({*ends[0], *ends[1]}, key=str.encode)
         ids = VertexIds(load("pyarrow").array(names, load("pyarrow").string()))
+    elif kinds <= {int}:
+        ids = VertexIds(np.unique(np.concatenate([to_host(np.asarray(each)) for each in ends])))
     else:
-        ids = VertexIds(np.unique(np.concatenate([to_host(each) for each in ends])))
+        raise InputError("src and dst of links must both be integers, or both strings")
     tails, heads = (ids.to_numbers(each, "end of a link") for each in ends)
     return ids, tails, heads
 

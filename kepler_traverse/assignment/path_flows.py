@@ -350,3 +350,34 @@ def flows_using(is_selected, demand, paths, class_flow, pair_volume):
                     for i in range(begin, end):
                         class_flow[k, paths.links[i]] += paths.flow[path]
                 path = paths.next[path]
+
+
+@njit(cache=True, nogil=True)
+def find_wrong_pair(demand, links, paths, tolerance):
+    """Return the first pair whose paths do not lead from its origin to its destination, or do not
+    carry its volume, or ``NO_PATH``. All positions must be within the arrays.
+    """
+    for group in range(demand.origin.size):
+        origin = demand.origin[group]
+        for pair in range(demand.first_pair[group], demand.first_pair[group + 1]):
+            total = 0.0
+            n_seen = 0
+            path = paths.head[pair]
+            while path != NO_PATH:
+                n_seen += 1
+                v = origin
+                begin = paths.begin[path]
+                for i in range(begin, begin + paths.length[path]):
+                    link = paths.links[i]
+                    if links.tails[link] != v or (links.is_closed[v] and v != origin):
+                        return pair
+                    v = links.heads[link]
+                if v != demand.destination[pair] or not paths.flow[path] >= 0.0:
+                    return pair
+                if n_seen > paths.flow.size:  # a list that leads back into itself
+                    return pair
+                total += paths.flow[path]
+                path = paths.next[path]
+            if not abs(total - demand.volume[pair]) <= tolerance * demand.volume[pair]:
+                return pair
+    return NO_PATH

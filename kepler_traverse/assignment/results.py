@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..cpu import threads
-from ..errors import CertificateError
+from ..errors import CertificateError, InputError
 from ..search.frames import Column, frame_from
 from . import all_or_nothing
 from .network import all_pairs
@@ -17,6 +17,7 @@ from .path_flows import Demand
 from .problem import Bound, Problem
 
 _FEASIBLE = 1e-9  # of a volume: what rounding may make of a sum of flows
+_OF_SKIMS = ("origin", "destination", "vehicles", "cost")
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,10 +112,15 @@ class Equilibrium:
         """
         if self.selected is None:
             return None
+        return frame_from(self.selected_columns(), "cpu")
+
+    def selected_columns(self) -> dict[str, Column]:
+        """Return the columns of ``selected_pairs``, which needs ``select_link``."""
+        assert self.selected is not None
         volume = self.selected[1]
         is_used = volume > 0
         columns = self._pair_columns(self.problem.demand, is_used)
-        return frame_from(columns | {"volume": Column(volume[is_used])}, "cpu")
+        return columns | {"volume": Column(volume[is_used])}
 
     def _pair_columns(self, demand: Demand, is_used: np.ndarray) -> dict[str, Column]:
         network = self.problem.network
@@ -148,6 +154,16 @@ class Equilibrium:
             columns of ``along``. Without a path they are null.
         """
         names = [along] if isinstance(along, str) else list(along)
+        return frame_from(self.skim_columns(names, zones), "cpu")
+
+    def skim_columns(self, names: Sequence[str], zones: Any = None) -> dict[str, Column]:
+        """Return the columns of ``skims``."""
+        taken = next((name for name in names if name in _OF_SKIMS), None)
+        if taken is not None or len(set(names)) < len(names):
+            raise InputError(
+                f"along={taken or list(names)!r}: each column is named once, and the result has "
+                f"{', '.join(_OF_SKIMS)} of its own; rename the column"
+            )
         network = self.problem.network
         if zones is None:
             demand = self.problem.demand
@@ -167,7 +183,7 @@ class Equilibrium:
         columns["cost"] = Column(distance, is_missing if is_missing.any() else None)
         for name, each in zip(names, sums, strict=True):
             columns[name] = Column(each, is_missing if is_missing.any() else None)
-        return frame_from(columns, "cpu")
+        return columns
 
     def _sum_along(self, demand: Demand, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         distance = np.empty(demand.volume.size)

@@ -17,6 +17,7 @@ from .numbered import read_dimacs, read_matrix_market
 from .parquet import read_parquet, rows_in
 from .sif import read_sif
 from .snap import read_snap
+from .tntp import read_tntp
 
 __all__ = ["FORMATS", "ID_TYPES", "EdgeColumns", "EdgeList", "Format", "ReadOptions", "read_edges"]
 
@@ -65,6 +66,7 @@ FORMATS = (
     Format("sif", (".sif",), read_sif, in_parts=True),
     Format("matrix_market", (".mtx",), read_matrix_market),
     Format("dimacs", (".gr",), read_dimacs),
+    Format("tntp", (".tntp",), read_tntp, in_parts=True),
     Format("arrow", (".arrow", ".arrows", ".ipc", ".feather"), read_arrow, in_parts=True),
     Format("delta", (), read_delta),
     Format("iceberg", (), read_iceberg),

@@ -29,6 +29,7 @@ END_NAMES = (
     ("origin", "dest"),
     ("orig", "dest"),
     ("start", "end"),
+    ("init", "term"),
     ("anode", "bnode"),
     ("nodea", "nodeb"),
     ("node1", "node2"),

@@ -72,8 +72,8 @@ def read_graph(
     weighted : bool, optional
         True: there must be a weight column. False: read none. None: read one if it is named or
         found.
-    format : {"auto", "parquet", "csv", "snap", "sif", "matrix_market", "dimacs", "arrow", "delta",
-    "iceberg"}
+    format : {"auto", "parquet", "csv", "snap", "sif", "matrix_market", "dimacs", "tntp", "arrow",
+    "delta", "iceberg"}
         ``"auto"`` goes by the ending, also before ``.gz``, ``.bz2`` and ``.zst``, and takes a
         folder with the log of Delta Lake or Iceberg for a table, whose live rows are read by
         deltalake or pyiceberg.

@@ -1,4 +1,4 @@
-"""Draw the pictures of the README, docs/gallery.md, docs/traffic.md and docs/results, by the examples of the first three.
+"""Draw the pictures of the README and of pages of docs, by their examples.
 
 ``python -m scripts.docs.pictures`` writes docs/pictures; with ``--check`` nothing is written, and the exit code is 1 if a
 picture is stale. ``--only`` and ``--folder`` draw some of them, or elsewhere. ``--city FILE`` draws those of a real town in
@@ -31,6 +31,8 @@ PAGES = {
     README: {"isochrones.png"},
     ROOT / "docs/gallery.md": {"nearest.png", "closeness.png", "paths.png"},
     ROOT / "docs/traffic.md": {"flows.png", "select-link.png", "betweenness.png"},
+    ROOT / "docs/congestion.md": {"congestion.png"},
+    ROOT / "docs/floating-catchment.md": {"catchment.png"},
 }
 CITY = ROOT / "examples/notebooks/city.py"
 OF_CITY = ["porto-flows.png", "porto-isochrones.png", "porto-nearest.png"]

@@ -308,6 +308,13 @@ def test_skims_are_sums_along_shortest_paths():
     assert len(of_trips) == ((trips.origin != trips.destination) & (trips.volume > 0)).sum()
 
 
+@pytest.mark.parametrize("along", ["cost", ["time", "time"], "metres"])
+def test_skims_refuse_columns_that_are_taken_or_missing(along):
+    links, trips = linear(free_flow_time=[1.0, 3.0], capacity=[1.0, 6.0])
+    with pytest.raises(InputError, match=r"along=|no column 'metres'"):
+        assign(links, trips).skims(along)
+
+
 def test_skims_without_a_path_are_null():
     links, trips = linear(free_flow_time=[1.0, 3.0], capacity=[1.0, 6.0])
     skims = assign(links, trips).skims("time", zones=[1, 2])

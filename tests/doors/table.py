@@ -19,7 +19,9 @@ import scipy.sparse
 
 import kepler_traverse as kt
 from kepler_traverse import csgraph
+from kepler_traverse.assignment import BPR, assign
 from kepler_traverse.pandana import Network
+from kepler_traverse.planning import write_ubodt
 from tests.doors import containers
 from tests.doors.containers import Form
 
@@ -64,6 +66,22 @@ FUNCTIONS = {
     "extremes.center": "graph algorithm unconnected certified memory",
     "extremes.periphery": "graph algorithm unconnected certified memory",
     "extremes.top_closeness": "graph k algorithm direction certified memory with_count",
+    "assignment.assign": "links trips cost classes closed:ids gap method max_iterations select_link checkpoint progress "
+    "src_column dst_column",
+    "assignment.BPR.arrays": "table",
+    "assignment.Conical.arrays": "table",
+    "assignment.CostFunction.check": "scale n_rows",
+    "assignment.CostFunction.values": "flow",
+    "assignment.CostFunction.slopes": "flow value",
+    "assignment.CostFunction.integrals": "flow",
+    "assignment.VehicleClass.fixed_costs": "table",
+    "assignment.Equilibrium.skims": "along zones:ids",
+    "assignment.Equilibrium.skim_columns": "names zones",
+    "planning.read_network": "path",
+    "planning.read_trips": "path",
+    "planning.read_omx": "path matrices lookup",
+    "planning.write_omx": "path table columns lookup",
+    "planning.write_ubodt": "graph path cutoff sources:ids",
     "Traversal.cut": "limit targets",
     "Traversals.within": "limits",
     "Traversals.stats": "offsets limit has_sums",
@@ -614,6 +632,11 @@ DOORS: dict[str, Door] = {
     ),
     "Graph.to_numbers.ids": of_ids(lambda text, v: graph(text).to_numbers(v)),
     "Graph.ids_at.numbers": of_positions(lambda _, v: graph(False).ids_at(v)),
+    "assignment.assign.closed": of_ids(lambda text, v: _assigned(text, closed=v).links),
+    "assignment.Equilibrium.skims.zones": of_ids(
+        lambda text, v: _assigned(text).skims("length", zones=v)
+    ),
+    "planning.write_ubodt.sources": of_ids(lambda _, v: _ubodt(v), texts=(False,)),
     "bfs.source": of_one_id(lambda text, v: kt.bfs(graph(text), v)),
     "bfs.max_depth": of_number(lambda _, v: kt.bfs(graph(False), 30, max_depth=v)),
     "bfs.targets": of_ids(lambda text, v: kt.bfs(graph(text), named([40], text)[0], targets=v)),
@@ -919,6 +942,25 @@ def _weighted(text: bool) -> dict[str, list[Any]]:
 
 def _built(edges: Any) -> kt.Graph:
     return kt.graph_from_edges(edges, weight="w", directed=False, edge_ids=True)
+
+
+def _assigned(text: bool, **options: Any) -> Any:
+    """Assign trips of one pair on the edges of ``EDGES``, in both directions."""
+    ends = {
+        "src": [*EDGES["u"], *EDGES["v"]],
+        "dst": [*EDGES["v"], *EDGES["u"]],
+    }
+    links = {name: named(ids, text) for name, ids in ends.items()}
+    links |= {"free_flow_time": [1.0] * 6, "length": [2.0] * 6}
+    trips = {"origin": named([30], text), "destination": named([10], text), "volume": [5.0]}
+    return assign(links, trips, cost=BPR(b=0, power=1, capacity=1), **options)
+
+
+def _ubodt(sources: Any) -> Any:
+    with tempfile.TemporaryDirectory(prefix="doors-") as folder:
+        path = Path(folder) / "ubodt.txt"
+        write_ubodt(graph(False), path, 9, sources=sources)
+        return pd.read_csv(path, sep=";")
 
 
 def _built_both_ways(edges: Any) -> kt.Graph:

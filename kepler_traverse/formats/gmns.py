@@ -1,0 +1,217 @@
+"""GMNS, the General Modeling Network Specification: a folder with link.csv, and perhaps config.csv
+and demand.csv.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._arrays import pyarrow
+from ..errors import EdgeListError, InputError, one_line
+
+_NEEDED = ("from_node_id", "to_node_id", "directed", "length", "free_speed", "capacity", "lanes")
+# minutes per unit of length, at one unit of speed
+_MINUTES = {
+    ("mi", "mph"): 60.0,
+    ("km", "kph"): 60.0,
+    ("m", "kph"): 0.06,
+    ("ft", "mph"): 60.0 / 5280.0,
+    ("km", "mph"): 60.0 / 1.609344,
+    ("mi", "kph"): 60.0 * 1.609344,
+}
+_NAMES = {
+    "mile": "mi",
+    "miles": "mi",
+    "meter": "m",
+    "meters": "m",
+    "metre": "m",
+    "metres": "m",
+    "kilometer": "km",
+    "kilometers": "km",
+    "feet": "ft",
+    "km/h": "kph",
+    "kmh": "kph",
+    "kmph": "kph",
+    "mi/h": "mph",
+}
+_YES = {"true", "1", "t", "yes"}
+_NO = {"false", "0", "f", "no"}
+
+
+def read_link_table(path: Any) -> dict[str, Any]:
+    """Return the links of a GMNS network, one per direction.
+
+    Parameters
+    ----------
+    path : path
+        The folder, or its ``link.csv``.
+
+    Returns
+    -------
+    dict
+        ``src``, ``dst``, ``link_id`` if there is one, ``is_reverse`` (the other direction of a link
+        that is not directed), ``length``, ``free_flow_time`` (minutes), ``capacity`` (per hour, of
+        all lanes), ``toll`` (0 where there is none); ``b`` and ``power`` of the columns
+        ``VDF_alpha`` and ``VDF_beta``, also with a 1 behind, if they are there.
+
+    Raises
+    ------
+    EdgeListError
+        A column is missing, or a row has no value.
+    InputError
+        The units of length and speed are not in ``config.csv``, or not known.
+    """
+    links = _folder_of(path) / "link.csv"
+    table = _read_csv(links)
+    for name in _NEEDED:
+        if name not in table.column_names:
+            raise EdgeListError(f"{links}: no column {name!r}; GMNS has it in link.csv")
+    minutes = _minutes_per_length(_folder_of(path))
+    is_directed = _flags(links, table["directed"])
+    speed = _numbers(links, table, "free_speed", above=0.0)
+    length = _numbers(links, table, "length")
+    columns: dict[str, Any] = {
+        "length": length,
+        "free_flow_time": minutes * length / speed,
+        "capacity": _numbers(links, table, "capacity") * _numbers(links, table, "lanes"),
+        "toll": np.zeros(len(table)),
+    }
+    if "toll" in table.column_names:
+        columns["toll"] = _numbers(links, table, "toll", empty=0.0)
+    for name, written in (("b", "VDF_alpha"), ("power", "VDF_beta")):
+        for each in (written, f"{written}1"):
+            if each in table.column_names:
+                columns[name] = _numbers(links, table, each)
+    if "link_id" in table.column_names:
+        columns["link_id"] = _ids(links, table, "link_id")
+    back = np.flatnonzero(~is_directed)
+    rows = np.concatenate([np.arange(len(table)), back])
+    src = _ids(links, table, "from_node_id")
+    dst = _ids(links, table, "to_node_id")
+    return {
+        "src": np.concatenate([src, dst[back]]),
+        "dst": np.concatenate([dst, src[back]]),
+        "is_reverse": np.arange(rows.size) >= len(table),
+        **{name: values[rows] for name, values in columns.items()},
+    }
+
+
+def read_trip_table(path: Any) -> dict[str, Any]:
+    """Return the trips of ``demand.csv``: ``origin``, ``destination``, ``volume``.
+
+    Zones become the vertices that ``node.csv`` gives them; InputError for a zone that has none, or
+    several.
+    """
+    folder = _folder_of(path)
+    demand = folder / "demand.csv"
+    table = _read_csv(demand)
+    for name in ("o_zone_id", "d_zone_id", "volume"):
+        if name not in table.column_names:
+            raise EdgeListError(f"{demand}: no column {name!r}")
+    vertex = _vertices_of_zones(folder / "node.csv")
+    ends = {}
+    for role, name in (("origin", "o_zone_id"), ("destination", "d_zone_id")):
+        zones = _ids(demand, table, name)
+        unknown = next((zone for zone in zones.tolist() if zone not in vertex), None)
+        if unknown is not None:
+            raise InputError(f"{demand}: zone {unknown!r} has no vertex in node.csv")
+        ends[role] = np.array([vertex[zone] for zone in zones.tolist()])
+    return {**ends, "volume": _numbers(demand, table, "volume")}
+
+
+def _folder_of(path: Any) -> Path:
+    path = Path(path)
+    return path if path.is_dir() else path.parent
+
+
+def _read_csv(path: Path) -> Any:
+    from pyarrow import csv
+
+    try:
+        return csv.read_csv(path)
+    except (OSError, ValueError) as error:
+        raise EdgeListError(f"{path}: it cannot be read: {one_line(error)}") from None
+
+
+def _numbers(
+    path: Path, table: Any, name: str, above: float | None = None, empty: float | None = None
+) -> np.ndarray:
+    column = table[name].combine_chunks()
+    if empty is not None:
+        column = column.fill_null(empty) if column.null_count < len(column) else column
+        if column.null_count == len(column):
+            return np.full(len(column), empty)
+    if column.null_count:
+        row = column.is_null().index(True).as_py()
+        raise EdgeListError(f"{path}: row {row} has no {name}; fill it in, or drop the link")
+    try:
+        values = np.asarray(column.cast(pyarrow.float64()))
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError):
+        raise EdgeListError(f"{path}: column {name!r} holds {column.type}, not numbers") from None
+    least = -np.inf if above is None else above
+    wrong = np.flatnonzero(~np.isfinite(values) | (values < 0) | (values <= least))
+    if wrong.size:
+        raise EdgeListError(f"{path}: row {wrong[0]}: {values[wrong[0]]:g} is no {name}")
+    return values
+
+
+def _ids(path: Path, table: Any, name: str) -> np.ndarray:
+    column = table[name].combine_chunks()
+    if column.null_count:
+        row = column.is_null().index(True).as_py()
+        raise EdgeListError(f"{path}: row {row} has no {name}")
+    if pyarrow.types.is_integer(column.type):
+        return np.asarray(column.cast(pyarrow.int64()))
+    if pyarrow.types.is_string(column.type):
+        return np.array(column.to_pylist(), dtype=object)
+    raise EdgeListError(f"{path}: column {name!r} holds {column.type}; ids are integers or strings")
+
+
+def _flags(path: Path, column: Any) -> np.ndarray:
+    texts = [str(value).strip().lower() for value in column.to_pylist()]
+    wrong = next((row for row, text in enumerate(texts) if text not in _YES | _NO), None)
+    if wrong is not None:
+        raise EdgeListError(f"{path}: row {wrong}: directed is {texts[wrong]!r}, not true or false")
+    return np.array([text in _YES for text in texts], np.bool_)
+
+
+def _minutes_per_length(folder: Path) -> float:
+    config = folder / "config.csv"
+    if not config.exists():
+        raise InputError(
+            f"{config} is not there: GMNS has the units in it (long_length and speed); "
+            "write one, such as 'long_length,speed' and 'mi,mph'"
+        )
+    table = _read_csv(config)
+    units = []
+    for name in ("long_length", "speed"):
+        if name not in table.column_names or len(table) != 1:
+            raise InputError(f"{config}: it must have one row with {name}")
+        text = str(table[name][0].as_py()).strip().lower()
+        units.append(_NAMES.get(text, text))
+    factor = _MINUTES.get((units[0], units[1]))
+    if factor is None:
+        known = ", ".join(f"{length} with {speed}" for length, speed in _MINUTES)
+        raise InputError(f"{config}: {units[0]} with {units[1]} is none of {known}")
+    return factor
+
+
+def _vertices_of_zones(path: Path) -> dict[Any, Any]:
+    table = _read_csv(path)
+    if "zone_id" not in table.column_names:
+        raise InputError(f"{path}: no column 'zone_id', by which demand.csv names its ends")
+    vertex: dict[Any, Any] = {}
+    nodes = _ids(path, table, "node_id").tolist()
+    for zone, node in zip(table["zone_id"].to_pylist(), nodes, strict=True):
+        if zone is None:
+            continue
+        if zone in vertex:
+            raise InputError(
+                f"{path}: zone {zone!r} has the vertices {vertex[zone]!r} and {node!r}; "
+                "trips begin at one vertex: give a table of trips between vertices instead"
+            )
+        vertex[zone] = node
+    return vertex

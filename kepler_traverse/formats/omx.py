@@ -1,0 +1,125 @@
+"""OMX, Open Matrix: tables of zones by zones in HDF5, as openmatrix 0.3 writes and reads them.
+
+The root has the attributes ``OMX_VERSION`` and ``SHAPE``. The group ``data`` has one dataset per
+matrix, chunked, since openmatrix lists no others. The group ``lookup`` has arrays of zone ids by
+position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError, how_to_install, listed, one_line
+from ..runtime.regular_files import replacing
+
+_VERSION = b"0.2"
+_CHUNK = 256  # rows and columns of a chunk, at most
+_MAX_LOOKUP = 2**32
+
+
+def _h5py() -> Any:
+    try:
+        import h5py
+    except ImportError:
+        raise InputError("OMX files need h5py: " + how_to_install("omx")) from None
+    return h5py
+
+
+def write_matrices(
+    path: Any, matrices: Mapping[str, np.ndarray], zones: np.ndarray, lookup: str
+) -> None:
+    """Write square matrices, float64 of shape (n, n), and the ids of their zones."""
+    h5py = _h5py()
+    n = zones.size
+    with replacing(Path(path)) as partial, h5py.File(partial, "w") as file:
+        file.attrs["OMX_VERSION"] = np.bytes_(_VERSION)
+        file.attrs["SHAPE"] = np.array([n, n], np.int32)
+        data = file.create_group("data")
+        chunk = min(_CHUNK, n)
+        for name, values in matrices.items():
+            dataset = data.create_dataset(
+                name,
+                data=values,
+                chunks=(chunk, chunk),
+                compression="gzip",
+                compression_opts=1,
+                shuffle=True,
+            )
+            dataset.attrs["NA"] = np.nan
+        file.create_group("lookup").create_dataset(lookup, data=_lookup_values(zones))
+
+
+def _lookup_values(zones: np.ndarray) -> np.ndarray:
+    """Return ids as openmatrix has them: uint32 where they fit, else text."""
+    if zones.dtype.kind in "iu" and zones.size and zones.min() >= 0 and zones.max() < _MAX_LOOKUP:
+        return zones.astype(np.uint32)
+    return np.array([str(zone).encode() for zone in zones.tolist()])
+
+
+@contextmanager
+def _opened(path: Any) -> Iterator[Any]:
+    h5py = _h5py()
+    try:
+        file = h5py.File(path, "r")
+    except OSError as error:
+        raise InputError(f"{path}: it cannot be read as OMX: {one_line(error)}") from None
+    with file:
+        if "data" not in file:
+            raise InputError(f"{path}: it has no group 'data'; is it an OMX file?")
+        yield file
+
+
+def read_matrices(
+    path: Any, names: list[str] | None, lookup: str | None
+) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    """Return matrices as float64, and the ids of rows and columns.
+
+    ``names``: all if None. ``lookup``: the only one if None; positions from 1 if there is none.
+    InputError for a name that is not there, or a choice that is not sure.
+    """
+    with _opened(path) as file:
+        there = list(file["data"])
+        chosen = there if names is None else names
+        for name in chosen:
+            if name not in there:
+                raise InputError(f"{path}: no matrix {name!r}; it has {listed(there)}")
+        if not chosen:
+            raise InputError(f"{path}: it has no matrix")
+        matrices = {}
+        for name in chosen:
+            dataset = file["data"][name]
+            values = np.asarray(dataset, np.float64)
+            missing = dataset.attrs.get("NA")
+            if missing is not None and np.size(missing) == 1:
+                values = np.where(values == float(np.ravel(missing)[0]), np.nan, values)
+            matrices[name] = values
+        shape = matrices[chosen[0]].shape
+        lookups = {name: np.asarray(each) for name, each in file.get("lookup", {}).items()}
+    if lookup is None and len(lookups) > 1:
+        raise InputError(f"{path}: it has the lookups {listed(lookups)}; name one by lookup=")
+    if lookup is not None and lookup not in lookups:
+        raise InputError(f"{path}: no lookup {lookup!r}; it has {listed(lookups)}")
+    if not lookups:
+        rows, columns = (np.arange(1, size + 1) for size in shape)
+        return matrices, rows, columns
+    ids = _ids(lookups[lookup or next(iter(lookups))])
+    for size in shape:
+        if ids.size != size:
+            raise InputError(
+                f"{path}: the lookup has {ids.size} ids, and the matrices have the shape {shape}"
+            )
+    return matrices, ids, ids
+
+
+def _ids(values: np.ndarray) -> np.ndarray:
+    if values.dtype.kind in "iu":
+        return values.astype(np.int64)
+    return np.array(
+        [each.decode() if isinstance(each, bytes) else str(each) for each in values.tolist()],
+        dtype=object,
+    )

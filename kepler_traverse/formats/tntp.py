@@ -1,0 +1,248 @@
+"""TNTP, the text files of the Transportation Networks for Research: networks and trips.
+
+A file begins with lines ``<NAME> value`` up to ``<END OF METADATA>``. Lines that begin with ``~`` are
+comments. A row of a network ends with a semicolon. Trips are ``Origin n``, then entries
+``destination : volume;``.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import EdgeListError, InputError
+from .column_names import choose_columns
+from .edge_list import EdgeList, ReadOptions
+from .files import DataFile, find_files
+from .text import CleanedLines, TextLayout, read_texts
+
+LINK_COLUMNS = (
+    "init_node",
+    "term_node",
+    "capacity",
+    "length",
+    "free_flow_time",
+    "b",
+    "power",
+    "speed",
+    "toll",
+    "link_type",
+)
+FIRST_THROUGH = "FIRST THRU NODE"
+_END = "END OF METADATA"
+_HEADER = re.compile(r"\s*<([^>]*)>(.*)")
+_MAX_ENDING = 80  # characters of a line in a message
+
+
+class LinkTable(NamedTuple):
+    """A network: what its header says, and its columns, int64 for vertices and types, else float64."""
+
+    header: dict[str, str]
+    columns: dict[str, np.ndarray]
+
+    @property
+    def first_through(self) -> int:
+        """The first vertex that paths may lead through; 1 if the file does not say."""
+        text = self.header.get(FIRST_THROUGH, "1")
+        try:
+            return int(text)
+        except ValueError:
+            raise InputError(f"<{FIRST_THROUGH}> is {text!r}, which is no whole number") from None
+
+
+def read_tntp(files: list[DataFile], options: ReadOptions) -> EdgeList:
+    """Read networks as edge lists; the columns are ``LINK_COLUMNS``."""
+    return read_texts(files, options, "TNTP", _detect_layout, _rows)
+
+
+def _rows(file: DataFile, source: Any) -> Any:
+    return io.BufferedReader(_LinkRows(file, source))
+
+
+def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLayout:
+    columns = choose_columns([*LINK_COLUMNS, *file.partition_names], options, file)
+    return TextLayout(
+        names=LINK_COLUMNS,
+        columns=columns,
+        id_type="int64" if id_type == "auto" else id_type,
+        found=options.id_type == "auto",
+        numbered=True,
+    )
+
+
+class _LinkRows(CleanedLines):
+    """The rows of a network, with tabs between the values."""
+
+    def __init__(self, file: DataFile, source: Any):
+        super().__init__(file, source)
+        self._in_header = True
+        self._line = 0  # counted from 1
+
+    def _clean(self, lines: bytes) -> bytes:
+        rows = []
+        for line in lines.removesuffix(b"\n").split(b"\n"):
+            self._line += 1
+            text = line.strip()
+            if self._in_header:
+                self._in_header = not text.startswith(f"<{_END}>".encode())
+                if text and not text.startswith((b"<", b"~")):
+                    raise _error(
+                        self._file, self._line, line.decode("utf-8", "replace"), _NO_HEADER
+                    )
+            elif text and not text.startswith((b"~", b"<")):
+                values = text.rstrip(b"; \t\r").split()
+                if len(values) != len(LINK_COLUMNS):
+                    shown = line.decode("utf-8", "replace")
+                    raise _error(self._file, self._line, shown, _NO_ROW)
+                rows.append(b"\t".join(values) + b"\n")
+        return b"".join(rows)
+
+
+_NO_HEADER = f"stands before <{_END}>; is the file a TNTP network?"
+_NO_ROW = f"has not {len(LINK_COLUMNS)} values: {', '.join(LINK_COLUMNS)}"
+
+
+def _error(file: DataFile, line: int, text: str, what: str) -> EdgeListError:
+    return EdgeListError(f"{file}: line {line} {text.strip()[:_MAX_ENDING]!r} {what}")
+
+
+def _one_file(path: Any) -> DataFile:
+    files = find_files(path, {".tntp"})
+    if len(files) != 1:
+        raise InputError(f"{path}: it holds {len(files)} files; name one")
+    return files[0]
+
+
+def _read_text(file: DataFile) -> str:
+    with file.open_stream() as stream:
+        return bytes(stream.read()).decode("utf-8", "replace")
+
+
+def _parse_header(file: DataFile, text: str) -> tuple[dict[str, str], int]:
+    """Return what the header says, and the number of its lines."""
+    header: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        match = _HEADER.match(line)
+        if match is None:
+            if line.strip() and not line.lstrip().startswith("~"):
+                raise _error(file, number, line, _NO_HEADER)
+            continue
+        name = match[1].strip().upper()
+        if name == _END:
+            return header, number
+        header[name] = match[2].strip()
+    raise EdgeListError(f"{file}: it has no <{_END}>; is it a TNTP file?")
+
+
+def read_link_table(path: Any) -> LinkTable:
+    """Return the links of a network with all their columns.
+
+    Raises
+    ------
+    EdgeListError
+        A line has another number of values, or one that is no number; or rows are missing.
+    """
+    file = _one_file(path)
+    text = _read_text(file)
+    header, n_before = _parse_header(file, text)
+    rows = []
+    lines = []
+    for number, line in enumerate(text.splitlines()[n_before:], n_before + 1):
+        values = line.rstrip("; \t\r").split()
+        if not values or values[0].startswith(("~", "<")):
+            continue
+        if len(values) != len(LINK_COLUMNS):
+            raise _error(file, number, line, _NO_ROW)
+        rows.append(values)
+        lines.append(number)
+    declared = header.get("NUMBER OF LINKS", "")
+    if declared.isdigit() and int(declared) != len(rows):
+        raise EdgeListError(f"{file}: it has {len(rows)} links, and its header says {declared}")
+    columns = {}
+    for at, name in enumerate(LINK_COLUMNS):
+        kind = np.int64 if name in ("init_node", "term_node", "link_type") else np.float64
+        try:
+            columns[name] = np.array([row[at] for row in rows], dtype=np.str_).astype(kind)
+        except ValueError:
+            number, row = next(
+                (line, row) for line, row in zip(lines, rows, strict=True) if not _is(kind, row[at])
+            )
+            what = f"has the {name} {row[at]!r}, which is no number"
+            raise _error(file, number, " ".join(row), what) from None
+    return LinkTable(header, columns)
+
+
+def _is(kind: Any, text: str) -> bool:
+    try:
+        np.array([text], dtype=np.str_).astype(kind)
+    except ValueError:
+        return False
+    return True
+
+
+_ORIGIN = re.compile(r"^\s*Origin\s+(\S+)\s*$", re.IGNORECASE | re.MULTILINE)
+
+
+def read_trip_table(path: Any) -> dict[str, np.ndarray]:
+    """Return the trips of a file: ``origin``, ``destination`` and ``volume``, of all its entries.
+
+    Raises
+    ------
+    EdgeListError
+        An entry is no ``destination : volume``, or the sum is not that of the header.
+    """
+    file = _one_file(path)
+    text = _read_text(file)
+    header, n_before = _parse_header(file, text)
+    body = "\n".join(
+        line for line in text.splitlines()[n_before:] if not line.lstrip().startswith("~")
+    )
+    before, *blocks = _ORIGIN.split(body)
+    if before.strip() or not blocks:
+        raise EdgeListError(f"{file}: the trips do not begin with a line 'Origin n'")
+    origins = []
+    ends = []
+    volumes = []
+    for origin, entries in zip(blocks[::2], blocks[1::2], strict=True):
+        destination, volume = _parse_entries(file, origin, entries)
+        ends.append(destination)
+        volumes.append(volume)
+        origins.append(np.full(destination.size, int(origin), np.int64))
+    trips = {
+        "origin": np.concatenate(origins),
+        "destination": np.concatenate(ends),
+        "volume": np.concatenate(volumes),
+    }
+    _check_total(file, header.get("TOTAL OD FLOW", ""), trips["volume"])
+    return trips
+
+
+def _parse_entries(file: DataFile, origin: str, entries: str) -> tuple[np.ndarray, np.ndarray]:
+    parts = [entry.split(":") for entry in entries.split(";") if entry.strip()]
+    try:
+        int(origin)
+        if any(len(part) != 2 for part in parts):
+            raise ValueError
+        destination = np.array([int(part[0]) for part in parts], np.int64)
+        volume = np.array([float(part[1]) for part in parts], np.float64)
+    except ValueError:
+        raise EdgeListError(
+            f"{file}: the entries of origin {origin!r} are not all 'destination : volume;'"
+        ) from None
+    return destination, volume
+
+
+def _check_total(file: DataFile, declared: str, volume: np.ndarray) -> None:
+    """Raise EdgeListError if the volumes do not add up to what the header says, but for rounding."""
+    try:
+        total = float(declared)
+    except ValueError:
+        return
+    if abs(volume.sum() - total) > 1e-3 * max(total, 1.0):
+        raise EdgeListError(
+            f"{file}: the volumes add up to {volume.sum():.1f}, and the header says {declared}; "
+            "is the file complete?"
+        )

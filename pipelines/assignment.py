@@ -1,0 +1,370 @@
+"""Flows of trips on congested links: ``kepler-traverse run LINKS --result assignment --trips TRIPS
+--output DIR``.
+
+Distributes the trips over the paths of the network until the relative gap is met, and proves the
+gap. Writes links.parquet (flow, time and cost of each link), with --skims skims.parquet, with
+--select-link selected_pairs.parquet, and a manifest. --resume goes on after an interruption, and ends
+with the same bits. --verify proves an output from its files, the links and the trips.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from kepler_traverse.kinds.constraints import Constraint, GivenOptions, refuse, violations
+
+from .batch_sources import run_program
+from .cli import signals
+from .cli.options import Once, OnceParser
+from .cli.terminal import called_as, say, show
+
+SUCCESS = "_SUCCESS"
+MANIFEST = "_manifest.json"
+STATE = "_state.npz"
+LINKS = "links.parquet"
+SKIMS = "skims.parquet"
+SELECTED = "selected_pairs.parquet"
+EXIT_NOT_MET = 3
+EXIT_WRONG = 5
+_MAX_MANIFEST = 1 << 24
+_EPILOG = """\
+exit codes: 0 done, 1 unexpected error, 2 bad usage or input, 3 the gap was not met in --max-iterations,
+5 --verify found a fault, 130 interrupted
+"""
+_BPR = ("b", "power")
+_OF_CLASS = ("volume", "value_of_time", "distance_weight")
+# The settings that flows depend on, which a resume and --verify must have again.
+_NUMBERS = ("gap", "max_iterations", "value_of_time", "distance_weight")
+
+
+def _only_with(name: str, cost: str) -> Constraint:
+    return Constraint(
+        names=(name, "cost"),
+        violated=lambda given: given.is_given(name) and given.value("cost") != cost,
+        why="{0} does not belong to {cost=}",
+    )
+
+
+def _both(name: str, other: str) -> Callable[[Any], bool]:
+    return lambda given: given.is_given(name) and given.is_given(other)
+
+
+# What flags together must be.
+ROWS = (
+    *(_only_with(name, "bpr") for name in _BPR),
+    _only_with("alpha", "conical"),
+    *(
+        Constraint(
+            names=(name, "classes"),
+            violated=_both(name, "classes"),
+            why="{0} does not belong to {classes}, whose table has it",
+        )
+        for name in _OF_CLASS
+    ),
+    *(
+        Constraint(
+            names=(name, "verify"),
+            violated=_both(name, "verify"),
+            why="{0} does not belong to {verify}, which writes nothing",
+        )
+        for name in ("resume", "output")
+    ),
+    Constraint(
+        names=("output", "verify"),
+        violated=lambda given: not (given.is_given("output") or given.is_given("verify")),
+        why="neither {0} nor {verify} is given",
+        remedy="name a folder with one of them",
+    ),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    return run_program(parser, _answer, argv, "interrupted; the same command with --resume goes on")
+
+
+def parser() -> OnceParser:
+    """Return the command line."""
+    result = OnceParser(
+        prog=called_as("assignment"), description=str(__doc__).partition("\n\n")[2], epilog=_EPILOG
+    )
+
+    def add(flag: str, text: str, **facts: Any) -> None:
+        result.add_argument(flag, action=Once, help=text, **facts)
+
+    result.add_argument(
+        "edges",
+        metavar="LINKS",
+        nargs="+",
+        help="the table of links: Parquet, CSV with a header, TNTP (.tntp) or a GMNS folder",
+    )
+    add("--result", "what is written (default: assignment)", choices=("assignment",))
+    add(
+        "--trips",
+        "the table of trips: origin, destination and volume; Parquet, CSV, TNTP or a GMNS folder",
+        metavar="FILE",
+        required=True,
+    )
+    add("--output", "folder of the results, new or empty (see --resume)", metavar="DIR")
+    add("--resume", "go on with the run in the output folder", nargs=0)
+    add("--verify", "prove the results in this folder instead", metavar="DIR")
+    add("--src", "column of the links with their begin (default: a known name)", metavar="NAME")
+    add("--dst", "column of the links with their end", metavar="NAME")
+    add("--cost", "cost of a link by its flow (default: bpr)", choices=("bpr", "conical"))
+    for name, text in (
+        ("free-flow-time", "time without flow"),
+        ("capacity", "capacity"),
+        ("b", "of --cost bpr: factor of the term with the flow"),
+        ("power", "of --cost bpr: power of flow / capacity"),
+        ("alpha", "of --cost conical: steepness, above 1 (default: 4)"),
+    ):
+        add(f"--{name}", f"{text}: a column of the links, or one number", metavar="NAME|X")
+    add("--volume", "column of the trips (default: volume)", metavar="NAME")
+    add(
+        "--value-of-time",
+        "units of the column toll per unit of time; without it tolls do not count",
+        type=float,
+        metavar="X",
+    )
+    add("--distance-weight", "units of time per unit of the column length", type=float, metavar="X")
+    add(
+        "--classes",
+        "table of several classes, Parquet or CSV: a row each, with the columns volume (a column of the "
+        "trips), and, where wanted, value_of_time, toll, distance_weight, length, passenger_cars",
+        metavar="FILE",
+    )
+    add(
+        "--closed",
+        "vertices through which no path leads (default: those below FIRST THRU NODE of a TNTP file)",
+        metavar="ID,ID,...|FILE",
+    )
+    add("--gap", "relative gap to reach (default: 1e-6)", type=float, metavar="X")
+    add("--method", "how (default: paths)", choices=("paths", "frank_wolfe"))
+    add("--max-iterations", "most searches (default: 1000)", type=int, metavar="N")
+    add(
+        "--skims",
+        "columns of the links, or time: their sums along the shortest path of each pair",
+        metavar="NAME,NAME,...",
+    )
+    add("--select-link", "rows of the links, from 0: what uses one of them", metavar="N,N,...")
+    add("--debug", "show where an unexpected error comes from", nargs=0)
+    return result
+
+
+def _answer(parsed: Any) -> int:
+    from kepler_traverse.errors import options_spelled
+
+    given = {"result": "assignment", "cost": "bpr"} | vars(parsed)
+    written = {name: "--" + name.replace("_", "-") for name in given if name in vars(parsed)}
+    with options_spelled(_spelled):
+        refuse(
+            violations(
+                GivenOptions(kind=None, algorithm="sssp", written=written, values=given), ROWS
+            )
+        )
+        if given.get("verify") is not None:
+            return _verify(given)
+        return _write(given)
+
+
+def _spelled(name: str, value: object) -> str:
+    flag = "--" + name.replace("_", "-")
+    return flag if value is None else f"{flag} {value}"
+
+
+def _arguments(given: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """Return the links, the trips, and the options of ``assign``."""
+    from kepler_traverse.assignment import BPR, Conical
+
+    from .run.assignment_tables import read_classes, read_closed, read_links, read_trips
+
+    links = read_links(given["edges"], (given.get("src"), given.get("dst")))
+    columns = {
+        name: _name_or_number(given[name])
+        for name in ("free_flow_time", "capacity", *_BPR, "alpha")
+        if given.get(name) is not None
+    }
+    options = {
+        "cost": BPR(**columns) if given["cost"] == "bpr" else Conical(**columns),
+        "classes": read_classes(
+            given.get("classes"), {name: given[name] for name in _OF_CLASS if name in given}
+        ),
+        "closed": read_closed(given.get("closed"), links),
+        "src_column": links.ends[0],
+        "dst_column": links.ends[1],
+        "select_link": _rows(given.get("select_link")),
+    }
+    for name in ("gap", "method", "max_iterations"):
+        if given.get(name) is not None:
+            options[name] = given[name]
+    return links.table, read_trips(given["trips"], links.has_string_ids), options
+
+
+def _name_or_number(text: str) -> str | float:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _rows(text: str | None) -> list[int] | None:
+    from kepler_traverse.errors import InputError
+
+    if text is None:
+        return None
+    try:
+        return [int(each) for each in text.split(",")]
+    except ValueError:
+        raise InputError(f"--select-link {text!r}: give rows of the links, such as 3,17") from None
+
+
+def _write(given: dict[str, Any]) -> int:
+    from kepler_traverse.assignment import assign
+    from kepler_traverse.errors import OutputError
+
+    folder = Path(given["output"])
+    is_resumed = bool(given.get("resume"))
+    if (folder / SUCCESS).exists() and is_resumed:
+        say(f"{folder} is complete; nothing is left to do")
+        return 0
+    if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not is_resumed)):
+        raise OutputError(
+            f"--output {str(folder)!r} is not empty; name a new folder, or give --resume"
+        )
+    if is_resumed and folder.exists() and any(folder.iterdir()) and not (folder / STATE).exists():
+        raise OutputError(f"--output {str(folder)!r} has no {STATE}: it is no run to resume")
+    began = time.perf_counter()
+    links, trips, options = _arguments(given)
+    result = assign(links, trips, checkpoint=folder / STATE, progress=_report, **options)
+    result.certify()
+    files = _tables(result, given)
+    for name, table in files.items():
+        _write_table(folder / name, table)
+    facts = _facts(result, given, folder, [*files, STATE])
+    facts["seconds"] = round(time.perf_counter() - began, 3)
+    text = json.dumps(facts, indent=2) + "\n"
+    (folder / MANIFEST).write_text(text, encoding="utf-8")
+    show(*text.splitlines())
+    if not result.is_converged:
+        say(
+            f"the relative gap is {result.relative_gap:.2e} after "
+            f"{result.iterations} searches; --resume with more --max-iterations goes on"
+        )
+        return EXIT_NOT_MET
+    (folder / SUCCESS).write_text("", encoding="utf-8")
+    say(f"relative gap {result.relative_gap:.2e}, proved; flows of the links: {folder / LINKS}")
+    return 0
+
+
+def _report(iterations: int, gap: float) -> None:
+    say(f"search {iterations}: relative gap {gap:.2e}")
+
+
+def _tables(result: Any, given: dict[str, Any]) -> dict[str, Any]:
+    from kepler_traverse.search.frames import arrow_table
+
+    tables = {LINKS: arrow_table(result.link_columns())}
+    if given.get("skims") is not None:
+        names = [name.strip() for name in given["skims"].split(",")]
+        tables[SKIMS] = arrow_table(result.skim_columns(names))
+    if result.selected is not None:
+        tables[SELECTED] = arrow_table(result.selected_columns())
+    return tables
+
+
+def _write_table(path: Path, table: Any) -> None:
+    import pyarrow.parquet
+
+    from kepler_traverse.runtime.regular_files import replacing
+
+    with replacing(path) as partial:
+        pyarrow.parquet.write_table(table, partial)
+
+
+def _facts(result: Any, given: dict[str, Any], folder: Path, files: list[str]) -> dict[str, Any]:
+    from kepler_traverse import __version__
+    from kepler_traverse.runtime.regular_files import compute_digests
+
+    settings = {
+        name: value
+        for name, value in given.items()
+        if name not in ("output", "resume", "debug", "verify")
+    }
+    return {
+        "result": "assignment",
+        "version": __version__,
+        "settings": settings,
+        "relative_gap": result.relative_gap,
+        "is_converged": result.is_converged,
+        "total": result.total,
+        "shortest": result.shortest,
+        "objective": result.objective,
+        "average_excess": result.average_excess,
+        "iterations": result.iterations,
+        "files": compute_digests(folder, files),
+    }
+
+
+def _verify(given: dict[str, Any]) -> int:
+    faults = _faults(given, Path(given["verify"]))
+    show(*faults)
+    show(f"{given['verify']}: {'WRONG' if faults else 'verified'}")
+    return EXIT_WRONG if faults else 0
+
+
+def _faults(given: dict[str, Any], folder: Path) -> list[str]:
+    """Describe what is wrong with an output: files that are not those of the manifest, flows that do
+    not follow from the paths or the last step, and a gap that is not the one stated.
+    """
+    import pyarrow.parquet
+
+    from kepler_traverse.assignment import assign
+    from kepler_traverse.errors import CertificateError, InputError
+    from kepler_traverse.runtime.regular_files import differing_file, read_json, read_regular
+
+    try:
+        facts: Any = read_json(read_regular(folder / MANIFEST, _MAX_MANIFEST))
+        if facts["result"] != "assignment":
+            raise ValueError("it is of another result")
+        differing = differing_file(folder, facts["files"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{folder}: its files cannot be read: {error}") from None
+    if differing:
+        return [differing]
+    links, trips, options = _arguments(facts["settings"] | _paths(given))
+    options["max_iterations"] = facts["iterations"]
+    with tempfile.TemporaryDirectory() as temporary:
+        state = Path(temporary) / STATE
+        shutil.copyfile(folder / STATE, state)
+        try:
+            result = assign(links, trips, checkpoint=state, **options)
+            result.certify()
+        except CertificateError as error:
+            return [f"{STATE}: {error}"]
+    faults = []
+    for name in ("relative_gap", "is_converged", "total", "shortest", "objective", "iterations"):
+        if getattr(result, name) != facts[name]:
+            faults.append(f"{MANIFEST}: {name} is {facts[name]}, not {getattr(result, name)}")
+    for name, table in _tables(result, facts["settings"]).items():
+        if name not in facts["files"]:
+            faults.append(f"{MANIFEST}: {name} is missing")
+        elif not pyarrow.parquet.read_table(folder / name).equals(table):
+            faults.append(f"{name}: its rows are not those of the flows")
+    return faults
+
+
+def _paths(given: dict[str, Any]) -> dict[str, Any]:
+    """Return where links and trips are now."""
+    names = ("edges", "trips", "classes", "closed")
+    return {name: given[name] for name in names if given.get(name) is not None}
+
+
+if __name__ == "__main__":
+    sys.exit(signals.run_heeding(main))

@@ -1,0 +1,17 @@
+"""Results of a run that have a program of their own, since no search from sources makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+OWN_PROGRAMS = ("assignment", "labels")  # results, and modules of this package's parent
+
+
+def own_program(words: Sequence[str]) -> str | None:
+    """Return the module that makes the result which a command line names; None for results of
+    searches.
+    """
+    given = [word.removeprefix("--result=") for word in words if word.startswith("--result=")]
+    given += [value for flag, value in pairwise(words) if flag == "--result"]
+    return next((name for name in given if name in OWN_PROGRAMS), None)

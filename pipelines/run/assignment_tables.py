@@ -1,0 +1,143 @@
+"""The tables of an assignment, from files: links, trips and classes of vehicles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kepler_traverse import planning
+from kepler_traverse.assignment import VehicleClass
+from kepler_traverse.errors import InputError, listed
+from kepler_traverse.formats.column_names import end_pairs
+
+from .given_table import ids_in_column, is_text, named_columns, plain_column, read_given_table
+
+_INTEGER = "^(0|-?[1-9][0-9]{0,17})$"  # as in edge lists, where 007 and +7 are strings
+_NUMBERS = ("value_of_time", "distance_weight", "passenger_cars")
+_NAMES = ("volume", "toll", "length")
+
+
+class LinkFile(NamedTuple):
+    """The links of a file, the names of their ends, and the vertices that the file closes."""
+
+    table: pa.Table
+    ends: tuple[str, str]
+    closed: list[int]
+
+    @property
+    def has_string_ids(self) -> bool:
+        return is_text(self.table.schema.field(self.ends[0]).type)
+
+
+def read_links(paths: list[str], ends: tuple[str | None, str | None]) -> LinkFile:
+    """Return the links of a file; InputError if it cannot be read, or its ends are not sure."""
+    if len(paths) != 1:
+        raise InputError(f"LINKS: give one file, not {len(paths)}")
+    path = paths[0]
+    if _is_of_planners(path):
+        network = planning.read_network(path)
+        table = pa.Table.from_pandas(network.links, preserve_index=False)
+        return LinkFile(
+            table, _choose_ends(path, "links", table.column_names, ends), network.closed
+        )
+    table, chosen = read_given_table(
+        path, "links", lambda names: _choose_ends(path, "links", names, ends)
+    )
+    return LinkFile(_with_integer_ids(table, chosen), (chosen[0], chosen[1]), [])
+
+
+def _is_of_planners(path: str) -> bool:
+    place = Path(path)
+    return place.is_dir() or ".tntp" in place.suffixes or place.name == "link.csv"
+
+
+def _choose_ends(
+    path: str, what: str, names: list[str], ends: tuple[str | None, str | None]
+) -> tuple[str, str]:
+    if ends[0] is not None and ends[1] is not None:
+        chosen = named_columns(path, what, names, (ends[0], ends[1]))
+        return chosen[0], chosen[1]
+    pairs = end_pairs(names)
+    if len(pairs) != 1:
+        how = "name them with --src and --dst" if what == "links" else "rename two"
+        raise InputError(
+            f"{path}: it is not sure which columns of the {what} hold the ends; "
+            f"it has {listed(names)}; {how}"
+        )
+    return pairs[0]
+
+
+def _with_integer_ids(table: pa.Table, names: tuple[str, ...]) -> pa.Table:
+    """Return a table whose ids are integers, if all of them are, as in a text file."""
+    columns = [plain_column(table, name) for name in names]
+    if not all(is_text(column.type) for column in columns):
+        return table
+    if not all(
+        pc.all(pc.match_substring_regex(column, _INTEGER), min_count=0).as_py()
+        for column in columns
+    ):
+        return table
+    for name, column in zip(names, columns, strict=True):
+        at = table.schema.get_field_index(name)
+        table = table.set_column(at, name, pc.cast(column, pa.int64()))
+    return table
+
+
+def read_trips(path: str, strings: bool) -> pa.Table:
+    """Return the trips of a file, with ids of the type of the links' (``strings`` or integers)."""
+    if _is_of_planners(path) or Path(path).name == "demand.csv":
+        return pa.Table.from_pandas(planning.read_trips(path), preserve_index=False)
+    table, names = read_given_table(
+        path, "trips", lambda names: _choose_ends(path, "trips", names, (None, None))
+    )
+    for name in names:
+        at = table.schema.get_field_index(name)
+        table = table.set_column(at, name, ids_in_column(path, table, name, strings))
+    return table
+
+
+def read_closed(text: str | None, links: LinkFile) -> Any:
+    """Return the vertices through which no path leads: those given, or those of the file."""
+    if text is None:
+        return links.closed or None
+    if Path(text).is_file():
+        listed_ids = [line.strip() for line in Path(text).read_text("utf-8").splitlines()]
+        ids = [line for line in listed_ids if line and not line.startswith("#")]
+    else:
+        ids = [each.strip() for each in text.split(",")]
+    if links.has_string_ids:
+        return ids
+    try:
+        return [int(each) for each in ids]
+    except ValueError:
+        raise InputError(f"--closed {text!r}: ids of these links are integers") from None
+
+
+def read_classes(path: str | None, one: dict[str, Any]) -> list[VehicleClass]:
+    """Return the classes of a table, or the one that flags describe."""
+    if path is None:
+        return [VehicleClass(**one)]
+
+    def choose(names: list[str]) -> tuple[str, ...]:
+        unknown = [name for name in names if name not in (*_NAMES, *_NUMBERS)]
+        if unknown or "volume" not in names:
+            raise InputError(
+                f"{path}: a table of classes has the column volume, and perhaps "
+                f"{listed([*_NAMES[1:], *_NUMBERS])}; this one has {listed(names)}"
+            )
+        return tuple(name for name in names if name in _NAMES)
+
+    table, _ = read_given_table(path, "classes", choose)
+    classes = []
+    for row in table.to_pylist():
+        facts = {name: value for name, value in row.items() if value is not None}
+        for name in _NUMBERS:
+            if name in facts and not isinstance(facts[name], (int, float)):
+                raise InputError(f"{path}: {name} {facts[name]!r} is no number")
+        if "volume" not in facts:
+            raise InputError(f"{path}: a row has no volume, which is a column of the trips")
+        classes.append(VehicleClass(**facts))
+    return classes

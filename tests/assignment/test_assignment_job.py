@@ -1,0 +1,197 @@
+"""``run --result assignment``: files, manifest, resume after a kill, and what verification finds."""
+
+import json
+import signal
+import sys
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from kepler_traverse.assignment import VehicleClass, assign
+from pipelines import assignment
+from tests.assignment import networks
+from tests.support.processes import ran
+
+EXIT_USAGE = 2
+
+
+@pytest.fixture
+def files(tmp_path):
+    links, trips = networks.grid(side=4, n_zones=5, volume=90)
+    links.to_parquet(tmp_path / "links.parquet")
+    trips.to_parquet(tmp_path / "trips.parquet")
+    return tmp_path
+
+
+def words(folder, *more, out="out"):
+    return [
+        str(folder / "links.parquet"),
+        *("--trips", str(folder / "trips.parquet")),
+        *("--output", str(folder / out)),
+        *more,
+    ]
+
+
+def verified(folder, out="out"):
+    given = [
+        str(folder / "links.parquet"),
+        *("--trips", str(folder / "trips.parquet")),
+        *("--verify", str(folder / out)),
+    ]
+    return assignment.main(given)
+
+
+def test_files_have_what_the_library_returns(files, capsys):
+    chosen = ("--skims", "time,length", "--select-link", "3,7", "--gap", "1e-8")
+    assert assignment.main(words(files, *chosen, "--value-of-time", "2")) == 0
+    out = files / "out"
+    links, trips = (pd.read_parquet(files / f"{name}.parquet") for name in ("links", "trips"))
+    expected = assign(
+        links, trips, classes=VehicleClass(value_of_time=2.0), gap=1e-8, select_link=[3, 7]
+    )
+    pd.testing.assert_frame_equal(pd.read_parquet(out / "links.parquet"), expected.links)
+    skims = expected.skims(["time", "length"])
+    pd.testing.assert_frame_equal(pd.read_parquet(out / "skims.parquet"), skims)
+    pairs = pd.read_parquet(out / "selected_pairs.parquet")
+    pd.testing.assert_frame_equal(pairs, expected.selected_pairs)
+    facts = json.loads((out / "_manifest.json").read_text())
+    assert facts["relative_gap"] == expected.relative_gap
+    assert facts["objective"] == expected.objective
+    assert (out / "_SUCCESS").exists()
+    assert "proved; flows of the links" in capsys.readouterr().err
+    assert verified(files) == 0
+
+
+@pytest.mark.parametrize("method", ["paths", "frank_wolfe"])
+def test_killed_run_is_resumed_with_equal_bytes(files, method):
+    chosen = ("--method", method, "--gap", "1e-4")
+    assert assignment.main(words(files, *chosen, out="whole")) == 0
+    program = (
+        "import os, signal\n"
+        "from pipelines import assignment\n"
+        "def kill(iterations, gap):\n"
+        "    if iterations == 4:\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "assignment._report = kill\n"
+        f"assignment.main({words(files, *chosen)!r})\n"
+    )
+    killed = ran([sys.executable, "-c", program])
+    assert killed.returncode == -signal.SIGKILL
+    out = files / "out"
+    assert (out / "_state.npz").exists()
+    assert not (out / "_SUCCESS").exists()
+    assert assignment.main(words(files, *chosen)) == EXIT_USAGE
+    assert assignment.main(words(files, *chosen, "--resume")) == 0
+    assert (out / "links.parquet").read_bytes() == (files / "whole/links.parquet").read_bytes()
+    gaps = [json.loads((files / name / "_manifest.json").read_text()) for name in ("out", "whole")]
+    assert gaps[0]["relative_gap"] == gaps[1]["relative_gap"]
+    assert assignment.main(words(files, *chosen, "--resume")) == 0  # nothing is left to do
+    assert verified(files) == 0
+
+
+def test_gap_that_is_not_met_has_an_exit_code_of_its_own(files):
+    assert assignment.main(words(files, "--max-iterations", "2")) == assignment.EXIT_NOT_MET
+    assert not (files / "out/_SUCCESS").exists()
+    assert verified(files) == 0
+    assert assignment.main(words(files, "--resume")) == 0
+
+
+def changed_flow(out):
+    table = pd.read_parquet(out / "links.parquet")
+    table.loc[0, "flow"] += 1.0
+    table.to_parquet(out / "links.parquet")
+
+
+def changed_gap(out):
+    facts = json.loads((out / "_manifest.json").read_text())
+    facts["relative_gap"] /= 2
+    (out / "_manifest.json").write_text(json.dumps(facts))
+
+
+def changed_flow_and_digest(out):
+    from kepler_traverse.runtime.regular_files import compute_digests
+
+    table = pq.read_table(out / "links.parquet")
+    pq.write_table(table.set_column(2, "flow", table["time"]), out / "links.parquet")
+    facts = json.loads((out / "_manifest.json").read_text())
+    facts["files"] = compute_digests(out, list(facts["files"]))
+    (out / "_manifest.json").write_text(json.dumps(facts))
+
+
+def changed_paths(out):
+    import numpy as np
+
+    from kepler_traverse.runtime.regular_files import compute_digests
+
+    with np.load(out / "_state.npz") as file:
+        state = {name: file[name] for name in file.files}
+    state["links"] = state["links"][::-1].copy()
+    np.savez(out / "_state.npz", **state)
+    facts = json.loads((out / "_manifest.json").read_text())
+    facts["files"] = compute_digests(out, list(facts["files"]))
+    (out / "_manifest.json").write_text(json.dumps(facts))
+
+
+@pytest.mark.parametrize(
+    ("plant", "message"),
+    [
+        (changed_flow, "links.parquet differs from its checksum"),
+        (changed_gap, "relative_gap is"),
+        (changed_flow_and_digest, "links.parquet: its rows are not those of the flows"),
+        (changed_paths, "do not carry its volume"),
+    ],
+)
+def test_verification_reports_planted_faults(files, capsys, plant, message):
+    assert assignment.main(words(files, "--gap", "1e-4")) == 0
+    plant(files / "out")
+    capsys.readouterr()
+    assert verified(files) == assignment.EXIT_WRONG
+    assert message in capsys.readouterr().out
+
+
+def test_text_files_and_classes_give_the_same_flows(files):
+    for name in ("links", "trips"):
+        pd.read_parquet(files / f"{name}.parquet").to_csv(files / f"{name}.csv", index=False)
+    (files / "classes.csv").write_text(
+        "volume,value_of_time,distance_weight,passenger_cars\nvolume,2,0,1\ntrucks,,0.5,2.5\n"
+    )
+    given = [
+        *(str(files / "links.csv"), "--trips", str(files / "trips.csv"), "--gap", "1e-6"),
+        *("--classes", str(files / "classes.csv"), "--output", str(files / "out"), "--closed", "5"),
+    ]
+    assert assignment.main(given) == 0
+    links, trips = (pd.read_parquet(files / f"{name}.parquet") for name in ("links", "trips"))
+    classes = [
+        VehicleClass(volume="volume", value_of_time=2.0),
+        VehicleClass(volume="trucks", distance_weight=0.5, passenger_cars=2.5),
+    ]
+    expected = assign(links, trips, classes=classes, closed=[5], gap=1e-6).links
+    pd.testing.assert_frame_equal(pd.read_parquet(files / "out/links.parquet"), expected)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--alpha", "4"), "--alpha does not belong to --cost bpr"),
+        (("--cost", "conical", "--b", "1"), "--b does not belong to --cost conical"),
+        (("--classes", "c.csv", "--volume", "cars"), "--volume does not belong to --classes"),
+        (("--capacity", "lanes"), "no column 'lanes', which is the capacity"),
+        (("--select-link", "a"), "give rows of the links"),
+        (("--src", "x", "--dst", "y"), "no column 'x'"),
+        (("--closed", "q"), "ids of these links are integers"),
+        (("--gap", "1e-15"), "cannot be proved"),
+    ],
+)
+def test_wrong_flags_are_refused_before_anything_is_written(files, capsys, more, message):
+    assert assignment.main(words(files, *more)) == EXIT_USAGE
+    assert message in capsys.readouterr().err
+    assert not (files / "out").exists()
+
+
+def test_run_and_batch_sources_have_the_result(files):
+    for program in (["pipelines"], ["pipelines.batch_sources"]):
+        run = ["run"] if program == ["pipelines"] else []
+        given = [*run, *words(files, "--result", "assignment", "--gap", "1e-3", out=program[0])]
+        ran([sys.executable, "-m", *program, *given])
+        assert (files / program[0] / "_SUCCESS").exists()

@@ -1,0 +1,271 @@
+"""Files of planners: what is read is what the file says, and a damaged file is named with its line."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kepler_traverse as kt
+from kepler_traverse import EdgeListError, InputError
+from kepler_traverse.assignment import BPR, assign
+from kepler_traverse.planning import (
+    read_network,
+    read_omx,
+    read_trips,
+    write_omx,
+    write_ubodt,
+)
+
+NETWORK = """<NUMBER OF ZONES> 2
+<NUMBER OF NODES> 4
+<FIRST THRU NODE> 3
+<NUMBER OF LINKS> 5
+<ORIGINAL HEADER>~ 	Init node 	Term node 	;
+<END OF METADATA>
+
+
+~ 	init_node	term_node	capacity	length	free_flow_time	b	power	speed	toll	link_type	;
+	1	3	10.5	2	1.25	0.15	4	25	0	1	;
+	3	4	4	2	1	0.15	4	25	0	1	;
+	3	4	4	3	2	0.15	4	25	7	1	;
+~ a comment
+	4	2	9999	2	1	0	0	25	0	3;
+	2	1	9	2	1	0.15	4	25	0	1	;
+"""
+TRIPS = """<NUMBER OF ZONES> 2
+<TOTAL OD FLOW> 12.5
+<END OF METADATA>
+
+Origin 	1
+    1 :      0.0;     2 :    8.5;
+Origin  2
+    1 :    4.0;
+"""
+
+
+@pytest.fixture
+def tntp(tmp_path):
+    (tmp_path / "net.tntp").write_text(NETWORK)
+    (tmp_path / "trips.tntp").write_text(TRIPS)
+    return tmp_path
+
+
+def test_tntp_network_and_trips_are_those_of_the_text(tntp):
+    network = read_network(tntp / "net.tntp")
+    assert network.closed == [1, 2]
+    links = network.links
+    assert links.init_node.to_list() == [1, 3, 3, 4, 2]
+    assert links.capacity.to_list() == [10.5, 4, 4, 9999, 9]
+    assert links.link_type.to_list() == [1, 1, 1, 3, 1]
+    trips = read_trips(tntp / "trips.tntp")
+    assert trips.to_numpy().tolist() == [[1, 1, 0], [1, 2, 8.5], [2, 1, 4]]
+    result = assign(links, trips, closed=network.closed, gap=1e-8)
+    assert result.links.flow.sum() == pytest.approx(8.5 * 3 + 4)
+    assert result.links.flow[1:3].sum() == pytest.approx(8.5)
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_tntp_is_an_edge_list(tntp, ending):
+    path = tntp / "net.tntp"
+    if ending:
+        import gzip
+
+        path = tntp / "other.tntp.gz"
+        path.write_bytes(gzip.compress(NETWORK.encode()))
+    graph = kt.read_graph(path, weight_column="free_flow_time")
+    assert graph.n_edges == 4  # of parallel ones the cheapest
+    distances = kt.sssp(graph, 1)
+    assert distances.set_index("vertex").distance.to_dict() == {1: 0, 2: 3.25, 3: 1.25, 4: 2.25}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("	9999	2", "	2", "line 14 '4.* has not 10 values"),
+        ("<END OF METADATA>", "", "line 9 .*stands before <END OF METADATA>|line 10"),
+        ("<NUMBER OF LINKS> 5", "<NUMBER OF LINKS> 6", "has 5 links, and its header says 6"),
+        ("	10.5	", "	ten	", "line 10 .*has the capacity 'ten', which is no number"),
+        ("<FIRST THRU NODE> 3", "<FIRST THRU NODE> x", "FIRST THRU NODE"),
+    ],
+)
+def test_damaged_networks_are_named_with_their_line(tntp, old, new, message):
+    path = tntp / "net.tntp"
+    path.write_text(NETWORK.replace(old, new))
+    with pytest.raises(InputError, match=message):
+        read_network(path)
+
+
+def test_damaged_network_is_no_edge_list(tntp):
+    path = tntp / "net.tntp"
+    path.write_text(NETWORK.replace("	9999	2", "	2"))
+    with pytest.raises(EdgeListError, match=r"line 14 .*has not 10 values"):
+        kt.read_graph(path)
+    path.write_text("1 2 3\n")
+    with pytest.raises(EdgeListError, match="is the file a TNTP network"):
+        kt.read_graph(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("Origin 	1", "", "do not begin with a line 'Origin n'"),
+        ("2 :    8.5;", "2     8.5;", "origin '1' are not all"),
+        ("8.5", "9.5", "add up to 13.5, and the header says 12.5"),
+        ("<END OF METADATA>", "", "stands before"),
+    ],
+)
+def test_damaged_trips_are_named(tntp, old, new, message):
+    path = tntp / "trips.tntp"
+    path.write_text(TRIPS.replace(old, new))
+    with pytest.raises(EdgeListError, match=message):
+        read_trips(path)
+
+
+@pytest.fixture
+def gmns(tmp_path):
+    (tmp_path / "link.csv").write_text(
+        "link_id,from_node_id,to_node_id,directed,length,free_speed,capacity,lanes,toll,VDF_alpha1\n"
+        "7,1,2,true,2,30,900,2,,0.15\n8,2,3,false,1,60,1000,1,0.5,0.2\n"
+    )
+    (tmp_path / "config.csv").write_text("long_length,speed\nmi,mph\n")
+    (tmp_path / "node.csv").write_text(
+        "node_id,x_coord,y_coord,zone_id\n1,0,0,10\n2,1,0,\n3,2,0,30\n"
+    )
+    (tmp_path / "demand.csv").write_text("o_zone_id,d_zone_id,volume\n10,30,50\n")
+    return tmp_path
+
+
+def test_gmns_links_have_minutes_lanes_and_both_directions(gmns):
+    links = read_network(gmns).links
+    assert links[["src", "dst"]].to_numpy().tolist() == [[1, 2], [2, 3], [3, 2]]
+    assert links.link_id.to_list() == [7, 8, 8]
+    assert links.is_reverse.to_list() == [False, False, True]
+    assert links.free_flow_time.to_list() == [4.0, 1.0, 1.0]
+    assert links.capacity.to_list() == [1800, 1000, 1000]
+    assert links.toll.to_list() == [0, 0.5, 0.5]
+    assert links.b.to_list() == [0.15, 0.2, 0.2]
+    trips = read_trips(gmns)
+    assert trips.to_numpy().tolist() == [[1, 3, 50]]
+    result = assign(read_network(gmns / "link.csv").links, trips, cost=BPR(power=4))
+    assert result.links.flow.to_list() == [50, 50, 0]
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("config.csv", "mi,mph", "league,knots", "league with knots is none of"),
+        ("link.csv", "true", "maybe", "row 0: directed is 'maybe'"),
+        ("link.csv", ",900,", ",,", "row 0 has no capacity"),
+        ("link.csv", "lanes", "tracks", "no column 'lanes'"),
+        ("link.csv", ",30,", ",0,", "row 0: 0 is no free_speed"),
+        ("node.csv", "1,0,", "3,0,", None),
+    ],
+)
+def test_damaged_gmns_is_named(gmns, file, old, new, message):
+    path = gmns / file
+    path.write_text(path.read_text().replace(old, new))
+    if message is None:  # zone 10 now is vertex 3
+        assert read_trips(gmns).origin.to_list() == [3]
+        return
+    with pytest.raises(InputError, match=message):
+        read_network(gmns)
+
+
+def test_gmns_without_units_or_with_doubtful_zones_is_refused(gmns):
+    (gmns / "node.csv").write_text(
+        "node_id,x_coord,y_coord,zone_id\n1,0,0,10\n2,1,0,10\n3,2,0,30\n"
+    )
+    with pytest.raises(InputError, match="zone 10 has the vertices 1 and 2"):
+        read_trips(gmns)
+    (gmns / "demand.csv").write_text("o_zone_id,d_zone_id,volume\n10,31,50\n")
+    (gmns / "node.csv").write_text("node_id,x_coord,y_coord,zone_id\n1,0,0,10\n3,2,0,30\n")
+    with pytest.raises(InputError, match="zone 31 has no vertex"):
+        read_trips(gmns)
+    (gmns / "config.csv").unlink()
+    with pytest.raises(InputError, match="GMNS has the units in it"):
+        read_network(gmns)
+
+
+def test_omx_files_keep_tables_of_pairs(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "skims.omx"
+    table = pd.DataFrame(
+        {"origin": [7, 7, 9], "destination": [7, 9, 7], "cost": [0.0, 2.5, np.nan], "km": [0, 3, 4]}
+    )
+    write_omx(path, table)
+    back = read_omx(path)
+    assert back.origin.to_list() == [7, 7, 9]
+    assert back.cost.fillna(-1).to_list() == [0, 2.5, -1]
+    assert read_omx(path, "km").km.to_list() == [0, 3, 4]
+    with h5py.File(path) as file:
+        assert bytes(file.attrs["OMX_VERSION"]) == b"0.2"
+        assert file.attrs["SHAPE"].tolist() == [2, 2]
+        assert file["data/km"].chunks is not None
+        assert file["lookup/zone"][:].tolist() == [7, 9]
+    with pytest.raises(InputError, match="no matrix 'time'"):
+        read_omx(path, ["time"])
+    with pytest.raises(InputError, match="no lookup 'taz'"):
+        read_omx(path, lookup="taz")
+    with pytest.raises(InputError, match="7 to 9 has two rows"):
+        write_omx(path, pd.concat([table, table[1:2]]))
+    names = table.assign(origin=["a", "a", "b"], destination=["a", "b", "a"])
+    write_omx(path, names, "km", lookup="name")
+    assert read_omx(path).origin.to_list() == ["a", "a", "b"]
+    (tmp_path / "text.omx").write_text("no")
+    with pytest.raises(InputError, match="cannot be read as OMX"):
+        read_omx(tmp_path / "text.omx")
+
+
+def test_openmatrix_reads_and_writes_the_same(tmp_path):
+    openmatrix = pytest.importorskip("openmatrix")
+    path = str(tmp_path / "a.omx")
+    write_omx(path, {"origin": [3, 5], "destination": [5, 3], "trips": [1.5, 2.0]}, lookup="taz")
+    with openmatrix.open_file(path) as file:
+        assert file.list_matrices() == ["trips"]
+        assert file.shape() == (2, 2)
+        assert file.mapping("taz") == {3: 0, 5: 1}
+        assert np.array(file["trips"])[0, 1] == 1.5
+    with openmatrix.open_file(path, "w") as file:
+        file["trips"] = np.array([[0.0, 4.0], [6.0, 0.0]])
+        file.create_mapping("taz", [10, 20])
+    frame = read_omx(path)
+    assert frame.to_numpy().tolist() == [[10, 10, 0], [10, 20, 4], [20, 10, 6], [20, 20, 0]]
+
+
+def test_omx_needs_one_pair_of_ends_and_values(tmp_path):
+    with pytest.raises(InputError, match="not sure which columns hold the pairs"):
+        write_omx(tmp_path / "a.omx", {"a": [1], "b": [2]})
+    with pytest.raises(InputError, match="no column 'x' of values"):
+        write_omx(tmp_path / "a.omx", {"origin": [1], "destination": [2]}, "x")
+
+
+def test_ubodt_has_the_first_and_last_steps_of_each_path(tmp_path):
+    rng = np.random.default_rng(3)
+    n = 40
+    edges = pd.DataFrame(
+        {"src": rng.integers(0, n, 150), "dst": rng.integers(0, n, 150), "weight": rng.integers(1, 9, 150)}
+    )  # fmt: skip
+    graph = kt.graph_from_edges(edges, edge_ids=True)
+    path = tmp_path / "ubodt.txt"
+    n_rows = write_ubodt(graph, path, 12)
+    table = pd.read_csv(path, sep=";")
+    assert len(table) == n_rows > n
+    assert list(table) == ["source", "target", "next_n", "prev_n", "next_e", "distance"]
+    assert (table.distance <= 12).all()
+    routes = kt.paths(graph, (table.source, table.target))
+    steps = routes.groupby("pair").vertex.agg(["first", list])
+    for row, route in zip(table.itertuples(), steps["list"], strict=True):
+        assert (row.next_n, row.prev_n) == (route[1], route[-2])
+        edge = edges.iloc[row.next_e]
+        assert (edge.src, edge.dst) == (row.source, row.next_n)
+    expected = kt.sssp_many(graph, "all", cutoff=12)
+    assert n_rows == len(expected) - graph.n_vertices
+
+
+def test_ubodt_needs_integer_ids_and_numbers_of_edges(tmp_path):
+    named = kt.graph_from_edges({"src": ["a"], "dst": ["b"], "weight": [1]}, edge_ids=True)
+    with pytest.raises(InputError, match="ids that are strings"):
+        write_ubodt(named, tmp_path / "u", 1)
+    plain = kt.graph_from_edges({"src": [1], "dst": [2], "weight": [1]})
+    with pytest.raises(InputError, match="edge_ids=True"):
+        write_ubodt(plain, tmp_path / "u", 1)
+    assert not (tmp_path / "u").exists()

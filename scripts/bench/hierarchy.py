@@ -170,7 +170,8 @@ def summaries(graph: Graph, search: Search, strategy: str, sources: np.ndarray) 
 
 def walks(graph: Graph, _search: Search, strategy: str, sources: np.ndarray) -> Call:
     """Prepare paths from each source to a vertex of its own."""
-    origins, ends = graph.ids_at(sources), graph.ids_at(drawn(graph, 4, sources.size))
+    numbers = np.random.default_rng(4).integers(0, graph.n_vertices, PAIRS)
+    origins, ends = graph.ids_at(sources), graph.ids_at(numbers[: sources.size])
     call = partial(paths, graph, strategy=strategy)
     call((origins[:2], ends[:2]))  # compiles
     return partial(call, (origins, ends))

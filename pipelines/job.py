@@ -23,6 +23,7 @@ from kepler_traverse.multi_source.outputs import ALL, given_sources, source_numb
 from kepler_traverse.runtime.display import html_table, in_units
 from kepler_traverse.runtime.object_stores import URL
 
+from .cli.constraints import IN_MEMORY
 from .cli.options import (
     COLUMN_ROLES,
     MG,
@@ -453,11 +454,6 @@ def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[
         values["columns"] = columns
     kind = OUTPUT_SCHEMAS.get(_name_of_result(values))
     if is_graph:
-        for role, name in of_edges.items():
-            if name is not None:
-                raise InputError(
-                    f"columns names {role} {name!r}, and edges are a graph; leave it out"
-                )
         graph = edges
     elif is_table(edges) or column_tuple(edges) is not None:
         needs_rows = kind is not None and kind.needs_edge_rows
@@ -488,22 +484,37 @@ def _list_paths(edges: Any) -> list[str]:
     return [os.fsdecode(path) for path in arguments.list_paths("edges", edges)]
 
 
+@dataclass(frozen=True, kw_only=True)
+class GivenEdges:
+    """Options that are given with edges in memory, as rules see them; ``edges`` says what these are."""
+
+    values: Mapping[str, Any]
+    edges: str
+    kind: None = None
+
+    @property
+    def algorithm(self) -> Any:
+        return self.values.get("algorithm")
+
+    def value(self, name: str) -> Any:
+        option, _, role = name.partition(".")
+        value = self.values.get(option)
+        return _columns(value).get(role) if role else value
+
+    def is_given(self, name: str) -> bool:
+        return self.value(name) is not None
+
+    def spelled(self, name: str, value: object = None) -> str:  # noqa: ARG002
+        return name
+
+
 def _refuse_options_of_files(values: dict[str, Any], is_graph: bool) -> None:
-    """Raise InputError for an option that says how files are read, where edges are in memory."""
-    if is_graph:
-        what = "a graph"
-        without_effect = {"files", "tables"}
-    else:
-        what = "a table in memory"
-        without_effect = {"files"}
-    for option in OPTIONS:
-        if option.key in values and option.reads in without_effect:
-            raise InputError(f"{option.key} has no effect: edges are {what}; leave it out")
-    if values.get("along") is not None:
-        raise InputError(
-            "along reads columns of the files of an edge list, and edges are "
-            "in memory; give paths, or leave it out"
-        )
+    """Raise InputError for an option that is of no use where edges are in memory."""
+    given = GivenEdges(values=values, edges="a graph" if is_graph else "a table in memory")
+    for row in IN_MEMORY:
+        violation = row.violation(given, edges=given.edges, value=repr(given.value(row.names[0])))
+        if violation is not None:
+            raise InputError(str(violation))
 
 
 def _build_graph(
@@ -511,10 +522,6 @@ def _build_graph(
 ) -> Graph:
     """Build the graph of a table in memory, by its columns and the options that are for it."""
     is_weighted = values.get("algorithm") == "sssp"
-    if not is_weighted and (of_edges["weight"] is not None or "weight_type" in values):
-        raise InputError(
-            "a column or a type of weights has no effect: bfs counts hops; leave it out"
-        )
     return graph_from_edges(
         edges,
         **of_edges,

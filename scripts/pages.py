@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+TEMPLATES = ROOT / "scripts" / "templates"
 
 
 def read_record(path: Path) -> Any:
@@ -59,6 +60,22 @@ def between(text: str, begin: str, end: str, lines: str) -> str:
     return f"{head}{begin}\n{lines}{end}{tail}"
 
 
+def filled(template: str, filters: Mapping[str, Callable[..., Any]], **given: Any) -> str:
+    """Return the text of a template of scripts/templates: Markdown with loops, conditions and filters of Jinja."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        undefined=jinja2.ChainableUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    environment.filters |= filters
+    return environment.get_template(template).render(**given)
+
+
 def table(header: list[str], rows: Iterable[list[str]]) -> str:
     """Return a Markdown table."""
     lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
@@ -76,17 +93,27 @@ def by_columns(columns: Mapping[str, Callable[[Any], str]], rows: Iterable[Any])
     )
 
 
-def put(texts: Mapping[Path, str], program: str, check: bool = False) -> int:
-    """Write the texts of files, or with ``check`` say which differ; return the exit code: 1 if one differs."""
+def put(
+    texts: Mapping[Path, str], program: str, check: bool = False, plots: Path | None = None
+) -> int:
+    """Write the texts of files, or with ``check`` say which differ; return the exit code: 1 if one differs.
+
+    Plots in the folder ``plots`` that are not among the files are of no page; they are deleted.
+    """
+    superfluous = [path for path in plots.glob("*.svg") if path not in texts] if plots else []
     stale = [
         path
         for path, text in texts.items()
         if not path.exists() or path.read_text(encoding="utf-8") != text
     ]
+    for path in (*stale, *superfluous) if check else ():
+        what = "of no page" if path in superfluous else "stale"
+        print(f"{path.name} is {what}: run python -m {program}", file=sys.stderr)
+    if check:
+        return int(bool(stale or superfluous))
     for path in stale:
-        if check:
-            print(f"{path.name} is stale: run python -m {program}", file=sys.stderr)
-        else:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(texts[path], encoding="utf-8")
-    return int(check and bool(stale))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(texts[path], encoding="utf-8")
+    for path in superfluous:
+        path.unlink()
+    return 0

@@ -126,6 +126,26 @@ class Constraint:
         fact, remedy = (_OPTION.sub(write_option, text) for text in (self.why, self.remedy))
         return Violation(self.names[0], fact, remedy)
 
+    def described(self, spelled: Callable[[str, object], str]) -> str:
+        """Return the rule for a page: each option by its name, and with a value where the rule is
+        about one.
+        """
+        flags = [spelled(name, None) for name in self.names]
+        known = {str(place): flag for place, flag in enumerate(flags)}
+        known |= {
+            "flags": " and ".join(flags),
+            "missing": "the others",
+            "given": "several of these",
+        }
+        known["name"] = "results of this kind"
+
+        def write_option(match: re.Match[str]) -> str:
+            name, _, text = match.groups()
+            return known[name] if name in known else spelled(name, text or None)
+
+        rule = f"{self.why}; {self.remedy}" if self.remedy else self.why
+        return _OPTION.sub(write_option, rule)
+
 
 def violations(given: Given, rows: Iterable[Constraint]) -> Iterator[Violation]:
     """Yield what violates the rows."""

@@ -21,6 +21,7 @@ from ..errors import InputError, NegativeCycleError, option_text, several
 from ..graph import Graph, find_vertices, has_vertex
 from ..graph.closed import where_paths_begin, where_paths_end
 from ..kinds import rules
+from ..kinds.constraints import Constraint, GivenOptions, refuse, violations
 from ..kinds.loads import Loads
 from ..kinds.question import Question
 from ..kinds.records import Asked, columns_of_records, joined, records_of_group
@@ -43,6 +44,49 @@ from ..search.query import SourceValues
 from ..search.results import Traversals
 
 RESULTS = tuple(RESULT_KINDS)
+
+
+def _options_of(kind: ResultKind, table: str) -> list[str]:
+    """Return the options of a kind that have a value per source or target, as ``table`` says."""
+    return [each.name for each in fields(kind.options_class) if each.metadata.get("table") == table]
+
+
+def no_set(table: str, name: str) -> Constraint:
+    """Return the rule that vertices with a value each have an order."""
+    return Constraint(
+        names=(table, name),
+        violated=lambda given: (
+            isinstance(given.value(table), (set, frozenset))
+            and given.is_given(name)
+            and name in _options_of(given.kind, table)
+        ),
+        why="{0} must be a list, in the order of {1}",
+        remedy="a set has no order",
+    )
+
+
+# Of calls for many sources, whose results and streams are objects of Python.
+CALL_RULES = (
+    Constraint(
+        names=("result",),
+        violated=lambda given: given.kind.needs_pairs,
+        why="{result=} needs a table of pairs",
+        remedy="take bfs_pairs, sssp_pairs or paths(graph, pairs)",
+    ),
+    Constraint(
+        names=("stream", "result"),
+        violated=lambda given: given.value("stream") == "arrow" and given.kind.array_of is not None,
+        why="{result=} is an array, which has no record batches",
+        remedy="take stream=True, or {result=distances}",
+    ),
+    *(
+        no_set(table, name)
+        for table in ("sources", "targets")
+        for name in dict.fromkeys(
+            name for kind in RESULT_KINDS.values() for name in _options_of(kind, table)
+        )
+    ),
+)
 DIRECTIONS = ("out", "in")
 ALL = "all"  # as ``sources``: every vertex
 ARROW = "arrow"  # as ``stream``: record batches
@@ -109,16 +153,10 @@ def check_arguments(
     sources and targets.
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
-    result = question.result
     direction = question.direction
     stream = question.stream
     options = question.of_kind
-    kind = RESULT_KINDS[arguments.choice("result", result, tuple(RESULT_KINDS))]
-    if kind.needs_pairs:
-        raise InputError(
-            f"result={result!r} needs a table of pairs; take bfs_pairs, "
-            "sssp_pairs or paths(graph, pairs)"
-        )
+    kind = RESULT_KINDS[arguments.choice("result", question.result, tuple(RESULT_KINDS))]
     if question.memory is not None:
         arguments.whole("memory", question.memory)
     if not arguments.is_flag(stream) and not (isinstance(stream, str) and stream == ARROW):
@@ -126,9 +164,6 @@ def check_arguments(
             f"stream must be True, False or {ARROW!r}, not {arguments.describe(stream)}"
         )
     refuse_unknown(options)
-    for table, vertices in (("sources", sources), ("targets", question.targets)):
-        for name in options_per(question, table) if isinstance(vertices, (set, frozenset)) else ():
-            raise InputError(f"{table} must be a list, in the order of {name}; a set has no order")
     given = {
         name: None if value is None else name
         for name, value in {**options, "targets": question.targets}.items()
@@ -138,12 +173,14 @@ def check_arguments(
         "direction='in'" if arguments.choice("direction", direction, DIRECTIONS) == "in" else None
     )
     given["stream"] = "stream" if stream else None
+    values = {
+        "sources": sources,
+        "targets": question.targets,
+        "stream": stream if isinstance(stream, str) else None,
+    }
+    call = GivenOptions(kind=kind, algorithm=algorithm.name, written=given, values=values)
+    refuse(violations(call, CALL_RULES))
     rules.check(kind, algorithm.name, given)
-    if isinstance(stream, str) and kind.array_of is not None:
-        raise InputError(
-            f"result={kind.name!r} is an array, which has no record batches; "
-            "take stream=True, or result='distances'"
-        )
     indexes = {"sources": get_index(sources), "targets": get_index(question.targets)}
     numbers = source_numbers(graph, given_sources(sources))
     if question.targets is None:
@@ -171,11 +208,10 @@ def check_arguments(
 
 def options_per(question: GivenCall, table: str) -> list[str]:
     """Return the options of a question that have a value per source or target, as ``table`` says."""
-    options = fields(RESULT_KINDS[question.result].options_class)
     return [
-        each.name
-        for each in options
-        if each.metadata.get("table") == table and question.of_kind.get(each.name) is not None
+        name
+        for name in _options_of(RESULT_KINDS[question.result], table)
+        if question.of_kind.get(name) is not None
     ]
 
 

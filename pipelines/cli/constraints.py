@@ -127,7 +127,7 @@ IDLE: tuple[Constraint, ...] = (
     idle(
         "part_size",
         lambda given: given.engine == MG,
-        "{engine=} has as many sources per part as it searches from",
+        f"{{engine={MG}}} has as many sources per part as it searches from",
         "engine",
     ),
     idle(
@@ -139,16 +139,19 @@ IDLE: tuple[Constraint, ...] = (
     idle(
         "gpu_memory",
         lambda given: given.device == "cpu",
-        "the run is on the CPU ({device=})",
+        "the run is on the CPU ({device=cpu})",
         "device",
     ),
     idle(
-        "gpu_memory", lambda given: given.engine == MG, "{engine=} allocates for itself", "engine"
+        "gpu_memory",
+        lambda given: given.engine == MG,
+        f"{{engine={MG}}} allocates for itself",
+        "engine",
     ),
     idle(
         "worker_timeout",
         lambda given: given.engine == MG,
-        "{engine=} ends as soon as a worker is lost",
+        f"{{engine={MG}}} ends as soon as a worker is lost",
         "engine",
     ),
     idle(
@@ -195,7 +198,7 @@ def not_of_mg(name: str, values: tuple[Any, ...], why: str, other: str = "") -> 
     return Constraint(
         names=(name, "engine"),
         violated=lambda given: given.engine == MG and not is_value(given, name, *values),
-        why=f"{{engine=}}: {why}",
+        why=f"{{engine={MG}}}: {why}",
         remedy=f"leave {{0}} out{other}",
     )
 
@@ -214,7 +217,7 @@ MG_ROWS: tuple[Constraint, ...] = (
                 or not given.kind.takes_limits
             )
         ),
-        why="{engine=}: it writes no {name}",
+        why=f"{{engine={MG}}}: it writes no {{name}}",
         remedy="take {result=distances}",
     ),
     not_of_mg("device", ("auto", "cuda"), "it runs on GPUs"),
@@ -242,9 +245,62 @@ MG_ROWS: tuple[Constraint, ...] = (
     Constraint(
         names=("engine", "output"),
         violated=lambda given: given.engine == MG and is_url(given.output),
-        why="{engine=} writes to no object store",
+        why=f"{{engine={MG}}} writes to no object store",
         remedy="take an {output} folder that all hosts see",
     ),
+)
+
+
+def _no_file(name: str, of_graphs_alone: bool) -> Constraint:
+    """Return the rule that an option says how files are read, and edges are in memory."""
+    return Constraint(
+        names=(name,),
+        violated=lambda given: (
+            given.is_given(name) and (given.edges == "a graph" or not of_graphs_alone)
+        ),
+        why="{0} has no effect: edges are {edges}",
+        remedy="leave it out",
+    )
+
+
+def _no_weights(name: str) -> Constraint:
+    """Return the rule that a table's weights are for sssp."""
+    return Constraint(
+        names=(name,),
+        violated=lambda given: (
+            given.edges != "a graph" and given.algorithm != "sssp" and given.is_given(name)
+        ),
+        why="a column or a type of weights has no effect: bfs counts hops",
+        remedy="leave it out",
+    )
+
+
+def _no_column(role: str) -> Constraint:
+    """Return the rule that a graph has no columns."""
+    name = f"columns.{role}"
+    return Constraint(
+        names=(name,),
+        violated=lambda given: given.edges == "a graph" and given.is_given(name),
+        why=f"columns names {role} {{value}}, and edges are a graph",
+        remedy="leave it out",
+    )
+
+
+# Of edges in memory, with which Python calls the job: see ``job.GivenEdges``.
+IN_MEMORY: tuple[Constraint, ...] = (
+    *(
+        _no_file(option.key, option.reads == "tables")
+        for option in OPTIONS
+        if option.reads in ("files", "tables")
+    ),
+    Constraint(
+        names=("along",),
+        violated=lambda given: given.is_given("along"),
+        why="{0} reads columns of the files of an edge list, and edges are in memory",
+        remedy="give paths, or leave it out",
+    ),
+    *map(_no_weights, ("weight_type", "columns.weight")),
+    *(_no_column(role) for role, table in COLUMN_ROLES.items() if table == "edges"),
 )
 
 CONSTRAINTS: tuple[Constraint, ...] = (

@@ -20,7 +20,8 @@ class TaskSizer:
     ``TASK_SECONDS``.
 
     This decides only how many parts a task writes, not their content. The numbers come from
-    ``scripts/bench/scheduler_model.py``; docs/benchmarks/log has its table.
+    a simulation of one scheduler and its workers; docs/benchmarks/log/2026-11-28-long-runs.md has
+    its table.
 
     ``first``: batches per task until times are known: a worker that writes several parts at once
     needs as many.

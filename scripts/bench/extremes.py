@@ -16,7 +16,6 @@ import numpy as np
 from scripts.measure.work import OURS, Call, Inputs, Repeats, Work
 
 PACKAGES = ("networkit", "igraph", "networkx")
-LIBRARIES = {OURS: OURS, "networkit": "NetworKit", "igraph": "igraph", "networkx": "NetworkX"}
 GRAPHS = {  # directed or not
     "luxembourg_osm": False,
     "USA-road-NY-topology": False,

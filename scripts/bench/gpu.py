@@ -18,13 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from scripts.measure import graphs as measured_graphs
 from scripts.measure.environment import timed_on_gpu
+from scripts.measure.graphs import chosen
 from scripts.measure.work import OURS, Call, Inputs, Repeats, Timed, Work, elsewhere
 from scripts.papers import graphs
 
 PACKAGES = ("cupy-cuda13x", "cupy-cuda12x", "pylibcugraph-cu13", "pylibcugraph-cu12")
-GRAPHS = {name: graph for name, graph in measured_graphs.GRAPHS.items() if name != "dblp-2010"}
+GRAPHS = chosen(
+    *("USA-road-NE", "USA-road-NY", "lattice 1500", "R-MAT 20", "R-MAT 22", "uniform 2M"),
+    *("R-MAT 24", "lattice 4000", "cnr-2000", "soc-Slashdot0902"),
+)
 SINGLE, MANY, LOOPED = 16, (32, 256, 1024, 10_000), 32
 LARGE = 400_000_000  # graphs with more stored edges have 256 sources as the largest number
 PEER_SECONDS = 4.0  # of cuGraph's searches, per graph and algorithm

@@ -1,23 +1,15 @@
-"""Measure hierarchies against searches on road networks: ``python -m scripts.bench.hierarchy FOLDER GRAPH ...``.
+"""Searches over hierarchies beside searches without, and beside pandana and RoutingKit, on road networks and a lattice.
 
-A graph is a Parquet file of edges with columns src, dst and, with weights, a third one; without it weights are hashed, 1 to
-255. ``lattice-SIDE`` is a lattice of which a tenth of the edges are missing. Both strategies run in the same process one
-after the other, and their results are compared before a time is recorded. A graph replaces its entry in the record.
-
-``--cores 1 2`` measures contraction on as many threads. ``--whole 10000`` measures summaries of so many sources with
-the hierarchy that they need. ``--more pairs`` and ``--more hops`` measure paths of pairs, and breadth-first searches, into a
-record of their own. ``scripts.measure`` writes the tables of docs/hierarchies.md from the records.
+Weights are those of the file, or hashed ones from 1 to 255. Searches run from fewer sources than sweeps: their time per
+source does not depend on the number. RoutingKit orders vertices by coordinates, which the files lack. Differences of
+distances from four corners of the network stand for them.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-import time
-from collections import deque
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -25,354 +17,521 @@ import numpy as np
 from kepler_traverse import (
     Graph,
     bfs_many,
+    certify_many,
     graph_from_edges,
     paths,
     plan_bfs_many,
     plan_sssp_many,
     sssp_many,
+    sssp_pairs,
 )
-from scripts.measure.environment import ROOT, commit, machine, timed
-from scripts.pages import by_columns, read_record, write_record
+from kepler_traverse._arrays import to_host
+from kepler_traverse.search.distance_stats import summary_of_distances
+from kepler_traverse.sssp import REGISTRY
+from scripts import make_graphs
+from scripts.measure.environment import timed_on_gpu
+from scripts.measure.work import (
+    OURS,
+    Baseline,
+    Call,
+    Inputs,
+    Repeats,
+    Timed,
+    Work,
+    differences,
+    elsewhere,
+)
 
-RECORD = ROOT / "docs" / "benchmarks" / "hierarchy.json"
-MORE = ROOT / "docs" / "benchmarks" / "hierarchy_more.json"
+PACKAGES = ("pandana", "routingkit-cch")
+ROADS, LATTICE = ("USA-road-NE-topology", "USA-road-d.NY"), "lattice 1500"
 SWEEP, SEARCH = "hierarchy_sweep", "near_far_per_thread"
-REPEATS = 3
-LATTICE = "lattice-"
+SEARCH_ON_GPU = "source_per_block"
+SEARCHED, CHECKED, PAIRS, TARGETS, WHOLE = 16, 16, 1000, 1000, 10_000
+SIDE_BY_SIDE = 1024  # sources on a GPU
+OWN = 100  # destinations of each origin
+BASELINE_ORIGINS = 100
 
 
-def graph_of(path: Path) -> Graph:
-    """Return a graph of a Parquet file, or a lattice, undirected."""
+@lru_cache(1)
+def graph_of(inputs: Inputs, name: str) -> Graph:
+    """Return an undirected graph; a small hierarchy is built first, which compiles."""
     import pyarrow.parquet
 
     from pipelines.comparison import hashed_weights
 
-    if path.stem.startswith(LATTICE):
-        side = int(path.stem.removeprefix(LATTICE))
-        v = np.arange(side * side).reshape(side, side)
-        src, dst = (
-            np.concatenate([x.ravel(), y.ravel()])
-            for x, y in ((v[:, :-1], v[:-1]), (v[:, 1:], v[1:]))
-        )
-        kept = np.random.default_rng(1).random(src.size) >= 0.1
-        src, dst = src[kept], dst[kept]
-        return graph_from_edges(src, dst, hashed_weights(src, dst, False), directed=False)
-    table = pyarrow.parquet.read_table(path)
-    src, dst = table[0].to_numpy(), table[1].to_numpy()
-    weights = table[2].to_numpy() if table.num_columns > 2 else hashed_weights(src, dst, False)
-    return graph_from_edges(src, dst, weights, directed=False)
-
-
-def seconds_of(
-    graph: Graph, strategy: str, sources: np.ndarray, **options
-) -> tuple[float, np.ndarray]:
-    """Return the seconds of a plan's searches, the best of some repeats, and its distances."""
-    plan = plan_sssp_many(graph, n_sources=sources.size, strategy=strategy, **options)
-    best, found = float("inf"), []
-    for repeat in range(REPEATS if strategy == SWEEP else 1):
-        began = time.perf_counter()
-        for group in plan.iter_groups(sources):
-            if not repeat and (options or len(found) < 1):
-                found.append(group.distance.copy())
-        best = min(best, time.perf_counter() - began)
-    return best, np.concatenate(found)
-
-
-def compared(graph: Graph, swept: int, searched: int, **options) -> dict:
-    """Measure both strategies. Raise AssertionError if their distances differ."""
-    sources = np.random.default_rng(1).choice(graph.n_vertices, swept, replace=False)
-    seconds, found = seconds_of(graph, SWEEP, sources, **options)
-    seconds_of(graph, SEARCH, sources[:2], **options)  # compiles
-    searching, expected = seconds_of(graph, SEARCH, sources[:searched], **options)
-    k = min(len(found), len(expected))
-    assert np.array_equal(found[:k], expected[:k]), "distances differ"
-    times = {SWEEP: 1e3 * seconds / swept, SEARCH: 1e3 * searching / searched}
-    return _work({SWEEP: swept, SEARCH: searched}, times, k)
-
-
-def _work(counts: dict[str, int], times: dict[str, float], compared_rows: int) -> dict:
-    """Return what the record has of a result; the sweep is first."""
-    (_, swept), (search, searched) = counts.items()
-    return {
-        "search": search,
-        "swept_sources": swept,
-        "searched_sources": searched,
-        "compared_rows": compared_rows,
-        "sweep_ms_per_source": times[SWEEP],
-        "search_ms_per_source": times[search],
-    }
-
-
-def _each(
-    counts: dict[str, int], call: Callable[[str, int], Any]
-) -> tuple[dict[str, float], list[Any]]:
-    """Call each strategy for two sources, which compiles, and for all; return milliseconds per source, and results."""
-    times, found = {}, []
-    for strategy, count in counts.items():
-        call(strategy, 2)
-        result, seconds = timed(call, strategy, count)
-        times[strategy] = 1e3 * seconds / count
-        found.append(result)
-    return times, found
-
-
-def summarized(
-    many: Callable[..., Any], graph: Graph, sources: np.ndarray, counts: dict[str, int]
-) -> dict:
-    """Measure summaries of both strategies."""
-    times, (swept, searched) = _each(
-        counts,
-        lambda strategy, count: many(graph, sources[:count], result="summary", strategy=strategy),
-    )
-    assert swept.head(len(searched)).equals(searched), "summaries differ"
-    return _work(counts, times, len(searched))
-
-
-def paired(graph: Graph, count: int) -> dict:
-    """Measure paths of random pairs, all of them with both strategies."""
-    numbers = np.random.default_rng(4).integers(0, graph.n_vertices, (2, count))
-    origins, ends = (graph.ids_at(each) for each in numbers)
-    counts = {SWEEP: count, SEARCH: count}
-    times, (swept, searched) = _each(
-        counts, lambda strategy, n: paths(graph, (origins[:n], ends[:n]), strategy=strategy)
-    )
-    assert swept.equals(searched), "paths differ"
-    return _work(counts, times, len(swept))
-
-
-def contraction(graph: Graph, cores: list[int]) -> dict[str, float]:
-    """Return the seconds of contraction by the number of threads."""
-    found, before = {}, numba.get_num_threads()
-    for count in cores:
-        numba.set_num_threads(count)
-        found[str(count)] = graph.derived.without_hierarchy().hierarchy().seconds
-    numba.set_num_threads(before)
-    return found
-
-
-def whole(graph: Graph, n_sources: int) -> dict:
-    """Measure summaries of many sources, and the hierarchy that they need."""
-    sources = graph.ids_at(
-        np.random.default_rng(4).choice(graph.n_vertices, n_sources, replace=False)
-    )
-    graph = graph.derived.without_hierarchy()
-    began = time.perf_counter()
-    graph.hierarchy()
-    sssp_many(graph, sources, result="summary")
-    return {"sources": n_sources, "seconds": time.perf_counter() - began}
-
-
-def hops(graph: Graph, summaries: int, searched: int) -> dict[str, dict]:
-    """Measure breadth-first searches, with the strategy that ``bfs_many`` takes without a hierarchy as the other one."""
-    search = plan_bfs_many(graph.derived.without_hierarchy(), n_sources=summaries).strategy.name
-    sources = np.random.default_rng(5).choice(graph.n_vertices, summaries, replace=False)
-    counts = {SWEEP: 512, search: searched}
-    plans = {
-        strategy: plan_bfs_many(graph, n_sources=count, strategy=strategy)
-        for strategy, count in counts.items()
-    }
-    # finds the type, too
-    found = [plan.run(sources[: plan.group]).distance[:16].copy() for plan in plans.values()]
-    assert np.array_equal(*found), "hops differ"
-    times, _ = _each(
-        counts,
-        lambda strategy, count: deque(plans[strategy].iter_groups(sources[:count]), maxlen=0),
-    )
-    return {
-        "distances, hops": _work(counts, times, 16),
-        "summary, hops": summarized(
-            bfs_many, graph, graph.ids_at(sources), {SWEEP: summaries, search: searched}
-        ),
-    }
-
-
-def measure_more(folder: Path, name: str, what: str, searched: int) -> dict:
-    """Return the record of pairs or of hops of one graph."""
-    graph, metric = graph_of(folder / f"{name}.parquet"), "hops" if what == "hops" else "weights"
-    facts = {"commit": commit(), "graph": name, **built(graph, metric)}
-    return facts | {
-        "work": hops(graph, 10_000, searched)
-        if what == "hops"
-        else {"paths of 1,000 pairs": paired(graph, 1000)}
-    }
-
-
-def built(graph: Graph, metric: str = "weights") -> dict:
-    """Return what the record has of a graph and of its hierarchy, which is built after that of a small graph."""
     side = np.arange(200)
-    # compiles
-    graph_from_edges(side, (side + 1) % 200, np.ones(200, np.int64), directed=False).hierarchy(
-        metric
-    )
-    hierarchy = graph.hierarchy(metric)
-    return {
-        "vertices": graph.n_vertices,
-        "edges": graph.n_edges // 2,
-        "build_seconds": hierarchy.seconds,
-        "levels": hierarchy.levels,
-        "shortcuts": hierarchy.shortcuts,
-        "bytes": hierarchy.nbytes,
-    }
+    ring = graph_from_edges(side, (side + 1) % 200, np.ones(200, np.int64), directed=False)
+    for metric in ("weights", "hops"):
+        ring.hierarchy(metric)
+    if name == LATTICE:
+        columns = make_graphs.lattice(1500, 1500, 0.1, inputs.seed)
+    else:
+        table = pyarrow.parquet.read_table(inputs.file(name))
+        columns = tuple(column.to_numpy() for column in table.columns)
+    src, dst, *weights = columns
+    weight = weights[0] if weights else hashed_weights(src, dst, False)
+    return graph_from_edges(src, dst, weight, directed=False)
 
 
-def rendered_more(record: dict) -> str:
-    """Return the table of the record of pairs and hops as Markdown."""
-    host = record["machine"]
-    columns = {
-        "graph": lambda row: row["graph"],
-        "result": lambda row: row["name"],
-        "build, s": lambda row: f"{row['build_seconds']:.1f}",
-        "hierarchy, ms per source": lambda row: (
-            f"{row['sweep_ms_per_source']:.2f} ({row['swept_sources']:,})"
-        ),
-        **SEARCHED,
-        "pays from": pays_from,
-        "commit": lambda row: row["commit"],
-    }
-    return (
-        f"Measured on {host['cores']} cores of an {host['cpu']}. A source of a path is one pair.\n\n"
-        + by_columns(columns, works_of(record))
-    )
+def drawn(graph: Graph, seed: int, count: int) -> np.ndarray:
+    """Return numbers of random vertices."""
+    return np.random.default_rng(seed).choice(graph.n_vertices, count, replace=False)
 
 
-SEARCHED = {
-    "search, ms per source": lambda row: (
-        f"{row['search_ms_per_source']:.1f} ({row['searched_sources']:,})"
-    ),
-    "ratio": lambda row: f"{row['search_ms_per_source'] / row['sweep_ms_per_source']:.0f}",
+def same_rows(expected: Any, found: Any) -> str:
+    """Compare frames, or arrays; the search has the first rows alone."""
+    if not hasattr(expected, "equals"):
+        return differences(expected, found)
+    return "" if expected.head(len(found)).equals(found) else "the results differ"
+
+
+# --- building
+
+
+def building(graph: Graph, metric: str, cores: int | None = None) -> Call:
+    """Prepare the contraction of a graph, on all threads or some."""
+
+    def run() -> Timed:
+        before = numba.get_num_threads()
+        numba.set_num_threads(cores or before)
+        made = graph.derived.without_hierarchy().hierarchy(metric)
+        numba.set_num_threads(before)
+        facts = {"levels": made.levels, "shortcuts": made.shortcuts, "bytes": made.nbytes}
+        return Timed(None, made.seconds, facts | {"vertices": graph.n_vertices})
+
+    return run
+
+
+def whole(graph: Graph) -> Call:
+    """Prepare summaries with the hierarchy that they need."""
+    sources = graph.ids_at(drawn(graph, 4, WHOLE))
+
+    def run() -> None:
+        bare = graph.derived.without_hierarchy()
+        bare.hierarchy()
+        sssp_many(bare, sources, result="summary")
+
+    return run
+
+
+# --- sweeps beside searches
+
+
+class Search(NamedTuple):
+    """A search from many sources, by hops or by weights."""
+
+    metric: str
+
+    @property
+    def many(self) -> Callable[..., Any]:
+        return bfs_many if self.metric == "hops" else sssp_many
+
+    @property
+    def plan(self) -> Callable[..., Any]:
+        return plan_bfs_many if self.metric == "hops" else plan_sssp_many
+
+    def strategy(self, graph: Graph, is_sweep: bool, count: int) -> str:
+        """Return the sweep, or what searches without a hierarchy."""
+        if is_sweep:
+            graph.hierarchy(self.metric)
+            return SWEEP
+        if self.metric == "hops":
+            return plan_bfs_many(graph.derived.without_hierarchy(), n_sources=count).strategy.name
+        return SEARCH
+
+
+def distances(
+    graph: Graph, search: Search, strategy: str, sources: np.ndarray, **options: Any
+) -> Call:
+    """Prepare distances from some sources; those of the first ones are returned."""
+    plan = search.plan(graph, n_sources=sources.size, strategy=strategy, **options)
+    plan.run(sources[:2])  # compiles
+
+    def run() -> np.ndarray:
+        first = None
+        for group in plan.iter_groups(sources):
+            first = group.distance[:CHECKED].copy() if first is None else first
+        return first
+
+    return run
+
+
+def targets(graph: Graph, search: Search, strategy: str, sources: np.ndarray) -> Call:
+    ends = graph.ids_at(drawn(graph, 3, TARGETS))
+    return distances(graph, search, strategy, sources, targets=ends, result="targets")
+
+
+def summaries(graph: Graph, search: Search, strategy: str, sources: np.ndarray) -> Call:
+    ids = graph.ids_at(sources)
+    call = partial(search.many, graph, result="summary", strategy=strategy)
+    call(ids[:2])  # compiles
+    return partial(call, ids)
+
+
+def walks(graph: Graph, _search: Search, strategy: str, sources: np.ndarray) -> Call:
+    """Prepare paths from each source to a vertex of its own."""
+    numbers = np.random.default_rng(4).integers(0, graph.n_vertices, PAIRS)
+    origins, ends = graph.ids_at(sources), graph.ids_at(numbers[: sources.size])
+    call = partial(paths, graph, strategy=strategy)
+    call((origins[:2], ends[:2]))  # compiles
+    return partial(call, (origins, ends))
+
+
+WEIGHTS, HOPS = Search("weights"), Search("hops")
+# Work: what is asked, of which search, and the sources of the sweep and of the search.
+ASKED: dict[str, tuple[Callable[..., Call], Search, int, int]] = {
+    "distances": (distances, WEIGHTS, 512, SEARCHED),
+    "summary": (summaries, WEIGHTS, 512, SEARCHED),
+    "1,000 targets": (targets, WEIGHTS, TARGETS, SEARCHED),
+    "distances, hops": (distances, HOPS, 512, 64),
+    "summary, hops": (summaries, HOPS, WHOLE, 64),
+    "paths of 1,000 pairs": (walks, WEIGHTS, PAIRS, PAIRS),
 }
 
 
-def works_of(record: dict) -> list[dict]:
-    """Return a row per result, with the facts of its graph."""
-    return [
-        each | work | {"name": name}
-        for each in record["graphs"]
-        for name, work in each["work"].items()
-    ]
+def prepare(graph: Graph, work: str, is_sweep: bool) -> Call:
+    call, search, swept, searched = ASKED[work]
+    sources = drawn(graph, 1, swept)[: swept if is_sweep else searched]
+    return call(graph, search, search.strategy(graph, is_sweep, swept), sources)
 
 
-def pays_from(row: dict) -> str:
-    """Return the number of sources from which on a hierarchy pays."""
-    return f"{1e3 * row['build_seconds'] / (row['search_ms_per_source'] - row['sweep_ms_per_source']):,.0f}"
-
-
-def measure(
-    folder: Path, name: str, swept: int, searched: int, cores: list[int], n_whole: int, n_pairs: int
-) -> dict:
-    """Return the record of one graph."""
-    graph = graph_of(folder / f"{name}.parquet")
-    facts = built(graph)
-    targets = graph.ids_at(np.random.default_rng(3).choice(graph.n_vertices, 1000, replace=False))
-    sources = graph.ids_at(np.random.default_rng(2).choice(graph.n_vertices, swept, replace=False))
-    work = {
-        "distances": compared(graph, swept, searched),
-        "summary": summarized(sssp_many, graph, sources, {SWEEP: swept, SEARCH: searched}),
-        "1,000 targets": compared(graph, 1000, searched, targets=targets, result="targets"),
-    }
-    work |= {f"paths of {n_pairs:,} pairs": paired(graph, n_pairs)} if n_pairs else {}
-    facts |= {"graph": name, "build_seconds_by_cores": contraction(graph, cores), "work": work}
-    return facts | {"whole": whole(graph, n_whole) if n_whole else None}
-
-
-def rendered(record: dict) -> str:
-    """Return the tables of a record as Markdown."""
-    host, commits = record["machine"], sorted({each["commit"] for each in record["graphs"]})
-    hierarchies = {
-        "graph": lambda row: row["graph"],
-        "vertices": lambda row: f"{row['vertices']:,}",
-        "build, s": lambda row: f"{row['build_seconds']:.1f}",
-        "on one core, s": alone,
-        "levels": lambda row: str(row["levels"]),
-        "shortcuts": lambda row: f"{row['shortcuts']:,}",
-        "MiB": lambda row: f"{row['bytes'] / 2**20:.0f}",
-    }
-    works = {
-        "graph": lambda row: row["graph"],
-        "result": lambda row: row["name"],
-        "sweep, ms per source": lambda row: (
-            f"{row['sweep_ms_per_source']:.2f} ({row['swept_sources']:,} sources)"
-        ),
-        **SEARCHED,
-        "pays from, sources": pays_from,
-    }
-    lines = [
-        f"Measured on {host['cores']} cores of an {host['cpu']}, at {', '.join(commits)}. Searches ran from fewer sources,\n"
-        "as stated; their time per source does not depend on the number.\n",
-        by_columns(hierarchies, record["graphs"]),
-        by_columns(works, works_of(record)),
-    ]
-    for each in record["graphs"]:
-        if each["whole"]:
-            lines.append(
-                f"Building the hierarchy of {each['graph']} and summaries of {each['whole']['sources']:,} sources took\n"
-                f"{each['whole']['seconds']:.0f} s together.\n"
+def sweeps(graph: str) -> Iterator[Work]:
+    for name, (_, _, swept, searched) in ASKED.items():
+        if graph in ROADS or name in tuple(ASKED)[:3]:
+            search = partial(prepare, work=name, is_sweep=False)
+            yield Work(
+                name=name,
+                graph=graph,
+                size=swept,
+                case=partial(graph_of, name=graph),
+                peers={
+                    OURS: partial(prepare, work=name, is_sweep=True),
+                    "search": Baseline(prepare=search, size=searched),
+                },
+                check=same_rows,
             )
-    return "\n".join(lines)
 
 
-def alone(entry: dict) -> str:
-    """Return the seconds of contraction on one thread, if they were measured."""
-    found = entry["build_seconds_by_cores"].get("1")
-    return "-" if found is None else f"{found:.1f}"
-
-
-def add_more(measured: dict) -> None:
-    """Put the record of one graph into that of pairs and hops, in place of earlier ones of the same results."""
-    record = read_record(MORE) if MORE.exists() else {"graphs": []}
-    others = [
-        each
-        for each in record["graphs"]
-        if (each["graph"], *each["work"]) != (measured["graph"], *measured["work"])
-    ]
-    graphs = sorted([*others, measured], key=lambda each: (*each["work"], each["graph"]))
-    write_record(MORE, {"machine": machine(), "graphs": graphs})
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("graphs", nargs="+")
-    parser.add_argument("--out", type=Path, default=RECORD)
-    parser.add_argument("--sources", type=int, default=512, help="sources of the sweeps")
-    parser.add_argument(
-        "--searched", type=int, default=16, help="sources of the searches that are compared"
+def builds(graph: str) -> Iterator[Work]:
+    for metric in ("weights", "hops"):
+        one_core = {} if metric == "hops" else {"one core": partial(building, cores=1)}
+        peers = {OURS: building} | one_core
+        yield Work(
+            name=f"build, {metric}",
+            graph=graph,
+            case=partial(graph_of, name=graph),
+            peers={name: partial(call, metric=metric) for name, call in peers.items()},
+            clock=elsewhere,
+            repeats=Repeats(most=1),
+        )
+    yield Work(
+        name="building and 10,000 summaries",
+        graph=graph,
+        size=WHOLE,
+        case=partial(graph_of, name=graph),
+        peers={OURS: whole},
+        repeats=Repeats(most=1),
     )
-    parser.add_argument(
-        "--cores",
-        type=int,
-        nargs="+",
-        default=[],
-        help="numbers of threads that contraction is timed on",
+
+
+# --- other libraries
+
+
+class Network(NamedTuple):
+    """A network of a library: distances of all pairs of origins and destinations, and of row by row."""
+
+    table: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    pairs: Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def edges_of(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the edges of an undirected graph once each, as numbers."""
+    tails = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
+    once = tails < graph.targets
+    return tails[once], graph.targets[once].astype(np.int64), graph.weights[once].astype(np.int64)
+
+
+def of_kepler(graph: Graph) -> Network:
+    graph.derived.without_hierarchy().hierarchy()
+    graph.hierarchy()
+
+    def table(origins: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        given = {"targets": graph.ids_at(ends), "result": "matrix"}
+        return sssp_many(graph, graph.ids_at(origins), **given)
+
+    def pairs(origins: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        return sssp_pairs(graph, graph.ids_at(origins), graph.ids_at(ends))["distance"].to_numpy()
+
+    return Network(table, pairs)
+
+
+def of_pandana(graph: Graph) -> Network:
+    import pandas as pd
+    from pandana import Network as Pandana
+
+    tails, heads, weights = edges_of(graph)
+    nothing = pd.Series(np.zeros(graph.n_vertices), index=np.arange(graph.n_vertices))
+    edges = pd.DataFrame({"weight": weights.astype(np.float64)})
+    network = Pandana(nothing, nothing, pd.Series(tails), pd.Series(heads), edges, twoway=True)
+
+    def pairs(origins: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        return np.array(network.shortest_path_lengths(origins, ends, "weight"))
+
+    def table(origins: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        found = pairs(np.repeat(origins, ends.size), np.tile(ends, origins.size))
+        return found.reshape(origins.size, ends.size)
+
+    return Network(table, pairs)
+
+
+def of_routingkit(graph: Graph) -> Network:
+    from routingkit_cch import CCH, CCHMetric, CCHOneToMany, CCHQuery, compute_order_inertial
+
+    tails, heads, weights = edges_of(graph)
+    doubled = ((tails, heads), (heads, tails), (weights, weights))
+    src, dst, lengths = (np.concatenate(each).tolist() for each in doubled)
+    places = (each.tolist() for each in coordinates(graph))
+    order = compute_order_inertial(graph.n_vertices, src, dst, *places)
+    metric = CCHMetric(CCH(order, src, dst, False), lengths)
+    query = CCHQuery(metric)
+
+    def table(origins: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        to_all = CCHOneToMany(metric, ends.tolist())
+        return np.array([to_all.distances_from(origin) for origin in origins.tolist()], np.float64)
+
+    def pairs(origins: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        rows = zip(origins.tolist(), ends.tolist(), strict=True)
+        return np.array([query.run(*row).distance for row in rows], np.float64)
+
+    return Network(table, pairs)
+
+
+def coordinates(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
+    """Return differences of distances from two pairs of vertices that are far apart."""
+
+    def from_farthest(values: np.ndarray) -> np.ndarray:
+        number = int(np.where(np.isfinite(values), values, -np.inf).argmax())
+        one = graph.ids_at(np.array([number]))
+        found = sssp_many(graph, one, result="matrix", strategy="near_far")[0].astype(np.float64)
+        if not np.isfinite(found).all():
+            raise SystemExit("the network is not connected")
+        return found
+
+    west = from_farthest(from_farthest(np.zeros(graph.n_vertices)))
+    east = from_farthest(west)
+    south = from_farthest(np.minimum(west, east))
+    north = from_farthest(south)
+    return west - east, south - north
+
+
+NETWORKS = {OURS: of_kepler, "pandana": of_pandana, "routingkit-cch": of_routingkit}
+
+
+class Compared:
+    """A graph in all libraries, each built once, with origins and destinations."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        rng = np.random.default_rng(4)
+        self.origins = rng.choice(graph.n_vertices, min(PAIRS, graph.n_vertices), replace=False)
+        self.ends = np.sort(rng.choice(graph.n_vertices, self.origins.size, replace=False))
+        self.first = np.repeat(self.origins, OWN)
+        self.second = rng.choice(graph.n_vertices, self.first.size)
+        self._networks: dict[str, Network] = {}
+
+    def network(self, library: str) -> Network:
+        if library not in self._networks:
+            self._networks[library] = NETWORKS[library](self.graph)
+        return self._networks[library]
+
+    def calling(self, library: str, what: str) -> Call:
+        network = self.network(library)
+        count = None if library == OURS else BASELINE_ORIGINS
+        if what == "table":
+            return lambda: network.table(self.origins[:count], self.ends)
+        rows = slice(None if count is None else OWN * count)
+        return lambda: network.pairs(self.first[rows], self.second[rows])
+
+
+@lru_cache(1)
+def compared_of(inputs: Inputs, name: str) -> Compared:
+    return Compared(graph_of(inputs, name))
+
+
+def beside_libraries(graph: str) -> Iterator[Work]:
+    given: dict[str, Any] = {"graph": graph, "case": partial(compared_of, name=graph)}
+    yield Work(
+        name="network",
+        peers={
+            library: lambda case, build=build: lambda: build(case.graph) and None
+            for library, build in NETWORKS.items()
+        },
+        facts=lambda case: {"vertices": case.graph.n_vertices},
+        repeats=Repeats(most=1),
+        **given,
     )
-    parser.add_argument(
-        "--whole",
-        type=int,
-        default=0,
-        help="sources of a call that includes building the hierarchy",
-    )
-    parser.add_argument(
-        "--pairs",
-        type=int,
-        default=1000,
-        help="pairs of which paths are measured, also by searches",
-    )
-    parser.add_argument("--more", choices=("pairs", "hops"), help="measure these alone")
-    options = parser.parse_args()
-    if options.more is not None:
-        for name in options.graphs:
-            add_more(measure_more(options.folder, name, options.more, options.searched))
-    else:
-        sizes = options.sources, options.searched, options.cores, options.whole, options.pairs
-        graphs = {
-            name: measure(options.folder, name, *sizes) | {"commit": commit()}
-            for name in options.graphs
+    for what, per_origin in (("table", PAIRS), ("own destinations", OWN)):
+
+        def prepared(library: str, what: str = what) -> Callable[[Compared], Call]:
+            return lambda case: case.calling(library, what)
+
+        others = {
+            library: Baseline(prepare=prepared(library), size=BASELINE_ORIGINS * per_origin)
+            for library in NETWORKS
+            if library != OURS
         }
-        others = read_record(options.out)["graphs"] if options.out.exists() else []
-        graphs = {each["graph"]: each for each in others} | graphs
-        write_record(options.out, {"machine": machine(), "graphs": list(graphs.values())})
-    return 0
+        yield Work(
+            name=what,
+            size=PAIRS * per_origin,
+            peers={OURS: prepared(OURS)} | others,
+            check=differences,
+            **given,
+        )
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+# --- GPU
+
+
+class OnGpu:
+    """A graph with its hierarchy on a GPU, and the groups that are measured."""
+
+    def __init__(self, graph: Graph) -> None:
+        graph.hierarchy()
+        self.graph = graph.to("cuda")
+        self.sources = drawn(graph, 1, SIDE_BY_SIDE)
+        self.ends = drawn(graph, 2, TARGETS)
+
+    def plan(self, strategy: str, forms: tuple[str, ...] = ()) -> Any:
+        given = {"n_sources": SIDE_BY_SIDE, "result": "distances", "strategy": strategy}
+        return REGISTRY.plan_multi_source(self.graph, forms=forms, **given)
+
+    def rows(self, strategy: str) -> Call:
+        plan = self.plan(strategy)
+        return lambda: plan.run(self.sources).distance
+
+    def interleaved(self) -> Call:
+        plan = self.plan(SWEEP, ("interleaved",))
+        return lambda: plan.run(self.sources).distance
+
+    def statistics(self) -> Call:
+        """Prepare statistics of interleaved distances, which must be those of rows."""
+        found, offsets = self.interleaved()(), self.graph.offsets
+        pairs = zip(
+            summary_of_distances(found, offsets, None),
+            summary_of_distances(self.rows(SEARCH_ON_GPU)(), offsets, None),
+            strict=True,
+        )
+        if any(one.tobytes() != other.tobytes() for one, other in pairs):
+            raise SystemExit("statistics of interleaved distances differ from those of rows")
+        return lambda: summary_of_distances(found, offsets, None)
+
+    def certificate(self, is_interleaved: bool) -> Call:
+        found = self.interleaved()() if is_interleaved else self.rows(SWEEP)()
+        return lambda: certify_many(self.graph, self.sources, found).require()
+
+    def table(self, strategy: str) -> Call:
+        ids = to_host(self.graph.ids)[self.ends]
+        given = {"n_sources": TARGETS, "targets": ids, "result": "targets"}
+        plan = plan_sssp_many(self.graph, strategy=strategy, **given)
+        return lambda: plan.run(self.sources[:TARGETS]).distance
+
+    def sums_from_all(self) -> Call:
+        """Prepare the sums of distances from each vertex, with the hierarchy that they need."""
+
+        def summarize() -> tuple[np.ndarray, float]:
+            bare = self.graph.derived.without_hierarchy()
+            build = bare.hierarchy().seconds
+            frame = sssp_many(bare, "all", result="summary", strategy=SWEEP)
+            return frame["sum"].to_numpy().astype(np.int64), build
+
+        def run() -> Timed:
+            (sums, build), seconds = timed_on_gpu(summarize)
+            return Timed(sums, seconds, {"build": build})
+
+        return run
+
+    def sums_to_all(self) -> Call:
+        """Prepare the sums of distances to each vertex, certified: those from it, as the graph is undirected."""
+        import cupy as cp
+
+        plan = self.plan(SWEEP, ("interleaved",))
+
+        def sums() -> np.ndarray:
+            sums = cp.zeros(self.graph.n_vertices, np.int64)
+            for group in plan.iter_groups(np.arange(self.graph.n_vertices)):
+                certify_many(self.graph, group.sources, group.distance).require()
+                lines = group.distance.lines[:, : len(group)]
+                sums += cp.where(lines < group.distance.bound, lines, 0).sum(axis=1, dtype=np.int64)
+            return to_host(sums)
+
+        return lambda: Timed(*timed_on_gpu(sums))
+
+
+@lru_cache(1)
+def on_gpu_of(inputs: Inputs, name: str) -> OnGpu:
+    return OnGpu(graph_of(inputs, name))
+
+
+def same_on_gpu(expected: Any, found: Any) -> str:
+    return "" if bool((expected == found).all()) else "the results differ"
+
+
+def prepared(call: Callable[..., Call], *arguments: Any) -> Callable[[OnGpu], Call]:
+    """Return the function that prepares a call, timed with its kernels."""
+
+    def of(case: OnGpu) -> Call:
+        made = call(case, *arguments)
+        return lambda: Timed(*timed_on_gpu(made))
+
+    return of
+
+
+# Work of a GPU: its size, and its peers.
+ON_GPU: dict[str, tuple[int, dict[str, Callable[[OnGpu], Call]]]] = {
+    "distances": (
+        SIDE_BY_SIDE,
+        {OURS: prepared(OnGpu.rows, SWEEP), SEARCH_ON_GPU: prepared(OnGpu.rows, SEARCH_ON_GPU)},
+    ),
+    "interleaved distances": (SIDE_BY_SIDE, {OURS: prepared(OnGpu.interleaved)}),
+    "statistics of interleaved distances": (SIDE_BY_SIDE, {OURS: prepared(OnGpu.statistics)}),
+    "certificate of interleaved distances": (
+        SIDE_BY_SIDE,
+        {OURS: prepared(OnGpu.certificate, True)},
+    ),
+    "certificate of distances": (SIDE_BY_SIDE, {OURS: prepared(OnGpu.certificate, False)}),
+    "1,000 x 1,000 targets": (
+        TARGETS,
+        {OURS: prepared(OnGpu.table, SWEEP), SEARCH_ON_GPU: prepared(OnGpu.table, SEARCH_ON_GPU)},
+    ),
+    "summaries of all sources": (
+        1,
+        {OURS: OnGpu.sums_from_all, "sums to each vertex": OnGpu.sums_to_all},
+    ),
+}
+
+
+def on_gpu(graph: str) -> Iterator[Work]:
+    for name, (size, peers) in ON_GPU.items():
+        yield Work(
+            name=name,
+            graph=graph,
+            size=size,
+            case=partial(on_gpu_of, name=graph),
+            peers=peers,
+            check=same_on_gpu if len(peers) > 1 else lambda *_: "",
+            facts=lambda case: {"vertices": case.graph.n_vertices},
+            clock=elsewhere,
+            repeats=Repeats(most=5),
+        )
+
+
+def works(inputs: Inputs) -> Iterator[Work]:
+    if inputs.device == "cuda":
+        for graph in ROADS:
+            yield from (work for work in builds(graph) if work.name == "build, weights")
+            yield from on_gpu(graph)
+        return
+    for graph in (*ROADS, LATTICE):
+        yield from builds(graph)
+        yield from sweeps(graph)
+    yield from beside_libraries(ROADS[1])

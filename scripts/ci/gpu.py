@@ -29,7 +29,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as xml
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -45,7 +45,6 @@ from scripts.measure.work import OURS as LIBRARY
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "out" / "gpu"
 DATA = Path(os.environ.get("KEPLER_DATA", ROOT.parent / "shared" / "data"))
-RECORDS = ROOT / "docs" / "benchmarks"
 STAGES = (
     "sanitize",
     "parity",
@@ -91,11 +90,11 @@ SAMPLE, SANITIZER_SECONDS = 8, 180
 SANITIZER_OPTIONS = {"memcheck": ("--report-api-errors", "no")}
 # Of these tests, which have thousands of launches, four had not ended after two minutes each.
 NOT_SANITIZED = {"racecheck": " and not each_alone and not bit_planes and not deeper"}
-# Of the suite gpu, and the file that a graph comes from; and of scripts.bench.hierarchy_gpu.
+# Of the suite gpu, and the file that a graph comes from; and of the suite hierarchy.
 SPEED_GRAPHS = {
     "R-MAT 20": None,
     "lattice 1500": None,
-    "USA-road-NY": "USA-road-d.NY",
+    "USA-road-NY": "USA-road-NY-topology",
     "USA-road-NE": "USA-road-NE-topology",
 }
 HIERARCHY = "USA-road-d.NY"
@@ -394,24 +393,12 @@ def jobs_of_speed(options: argparse.Namespace) -> Iterator[Job]:
         seconds=120,
     )
     file = DATA / f"{HIERARCHY}.parquet"
-    command = [
-        sys.executable,
-        "-m",
-        "scripts.bench.hierarchy_gpu",
-        str(DATA),
-        HIERARCHY,
-        "--out",
-        str(OUT / "hierarchy.json"),
-    ]
+    command = [sys.executable, "-m", "scripts.measure", "run", "hierarchy", "--device", "cuda"]
+    command += ["--graphs", str(DATA), "--output", str(OUT / "hierarchy.jsonl")]
+    command += ["--commit", commit(), "--only", HIERARCHY]
     missing = () if file.exists() else (str(file),)
-    yield Job(
-        "speed",
-        "hierarchy",
-        command,
-        judge_speed("hierarchy.json", options.works),
-        missing,
-        seconds=30,
-    )
+    judge = judge_speed("hierarchy.jsonl", options.works)
+    yield Job("speed", "hierarchy", command, judge, missing, seconds=30)
 
 
 def judge_scale(status: int, folder: Path) -> tuple[str, str]:
@@ -476,31 +463,21 @@ def works_of(rows: list[dict[str, Any]]) -> dict[str, Speed]:
     return works
 
 
-def works_of_hierarchies(run: Mapping[str, Any]) -> dict[str, Speed]:
-    works = {}
-    for graph in run["graphs"]:
-        about = f"{graph['graph']}, hierarchy"
-        for name, microseconds in graph["microseconds"].items():
-            works[f"{about}, {name}"] = Speed(1e-3 * microseconds, None, run["machine"]["gpu"])
-        seconds = graph["table_seconds"]
-        works[f"{about}, table of targets"] = Speed(1e3 * seconds, None, run["machine"]["gpu"])
-    return works
+def works_in(record: measurements.Record) -> dict[str, Speed]:
+    """Return the works of the suites that the stage runs."""
+    hierarchies = [row for row in record.rows("hierarchy") if row["device"] == "cuda"]
+    return works_of(record.rows("gpu")) | works_of(hierarchies)
 
 
 def measured(path: Path) -> dict[str, Speed]:
     """Return the works of a file that a job of the stage has written."""
     if not path.exists():
         return {}
-    if path.suffix == ".jsonl":
-        return works_of(
-            measurements.added(measurements.Record(), measurements.lines_of(path)).rows("gpu")
-        )
-    return works_of_hierarchies(json.loads(path.read_text()))
+    return works_in(measurements.added(measurements.Record(), measurements.lines_of(path)))
 
 
 def recorded() -> dict[str, Speed]:
-    hierarchies = json.loads((RECORDS / "hierarchy_gpu.json").read_text())
-    return works_of(measurements.read().rows("gpu")) | works_of_hierarchies(hierarchies)
+    return works_in(measurements.read())
 
 
 def compared(now: dict[str, Speed], before: dict[str, Speed]) -> Iterator[dict[str, Any]]:

@@ -23,26 +23,10 @@ from pathlib import Path
 from pipelines.run.environment import package_versions
 from scripts.conformance.suites import ROOT, SUITES, Suite
 from scripts.measure.environment import commit
-from scripts.pages import put, read_record, write_record
+from scripts.pages import filled, put, read_record, write_record
 
 RECORD, PAGE = ROOT / "docs/conformance.json", ROOT / "docs/conformance.md"
 REPORTS = ROOT / "out/conformance"
-
-HEAD = """\
-# Conformance
-
-Test suites of other libraries call this one, and tests of this library run with the packages that it works with:
-
-```
-bash scripts/conformance.sh                      # all suites, in the environment .venv-conformance
-bash scripts/conformance.sh --only scipy         # one of them
-```
-
-`bash scripts/check.sh --all` runs a part of them. A suite fails if a test fails that is not listed below, if a listed one
-passes, or if a test of this library is skipped for another reason than a missing GPU.
-
-`python -m scripts.conformance page` writes this page from `docs/conformance.json`.
-"""
 
 
 class Failed(Exception):
@@ -121,46 +105,7 @@ def run_suite(suite: Suite, only_part: bool = False) -> dict:
 def page_of(records: list[dict]) -> str:
     """Return the text of docs/conformance.md."""
     titles = {suite.name: suite.title for suite in SUITES}
-    lines = [
-        HEAD,
-        "| suite | tests | passed | failed | expected failures | skipped | seconds | commit |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for each in records:
-        skipped = sum(each["skipped"].values())
-        counts = [
-            each["passed"],
-            len(each["failed"]),
-            len(each["expected_failures"]),
-            skipped,
-            each["seconds"],
-        ]
-        numbers = " | ".join(f"{count:,}" for count in counts)
-        lines.append(f"| {each['name']} | {titles[each['name']]} | {numbers} | {each['commit']} |")
-    lines += ["", "## Versions", "", "| suite | Python | packages |", "|---|---|---|"]
-    for each in records:
-        packages = ", ".join(f"{name} {number}" for name, number in each["versions"].items())
-        lines.append(f"| {each['name']} | {each['python']} | {packages} |")
-    failures = [(each["name"], test) for each in records for test in each["failed"]]
-    if failures:
-        lines += ["", "## Failures", "", "| suite | test |", "|---|---|"]
-        lines += [f"| {name} | `{test}` |" for name, test in failures]
-    lines += ["", "## Expected failures", ""]
-    rows = [
-        (each["name"], *row)
-        for each in records
-        for row in sorted(each["expected_failures"].items())
-    ]
-    if rows:
-        lines += ["| suite | test | reason |", "|---|---|---|"]
-        lines += [f"| {name} | `{test}` | {_cell(reason)} |" for name, test, reason in rows]
-    else:
-        lines.append("None.")
-    skips = [(each["name"], *row) for each in records for row in sorted(each["skipped"].items())]
-    if skips:
-        lines += ["", "## Skipped tests", "", "| suite | reason | tests |", "|---|---|---|"]
-        lines += [f"| {name} | {_cell(reason)} | {count} |" for name, reason, count in skips]
-    return "\n".join(lines) + "\n"
+    return filled("conformance.md", {"cell": _cell}, suites=records, titles=titles)
 
 
 def _cell(text: str) -> str:

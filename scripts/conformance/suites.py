@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 GPU_SKIPS = ("no GPU with CuPy", "cupy", "cudf", "cugraph")
-SCIPY_TESTS = tuple(
-    f"scipy.sparse.csgraph.tests.{name}" for name in ("test_shortest_path", "test_traversal")
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,96 +38,11 @@ class Suite:
         return not self.is_own or any(text in reason for text in GPU_SKIPS)
 
 
-def _own_tests(*paths: str) -> tuple[str, ...]:
-    return ("-m", "pytest", "-q", *paths)
+def _suites() -> Iterator[Suite]:
+    listed = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    for about in listed["suites"]:
+        lists = {name: tuple(each) for name, each in about.items() if isinstance(each, list)}
+        yield Suite(**about | lists)
 
 
-SUITES = (
-    Suite(
-        name="scipy",
-        title="SciPy's tests of `csgraph`: `dijkstra`, `shortest_path`, `johnson`, `bellman_ford` and `breadth_first_tree` "
-        "are this library's",
-        # Neither the options nor the warnings of this project: the suite has its own.
-        command=(
-            *(
-                "-m",
-                "pytest",
-                "-q",
-                "-o",
-                "addopts=",
-                "-o",
-                "filterwarnings=",
-                "-p",
-                "no:cacheprovider",
-            ),
-            *("-p", "scripts.conformance.replace_csgraph", "--pyargs", *SCIPY_TESTS),
-        ),
-        needs="scripts/conformance/replace_csgraph.py",
-        packages=("scipy", "numpy"),
-        in_check=True,
-    ),
-    Suite(
-        name="networkx",
-        title="NetworkX's test suite with the backend `kepler`",
-        command=("scripts/conformance/networkx.sh",),
-        needs="scripts/conformance/networkx.sh",
-        packages=("networkx", "nx-parallel"),
-        is_script=True,
-        part=("--part",),
-        in_check=True,
-    ),
-    Suite(
-        name="pandana",
-        title="pandana's tests, with networks of `kepler_traverse.pandana`",
-        command=("scripts/conformance/pandana.sh",),
-        needs="scripts/conformance/pandana.sh",
-        packages=("pandana", "pandas", "tables"),
-        is_script=True,
-    ),
-    Suite(
-        name="csgraph",
-        title="`kepler_traverse.csgraph` compared with SciPy on generated matrices",
-        command=_own_tests("tests/csgraph"),
-        needs="tests/csgraph",
-        packages=("scipy", "hypothesis"),
-        is_own=True,
-    ),
-    Suite(
-        name="tables",
-        title="graphs of tables of other libraries",
-        command=_own_tests(
-            *("tests/graph/test_tables.py", "tests/graph/test_row_filters.py"),
-            *("tests/job/test_row_groups.py", "tests/job/test_table_formats.py"),
-        ),
-        needs="tests/graph/test_tables.py",
-        packages=(
-            "pandas",
-            "polars",
-            "pyarrow",
-            "duckdb",
-            "geopandas",
-            "osmnx",
-            "dask",
-            "networkx",
-            "igraph",
-            "torch",
-        ),
-        is_own=True,
-    ),
-    Suite(
-        name="torch",
-        title="tensors, and the transform for PyTorch Geometric",
-        command=_own_tests("tests/torch"),
-        needs="tests/torch",
-        packages=("torch", "torch_geometric"),
-        is_own=True,
-    ),
-    Suite(
-        name="examples",
-        title="examples of the pages [from other libraries](../README.md#documentation)",
-        command=_own_tests("tests/project/test_from_pages.py"),
-        needs="tests/project/test_from_pages.py",
-        packages=("networkx", "scipy", "igraph", "osmnx", "torch_geometric"),
-        is_own=True,
-    ),
-)
+SUITES = tuple(_suites())

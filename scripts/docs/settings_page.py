@@ -12,11 +12,14 @@ import json
 import re
 import sys
 import textwrap
+from collections.abc import Iterator
 from dataclasses import MISSING, fields
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from pipelines.cli.options import OPTIONS, Option, Settings, make_metavar
+from kepler_traverse.kinds.result_kinds import RESULT_KINDS
+from pipelines.cli.constraints import CONSTRAINTS, IDLE
+from pipelines.cli.options import OPTIONS, Option, Settings, flag_text, make_metavar
 from pipelines.output.manifest_types import Manifest, adapter
 from scripts.pages import ROOT, as_text, put
 
@@ -52,6 +55,13 @@ settings with their defaults. [Run and read](operations/run.md) describes their 
   Other addresses are refused, and so is `s3:/bucket`, with one slash; for a folder of that name write `./s3:/bucket`.
 - A list of ids in a settings file has ids alone: `sources = "ids.txt"` is a file, `sources = ["ids.txt"]` is refused.
 - The command that the job prints to go on with a run can be pasted into a shell, whatever is in it.
+"""
+RULES_HEAD = """\
+## Rules of several settings
+
+What is refused, or in a settings file left out with a note if it has no effect, and what to do. `--help` of a result kind
+has the options that it takes.
+
 """
 COLUMNS = ("key", "value", "default", "meaning")
 
@@ -123,7 +133,15 @@ def page() -> str:
             meaning = re.sub(r"--[a-z][a-z-]*", r"`\g<0>`", option.help).replace("|", "\\|")
             parts.append(f"| `{option.key}` | {value_of(option)} | {default} | {meaning} |")
         parts.append("")
+    parts.append(RULES_HEAD + "".join(f"- {rule}.\n" for rule in dict.fromkeys(rules())))
     return "\n".join(parts)
+
+
+def rules() -> Iterator[str]:
+    """Yield the rules of several settings, each once, in the order of the tables of constraints."""
+    of_kinds = (row for kind in RESULT_KINDS.values() for row in kind.options_class.constraints)
+    for row in (*CONSTRAINTS, *of_kinds, *IDLE):
+        yield row.described(lambda name, value: f"`{flag_text(name, value)}`")
 
 
 class Untitled(GenerateJsonSchema):

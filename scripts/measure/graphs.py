@@ -1,8 +1,11 @@
-"""The graphs that suites measure: files of the folder of graphs, and generated ones. The papers have a list of their own."""
+"""The graphs that suites measure (graphs.toml): files of the folder of graphs, and generated ones."""
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class GraphSource:
     name: str
     file: str = ""
     generator: str = ""
-    arguments: tuple = ()
+    arguments: Sequence[float] = ()
     directed: bool = False
     max_potential: int = 0
     keeps_loops: bool = False
@@ -36,29 +39,26 @@ class GraphSource:
 
     @property
     def origin(self) -> str:
-        made = self.file or f"{self.generator}{self.arguments}"
+        made = self.file or f"{self.generator}{tuple(self.arguments)}"
         made += ", a self-loop per vertex" if self.keeps_loops else ""
         return made + (
             f", weights w + h[u] - h[v], h to {self.max_potential}" if self.max_potential else ""
         )
 
 
-GRAPHS = {
-    graph.name: graph
-    for graph in (
-        GraphSource("USA-road-NE", file="USA-road-NE-topology"),
-        GraphSource("USA-road-NY", file="USA-road-d.NY"),
-        GraphSource("lattice 1500", generator="lattice", arguments=(1500, 1500, 0.1)),
-        GraphSource("R-MAT 20", generator="rmat", arguments=(20, 16)),
-        GraphSource("R-MAT 22", generator="rmat", arguments=(22, 16)),
-        GraphSource("uniform 2M", generator="erdos_renyi", arguments=(2_000_000, 64_000_000)),
-        GraphSource("R-MAT 24", generator="rmat", arguments=(24, 16)),
-        GraphSource("lattice 4000", generator="lattice", arguments=(4000, 4000, 0.1)),
-        GraphSource("cnr-2000", file="cnr-2000", directed=True),
-        GraphSource("soc-Slashdot0902", file="soc-Slashdot0902", directed=True),
-        GraphSource("dblp-2010", file="dblp-2010"),
-    )
-}
+@dataclass(frozen=True)
+class FileFormat:
+    """What a file of the folder holds: columns of integers from 0, what a row is, and where the graph comes from."""
+
+    columns: str
+    row: str
+    source: str
+
+
+_LISTED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+PAPERS = {name: GraphSource(name, **about) for name, about in _LISTED["papers"].items()}
+GRAPHS = PAPERS | {name: GraphSource(name, **about) for name, about in _LISTED["suites"].items()}
+FILES = {name: FileFormat(**about) for name, about in _LISTED["files"].items()}
 
 
 def chosen(*names: str) -> dict[str, GraphSource]:

@@ -28,29 +28,12 @@ KEY = ("suite", "graph", "work", "peer", "device")
 SUITES = {
     name: f"scripts.bench.{name}"
     for name in (
-        "cores",
-        "cores_peers",
-        "cpu",
-        "csgraph",
-        "extremes",
-        "first_use",
-        "gpu",
-        "installed_sizes",
-        "loads",
-        "loads_gpu",
-        "loop",
-        "networkx_backend",
-        "pandana_network",
-        "readers",
-        "short_growth",
-        "short_jobs",
-        "short_searches",
-        "startup_job",
-        "ways_in",
+        *("cores", "cores_peers", "cpu", "csgraph", "extremes", "first_use", "gpu", "hierarchy"),
+        *("installed_sizes", "labels", "loads", "loads_gpu", "loop", "networkx_backend"),
+        *("pandana_network", "readers", "short_growth", "short_jobs", "short_searches"),
+        *("startup_job", "ways_in"),
     )
-}
-
-
+} | {"papers": "scripts.papers.suite"}
 # Reasons why a peer has no time: its package is not installed, it has no such call, or it takes too long.
 LEFT_OUT = (ModuleNotFoundError, NotImplementedError, subprocess.TimeoutExpired)
 
@@ -106,7 +89,7 @@ def measure(suite: str, work: Work, inputs: Inputs, log: Log) -> None:
             first[name] = clock_of(work)(calls[name])
         except LEFT_OUT as reason:
             calls.pop(name, None)
-            log.write("left", **about, peer=name, why=str(reason))
+            log.write("left", **about, peer=name, **work.peer(name).facts, why=str(reason))
     expected = next(iter(first.values()), None)
     for name, each in first.items():
         wrong = work.check(expected.found, each.found) if work.peer(name).is_compared else ""

@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from scripts.measure.cells import number
+from scripts.measure.cells import machine_of, number
 from scripts.measure.environment import ROOT
-from scripts.measure.performance import machine_of
 from scripts.measure.record import Record, row_of
 from scripts.pages import table
 

@@ -34,6 +34,7 @@ import sys
 import tempfile
 import threading
 import time
+import tomllib
 from collections import defaultdict
 from importlib.metadata import version
 from pathlib import Path
@@ -73,129 +74,15 @@ PYTHON_TESTS: Tests = ("tests/graph", "tests/hierarchy", "tests/job", "tests/tra
 # seconds of one test of a Python mutant, in which processes may wait for each other
 TEST_LIMIT = 120
 
-SIMT = ("tests/kernels/test_strategies_on_host.py",)
-QUICK = (
-    *SIMT,
-    "-k",
-    "stress and 1 and (wrong or again or awkward or negative or cutoff or targets)",
-)
-STRESS = (*SIMT, "-k", "stress and 1")
-PAPERS = "tests/published/test_systems_on_host.py"
-MANY = ("tests/traversal/test_multi_source_gpu.py",)
-BITS = (*MANY, "-k", "bit_parallel")
-BFS_4K, H_BF = ("tests/published/test_bfs_4k.py",), ("tests/published/test_h_bf.py",)
-PERSISTENT, PERSISTENT_SSSP = (
-    ("tests/traversal/test_persistent_bfs.py",),
-    ("tests/traversal/test_persistent_sssp.py",),
-)
-SCANS, SYSTEMS, FRONTS = (
-    ("tests/published/test_topology_driven.py",),
-    ("tests/published/test_bfs_systems.py",),
-    ("tests/published/test_sssp_systems.py",),
-)
-CERTIFY_MANY = ("tests/traversal/test_certificate_batch.py", "-k", "gpu")
-BUILT = ("tests/kernels/test_graph_kernels.py",)
-
-# Every path forced once, on one graph.
-WAYS_4K = (*BFS_4K, "-k", "each_feature and power")
-WAYS, WAYS_SSSP = (
-    (*PERSISTENT, "-k", "every_way and power"),
-    (*PERSISTENT_SSSP, "-k", "every_way and power"),
-)
-BLOCKS, BLOCKS_SSSP = (
-    (*MANY, "-k", "hops and source_per_block"),
-    (*MANY, "-k", "source_per_block and (distances or cutoff or overflow)"),
-)
+_TESTS = tomllib.loads(Path(__file__).with_name("tests.toml").read_text(encoding="utf-8"))
 
 
-def _row(*names: str) -> Tests:
-    return (PAPERS, "-k", " or ".join(names))
+def _runs(names: list[str]) -> tuple[Tests, ...]:
+    return tuple(tuple(_TESTS["runs"][name]) for name in names)
 
 
-# The tests of each file, by the end of its path: in this order, until one fails. Other files have those of _OTHERS.
-TESTS: dict[str, tuple[Tests, ...]] = {
-    "bfs/kernels/push.cu": ((*SIMT, "-k", "queue_warp or queue_thread"), STRESS),
-    "published/bfs/kernels/bfs_4k.cu": (WAYS_4K, BFS_4K),
-    **dict.fromkeys(
-        (
-            "bfs/kernels/persistent_cluster.cu",
-            "bfs/kernels/persistent_grid.cu",
-            "kernels/bfs_persistent_state.cuh",
-        ),
-        (WAYS, PERSISTENT),
-    ),
-    **dict.fromkeys(
-        ("bit_parallel.cu", "bit_parallel_output.cu", "kernels/source_bitsets.cuh"), (BITS, MANY)
-    ),
-    "bfs/kernels/source_per_block.cu": (BLOCKS, MANY),
-    "sssp/kernels/relax.cu": ((*SIMT, "-k", "frontier"), STRESS),
-    "published/sssp/kernels/h_bf.cu": (H_BF,),
-    **dict.fromkeys(
-        (
-            "near_far.cu",
-            "near_far/near_far_state.cuh",
-            "near_far/packed_distance.cuh",
-            "near_far/near_far_relax.cuh",
-        ),
-        (WAYS_SSSP, PERSISTENT_SSSP),
-    ),
-    "sssp/kernels/source_per_block.cu": (BLOCKS_SSSP, MANY),
-    "sssp/kernels/source_per_lane.cu": ((*MANY, "-k", "source_per_lane"), MANY),
-    "kernels/block_queues.cu": (SYSTEMS, _row("queue_of")),
-    "kernels/prefix_sum.cu": (SYSTEMS, _row("queue_by_prefix_sum")),
-    "kernels/expand_contract.cu": (SYSTEMS, _row("gather")),
-    "kernels/hybrid.cu": (SYSTEMS, _row("scan_switch", "queue_switch")),
-    "kernels/spmv.cu": (_row("sparse_product"), SYSTEMS),
-    **dict.fromkeys(
-        ("published/bfs/kernels/topology_driven.cu", "kernels/bellman_ford_hops.cu"),
-        (SCANS, _row("scan")),
-    ),
-    "kernels/threshold_methods.cu": (
-        FRONTS,
-        _row("near_far_piles", "buckets", "delta_stepping", "threshold_front"),
-    ),
-    "published/sssp/kernels/topology_driven.cu": (_row("mask_thread", "topology_thread"), FRONTS),
-    "kernels/workfront_sweep.cu": (FRONTS, _row("work_front")),
-    "certificate/kernels/single.cu": (
-        (*SIMT, "-k", "stress and 1 and (wrong or limit or circle)"),
-        STRESS,
-    ),
-    **dict.fromkeys(("batch_hops.cu", "batch_weighted.cu"), (CERTIFY_MANY,)),
-    **dict.fromkeys(
-        (
-            "cuda/kernels/distance_stats.cu",
-            "cuda/kernels/hop_histograms.cu",
-            "kt/row_reductions.cuh",
-        ),
-        (("tests/traversal/test_distance_stats.py",),),
-    ),
-    "kinds/kernels/opportunities.cu": (("tests/traversal/test_opportunities.py",),),
-    "cuda/kernels/csr_build.cu": ((*BUILT, "-k", "assembled or turned or move_up"), BUILT),
-    "kt/advance.cuh": (SYSTEMS, SCANS, WAYS_4K, QUICK, BITS, H_BF, (PAPERS,)),
-    "kt/scan.cuh": (SYSTEMS, WAYS_4K, QUICK),
-    "kt/thread_queue.cuh": (SYSTEMS, WAYS_4K, WAYS, WAYS_SSSP, H_BF),
-    "kernels/block_scan.cuh": (SYSTEMS, _row("gather")),
-    "kernels/advances.cuh": (SYSTEMS, WAYS_4K, BFS_4K, SCANS, _row("scan", "gather")),
-    "kernels/empty_thread_queues.cuh": (SYSTEMS, WAYS_4K, BFS_4K),
-    "kt/bfs_visit.cuh": (
-        SYSTEMS,
-        _row("queue_of", "queue_by", "gather", "scan_switch", "queue_switch"),
-    ),
-    "kernels/advance_balanced.cuh": (FRONTS, _row("work_front")),
-    "kt/relax.cuh": (
-        FRONTS,
-        _row("mask", "topology", "work_front", "piles", "buckets", "delta", "threshold"),
-    ),
-    "kernels/certificate_tiles.cuh": (CERTIFY_MANY, QUICK),
-    "kt/triple_buffer.cuh": (WAYS_SSSP, WAYS),
-    "kt/trace.cuh": ((*PERSISTENT, "-k", "trace"), (*PERSISTENT_SSSP, "-k", "trace")),
-    **dict.fromkeys(
-        ("kt/cuda_api.cuh", "kt/memory_access.cuh"),
-        (("tests/kernels/test_host_cuda_api.py",), QUICK, STRESS),
-    ),
-    "kt/cluster.cuh": (("tests/kernels/test_host_clusters.py",), PERSISTENT),
-}
-_OTHERS = (QUICK, STRESS)
+TESTS = {end: _runs(each["runs"]) for each in _TESTS["files"] for end in each["ends"]}
+_OTHERS = _runs(_TESTS["others"]["runs"])
 
 
 def tests_for(file: str) -> tuple[Tests, ...]:

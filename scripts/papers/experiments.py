@@ -7,123 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from scripts.measure.graphs import GraphSource
+from scripts.measure.graphs import FILES, GraphSource
+from scripts.measure.graphs import PAPERS as BY_NAME
 
+__all__ = ["BY_NAME", "FILES", "GRAPHS", "GraphSource"]
 PAPERS = ("bfs-4k", "h-bf", "uiuc-bfs", "springer", "sevilmis")
 PARTS = ("time", "counters", "levels")
 
 
-def _made(name: str, generator: str, *arguments: Any, **more: Any) -> GraphSource:
-    return GraphSource(name, generator=generator, arguments=arguments, **more)
-
-
-_GRIDS = {"1M": 1000, "2M": 1414, "5M": 2236, "7M": 2646, "9M": 3000, "10M": 3162}
-GRAPHS = (
-    GraphSource("soc-Slashdot0902", file="soc-Slashdot0902", directed=True),
-    GraphSource("USA-road-NE", file="USA-road-NE-topology", n_sources=4),
-    GraphSource("web-NotreDame", file="web-NotreDame", directed=True),
-    _made("internet-1M7", "power_law", 1_700_000, 11_100_000, 37_000, 34_000),
-    _made("kron-20", "rmat", 20, 48, n_sources=8),
-    _made("road-12M", "road", 600, 3750, 0.28, 3.2, n_sources=1),
-    _made("honeycomb-4M6", "honeycomb", 2144, 2144, n_sources=1),
-    _made("erdos-renyi-2M", "erdos_renyi", 2_000_000, 64_000_000, n_sources=1),
-    _made("rmat-2M-128M", "gtgraph_rmat", 21, 64_000_000, n_sources=1),
-    _made("small-world-2M", "small_world", 2_000_000, 10, 0.3),
-    _made("forest-fire-1M", "forest_fire", 1_000_000, 0.35, 0.32),
-    _made("co-purchase-410k", "co_purchase", 410_000, 10, directed=True),
-    _made("co-papers-335k", "co_papers", 120_000, 430_000, 300),
-    _made("brick-2M", "brick", 128, n_sources=4),
-    GraphSource("ego-Twitter", file="ego-Twitter-undirected"),
-    _made("friends-4M8", "power_law", 4_800_000, 34_500_000, 22_000, 240_000, n_sources=8),
-    # H-BF
-    _made("mesh-1000", "mesh", 1000, 1000, n_sources=4),
-    _made("plate-415k", "plate", 263, keeps_loops=True),
-    _made("circuit-3M5", "circuit", 1871, keeps_loops=True),
-    _made("rmat-3M-20M", "gtgraph_rmat", 22, 10_000_000),
-    _made("flickr-820k", "power_law", 820_000, 9_800_000, 22_000, 41_000, directed=True),
-    _made("talk-2M4", "talk", 2_400_000, 5_000_000, 100_022, directed=True),
-    _made("honeycomb-4M6-negative", "honeycomb", 2144, 2144, max_potential=1000, n_sources=1),
-    _made(
-        "talk-2M4-negative",
-        "talk",
-        2_400_000,
-        5_000_000,
-        100_022,
-        directed=True,
-        max_potential=1000,
-    ),
-    _made(
-        "internet-1M7-negative",
-        "power_law",
-        1_700_000,
-        11_100_000,
-        37_000,
-        34_000,
-        max_potential=1000,
-    ),
-    _made(
-        "erdos-renyi-2M-negative",
-        "erdos_renyi",
-        2_000_000,
-        64_000_000,
-        max_potential=1000,
-        n_sources=1,
-    ),
-    GraphSource(
-        "USA-road-NY-negative",
-        file="USA-road-d.NY",
-        directed=True,
-        max_potential=10_000,
-        n_sources=4,
-    ),
-    # UIUC-BFS
-    *(
-        _made(f"degree-six-{size}", "degree_six", side, side, centered=True)
-        for size, side in _GRIDS.items()
-    ),
-    GraphSource("USA-road-NY", file="USA-road-NY-topology", n_sources=8),
-    GraphSource("USA-road-FLA", file="USA-road-FLA-topology", n_sources=4),
-    GraphSource("USA-road-NW", file="USA-road-NW-topology", n_sources=4),
-    _made("road-3M6", "road", 1200, 1200, 0.25, 1.0, n_sources=2),
-    _made("road-6M3", "road", 1583, 1583, 0.25, 1.0, n_sources=2),
-    *(
-        _made(
-            f"scale-free-{millions}M",
-            "scale_free",
-            millions * 10**6,
-            directed=True,
-            n_sources=4 if millions == 10 else 0,
-        )
-        for millions in (1, 5, 10)
-    ),
-)
-BY_NAME = {graph.name: graph for graph in GRAPHS}
-
-
-@dataclass(frozen=True)
-class FileFormat:
-    """What a file of the folder holds: columns of integers from 0, what a row is, and where the graph comes from."""
-
-    columns: str
-    row: str
-    source: str
-
-
-_SNAP = "https://snap.stanford.edu/data"
-_DIMACS = "9th DIMACS challenge, https://www.diag.uniroma1.it/challenge9"
-_TOPOLOGY = FileFormat("src, dst", "an undirected edge, once", _DIMACS)
-FILES = {
-    "soc-Slashdot0902": FileFormat("src, dst", "a directed edge", _SNAP),
-    "web-NotreDame": FileFormat("src, dst", "a directed edge", _SNAP),
-    "ego-Twitter-undirected": FileFormat("src, dst", "an undirected edge, once", _SNAP),
-    "USA-road-NE-topology": _TOPOLOGY,
-    "USA-road-NY-topology": _TOPOLOGY,
-    "USA-road-FLA-topology": _TOPOLOGY,
-    "USA-road-NW-topology": _TOPOLOGY,
-    "USA-road-d.NY": FileFormat("src, dst, weight", "an arc; roads have one each way", _DIMACS),
-}
+GRAPHS = tuple(BY_NAME.values())
+_DEGREE_SIX = ("1M", "2M", "5M", "7M", "9M", "10M")
 
 
 @dataclass(frozen=True)
@@ -473,7 +367,7 @@ def _h_bf() -> list[Work]:
 # --- Luo, Wong, Hwu ----------------------------------------------------------------------------------------------------
 
 UIUC_TABLES = {
-    "Table 1: regular graphs": {f"degree-six-{size}": size for size in _GRIDS},
+    "Table 1: regular graphs": {f"degree-six-{size}": size for size in _DEGREE_SIX},
     "Table 2: real graphs": {
         "USA-road-NY": "New York",
         "USA-road-FLA": "Florida",
@@ -644,9 +538,3 @@ def works_of(papers: Iterable[str]) -> list[Work]:
         )
         for rank, graph, algorithm, part, group in keys
     ]
-
-
-def files_of(works: Iterable[Work]) -> list[str]:
-    """Return the files of the folder that some works need."""
-    found = {BY_NAME[work.graph].file for work in works}
-    return sorted(f"{file}.parquet" for file in found if file)

@@ -23,36 +23,40 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from scripts.measure.record import RUN, place_of
 from scripts.pages import ROOT, as_text
 
 FOLDER = ROOT / "docs" / "published"
 MEASURED = FOLDER / "measured.json"
 
 KEY = ("graph", "algorithm", "device", "strategy", "label", "threads", "group")
-COLUMNS = (*KEY, "how", "run", "median", "least", "spread", "repeats", "sources", "rounds")
 # Columns of a row of the file: those that its block shares, and its own, of which the first is the place of its setting.
 SHARED = ("graph", "algorithm", "device", "group", "run")
 SETTING = ("strategy", "label", "threads", "how")
 OWN = ("median", "least", "spread", "repeats", "sources", "rounds")
 COUNTED = (*KEY, "run", "rounds", "out_edges", "reached", "sources")
 STEPS = (*KEY, "run", "n_steps")
-RUN = ("date", "commit", "command", "machine", "versions", "seed")
+# Entries of lines that counters and levels do without.
+UNUSED = ("kind", "at", "suite", "work", "peer", "on", "how", "knobs", "size")
+UNUSED += ("median", "least", "spread", "repeats")
 # of a time of fewer than three repeats: the machine's speed has stepped by as much within a run
 UNKNOWN_SPREAD = 0.3
-KINDS = ("run", "graph", "time", "left", "error", "counters", "levels")
 
 
 class MalformedError(Exception):
     """A record or the lines of a run lack what a page needs."""
 
 
-@dataclass(frozen=True)
-class Time:
+class NotMeasuredError(Exception):
+    """A record lacks the times that a claim or a reason needs."""
+
+
+class Time(NamedTuple):
     """The time of a setting on a graph: seconds per search."""
 
     graph: str
@@ -76,7 +80,7 @@ class Time:
         return tuple(getattr(self, name) for name in KEY)
 
     @property
-    def where(self) -> tuple[str, str, str, str]:
+    def compared_with(self) -> tuple[str, str, str, str]:
         """Return graph, algorithm, device and group: what is compared is of one machine."""
         return self.graph, self.algorithm, self.device, self.group
 
@@ -119,12 +123,12 @@ class Record:
     def __post_init__(self) -> None:
         n_times: dict[tuple, Counter[str]] = {}
         for key, time in self.stored.items():
-            n_times.setdefault(time.where, Counter())[key[-1]] += 1
+            n_times.setdefault(time.compared_with, Counter())[key[-1]] += 1
         self.machines = {where: max(found, key=found.get) for where, found in n_times.items()}
         self.times: dict[tuple, Time] = {}
         self._choices: dict[tuple, list[Time]] = {}
         for key, time in self.stored.items():
-            if self.machines[time.where] != key[-1]:
+            if self.machines[time.compared_with] != key[-1]:
                 continue
             self.times[time.key] = time
             if time.group == "systems" and time.how in ("published", "rule", "search"):
@@ -143,10 +147,16 @@ class Record:
         threads: int = 0,
         group: str = "systems",
     ) -> Time | None:
+        """Return the time of a setting; a search on one core has ``threads=1``."""
         return self.times.get((graph, algorithm, device, strategy, label, threads, group))
 
-    def where(self, chosen: Callable[[Time], bool]) -> list[Time]:
-        return [time for time in self.times.values() if chosen(time)]
+    def where(self, **given: Any) -> list[Time]:
+        """Return the times of which each of these entries is the same."""
+        return [
+            time
+            for time in self.times.values()
+            if all(getattr(time, name) == value for name, value in given.items())
+        ]
 
     def best(
         self, graph: str, strategy: str, *, algorithm: str = "bfs", device: str = "cuda"
@@ -279,73 +289,39 @@ def short(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def lines_of(path: Path) -> list[dict]:
-    """Return the lines of a run of ``python -m scripts.papers``."""
-    found = []
-    for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            line = json.loads(text)
-        except ValueError:
-            raise MalformedError(
-                f"{path}, line {number} is no JSON; drop a last line that was cut off"
-            ) from None
-        if not isinstance(line, dict) or line.get("kind") not in KINDS:
-            raise MalformedError(
-                f"{path}, line {number} is none that python -m scripts.papers writes"
-            )
-        found.append(line)
-    if not found or found[0]["kind"] != "run":
-        raise MalformedError(
-            f"{path} does not begin with the line that says where and when it was measured"
-        )
-    return found
-
-
 def added(record: Record, lines: list[dict]) -> Record:
-    """Return a record with the lines of a run; newer rows replace those of the same key."""
+    """Return a record with the lines of a run of the suite papers; newer rows replace those of the same key."""
     run = -1
     runs = list(record.runs)
     stored, left, graphs = dict(record.stored), dict(record.left), dict(record.graphs)
     counters, levels = list(record.counters), list(record.levels)
     for line in lines:
-        kind = line["kind"]
-        if kind == "run":
-            run = run_of(runs, line)
-        elif kind == "graph":
-            unused = ("kind", "graph", "at", "seconds")
-            about = {key: value for key, value in line.items() if key not in unused}
-            n_sources = {"sources": len(line["sources"])} if "sources" in line else {}
-            graphs[line["graph"]] = about | n_sources
-        elif kind in ("counters", "levels"):
-            into = counters if kind == "counters" else levels
-            unused = ("kind", "at", "part", "how", "knobs")
-            entry = {key: value for key, value in line.items() if key not in unused} | {"run": run}
-            into[:] = [each for each in into if identity(each) != identity(entry)] + [entry]
-        elif kind == "time":
-            time = Time(run=run, **{name: line[name] for name in COLUMNS if name != "run"})
-            stored[(*time.key, machine_of(runs[run], time.device))] = time
-            left.pop(time.key, None)
-        elif "strategy" in line and line.get("part") == "time":
-            key = tuple(line[name] for name in KEY)
-            left[key] = line.get("why") or line["message"]
-            stored.pop((*key, machine_of(runs[run], line["device"])), None)
+        if line["kind"] == "run":
+            run = place_of(runs, {name: line[name] for name in RUN})
+            continue
+        if line.get("suite") != "papers":
+            raise MalformedError(f"a line of the suite papers was expected: {str(line)[:80]}")
+        if "statistics" in line:
+            graphs[line["graph"]] = line["statistics"]
+            continue
+        line = line | {"device": line["on"], "run": run}
+        key = identity(line)
+        place = (*key, machine_of(runs[run], line["device"]))
+        if line["kind"] == "left":
+            left[key] = line["why"]
+            stored.pop(place, None)
+        elif "counters" in line or "steps" in line:
+            into = counters if "counters" in line else levels
+            entry = {name: value for name, value in line.items() if name not in UNUSED}
+            into[:] = [each for each in into if identity(each) != key] + [entry]
+        else:
+            stored[place] = Time(**{name: line[name] for name in Time._fields})
+            left.pop(key, None)
     return without_unused_runs(Record(runs, graphs, stored, left, counters, levels))
 
 
 def identity(entry: dict) -> tuple:
     return tuple(entry.get(name) for name in KEY)
-
-
-def run_of(runs: list[dict], line: dict) -> int:
-    """Return the place of a run in the list; calls of one command with one commit on one machine are one run."""
-    run = {name: line[name] for name in RUN}
-    same = ("commit", "machine", "versions")
-    for i, other in enumerate(runs):
-        if all(other[name] == run[name] for name in same):
-            runs[i] = other | {"command": run["command"]}
-            return i
-    runs.append(run)
-    return len(runs) - 1
 
 
 def without_unused_runs(record: Record) -> Record:
@@ -354,11 +330,7 @@ def without_unused_runs(record: Record) -> Record:
         each["run"] for each in record.counters + record.levels
     }
     place = {old: new for new, old in enumerate(sorted(used))}
-    names = [each.name for each in fields(Time)]
-    stored = {}
-    for key, time in record.stored.items():
-        values = {name: getattr(time, name) for name in names}
-        stored[key] = Time(**(values | {"run": place[time.run]}))
+    stored = {key: time._replace(run=place[time.run]) for key, time in record.stored.items()}
     return Record(
         [record.runs[old] for old in sorted(used)],
         record.graphs,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+
+from scripts.papers.record import NotMeasuredError
 
 
 def factor(value: float) -> str:
@@ -11,8 +13,17 @@ def factor(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def extremes(values: dict[str, float]) -> str:
+def listed(values: Iterable[float]) -> list[float]:
+    """Return values; NotMeasuredError: there is none."""
+    found = list(values)
+    if not found:
+        raise NotMeasuredError
+    return found
+
+
+def extremes(values: Mapping[str, float]) -> str:
     """Return the least and the largest value, each with its name."""
+    listed(values.values())
     low = min(values, key=values.__getitem__)
     high = max(values, key=values.__getitem__)
     words = f"{factor(values[low])} ({low})"
@@ -23,11 +34,17 @@ def extremes(values: dict[str, float]) -> str:
 
 def span(values: Iterable[float]) -> str:
     """Return the least and the largest value."""
-    listed = list(values)
-    low, high = factor(min(listed)), factor(max(listed))
+    found = listed(values)
+    low, high = factor(min(found)), factor(max(found))
     if low == high:
         return low
     return f"{low} to {high}"
+
+
+def figures(values: Mapping[str, float], unit: str = "") -> str:
+    """Return each value with its name."""
+    listed(values.values())
+    return ", ".join(f"{name} {factor(value)}{unit}" for name, value in values.items())
 
 
 def named(names: Iterable[str], none: str = "none") -> str:

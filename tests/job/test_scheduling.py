@@ -25,7 +25,6 @@ from pipelines.scheduling.dask_executor import DaskExecutor
 from pipelines.scheduling.heartbeat import Mark, read_mark
 from pipelines.scheduling.scheduler import MAX_FAILURES, MAX_LOSSES, WINDOW, Window
 from pipelines.scheduling.task_size import MAX_BATCHES, MAX_TASK_SECONDS, TASK_SECONDS, TaskSizer
-from scripts.bench.scheduler_model import simulate
 from tests.support.clusters import threads_of_this_process
 from tests.support.jobs import Observer, manifest_of, summary_of, write_edges
 from tests.support.processes import at_once, wait_until
@@ -62,16 +61,6 @@ def test_tasks_are_longer_for_many_workers_so_that_one_scheduler_keeps_up():
         51,
         100,
     ]
-
-
-@pytest.mark.parametrize("workers", [2, 40])
-def test_the_simulated_scheduler_is_no_limit_until_it_is_one(workers):
-    # less at the end, where one is the first to have no more
-    assert simulate(workers, seconds=1.0, cost=0.0) > 0.97
-    assert simulate(workers, seconds=1.0, cost=0.1 / workers) > 0.95
-    # It can serve half of them.
-    assert simulate(workers, seconds=1.0, cost=2.0 / workers, window=1) < 0.6
-    assert simulate(workers, seconds=1.0, cost=2.0 / workers) == pytest.approx(0.5, abs=0.1)
 
 
 def test_a_task_is_sized_again_when_batches_get_slower_or_faster():

@@ -12,10 +12,11 @@ from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.sssp import REGISTRY as SSSP
 from scripts import make_graphs
-from scripts.papers import __main__ as command
-from scripts.papers import cost, experiments, generators, graphs, levels, measure, relaxations
+from scripts.measure.harness import KEY, DifferentResultsError, is_left, measure
+from scripts.measure.log import Log
+from scripts.measure.work import Inputs
+from scripts.papers import experiments, generators, graphs, levels, record, relaxations, suite
 from scripts.papers.experiments import BY_NAME, PAPERS, GraphSource, Setting, Work, works_of
-from scripts.papers.jsonl import Lines
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import device, harness
 from tests.support.graphs import build, path, rmat, weights_for
@@ -90,43 +91,13 @@ def test_every_comparison_has_the_published_knobs_and_those_of_a_rule():
         )
 
 
-def test_what_the_claims_need_comes_first_and_quick_graphs_before_slow_ones():
-    works = cost.in_order(ALL, "cuda")
-    ranks = [work.rank for work in works]
+def test_what_the_claims_need_comes_first():
+    ranks = [work.rank for work in ALL]
     assert ranks == sorted(ranks)
-    first = [work.graph for work in works if work.rank == 1]
-    assert first.index("USA-road-NY") < first.index("road-12M")
 
 
-def test_the_list_says_which_files_are_needed_and_which_are_absent(tmp_path, capsys):
-    (tmp_path / "web-NotreDame.parquet").touch()
-    assert command.main(["sevilmis", "--graphs", str(tmp_path), "--list", "--device", "cpu"]) == 0
-    said = capsys.readouterr().out
-    assert "files: web-NotreDame.parquet" in said
-    assert "absent: none" in said
-    assert "file web-NotreDame.parquet (there): src, dst; a row is a directed edge" in said
-    assert "rank 1" in said
-
-
-def test_files_are_those_of_the_works_that_are_chosen_and_each_is_described(capsys):
+def test_files_are_those_of_the_graphs_and_each_is_described():
     assert {graph.file for graph in experiments.GRAPHS if graph.file} == set(experiments.FILES)
-    given = ["h-bf", "--only", "plate-415k", "--part", "counters", "--list", "--device", "cpu"]
-    assert command.main(given) == 0
-    assert "files: none" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (["sevilmis", "--only", "mesh-1000"], "nothing to measure"),
-        (["sevilmis", "--graphs", "no-such-folder"], "no-such-folder is no folder"),
-    ],
-)
-def test_a_run_that_would_measure_nothing_is_refused(given, said, tmp_path, capsys):
-    output = tmp_path / "lines.jsonl"
-    assert command.main([*given, "--device", "cpu", "--output", str(output)]) == 2
-    assert said in capsys.readouterr().err
-    assert not output.exists()
 
 
 # --- generated graphs ----------------------------------------------------------------------------------------------------
@@ -213,20 +184,21 @@ def small(monkeypatch):
             "negative", generator="honeycomb", arguments=(6, 6), max_potential=100
         ),
     }
-    monkeypatch.setattr(measure, "BY_NAME", listed)
-    return listed
+    monkeypatch.setattr(suite, "BY_NAME", listed)
+    suite.case_of.cache_clear()
+    yield
+    suite.case_of.cache_clear()
 
 
-def options(**changes):
-    return measure.Options(
-        **(
-            {"graphs": None, "seconds": 1e9, "device": "cpu", "repeats": 3, "stuck_seconds": 600.0}
-            | changes
-        )
-    )
-
-
-def lines_in(path):
+def measured(path, works, monkeypatch, device="cpu"):
+    """Measure works of the papers; return the lines of the log."""
+    inputs = Inputs(device=device)
+    monkeypatch.setattr(experiments, "works_of", lambda _papers: works)
+    with Log(path, KEY) as log:
+        log.write("run", date="", commit="", command="", machine={"gpu": "a"}, versions={})
+        for work in suite.works(inputs):
+            if is_left("papers", work, inputs, log):
+                measure("papers", work, inputs, log)
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
@@ -238,73 +210,42 @@ CPU_WORKS = [
 
 
 @pytest.mark.usefixtures("small")
-def test_a_run_without_a_gpu_times_the_systems_of_the_cpu_with_their_spread(tmp_path):
-    with Lines(tmp_path / "lines.jsonl") as lines:
-        measure.run_works(CPU_WORKS, options(), lines)
-        assert lines.errors == 0
-    times = [line for line in lines_in(tmp_path / "lines.jsonl") if line["kind"] == "time"]
-    assert {(line["graph"], line["strategy"]) for line in times} == {
-        ("road", "fifo"),
-        ("road", "switch"),
-        ("negative", "fifo"),
-    }
-    assert all(
-        line["repeats"] >= 3 and line["spread"] >= 0 and line["least"] <= line["median"]
-        for line in times
-    )
+def test_a_run_without_a_gpu_times_the_systems_of_the_cpu_and_goes_on(tmp_path, monkeypatch):
+    lines = measured(tmp_path / "log", CPU_WORKS[:1], monkeypatch)
+    times = [line for line in lines if line.get("strategy")]
+    assert {line["strategy"] for line in times} == {"fifo", "switch"}
+    assert all(line["repeats"] == 5 and line["spread"] >= 0 for line in times)
+    assert all(line["rounds"] >= 1 and line["sources"] <= 4 for line in times)
+    more = measured(tmp_path / "log", CPU_WORKS, monkeypatch)[len(lines) :]
+    assert {line["graph"] for line in more[1:]} == {"negative"}
+    left = {line["strategy"]: line["why"] for line in more if line["kind"] == "left"}
+    assert set(left) == {"heap"}, "Dijkstra's algorithm takes no negative weights"
+    found = record.added(record.Record(), [lines[0] | {"machine": MACHINE}, *lines[1:], *more[1:]])
+    assert found.time("road", "fifo", device="cpu", threads=1).sources <= 4
+    assert set(found.graphs) == {"road", "negative"}
+    assert list(found.left.values()) == list(left.values())
+
+
+MACHINE = {"cpu": "CPU", "cores": 2, "memory_gib": 8, "gpu": None, "driver": None}
 
 
 @pytest.mark.usefixtures("small")
-def test_relaxations_of_textbooks_are_counted_without_a_gpu_and_once(tmp_path):
-    works = [
-        Work(1, "plate", "sssp", experiments.counted(*experiments.published("h_bf")), "counters")
-    ]
-    for _ in range(2):
-        with Lines(tmp_path / "lines.jsonl") as lines:
-            measure.run_works(works, options(), lines)
-    counted = [line for line in lines_in(tmp_path / "lines.jsonl") if line["kind"] == "counters"]
+def test_relaxations_of_textbooks_are_counted_without_a_gpu(tmp_path, monkeypatch):
+    settings = experiments.counted(*experiments.published("h_bf"))
+    lines = measured(
+        tmp_path / "log", [Work(1, "plate", "sssp", settings, "counters")], monkeypatch
+    )
+    counted = [line for line in lines if "counters" in line]
     assert [line["label"] for line in counted] == ["with a queue", "without a queue"]
     assert counted[0]["counters"]["relaxations"] < counted[1]["counters"]["relaxations"]
 
 
-def test_a_gpu_may_leave_the_systems_of_the_cpu_to_another_machine(tmp_path):
-    with Lines(tmp_path / "lines.jsonl") as lines:
-        left = [
-            measure.left_of(CPU_WORKS[0], lines, *given)
-            for given in (("cuda",), ("cuda", True), ("cpu",))
-        ]
-    assert [len(settings) for settings in left] == [3, 1, 2]
-
-
 @pytest.mark.usefixtures("small")
-def test_a_run_that_is_cut_off_goes_on_where_it_was(tmp_path):
-    file = tmp_path / "lines.jsonl"
-    with Lines(file) as lines, pytest.raises(measure.OutOfTimeError):
-        measure.run_works(CPU_WORKS, options(seconds=-1.0), lines)
-    with Lines(file) as lines:
-        bench = measure.Bench(measure.BY_NAME["road"], options(seconds=-1.0), lines)
-        with pytest.raises(measure.OutOfTimeError):
-            measure.measure(bench, CPU_WORKS[0], list(CPU_WORKS[0].settings))
-    assert not file.read_text()
-    with Lines(file) as lines:
-        measure.run_works(CPU_WORKS[:1], options(), lines)
-    file.write_text(file.read_text() + '{"kind": "time", "graph": "ro')  # as a crash leaves it
-    before = len(file.read_text().splitlines()) - 1
-    with Lines(file) as lines:
-        measure.run_works(CPU_WORKS, options(), lines)
-    after = lines_in(file)
-    assert [line["kind"] for line in after[before:]] == ["graph", "time"]
-    assert len(
-        {json.dumps([line.get(name) for name in ("graph", "strategy", "label")]) for line in after}
-    ) == len(after)
+def test_a_setting_with_other_distances_ends_the_run(tmp_path, monkeypatch):
+    plan = suite.Case.plan
 
-
-@pytest.mark.usefixtures("small")
-def test_a_setting_with_other_distances_is_an_error_and_has_no_time(tmp_path, monkeypatch):
-    plan = measure.Bench.plan
-
-    def wrong(bench, algorithm, setting, limit=None, of_peer=False):
-        found = plan(bench, algorithm, setting, limit, of_peer)
+    def wrong(case, algorithm, setting, limit=None):
+        found = plan(case, algorithm, setting, limit)
         if setting.strategy == "switch":
             run = found.run
             monkeypatch.setattr(
@@ -312,64 +253,51 @@ def test_a_setting_with_other_distances_is_an_error_and_has_no_time(tmp_path, mo
             )
         return found
 
-    monkeypatch.setattr(measure.Bench, "plan", wrong)
-    monkeypatch.setattr(measure.Bench, "certify", lambda *_: None)
-    with Lines(tmp_path / "lines.jsonl") as lines:
-        measure.run_works(CPU_WORKS[:1], options(), lines)
-        assert lines.errors == 1
-    (error,) = (line for line in lines_in(tmp_path / "lines.jsonl") if line["kind"] == "error")
-    assert error["strategy"] == "switch"
-    assert "distances from source" in error["message"]
+    monkeypatch.setattr(suite.Case, "plan", wrong)
+    monkeypatch.setattr("kepler_traverse.certify", lambda *_: Proven())
+    with pytest.raises(DifferentResultsError, match="distances from source"):
+        measured(tmp_path / "log", CPU_WORKS[:1], monkeypatch)
+
+
+class Proven:
+    def require(self):
+        """Certify anything."""
 
 
 @on_the_host
 @pytest.mark.usefixtures("small")
 def test_counters_by_the_rule_are_those_of_its_knobs():
     with device.present(), harness.settings(block=64):
-        bench = measure.Bench(measure.BY_NAME["plate"], options(device="cuda"), None)
+        case = suite.Case(Inputs(device="cuda"), "plate")
         (setting,) = experiments.counted(*experiments.by_rule("h_bf"))
-        knobs = bench.plan("sssp", setting).query.knobs
+        knobs = case.plan("sssp", setting).query.knobs
     assert knobs.counters
     assert knobs.vertices_per_warp == 1  # as published: 32
 
 
 @on_the_host
 @pytest.mark.usefixtures("small")
-def test_a_run_on_a_gpu_times_counts_and_records_levels(tmp_path):
+def test_a_run_on_a_gpu_times_counts_and_records_levels(tmp_path, monkeypatch):
     of_duplicates = experiments.counted(
         Setting("bfs_4k", "width 4, keep", knobs={"k4": 0, "k5": 0, "duplicates": "keep"})
     )
+    both = (*experiments.published("scan_level", "bfs_4k"), experiments.SEQUENTIAL_BFS)
+    of_h_bf = experiments.counted(*experiments.published("h_bf"))
     works = [
-        Work(
-            1,
-            "road",
-            "bfs",
-            (*experiments.published("scan_level", "bfs_4k"), experiments.SEQUENTIAL_BFS),
-        ),
+        Work(1, "road", "bfs", both),
         Work(1, "road", "bfs", of_duplicates, "counters"),
         Work(2, "road", "bfs", of_duplicates, "levels"),
-        Work(1, "plate", "sssp", experiments.counted(*experiments.published("h_bf")), "counters"),
+        Work(1, "plate", "sssp", of_h_bf, "counters"),
     ]
-    with (
-        device.present(),
-        harness.settings(block=64, resident=3),
-        Lines(tmp_path / "lines.jsonl") as lines,
-    ):
-        measure.run_works(works, options(device="cuda"), lines)
-        assert lines.errors == 0
-    found = lines_in(tmp_path / "lines.jsonl")
-    assert {line["strategy"] for line in found if line["kind"] == "time"} == {
-        "scan_level",
-        "bfs_4k",
-        "fifo",
-    }
-    (with_loops,) = (
-        line for line in found if line["kind"] == "counters" and line["strategy"] == "h_bf"
-    )
+    with device.present(), harness.settings(block=64, resident=3):
+        found = measured(tmp_path / "log", works, monkeypatch, device="cuda")
+    timed = {line["strategy"] for line in found if line.get("spread") is not None}
+    assert timed == {"scan_level", "bfs_4k", "fifo"}
+    (with_loops,) = (line for line in found if line.get("strategy") == "h_bf")
     assert with_loops["counters"]["skipped_edges"] > 0
     # a GPU does not wait for it
     assert not [line for line in found if line.get("strategy") == "bellman_ford"]
-    (of_levels,) = (line for line in found if line["kind"] == "levels")
+    (of_levels,) = (line for line in found if "steps" in line)
     steps = [
         dict(zip(("alone", *levels.COLUMNS), step, strict=True)) for step in of_levels["steps"]
     ]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -30,11 +28,9 @@ RUN = {
     "kind": "run",
     "date": "2026-11-27",
     "commit": "0123abc",
-    "command": "python -m scripts.papers",
+    "command": "python -m scripts.measure run papers",
     "machine": {"cpu": "CPU", "cores": 16, "memory_gib": 8, "gpu": "NVIDIA H100", "driver": "1.2"},
     "versions": {"python": "3.12.0"},
-    "seed": 1,
-    "on": "cuda",
 }
 
 
@@ -53,12 +49,12 @@ def line(
     given = {
         "graph": graph,
         "algorithm": "bfs",
-        "part": "time",
+        "suite": "papers",
         "group": group,
-        "device": device,
+        "on": device,
         "strategy": strategy,
     }
-    more = {"label": label, "threads": threads, "how": how, "knobs": {}, "rounds": 3, "sources": 2}
+    more = {"label": label, "threads": threads, "how": how, "rounds": 3, "sources": 2}
     return (
         {"kind": "time"}
         | given
@@ -126,17 +122,9 @@ def test_times_of_two_machines_are_kept_and_never_compared():
     assert machine_of(other, "cpu") == "CPU, 16 cores"
 
 
-def test_lines_that_are_no_lines_of_a_run_are_refused(tmp_path):
-    file = tmp_path / "lines.jsonl"
-    for text in (
-        "no JSON\n",
-        '{"kind": "else"}\n',
-        json.dumps(line("g", "s", median=1.0)) + "\n",
-        "",
-    ):
-        file.write_text(text)
-        with pytest.raises(record.MalformedError, match=r"lines\.jsonl"):
-            record.lines_of(file)
+def test_lines_of_another_suite_are_refused():
+    with pytest.raises(record.MalformedError, match="suite papers was expected"):
+        record_of(line("g", "s", median=1.0) | {"suite": "cpu"})
 
 
 # --- verdicts ------------------------------------------------------------------------------------------------------------
@@ -178,11 +166,18 @@ def test_a_difference_counts_beyond_both_spreads(one, other, expected):
 
 
 RIVALS = ("scan_flags", "scan_edges")
-FASTEST = claims.fastest_claim("it is", "2 of 2", ("g", "h"), "bfs_4k", RIVALS)
+OURS = claims.system("bfs_4k")
+
+
+def claim_of(measured):
+    return claims.Claim("it is so", "a figure", measured)
+
+
+FASTEST = claim_of(claims.fastest(("g", "h"), OURS, *map(claims.system, RIVALS)))
 
 
 def verdict(claim, *lines, mode="published"):
-    return claim.measured(record_of(*lines), mode).verdict
+    return claim.result(record_of(*lines), mode).verdict
 
 
 def test_the_fastest_everywhere_in_part_nowhere_or_within_the_spread():
@@ -203,9 +198,7 @@ def test_the_fastest_everywhere_in_part_nowhere_or_within_the_spread():
 
 
 def test_a_factor_holds_with_four_fifths_of_the_papers():
-    claim = claims.speedup_claim(
-        "faster", {"g": "G"}, ("scan_flags",), "bfs_4k", {"g": 4.0}, figure="4"
-    )
+    claim = claim_of(claims.speedup(("g",), claims.system("scan_flags"), OURS, {"g": 4.0}))
     for rival, expected in ((4.0, HOLDS), (3.3, HOLDS), (2.0, IN_PART), (0.9, FAILS)):
         assert (
             verdict(claim, line("g", "bfs_4k", median=1.0), line("g", "scan_flags", median=rival))
@@ -216,7 +209,7 @@ def test_a_factor_holds_with_four_fifths_of_the_papers():
 def test_each_way_to_choose_knobs_has_a_verdict_of_its_own():
     lines = [line("g", "bfs_4k", median=2.0), line("g", "bfs_4k", "rule", median=0.5, how="rule")]
     lines += [line(graph, "scan_flags", median=1.0) for graph in "g"]
-    claim = claims.fastest_claim("it is", "1 of 1", ("g",), "bfs_4k", ("scan_flags",))
+    claim = claim_of(claims.fastest(("g",), OURS, claims.system("scan_flags")))
     assert verdict(claim, *lines) == FAILS
     assert verdict(claim, *lines, mode="rule") == HOLDS
     row = page.claim_rows(record_of(*lines), claim)
@@ -234,7 +227,7 @@ def test_a_search_counts_with_the_knobs_of_a_rule_and_not_as_published():
 
 
 def test_a_feature_helps_where_the_set_is_slower_without_it():
-    claim = claims.feature_claim("it helps", "no number", ("g",), "bfs_4k", "children")
+    claim = claim_of(claims.feature(("g",), "bfs_4k", "children"))
     for without, expected in ((2.0, HOLDS), (0.5, FAILS), (1.01, TIE)):
         of_feature = line("g", "bfs_4k", "without children", median=without, how="feature")
         beside_it = line("g", "bfs_4k", median=1.0) | {"group": "features"}
@@ -248,14 +241,15 @@ def test_every_claim_has_a_verdict_also_where_nothing_is_measured(name):
     measured = wins.papers_record()
     for claim in claims.CLAIMS[name]:
         for mode in claims.MODES:
-            assert claim.measured(Record(), mode) == claims.NOT_MEASURED
-            assert claim.measured(measured, mode).verdict in page.VERDICTS
-        assert set(claim.reasons) <= set(page.VERDICTS)
+            assert claim.result(Record(), mode) == claims.NOT_MEASURED
+            assert claim.result(measured, mode).verdict in page.VERDICTS
 
 
 def test_pages_of_an_empty_record_say_that_nothing_is_measured():
     texts = page.pages(Record())
-    assert all(UNKNOWN in texts[page.FOLDER / f"{name}.md"] for name in said.PAPERS)
+    for name in said.PAPERS:
+        assert UNKNOWN in texts[page.FOLDER / f"{name}.md"]
+        assert "## Likely reasons" not in texts[page.FOLDER / f"{name}.md"]
 
 
 # --- pages ---------------------------------------------------------------------------------------------------------------
@@ -284,22 +278,11 @@ def test_every_graph_that_stands_for_one_of_a_paper_is_made_here_and_its_origina
 
 def test_levels_are_drawn_with_the_kernel_that_ran():
     steps = [[True, 0, 2, 1, 5, 0, 0, 9], [False, 2, 1, 5, 40, 3, 1, 90]]
-    of_setting = {
-        key: value
-        for key, value in line("g", "bfs_4k", median=1.0).items()
-        if key in (*record.KEY, "how")
-    }
-    found = {
-        "kind": "levels",
-        **of_setting,
-        "n_steps": 2,
-        "steps": steps,
-        "vertices": [[0, 1], [1, 5]],
-    }
-    drawn = {}
-    text = tables.levels_section(record_of(found), drawn.__setitem__)
-    assert "| published | 2 | 1 | 45 | 3 | 1 |" in text
-    assert "<circle" in drawn["levels-g.svg"]
+    found = line("g", "bfs_4k", median=1.0)
+    found |= {"n_steps": 2, "steps": steps, "vertices": [[0, 1], [1, 5]]}
+    texts = page.pages(record_of(found))
+    assert "| published | 2 | 1 | 45 | 3 | 1 |" in texts[page.FOLDER / "bfs-4k.md"]
+    assert "<circle" in texts[page.FOLDER / "plots" / "levels-g.svg"]
 
 
 def test_wins_are_those_of_the_record_and_say_how_many_were_measured():
@@ -332,7 +315,7 @@ def test_a_run_of_another_commit_is_another_run():
         record_of(line("g", "a", median=1.0)), [RUN | {"commit": "x"}, line("g", "b", median=1.0)]
     )
     assert [run["commit"] for run in found.runs] == ["0123abc", "x"]
-    assert replace(found.time("g", "a"), run=0) == found.time("g", "a")
+    assert found.time("g", "a").run == 0
 
 
 # --- what a reader looks for -----------------------------------------------------------------------------------------------
@@ -359,24 +342,23 @@ def test_every_figure_and_table_of_a_paper_has_a_place_on_its_page_or_a_word_why
     wanted = {
         f"{kind} {number}" for kind, last in NUMBERED[name].items() for number in range(1, last + 1)
     }
-    assert set(said.FIGURES[name]) == wanted
     text = rendered[page.FOLDER / f"{name}.md"]
+    listed = text.partition("## Figures and tables of the paper")[2].partition("\n## ")[0]
+    rows = re.findall(
+        r"^\| ((?:Figure|Table|Algorithm) \d+) \| (.+) \| (.+) \|$", listed, re.MULTILINE
+    )
+    assert {item for item, _, _ in rows} == wanted
     headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
-    for about in said.FIGURES[name].values():
-        assert about.here
-        for title in re.findall(r"\[\[(.*?)\]\]", about.here):
-            assert title in headings
-            assert page.anchor(title) in text
-    assert "[[" not in text
+    assert set(re.findall(r"\[([^]]*)\]\(#", listed)) <= set(headings)
 
 
 @pytest.mark.parametrize("name", said.PAPERS)
 def test_every_verdict_against_a_claim_has_a_reason_with_figures(name):
     measured = wins.papers_record()
     for claim in claims.CLAIMS[name]:
-        verdicts = {claim.measured(measured, mode).verdict for mode in claims.MODES}
-        for verdict_of_claim in verdicts & {FAILS, IN_PART}:
-            reason = claim.reasons[verdict_of_claim](measured)
+        verdicts = {result.verdict for result in claim.results(measured)}
+        if verdicts & {FAILS, IN_PART}:
+            reason = claim.reason(measured)
             assert re.search(r"\d", reason), claim.said
             assert not reason.endswith(".")
 
@@ -384,10 +366,9 @@ def test_every_verdict_against_a_claim_has_a_reason_with_figures(name):
 @pytest.mark.parametrize("name", said.PAPERS)
 def test_reasons_need_no_more_than_what_the_record_has(name):
     for claim in claims.CLAIMS[name]:
-        for reason in claim.reasons.values():
-            assert reason(Record()) == ""
-    text = page.paper_page(Record(), name, {})
-    assert "## Likely reasons" not in text
+        if claim.reason:
+            with pytest.raises(record.NotMeasuredError):
+                claim.reason(Record())
 
 
 @pytest.mark.parametrize("name", said.PAPERS)
@@ -399,20 +380,18 @@ def test_the_table_of_claims_has_short_cells_and_comes_first(name, rendered):
             assert len(cell) <= 120, cell
 
 
-def test_the_first_page_has_short_cells():
-    for row in page.conclusions(wins.papers_record()).splitlines():
+def test_the_first_page_has_short_cells(rendered):
+    conclusions = rendered[page.FOLDER / "README.md"].partition("## ")[0]
+    for row in conclusions.splitlines():
         assert all(len(cell) <= 260 for cell in row.split("|"))
 
 
 def test_times_that_are_missing_are_listed_with_the_reason_of_the_record():
     why = line("g", "scan_edges", median=1.0) | {"kind": "left", "why": "about 9 s per search"}
     found = record_of(line("g", "scan_flags", median=1.0), why)
-    rows = [
-        (["a", "`scan_flags`", "as published"], [found.time("g", "scan_flags")]),
-        (["b", "`scan_edges`", "as published"], [None]),
-        (["c", "`bfs_4k`", "as published"], [None]),
-    ]
-    (text,) = tables.absent(found, rows, ["g"], "bfs")
+    names = ("scan_flags", "scan_edges", "bfs_4k")
+    rows = [tables.Row("", name, "as published", [found.time("g", name)]) for name in names]
+    text = tables.Tables(found).left(rows, ["g"], "bfs")
     assert "`scan_edges` on g (about 9 s per search)" in text
     assert "not reached by the runs so far: `bfs_4k` on g" in text
     assert "scan_flags" not in text
@@ -420,11 +399,12 @@ def test_times_that_are_missing_are_listed_with_the_reason_of_the_record():
 
 def test_relaxations_of_different_numbers_of_sources_are_compared_per_search():
     def counted(strategy, label, relaxations, sources):
-        entry = line("g", strategy, label, median=1.0) | {"kind": "counters", "algorithm": "sssp"}
+        entry = line("g", strategy, label, median=1.0) | {"algorithm": "sssp"}
         more = {"counters": {"relaxations": relaxations}, "sources": sources, "rounds": 4}
         return entry | more | {"out_edges": 100 * sources, "reached": 5 * sources}
 
-    graph = {"kind": "graph", "graph": "g", "vertices": 5, "edges": 100, "origin": "here"}
+    about = wins.papers_record().graphs["USA-road-NY"]
+    graph = {"kind": "time", "suite": "papers", "graph": "g", "statistics": about}
     found = record_of(
         graph,
         counted("h_bf", "published", 3200, 16),
@@ -432,7 +412,7 @@ def test_relaxations_of_different_numbers_of_sources_are_compared_per_search():
         counted("bellman_ford", "with a queue", 800, 2),
         counted("bellman_ford", "without a queue", -1, 1),
     )
-    text = tables.figure_9(found)
+    text = page.pages(found)[page.FOLDER / "h-bf.md"]
     assert "| g | 16 and 2 and 1 | 100 | 400 (4) | too many to count | 200 (2) | 100 (1) |" in text
 
 
@@ -441,7 +421,7 @@ def test_relaxations_of_different_numbers_of_sources_are_compared_per_search():
     [(2.0, 0.01, HOLDS), (0.5, 0.01, FAILS), (0.9, 0.2, TIE)],
 )
 def test_the_first_place_counts_beyond_the_spread(rival, spread, expected):
-    measured = claims._place("scan_flags", "g")
+    measured = claims.Claim("", "", claims._place("scan_flags", "g")).result
     found = record_of(
         line("g", "scan_flags", median=1.0, spread=spread),
         line("g", "scan_level", median=rival, spread=spread),

@@ -5,7 +5,7 @@
 
 ``KEPLER_LIMIT`` is the most seconds per part. A part that takes longer is interrupted, as by Ctrl-C, and killed a minute
 later. A part whose reports have no test that passed has failed, too. Without names the summary has the parts of earlier
-calls, too, so that one part can be run after the other. It takes no more than ``MAX_SUMMARY`` characters.
+calls at this commit, too, so that one part can be run after the other. It takes no more than ``MAX_SUMMARY`` characters.
 """
 
 from __future__ import annotations
@@ -172,7 +172,12 @@ def failure_of(case: xml.Element) -> Failure | None:
 def sum_up(names: list[str]) -> str:
     """Return what came of parts that were run, or of all: a line per part first, then the failures."""
     files = sorted(PARTS.glob("*.json"), key=lambda file: file.stat().st_mtime)
-    records = [read_record(file) for file in files if not names or file.stem in names]
+    records = [read_record(file) for file in files]
+    if names:
+        records = [record for record in records if record["name"] in names]
+    else:
+        here = commit()
+        records = [record for record in records if record["commit"] == here]
     counts = {record["name"]: count(record["name"]) for record in records}
     lines = [line_of(record, counts[record["name"]]) for record in records]
     for record in records:

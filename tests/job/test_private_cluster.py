@@ -17,7 +17,7 @@ from pipelines.monitoring import dashboard_plugin
 from pipelines.scheduling.cluster import cluster_for
 from tests.monitoring.test_dashboard_access import FACTS, WEBSOCKET, code_of
 from tests.support.clusters import threads_of_this_process
-from tests.support.processes import ran
+from tests.support.processes import PATIENCE, ran
 
 # Runs a function on each of the addresses, with the connections that a user without the certificate can make.
 INTRUDER = """
@@ -207,7 +207,7 @@ def test_workers_do_not_read_the_frames_of_all_threads(own):
 
     worker = next(iter(client.scheduler_info(n_workers=-1)["workers"]))
     client.run(with_garbage, workers=[worker])
-    assert client.submit(work, workers=[worker], pure=False).result(timeout=20) == (
+    assert client.submit(work, workers=[worker], pure=False).result(timeout=PATIENCE) == (
         [],
         ["call_stack"],
     )

@@ -208,18 +208,25 @@ def compile_kernels(
         for argument in arguments
         if argument[2:].split("=")[0] not in types or names_type(entry.file, argument)
     ]
-    kept = COMPILED / digest_of(nvrtc, entry.file, named, product)
+    return kept_or_compiled(nvrtc, entry.file, named, arguments, architecture, product)
+
+
+# What compiled without an error or a warning. It stays for the next run, as machine code of Numba and of the harness does.
+COMPILED = Path(__file__).parents[2] / "out" / "nvrtc"
+
+
+def kept_or_compiled(
+    nvrtc, file: Path, named: list[str], arguments: list[str], architecture: str, product: str
+) -> bytes:
+    """Return what a file was compiled to with the arguments of ``named``, in this run or in an earlier one."""
+    kept = COMPILED / digest_of(nvrtc, file, named, product)
     if not kept.exists():
-        made = compiled(nvrtc, entry.file, arguments, architecture, product)
+        made = compiled(nvrtc, file, arguments, architecture, product)
         kept.parent.mkdir(parents=True, exist_ok=True)
         beside = kept.with_suffix(f".{os.getpid()}")  # another process may write the same
         beside.write_bytes(made)
         beside.replace(kept)
     return kept.read_bytes()
-
-
-# What compiled without an error or a warning. It stays for the next run, as machine code of Numba and of the harness does.
-COMPILED = Path(__file__).parents[2] / "out" / "nvrtc"
 
 
 def digest_of(nvrtc, file: Path, arguments: list[str], product: str) -> str:
@@ -375,7 +382,7 @@ def compiles_with(nvrtc, entry: Entry, types, conditions: list[str], folder: Pat
         "--device-as-default-execution-space",
         IN_HASTE,
     ]
-    compiled(nvrtc, with_checks, arguments, "compute_90", "PTX")
+    kept_or_compiled(nvrtc, with_checks, arguments, arguments, "compute_90", "PTX")
 
 
 def layout_in(struct: str, layout: np.dtype) -> list[str]:

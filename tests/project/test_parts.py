@@ -109,6 +109,10 @@ def test_the_summary_has_the_parts_that_are_named_and_not_too_much(capsys, monke
     assert parts.SUMMARY.read_text() == capsys.readouterr().out
     assert parts.sum_up(["libraries"]).startswith("libraries: passed")
     assert "bounds" not in parts.sum_up(["libraries"])
+    assert parts.sum_up([]).count(": passed") == 2
+    with monkeypatch.context() as patch:
+        patch.setattr(parts, "commit", lambda: "another")
+        assert parts.sum_up([]) == "\n"
     monkeypatch.setattr(parts, "MAX_SUMMARY", 10)
     assert parts.sum_up([]) == "bounds: pa\nMore was left out: see the reports.\n"
 

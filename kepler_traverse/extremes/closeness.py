@@ -354,6 +354,9 @@ class _Closeness:
         return least, most
 
     def _bound_by_weight(self, most: Array) -> Array:
+        """Return a bound of the closeness of each vertex that reaches at most ``most`` vertices: none
+        of the others is nearer than the lightest edge is long.
+        """
         xp = self._xp
         if self.graph.n_edges:
             lightest = float(self.graph.derived.min_weight)

@@ -182,6 +182,9 @@ def null_error(column: pyarrow.ChunkedArray, where: Where, rows_before: int = 0)
 
 
 def _ids(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pyarrow.ChunkedArray:
+    """Return a column of ids in the type that is asked for; raise an error of ``where`` for an id
+    that does not fit.
+    """
     if id_type == "auto" or (id_type == "string" and not kinds.is_integer(column.type)):
         return column
     if id_type == "string":
@@ -244,6 +247,9 @@ def cast_exactly(
 
 
 def _cast(column: pyarrow.Array, kind: pyarrow.DataType, where: Where) -> pyarrow.Array:
+    """Return a column in another type; raise an error of ``where`` for an integer that a float
+    cannot hold exactly.
+    """
     if not (kinds.is_integer(column.type) and kinds.is_floating(kind)):
         return column.cast(kind)
     cast = column.cast(kind, safe=False)

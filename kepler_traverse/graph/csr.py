@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import InitVar, asdict, dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -207,6 +207,32 @@ class Graph:
     _kept: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self, known_fingerprint: str | None) -> None:
+        self._check_rows_of_edges()
+        self._check_ids()
+        for name in ("directed", "integer_weights", "float_distances", "may_pull"):
+            arguments.flag(name, getattr(self, name))
+        arguments.instance(
+            "negative_loops", self.negative_loops, dict, "it maps vertex numbers to weights"
+        )
+        arguments.instance("report", self.report, BuildReport, "leave it out")
+        self._check_edge_rows()
+        if known_fingerprint is not None:
+            text = arguments.text("known_fingerprint", known_fingerprint)
+            if not re.fullmatch("[0-9a-f]{64}", text):
+                given = arguments.describe(known_fingerprint)
+                raise InputError(
+                    f"known_fingerprint must be a SHA-256 of 64 hexadecimal digits, not {given}"
+                )
+            self._kept["fingerprint"] = known_fingerprint
+
+    def _refuse(self, name: str) -> NoReturn:
+        raise InputError(
+            f"{name} must be an array as read_graph makes it, not "
+            f"{arguments.describe(getattr(self, name))}"
+        )
+
+    def _check_rows_of_edges(self) -> None:
+        """Raise InputError unless offsets, targets and weights are arrays of a CSR."""
         for name, kinds, width in (
             ("offsets", "i", (8,)),
             ("targets", "i", (4, 8)),
@@ -216,16 +242,15 @@ class Graph:
             if array is None and name == "weights":
                 continue
             if not _is_array(array, kinds) or array.dtype.itemsize not in width or array.ndim != 1:
-                raise InputError(
-                    f"{name} must be an array as read_graph makes it, not "
-                    f"{arguments.describe(array)}"
-                )
-        if not self.offsets.size or (
-            self.weights is not None and self.weights.size != self.targets.size
-        ):
+                self._refuse(name)
+        has_other_size = self.weights is not None and self.weights.size != self.targets.size
+        if not self.offsets.size or has_other_size:
             raise InputError(
                 "offsets must have n_vertices + 1 elements, and weights as many as targets"
             )
+
+    def _check_ids(self) -> None:
+        """Raise InputError unless there is one integer or text per vertex."""
         is_column = _is_array(self.ids) or hasattr(self.ids, "to_pylist")
         if not is_column or getattr(self.ids, "ndim", 1) != 1 or len(self.ids) != self.n_vertices:
             raise InputError(
@@ -234,41 +259,21 @@ class Graph:
             )
         if not self.has_string_ids and self.ids.dtype.kind not in "iu":
             raise InputError(f"ids must be integers or pyarrow strings, not {self.ids.dtype}")
-        for name in ("directed", "integer_weights", "float_distances", "may_pull"):
-            arguments.flag(name, getattr(self, name))
-        arguments.instance(
-            "negative_loops", self.negative_loops, dict, "it maps vertex numbers to weights"
-        )
-        arguments.instance("report", self.report, BuildReport, "leave it out")
         if self.closed is not None:
             is_numbers = _is_array(self.closed, "i") and self.closed.shape[:-1] == (2,)
             if not is_numbers:
-                raise InputError(
-                    f"closed must be an array as read_graph makes it, not "
-                    f"{arguments.describe(self.closed)}"
-                )
+                self._refuse("closed")
+
+    def _check_edge_rows(self) -> None:
+        """Raise InputError unless the rows of edges, and the edges of rows, have the shapes of both."""
         n_rows = self.report.rows
         for name, shapes in (
             ("edge_rows", [(self.n_edges,)]),
             ("edges_of_rows", [(1, n_rows), (2, n_rows)]),
         ):
             array = getattr(self, name)
-            if array is None:
-                continue
-            if not _is_array(array, "i") or array.shape not in shapes:
-                raise InputError(
-                    f"{name} must be an array as read_graph makes it, not "
-                    f"{arguments.describe(array)}"
-                )
-        if known_fingerprint is not None:
-            if not re.fullmatch(
-                "[0-9a-f]{64}", arguments.text("known_fingerprint", known_fingerprint)
-            ):
-                given = arguments.describe(known_fingerprint)
-                raise InputError(
-                    f"known_fingerprint must be a SHA-256 of 64 hexadecimal digits, not {given}"
-                )
-            self._kept["fingerprint"] = known_fingerprint
+            if array is not None and not (_is_array(array, "i") and array.shape in shapes):
+                self._refuse(name)
 
     @property
     def n_vertices(self) -> int:

@@ -300,15 +300,15 @@ def _edge_at(graph: Any, position: int) -> tuple[Any, Any]:
 
 
 def _checked_weights(graph: Any, weight: Any) -> Weights:
+    """Return what is known of the weights of a graph; that of a NetworkX graph is read once, where
+    NetworkX keeps what is converted.
+    """
     if isinstance(graph, KeplerGraph):
         return graph.weights(weight)
-    if nx.config.cache_converted_graphs:
-        cache = getattr(graph, "__networkx_cache__", None)
-    else:
-        cache = None
-    if cache is None:
-        return read_weights(graph._adj, weight, 1, graph.is_multigraph())
-    known = cache.setdefault(_MEMORY, {})
+    known: dict[Any, Weights] = {}
+    kept = getattr(graph, "__networkx_cache__", None)
+    if nx.config.cache_converted_graphs and kept is not None:
+        known = kept.setdefault(_MEMORY, {})
     if weight not in known:
         known[weight] = read_weights(graph._adj, weight, 1, graph.is_multigraph())
     return known[weight]

@@ -97,11 +97,10 @@ def tables_of_graph(settings: Settings) -> dict[str, Callable[[Graph], pa.Table]
         of = settings.of or kind.cells
 
         def list_cells(graph: Graph) -> pa.Table:
-            return cells_table(
-                graph,
-                of,
-                read_pairs(graph, settings, str(settings.pairs)) if of == "pairs" else None,
-            )
+            pairs = None
+            if of == "pairs":
+                pairs = read_pairs(graph, settings, str(settings.pairs))
+            return cells_table(graph, of, pairs)
 
         return {CELLS: list_cells}
     if kind.written_as == "lists":

@@ -112,6 +112,7 @@ class StrategyChoice:
             self._note(name, sources, seconds)
 
     def _note(self, name: str, sources: int, seconds: float) -> None:
+        """Add the time of some sources with a strategy to the choice and to the record."""
         self._choice.note(name, sources / self._batch_size, seconds)
         entry = next((each for each in self.record["measured"] if each["strategy"] == name), None)
         if entry is None:

@@ -55,7 +55,7 @@ def planned_by_outline():
     """
 
     def known_without_a_search(work, *_):
-        return Shapes.alike(outline(work.graph)).for_output(work.query)
+        return Shapes.alike(outline(work.graph)).for_output(work)
 
     with pytest.MonkeyPatch.context() as patch:
         if not HAS_GPU:

@@ -302,7 +302,7 @@ OF_ALL_KINDS = {
     "sources": ["extremes"], "limit": ["extremes", "within"], "strategy": ["extremes"],
     "limits": ["nearest"], "stream": ["nearest", "flows"], "batch_size": ["nearest"],
     "workers": ["nearest"], "hierarchy": ["nearest"], "keep_columns": ["distances"],
-    "direction": ["levels"], "groups": ["distances"],
+    "direction": ["reachable"], "groups": ["distances"],
 }  # fmt: skip
 
 

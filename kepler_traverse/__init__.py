@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .api.components import components
     from .api.path_frames import paths
     from .api.registry import strategies
     from .api.snapping import snap
@@ -70,6 +71,7 @@ __all__ = [
     "bfs_pairs",
     "certify",
     "certify_many",
+    "components",
     "graph_from_edges",
     "integer_weights",
     "load_graph",
@@ -93,6 +95,7 @@ __all__ = [
 # most of a second.
 _NAMES = {
     "errors": tuple(name for name in __all__ if name.endswith("Error")),
+    "api.components": ("components",),
     "api.path_frames": ("paths",),
     "api.registry": ("strategies",),
     "api.snapping": ("snap",),

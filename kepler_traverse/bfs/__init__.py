@@ -307,8 +307,10 @@ def bfs_many(
         both devices.
     decay : str, optional
         Weights each value by its distance d: ``"exponential:R"`` by exp(-R d), ``"linear:D"`` by 1
-        - d / D up to D and 0 beyond, ``"gaussian:D"`` by exp(-(d / D)^2 / 2). Sums are then
-        float64. By default every weight is 1.
+        - d / D up to D and 0 beyond, ``"gaussian:D"`` by exp(-(d / D)^2 / 2), ``"step:D"`` by 1 up to D
+        and 0 beyond, ``"logistic:D,S"`` by (1 + exp(-D / w)) / (1 + exp((d - D) / w)) with w = S
+        sqrt(3) / pi, ``"power:B"`` by d^-B from 1 on. Sums are then float64. By default every
+        weight is 1.
     k : int, optional
         For ``"nearest"``, which then means ``"k_nearest"``: return a frame ``vertex, rank, source,
         distance`` with the k nearest sources of each vertex, by ascending distance, and at the same

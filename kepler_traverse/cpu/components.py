@@ -60,6 +60,19 @@ def strong_components(offsets, targets):
     return labels
 
 
+def ranked_components(offsets: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Return the component of each vertex, int64, numbered by falling size and then by the smallest
+    vertex.
+    """
+    labels = strong_components(offsets, targets)
+    _, first, place, sizes = np.unique(
+        labels, return_index=True, return_inverse=True, return_counts=True
+    )
+    rank = np.empty(sizes.size, np.int64)
+    rank[np.lexsort((first, -sizes))] = np.arange(sizes.size)
+    return rank[place]
+
+
 def find_component(
     offsets: np.ndarray, targets: np.ndarray, vertex: int | None = None
 ) -> np.ndarray:

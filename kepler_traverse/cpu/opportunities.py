@@ -13,14 +13,14 @@ from .compiled import njit
 from .distance_stats import folded
 from .simd_statistics import PIECE
 
-NO_DECAY, EXPONENTIAL, LINEAR, GAUSSIAN = range(4)
+NO_DECAY, EXPONENTIAL, LINEAR, GAUSSIAN, STEP, LOGISTIC, POWER = range(7)
 
 
 def sums(
-    distance, lowest, bounds, integers, floats, decay: int, parameter: float
+    distance, lowest, bounds, integers, floats, decay: int, parameters: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray]:
     """As ``kepler_traverse.kinds.opportunities.sums_within``, with a decay as a number and its
-    parameter.
+    parameters.
 
     Return an int64 array of shape (k, n_integers, n_cutoffs), and a float64 array of shape (k,
     n_floats, n_cutoffs).
@@ -28,14 +28,14 @@ def sums(
     k, n = distance.shape
     exact = np.zeros((k, len(integers), bounds.size), np.int64)
     rounded = np.zeros((k, len(floats), bounds.size, -(-n // PIECE)))
-    wanted = lowest, bounds, integers, floats, decay, float(parameter)
+    wanted = lowest, bounds, integers, floats, decay, parameters
     threads.run(_sums, k, distance, wanted, exact, rounded)
     return exact, folded(rounded)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _sums(next_item, n_items, distance, wanted, exact, rounded):
-    lowest, bounds, integers, floats, decay, parameter = wanted
+    lowest, bounds, integers, floats, decay, parameters = wanted
     values = np.empty(PIECE)
     masked = np.empty(PIECE)
     weights = np.empty(PIECE)
@@ -55,7 +55,7 @@ def _sums(next_item, n_items, distance, wanted, exact, rounded):
                 for i in range(size):
                     weights[i] = 0.0
                     if lowest <= part[i] and part[i] <= bounds[-1]:
-                        weights[i] = weight_at(np.float64(part[i]), decay, parameter)
+                        weights[i] = weight_at(np.float64(part[i]), decay, parameters)
             for a in range(len(floats)):
                 for i in range(size):
                     values[i] = floats[a, first + i]
@@ -94,13 +94,56 @@ def _fold_within(part, values, lowest, bound, masked):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def weight_at(d, decay, parameter):
+def weight_at(d, decay, parameters):
+    """Return the weight at a distance of 0 or more; only a logistic decay has a second parameter."""
+    parameter, width = parameters
     if decay == LINEAR:
         return 1.0 - d / parameter if d < parameter else 0.0
     if decay == EXPONENTIAL:
         return exponential(-(parameter * d))
+    if decay == STEP:
+        return 1.0 if d <= parameter else 0.0
+    if decay == LOGISTIC:
+        return logistic(d, parameter, width)
+    if decay == POWER:
+        return exponential(-(parameter * logarithm(d))) if d > 1.0 else 1.0
     t = d / parameter
     return exponential(-0.5 * (t * t))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def logistic(d, middle, width):
+    """Return (1 + exp(-middle / width)) / (1 + exp((d - middle) / width)), which is 1 at d = 0."""
+    at_zero = 1.0 + exponential(-(middle / width))
+    z = (d - middle) / width
+    if z <= 0.0:
+        return at_zero / (1.0 + exponential(z))
+    small = exponential(-z)
+    return at_zero * small / (1.0 + small)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def logarithm(x):
+    """Return ln x for x > 1, of products, quotients and sums that round alike on each device."""
+    n = 0
+    while x > 1.4142135623730951:
+        x *= 0.5
+        n += 1
+    s = (x - 1.0) / (x + 1.0)
+    t = s * s
+    p = 1.0 / 23.0
+    p = p * t + 1.0 / 21.0
+    p = p * t + 1.0 / 19.0
+    p = p * t + 1.0 / 17.0
+    p = p * t + 1.0 / 15.0
+    p = p * t + 1.0 / 13.0
+    p = p * t + 1.0 / 11.0
+    p = p * t + 1.0 / 9.0
+    p = p * t + 1.0 / 7.0
+    p = p * t + 1.0 / 5.0
+    p = p * t + 1.0 / 3.0
+    p = p * t + 1.0
+    return n * 0.6931471805599453 + 2.0 * s * p
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -982,7 +982,7 @@ def sums_within(next_item, n_items, rows, wanted, n, exact, rounded):
     ``exact`` receives the sums of integers, and ``rounded`` those of floats.
     """
     row_offsets, vertices, distance = rows
-    lowest, bounds, integers, floats, decay, parameter = wanted
+    lowest, bounds, integers, floats, decay, parameters = wanted
     places = np.empty(64, np.int64)
     values = np.empty(64)
     weights = np.empty(64)
@@ -1007,7 +1007,7 @@ def sums_within(next_item, n_items, rows, wanted, n, exact, rounded):
             if decay != NO_DECAY:
                 for at in range(row.size):
                     if lowest <= row[at] and row[at] <= bounds[-1]:
-                        weights[at] = weight_at(np.float64(row[at]), decay, parameter)
+                        weights[at] = weight_at(np.float64(row[at]), decay, parameters)
             for a in range(len(floats)):
                 for c in range(bounds.size):
                     size = _take_within(

@@ -52,9 +52,9 @@ class Decay(NamedTuple):
     """How amounts become volumes."""
 
     limit: Any  # no volume decays beyond this distance
-    # kind, parameter: as ``opportunities.weight_at`` takes them
+    # kind, parameters: as ``opportunities.weight_at`` takes them
     kind: int
-    parameter: float
+    parameters: tuple[float, float]
     exponent: int  # of the unit of the volumes; 0 for integers
 
 
@@ -265,6 +265,6 @@ def volumes_at(distance, targets, amounts, factor, decay):
             continue
         far = distance[targets[i]]
         if decay.kind != NO_DECAY and 0 <= far <= decay.limit:
-            volume *= weight_at(np.float64(far), decay.kind, decay.parameter)
+            volume *= weight_at(np.float64(far), decay.kind, decay.parameters)
         low[i], high[i] = split(np.float64(volume), decay.exponent)
     return low, high

@@ -26,6 +26,7 @@ from .._arrays import (
 )
 from ..cpu import compile_clock, csr_build
 from ..cpu import edge_rows as edge_rows_on_cpu
+from ..cpu.components import find_component
 from ..cuda import csr_build as csr_on_gpu
 from ..cuda import edge_rows as edge_rows_on_gpu
 from ..cuda import edge_weights
@@ -106,6 +107,7 @@ def graph_from_numbers(
     edge_ids: bool = False,
     only_vertices: Any = None,
     closed: Any = None,
+    largest_component: bool = False,
     selection: RowSelection | None = None,
     scratch: Scratch | None = None,
 ) -> Graph:
@@ -118,6 +120,20 @@ def graph_from_numbers(
     backend = _backend(src, scratch)
     if selection is None:
         selection = RowSelection(total=src.size)
+    if largest_component:
+        # of a graph that has the same edges, and no row of them is asked for
+        whole = graph_from_numbers(
+            src,
+            dst,
+            weight,
+            ids=ids,
+            reverse_weight=reverse_weight,
+            directed=directed,
+            weight_type=weight_type,
+            only_vertices=only_vertices,
+            selection=selection,
+        ).to("cpu")
+        only_vertices = whole.ids_at(find_component(whole.offsets, whole.targets))
     if only_vertices is not None:
         kept, ids, numbers = _between(src, dst, ids, only_vertices)
         src = numbers[src[kept]]

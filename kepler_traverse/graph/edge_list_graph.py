@@ -38,9 +38,10 @@ class BuildRules:
     edge_ids: bool = False
     only_vertices: Any = None
     closed: Any = None
+    largest_component: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("directed", "edge_ids"):
+        for name in ("directed", "edge_ids", "largest_component"):
             object.__setattr__(self, name, arguments.flag(name, getattr(self, name)))
         arguments.choice("weight_type", self.weight_type, WEIGHT_TYPES)
         for name in _ID_RULES:
@@ -67,6 +68,7 @@ class BuildRules:
             "directed": self.directed,
             "weight_type": self.weight_type,
             "edge_ids": self.edge_ids,
+            "largest_component": self.largest_component,
             "selection": selection,
         }
 

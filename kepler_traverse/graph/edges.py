@@ -51,6 +51,7 @@ def graph_from_edges(
     oneway: Any = None,
     only_vertices: Any = None,
     closed: Any = None,
+    largest_component: bool = False,
     edge_ids: bool = False,
 ) -> Graph:
     """Build a graph from a table of edges, or from columns.
@@ -120,6 +121,9 @@ def graph_from_edges(
         The vertices through which no path leads: paths may begin and end there, as at the centroid
         of a zone. The graph then has two numbers for each, is directed, and needs weights; see
         ``Graph.closed``. Hops and some results refuse it.
+    largest_component : bool
+        Keep the largest strongly connected component alone, as ``only_vertices`` of its vertices
+        would; ``components`` lists all. Building takes twice as long.
     edge_ids : bool
         Keep which row each edge is: ``graph.edge_rows``, ``paths(..., edges=True)`` and
         ``with_weights``. It takes 4 bytes per stored edge and, if some row has no stored edge of
@@ -164,6 +168,7 @@ def graph_from_edges(
         if only_vertices is None
         else arguments.ids("only_vertices", only_vertices),
         closed=None if closed is None else arguments.ids("closed", closed),
+        largest_component=largest_component,
     )
     rules.check_oneway(oneway, "oneway")
     rules.check_oneway(reverse_weight, "reverse_weight")

@@ -40,6 +40,7 @@ def read_graph(
     oneway_column: str | None = None,
     only_vertices: Any = None,
     closed: Any = None,
+    largest_component: bool = False,
     edge_ids: bool = False,
     scratch: str | os.PathLike[str] | None = None,
     build_memory: int | None = None,
@@ -106,6 +107,9 @@ def read_graph(
         The vertices through which no path leads: paths may begin and end there, as at the centroid
         of a zone. The graph then has two numbers for each, is directed, and needs weights; see
         ``Graph.closed``. Hops and some results refuse it.
+    largest_component : bool
+        Keep the largest strongly connected component alone, as ``only_vertices`` of its vertices
+        would; ``components`` lists all. Building takes twice as long.
     edge_ids : bool
         Keep the row of each edge; see ``graph_from_edges``. Rows count from 0 over all files,
         header and comments aside.
@@ -114,7 +118,8 @@ def read_graph(
         ``build_memory``, all that is as long as the edge list is in files there, the targets and
         weights of the graph included. The graph is the same. The files have no names, and are gone
         with it. For Parquet, Arrow, CSV and SNAP; without ``where``, ``oneway_column``,
-        ``reverse_weight_column``, ``only_vertices``, ``closed`` and ``edge_ids``, and of no table in memory.
+        ``reverse_weight_column``, ``only_vertices``, ``closed``, ``largest_component`` and
+        ``edge_ids``, and of no table in memory.
     build_memory : int, optional
         Bytes of memory that reading and building may take with ``scratch``; by default the memory
         that is free.
@@ -206,6 +211,7 @@ def read_graph(
         edge_ids=edge_ids,
         only_vertices=only_vertices,
         closed=closed,
+        largest_component=largest_component,
     )
     rules.check_oneway(oneway_column, "oneway_column")
     rules.check_oneway(reverse_weight_column, "reverse_weight_column")
@@ -259,6 +265,7 @@ def _check_scratch(options: ReadOptions, rules: BuildRules, in_memory: bool) -> 
         "reverse_weight_column": options.closes,
         "only_vertices": rules.only_vertices is not None,
         "closed": rules.closed is not None,
+        "largest_component": rules.largest_component,
         "edge_ids": rules.edge_ids,
     }
     name = next((name for name, is_given in needs_rows.items() if is_given), None)

@@ -48,7 +48,9 @@ class CheckedFlows(CheckedOptions):
 
     of: str  # {"edges", "vertices", "pairs"}
     decay: int
-    parameter: float  # of the decay, as ``opportunities.Reduction`` has both
+    # parameter, width: of the decay, as ``opportunities.Reduction`` has them
+    parameter: float
+    width: float
     source_weights: SourceValues | None
     target_weights: np.ndarray | None  # int64 or float64, in the order of the targets
     volumes: np.ndarray | None  # int64 or float64, in the order of the rows of the pairs
@@ -70,6 +72,7 @@ class CheckedFlows(CheckedOptions):
             [str(each.dtype) for each in arrays],
         ]
         through = () if self.through is None else self.through
+        facts += [self.width] if self.width else []
         return compute_digest(facts + ["through"] * len(through), [*arrays, *through])
 
 
@@ -98,11 +101,12 @@ def check_options(
             weights = check_source_weights(graph, sources, weights)
     if weights is not None:
         amounts("source_weights", weights.values)
-    decay, parameter = parse_decay(options.decay)
+    decay, parameter, width = parse_decay(options.decay)
     question = CheckedFlows(
         of=of,
         decay=decay,
         parameter=parameter,
+        width=width,
         source_weights=weights,
         target_weights=None
         if options.target_weights is None
@@ -394,7 +398,7 @@ class Flows(Loads):
             [1] * len(group) if weights is None else weights.of(group.sources), amounts.dtype
         )
 
-        decay = Decay(bound, question.decay, question.parameter, self.exponent)
+        decay = Decay(bound, question.decay, (question.parameter, question.width), self.exponent)
 
         def select_volumes(i: int, row: np.ndarray) -> Any:
             own = self._targets
@@ -480,7 +484,7 @@ class Flows(Loads):
             bound=bound,
             exponent=self.exponent,
             decay=question.decay,
-            parameter=question.parameter,
+            parameters=(question.parameter, question.width),
         )
 
     @cached_property

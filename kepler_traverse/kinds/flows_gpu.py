@@ -64,7 +64,7 @@ class Volumes:
     bound: Any  # the largest distance that is served, in the type of the distances, below infinity
     exponent: int = 0  # of the unit of the sums; 0 for integers
     decay: int = 0
-    parameter: float = 0.0  # of the decay, as ``cpu.opportunities`` has both
+    parameters: tuple[float, float] = (0.0, 0.0)  # of the decay, as ``cpu.opportunities`` has them
     is_wide: bool = True  # whether what one source sends may have more than 63 bits in units
     # int64 (n_targets,), of pairs: their rows in the table of all pairs
     rows: np.ndarray | None = None
@@ -132,7 +132,8 @@ def add_flows(
         "n_targets": np.int64(volumes.targets.size),
         # floats of 0 or more have the order of their bits
         "limit": np.int64(bound.view(f"i{bound.itemsize}")),
-        "parameter": np.float64(volumes.parameter),
+        "parameter": np.float64(volumes.parameters[0]),
+        "width": np.float64(volumes.parameters[1]),
         "exponent": np.int32(volumes.exponent),
         "edges": cp.empty(blocks * n * (4 if is_narrow else 8), np.uint8),
         "waits_for": cp.empty(blocks * n, np.int32),

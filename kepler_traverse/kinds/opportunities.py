@@ -53,7 +53,16 @@ from . import opportunities_gpu as gpu
 from .records import Asked, CheckedOptions, SourceRecords, Values, format_ids
 from .result_kinds import CutoffOptions, OpportunityOptions, ResultKind
 
-DECAYS = {"exponential": cpu.EXPONENTIAL, "linear": cpu.LINEAR, "gaussian": cpu.GAUSSIAN}
+DECAYS = {
+    "exponential": cpu.EXPONENTIAL,
+    "linear": cpu.LINEAR,
+    "gaussian": cpu.GAUSSIAN,
+    "step": cpu.STEP,
+    "logistic": cpu.LOGISTIC,
+    "power": cpu.POWER,
+}
+# A logistic decay has two: the middle, and the standard deviation of the distribution.
+_WIDTH_OF_DEVIATION = np.sqrt(3.0) / np.pi
 # names of columns, which no attribute may have
 SOURCE = "source"
 CUTOFF = "cutoff"
@@ -91,6 +100,7 @@ class Reduction(CheckedOptions):
     values: dict[str, np.ndarray] = field(default_factory=dict)  # type: ignore[misc]
     decay: int = cpu.NO_DECAY
     parameter: float = 0.0  # of the decay
+    width: float = 0.0  # a second one, if the decay has two
     weights: SourceValues | None = None  # what the sums of each source are multiplied by
     _on_gpu: dict[int, Array] = field(default_factory=dict, init=False)
 
@@ -122,6 +132,7 @@ class Reduction(CheckedOptions):
             self.parameter,
             [(n, str(v.dtype)) for n, v in self.values.items()],
         ]
+        options += [self.width] if self.width else []
         if self.weights is None:
             weights = []
         else:
@@ -193,7 +204,7 @@ def check_options(
             cutoffs=cutoffs,
             values={"vertices": _ones(graph)} if is_counted else {},
         )
-    decay, parameter = parse_decay(options.decay)
+    decay, parameter, width = parse_decay(options.decay)
     may_be_negative = ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights
     if decay != cpu.NO_DECAY and may_be_negative:
         raise InputError(
@@ -211,7 +222,12 @@ def check_options(
             name, value, 1 if weights is None else max(map(abs, weights.values.tolist()), default=1)
         )
     return Reduction(
-        cutoffs=cutoffs, values=values, decay=decay, parameter=parameter, weights=weights
+        cutoffs=cutoffs,
+        values=values,
+        decay=decay,
+        parameter=parameter,
+        width=width,
+        weights=weights,
     )
 
 
@@ -263,26 +279,36 @@ def _listed(cutoffs: Any) -> list[Any]:
         return []
 
 
-def parse_decay(decay: Any) -> tuple[int, float]:
-    """Return a decay such as ``"exponential:0.002"`` as a number and its parameter."""
+def parse_decay(decay: Any) -> tuple[int, float, float]:
+    """Return a decay such as ``"exponential:0.002"`` as a number, its parameter, and a second one,
+    which is 0 where there is one alone.
+    """
     if decay is None:
-        return cpu.NO_DECAY, 0.0
+        return cpu.NO_DECAY, 0.0, 0.0
     name, _, text = arguments.text(
         "decay", decay, "'exponential:0.002', 'linear:1800' or 'gaussian:600'"
     ).partition(":")
-    try:
-        if name in DECAYS and "_" not in text:
-            parameter = float(text)
-        else:
-            parameter = np.nan
-    except ValueError:
-        parameter = np.nan
-    if not 0 < parameter < np.inf:
+    known = DECAYS.get(name, cpu.NO_DECAY)
+    parameters = _positive_numbers(text)
+    if known == cpu.NO_DECAY or len(parameters) != 1 + (known == cpu.LOGISTIC):
         raise InputError(
-            f"{option_text('decay', decay)} must be exponential:RATE, linear:DISTANCE or gaussian:DISTANCE, with a "
-            "positive number"
+            f"{option_text('decay', decay)} must be exponential:RATE, linear:DISTANCE, gaussian:DISTANCE, step:DISTANCE, "
+            "logistic:DISTANCE,DEVIATION or power:EXPONENT, with positive numbers"
         )
-    return DECAYS[name], parameter
+    if known != cpu.LOGISTIC:
+        return known, parameters[0], 0.0
+    return known, parameters[0], parameters[1] * _WIDTH_OF_DEVIATION
+
+
+def _positive_numbers(text: str) -> list[float]:
+    """Return numbers that a text lists with commas; an empty list if one is no positive number."""
+    try:
+        numbers = [float(each) for each in text.split(",")]
+    except ValueError:
+        return []
+    if "_" in text or not all(0 < number < np.inf for number in numbers):
+        return []
+    return numbers
 
 
 def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
@@ -431,9 +457,10 @@ def sums_within(distance: Array, reduction: Reduction) -> dict[str, np.ndarray]:
     """
     bounds = find_bounds(reduction.cutoffs.tolist(), distance.dtype)
     integers, floats = reduction.ordered()
+    parameters = reduction.parameter, reduction.width
     if get_device(distance) == "cuda":
         words = gpu.sums(
-            distance, bounds, reduction.words(), len(integers), reduction.decay, reduction.parameter
+            distance, bounds, reduction.words(), len(integers), reduction.decay, parameters
         )
         exact = words[:, : len(integers)]
         rounded = words[:, len(integers) :].view(np.float64)
@@ -443,7 +470,7 @@ def sums_within(distance: Array, reduction: Reduction) -> dict[str, np.ndarray]:
             bounds,
             *reduction.stacked,
             reduction.decay,
-            reduction.parameter,
+            parameters,
         )
         exact, rounded = (
             cpu.sums(distance, *args) if is_rows(distance) else distance.sums_within(*args)

@@ -38,7 +38,7 @@ def sums(
     values: Array,
     n_integers: int,
     decay: int,
-    parameter: float,
+    parameters: tuple[float, float],
 ) -> np.ndarray:
     """As ``kepler_traverse.kinds.opportunities.sums_within``, as words: integers, or the bits of
     floats.
@@ -53,14 +53,19 @@ def sums(
     at_once = max(1, SUMS_AT_ONCE // max(width * _n_reduction_blocks(n), 1))
     keys = cp.asarray(distances_to_keys(bounds))
     parts = [
-        _sums(distance[first : first + at_once], keys, values, n_integers, decay, parameter)
+        _sums(distance[first : first + at_once], keys, values, n_integers, decay, parameters)
         for first in range(0, k, at_once)
     ]
     return np.concatenate(parts).reshape(k, len(values), bounds.size)
 
 
 def _sums(
-    distance: Array, keys: Array, values: Array, n_integers: int, decay: int, parameter: float
+    distance: Array,
+    keys: Array,
+    values: Array,
+    n_integers: int,
+    decay: int,
+    parameters: tuple[float, float],
 ) -> np.ndarray:
     k, n = distance.shape
     width = len(values) * keys.size
@@ -77,7 +82,8 @@ def _sums(
         "values": values.reshape(-1),
         "n_integers": np.int64(n_integers),
         "n_attributes": np.int64(len(values)),
-        "parameter": np.float64(parameter),
+        "parameter": np.float64(parameters[0]),
+        "width": np.float64(parameters[1]),
         "sums": words,
     }
     launch(kernel(*Request.reading(distance.dtype, _REDUCE, DECAY=decay)), k * size, args)

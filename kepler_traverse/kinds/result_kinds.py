@@ -276,7 +276,8 @@ _THROUGH = {
 }
 _DECAY = {
     "help": "weight of a value by its distance d: exponential:R is exp(-R d), linear:D is 1 - d/D up to D, gaussian:D is "
-    "exp(-(d/D)^2/2); default: 1",
+    "exp(-(d/D)^2/2), step:D is 1 up to D, logistic:D,S is (1 + exp(-D/w))/(1 + exp((d-D)/w)) with w = S sqrt(3)/pi, "
+    "power:B is d^-B from 1 on; default: 1",
     "example": "exponential:0.002",
 }
 

@@ -237,12 +237,12 @@ class SparseDistances:
         integers: np.ndarray,
         floats: np.ndarray,
         decay: int,
-        parameter: float,
+        parameters: tuple[float, float],
     ) -> tuple[np.ndarray, np.ndarray]:
         """As ``cpu.opportunities.sums``."""
         exact = np.zeros((len(self), len(integers), bounds.size), np.int64)
         rounded = np.zeros((len(self), len(floats), bounds.size))
-        wanted = lowest, bounds, integers, floats, decay, float(parameter)
+        wanted = lowest, bounds, integers, floats, decay, parameters
         self._run(cpu.sums_within, self._rows, wanted, self.n_vertices, exact, rounded)
         return exact, rounded
 

@@ -27,10 +27,10 @@ from tests.doors.containers import Form
 
 FUNCTIONS = {
     "graph_from_edges": "edges:edges src:ends dst:ends weight:per_row reverse_weight:per_row directed vertices:ids "
-    "weighted weight_type where oneway:per_row only_vertices:ids closed:ids edge_ids",
+    "weighted weight_type where oneway:per_row only_vertices:ids closed:ids largest_component edge_ids",
     "read_graph": "paths:edges directed device src_column dst_column weight_column "
     "reverse_weight_column weighted format header delimiter id_type weight_type vertices:ids where "
-    "oneway_column only_vertices:ids closed:ids edge_ids scratch build_memory",
+    "oneway_column only_vertices:ids closed:ids largest_component edge_ids scratch build_memory",
     "with_weights": "graph weight:per_row reverse_weight:per_row per weight_type",
     "integer_weights": "graph unit",
     "save_graph": "graph folder",
@@ -56,9 +56,10 @@ FUNCTIONS = {
     "sssp_many": "graph sources:ids result strategy cutoff:per_source targets:ids knobs unreached direction memory "
     "hierarchy progress stream cutoffs:numbers values:per_vertex decay k groups:per_source "
     "source_weights:per_source options",
-    "bfs_pairs": "graph origins:pairs destinations:ends strategy max_depth:number knobs memory result options",
-    "sssp_pairs": "graph origins:pairs destinations:ends strategy cutoff:number knobs memory result options",
+    "bfs_pairs": "graph origins:pairs destinations:ends strategy max_depth:number knobs memory result direction options",
+    "sssp_pairs": "graph origins:pairs destinations:ends strategy cutoff:number knobs memory result direction options",
     "paths": "frame targets:pairs graph edges along:along algorithm strategy memory",
+    "components": "graph",
     "snap": "graph points:places vertices:places coordinates cutoff:number component around:id x y",
     "extremes.extremes": "graph algorithm want unconnected certified memory",
     "extremes.diameter": "graph algorithm unconnected certified memory",

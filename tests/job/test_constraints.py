@@ -305,7 +305,7 @@ OF_ALL_KINDS = {
     "strategy": ["extremes", "labels"],
     "limits": ["nearest"], "stream": ["nearest", "flows"], "batch_size": ["nearest"],
     "workers": ["nearest"], "hierarchy": ["nearest"], "keep_columns": ["distances"],
-    "direction": ["levels"], "groups": ["distances"],
+    "direction": ["reachable"], "groups": ["distances"],
 }  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from kepler_traverse import (
 from kepler_traverse.cpu import opportunities as on_cpu
 from kepler_traverse.errors import InputError, PrecisionError, UnknownVertexError
 from kepler_traverse.kinds import opportunities_gpu as on_gpu
-from kepler_traverse.kinds.opportunities import Reduction, find_bands, sums_within
+from kepler_traverse.kinds.opportunities import Reduction, find_bands, parse_decay, sums_within
 from kepler_traverse.kinds.question import Question
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 from pipelines.output.rows import make_rows as made
@@ -38,10 +38,17 @@ DECAYS = {
     "exponential:0.02": lambda d: math.exp(-0.02 * d),
     "linear:60": lambda d: max(0.0, 1 - d / 60),
     "gaussian:25": lambda d: math.exp(-((d / 25) ** 2) / 2),
+    "step:20": lambda d: float(d <= 20),
+    "logistic:30,8": lambda d: (
+        (1 + math.exp(-30 / (8 * 3**0.5 / math.pi)))
+        / (1 + math.exp((d - 30) / (8 * 3**0.5 / math.pi)))
+    ),
+    "power:1.3": lambda d: d**-1.3 if d > 1 else 1.0,
 }
 # Each is a variant of the kernel: every kind and every decay, float32 with and without.
 COMPILED = [(np.int8, None), (np.int32, None), (np.float32, None), (np.float32, "exponential:0.02")]
 COMPILED += [(np.int16, "gaussian:25"), (np.float64, "linear:60"), (np.int64, "linear:60")]
+COMPILED += [(np.int32, "step:20"), (np.float64, "logistic:30,8"), (np.float32, "power:1.3")]
 GRAPH = graph_from_edges(
     np.array([10, 20, 20, 30]), np.array([20, 30, 40, 50]), np.array([2, 3, 4, 5])
 )
@@ -77,16 +84,12 @@ def reduction(n: int, kind, decay: str | None = None, cutoffs=(0, 10, 40)) -> Re
     }
     if decay is not None:
         values = {name: value.astype(float) for name, value in values.items()}
-    name, _, parameter = (decay or ":0").partition(":")
-    kinds = {
-        "": 0,
-        "exponential": on_cpu.EXPONENTIAL,
-        "linear": on_cpu.LINEAR,
-        "gaussian": on_cpu.GAUSSIAN,
-    }
+    kind_of_decay, parameter, width = parse_decay(decay)
     whole = np.dtype(kind).kind == "i"
     limits = np.array(cutoffs, np.int64 if whole else np.float64)
-    return Reduction(cutoffs=limits, values=values, decay=kinds[name], parameter=float(parameter))
+    return Reduction(
+        cutoffs=limits, values=values, decay=kind_of_decay, parameter=parameter, width=width
+    )
 
 
 def bits(found: dict[str, np.ndarray]) -> dict[str, bytes]:
@@ -429,7 +432,7 @@ def test_integers_beyond_2_to_the_53_are_exact():
             "must be exponential:RATE",
         ),
         (
-            {"cutoffs": [1], "values": IDS, "decay": "power:2"},
+            {"cutoffs": [1], "values": IDS, "decay": "power:2,3"},
             InputError,
             "must be exponential:RATE",
         ),

@@ -52,6 +52,7 @@ struct FlowArgs {
   int64 n_targets;
   int64 limit;       // the largest distance that is served, in the order of distances
   double parameter;  // of the decay
+  double width;      // a second one, of a logistic decay
   int32 exponent;    // of the unit of sums
   uint8* edges;      // [blocks][n_vertices][EDGE_BYTES]: the edge from the parent, by its position in the reverse graph
   int32* waits_for;  // [blocks][n_vertices]: children that are not ready
@@ -76,7 +77,7 @@ namespace {
 KT_DEVICE kt::Exact volume_of(const FlowArgs& args, int64 amount, int64 factor, bool is_served, double far) {
   if (INTEGERS) return {static_cast<uint64>(amount) * static_cast<uint64>(factor), 0};
   double volume = kt::float_of(amount) * kt::float_of(factor);
-  if (DECAY != kt::NO_DECAY && is_served) volume *= kt::Decay::weight_at(far, args.parameter);
+  if (DECAY != kt::NO_DECAY && is_served) volume *= kt::Decay::weight_at(far, args.parameter, args.width);
   return kt::exact_of(volume, args.exponent, true);
 }
 

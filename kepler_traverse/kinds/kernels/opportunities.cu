@@ -42,6 +42,7 @@ struct OpportunityArgs {
   int64 n_integers;
   int64 n_attributes;
   double parameter;  // of the decay
+  double width;      // a second one, of a logistic decay
   int64* sums;
 };
 
@@ -75,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) opportunities_reduce_warp(co
         words[j] = kt::load_constant(args.values + a * args.n_vertices + v);
         if constexpr (DECAY != kt::NO_DECAY) {
           const double d = kt::length_of(keys[j]);
-          words[j] = kt::bits_of(kt::float_of(words[j]) * kt::Decay::weight_at(d, args.parameter));
+          words[j] = kt::bits_of(kt::float_of(words[j]) * kt::Decay::weight_at(d, args.parameter, args.width));
         }
       }
       for (int64 c = 0; c < args.n_cutoffs; ++c) {

@@ -1,14 +1,14 @@
 // Weights that fall with the distance, of the very sums and products of cpu/opportunities.py.
 //
 // Compile-time constant:
-//   DECAY   0 none, 1 exponential, 2 linear, 3 gaussian
+//   DECAY   0 none, 1 exponential, 2 linear, 3 gaussian, 4 step, 5 logistic, 6 power
 #pragma once
 
 #include <kt/cuda_api.cuh>
 
 namespace kt {
 
-constexpr int32 NO_DECAY = 0, EXPONENTIAL = 1, LINEAR = 2;
+constexpr int32 NO_DECAY = 0, EXPONENTIAL = 1, LINEAR = 2, STEP = 4, LOGISTIC = 5, POWER = 6;
 
 // Members, of which a variant may use none.
 struct Decay {
@@ -39,11 +39,49 @@ struct Decay {
     return p * float_of((half + 1023) << 52) * float_of((n - half + 1023) << 52);
   }
 
-  KT_DEVICE static double weight_at(double d, double parameter) {
+  // ln x for x > 1.
+  KT_DEVICE static double logarithm(double x) {
+    int32 n = 0;
+    while (x > 1.4142135623730951) {
+      x *= 0.5;
+      ++n;
+    }
+    const double s = add_rounded(x, -1.0) / add_rounded(x, 1.0);
+    const double t = s * s;
+    double p = 1.0 / 23.0;
+    p = add_rounded(p * t, 1.0 / 21.0);
+    p = add_rounded(p * t, 1.0 / 19.0);
+    p = add_rounded(p * t, 1.0 / 17.0);
+    p = add_rounded(p * t, 1.0 / 15.0);
+    p = add_rounded(p * t, 1.0 / 13.0);
+    p = add_rounded(p * t, 1.0 / 11.0);
+    p = add_rounded(p * t, 1.0 / 9.0);
+    p = add_rounded(p * t, 1.0 / 7.0);
+    p = add_rounded(p * t, 1.0 / 5.0);
+    p = add_rounded(p * t, 1.0 / 3.0);
+    p = add_rounded(p * t, 1.0);
+    return add_rounded(static_cast<double>(n) * 0.6931471805599453, 2.0 * s * p);
+  }
+
+  KT_DEVICE static double logistic(double d, double middle, double width) {
+    const double at_zero = add_rounded(1.0, exponential(-(middle / width)));
+    const double z = add_rounded(d, -middle) / width;
+    if (z <= 0.0) return at_zero / add_rounded(1.0, exponential(z));
+    const double small = exponential(-z);
+    return at_zero * small / add_rounded(1.0, small);
+  }
+
+  KT_DEVICE static double weight_at(double d, double parameter, double width) {
     if constexpr (DECAY == LINEAR) {
       return d < parameter ? add_rounded(1.0, -(d / parameter)) : 0.0;
     } else if constexpr (DECAY == EXPONENTIAL) {
       return exponential(-(parameter * d));
+    } else if constexpr (DECAY == STEP) {
+      return d <= parameter ? 1.0 : 0.0;
+    } else if constexpr (DECAY == LOGISTIC) {
+      return logistic(d, parameter, width);
+    } else if constexpr (DECAY == POWER) {
+      return d > 1.0 ? exponential(-(parameter * logarithm(d))) : 1.0;
     } else {
       const double t = d / parameter;
       return exponential(-0.5 * (t * t));

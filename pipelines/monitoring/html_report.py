@@ -224,9 +224,9 @@ def _proof(manifest: Manifest) -> dict[str, Any]:
             "the search from all sources together was certified over "
             f"all vertices and edges before {then}"
         )
-    if form.of_labels and how != "none":
+    if (form.of_labels or manifest.get("proved") == "labels") and how != "none":
         how = "all"
-        proven = "all labels were proved as a whole before a row was written"
+        proven = "the hub labels were proved as a whole before a row was written"
     if wrong:
         rejected = f"{wrong:,} more were rejected and not written"
     else:

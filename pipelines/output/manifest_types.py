@@ -409,6 +409,8 @@ class Manifest(TypedDict):
     graph: GraphFacts
     device: str
     strategy: str
+    # what was proved in place of a certificate of each search
+    proved: NotRequired[Literal["labels"]]
     choice: NotRequired[StrategyChoice | None]
     workers: Count
     memory: dict[str, Count]

@@ -320,6 +320,7 @@ def _new_manifest(settings: Settings, prepared: Prepared) -> Manifest:
     graph = prepared.graph
     sizing = prepared.sizing
     choice = prepared.choice
+    is_proved = prepared.request.is_proved_by_labels
     identity = make_identity(
         prepared.request, graph.fingerprint, prepared.names, sizing.batch_size, prepared.partitions
     )
@@ -344,6 +345,7 @@ def _new_manifest(settings: Settings, prepared: Prepared) -> Manifest:
         },
         "device": prepared.plan.strategy.device,
         "strategy": prepared.plan.strategy.name if choice is None else choice.strategy,
+        **({"proved": "labels"} if is_proved else {}),
         "choice": None if choice is None else choice.record,
         "workers": sizing.workers,
         "memory": sizing.memory,

@@ -26,6 +26,7 @@ from ..output.part_file import write_part
 from ..output.store import Store
 from ..worker.batch_context import BatchContext
 from ..worker.host_limits import CPU_COUNT
+from ..worker.label_plan import PROOFS
 from ..worker.traversal_worker import Traverser, answers_for
 from .memory_plan import START_SECONDS
 from .prepare import Prepared, with_threads
@@ -35,9 +36,7 @@ _SHORT_TRIAL_SECONDS = 0.25  # in a shorter trial more sources are tried
 _MORE = 4  # times as many
 _LONG = 10.0  # seconds of the first source from which on no other is tried
 _AFTER_SEARCH = ("certify", "rows", "write")
-# Of hub labels: how many times as long as building them proving takes; seconds of a core, and bytes,
-# per row that is written. Measured on USA-road-d.NY.
-_PROOFS = 2.0
+# Of hub labels: seconds of a core, and bytes, per row that is written; measured on USA-road-d.NY.
 _SECONDS_PER_LABEL_ROW = 2e-7
 _BYTES_PER_LABEL_ROW = 4
 _SHORT = 0.05  # seconds of a step that is not named
@@ -107,7 +106,7 @@ def _expect_labels(settings: Settings, prepared: Prepared) -> Expectation:
     rows = round(estimate.hubs * prepared.n_sources)
     build = estimate.seconds
     if settings.certify != "none":
-        build *= 1 + _PROOFS
+        build *= 1 + PROOFS
     steps = {name: prepared.seconds.get(name, 0.0) for name in ("read", "build", "plan")}
     steps |= {"labels": build, "finish": _SECONDS_PER_LABEL_ROW * rows}
     return Expectation(

@@ -58,7 +58,7 @@ from ..output.rows import Ids, get_names
 from ..output.run_folder import writing_to
 from ..scheduling.strategy_choice import StrategyChoice
 from ..worker.host_limits import CPU_COUNT, MEMORY_LIMIT
-from ..worker.label_plan import proved_labels
+from ..worker.label_plan import answers_all_pairs, proof_seconds, proved_labels
 from ..worker.planning import Plan, Request, plan_for, require_weights
 from ..worker.writer_pool import can_write_in_background
 from .geometry import check_geometry
@@ -179,7 +179,8 @@ def prepare(
     _add_hierarchy(settings, prepared, None)
     _add_labels(settings, prepared)
     _make_plan(settings, prepared)
-    if _add_hierarchy(settings, prepared, prepared.plan):
+    is_new = _add_hierarchy(settings, prepared, prepared.plan)
+    if _prove_labels(settings, prepared) or is_new:
         _make_plan(settings, prepared)
     shape = getattr(prepared.plan, "shape", None)
     prepared.request = replace(prepared.request, shape=shape)
@@ -531,6 +532,28 @@ def _graph_where_it_fits(
     cuda.cp.get_default_memory_pool().free_all_blocks()
     graph, folder, reused = _graph(replace(settings, device="cpu"), origin, stored, given)
     return graph.to("cuda", edges="host"), folder, reused
+
+
+def _prove_labels(settings: Settings, prepared: Prepared) -> bool:
+    """Prove the labels that a graph has, if they answer all pairs, and certificates of searches
+    would take longer. Return whether they answer.
+    """
+    request = prepared.request
+    graph = prepared.graph
+    plan = prepared.plan
+    may_answer = request.certify != "none" and settings.strategy == "auto"
+    if not (may_answer and answers_all_pairs(graph, request)):
+        return False
+    assert isinstance(plan, MultiSourcePlan)
+    # A certificate takes about as long as a search.
+    searching = 2 * plan.ranked(prepared.n_sources)[0].seconds
+    if proof_seconds(request, graph) > searching:
+        return False
+    if not settings.plan:
+        say("proving the labels of the graph, which answer all pairs")
+        proved_labels(graph, request)
+    prepared.request = replace(request, is_proved_by_labels=True)
+    return True
 
 
 def _graph(

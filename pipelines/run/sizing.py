@@ -198,7 +198,8 @@ def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
         distance = 4
     else:
         distance = graph.distance_dtype.itemsize
-    certified = request.certify != "none" and not form.of_labels
+    is_proved = form.of_labels or request.is_proved_by_labels
+    certified = request.certify != "none" and not is_proved
     # A nearest-source search has a graph of its own, which is always directed.
     one_way = graph.directed or form.one_search
     if request.direction == "in":

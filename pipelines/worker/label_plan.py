@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kepler_traverse._arrays import make_offsets, positions_in_groups
+from kepler_traverse._arrays import EXACT_BELOW, make_offsets, positions_in_groups
 from kepler_traverse.certificate import certify
 from kepler_traverse.graph import Graph
 from kepler_traverse.hub_labels.arrays import HubLabels
@@ -18,11 +18,14 @@ from kepler_traverse.hub_labels.estimate import PEAK
 from kepler_traverse.kinds.question import Question
 from kepler_traverse.runtime.display import in_units
 from kepler_traverse.search.algorithms import ALGORITHMS
+from kepler_traverse.search.answering import answering_labels
 from kepler_traverse.search.query import Query, TargetLists
 from kepler_traverse.search.results import Traversals
 from kepler_traverse.search.sparse import SparseDistances
 
 _ROWS = 1 << 20  # rows that are made at a time
+# a proof takes so many times as long as building; measured on USA-road-d.NY
+PROOFS = 2.0
 _BYTES_PER_ROW = 64  # that these take until they are columns
 
 
@@ -96,6 +99,34 @@ class LabelPlan:
             strategy=self.strategy.name,
             rounds=[0] * sources.size,
         )
+
+
+def answers_all_pairs(graph: Graph, question: Question[Any]) -> bool:
+    """Whether the labels of a graph answer all pairs of a question, and no sum is wider than the
+    distances of the graph.
+    """
+    pairs = question.pairs
+    if pairs is None or question.kind.keeps != "targets" or graph.device != "cpu":
+        return False
+    metric = ALGORITHMS[question.algorithm].metric
+    labels = graph.derived.known_labels(metric)
+    hierarchy = graph.derived.known_hierarchy(metric)
+    if labels is None or hierarchy is None:
+        return False
+    per_source = pairs.rows.size / max(pairs.sources.size, 1)
+    asked = Query(output="targets", has_target_lists=True, targets_per_source=per_source)
+    if answering_labels(graph, asked, metric) is None:
+        return False
+    if metric == "hops":
+        return True
+    weights: Any = graph.weights
+    return bool(hierarchy.longest * hierarchy.unit < EXACT_BELOW[weights.dtype])
+
+
+def proof_seconds(question: Question[Any], graph: Graph) -> float:
+    """Estimate the seconds of a proof of labels."""
+    estimate = graph.derived.estimate_labels(ALGORITHMS[question.algorithm].metric)
+    return PROOFS * estimate.seconds
 
 
 def proved_labels(graph: Graph, question: Question[Any]) -> HubLabels:

@@ -32,6 +32,7 @@ from kepler_traverse.sssp import REGISTRY as SSSP
 from ..cli.options import Settings
 from .label_plan import LabelPlan
 
+OVER_HIERARCHY = "hierarchy_sweep"  # the strategy that asks hub labels
 Knobs = dict[str, bool | int | float | str] | None
 
 
@@ -87,6 +88,9 @@ class Request(Question[Any]):
     shape: Shape | None = None
     edges: str = "device"  # where a graph on a GPU has its edges, as ``Graph.to`` takes it
     uses_hierarchy: bool = True  # whether a hierarchy that is stored with the graph may be used
+    # Whether hub labels answer all pairs, which are proved as a whole before the first part, so that
+    # no search is certified.
+    is_proved_by_labels: bool = False
 
     @classmethod
     def to_answer(cls, question: Question, settings: Settings, at_once: int = 1) -> Request:
@@ -149,6 +153,8 @@ def plan_for(graph: Graph, request: Request) -> Plan:
         options["forms"] = ("interleaved", *options["forms"])
     if request.pairs is not None:
         options |= _options_of_pairs(graph, request)
+    if request.is_proved_by_labels:
+        options |= {"output": None, "strategy": OVER_HIERARCHY}
     plan = partial(registry.plan_multi_source, graph, **options)
     if not kind.one_search:
         return plan()

@@ -105,7 +105,7 @@ def answers_for(graph: Graph, plan: Plan, request: Request) -> Traverser:
     graph = graph_in_direction(graph, request.direction)
     if isinstance(plan, SearchTogether):
         return TogetherTraverser(graph, plan, request)
-    if request.kind.of_labels:
+    if request.kind.of_labels or request.is_proved_by_labels:
         return LabelTraverser(graph, plan, request)
     return BatchTraverser(graph, plan, request)
 

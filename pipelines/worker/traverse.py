@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from kepler_traverse import cuda
 from kepler_traverse.certificate import certify_group
-from kepler_traverse.errors import NegativeCycleError
+from kepler_traverse.errors import CertificateError, NegativeCycleError
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.loads import Loads
 from kepler_traverse.multi_source.outputs import cycle_in_direction
@@ -414,10 +414,17 @@ class BatchTraverser:
 
 
 class LabelTraverser(BatchTraverser):
-    """A ``BatchTraverser`` of labels, which are proved as a whole (``label_plan.proved_labels``)."""
+    """A ``BatchTraverser`` of labels, or of what they answer: they are proved as a whole
+    (``label_plan.proved_labels``).
+    """
 
     def _certify(self, traversals: Traversals) -> None:
-        """Nothing is left to certify."""
+        """Raise CertificateError if another strategy has searched, of which nothing is proved."""
+        if traversals.strategy != self._plan.strategy.name:
+            raise CertificateError(
+                f"{traversals.strategy} has searched in place of hub labels, and is not certified; "
+                "run again with --hierarchy no"
+            )
 
 
 def _as_made(rows: list[Rows], seconds: float, clock: Phases) -> MadeRows:  # noqa: ARG001

@@ -8,12 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kepler_traverse import bfs_many, bfs_pairs, paths, plan_sssp_many, sssp_many, sssp_pairs
+from kepler_traverse import (
+    bfs_many,
+    bfs_pairs,
+    certify,
+    paths,
+    plan_sssp_many,
+    sssp_many,
+    sssp_pairs,
+)
+from kepler_traverse.errors import CertificateError
 from kepler_traverse.hub_labels.arrays import HubLabels
 from kepler_traverse.multi_source import candidates
 from kepler_traverse.pandana import Network
 from kepler_traverse.pandana import network as network_module
 from kepler_traverse.pipelines import run_job
+from pipelines.worker import label_plan, traverse
 from tests.support.graphs import build, lattice, weighted_rows, weights_for
 
 GRID = lattice(40, 40)
@@ -184,3 +194,41 @@ def test_pairs_of_a_job_are_answered_by_labels(algorithm, answers, tmp_path):
     after = run_job(graph, output=tmp_path / "after", **named)
     assert sum(answers) == 400
     assert after.digest == before.digest
+
+
+@pytest.mark.parametrize("algorithm", ["sssp", "bfs"])
+def test_pairs_of_a_certified_job_are_answered_by_labels_that_are_proved(
+    algorithm, answers, tmp_path, monkeypatch
+):
+    rows = [*lattice(40, 40), (5000, 5001)]
+    graph = build(rows, weights_for(rows, 3), directed=True)
+    pairs = random_pairs(graph, 300)
+    asked = {"algorithm": algorithm, "pairs": tuple(pairs)}
+    before = run_job(graph, output=tmp_path / "before", **asked)
+    assert "proved" not in before.manifest
+    labels = graph.labels("hops" if algorithm == "bfs" else "weights")
+    proofs = []
+    monkeypatch.setattr(
+        label_plan, "certify", lambda *given: proofs.append(given) or certify(*given)
+    )
+    monkeypatch.setattr(traverse, "certify_group", None)  # it is not called
+    after = run_job(graph, output=tmp_path / "after", **asked)
+    assert len(proofs) == 1
+    assert sum(answers) > 300
+    assert after.digest == before.digest
+    assert after.manifest["proved"] == "labels"
+    assert after.to_pandas().equals(before.to_pandas())
+    report = (tmp_path / "after" / "_report.html").read_text()
+    assert "hub labels were proved as a whole" in report
+    labels.outward.distances[0] += 1
+    with pytest.raises(CertificateError):
+        run_job(graph, output=tmp_path / "wrong", **asked)
+    assert not (tmp_path / "wrong").exists()
+
+
+def test_few_pairs_of_a_job_are_certified_one_by_one(tmp_path, monkeypatch):
+    graph = build(GRID, weights_for(GRID, 3), directed=False)
+    graph.labels()
+    monkeypatch.setattr(label_plan, "PROOFS", 1e9)
+    done = run_job(graph, output=tmp_path / "out", algorithm="sssp", pairs=([0], [77]))
+    assert "proved" not in done.manifest

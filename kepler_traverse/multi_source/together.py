@@ -410,6 +410,7 @@ def from_targets(
     return MultiSourceStrategy(
         name="from_targets",
         device=graph.device,
+        edges="any",
         paper="",
         rationale="searches from the targets over the reversed edges, once for all sources",
         default=True,

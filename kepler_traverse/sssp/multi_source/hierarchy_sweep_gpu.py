@@ -30,9 +30,8 @@ from ...cuda.interleaved import (
 from ...cuda.kernel_spec import WARP, make_entries
 from ...cuda.launch import (
     Named,
+    PackedLaunches,
     blocks_for,
-    launch,
-    launch_blocks,
     max_grid,
     named,
     prepare,
@@ -215,12 +214,20 @@ class _Run:
         )
         # sources that were taken, overflows, and the largest sum
         self._counts = cp.zeros(3, np.int64)
+        self.sources = cp.empty(group, np.int64)
         self._allocate_searches(min(_CAPACITY, graph.n_vertices))
+        n_lines = self._sweep.n_places
+        self._clear = prepare(self._kernels[_CLEAR], blocks_for(_CLEAR, n_lines), self._arguments())
         self._levels = self._prepare_sweep()
 
     def _allocate_searches(self, capacity: int) -> None:
         n = self._graph.n_vertices
         blocks = _searches_at_once(self._group)
+        # frees what there was before the next allocation
+        self._searches: Any = None
+        self._places: Any = None
+        for name in ("sums", "marks", "queues", "reached", "reached_sums"):
+            setattr(self, name, None)
         self._capacity = capacity
         self.sums = cp.full((blocks, n), UNREACHED[self._kind], self._kind)
         self.marks = cp.zeros((blocks, -(-n // 32)), np.uint32)
@@ -228,16 +235,15 @@ class _Run:
         self.reached = cp.empty((self._group, capacity), np.int32)
         self.reached_sums = cp.empty((self._group, capacity), self._kind)
         self.n_reached = cp.empty(self._group, np.int64)
+        # they hold the arrays above
+        self._searches = PackedLaunches(self._kernels[_SEARCH])
+        self._places = PackedLaunches(self._kernels[_PLACE])
 
     def search(self, sources: np.ndarray, lists) -> MultiSourceOutcome:
         hierarchy = self._hierarchy
         query = self._query
         k = sources.size
-        self._search_upward(sources)
-        self._clear_and_place(k)
-        for launch_level in self._levels:
-            launch_level()
-        highest = int(self._counts.get()[2])
+        highest = self._sweep_from(sources)
         if self._needs_check and highest >= EXACT_BELOW[self._graph.weights.dtype]:
             # Sums of floats round there as they are added, so they depend on the path.
             other = source_per_block.plan(self._graph, query, k)
@@ -266,42 +272,45 @@ class _Run:
         predecessor = gpu_steps.finish_each(self._single, sources, distance)
         return MultiSourceOutcome(distance, predecessor, limits, rounds, below=below)
 
-    def _search_upward(self, sources: np.ndarray) -> None:
-        """Search upward from all sources; with more capacity if a search reaches more vertices than
-        expected.
-        """
-        graph = self._graph
-        edges = self._device.upward
-        while True:
-            self._counts.data.memset_async(0, self._counts.nbytes)
-            self.is_set.data.memset_async(0, self.is_set.nbytes)
-            args = self._arguments(
-                **edges._asdict(),
-                sources=cp.asarray(sources),
-                n_sources=np.int64(sources.size),
-                taken=self._counts[:1],
-                overflows=self._counts[1:2],
-            )
-            launch_blocks(self._kernels[_SEARCH], min(sources.size, self.sums.shape[0]), args)
-            if self._capacity >= graph.n_vertices or not int(self._counts[1:2].get()[0]):
-                return
-            self.sums = self.marks = self.queues = self.reached = self.reached_sums = None
-            self._allocate_searches(min(4 * self._capacity, graph.n_vertices))
+    def _sweep_from(self, sources: np.ndarray) -> int:
+        """Search upward from all sources and sweep; return the largest sum.
 
-    def _clear_and_place(self, k: int) -> None:
-        """Write the sums of the upward searches into lines, which they alone have set."""
-        args = self._arguments(n_sources=np.int64(k), n_places=np.int64(self._sweep.n_places))
-        launch(self._kernels[_CLEAR], self._sweep.n_places, args)
-        launch_blocks(self._kernels[_PLACE], min(k, max_grid(_SEARCH_BLOCK)), args)
+        Where a search reaches more vertices than expected, all is done again with more capacity.
+        That is hardly ever so: the host asks only after the sweep, whose launches take it as long
+        as the device searches.
+        """
+        n = self._graph.n_vertices
+        self.sources[: sources.size].set(sources)
+        while True:
+            self._launch_all(np.int64(sources.size))
+            _, overflows, highest = self._counts.get().tolist()
+            if not overflows or self._capacity >= n:
+                return int(highest)
+            self._allocate_searches(min(4 * self._capacity, n))
+
+    def _launch_all(self, n_sources: np.int64) -> None:
+        """Search upward, write the sums into lines, which they alone have set, and sweep."""
+        for array in (self._counts, self.is_set):
+            array.data.memset_async(0, array.nbytes)
+        n_searching = min(int(n_sources), self.sums.shape[0])
+        self._searches.launch_blocks(n_searching, 0, self._arguments, n_sources=n_sources)
+        self._clear()
+        n_placing = min(int(n_sources), max_grid(_SEARCH_BLOCK))
+        self._places.launch_blocks(n_placing, 0, self._arguments, n_sources=n_sources)
+        for launch_level in self._levels:
+            launch_level()
 
     def _arguments(self, **own: Any) -> Named:
-        places = self._sweep.places
         of_all = {
+            **self._device.upward._asdict(),
             "capacity": np.int64(self._capacity),
             "pitch": np.int64(self._lanes),
-            "places": places,
+            "places": self._sweep.places,
+            "n_places": np.int64(self._sweep.n_places),
+            "taken": self._counts[:1],
+            "overflows": self._counts[1:2],
         }
-        return named(self, self._graph, **of_all, **own)
+        return named(self, self._graph, **(of_all | own))
 
     def _prepare_sweep(self) -> list[Any]:
         """Prepare the launches of a sweep, which are the same each time.

@@ -127,6 +127,11 @@ class Array(np.ndarray):
     def data(self):
         return _Memory(self)
 
+    def set(self, array):
+        if (array.dtype, array.shape) != (self.dtype, self.shape):
+            raise harness.SimtError(f"{array.dtype} {array.shape} set in {self.dtype} {self.shape}")
+        self[...] = array
+
     def get(self, out=None):
         if out is None:
             return np.array(self, subok=False)

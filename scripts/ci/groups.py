@@ -36,7 +36,7 @@ from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.kinds.pairs import pair_table
 from kepler_traverse.kinds.question import Question, Targets, check_options
 from kepler_traverse.kinds.records import joined, records_of_group
-from kepler_traverse.kinds.result_kinds import PLAIN, RESULT_KINDS
+from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 from kepler_traverse.multi_source.outputs import ResultForm, loads_frame
 from kepler_traverse.search.frames import Column, FrameKind
 from kepler_traverse.sssp import REGISTRY as SSSP
@@ -136,10 +136,11 @@ class Case:
         kind, targets = RESULT_KINDS[self.result], self.targets
         registry = BFS if self.algorithm == "bfs" else SSSP
         table = pair_table(*pairs_of(graph, self.sources.size)) if self.has_pairs else None
-        options: Any = PLAIN
         if self.result == "paths":
-            options = kind.options_class(edges=False)
-        elif self.result != "pairs":
+            options: Any = kind.options_class(edges=False)
+        elif self.result == "pairs":
+            options = kind.options_class()
+        else:
             given = (
                 {"sources": self.sources, "targets": targets} if table is None else {"pairs": table}
             )

@@ -1,35 +1,47 @@
-"""The benchmark of labels runs to its end, on both devices, and checks what it times."""
+"""The works of labels give equal distances, on both devices."""
 
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from scripts.bench import labels
+from scripts.measure.work import OURS, Inputs
 from tests.support.devices import FIRST, frames_on_pandas, on_a_device, running
-from tests.support.graphs import lattice, weights_for
+from tests.support.graphs import build, lattice, weights_for
+
+NOT_INSTALLED = "pandana"
 
 
 @pytest.fixture
-def edges(tmp_path):
-    rows = np.array(lattice(12, 12))
-    frame = pd.DataFrame({"src": rows[:, 0], "dst": rows[:, 1]})
-    path = tmp_path / "edges.parquet"
-    frame.assign(weight=weights_for(rows, 3)).to_parquet(path)
-    return str(path)
+def streets(monkeypatch):
+    monkeypatch.setattr(labels, "PAIRS", 300)
+    monkeypatch.setattr(labels, "FEW", 50)
+    rows = lattice(12, 12)
+    return build(rows, weights_for(rows, 3), directed=False)
 
 
-def test_on_the_cpu(edges):
-    figures = labels.measure(edges, "cpu", 300, False)
-    assert figures["vertices"] == 144
-    assert figures["merge, us per pair"] > 0
-    assert "GPU, million pairs per second" not in figures
+def check_works(case, device):
+    """Run each work once, and hold what its peers find against each other."""
+    building, proving, pairs = labels.works(Inputs(device=device))
+    for work in (building, proving):
+        work.clock(work.peer(OURS).prepare(case))
+    found = {
+        name: pairs.clock(pairs.peer(name).prepare(case)).found
+        for name in pairs.peers
+        if name != NOT_INSTALLED
+    }
+    expected = found.pop(OURS)
+    assert len(expected) == 300
+    assert [pairs.check(expected, each) for each in found.values()] == ["", ""]
+    wrong = found["hierarchy"] + 1
+    assert pairs.check(expected, wrong)
+
+
+def test_on_the_cpu(streets):
+    check_works(labels.Case(streets), "cpu")
 
 
 @on_a_device
-def test_on_a_gpu(edges):
+def test_on_a_gpu(streets):
     with running(FIRST), frames_on_pandas():
-        figures = labels.measure(edges, "cuda", 300, False)
-    assert figures["GPU, million pairs per second"] >= 0
-    assert figures["GPU, sssp_pairs, us per pair"] > 0
+        check_works(labels.Case(streets), "cuda")

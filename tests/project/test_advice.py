@@ -13,7 +13,6 @@ from kepler_traverse import csgraph, extremes, pyg
 from kepler_traverse.errors import InputError
 from pipelines import compare, serve, verify
 from pipelines import extremes as extremes_program
-from pipelines import labels as labels_program
 from pipelines.cli import options
 from tests.support.import_graph import tree_of
 
@@ -65,7 +64,6 @@ def known_options():
         options.parser(),
         verify.parser(),
         extremes_program.parser(),
-        labels_program.parser(),
         serve.parser(),
     ]
     known = {name for program in programs for name in program._option_string_actions}

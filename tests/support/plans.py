@@ -31,3 +31,10 @@ def table_of(graph, result, query):
     columns = make_columns(graph, result, query)
     source = Column.of_vertices(graph, np.full(len(columns["vertex"].values), result.source))
     return arrow_table({"source": source, **columns})
+
+
+def place_of_edges(strategy):
+    """Where a graph has the edges that a strategy takes, as ``Graph.to`` names it."""
+    if strategy.edges == "host":
+        return "host"
+    return "device"

@@ -25,15 +25,9 @@ from tests.support.graphs import (
     weighted_rows,
     weights_for,
 )
+from tests.support.plans import place_of_edges
 
 GROUPS = (1, 31, 32, 33, 64, 65, 257, 600)
-
-
-def place_of_edges(strategy):
-    """Where a graph has the edges that a strategy takes, as ``Graph.to`` names it."""
-    if strategy.edges == "host":
-        return "host"
-    return "device"
 
 
 def ways(registry, looped):

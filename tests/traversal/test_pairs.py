@@ -37,6 +37,7 @@ from tests.support.graphs import (
     rmat,
     weights_for,
 )
+from tests.support.plans import place_of_edges
 
 SHAPES = ("lattice", "power law", "two components", "star of 33", "path")
 LOOPS = {"bfs": ("one_at_a_time", "queue"), "sssp": ("one_at_a_time", "frontier", "dijkstra_int64")}
@@ -153,10 +154,10 @@ def test_pairs_on_a_gpu_equal_full_distances_for_every_strategy(algorithm, mode)
         if algorithm == "sssp":
             graph.hierarchy()  # for hierarchy_sweep
         with running(MODES[mode]), planned_by_outline():
-            on_gpu = graph.to("cuda")
             for each in BFS if algorithm == "bfs" else SSSP:
                 if each.device != "cuda" or each.sums != "float":
                     continue
+                on_gpu = graph.to("cuda", place_of_edges(each))
                 options = {"strategy": each.name}
                 options |= {"n_sources": table.sources.size, "result": "pairs"}
                 groups = list(

@@ -531,7 +531,7 @@ def missing_of(job: Job) -> list[str]:
     return missing if shutil.which(job.command[0]) else [*missing, job.command[0]]
 
 
-def run_job(job: Job, gpu: str | None, ends: float) -> Row:
+def run_job(job: Job, gpu: str, ends: float) -> Row:
     """Run a job on one GPU (None: on all) and judge it. A job that takes too long is killed with its processes."""
     missing = missing_of(job)
     began = time.monotonic()
@@ -540,7 +540,7 @@ def run_job(job: Job, gpu: str | None, ends: float) -> Row:
     left = min(job.seconds, ends - began)
     if left <= 0:
         return Row(job.stage, job.name, FAILED, 0.0, "no time was left")
-    visible = {} if job.all_gpus or gpu is None else {"CUDA_VISIBLE_DEVICES": gpu}
+    visible = {} if job.all_gpus else {"CUDA_VISIBLE_DEVICES": gpu}
     log = OUT / f"{job.stage}-{job.name.replace(' ', '-')}.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -577,7 +577,7 @@ def run_job(job: Job, gpu: str | None, ends: float) -> Row:
     return row
 
 
-def run_jobs(jobs: list[Job], gpus: list[str | None], at_once: int, ends: float) -> list[Row]:
+def run_jobs(jobs: list[Job], gpus: list[str], at_once: int, ends: float) -> list[Row]:
     """Run the jobs of most stages side by side, and then those of ``ALONE`` one at a time."""
     rows = []
     alone = [job for job in jobs if job.stage in ALONE]
@@ -693,8 +693,9 @@ def main(arguments: list[str]) -> int:
         if stage in (options.stages or set(STAGES).difference(ONLY_IF_NAMED))
         for job in JOBS[stage](options)
     ]
-    # Processes use one GPU each, in turns, unless the caller has chosen.
-    gpus = [None] if "CUDA_VISIBLE_DEVICES" in os.environ else [str(gpu) for gpu in range(n_gpus)]
+    # Processes use one GPU each, in turns: of those that the caller has chosen, if any.
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    gpus = chosen.split(",") if chosen else [str(gpu) for gpu in range(n_gpus)]
     rows = run_jobs(
         jobs, gpus, options.at_once or max(1, min(8, here["cores"] // 2)), began + options.seconds
     )

@@ -8,39 +8,44 @@ raises the error at once.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
 from importlib import import_module
+from queue import SimpleQueue
 from types import ModuleType
 from typing import Any
 
-_threads: set[threading.Thread] = set()  # that still work
+from ._raw_threads import Threads
+
+_threads = Threads()
 
 
 def run(function: Callable[..., Any], *args: Any) -> Any:
     """Call a function and return what it returns; an interrupt ends the waiting for it alone."""
     if threading.current_thread() is not threading.main_thread():
         return function(*args)
-    done: Future[Any] = Future()
+    answers: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
 
     def work() -> None:
         try:
-            done.set_result(function(*args))
+            answers.put((function(*args), None))
         except BaseException as error:
-            done.set_exception(error)
-        finally:
-            _threads.discard(thread)
+            answers.put((None, error))
 
-    thread = threading.Thread(target=work, name="kepler_traverse uninterrupted")
-    _threads.add(thread)
     try:
-        thread.start()
+        _threads.start(work)
     except RuntimeError:  # the interpreter is about to end, and starts no more threads
         work()
-    return done.result()
+    value, error = answers.get()
+    try:
+        if error is not None:
+            raise error
+        return value
+    finally:
+        del error
 
 
 def load(name: str) -> ModuleType:
@@ -50,10 +55,5 @@ def load(name: str) -> ModuleType:
     return run(import_module, name)
 
 
-def _end_threads() -> None:
-    """Wait for all threads: a forked process would wait for their locks forever."""
-    for thread in _threads - {threading.current_thread()}:
-        thread.join()
-
-
-os.register_at_fork(before=_end_threads)
+os.register_at_fork(before=_threads.join)  # a forked process would wait for their locks forever
+atexit.register(_threads.join)

@@ -16,7 +16,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from .._raw_threads import Pool
+from .._uninterrupted import Pool
 
 _CACHE_LINE = 8  # counters, so that no other array shares the memory of the one in use
 

@@ -19,7 +19,7 @@ import numba
 import numpy as np
 
 from .._arrays import is_hops, is_rows, namespace
-from .._raw_threads import map_on_threads
+from .._uninterrupted import map_on_threads
 from ..graph import Graph
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column, FrameKind, Selection, check_unreached, make_columns, select

@@ -22,7 +22,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from .._raw_threads import map_on_threads
+from .._uninterrupted import map_on_threads
 from ..errors import InputError, has_secrets, how_to_install, without_secrets
 from .file_locks import open_lock, take_lock
 from .regular_files import replacing, require_private

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
-from .._raw_threads import map_on_threads
+from .._uninterrupted import map_on_threads
 from ..errors import InputError
 
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH

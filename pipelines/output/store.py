@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from kepler_traverse._raw_threads import map_on_threads
+from kepler_traverse._uninterrupted import map_on_threads
 from kepler_traverse.errors import OutputError
 from kepler_traverse.formats.parquet_footer import read_footer
 from kepler_traverse.runtime import object_stores

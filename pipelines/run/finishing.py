@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kepler_traverse._raw_threads import map_on_threads
+from kepler_traverse._uninterrupted import map_on_threads
 from kepler_traverse.errors import OutputError, several
 from kepler_traverse.kinds.question import digest_of_ids
 from kepler_traverse.runtime.object_stores import AT_ONCE, TRAFFIC

@@ -11,7 +11,7 @@ import pytest
 
 import kepler_traverse
 from kepler_traverse import _uninterrupted
-from kepler_traverse._raw_threads import map_on_threads
+from kepler_traverse._uninterrupted import map_on_threads
 from kepler_traverse.cpu import threads
 
 WAITS = {

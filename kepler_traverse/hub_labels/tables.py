@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._arrays import make_offsets, positions_in_groups, pyarrow
-from ..errors import InputError, several
+from ..errors import InputError, OutputError, several
 from .arrays import HubLabels, LabelLists
 from .stored import LABEL_FOLDERS
 
@@ -61,9 +61,25 @@ def write_labels(graph: Any, folder: str | os.PathLike[str], metric: str = "weig
     -------
     list of Path
         Both tables. Those of an undirected graph have the same rows.
+
+    Raises
+    ------
+    InputError
+        A table is there.
+    OutputError
+        A table cannot be written.
     """
     labels = graph.labels(metric)
     place = Path(folder)
+    try:
+        return _write_tables(place, graph, labels)
+    except OSError as error:
+        raise OutputError(
+            f"{place}: tables of labels cannot be written: {error.strerror or error}"
+        ) from None
+
+
+def _write_tables(place: Path, graph: Any, labels: HubLabels) -> list[Path]:
     place.mkdir(parents=True, exist_ok=True)
     paths = [place / name for name in TABLES.values()]
     for path in paths:
@@ -210,9 +226,12 @@ def read_labels(folder: str | os.PathLike[str]) -> LabelTables:
 
 
 def _read(path: Path, direction: str) -> tuple[Any, dict[str, Any]]:
-    parquet = pyarrow.parquet
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file; write_labels makes it")
     try:
-        table = parquet.read_table(str(path), partitioning=None, page_checksum_verification=True)
+        table = pyarrow.parquet.read_table(
+            str(path), partitioning=None, page_checksum_verification=True
+        )
         table.validate(full=True)
     except MemoryError:
         raise

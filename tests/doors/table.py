@@ -34,6 +34,9 @@ FUNCTIONS = {
     "load_graph": "folder device verify",
     "Graph.hierarchy": "metric",
     "Graph.labels": "metric",
+    "hub_labels.HubLabels.between": "sources:positions targets:positions",
+    "hub_labels.tables.write_labels": "graph folder metric",
+    "hub_labels.tables.read_labels": "folder",
     "Graph.to": "device",
     "Graph.to_numbers": "ids:ids role",
     "Graph.ids_at": "numbers:positions",
@@ -590,6 +593,12 @@ DOORS: dict[str, Door] = {
         lambda edges, v: kt.with_weights(_built(edges), v), lambda v: v
     ),
     "Graph.to_numbers.ids": of_ids(lambda text, v: graph(text).to_numbers(v)),
+    "hub_labels.HubLabels.between.sources": of_positions(
+        lambda _, v: graph(False).labels().between(v, [0, 1, 3])
+    ),
+    "hub_labels.HubLabels.between.targets": of_positions(
+        lambda _, v: graph(False).labels().between([0, 1, 3], v)
+    ),
     "Graph.ids_at.numbers": of_positions(lambda _, v: graph(False).ids_at(v)),
     "bfs.source": of_one_id(lambda text, v: kt.bfs(graph(text), v)),
     "bfs.max_depth": of_number(lambda _, v: kt.bfs(graph(False), 30, max_depth=v)),

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from kepler_traverse import certify, convert, graph_from_edges
 from kepler_traverse.certificate.of_labels import labels_of_tables
-from kepler_traverse.errors import InputError
+from kepler_traverse.errors import InputError, OutputError
 from kepler_traverse.hub_labels import tables as tables_module
 from kepler_traverse.hub_labels.tables import (
     FACTS,
@@ -305,5 +305,16 @@ def test_tables_of_other_graphs_are_refused(tmp_path):
     (tmp_path / "b" / "labels_in.parquet").replace(tmp_path / "a" / "labels_in.parquet")
     with pytest.raises(InputError, match="its two tables are of different labels"):
         read_labels(tmp_path / "a")
-    with pytest.raises(InputError, match="it cannot be read as a table of labels"):
-        read_labels(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("below", ["file", "file/folder"])
+def test_a_folder_that_cannot_be_made_is_named(below, tmp_path):
+    (tmp_path / "file").write_text("")
+    graph = graph_from_edges([0], [1], [2])
+    with pytest.raises(OutputError, match=r"file.*tables of labels cannot be written"):
+        write_labels(graph, tmp_path / below)
+
+
+def test_a_folder_without_tables_is_named(tmp_path):
+    with pytest.raises(InputError, match="no such file; write_labels makes it"):
+        read_labels(tmp_path)

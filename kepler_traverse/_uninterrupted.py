@@ -7,7 +7,7 @@ raises the error at once.
 
 The conditions of ``threading`` and ``concurrent.futures`` are functions of Python, too. Between the
 acquisition of a lock and the ``with`` statement that releases it, the error leaves the lock held.
-The thread that needs it, and whoever waits for that thread, then wait forever. Here each step is
+The thread that needs it, and each one that waits for that thread, then wait forever. Here each step is
 one call of C, after which the lock is taken or it is not.
 """
 

@@ -1,46 +1,233 @@
-"""What a signal must not cut short, in a thread of its own.
+"""What a signal must not cut short: work in a thread of its own, and waits that leave no lock held.
 
 Python runs the handler of a signal between two steps of the main thread. The handler raises
 KeyboardInterrupt after Ctrl-C. A package that is imported half may fail at each later import of the
 process. What another thread does ends as it has begun, and the main thread, which waits for it,
 raises the error at once.
+
+The conditions of ``threading`` and ``concurrent.futures`` are functions of Python, too. Between the
+acquisition of a lock and the ``with`` statement that releases it, the error leaves the lock held.
+The thread that needs it, and each one that waits for that thread, then wait forever. Here each step is
+one call of C, after which the lock is taken or it is not.
 """
 
 from __future__ import annotations
 
+import _thread
+import atexit
 import os
 import sys
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Sequence
 from importlib import import_module
+from queue import SimpleQueue
 from types import ModuleType
 from typing import Any
 
-_threads: set[threading.Thread] = set()  # that still work
+
+class Threads:
+    """Threads that can be waited for. The functions that they call raise no errors."""
+
+    def __init__(self) -> None:
+        # By thread, which adds its own: what has not begun holds nothing that others wait for.
+        self._ended: dict[int, Any] = {}
+
+    def start(self, function: Callable[[], object]) -> None:
+        """Call a function on a new thread. RuntimeError: the interpreter starts no more threads."""
+
+        def work() -> None:
+            ended = _thread.allocate_lock()
+            ended.acquire()
+            self._ended[_thread.get_ident()] = ended
+            try:
+                function()
+            finally:
+                del self._ended[_thread.get_ident()]
+                ended.release()
+
+        _thread.start_new_thread(work, ())
+
+    def join(self) -> None:
+        """Wait until the others have ended."""
+        for ident, ended in list(self._ended.items()):
+            if ident != _thread.get_ident():
+                with ended:
+                    pass
+
+
+class SharedCall:
+    """A function that its caller and some threads call, each with a number of its own.
+
+    ``join`` may be interrupted, and called again.
+    """
+
+    def __init__(self, function: Callable[[int], object], n_others: int) -> None:
+        self.errors: list[BaseException] = []
+        self._function: Callable[[int], object] | None = function
+        self._numbers = range(1, n_others + 1)
+        # Who takes a number: one call of C decides, and says the same when it is called again.
+        self._takers: dict[int, str] = {}
+        self._finished: set[int] = set()
+        self._wake: SimpleQueue[None] = SimpleQueue()
+
+    def work(self, number: int) -> None:
+        """Call the function on a thread, unless the caller waits no longer for that to begin."""
+        if self._takers.setdefault(number, "thread") == "caller":
+            return
+        assert self._function is not None
+        try:
+            self._function(number)
+        except BaseException as error:
+            self.errors.append(error)
+        finally:
+            self._finished.add(number)
+            self._wake.put(None)
+
+    def join(self) -> None:
+        """Wait until no thread runs the function; those that have not begun never do."""
+        for number in self._numbers:
+            if self._takers.setdefault(number, "caller") == "thread":
+                while number not in self._finished:
+                    self._wake.get()
+        self._function = None  # a thread may hold this call a little longer than its caller
+
+
+class Pool:
+    """Threads that take work from a queue. They end with the process, which waits for them then."""
+
+    def __init__(self, n_threads: int) -> None:
+        self._n_threads = n_threads
+        self._n_started = 0
+        self._threads = Threads()
+        self._queue: SimpleQueue[tuple[SharedCall, int] | None] = SimpleQueue()
+
+    def share(self, call: SharedCall, numbers: range) -> None:
+        """Let threads work at a call, each with a number."""
+        for number in numbers:
+            if self._n_started < min(number, self._n_threads):
+                self._threads.start(self._take)
+                self._n_started += 1
+            self._queue.put((call, number))
+
+    def call(
+        self,
+        function: Callable[[int], object],
+        n_others: int,
+        stop: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Call ``function(number)`` with 0 on the calling thread, and with 1 to ``n_others`` on
+        threads that are free.
+
+        It returns, or raises an error or an interrupt, only when no thread runs the function any
+        longer, since the threads write into arrays of the caller. ``stop`` is called if the calling
+        thread raises, as after Ctrl-C: the other threads then take no further items.
+        """
+        shared = SharedCall(function, n_others)
+        interrupt: BaseException | None = None
+        first: BaseException | None = None
+        has_begun = False
+        while True:
+            try:  # all is within, since an interrupt may come between any two steps
+                if interrupt is not None:
+                    stop()
+                elif not has_begun:
+                    has_begun = True
+                    self.share(shared, range(1, n_others + 1))
+                    function(0)
+                # Those that have not begun find nothing left to do, and may wait for the threads of
+                # another call.
+                shared.join()
+                break
+            except BaseException as error:
+                interrupt = interrupt or error
+        try:
+            first = interrupt or next(iter(shared.errors), None)
+            if first is not None:
+                raise first
+        finally:
+            # The traceback of an error holds this frame. A frame that names the error keeps all
+            # frames of the callers alive, with their arrays, until garbage is collected.
+            shared.errors.clear()
+            del first, interrupt, shared
+
+    def close(self) -> None:
+        """End the threads, and wait for what they do."""
+        self._queue.put(None)
+        self._threads.join()
+
+    def _take(self) -> None:
+        while (work := self._queue.get()) is not None:
+            call, number = work
+            del work
+            call.work(number)
+            del call  # which holds arrays of its caller
+        self._queue.put(None)  # for the other threads, also one that has not begun
+
+
+def map_on_threads(
+    function: Callable[[Any], Any], items: Sequence[Any], n_threads: int
+) -> list[Any]:
+    """Return what a function makes of each item, in their order, on up to so many threads.
+
+    Raises the error of the first item that has one. After an error or an interrupt no further item
+    is begun.
+    """
+    made: dict[int, Any] = {}
+    errors: dict[int, Exception] = {}
+    places = iter(range(len(items)))  # ``next`` of it is one step under the GIL
+
+    def stop() -> None:
+        for _ in places:
+            pass
+
+    def take(_number: int) -> None:
+        for place in places:
+            try:
+                made[place] = function(items[place])
+            except Exception as error:
+                errors[place] = error
+                stop()
+
+    n_others = min(n_threads, len(items)) - 1
+    if n_others < 1:
+        take(0)
+    else:
+        pool = Pool(n_others)
+        try:
+            pool.call(take, n_others, stop)
+        finally:
+            pool.close()
+    if errors:
+        raise errors[min(errors)]
+    return [made[place] for place in range(len(items))]
+
+
+_threads = Threads()
 
 
 def run(function: Callable[..., Any], *args: Any) -> Any:
     """Call a function and return what it returns; an interrupt ends the waiting for it alone."""
     if threading.current_thread() is not threading.main_thread():
         return function(*args)
-    done: Future[Any] = Future()
+    answers: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
 
     def work() -> None:
         try:
-            done.set_result(function(*args))
+            answers.put((function(*args), None))
         except BaseException as error:
-            done.set_exception(error)
-        finally:
-            _threads.discard(thread)
+            answers.put((None, error))
 
-    thread = threading.Thread(target=work, name="kepler_traverse uninterrupted")
-    _threads.add(thread)
     try:
-        thread.start()
+        _threads.start(work)
     except RuntimeError:  # the interpreter is about to end, and starts no more threads
         work()
-    return done.result()
+    value, error = answers.get()
+    try:
+        if error is not None:
+            raise error
+        return value
+    finally:
+        del error
 
 
 def load(name: str) -> ModuleType:
@@ -50,10 +237,5 @@ def load(name: str) -> ModuleType:
     return run(import_module, name)
 
 
-def _end_threads() -> None:
-    """Wait for all threads: a forked process would wait for their locks forever."""
-    for thread in _threads - {threading.current_thread()}:
-        thread.join()
-
-
-os.register_at_fork(before=_end_threads)
+os.register_at_fork(before=_threads.join)  # a forked process would wait for their locks forever
+atexit.register(_threads.join)

@@ -367,9 +367,9 @@ def vertex_number(value: Any, n_vertices: int) -> int:
     )
 
 
-def vertex_numbers(value: Any, n_vertices: int) -> np.ndarray:
+def vertex_numbers(value: Any, n_vertices: int, name: str = "numbers") -> np.ndarray:
     """Return vertex numbers from 0 to n - 1 as an integer array of shape (k,)."""
-    numbers = ids("numbers", value)
+    numbers = ids(name, value)
     if isinstance(numbers, list):
         numbers = np.array([vertex_number(number, n_vertices) for number in numbers], np.int64)
     elif numbers.size and (numbers.min() < 0 or numbers.max() >= n_vertices):

@@ -7,18 +7,20 @@ as long to compile, and its threads do not survive a fork.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import numba
 import numpy as np
 
+from .._uninterrupted import Pool
+
 _CACHE_LINE = 8  # counters, so that no other array shares the memory of the one in use
 
-_pool: ThreadPoolExecutor | None = None
+_pool: Pool | None = None
 
 
 def max_threads() -> int:
@@ -88,49 +90,20 @@ def for_each(function: Callable[[int, int], object], n_items: int) -> None:
 def on_each(
     function: Callable[[int], object], n_most: int, stop: Callable[[], object] = lambda: None
 ) -> None:
-    """Call ``function(thread)`` on the calling thread and on up to ``n_most - 1`` others.
-
-    It returns, or raises an error or an interrupt, only when no thread runs the function any
-    longer, since the threads write into arrays of the caller. ``stop`` is called if the calling
-    thread raises, as after Ctrl-C: the other threads then take no further items.
+    """Call ``function(thread)`` on the calling thread and on up to ``n_most - 1`` others, as
+    ``Pool.call`` does.
     """
     others = min(count(), n_most) - 1
     if others < 1:
         function(0)
-        return
-    futures: list[Future[object]] = []
-    interrupt: BaseException | None = None
-    has_begun = False
-    while True:
-        try:  # all is within, since an interrupt may come between any two steps
-            if interrupt is not None:
-                stop()
-            elif not has_begun:
-                has_begun = True
-                for thread in range(1, others + 1):
-                    futures.append(_executor().submit(function, thread))
-                function(0)
-            # Those that have not begun find nothing left to do, and may wait for the threads of
-            # another call.
-            running = [future for future in futures if not future.cancel()]
-            wait(running)
-            break
-        except BaseException as error:
-            interrupt = interrupt or error
-    try:
-        for first in [interrupt, *(future.exception() for future in running)]:
-            if first is not None:
-                raise first
-    finally:
-        # The traceback of an error holds this frame. A frame that names the error keeps all frames
-        # of the callers alive, with their arrays, until garbage is collected.
-        del first, interrupt, futures, running
+    else:
+        _threads().call(function, others, stop)
 
 
-def _executor() -> ThreadPoolExecutor:
+def _threads() -> Pool:
     global _pool
     if _pool is None:
-        _pool = ThreadPoolExecutor(max_threads() - 1, thread_name_prefix="kepler_traverse")
+        _pool = Pool(max_threads() - 1)
     return _pool
 
 
@@ -139,4 +112,10 @@ def _after_fork() -> None:
     _pool = None  # its threads are the parent's
 
 
+def _at_exit() -> None:
+    if _pool is not None:
+        _pool.close()
+
+
 os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_at_exit)

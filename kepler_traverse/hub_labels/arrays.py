@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import arguments
 from .._arrays import get_device, unreached_value
 from ..cpu import threads
 from ..errors import InputError
@@ -113,7 +114,7 @@ class HubLabels:
 
         Parameters
         ----------
-        sources, targets : integer arrays of shape (n_pairs,), NumPy, or int64 arrays of CuPy
+        sources, targets : integer arrays or lists of length n_pairs, or int64 arrays of CuPy
             Vertex numbers (``Graph.to_numbers``). Labels are copied to a GPU once.
 
         Returns
@@ -124,19 +125,24 @@ class HubLabels:
         Raises
         ------
         InputError
-            There are not as many sources as targets, or host arrays hold what is no vertex number.
+            There are not as many sources as targets, or one array alone is on a GPU.
+        UnknownVertexError
+            What is not on a GPU holds what is no vertex number.
         """
+        devices = {get_device(sources), get_device(targets)}
+        if len(devices) > 1:
+            raise InputError("sources and targets are on two devices; copy one to the other's")
+        if devices == {"cpu"}:
+            sources = arguments.vertex_numbers(sources, self.n_vertices, "sources")
+            targets = arguments.vertex_numbers(targets, self.n_vertices, "targets")
         if sources.shape != targets.shape or sources.ndim != 1:
             raise InputError(
                 f"{sources.shape} sources and {targets.shape} targets: a pair needs one of each"
             )
-        if get_device(sources) == "cuda":
+        if devices == {"cuda"}:
             from .on_gpu import on_gpu
 
             return on_gpu(self).between(sources, targets)
-        for numbers in (sources, targets):
-            if numbers.size and (numbers.min() < 0 or numbers.max() >= self.n_vertices):
-                raise InputError(f"vertex numbers must lie in 0..{self.n_vertices - 1}")
         sums = np.empty(len(sources), np.int64)
         n_items = -(-sums.size // CHUNK)
         begins = self.rank[sources]

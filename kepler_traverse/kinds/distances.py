@@ -10,8 +10,8 @@ share one list of them.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
@@ -19,6 +19,7 @@ import numba
 import numpy as np
 
 from .._arrays import is_hops, is_rows, namespace
+from .._uninterrupted import map_on_threads
 from ..graph import Graph
 from ..graph.closed import listed_vertices
 from ..search.algorithms import ALGORITHMS
@@ -245,5 +246,4 @@ def _in_threads(work: Callable[[int, int], Any], size: int, n_rows: int) -> list
     bounds = [size * i // count for i in range(count + 1)]
     if count == 1:
         return [work(0, size)]
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(work, bounds[:-1], bounds[1:]))
+    return map_on_threads(lambda bound: work(*bound), list(itertools.pairwise(bounds)), count)

@@ -18,11 +18,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from .._uninterrupted import map_on_threads
 from ..errors import InputError, has_secrets, how_to_install, without_secrets
 from .file_locks import open_lock, take_lock
 from .regular_files import replacing, require_private
@@ -341,8 +341,7 @@ def objects_below(url: str) -> list[StoredObject]:
 
 def local_copies(objects: list[StoredObject]) -> list[Path]:
     """Return a file of this host for each object; see ``local_copy``."""
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(_local_copy, objects))
+    return map_on_threads(_local_copy, objects, AT_ONCE)
 
 
 def local_path(path: str | os.PathLike[str]) -> str:

@@ -17,11 +17,11 @@ import shutil
 import stat
 import uuid
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
+from .._uninterrupted import map_on_threads
 from ..errors import InputError
 
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -133,8 +133,10 @@ def size_and_digest(path: Path) -> tuple[int, str]:
 
 def compute_digests(folder: Path, names: Sequence[str]) -> dict[str, str]:
     """Return the SHA-256 of files in a folder, by name; raises OSError as ``open_regular``."""
-    with ThreadPoolExecutor() as pool:
-        return dict(pool.map(lambda name: (name, size_and_digest(folder / name)[1]), names))
+    digests = map_on_threads(
+        lambda name: size_and_digest(folder / name)[1], names, os.cpu_count() or 1
+    )
+    return dict(zip(names, digests, strict=True))
 
 
 def differing_file(folder: Path, digests: dict[str, str]) -> str:

@@ -13,10 +13,10 @@ import time
 import uuid
 import weakref
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from kepler_traverse._uninterrupted import map_on_threads
 from kepler_traverse.errors import OutputError
 from kepler_traverse.formats.parquet_footer import read_footer
 from kepler_traverse.runtime import object_stores
@@ -303,12 +303,9 @@ class ObjectStore(Store):
             with contextlib.suppress(FileNotFoundError):
                 fetch(self._store, name, Path(folder) / name)
 
-        with (
-            tempfile.TemporaryDirectory(dir=self.path) as folder,
-            ThreadPoolExecutor(AT_ONCE) as pool,
-        ):
+        with tempfile.TemporaryDirectory(dir=self.path) as folder:
             try:
-                list(pool.map(copy, names))
+                map_on_threads(copy, names, AT_ONCE)
             except OSError as error:
                 raise OutputError(
                     f"{self}: objects cannot be read: {error.strerror}; try again"

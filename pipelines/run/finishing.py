@@ -7,13 +7,13 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
+from kepler_traverse._uninterrupted import map_on_threads
 from kepler_traverse.errors import OutputError, several
 from kepler_traverse.kinds.question import digest_of_ids
-from kepler_traverse.runtime.object_stores import TRAFFIC
+from kepler_traverse.runtime.object_stores import AT_ONCE, TRAFFIC
 
 from ..cli.options import Settings
 from ..cli.settings import checked_settings
@@ -165,8 +165,7 @@ def _find_damaged(store: Store, parts: Sequence[PartEntry], there: Mapping[str, 
     of the files of the folder.
     """
     unsure = [part for part in parts if not is_as_stored(part, there)]
-    with ThreadPoolExecutor() as pool:
-        are_whole = list(pool.map(lambda each: is_whole(store, each), unsure))
+    are_whole = map_on_threads(lambda each: is_whole(store, each), unsure, AT_ONCE)
     return [part["file"] for part, is_there in zip(unsure, are_whole, strict=True) if not is_there]
 
 

@@ -37,6 +37,7 @@ FUNCTIONS = {
     "load_graph": "folder device verify",
     "Graph.hierarchy": "metric",
     "Graph.labels": "metric",
+    "hub_labels.HubLabels.between": "sources:positions targets:positions",
     "Graph.to": "device edges",
     "Graph.to_numbers": "ids:ids role",
     "Graph.ids_at": "numbers:positions",
@@ -632,6 +633,12 @@ DOORS: dict[str, Door] = {
         lambda v: v,
     ),
     "Graph.to_numbers.ids": of_ids(lambda text, v: graph(text).to_numbers(v)),
+    "hub_labels.HubLabels.between.sources": of_positions(
+        lambda _, v: graph(False).labels().between(v, [0, 1, 3])
+    ),
+    "hub_labels.HubLabels.between.targets": of_positions(
+        lambda _, v: graph(False).labels().between([0, 1, 3], v)
+    ),
     "Graph.ids_at.numbers": of_positions(lambda _, v: graph(False).ids_at(v)),
     "assignment.assign.closed": of_ids(lambda text, v: _assigned(text, closed=v).links),
     "assignment.Equilibrium.skims.zones": of_ids(

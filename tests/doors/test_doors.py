@@ -18,6 +18,8 @@ import pytest
 
 import kepler_traverse
 from kepler_traverse import Graph, KeplerError
+from kepler_traverse.hub_labels.arrays import HubLabels
+from kepler_traverse.hub_labels.tables import read_labels, write_labels
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 from pipelines.cli.options import OPTIONS
 from tests.doors.containers import EITHER, EQUAL, REFUSED
@@ -42,8 +44,17 @@ def listed(row):
     return {name: kind for name, _, kind in (each.partition(":") for each in row.split())}
 
 
+# What docs/labels.md names, beside the functions of docs/api.md.
+_OF_LABELS = {
+    "hub_labels.HubLabels.between": HubLabels.between,
+    "hub_labels.tables.write_labels": write_labels,
+    "hub_labels.tables.read_labels": read_labels,
+}
+
+
 def public_functions():
-    """Functions and methods that docs/api.md lists, by name."""
+    """Functions and methods that docs/api.md lists, and those of hub labels, by name."""
+    yield from _OF_LABELS.items()
     page = (_ROOT / "docs/api.md").read_text()
     names = [
         line.strip()

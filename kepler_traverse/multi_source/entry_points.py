@@ -84,6 +84,29 @@ class _Call(NamedTuple):
         return groups
 
 
+class AskedTogether(NamedTuple):
+    """What is asked of one search from all sources: ``k`` nearest ones, or None for the nearest."""
+
+    k: int | None
+    strategy: str
+    limit: float | None
+    knobs: Mapping[str, Any] | object | None
+    n_sources: int
+
+
+class GivenPairs(NamedTuple):
+    """The arguments of ``bfs_pairs`` and ``sssp_pairs`` but for graph, pairs and options of a kind.
+
+    ``limit``: ``max_depth`` or ``cutoff``.
+    """
+
+    strategy: str
+    limit: float | None
+    knobs: Mapping[str, Any] | object | None
+    memory: int | None
+    result: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Registry:
     """An algorithm and its strategies."""
@@ -182,37 +205,33 @@ class Registry:
             is_exact = has_exact_sums(graph, self.algorithm.counts_hops, query.limit)
             if not is_exact and not graph.has_negative_weights:
                 strategy = "from_targets"
-        return MultiSourcePlan(
-            graph, name, many, single, strategy, query, n_sources, memory, shape, self.searches
-        )
+        listed = Strategies(many, single, self.searches or single)
+        work = Workload(graph, name, query, n_sources)
+        return MultiSourcePlan(work, listed, strategy, memory, shape)
 
     def plan_together(
         self,
         graph: Graph,
-        k: int | None,
-        strategy: str,
-        limit: float | None,
-        knobs: Mapping[str, Any] | object | None,
-        n_sources: int,
+        asked: AskedTogether,
         plan_for: Callable[..., MultiSourcePlan],
         may_take_one: bool = True,
     ) -> SearchTogether:
         """Plan the search for the nearest source of each vertex, or for the k nearest; see
         ``KNearestSearch``.
         """
+        name = self.algorithm.name
         query = make_query(
-            graph, self.algorithm.name, predecessors=k is None, limit=limit, knobs=knobs
+            graph, name, predecessors=asked.k is None, limit=asked.limit, knobs=asked.knobs
         )
-        single, many = self.listed_for(strategy, graph.device)
-        if k is None:
-            return NearestSearch(graph, self.algorithm.name, single, strategy, query, n_sources)
-        work = Workload(graph, self.algorithm.name, query, n_sources=2)
-        usable = find_usable(work, Strategies(many, single, self.searches), strategy)
+        single, many = self.listed_for(asked.strategy, graph.device)
+        work = Workload(graph, name, query, asked.n_sources)
+        if asked.k is None:
+            return NearestSearch(work, single, asked.strategy)
+        listed = Strategies(many, single, self.searches)
+        usable = find_usable(work._replace(n_sources=2), listed, asked.strategy)
         for each in usable.strategies:
             each.knobs_from(query.knobs)  # raises the errors of a plan, also where none is made
-        return KNearestSearch(
-            graph, self.algorithm.name, limit, k, n_sources, plan_for, may_take_one
-        )
+        return KNearestSearch(work, asked.k, plan_for, may_take_one)
 
     def search_many(self, graph: Graph, sources: Any, given: outputs.GivenCall) -> Any:
         """Search from several sources and return a result of a kind; see ``bfs_many`` and
@@ -315,15 +334,14 @@ class Registry:
 
     def _search_together(self, call: _Call, meter: Meter) -> Any:
         """Return the result of a kind for which one search begins at all sources."""
-        together = self.plan_together(
-            call.graph,
+        asked = AskedTogether(
             call.given.of_kind.get("k"),
             call.given.strategy,
             call.question.limit,
             call.given.knobs,
             call.numbers.size,
-            partial(self._plan_call, call),
         )
+        together = self.plan_together(call.graph, asked, partial(self._plan_call, call))
         return frame_of_all(together, call.numbers, call.members, meter)
 
     def search_pairs(
@@ -331,12 +349,7 @@ class Registry:
         graph: Graph,
         origins: Any,
         destinations: Ids | None,
-        *,
-        strategy: str,
-        limit: float | None,
-        knobs: Mapping[str, Any] | object | None,
-        memory: int | None,
-        result: str = "pairs",
+        given: GivenPairs,
         **of_kind: Any,
     ) -> Any:
         """Search for the distances or the flows of pairs; see ``bfs_pairs`` and ``sssp_pairs``."""
@@ -346,10 +359,10 @@ class Registry:
             for each in RESULT_KINDS.values()
             if "pairs" in each.options and not each.has_predecessors
         ]
-        kind = RESULT_KINDS[arguments.choice("result", result, taken)]
+        kind = RESULT_KINDS[arguments.choice("result", given.result, taken)]
         outputs.refuse_unknown(of_kind)
-        given = {name: None if value is None else name for name, value in of_kind.items()}
-        rules.check(kind, self.algorithm.name, {"pairs": "pairs", **given})
+        written = {name: None if value is None else name for name, value in of_kind.items()}
+        rules.check(kind, self.algorithm.name, {"pairs": "pairs", **written})
         if destinations is None:
             ends = pairs.ends_of_pairs(origins)
         else:
@@ -370,13 +383,13 @@ class Registry:
             graph,
             n_sources=table.sources.size,
             result="targets" if is_one else kind.name,
-            strategy=strategy,
-            limit=limit,
+            strategy=given.strategy,
+            limit=given.limit,
             targets=graph.ids_at(namespace(graph.offsets).asarray(table.lists.union()))
             if is_one
             else None,
-            knobs=knobs,
-            memory=memory,
+            knobs=given.knobs,
+            memory=given.memory,
             targets_per_source=table.rows.size / max(table.sources.size, 1),
             sample=None if is_one else table.sample(),
             forms=kind.reads if kind.adds_up else (),

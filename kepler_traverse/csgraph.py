@@ -490,16 +490,24 @@ def _searched_or_by_scipy(
     )
     if not math.isnan(given.get("limit", 0)) and not has_infinite_gains:
         try:
-            return _search(csgraph, matrix, directed, refuses_cycles=refuses_cycles, **given)
+            graph = _find_graph(csgraph, matrix, directed, given["unweighted"])
+            return _search(graph, refuses_cycles=refuses_cycles, **given)
         except PrecisionError:  # beyond float64, which SciPy takes for no path
             pass
     return function(to_scipy(csgraph.to("cpu")) if matrix is None else matrix, directed, **given)
 
 
+def _find_graph(csgraph: Any, matrix: Any, directed: bool, unweighted: bool) -> Graph:
+    """Return the graph to search: that of a matrix, or the one that is given."""
+    if matrix is not None:
+        return as_graph(matrix, directed=bool(directed), weighted=not unweighted)
+    if csgraph.weights is None and not unweighted:
+        raise InputError("csgraph is a Graph without weights; take unweighted=True")
+    return csgraph
+
+
 def _search(
-    csgraph: Any,
-    matrix: Any,
-    directed: bool,
+    graph: Graph,
     *,
     indices: Any,
     return_predecessors: bool,
@@ -511,12 +519,6 @@ def _search(
     """Distances from the sources, in the form that SciPy returns; with ``refuses_cycles`` if no
     cycle is negative.
     """
-    if matrix is not None:
-        graph: Graph = as_graph(matrix, directed=bool(directed), weighted=not unweighted)
-    elif csgraph.weights is None and not unweighted:
-        raise InputError("csgraph is a Graph without weights; take unweighted=True")
-    else:
-        graph = csgraph
     n = graph.n_vertices
     if indices is None:
         sources = np.arange(n)

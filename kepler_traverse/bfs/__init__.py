@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from .._signatures import as_bfs_many, as_bfs_pairs
 from ..graph import Graph
-from ..multi_source.entry_points import Registry
+from ..multi_source.entry_points import GivenPairs, Registry
 from ..multi_source.outputs import GivenCall
 from ..multi_source.planning import MultiSourcePlan
 from ..protocols import Frame, Ids, Knobs, Sources, VertexId
@@ -456,15 +456,7 @@ def bfs_pairs(
     1       3       0      <NA>
     2       0       1         1
     """
+    given = GivenPairs(strategy, max_depth, knobs, memory, result)
     return REGISTRY.search_pairs(
-        graph,
-        origins,
-        destinations,
-        strategy=strategy,
-        limit=max_depth,
-        knobs=knobs,
-        memory=memory,
-        result=result,
-        direction=direction,
-        **options,
+        graph, origins, destinations, given, direction=direction, **options
     )

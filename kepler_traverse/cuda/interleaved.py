@@ -13,7 +13,7 @@ import math
 from collections import ChainMap
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -70,15 +70,26 @@ def share_chunks(n_lines: int, lanes: int, kind: np.dtype) -> tuple[int, int]:
     return n_lines * n_chunks // per_item, per_item
 
 
+class Scale(NamedTuple):
+    """What integer sums stand for.
+
+    ``unit``: a power of two, of which they are multiples. ``dtype``: that of the graph's weights.
+    Sums from ``bound`` on are beyond the limit of the search, and ``highest`` is the largest.
+    """
+
+    unit: float
+    dtype: Any
+    bound: int
+    highest: int
+
+
 class InterleavedDistances:
     """Distances from several sources to all vertices, interleaved; ``rows`` returns them as other
     strategies do.
 
-    ``lines``: int32 or int64 of shape (n_vertices, lanes), CuPy: sums as multiples of ``unit``, a
-    power of two, and ``UNREACHED`` where there is no path; ``lanes`` is a multiple of 32. The
-    sources take the lanes from ``first`` on, in their order. ``dtype`` is that of the graph's
-    weights. Sums from ``bound`` on are beyond the limit of the search, and ``highest`` is the
-    largest.
+    ``lines``: int32 or int64 of shape (n_vertices, lanes), CuPy: sums as multiples of the unit of
+    ``scale``, and ``UNREACHED`` where there is no path; ``lanes`` is a multiple of 32. The sources
+    take the lanes from ``first`` on, in their order.
     """
 
     form = "interleaved"
@@ -88,17 +99,15 @@ class InterleavedDistances:
         self,
         lines: Any,
         n_sources: int,
-        unit: float,
-        dtype: Any,
-        bound: int,
-        highest: int,
+        scale: Scale,
         first: int = 0,
     ):
         self.lines = lines
-        self.unit = unit
-        self.dtype = np.dtype(dtype)
-        self.bound = bound
-        self.highest = highest
+        self.scale = scale
+        self.unit = scale.unit
+        self.dtype = np.dtype(scale.dtype)
+        self.bound = scale.bound
+        self.highest = scale.highest
         self.first = first
         self.shape = (n_sources, lines.shape[0])
         self.size = n_sources * lines.shape[0]
@@ -115,13 +124,7 @@ class InterleavedDistances:
             if step != 1:
                 return self.rows()[i]
             return InterleavedDistances(
-                self.lines,
-                max(end - begin, 0),
-                self.unit,
-                self.dtype,
-                self.bound,
-                self.highest,
-                self.first + begin,
+                self.lines, max(end - begin, 0), self.scale, self.first + begin
             )
         return self[range(len(self))[i] : range(len(self))[i] + 1].rows()[0]
 

@@ -48,6 +48,7 @@ from ..cpu.components import find_component
 from ..errors import InputError, PrecisionError
 from ..graph import BuildReport, Graph
 from ..multi_source.together import PLAIN, OnlyWay, RunOptions, SearchTogether
+from ..multi_source.workload import Workload
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column, labels_at
 from ..search.plan import make_query
@@ -178,7 +179,8 @@ class ExtremesSearch(SearchTogether):
         strategy = OnlyWay(graph.device, "eccentricity_bounds", why)
         query = make_query(graph, algorithm, predecessors=False, limit=None)
         nbytes = graph.derived.nbytes_on_device + _ARRAYS * 8 * graph.n_vertices
-        super().__init__(graph, algorithm, 1, strategy, query, nbytes, f"{graph!r}; {why}")
+        work = Workload(graph, algorithm, query, n_sources=1)
+        super().__init__(work, strategy, nbytes, f"{graph!r}; {why}")
         self._options: dict[str, Any] = {
             "algorithm": algorithm,
             "unconnected": unconnected,

@@ -41,7 +41,7 @@ from ..search.results import Traversals
 from ..search.sparse import closed_cycle_error
 from . import betweenness_gpu as gpu
 from .loads import CELLS, Loads, columns_of_cells, refuse_twice
-from .path_counts import require_path_counts
+from .path_counts import PathCounts, require_path_counts
 from .records import Asked, CheckedOptions, format_ids
 from .result_kinds import BetweennessOptions, ResultKind
 
@@ -470,10 +470,8 @@ class Betweenness(Loads):
             is_target = None
         of = self.of == "edges", self._question.endpoints
         group = self._without_absorbed(group, of)
-        sums: Any = {"edge_sums" if of[0] else "vertex_sums": self.on_gpu}
-        is_left = gpu.add_loads(
-            graph, group.sources, group.distance, **sums, is_target=is_target, endpoints=of[1]
-        )
+        sums = gpu.LoadSums(**{"edges" if of[0] else "vertices": self.on_gpu})
+        is_left = gpu.add_loads(graph, group.sources, group.distance, sums, is_target, of[1])
         for i in np.flatnonzero(is_left).tolist():
             kind = self._choose_type(group.distance)
             self._add_scaled(int(group.sources[i]), group.distance[i], kind, self.of_thread(0), of)
@@ -551,9 +549,8 @@ class Betweenness(Loads):
         if self._targets.size:  # a search may not have settled what lies beyond them
             ends = row[self._targets]
             bound = ends[(ends >= 0) & (ends <= bound)].max(initial=0)
-        require_path_counts(
-            self.graph, source, row, bound, scratch.paths, exponents, loads, self._is_target, exact
-        )
+        counts = PathCounts(scratch.paths, exponents, loads)
+        require_path_counts(self.graph, source, row, bound, counts, self._is_target, exact)
 
     def columns(self) -> dict[str, Column]:
         """Return the columns of the result: a row per vertex, or per edge, once if it is

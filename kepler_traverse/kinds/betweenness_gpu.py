@@ -15,7 +15,7 @@ result has the same bits for any batch size and either method:
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -62,12 +62,20 @@ _ENDS = _blocks("betweenness_ends_warp", item_threads=WARP)
 ENTRIES = (_LINES, _CHUNKS, _COUNTS, _LOADS, _BLOCKS, _ENDS)
 
 
+class LoadSums(NamedTuple):
+    """Sums of loads: uint64 ``low`` and int64 ``high`` of shapes (n_vertices,) and (n_edges,), in
+    units of 2**-64; None where they are not asked for.
+    """
+
+    vertices: Any = None
+    edges: Any = None
+
+
 def add_loads(
     graph: Graph,
     sources: np.ndarray,
     distance: Array,
-    vertex_sums: Any = None,
-    edge_sums: Any = None,
+    sums: LoadSums,
     is_target: Array | None = None,
     endpoints: bool = False,
     method: str = "auto",
@@ -75,9 +83,8 @@ def add_loads(
     """Add what each source contributes to the betweenness of vertices and of stored edges.
 
     The graph is on a GPU; its reverse is made if it is not there yet. ``distance`` are hops, or
-    distances in the type of the weights, all of which are positive. Sums have uint64 ``low`` and
-    int64 ``high`` of shapes (n_vertices,) and (n_edges,), in units of 2**-64; the source's own
-    dependency is not added. Paths that end at vertices where the uint8 ``is_target`` is 0 do not
+    distances in the type of the weights, all of which are positive. The source's own dependency is
+    not added. Paths that end at vertices where the uint8 ``is_target`` is 0 do not
     count. With ``endpoints`` vertices also count the paths from the sources that begin or end at
     them. ``method``: "auto", "lanes", which need hops of one byte, or "blocks".
 
@@ -89,6 +96,7 @@ def add_loads(
     """
     if not len(distance):
         return np.zeros(0, bool)
+    vertex_sums, edge_sums = sums
     out = {
         "is_target": is_target,
         "vertex_low": None if vertex_sums is None else vertex_sums.low,

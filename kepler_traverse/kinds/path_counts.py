@@ -12,7 +12,7 @@ over all sources.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -24,14 +24,28 @@ from .records import format_ids
 _TOLERANCE = 1e-10  # relative; a list of a million edges rounds by less
 
 
+class PathCounts(NamedTuple):
+    """The paths from a source, per vertex.
+
+    Attributes
+    ----------
+    paths, exponents : float64 and int64 arrays of shape (n_vertices,)
+        There are ``paths * 2**exponents`` shortest paths to a vertex that is reached.
+    carried : float64 array of shape (n_vertices,)
+        What the vertex carries; 0 at the source.
+    """
+
+    paths: np.ndarray
+    exponents: np.ndarray
+    carried: np.ndarray
+
+
 def require_path_counts(
     graph: Graph,
     source: int,
     distance: np.ndarray,
     limit: Any,
-    paths: np.ndarray,
-    exponents: np.ndarray,
-    carried: np.ndarray,
+    counts: PathCounts,
     is_target: np.ndarray | None = None,
     exact: Exact | None = None,
 ) -> None:
@@ -47,10 +61,7 @@ def require_path_counts(
         Hops are int32.
     limit : scalar of that type
         Vertices beyond it are not reached, and those below 0.
-    paths, exponents : float64 and int64 arrays of shape (n_vertices,)
-        There are ``paths * 2**exponents`` shortest paths to a vertex that is reached.
-    carried : float64 array of shape (n_vertices,)
-        0 at the source.
+    counts : PathCounts
     is_target : uint8 array of shape (n_vertices,), or empty, optional
         Where not 0, paths that end at the vertex count; by default all do. The source itself never
         does.
@@ -59,6 +70,7 @@ def require_path_counts(
 
     Raises CertificateError.
     """
+    paths, exponents, carried = counts
     kind = distance.dtype
     src = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
     before = distance[src]

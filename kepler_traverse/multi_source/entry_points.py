@@ -89,6 +89,29 @@ class _Call(NamedTuple):
         return groups
 
 
+class AskedTogether(NamedTuple):
+    """What is asked of one search from all sources: ``k`` nearest ones, or None for the nearest."""
+
+    k: int | None
+    strategy: str
+    limit: float | None
+    knobs: Mapping[str, Any] | object | None
+    n_sources: int
+
+
+class GivenPairs(NamedTuple):
+    """The arguments of ``bfs_pairs`` and ``sssp_pairs`` but for graph, pairs and options of a kind.
+
+    ``limit``: ``max_depth`` or ``cutoff``.
+    """
+
+    strategy: str
+    limit: float | None
+    knobs: Mapping[str, Any] | object | None
+    memory: int | None
+    result: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Registry:
     """An algorithm and its strategies."""
@@ -187,37 +210,33 @@ class Registry:
             is_exact = has_exact_sums(graph, self.algorithm.counts_hops, query.limit)
             if not is_exact and not graph.has_negative_weights:
                 strategy = "from_targets"
-        return MultiSourcePlan(
-            graph, name, many, single, strategy, query, n_sources, memory, shape, self.searches
-        )
+        listed = Strategies(many, single, self.searches or single)
+        work = Workload(graph, name, query, n_sources)
+        return MultiSourcePlan(work, listed, strategy, memory, shape)
 
     def plan_together(
         self,
         graph: Graph,
-        k: int | None,
-        strategy: str,
-        limit: float | None,
-        knobs: Mapping[str, Any] | object | None,
-        n_sources: int,
+        asked: AskedTogether,
         plan_for: Callable[..., MultiSourcePlan],
         may_take_one: bool = True,
     ) -> SearchTogether:
         """Plan the search for the nearest source of each vertex, or for the k nearest; see
         ``KNearestSearch``.
         """
+        name = self.algorithm.name
         query = make_query(
-            graph, self.algorithm.name, predecessors=k is None, limit=limit, knobs=knobs
+            graph, name, predecessors=asked.k is None, limit=asked.limit, knobs=asked.knobs
         )
-        single, many = self.listed_for(strategy, graph.device)
-        if k is None:
-            return NearestSearch(graph, self.algorithm.name, single, strategy, query, n_sources)
-        work = Workload(graph, self.algorithm.name, query, n_sources=2)
-        usable = find_usable(work, Strategies(many, single, self.searches), strategy)
+        single, many = self.listed_for(asked.strategy, graph.device)
+        work = Workload(graph, name, query, asked.n_sources)
+        if asked.k is None:
+            return NearestSearch(work, single, asked.strategy)
+        listed = Strategies(many, single, self.searches)
+        usable = find_usable(work._replace(n_sources=2), listed, asked.strategy)
         for each in usable.strategies:
             each.knobs_from(query.knobs)  # raises the errors of a plan, also where none is made
-        return KNearestSearch(
-            graph, self.algorithm.name, limit, k, n_sources, plan_for, may_take_one
-        )
+        return KNearestSearch(work, asked.k, plan_for, may_take_one)
 
     def search_many(self, graph: Graph, sources: Any, given: outputs.GivenCall) -> Any:
         """Search from several sources and return a result of a kind; see ``bfs_many`` and
@@ -320,30 +339,36 @@ class Registry:
 
     def _search_together(self, call: _Call, meter: Meter) -> Any:
         """Return the result of a kind for which one search begins at all sources."""
-        together = self.plan_together(
-            call.graph,
+        asked = AskedTogether(
             call.given.of_kind.get("k"),
             call.given.strategy,
             call.question.limit,
             call.given.knobs,
             call.numbers.size,
-            partial(self._plan_call, call),
         )
         along = getattr(call.question.options, "along", None)
+        together = self.plan_together(call.graph, asked, partial(self._plan_call, call))
         return frame_of_all(together, call.numbers, call.members, meter, along)
 
     def search_pairs(
-        self, graph: Graph, origins: Any, destinations: Ids | None, *, direction: str, **asked: Any
+        self,
+        graph: Graph,
+        origins: Any,
+        destinations: Ids | None,
+        given: GivenPairs,
+        *,
+        direction: str,
+        **of_kind: Any,
     ) -> Any:
         """Search for the distances or the flows of pairs; see ``bfs_pairs`` and ``sssp_pairs``."""
         arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
         if arguments.choice("direction", direction, outputs.DIRECTIONS) == "in":
-            kind = RESULT_KINDS[arguments.choice("result", asked["result"], RESULTS_OF_PAIRS)]
-            given = {"pairs": "pairs", "direction": "direction='in'"}
-            rules.check(kind, self.algorithm.name, given)
+            kind = RESULT_KINDS[arguments.choice("result", given.result, RESULTS_OF_PAIRS)]
+            written = {"pairs": "pairs", "direction": "direction='in'"}
+            rules.check(kind, self.algorithm.name, written)
         searched = outputs.graph_in_direction(graph, direction)
         try:
-            return self._search_pairs(searched, origins, destinations, **asked)
+            return self._search_pairs(searched, origins, destinations, given, of_kind)
         except NegativeCycleError as error:
             raise outputs.cycle_in_direction(error, direction) from None
 
@@ -352,19 +377,14 @@ class Registry:
         graph: Graph,
         origins: Any,
         destinations: Ids | None,
-        *,
-        strategy: str,
-        limit: float | None,
-        knobs: Mapping[str, Any] | object | None,
-        memory: int | None,
-        result: str,
-        **of_kind: Any,
+        given: GivenPairs,
+        of_kind: dict[str, Any],
     ) -> Any:
         """Search along the edges of a graph, or of its reverse."""
-        kind = RESULT_KINDS[arguments.choice("result", result, RESULTS_OF_PAIRS)]
+        kind = RESULT_KINDS[arguments.choice("result", given.result, RESULTS_OF_PAIRS)]
         outputs.refuse_unknown(of_kind)
-        given = {name: None if value is None else name for name, value in of_kind.items()}
-        rules.check(kind, self.algorithm.name, {"pairs": "pairs", **given})
+        written = {name: None if value is None else name for name, value in of_kind.items()}
+        rules.check(kind, self.algorithm.name, {"pairs": "pairs", **written})
         if destinations is None:
             ends = pairs.ends_of_pairs(origins)
         else:
@@ -388,13 +408,13 @@ class Registry:
             n_sources=table.sources.size,
             output="all" if options.walks else None,
             result="targets" if is_one else kind.name,
-            strategy=strategy,
-            limit=limit,
+            strategy=given.strategy,
+            limit=given.limit,
             targets=graph.ids_at(namespace(graph.offsets).asarray(table.lists.union()))
             if is_one
             else None,
-            knobs=knobs,
-            memory=memory,
+            knobs=given.knobs,
+            memory=given.memory,
             targets_per_source=table.rows.size / max(table.sources.size, 1),
             sample=None if is_one else table.sample(),
             forms=kind.reads if kind.adds_up else (),

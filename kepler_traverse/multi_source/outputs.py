@@ -46,7 +46,7 @@ from ..search.results import Traversals
 RESULTS = tuple(RESULT_KINDS)
 
 
-def _options_of(kind: ResultKind, table: str) -> list[str]:
+def _options_per(kind: ResultKind, table: str) -> list[str]:
     """Return the options of a kind that have a value per source or target, as ``table`` says."""
     return [each.name for each in fields(kind.options_class) if each.metadata.get("table") == table]
 
@@ -58,7 +58,7 @@ def no_set(table: str, name: str) -> Constraint:
         violated=lambda given: (
             isinstance(given.value(table), (set, frozenset))
             and given.is_given(name)
-            and name in _options_of(given.kind, table)
+            and name in _options_per(given.kind, table)
         ),
         why="{0} must be a list, in the order of {1}",
         remedy="a set has no order",
@@ -83,7 +83,7 @@ CALL_RULES = (
         no_set(table, name)
         for table in ("sources", "targets")
         for name in dict.fromkeys(
-            name for kind in RESULT_KINDS.values() for name in _options_of(kind, table)
+            name for kind in RESULT_KINDS.values() for name in _options_per(kind, table)
         )
     ),
 )
@@ -210,7 +210,7 @@ def options_per(question: GivenCall, table: str) -> list[str]:
     """Return the options of a question that have a value per source or target, as ``table`` says."""
     return [
         name
-        for name in _options_of(RESULT_KINDS[question.result], table)
+        for name in _options_per(RESULT_KINDS[question.result], table)
         if question.of_kind.get(name) is not None
     ]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, cast
 
@@ -19,7 +19,6 @@ import numpy as np
 from .. import arguments, cuda
 from ..auto.choice import Measured
 from ..errors import InputError
-from ..graph import Graph
 from ..hierarchy.estimate import Estimate
 from ..runtime import LOG
 from ..runtime.concurrency import SharedItems
@@ -27,9 +26,9 @@ from ..runtime.display import in_units
 from ..search.algorithms import ALGORITHMS
 from ..search.exact import Sums
 from ..search.plan import passes_limit
-from ..search.query import Query, TargetLists
+from ..search.query import TargetLists
 from ..search.results import Traversals, join_traversals, without_farther
-from ..search.strategy import MultiSourceStrategy, Shape, Strategy
+from ..search.strategy import MultiSourceStrategy, Shape
 from .candidates import Candidate, Candidates, Capacity, fit, list_unsupported
 from .explanation import describe_choice, explain_plan
 from .group_search import GroupSearch, search_group
@@ -79,21 +78,17 @@ class MultiSourcePlan:
 
     def __init__(
         self,
-        graph: Graph,
-        algorithm: str,
-        strategies: Sequence[MultiSourceStrategy],
-        single_source: Sequence[Strategy],
+        work: Workload,
+        listed: Strategies,
         name: str,
-        query: Query,
-        n_sources: int,
         memory: int | None = None,
         shape: Shape | None = None,
-        searches: Sequence[Strategy] | None = None,
     ):
-        work = Workload(graph, algorithm, query, check_n_sources(n_sources))
+        work = work._replace(n_sources=check_n_sources(work.n_sources))
+        graph = work.graph
+        algorithm = work.algorithm
         if memory is not None:
             memory = arguments.whole("memory", memory)
-        listed = Strategies(strategies, single_source, searches or single_source)
         usable = find_usable(work, listed, name)
         start_kernels(work, usable)  # they are compiled while the survey runs
         shapes = measure_shapes(work, listed, usable, shape)
@@ -103,7 +98,7 @@ class MultiSourcePlan:
         self.shape = shapes.at_nearest
         self.depth = self.shape.depth
         self.is_named = name != "auto"
-        self.sums = Sums(graph, algorithm, query.limit)
+        self.sums = Sums(graph, algorithm, work.query.limit)
         self._work = work
         self._strategies = listed
         self._owner = threading.current_thread()

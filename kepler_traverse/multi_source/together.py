@@ -47,6 +47,7 @@ from ..search.sparse import SparseDistances
 from ..search.strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, Strategy, pick
 from .outputs import graph_in_direction
 from .planning import MultiSourcePlan
+from .workload import Workload
 
 _ARRAYS_OF_MERGE = 8  # of 8 bytes per vertex, while one source is merged
 
@@ -89,22 +90,19 @@ class SearchTogether:
 
     def __init__(
         self,
-        graph: Graph,
-        algorithm: str,
-        group: int,
+        work: Workload,
         strategy: Any,
-        query: Query,
         nbytes: int,
         why: str,
     ):
-        self.graph = graph
-        self.algorithm = algorithm
-        self.group = group
+        self.graph = work.graph
+        self.algorithm = work.algorithm
+        self.group = work.n_sources
         self.strategy = strategy
-        self.query = query
+        self.query = work.query
         self.nbytes = nbytes
         self.why = why
-        LOG.info("%s from %d sources together: %s", algorithm, group, why)
+        LOG.info("%s from %d sources together: %s", self.algorithm, self.group, why)
 
     def find(
         self, numbers: np.ndarray, options: RunOptions = PLAIN
@@ -117,6 +115,16 @@ class SearchTogether:
         raise NotImplementedError
 
 
+def require_sources(work: Workload) -> tuple[Graph, int]:
+    """Return graph and number of sources of a search for the nearest ones.
+
+    Raises InputError: there is no source.
+    """
+    if not work.n_sources:
+        raise InputError("result='nearest' needs at least one source")
+    return work.graph, work.n_sources
+
+
 class NearestSearch(SearchTogether):
     """One search for the nearest source of each vertex, by one of the strategies for one source, or
     ``"auto"``.
@@ -124,15 +132,11 @@ class NearestSearch(SearchTogether):
 
     def __init__(
         self,
-        graph: Graph,
-        algorithm: str,
+        work: Workload,
         strategies: Sequence[Strategy],
         strategy: str,
-        query: Query,
-        n_sources: int,
     ):
-        if not n_sources:
-            raise InputError("result='nearest' needs at least one source")
+        graph, n_sources = require_sources(work)
         self._strategies = strategies
         chosen = pick(strategies, strategy, graph)
         owners = 3 * 8 * graph.n_vertices
@@ -142,8 +146,8 @@ class NearestSearch(SearchTogether):
             + owners
         )
         why = f"{graph!r}; {chosen.name}, one search from all {n_sources} sources together"
-        query = replace(query, knobs=chosen.knobs_from(query.knobs))
-        super().__init__(graph, algorithm, n_sources, chosen, query, nbytes, why)
+        query = replace(work.query, knobs=chosen.knobs_from(work.query.knobs))
+        super().__init__(work._replace(query=query), chosen, nbytes, why)
 
     def find(
         self, numbers: np.ndarray, options: RunOptions = PLAIN
@@ -188,33 +192,27 @@ class KNearestSearch(SearchTogether):
 
     def __init__(
         self,
-        graph: Graph,
-        algorithm: str,
-        limit: float | None,
+        work: Workload,
         k: int,
-        n_sources: int,
         plan_for: Callable[..., MultiSourcePlan],
         may_take_one: bool = True,
     ):
         self._k = k
         self._plan_for = plan_for
-        if not n_sources:
-            raise InputError("result='nearest' needs at least one source")
+        graph, n_sources = require_sources(work)
         self.searches: MultiSourcePlan | None = None
         labels = 8 * graph.n_vertices * (2 * self._k + _ARRAYS_OF_MERGE)
         about = f"the {self._k} nearest of {n_sources} sources"
-        known = ALGORITHMS[algorithm]
-        if may_take_one and takes_one_search(graph, known.counts_hops, min(self._k, n_sources)):
-            query = make_query(graph, algorithm, predecessors=False, limit=limit)
+        if may_take_one and takes_one_search(graph, work.counts_hops, min(self._k, n_sources)):
+            limit = work.query.limit
+            query = make_query(graph, work.algorithm, predecessors=False, limit=limit)
             strategy = OnlyWay(graph.device, *_LABELS)
             why = f"{graph!r}; {strategy.rationale}; {about}"
-            super().__init__(graph, algorithm, n_sources, strategy, query, 3 * labels, why)
+            super().__init__(work._replace(query=query), strategy, 3 * labels, why)
             return
         plan = self.searches = plan_for(n_sources=n_sources, forms=("sparse",))
         why = f"{plan.why}; {about}"
-        super().__init__(
-            graph, algorithm, n_sources, plan.strategy, plan.query, plan.nbytes + labels, why
-        )
+        super().__init__(work._replace(query=plan.query), plan.strategy, plan.nbytes + labels, why)
         self.depth = plan.depth
 
     def find(
@@ -356,15 +354,13 @@ class SearchFromTargets:
         distances.
         """
         n = self._graph.n_vertices
-        limit = self._query.limit
         k = self._nearest.k
         back = graph_in_direction(self._graph, "in")
         options = RunOptions(certified=self._is_certified)
         labels = []
         for own in self._nearest.members:
-            search = KNearestSearch(
-                back, self._algorithm, limit, k, own.size, partial(self._plan_for, back)
-            )
+            work = Workload(back, self._algorithm, self._query, own.size)
+            search = KNearestSearch(work, k, partial(self._plan_for, back))
             vertex, _, target, distance = search.make_rows(own, options)[0]
             labels.append([to_host(each) for each in (vertex, target, distance)])
         vertex, target, distance = (np.concatenate(each) for each in zip(*labels, strict=True))

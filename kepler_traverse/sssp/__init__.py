@@ -8,7 +8,7 @@ from typing import Any, Literal
 from .._signatures import as_sssp_many, as_sssp_pairs
 from ..bfs.registry import STRATEGIES as BFS_STRATEGIES
 from ..graph import Graph
-from ..multi_source.entry_points import Registry
+from ..multi_source.entry_points import GivenPairs, Registry
 from ..multi_source.outputs import GivenCall
 from ..multi_source.planning import MultiSourcePlan
 from ..protocols import Frame, Ids, Knobs, Sources, VertexId
@@ -333,15 +333,7 @@ def sssp_pairs(
     1       2       0      <NA>
     2       0       1         2
     """
+    given = GivenPairs(strategy, cutoff, knobs, memory, result)
     return REGISTRY.search_pairs(
-        graph,
-        origins,
-        destinations,
-        strategy=strategy,
-        limit=cutoff,
-        knobs=knobs,
-        memory=memory,
-        result=result,
-        direction=direction,
-        **options,
+        graph, origins, destinations, given, direction=direction, **options
     )

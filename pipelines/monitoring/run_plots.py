@@ -10,7 +10,7 @@ import numpy as np
 from markupsafe import Markup
 
 from .run_stats import OTHERS, PHASES, RunStats, Share
-from .svg import BOTTOM, TOP, Plane, left_margin, picture
+from .svg import BOTTOM, TOP, Plane, Size, left_margin, picture
 
 if TYPE_CHECKING:
     from ..output.manifest_types import Histogram
@@ -76,12 +76,11 @@ class Bars(NamedTuple):
         legend = list(dict.fromkeys((bar.label, bar.colour) for bar in self.bars if bar.label))
         if self.rows:
             height = TOP + BOTTOM + _ROW * len(self.rows)
-            plane = Plane(
-                self.title, self.x, self.y, 1140, height, left_margin(self.rows), legend=legend
-            )
+            size = Size(1140, height, left_margin(self.rows))
+            plane = Plane(self.title, self.x, self.y, size, legend=legend)
             plane.rows_axis(self.rows)
         else:
-            plane = Plane(self.title, self.x, self.y, 560, legend=legend)
+            plane = Plane(self.title, self.x, self.y, Size(560), legend=legend)
             plane.y_axis(self.y_label)
         plane.x_axis(self.x_label, whole=self.hops)
         for bar in self.bars:
@@ -201,7 +200,7 @@ def draw_reach(distances: Histogram, algorithm: str) -> Markup:
     hops = algorithm == "bfs"
     firsts, lasts, counts = _summarize_bins(distances, hops)
     ends = (firsts[0] - 0.5 * hops, lasts[-1] + 0.5 * hops), (0, 1.03)
-    plane = Plane("hop plot" if hops else "pairs within a distance", *ends, 560)
+    plane = Plane("hop plot" if hops else "pairs within a distance", *ends, Size(560))
     plane.x_axis("hops" if hops else "distance", whole=hops)
     plane.y_axis("share of reached pairs", percent=True)
     points = list(zip(lasts, np.cumsum(counts) / counts.sum(), strict=True))

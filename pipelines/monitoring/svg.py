@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
@@ -60,8 +61,19 @@ def _text(value: object) -> Markup:
     return escape(printed(value))
 
 
+class Size(NamedTuple):
+    """Width and height of an image without its legend, and the margins at the left and the bottom,
+    in pixels.
+    """
+
+    width: int
+    height: int = HEIGHT
+    left: int = _LEFT
+    bottom: int = BOTTOM
+
+
 class Plane:
-    """A plot under construction: a plane between margins, in pixels of an image ``width`` wide.
+    """A plot under construction: a plane between margins, in pixels of an image of a size.
 
     ``x`` and ``y``: the values at the left and the right, and at the bottom and the top.
     ``legend``, above the plane: names with the colour, and the shape if it is no square, of what
@@ -73,13 +85,11 @@ class Plane:
         title: str,
         x: tuple[float, float],
         y: tuple[float, float],
-        width: int,
-        height: int = HEIGHT,
-        left: int = _LEFT,
-        bottom: int = BOTTOM,
+        size: Size,
         legend: Iterable[tuple[str, ...]] = (),
         log: str = "",
     ):
+        width, height, left, bottom = size
         rows = _legend_rows(legend, width - left - MARGIN)
         self.width = width
         self.height = height + _LEGEND_ROW * len(rows)

@@ -20,6 +20,7 @@ from kepler_traverse.graph import Graph
 from kepler_traverse.graph.storage import load_graph
 from kepler_traverse.kinds.paths import may_walk_by_distances
 from kepler_traverse.kinds.question import Question
+from kepler_traverse.multi_source.entry_points import AskedTogether
 from kepler_traverse.multi_source.outputs import graph_in_direction
 from kepler_traverse.multi_source.together import SearchTogether
 from kepler_traverse.multi_source.workload import FEW_PATHS
@@ -158,14 +159,14 @@ def plan_for(graph: Graph, request: Request) -> Plan:
     plan = partial(registry.plan_multi_source, graph, **options)
     if not kind.one_search:
         return plan()
-    own = (
+    asked = AskedTogether(
         getattr(request.options, "k", None),
         request.strategy,
         request.limit,
         request.knobs,
         request.at_once,
     )
-    return registry.plan_together(graph, *own, plan, may_take_one=request.strategy == "auto")
+    return registry.plan_together(graph, asked, plan, may_take_one=request.strategy == "auto")
 
 
 def _options_of_pairs(graph: Graph, request: Request) -> dict[str, Any]:

@@ -118,12 +118,13 @@ def betweenness(case: Case, algorithm: str, count: int | None, method: str) -> C
 
     def of_groups(chosen: np.ndarray) -> tuple[Any, float, int]:
         sums, seconds, left = Sums(graph.n_vertices), 0.0, 0
+        into = betweenness_gpu.LoadSums(vertices=sums)
         for group in plan.iter_groups(chosen):
             rows = group.distance
             if method == "blocks" and rows.dtype == np.int8:
                 rows = rows.astype(np.int16)
             add = partial(
-                betweenness_gpu.add_loads, graph, group.sources, rows, sums, method=method
+                betweenness_gpu.add_loads, graph, group.sources, rows, into, method=method
             )
             flags, taken = timed_on_gpu(add)
             seconds, left = seconds + taken, left + int(flags.sum())

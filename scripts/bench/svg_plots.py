@@ -1,9 +1,9 @@
-"""Plots of the benchmark pages: dots on a logarithmic axis, lines over the values of a knob, clouds of dots in panels."""
+"""Plots of the benchmark pages: dots on a logarithmic axis, and clouds of dots in panels."""
 
 from __future__ import annotations
 
 from pipelines.monitoring.run_plots import COLOURS
-from pipelines.monitoring.svg import BOTTOM, TOP, Plane, left_margin, picture
+from pipelines.monitoring.svg import BOTTOM, TOP, Plane, Size, left_margin, picture
 
 WIDTH, ROW = 860, 22
 _SHAPES = ("circle", "square", "triangle")
@@ -26,16 +26,8 @@ def dots(
     numbers = [value for values in rows.values() for value in values.values()]
     numbers += [] if reference is None else [reference]
     ends, height = (min(numbers) / 1.15, max(numbers) * 1.15), TOP + BOTTOM + ROW * len(rows)
-    plane = Plane(
-        title,
-        ends,
-        (0, len(rows)),
-        WIDTH,
-        height,
-        left_margin(rows),
-        legend=legend_of(labels),
-        log="x",
-    )
+    size = Size(WIDTH, height, left_margin(rows))
+    plane = Plane(title, ends, (0, len(rows)), size, legend=legend_of(labels), log="x")
     plane.x_axis(axis)
     plane.rows_axis(list(rows))
     if reference is not None:
@@ -44,24 +36,6 @@ def dots(
         plane.rule(y=len(rows) - i - 0.5)
         for label, value in values.items():
             plane.mark(value, len(rows) - i - 0.5, *look_of(labels.index(label)))
-    return picture(plane, file=True)
-
-
-def lines(title: str, axis: str, rows: dict[str, dict[str, float]]) -> str:
-    """Plot one line per name over the labels, which are at equal distances; values are from 0 to 1."""
-    labels = list(dict.fromkeys(label for values in rows.values() for label in values))
-    plane = Plane(
-        title, (-0.5, len(labels) - 0.5), (0, 1), WIDTH, 300, legend=legend_of(list(rows))
-    )
-    plane.y_axis("")
-    plane.x_label(axis)
-    for i, label in enumerate(labels):
-        plane.text(plane.at_x(i), plane.bottom + 16, label, "middle")
-    for i, values in enumerate(rows.values()):
-        points = [(labels.index(label), value) for label, value in values.items()]
-        plane.line(points, look_of(i)[0])
-        for x, y in points:
-            plane.mark(x, y, *look_of(i))
     return picture(plane, file=True)
 
 
@@ -83,7 +57,7 @@ def clouds(
         x_end = max(1.0, *(x for x, _ in points))
         y_ends = min(y for _, y in points) / 1.15, max(y for _, y in points) * 1.15
         head = {"title": "" if i else title, "legend": () if i else legend}
-        plane = Plane(x=(0, x_end), y=y_ends, width=WIDTH, height=290, left=70, log="y", **head)
+        plane = Plane(x=(0, x_end), y=y_ends, size=Size(WIDTH, 290, 70), log="y", **head)
         plane.x_axis(axis, whole=True)
         plane.y_axis(vertical)
         for label, found in kinds.items():

@@ -24,18 +24,13 @@ import traceback
 import xml.etree.ElementTree as xml
 from collections import Counter
 from datetime import date
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp, read_graph
+from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp
 from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
-from kepler_traverse.bfs import plan_bfs_many
-from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
-from kepler_traverse.sssp import plan_sssp_many
-from pipelines.comparison import hashed_weights
 from scripts.bench.libraries import LIBRARIES, Rows
 from scripts.evidence import fault_injection, fuzz_readers, gpu, large_graph
 from scripts.evidence.gpu import digests
@@ -53,14 +48,16 @@ MEASURED = DOCS / "guarantees.json"
 PAGE = DOCS / "guarantees.md"
 DATA = Path(os.environ.get("KEPLER_DATA", ROOT.parent / "shared" / "data"))
 
-COST_REPEATS = 7
-# Graphs that the cost of a certificate is measured on: name, directed.
-COST_GRAPHS = (
-    ("USA-road-NE-topology", False),
-    ("cnr-2000", True),
-    ("dblp-2010", False),
-    ("soc-Slashdot0902", True),
-)
+# How much is measured; an option each.
+SIZES = {
+    "fuzz_seconds": (3600.0, "of fuzzing"),
+    "interrupts": (14, "of each kind of call"),
+    "parity_graphs": (500, "graphs that a GPU and cuGraph search"),
+    "parity_seconds": (90.0, "start no further graph after this time"),
+    "bits_graphs": (15, "random graphs of a GPU, each with two types of weights"),
+    "gpu_answers": (1000, "correct results that a GPU certifies"),
+    "gpu_cases": (10, "results of each kind with each fault, for a GPU"),
+}
 
 
 def random_graph(seed: int, weight_type: str = "auto"):
@@ -83,73 +80,12 @@ def measure_faults(_options) -> dict:
     return {"answers": answers, "alarms": alarms, "classes": classes}
 
 
-def _seconds(*works) -> list[float]:
-    """Return CPU seconds of each, the smallest of several. They alternate, so that other load affects all equally."""
-    best = [np.inf] * len(works)
-    for _ in range(COST_REPEATS):
-        for i, work in enumerate(works):
-            begin = time.process_time()
-            work()
-            best[i] = min(best[i], time.process_time() - begin)
-    return best
-
-
 def measure_cost(options) -> dict:
     """Measure CPU seconds of one thread: certificates, and the traversals that they certify."""
     import numba
 
     numba.set_num_threads(1)
-    rows = []
-    for name, directed in COST_GRAPHS:
-        plain = read_graph(
-            options.graphs / f"{name}.parquet", directed=directed, weighted=False, device="cpu"
-        )
-        sources = np.random.default_rng(1).choice(
-            np.flatnonzero(plain.derived.degrees), 64, replace=False
-        )
-        for algorithm, graph, count in (("bfs", plain, 64), ("sssp", with_weights(plain), 16)):
-            plan, plan_multi_source = (
-                (plan_bfs, plan_bfs_many) if algorithm == "bfs" else (plan_sssp, plan_sssp_many)
-            )
-            one, many = plan(graph), plan_multi_source(graph, n_sources=count)
-            graph.reverse  # noqa: B018
-            few = sources[:5].tolist()
-            results = [one.run(source).copy() for source in few]
-            groups = [
-                sources[:count][begin : begin + many.group] for begin in range(0, count, many.group)
-            ]
-            found = [many.run(group).distance.copy() for group in groups]
-            certify(graph, results[0]).require()
-            certify_many(graph, groups[0], found[0]).require()
-            proofs = [
-                partial(certify_many, graph, group, distances)
-                for group, distances in zip(groups, found, strict=True)
-            ]
-            traversal, certificate, traversal_of_many, certificate_of_many = _seconds(
-                lambda one=one, few=few: [one.run(source) for source in few],
-                lambda graph=graph, results=results: [certify(graph, result) for result in results],
-                lambda many=many, groups=groups: [many.run(group) for group in groups],
-                lambda proofs=proofs: [proof() for proof in proofs],
-            )
-            rows.append({
-                "graph": name,
-                "algorithm": algorithm,
-                "edges": graph.n_edges,
-                "traversal": traversal / len(few),
-                "certificate": certificate / len(results),
-                "sources": count,
-                "strategy": many.strategy.name,
-                "traversal_of_many": traversal_of_many / count,
-                "certificate_of_many": certificate_of_many / count,
-            })  # fmt: skip
-    return {"rows": rows}
-
-
-def with_weights(graph):
-    """Return the same edges with weights 1 to 255 from a hash of their ends, equal in both directions."""
-    src = np.repeat(np.arange(graph.n_vertices), graph.derived.degrees)
-    weights = hashed_weights(src, graph.targets, directed=False).astype(np.float32)
-    return graph_from_edges(src, graph.targets.astype(np.int64), weights, directed=graph.directed)
+    return gpu.measure_cost(options, "cpu")
 
 
 def measure_bits(_options) -> dict:
@@ -353,24 +289,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--graphs", type=Path, default=DATA, help="folder of the graphs for measuring the cost"
     )
-    parser.add_argument("--fuzz-seconds", type=float, default=3600)
-    parser.add_argument("--interrupts", type=int, default=14, help="of each kind of call")
-    parser.add_argument("--parity-graphs", type=int, default=500)
-    parser.add_argument(
-        "--parity-seconds", type=float, default=90, help="start no further graph after this time"
-    )
-    parser.add_argument(
-        "--bits-graphs",
-        type=int,
-        default=15,
-        help="random graphs of a GPU, each with two types of weights",
-    )
-    parser.add_argument(
-        "--gpu-answers", type=int, default=1000, help="correct results that a GPU certifies"
-    )
-    parser.add_argument(
-        "--gpu-cases", type=int, default=10, help="results of each kind with each fault, for a GPU"
-    )
+    for name, (value, what) in SIZES.items():
+        flag = "--" + name.replace("_", "-")
+        parser.add_argument(flag, type=type(value), default=value, help=what)
     options = parser.parse_args(arguments)
     if (options.action == "add") != (options.file is not None):
         parser.error("add takes the file to add, and nothing else does")

@@ -1,4 +1,4 @@
-"""Measurements of scripts/evidence on a GPU: parity with cuGraph, equal bits, certificates, a graph of over 2^31 edges.
+"""Measurements of scripts/evidence on a GPU: parity with cuGraph, equal bits, certificates (and their cost on a CPU).
 
 Each measurement prints its progress. A failure is printed with its traceback and listed under ``errors`` in the figures,
 and the others continue.
@@ -56,7 +56,12 @@ ALGORITHMS = {
 COST_GRAPHS = tuple(
     chosen("USA-road-NE", "cnr-2000", "soc-Slashdot0902", "dblp-2010", "R-MAT 20").values()
 )
-COST_SOURCES = {"bfs": 1024, "sssp": 64}
+COST_SOURCES = {
+    ("cpu", "bfs"): 64,
+    ("cpu", "sssp"): 16,
+    ("cuda", "bfs"): 1024,
+    ("cuda", "sssp"): 64,
+}
 COST_REPEATS, COST_SECONDS = 7, 2.0  # number of runs of a median; fewer if they take too long
 MAX_ERRORS = 5
 # For real graphs: numbers of sources at once, number of different ones among them, and the largest graph, in vertices, on
@@ -86,8 +91,9 @@ def held() -> int:
     return cuda.cp.get_default_memory_pool().total_bytes()
 
 
-def give_back() -> None:
-    cuda.cp.get_default_memory_pool().free_all_blocks()
+def give_back(device: str = "cuda") -> None:
+    if device == "cuda":
+        cuda.cp.get_default_memory_pool().free_all_blocks()
 
 
 def digests(result) -> tuple[str, str]:
@@ -317,27 +323,28 @@ def measure_faults(options) -> dict:
     }
 
 
-def measure_cost(options) -> dict:
+def measure_cost(options, device: str = "cuda") -> dict:
     """Measure traversals and their certificates, which must first accept a correct result and reject a wrong one."""
     rows, errors = [], []
     for source in COST_GRAPHS:
         with attempt(errors, source.name):
-            made = papers_graphs.make(source, options.graphs, "cuda", 1)
+            made = papers_graphs.make(source, options.graphs, device, 1)
             for algorithm, graph in (("bfs", made.hops), ("sssp", made.weighted)):
                 with attempt(errors, f"{source.name}, {algorithm}"):
                     rows.append(
                         {"graph": source.name, "algorithm": algorithm} | _cost(graph, algorithm)
                     )
                     print(rows[-1], flush=True)
-                give_back()
+                give_back(device)
     return {"rows": rows, "errors": errors}
 
 
 def _cost(graph, algorithm: str) -> dict:
     plan_of, many_of, *_ = ALGORITHMS[algorithm]
+    seconds = _median if graph.device == "cuda" else _least
     candidates = np.flatnonzero(to_host(graph.derived.degrees))
     sources = np.random.default_rng(1).choice(
-        candidates, COST_SOURCES[algorithm], replace=candidates.size < 2000
+        candidates, COST_SOURCES[graph.device, algorithm], replace=candidates.size < 2000
     )
     one, many = plan_of(graph), many_of(graph, n_sources=sources.size)
     few = sources[:5].tolist()
@@ -350,12 +357,12 @@ def _cost(graph, algorithm: str) -> dict:
         results[0].source,
     )
     times = {
-        "traversal": _median(lambda: [one.run(source) for source in few]) / len(few),
-        "certificate": _median(lambda: [certify(graph, result) for result in results]) / len(few),
+        "traversal": seconds(lambda: [one.run(source) for source in few]) / len(few),
+        "certificate": seconds(lambda: [certify(graph, result) for result in results]) / len(few),
     }
     groups = [sources[begin : begin + many.group] for begin in range(0, sources.size, many.group)]
     times["traversal_of_many"] = (
-        _median(lambda: [many.run(group).distance for group in groups]) / sources.size
+        seconds(lambda: [many.run(group).distance for group in groups]) / sources.size
     )
     found = [many.run(group).distance.copy() for group in groups]
     graph.reverse  # noqa: B018
@@ -369,7 +376,7 @@ def _cost(graph, algorithm: str) -> dict:
     proofs = [
         partial(certify_many, graph, group, rows) for group, rows in zip(groups, found, strict=True)
     ]
-    times["certificate_of_many"] = _median(lambda: [proof() for proof in proofs]) / sources.size
+    times["certificate_of_many"] = seconds(lambda: [proof() for proof in proofs]) / sources.size
     about = {"vertices": graph.n_vertices, "edges": graph.n_edges, "sources": sources.size}
     return about | {"single": one.strategy.name, "strategy": many.strategy.name} | times
 
@@ -377,8 +384,9 @@ def _cost(graph, algorithm: str) -> dict:
 def _must_distinguish(what: str, prove, answer, rows, source: int) -> None:
     """Check that a correct result is accepted, and rejected if the farthest vertex is one step farther."""
     prove(answer).require()
-    reached = rows[0] >= 0 if rows.dtype.kind == "i" else cuda.cp.isfinite(rows[0])
-    vertex = int(cuda.cp.where(reached, rows[0], -1).argmax())
+    xp = namespace(rows)
+    reached = rows[0] >= 0 if rows.dtype.kind == "i" else xp.isfinite(rows[0])
+    vertex = int(xp.where(reached, rows[0], -1).argmax())
     if vertex == source:
         raise RuntimeError(
             f"{what}: source {source} reaches nothing, so that no fault can be planted"
@@ -403,6 +411,17 @@ def _median(work) -> float:
         synchronise()
         times.append(time.perf_counter() - begin)
     return statistics.median(times)
+
+
+def _least(work) -> float:
+    """Return the fewest CPU seconds of several calls."""
+    work()
+    times = []
+    for _ in range(COST_REPEATS):
+        begin = time.process_time()
+        work()
+        times.append(time.process_time() - begin)
+    return min(times)
 
 
 MEASURES = {

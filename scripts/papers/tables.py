@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from pipelines.monitoring.svg import Plane, picture
+from pipelines.monitoring.svg import Plane, Size, picture
 from scripts.bench import svg_plots
 from scripts.papers import claims
 from scripts.papers.claims import MERRILL, RULED, row, system
@@ -351,7 +351,8 @@ def level_plot(graph: str, found: list[dict]) -> str:
     black = svg_plots.look_of(0)[0]
     legend = [("vertices", black), *colours.items()]
     title = f"{graph}: vertices per level, and vertices queued"
-    plane = Plane(title, (0, last), (1, 2 * most), svg_plots.WIDTH, 340, legend=legend, log="y")
+    size = Size(svg_plots.WIDTH, 340)
+    plane = Plane(title, (0, last), (1, 2 * most), size, legend=legend, log="y")
     plane.x_axis("level", whole=True)
     plane.y_axis("vertices")
     plane.line([(level, max(n, 1)) for level, n in vertices], black)

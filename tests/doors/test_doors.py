@@ -19,7 +19,6 @@ import pytest
 import kepler_traverse
 from kepler_traverse import Graph, KeplerError
 from kepler_traverse.hub_labels.arrays import HubLabels
-from kepler_traverse.hub_labels.tables import read_labels, write_labels
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 from pipelines.cli.options import OPTIONS
 from tests.doors.containers import EITHER, EQUAL, REFUSED
@@ -47,8 +46,6 @@ def listed(row):
 # What docs/labels.md names, beside the functions of docs/api.md.
 _OF_LABELS = {
     "hub_labels.HubLabels.between": HubLabels.between,
-    "hub_labels.tables.write_labels": write_labels,
-    "hub_labels.tables.read_labels": read_labels,
 }
 
 

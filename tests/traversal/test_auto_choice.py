@@ -14,6 +14,7 @@ from kepler_traverse.auto.choice import Choice
 from kepler_traverse.auto.costs import Costs, Machine
 from kepler_traverse.multi_source import candidates
 from kepler_traverse.multi_source.planning import MultiSourcePlan
+from kepler_traverse.multi_source.workload import Strategies, Workload
 from kepler_traverse.search.query import Query
 from kepler_traverse.search.strategy import MultiSourceOutcome, MultiSourceStrategy
 from tests.support import tiers
@@ -48,9 +49,8 @@ class ScriptedRun:
         monkeypatch.setattr(candidates, "get_machine", lambda _device: MACHINE)
         graph = build([(v, (v + 1) % N) for v in range(N)])
         strategies = [self.strategy(name, groups[name]) for name in taken]
-        self.plan = MultiSourcePlan(
-            graph, "bfs", strategies, STRATEGIES, "auto", Query(predecessors=False), n_sources
-        )
+        work = Workload(graph, "bfs", Query(predecessors=False), n_sources)
+        self.plan = MultiSourcePlan(work, Strategies(strategies, STRATEGIES, STRATEGIES), "auto")
         self.plan._clock = lambda: self.now
 
     def strategy(self, name: str, most: int) -> MultiSourceStrategy:

@@ -21,7 +21,7 @@ from kepler_traverse import (
 )
 from kepler_traverse.cpu import betweenness as cpu
 from kepler_traverse.kinds import betweenness
-from kepler_traverse.kinds.path_counts import require_path_counts
+from kepler_traverse.kinds.path_counts import PathCounts, require_path_counts
 from kepler_traverse.kinds.records import Asked
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS, BetweennessOptions
 from tests.support.graphs import lattice, rmat
@@ -330,7 +330,7 @@ def certified(graph, source, row, change):
         "carried": sums.floats(np.arange(row.size)),
     }
     change(arrays)
-    require_path_counts(graph, source, row, np.int32(2**31 - 2), **arrays)
+    require_path_counts(graph, source, row, np.int32(2**31 - 2), PathCounts(**arrays))
 
 
 @pytest.mark.parametrize("name", ["paths", "exponents", "carried"])

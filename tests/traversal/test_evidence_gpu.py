@@ -26,7 +26,7 @@ def _device(monkeypatch):
     """The harness has neither a clock of its own nor a pool of memory."""
     if IN_TURN is not None:
         for name in ("synchronise", "give_back"):
-            monkeypatch.setattr(gpu, name, lambda: None)
+            monkeypatch.setattr(gpu, name, lambda *_: None)
         monkeypatch.setattr(gpu, "held", lambda: 1)
     with running(IN_TURN):
         yield
@@ -133,7 +133,7 @@ def test_certificate_is_timed_after_it_rejected_a_fault(monkeypatch):
     monkeypatch.setattr(
         gpu, "COST_GRAPHS", (GraphSource("small", generator="rmat", arguments=(5, 4)),)
     )
-    monkeypatch.setattr(gpu, "COST_SOURCES", {"bfs": 9, "sssp": 3})
+    monkeypatch.setattr(gpu, "COST_SOURCES", {("cuda", "bfs"): 9, ("cuda", "sssp"): 3})
     monkeypatch.setattr(gpu, "COST_REPEATS", 1)
     figures = gpu.measure_cost(OPTIONS)
     assert figures["errors"] == []

@@ -24,7 +24,9 @@ from kepler_traverse.kinds import k_nearest
 from kepler_traverse.kinds import k_nearest_cpu as on_cpu
 from kepler_traverse.kinds import k_nearest_gpu as on_gpu
 from kepler_traverse.multi_source import entry_points, together
+from kepler_traverse.multi_source.workload import Workload
 from kepler_traverse.search.frames import arrow_table
+from kepler_traverse.search.plan import make_query
 from kepler_traverse.search.query import Nearest
 from kepler_traverse.sssp import REGISTRY as SSSP
 from tests.support import tiers
@@ -211,7 +213,9 @@ def test_a_gpu_returns_the_same(name, kind):
         def plan_for(n_sources, forms):  # noqa: ARG001
             return planned(graph, n_sources=n_sources, strategy="one_at_a_time")
 
-        search = together.KNearestSearch(graph, algorithm, None, 3, numbers.size, plan_for)
+        query = make_query(graph, algorithm, predecessors=False, limit=None)
+        work = Workload(graph, algorithm, query, numbers.size)
+        search = together.KNearestSearch(work, 3, plan_for)
         return arrow_table(search.find(numbers)[0])
 
     for many, algorithm, planned in (

@@ -102,10 +102,11 @@ def loads(graph, sources, rows, method, is_target=None, cuts=(), endpoints=False
     """Sums of vertices and edges, added in the parts between the cuts."""
     there, cp = graph.to("cuda"), betweenness_gpu.cp
     sums = no_sums(graph.n_vertices), no_sums(graph.n_edges)
+    of_both = betweenness_gpu.LoadSums(*sums)
     marks = None if is_target is None else cp.asarray(is_target, np.uint8)
     left = [
         betweenness_gpu.add_loads(
-            there, sources[part], cp.asarray(rows[part]), *sums, marks, endpoints, method
+            there, sources[part], cp.asarray(rows[part]), of_both, marks, endpoints, method
         )
         for part in map(slice, (0, *cuts), (*cuts, len(sources)))
     ]
@@ -395,7 +396,8 @@ def test_the_stated_memory_is_enough(kind, monkeypatch):
         assert there.reverse
         sums = no_sums(n)
         taken = count_allocations(monkeypatch, betweenness_gpu, flows_gpu)
-        betweenness_gpu.add_loads(there, sources, cp.asarray(rows), sums)
+        of_vertices = betweenness_gpu.LoadSums(vertices=sums)
+        betweenness_gpu.add_loads(there, sources, cp.asarray(rows), of_vertices)
         stated = betweenness_gpu.bytes_needed(
             sources.size, n, graph.n_edges, graph.targets.itemsize, kind == "hops"
         )

@@ -21,6 +21,7 @@ from ...cuda.compiler import Request, kernel
 from ...cuda.interleaved import (
     UNREACHED,
     InterleavedDistances,
+    Scale,
     as_wide_as,
     likely_kernels,
     share_chunks,
@@ -250,14 +251,10 @@ class _Run:
             if lists is None:
                 return other(sources)
             return other(sources, lists)
-        interleaved = InterleavedDistances(
-            self.lines,
-            k,
-            hierarchy.unit,
-            self._graph.weights.dtype,
-            self._bound,
-            min(highest, self._bound - 1),
-        )
+        highest_within = min(highest, self._bound - 1)
+        dtype = self._graph.weights.dtype
+        scale = Scale(hierarchy.unit, dtype, self._bound, highest_within)
+        interleaved = InterleavedDistances(self.lines, k, scale)
         rounds = [hierarchy.levels] * k
         limits = [query.limit] * k
         below = math.nextafter(interleaved.highest * hierarchy.unit, math.inf)

@@ -30,6 +30,7 @@ PAGES = {
     README: {"isochrones.png"},
     ROOT / "docs/gallery.md": {"nearest.png", "closeness.png", "paths.png"},
     ROOT / "docs/traffic.md": {"flows.png", "select-link.png", "betweenness.png"},
+    ROOT / "docs/results/minutes-and-kilometres.md": {"kilometres.png"},
 }
 CITY = ROOT / "examples/notebooks/city.py"
 OF_CITY = ["porto-flows.png", "porto-isochrones.png", "porto-nearest.png"]

@@ -33,6 +33,7 @@ PAGES = {
     ROOT / "docs/traffic.md": {"flows.png", "select-link.png", "betweenness.png"},
     ROOT / "docs/congestion.md": {"congestion.png"},
     ROOT / "docs/floating-catchment.md": {"catchment.png"},
+    ROOT / "docs/results/minutes-and-kilometres.md": {"kilometres.png"},
 }
 CITY = ROOT / "examples/notebooks/city.py"
 OF_CITY = ["porto-flows.png", "porto-isochrones.png", "porto-nearest.png"]

@@ -1,4 +1,4 @@
-"""Strongly connected components, and the largest one where graphs are read, beside NetworkX."""
+"""Strongly connected components, and the largest one where graphs are read, compared with NetworkX."""
 
 import networkx as nx
 import numpy as np

@@ -140,8 +140,8 @@ class Problem:
         pairs = self.demand.first_pair[first]
         for k, weight in enumerate(self.per_vehicle):
             own = slice(pairs[k], pairs[k + 1])
-            total += weight * sum_products(class_flow[k], cost[k])
-            shortest += weight * sum_products(self.demand.volume[own], distance[own])
+            total += float(weight * sum_products(class_flow[k], cost[k]))
+            shortest += float(weight * sum_products(self.demand.volume[own], distance[own]))
         if total <= 0:
             return Bound(total, shortest, 0.0)
         relative = max(total - shortest, 0.0) / total + self.rounding

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..cpu.atomics import atomic_add
 from ..cpu.compiled import njit
-from .trees import NO_LINK, find_tree, load_tree, mark_users
+from .trees import NO_LINK, choose_paths, find_tree, load_tree, mark_users
 
 
 @njit(cache=True, nogil=True)
@@ -30,13 +30,17 @@ def load_blocks(
             origin = np.int64(demand.origin[group])
             k = demand.user_class[group]
             tree = trees[group]
-            find_tree(origin, tree, cost[k], links, scratch)
+            own = cost[k]
+            find_tree(origin, tree, own, links, scratch)
             begin = demand.first_pair[group]
             end = demand.first_pair[group + 1]
+            ends = demand.destination[begin:end]
+            _measure_pairs(ends, distance[begin:end], scratch)
+            is_reached = distance[begin:end] < np.inf
+            choose_paths(origin, ends, is_reached, tree, own, links, scratch)
             for pair in range(begin, end):
-                v = demand.destination[pair]
-                distance[pair] = scratch.distance[v]
-                scratch.carried[v] += demand.volume[pair]
+                if is_reached[pair - begin]:
+                    scratch.carried[demand.destination[pair]] += demand.volume[pair]
             load_tree(origin, tree, links, scratch, flow[block, k])
             if is_selected.size:
                 mark_users(origin, tree, is_selected, links, scratch)
@@ -57,22 +61,30 @@ def sum_along(next_item, n_items, demand, links, cost, values, distance, sums, t
         if group >= n_items:
             break
         origin = np.int64(demand.origin[group])
+        own = cost[demand.user_class[group]]
         tree[:] = NO_LINK
-        find_tree(origin, tree, cost[demand.user_class[group]], links, scratch)
-        for pair in range(demand.first_pair[group], demand.first_pair[group + 1]):
+        find_tree(origin, tree, own, links, scratch)
+        begin = demand.first_pair[group]
+        end = demand.first_pair[group + 1]
+        ends = demand.destination[begin:end]
+        _measure_pairs(ends, distance[begin:end], scratch)
+        is_reached = distance[begin:end] < np.inf
+        choose_paths(origin, ends, is_reached, tree, own, links, scratch)
+        for pair in range(begin, end):
             v = np.int64(demand.destination[pair])
-            distance[pair] = scratch.distance[v]
-            for i in range(values.shape[0]):
-                sums[i, pair] = 0.0 if v == origin else np.nan
-            if v == origin or scratch.distance[v] == np.inf:
-                continue
             length = 0
-            while v != origin:
+            while is_reached[pair - begin] and v != origin:
                 scratch.entries[length] = tree[v]
                 length += 1
                 v = np.int64(links.tails[tree[v]])
             for i in range(values.shape[0]):
-                total = 0.0
+                total = 0.0 if is_reached[pair - begin] else np.nan
                 for at in range(length - 1, -1, -1):
                     total += values[i, scratch.entries[at]]
                 sums[i, pair] = total
+
+
+@njit(cache=True, nogil=True)
+def _measure_pairs(ends, distance, scratch):
+    for i in range(ends.size):
+        distance[i] = scratch.distance[ends[i]]

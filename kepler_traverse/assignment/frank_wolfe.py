@@ -14,6 +14,7 @@ import numpy as np
 from ..cpu import threads
 from ..cpu.compiled import njit
 from . import all_or_nothing
+from .link_costs import sum_products
 from .problem import Bound, Problem
 from .trees import NO_LINK
 
@@ -23,16 +24,8 @@ _STEPS = 60  # of the search for the length of a step
 
 
 @njit(cache=True, nogil=True)
-def _dot(x, y):
-    """Return the sum of products, added in order, which NumPy does not promise."""
-    total = 0.0
-    for i in range(x.size):
-        total += x[i] * y[i]
-    return total
-
-
-@njit(cache=True, nogil=True)
 def _weighted(x, weights, y):
+    """Return the sum of weighted products, added in order, which NumPy does not promise."""
     total = 0.0
     for i in range(x.size):
         total += x[i] * weights[i] * y[i]
@@ -161,12 +154,12 @@ class BiconjugateFrankWolfe:
         by_class = self._flows_of(target) - self.class_flow
         fixed = 0.0
         for k, weight in enumerate(self.problem.per_vehicle):
-            fixed += weight * _dot(self.problem.fixed[k], by_class[k])
+            fixed += weight * sum_products(self.problem.fixed[k], by_class[k])
 
         def derivative(step: float) -> tuple[float, float]:
             flow = np.maximum(self.loads.flow + step * change, 0.0)
             time, slope = self.problem.times(flow)
-            return _dot(time, change) + fixed, _weighted(change, slope, change)
+            return sum_products(time, change) + fixed, _weighted(change, slope, change)
 
         low = 0.0
         high = 1.0

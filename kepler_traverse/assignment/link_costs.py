@@ -179,3 +179,17 @@ def sum_integrals(flow, costs):
     for link in range(flow.size):
         total += integral_at(link, flow[link], costs)
     return total
+
+
+@njit(cache=True, nogil=True)
+def sum_products(x, y):
+    """Return the sum of products, added in order; what additions round away is added at the end."""
+    total = 0.0
+    rest = 0.0
+    for i in range(x.size):
+        product = x[i] * y[i]
+        after = total + product
+        added = after - total
+        rest += (total - (after - added)) + (product - added)
+        total = after
+    return total + rest

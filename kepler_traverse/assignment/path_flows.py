@@ -9,7 +9,7 @@ import numpy as np
 from ..cpu.atomics import atomic_add
 from ..cpu.compiled import njit
 from .link_costs import cost_and_slope
-from .trees import find_tree
+from .trees import choose_paths, find_tree
 
 NO_PATH = -1
 
@@ -73,29 +73,36 @@ def search_groups(
         origin = np.int64(demand.origin[group])
         k = demand.user_class[group]
         tree = trees[group]
-        find_tree(origin, tree, cost[k], links, scratch)
-        for pair in range(demand.first_pair[group], demand.first_pair[group + 1]):
-            v = np.int64(demand.destination[pair])
-            near = scratch.distance[v]
-            distance[pair] = near
-            new_length[pair] = 0
-            if near == np.inf or v == origin:
-                continue
+        own = cost[k]
+        find_tree(origin, tree, own, links, scratch)
+        pairs = slice(demand.first_pair[group], demand.first_pair[group + 1])
+        ends = demand.destination[pairs]
+        length = new_length[pairs]
+        near = distance[pairs]
+        heads = known.head[pairs]
+        for i in range(ends.size):
+            near[i] = scratch.distance[ends[i]]
             best = np.inf
-            path = known.head[pair]
+            path = heads[i]
             while path != NO_PATH:
                 total = 0.0
                 begin = known.begin[path]
-                for i in range(begin, begin + known.length[path]):
-                    total += cost[k, known.links[i]]
+                for at in range(begin, begin + known.length[path]):
+                    total += own[known.links[at]]
                 best = min(best, total)
                 path = known.next[path]
-            if best == np.inf or near < best - worth * best:
-                n = 0
-                while v != origin:
-                    v = np.int64(links.tails[tree[v]])
-                    n += 1
-                new_length[pair] = n
+            is_new = best == np.inf or near[i] < best - worth * best
+            length[i] = 1 if is_new and near[i] < np.inf else 0
+        choose_paths(origin, ends, length, tree, own, links, scratch)
+        for i in range(ends.size):
+            if not length[i]:
+                continue
+            n = 0
+            v = np.int64(ends[i])
+            while v != origin:
+                v = np.int64(links.tails[tree[v]])
+                n += 1
+            length[i] = n
 
 
 @njit(cache=True, nogil=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ from ..cpu import threads
 from ..errors import InputError
 from . import link_costs
 from .cost_functions import CostFunction
-from .link_costs import CostArrays
+from .link_costs import CostArrays, sum_products
 from .network import Network, Trips, VehicleClass
 from .path_flows import Demand, Loads
 from .trees import Scratch, new_scratch
@@ -135,10 +134,14 @@ class Problem:
         """Return the bound of flows of shape (n_classes, n_links), with the certified distances of the
         pairs at their costs.
         """
-        weights = self.per_vehicle[self.demand.user_class]
-        per_pair = np.repeat(weights, np.diff(self.demand.first_pair))
-        total = math.fsum((self.per_vehicle[:, None] * class_flow * cost).ravel())
-        shortest = math.fsum(per_pair * self.demand.volume * distance)
+        total = 0.0
+        shortest = 0.0
+        first = np.searchsorted(self.demand.user_class, np.arange(len(self.classes) + 1))
+        pairs = self.demand.first_pair[first]
+        for k, weight in enumerate(self.per_vehicle):
+            own = slice(pairs[k], pairs[k + 1])
+            total += float(weight * sum_products(class_flow[k], cost[k]))
+            shortest += float(weight * sum_products(self.demand.volume[own], distance[own]))
         if total <= 0:
             return Bound(total, shortest, 0.0)
         relative = max(total - shortest, 0.0) / total + self.rounding
@@ -151,11 +154,12 @@ class Problem:
             integrals = self.cost.integrals(self.network.by_row(flow))
             if integrals is None:
                 return None
-            shared = math.fsum(integrals)
+            total = sum_products(integrals, np.ones(integrals.size))
         else:
-            shared = link_costs.sum_integrals(flow, self._arrays)
-        own = math.fsum((self.per_vehicle[:, None] * class_flow * self.fixed).ravel())
-        return float(shared + own)
+            total = link_costs.sum_integrals(flow, self._arrays)
+        for k, weight in enumerate(self.per_vehicle):
+            total += weight * sum_products(class_flow[k], self.fixed[k])
+        return float(total)
 
     def scratches(self) -> list[Scratch]:
         """Return scratch for each thread."""

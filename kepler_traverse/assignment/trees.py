@@ -6,10 +6,11 @@ these lowers what lies beyond them. The passes end when no link is violated, whi
 of the distances: ``distance[v] <= distance[u] + cost`` for each link, and equality for one of them.
 
 Distances are sums in path order in float64, and rounding is monotonic. So there is one result for
-given costs, whatever tree the search began with. The link before a vertex is canonical, too: of the
-links that explain a distance, those from nearer vertices come first, then the smallest vertex
-number, then the first row of the table. Among vertices at one distance, links of cost 0 count by
-levels.
+given costs, whatever tree the search began with. The tree itself may depend on it, where paths are
+equally short. The links of the paths that are used are therefore chosen anew, by the distances
+alone: of the links that explain a distance, those from nearer vertices come first, then the smallest
+id of the tail, then the first row of the table. Among vertices at one distance, which links of cost
+0 join, the way to a nearer one with the fewest links counts.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import numpy as np
 from ..cpu.compiled import njit
 
 NO_LINK = -1
-_UNRESOLVED = -2  # a vertex that only links of cost 0 explain, until its level is known
+_UNSEEN = -1
+_BEGIN = -2  # where a search among equal distances begins
 
 
 class Links(NamedTuple):
@@ -46,6 +48,8 @@ class Scratch(NamedTuple):
     distance: np.ndarray  # float64
     onward: np.ndarray  # float64: the distance from which paths go on; infinite where they may not
     stack: np.ndarray  # int32
+    first_step: np.ndarray  # int32: in a search among equal distances; all _UNSEEN before and after
+    is_chosen: np.ndarray  # uint8: whether the link of a vertex was chosen for this origin
     keys: np.ndarray  # float64, of the heap
     entries: np.ndarray  # int32, of the heap
     carried: np.ndarray  # float64: the volume that each vertex passes on; all 0 before and after
@@ -59,6 +63,8 @@ def new_scratch(n_vertices: int, n_links: int) -> Scratch:
         distance=np.empty(n_vertices),
         onward=np.empty(n_vertices),
         stack=np.empty(n_vertices, np.int32),
+        first_step=np.full(n_vertices, _UNSEEN, np.int32),
+        is_chosen=np.zeros(n_vertices, np.uint8),
         keys=np.empty(n_vertices + n_links + 1),
         entries=np.empty(n_vertices + n_links + 1, np.int32),
         carried=np.zeros(n_vertices),
@@ -136,88 +142,33 @@ def _measure(origin, tree, costs, links, scratch):
 
 
 @njit(cache=True, nogil=True)
-def _check(origin, tree, costs, links, scratch):
-    """Give each vertex its canonical link, and put those that a link makes nearer into the heap.
+def _check(tree, costs, links, scratch):
+    """Put the vertices that a link makes nearer into the heap, with this link.
 
     Returns the size of the heap: 0 if the distances are certified.
     """
     distance = scratch.distance
     onward = scratch.onward
     size = 0
-    n_flat = 0
     begin = links.in_offsets[0]
     for v in range(distance.size):
         end = links.in_offsets[v + 1]
-        best = distance[v]
+        before = distance[v]
+        best = before
         chosen = np.int32(NO_LINK)
-        flat = False
         for e in range(begin, end):
-            near = onward[links.tails[e]]
-            candidate = near + costs[e]
+            candidate = onward[links.tails[e]] + costs[e]
             if candidate < best:
                 best = candidate
                 chosen = np.int32(e)
-            elif candidate == best and chosen == NO_LINK and candidate < np.inf:
-                if near < best:
-                    chosen = np.int32(e)
-                else:
-                    flat = True
         begin = end
-        if v == origin:
-            continue
-        if best < distance[v]:
+        if best < before:
             distance[v] = best
+            tree[v] = chosen
             if not links.is_closed[v]:
                 onward[v] = best
             size = _push(scratch.keys, scratch.entries, size, best, np.int32(v))
-        elif chosen == NO_LINK and flat:
-            chosen = np.int32(_UNRESOLVED)
-            scratch.stack[n_flat] = v
-            n_flat += 1
-        tree[v] = chosen
-    tree[origin] = NO_LINK
-    if n_flat:
-        _resolve(n_flat, tree, costs, links, scratch)
     return size
-
-
-@njit(cache=True, nogil=True)
-def _resolve(n_flat, tree, costs, links, scratch):
-    """Give a link to each vertex that only links of cost 0 explain, by levels.
-
-    The vertices are the first ``n_flat`` of the stack. Those that were nearer by another link come
-    again, since the search after this changes them.
-    """
-    distance = scratch.distance
-    onward = scratch.onward
-    stack = scratch.stack
-    left = n_flat
-    while left:
-        n_kept = 0
-        n_found = 0
-        for i in range(left):
-            v = np.int64(stack[i])
-            chosen = np.int32(NO_LINK)
-            for e in range(links.in_offsets[v], links.in_offsets[v + 1]):
-                u = links.tails[e]
-                if tree[u] != _UNRESOLVED and onward[u] + costs[e] == distance[v]:
-                    chosen = np.int32(e)
-                    break
-            if chosen == NO_LINK:
-                stack[n_kept] = v
-                n_kept += 1
-            else:
-                # The links of this level wait in the heap's far end, so that none of them counts yet.
-                n_found += 1
-                scratch.entries[scratch.entries.size - n_found] = chosen
-        for i in range(n_found):
-            e = scratch.entries[scratch.entries.size - 1 - i]
-            tree[links.heads[e]] = e
-        if n_found == 0:
-            for i in range(n_kept):
-                tree[stack[i]] = NO_LINK  # a vertex on its way is to be lowered
-            break
-        left = n_kept
 
 
 @njit(cache=True, nogil=True)
@@ -247,7 +198,7 @@ def _settle(size, tree, costs, links, scratch):
 
 @njit(cache=True, nogil=True)
 def find_tree(origin, tree, costs, links, scratch):
-    """Make a tree the canonical one at these costs; its distances are in the scratch.
+    """Make a tree one of shortest paths at these costs; its distances are in the scratch.
 
     Parameters
     ----------
@@ -260,10 +211,76 @@ def find_tree(origin, tree, costs, links, scratch):
     scratch : Scratch
     """
     _measure(origin, tree, costs, links, scratch)
-    size = _check(origin, tree, costs, links, scratch)
+    size = _check(tree, costs, links, scratch)
     while size > 0:
         _settle(size, tree, costs, links, scratch)
-        size = _check(origin, tree, costs, links, scratch)
+        size = _check(tree, costs, links, scratch)
+
+
+@njit(cache=True, nogil=True)
+def _link_from_nearer(v, in_offsets, tails, costs, distance, onward):
+    """Return the first link that explains the distance of a vertex and comes from a nearer one.
+
+    It takes arrays, since a call with tuples of many takes longer than the loop.
+    """
+    own = distance[v]
+    for e in range(in_offsets[v], in_offsets[v + 1]):
+        near = onward[tails[e]]
+        if near < own and near + costs[e] == own:
+            return e
+    return NO_LINK
+
+
+@njit(cache=True, nogil=True)
+def choose_paths(origin, vertices, is_wanted, tree, costs, links, scratch):
+    """Make the paths to some vertices the canonical ones, in a tree of ``find_tree``.
+
+    ``is_wanted``: not 0 for those of the vertices that count, which are all reached.
+    """
+    in_offsets = links.in_offsets
+    tails = links.tails
+    distance = scratch.distance
+    onward = scratch.onward
+    queue = scratch.stack
+    first_step = scratch.first_step
+    is_chosen = scratch.is_chosen
+    is_chosen[:] = 0
+    is_chosen[origin] = 1
+    for at in range(vertices.size):
+        if not is_wanted[at]:
+            continue
+        v = np.int64(vertices[at])
+        while not is_chosen[v]:
+            is_chosen[v] = 1
+            chosen = np.int64(_link_from_nearer(v, in_offsets, tails, costs, distance, onward))
+            # Else breadth first over links between vertices at this distance. The queue is in the
+            # order of the first steps, so that the first one with an end has the step that counts.
+            own = distance[v]
+            done = 0
+            found = 0
+            if chosen == NO_LINK:
+                queue[0] = v
+                first_step[v] = _BEGIN
+                found = 1
+            while done < found and chosen == NO_LINK:
+                w = np.int64(queue[done])
+                done += 1
+                for e in range(in_offsets[w], in_offsets[w + 1]):
+                    u = np.int64(tails[e])
+                    if first_step[u] != _UNSEEN or onward[u] + costs[e] != own:
+                        continue
+                    step = np.int32(e) if w == v else first_step[w]
+                    first_step[u] = step
+                    queue[found] = u
+                    found += 1
+                    link = _link_from_nearer(u, in_offsets, tails, costs, distance, onward)
+                    if u == origin or link != NO_LINK:
+                        chosen = np.int64(step)
+                        break
+            for i in range(found):
+                first_step[queue[i]] = _UNSEEN
+            tree[v] = chosen
+            v = np.int64(tails[chosen])
 
 
 @njit(cache=True, nogil=True)

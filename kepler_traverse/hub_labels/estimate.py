@@ -96,7 +96,7 @@ def estimate_labels(hierarchy: Hierarchy) -> LabelEstimate:
         directions = 1
     else:
         directions = 2
-    rows = round(hubs * n) * directions
+    rows = round(hubs * n * directions)
     nbytes = rows * (4 + hierarchy.dtype.itemsize) + n * (8 + 8 * directions)
     seconds = 1e-9 * rows * (_PER_ROW + _PER_TEST * hubs) / threads.count()
     return LabelEstimate(hubs, above, rows, nbytes, seconds, int(sample.size), directions)

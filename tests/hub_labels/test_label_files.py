@@ -23,6 +23,7 @@ from kepler_traverse.pipelines import run_job
 from pipelines import finish
 from pipelines.batch_sources import main
 from pipelines.output.label_reader import numbers_of_ids, read_labels
+from pipelines.run import prepare
 from pipelines.worker import label_plan
 from tests.support.graphs import build, lattice, rmat, weights_for
 from tests.support.jobs import (
@@ -279,6 +280,28 @@ def test_resume_computes_what_is_missing(cache, edges, tmp_path, capsys):
     assert (after["computed"], after["kept"]) == (1, 3)
     assert after["digest"] == before["digest"]
     assert parts_of(tmp_path / "out") == files
+
+
+def test_pairs_of_a_later_run_find_the_labels_in_the_cache(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(
+        prepare, "proof_seconds", lambda *_: 0.0
+    )  # a small graph is searched faster
+    rows = np.array(lattice(30, 30))
+    edges = write_edges(tmp_path / "edges.parquet", *rows.T, np.array(weights_for(rows, 3)))
+    cache = ["--graph-cache", tmp_path / "cache"]
+    assert main(command(edges, tmp_path / "labels", *cache)) == 0
+    numbers = np.random.default_rng(5).integers(0, 900, (2, 90))
+    frame = pd.DataFrame({"origin": numbers[0], "destination": numbers[1]})
+    frame.to_parquet(tmp_path / "pairs.parquet")
+    given = ["--algorithm", "sssp", "--pairs", tmp_path / "pairs.parquet", "--no-report", "--json"]
+    asked = [edges, *given, "--output"]
+    summary_of(capsys, *map(str, [*asked, tmp_path / "by_labels", *cache]))
+    summary_of(capsys, *map(str, [*asked, tmp_path / "searched"]))
+    assert manifest_of(tmp_path / "by_labels")["proved"] == "labels"
+    assert "proved" not in manifest_of(tmp_path / "searched")
+    assert rows_of(tmp_path / "by_labels").equals(rows_of(tmp_path / "searched"))
+    code, found = proven(tmp_path / "by_labels", edges, capsys)
+    assert (code, found["faults"]) == (0, [])
 
 
 def test_shards_write_one_run(edges, tmp_path, capsys):

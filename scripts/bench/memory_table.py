@@ -142,7 +142,7 @@ a job, and `plan.explain()` in Python, say it of your graph and your card.
 |---|---|
 | the graph fits, and a pass serves many sources | nothing |
 | a pass serves few sources | a result that holds less, such as `summary` or `targets` |
-| - : the graph does not fit | a larger card, or [all cards together](operations/clusters.md#a-graph-that-no-gpu-holds) |
+| - : the graph does not fit | a larger card, or [its edges elsewhere](operations/clusters.md#a-graph-that-no-gpu-holds) |
 
 - All but 1 GB of a card is taken as free. A plan takes 80 % of what the graph leaves.
 - Edges are stored edges: an undirected one counts twice. Ids and offsets have 8 bytes, vertex numbers and weights 4.

@@ -18,6 +18,7 @@ ROADS, HUBS, LARGE = "USA-road-d.NY", "soc-Slashdot0902", "USA-road-NE"
 NEAR, FAR, STEPS = 5000, 20000, 4
 CUTOFFS = [FAR * (i + 1) // STEPS for i in range(STEPS)]
 ATTRIBUTES = ("jobs", "shops", "beds")
+AREA = "area"  # an attribute of floats
 POINTS, NEAREST = 500, 3
 PAIRS, PAIRS_WITHIN = 1_000_000, 3000
 NEIGHBORS_OF, HOPS = 100_000, 2
@@ -37,6 +38,8 @@ class Roads:
         self.graph, self.n = graph, graph.n_vertices
         random = np.random.default_rng(1)
         self.values = {name: random.integers(0, 100, self.n) for name in ATTRIBUTES}
+        # quarters, so that sums in any order are equal
+        self.values[AREA] = np.random.default_rng(4).integers(0, 400, self.n) / 4
         self.points = np.sort(random.choice(self.n, POINTS, replace=False))
         sources = np.sort(random.choice(self.n, min(self.n, PAIRS // 8), replace=False))
         near = sssp_many(graph, graph.ids[sources], cutoff=PAIRS_WITHIN)
@@ -153,11 +156,13 @@ def calling(method: str, *arguments: Any) -> Callable[[Roads], Call]:
 
 
 ONE, ALL = (("jobs",), [NEAR]), (ATTRIBUTES, CUTOFFS)
+ONE_OF_FLOATS = ((AREA,), [NEAR])
 # Name: our method, pandana's or none, and their arguments.
 ON_ROADS: dict[str, tuple[str, str, tuple]] = {
     f"distances within {NEAR:,}": ("within", "", (NEAR,)),
     "one vertex: within 0": ("alone", "", ()),
     f"1 attribute within {NEAR:,}": ("sums", "sums_of_pandana", ONE),
+    f"1 attribute of floats within {NEAR:,}": ("sums", "sums_of_pandana", ONE_OF_FLOATS),
     f"{len(ATTRIBUTES)} attributes within {STEPS} cutoffs up to {FAR:,}": (
         "sums",
         "sums_of_pandana",

@@ -324,7 +324,7 @@ def _new_manifest(settings: Settings, prepared: Prepared) -> Manifest:
     identity = make_identity(
         prepared.request, graph.fingerprint, prepared.names, sizing.batch_size, prepared.partitions
     )
-    return {
+    manifest: Manifest = {
         "format": FORMAT,
         "status": "running",
         "algorithm": settings.algorithm,
@@ -345,7 +345,6 @@ def _new_manifest(settings: Settings, prepared: Prepared) -> Manifest:
         },
         "device": prepared.plan.strategy.device,
         "strategy": prepared.plan.strategy.name if choice is None else choice.strategy,
-        **({"proved": "labels"} if is_proved else {}),
         "choice": None if choice is None else choice.record,
         "workers": sizing.workers,
         "memory": sizing.memory,
@@ -363,3 +362,6 @@ def _new_manifest(settings: Settings, prepared: Prepared) -> Manifest:
         "retried": [],
         "digest": None,
     }
+    if is_proved:
+        manifest["proved"] = "labels"
+    return manifest

@@ -532,7 +532,10 @@ def missing_of(job: Job) -> list[str]:
 
 
 def run_job(job: Job, gpu: str, ends: float) -> Row:
-    """Run a job on one GPU, or on all if it says so, and judge it. A job that takes too long is killed with its processes."""
+    """Run a job on one GPU, or on all if it says so, and judge it.
+
+    A job that takes too long is killed with its processes.
+    """
     missing = missing_of(job)
     began = time.monotonic()
     if missing:

@@ -150,9 +150,11 @@ class Window:
             is_trial=bool(tried),
             halved=halved,
         )
-        future: BatchFuture = self._executor.submit(task)
-        self._in_flight[future] = task
-        future.add_done_callback(self._finished.put)
+        # Within the lock of a future an interrupt would leave it held, and the task would not end.
+        with signals.held():
+            future: BatchFuture = self._executor.submit(task)
+            self._in_flight[future] = task
+            future.add_done_callback(self._finished.put)
 
     def _wait(self) -> list[BatchFuture]:
         """Return finished futures; wait at most a tick for the first one."""

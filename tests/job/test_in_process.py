@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import psutil
@@ -15,7 +16,7 @@ import pytest
 from kepler_traverse.cpu import compile_clock
 from pipelines import warm
 from pipelines.batch_sources import main
-from pipelines.cli import steps
+from pipelines.cli import signals, steps
 from pipelines.cli.options import parse_flags
 from pipelines.cli.settings import read_settings
 from pipelines.cli.supervisor import UNWATCHED, Supervision
@@ -24,7 +25,7 @@ from pipelines.run.engine import KeplerEngine
 from pipelines.run.memory_plan import Load, Machine, Sizing, runs_in_this_process
 from pipelines.scheduling.errors import ProcessUnusableError
 from pipelines.scheduling.executor import Task
-from pipelines.scheduling.in_process import NAME, InProcessExecutor
+from pipelines.scheduling.in_process import NAME, InProcessExecutor, LocalFuture
 from pipelines.scheduling.scheduler import Window
 from pipelines.worker.phase_timer import Phases
 from scripts.bench import startup_job
@@ -637,3 +638,44 @@ def test_the_benchmark_measures_a_job_by_its_steps(edges):
     found = startup_job.prepare(Inputs(graphs=edges.parent), case)()
     assert found.seconds > found.more["outside"] > 0
     assert {"read", "build", "plan", "compile", "start", "traverse"} < set(found.more)
+
+
+def test_an_interrupt_while_a_task_is_given_out_leaves_no_lock_held(tmp_path, monkeypatch):
+    """The thread that runs the task would wait for the lock, and the end of the run for the thread."""
+    monkeypatch.setattr(signals, "_requested", False)
+    executor = SimpleNamespace(submit=LocalFuture)
+    window = Window(executor, SimpleNamespace(), tmp_path)
+    steps = iter(range(10_000))
+
+    def trace(frame, _event, _argument):
+        if frame.f_code.co_filename.endswith(("threading.py", "_base.py", "scheduler.py")):
+            if next(steps) == at:
+                signals.interrupt(None, None)
+            return trace
+        return None
+
+    for at in range(200):
+        signals._requested = False
+        steps = iter(range(10_000))
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            window._start([at], isolate=False)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(before)
+        for future in window._in_flight:
+            is_free = []
+            asked = threading.Thread(
+                target=lambda future=future, is_free=is_free: is_free.append(
+                    future._condition.acquire(blocking=False)
+                )
+            )
+            asked.start()
+            asked.join()
+            assert is_free == [True], at
+        if next(steps) <= at:
+            break
+        window._in_flight.clear()
+    assert 10 < at < 199

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.processes import ROOT, ran
+from tests.support.processes import ROOT, ran, skip_where_nothing_is_installed
 
 
 def succeed(command: list[Any], **options: Any) -> str:
@@ -67,6 +67,7 @@ class User:
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of this checkout."""
+    skip_where_nothing_is_installed()
     folder = tmp_path_factory.mktemp("wheel")
     building = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, ROOT]
     succeed(building)

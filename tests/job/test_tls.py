@@ -1,16 +1,19 @@
 """Clusters with TLS: workers with addresses of their own run the job, and other connections are refused."""
 
+import contextlib
+import json
 import shutil
 
 import numpy as np
 import pytest
-from distributed import Client, Scheduler, SpecCluster, Worker
+from distributed import Client
 from distributed.security import Security
 
 from kepler_traverse import plan_bfs, read_graph
 from kepler_traverse.search.results import checksum
 from pipelines.output.run_folder import compute_digest
 from pipelines.scheduling import cluster
+from tests.support.clusters import dask_program
 from tests.support.jobs import manifest_of, refused, summary_of, write_edges
 from tests.support.processes import PATIENCE, ran
 
@@ -58,14 +61,6 @@ def as_flags(certificates):
     return [word for name, path in certificates.items() for word in (f"--tls-{name}", str(path))]
 
 
-def security_of(certificates):
-    """What both ends of a connection use: a certificate of their own, and the authority that signs those of others."""
-    roles = ("scheduler", "worker", "client")
-    own = {f"tls_{role}_cert": str(certificates["cert"]) for role in roles}
-    own |= {f"tls_{role}_key": str(certificates["key"]) for role in roles}
-    return Security(tls_ca_file=str(certificates["ca-file"]), require_encryption=True, **own)
-
-
 @pytest.fixture(scope="module")
 def encrypted(tmp_path_factory):
     """A scheduler with TLS and two workers at addresses of their own: (its address, certificates, others' certificates)."""
@@ -73,18 +68,14 @@ def encrypted(tmp_path_factory):
         pytest.skip("no openssl to make certificates with")
     folder = tmp_path_factory.mktemp("certificates")
     ours, foreign = authority(folder, "ours"), authority(folder, "foreign")
-    tls = {"security": security_of(ours), "protocol": "tls://"}
-    scheduler = {"host": "127.0.0.1", "port": 0, "dashboard": False, **tls}
-    workers = {
-        host: {"cls": Worker, "options": {"host": host, "nthreads": 1, **tls}}
-        for host in ("127.0.0.2", "127.0.0.3")
-    }
-    with SpecCluster(
-        workers=workers,
-        scheduler={"cls": Scheduler, "options": scheduler},
-        security=tls["security"],
-    ) as cluster:
-        yield cluster.scheduler_address, ours, foreign
+    tls = ["--protocol", "tls", *as_flags(ours)]
+    with (
+        dask_program("scheduler", folder, "--host", "127.0.0.1", *tls),
+        contextlib.ExitStack() as stack,
+    ):
+        for host in ("127.0.0.2", "127.0.0.3"):
+            stack.enter_context(dask_program("worker", folder, "--host", host, *tls))
+        yield json.loads((folder / "scheduler.json").read_text())["address"], ours, foreign
 
 
 @pytest.fixture
@@ -109,7 +100,15 @@ def test_tls_workers_with_addresses_and_certificates_of_their_own_do_the_job(
     address, ours, _ = encrypted
     assert address.startswith("tls://127.0.0.1:")
     flags = ["--batch-size", 1, "--scheduler-address", address, *as_flags(ours)]
-    with Client(address, security=security_of(ours), set_as_default=False) as client:
+    certificates = {
+        "tls_ca_file": ours["ca-file"],
+        "tls_client_cert": ours["cert"],
+        "tls_client_key": ours["key"],
+    }
+    security = Security(
+        **{name: str(path) for name, path in certificates.items()}, require_encryption=True
+    )
+    with Client(address, security=security, set_as_default=False) as client:
         client.wait_for_workers(2, timeout=PATIENCE)
     summary, manifest = (
         summary_of(capsys, *job, *flags, "--output", tmp_path / "out"),

@@ -23,6 +23,9 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(parts, "PARTS", tmp_path / "out/parts")
     monkeypatch.setattr(parts, "SUMMARY", tmp_path / "out/parts/summary.txt")
     monkeypatch.setattr(parts, "GRACE", 0.2)
+    monkeypatch.setattr(
+        parts, "commit", lambda: "one"
+    )  # not that of a checkout in which someone works
     return tmp_path
 
 

@@ -1,5 +1,6 @@
 """The wheel in an environment of its own, beside other packages of the name ``pipelines``: what a new user tries first."""
 
+import os
 import re
 import sys
 import tomllib
@@ -9,13 +10,17 @@ import pandas as pd
 import pytest
 
 from scripts.docs.run_examples import blocks_of
-from tests.support.processes import ROOT, ran
+from tests.support.processes import ROOT, ran, skip_where_nothing_is_installed
 
-pytestmark = pytest.mark.exhaustive
+pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(1200)]  # packages are installed
+
+
+# Modules of the checkout would be found before those of the wheel.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 def succeed(command, **options):
-    done = ran(command, **options)
+    done = ran(command, env=ENVIRONMENT, **options)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -23,6 +28,7 @@ def succeed(command, **options):
 @pytest.fixture(scope="module")
 def user(tmp_path_factory):
     """An installation of the wheel, and a folder with an edge list and a package of the name that the job has here."""
+    skip_where_nothing_is_installed()
     folder = tmp_path_factory.mktemp("user")
     succeed([sys.executable, "-m", "venv", folder / "tools"])
     tools = folder / "tools" / "bin"
@@ -51,10 +57,10 @@ def user(tmp_path_factory):
     (here / "trips.csv").write_text("from,to\nA,C\nC,A\n")
 
     def command(*words):
-        return ran([programs / "kepler-traverse", *words], cwd=here)
+        return ran([programs / "kepler-traverse", *words], cwd=here, env=ENVIRONMENT)
 
     def python(code):
-        return ran([programs / "python", "-P", "-c", code], cwd=here)
+        return ran([programs / "python", "-P", "-c", code], cwd=here, env=ENVIRONMENT)
 
     return SimpleNamespace(
         here=here, programs=programs, wheel=wheel, command=command, python=python
@@ -137,7 +143,7 @@ if __name__ == "__main__":
         print(run_job("edges.csv", output="clustered", sources=["A"], client=client).n_rows)
 """
     (user.here / "own.py").write_text(code)
-    done = ran([user.programs / "python", "-P", "own.py"], cwd=user.here)
+    done = ran([user.programs / "python", "-P", "own.py"], cwd=user.here, env=ENVIRONMENT)
     assert done.stdout.split()[-1] == "3", done.stderr
 
 

@@ -180,18 +180,15 @@ def refit(options: argparse.Namespace) -> int:
 
     found, constants = {}, COSTS.read_text()
     for folder in (options.graphs, None):
-        scope = Scope(None, REFIT_SOURCES, ("distances",), generated=folder is None, repeats=3)
-        largest = REFIT_LARGEST if folder is None else None
-        sweep(
-            "cpu",
-            folder,
-            options.output,
-            options.seconds / 2,
-            folder is None,
-            largest,
+        scope = Scope(
+            sources=REFIT_SOURCES,
+            results=("distances",),
+            generated=folder is None,
+            repeats=3,
+            largest=REFIT_LARGEST if folder is None else None,
             longest=REFIT_LONGEST,
-            scope=scope,
         )
+        sweep("cpu", folder, options.output, options.seconds / 2, folder is None, scope)
     for name in ("before", "after"):
         found[name] = [
             cell
@@ -226,40 +223,21 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     sweep = commands.add_parser(
         "sweep", help="measure; writes one line of JSON per cell and strategy"
     )
-    sweep.add_argument("--device", choices=["cpu", "cuda"], required=True)
-    sweep.add_argument(
-        "--graphs", type=Path, help="folder of Parquet files; default: generated graphs only"
-    )
-    sweep.add_argument("--output", type=Path, required=True)
-    sweep.add_argument(
-        "--seconds",
-        type=float,
-        default=math.inf,
-        help="end after this time, with the cells measured until then",
-    )
-    sweep.add_argument(
-        "--largest", type=int, help="maximum number of vertices of a generated graph"
-    )
-    sweep.add_argument(
-        "--longest", type=float, default=math.inf, help="omit cells with a longer estimated time"
-    )
-    sweep.add_argument("--seed", type=int, default=0, help="of the order of the cells")
-    sweep.add_argument("--commit", help="the commit, if the code is a copy without its repository")
-    sweep.add_argument(
-        "--algorithm", nargs="+", choices=("bfs", "sssp"), help="of the cells; default: both"
-    )
-    sweep.add_argument(
-        "--sources", nargs="+", type=int, help="numbers of sources of the cells; default: all"
-    )
-    sweep.add_argument("--result", nargs="+", help="results of the cells; default: all")
-    sweep.add_argument("--files-only", action="store_true", help="omit generated graphs")
-    sweep.add_argument(
-        "--repeats",
-        type=int,
-        default=1,
-        help="measure the cells of a graph so many times, in turns",
-    )
-    sweep.add_argument("--resume", action="store_true", help="omit the cells that the output has")
+    add = sweep.add_argument
+    add("--device", choices=["cpu", "cuda"], required=True)
+    add("--graphs", type=Path, help="folder of Parquet files; default: generated graphs only")
+    add("--output", type=Path, required=True)
+    add("--seconds", type=float, default=math.inf, help="end after this time")
+    add("--largest", type=int, help="maximum number of vertices of a generated graph")
+    add("--longest", type=float, default=math.inf, help="omit cells with a longer estimated time")
+    add("--seed", type=int, default=0, help="of the order of the graphs")
+    add("--commit", help="the commit, if the code is a copy without its repository")
+    add("--algorithms", nargs="+", choices=("bfs", "sssp"), help="default: both")
+    add("--sources", nargs="+", type=int, help="numbers of sources; default: all")
+    add("--results", nargs="+", help="default: all")
+    add("--files-only", dest="generated", action="store_false", help="omit generated graphs")
+    add("--repeats", type=int, default=1, help="of the cells of a graph, in turns")
+    add("--resume", action="store_true", help="omit the cells that the output has")
     refit = commands.add_parser(
         "refit", help="sweep, fit and write numbers and page, on a CPU that does nothing else"
     )
@@ -279,24 +257,9 @@ def main(arguments: list[str] | None = None) -> int:
     if options.command == "sweep":
         from scripts.regret.sweep import Scope, sweep
 
-        found = sweep(
-            options.device,
-            options.graphs,
-            options.output,
-            options.seconds,
-            options.resume,
-            options.largest,
-            seed=options.seed,
-            longest=options.longest,
-            at=options.commit,
-            scope=Scope(
-                options.algorithm,
-                options.sources,
-                options.result,
-                not options.files_only,
-                options.repeats,
-            ),
-        )
+        scope = Scope(**{name: getattr(options, name) for name in Scope._fields})
+        of = (options.device, options.graphs, options.output, options.seconds, options.resume)
+        found = sweep(*of, scope, options.commit)
         print(f"{options.output}: {found} cells")
     elif options.command == "fit":
         from scripts.regret import fit

@@ -86,13 +86,16 @@ class DifferentAnswersError(Exception):
 
 
 class Scope(NamedTuple):
-    """The cells that a sweep measures. None means all."""
+    """The cells that a sweep measures, and how often. None means all."""
 
     algorithms: Collection[str] | None = None
     sources: Collection[int] | None = None
     results: Collection[str] | None = None
     generated: bool = True
     repeats: int = 1
+    largest: int | None = None  # vertices of a generated graph
+    longest: float = float("inf")  # seconds of a cell, by its estimate
+    seed: int = 0  # of the order of the graphs
 
     def has(self, cell: Cell) -> bool:
         asked = (
@@ -396,12 +399,8 @@ def sweep(
     output: Path,
     seconds: float,
     resume: bool,
-    largest: int | None = None,
-    say=print,
-    seed: int = 0,
-    longest: float = float("inf"),
-    at: str | None = None,
     scope: Scope = EVERYTHING,
+    commit: str | None = None,
 ) -> int:
     """Measure cell by cell until the seconds are over; return how many cells were measured.
 
@@ -413,23 +412,23 @@ def sweep(
     DifferentAnswersError
     """
     began = time.perf_counter()
-    largest = largest or regret_graphs.LARGEST[device]
+    largest = scope.largest or regret_graphs.LARGEST[device]
     made = regret_graphs.generated(regret_graphs.SMALLEST, largest) if scope.generated else ()
     sources = [*made, *regret_graphs.of_folder(folder)]
     sources = [
         source for source in sources if source.family != "file" or source.size <= 8 * largest
     ]
-    sources = [sources[i] for i in np.random.default_rng(seed).permutation(len(sources))]
+    sources = [sources[i] for i in np.random.default_rng(scope.seed).permutation(len(sources))]
     done = set()
     if resume and output.exists():
         done = {key_of(json.loads(line)) for line in output.read_text().splitlines()}
     output.parent.mkdir(parents=True, exist_ok=True)
-    facts, graphs, measured = about(device, at), Graphs(device), 0
+    facts, graphs, measured = about(device, commit), Graphs(device), 0
     with open(output, "a" if resume else "w") as file:
         for at, source in enumerate(sources):
             left = seconds - (time.perf_counter() - began)
             if left <= 0:
-                say(
+                print(
                     f"time is up after {measured} cells of {at} of {len(sources)} graphs; --resume continues"
                 )
                 break
@@ -443,14 +442,14 @@ def sweep(
                 try:
                     graph = graphs.of(cell)
                 except MemoryError:
-                    say(f"{source.name} does not fit")
+                    print(f"{source.name} does not fit")
                     break
                 if not graph.n_edges:
                     break
                 ways = Ways(cell, graph)
                 lines = list(
                     (measure_one if cell.n_sources == 1 else measure_many)(
-                        ways, cell, graph, longest
+                        ways, cell, graph, scope.longest
                     )
                 )
                 file.writelines(json.dumps(cell.named() | facts | line) + "\n" for line in lines)

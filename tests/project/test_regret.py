@@ -30,10 +30,10 @@ def swept(tmp_path, **options):
         "output": tmp_path / "lines.jsonl",
         "seconds": 1e9,
         "resume": False,
-        "largest": 60,
+        "scope": sweep.Scope(largest=60),
     }
     given |= options
-    count = sweep.sweep("cpu", **given, say=lambda _text: None)
+    count = sweep.sweep("cpu", **given)
     return count, regret.read([given["output"]])
 
 

@@ -31,7 +31,7 @@ SEARCHES = 16  # searches from random vertices of a directed graph
 GPU_SEARCHES = 8
 GPU_LEVELS = 1 << 10
 _MIN_EDGES = 1 << 17  # edges that the searches on the CPU may always visit: less than 1 ms
-_LONGEST_TAIL = 100.0  # larger ratios of the mean to the median say no more
+_MAX_TAIL = 100.0  # larger ratios of the mean to the median say no more
 _WEIGHTS = 1 << 14  # weights from which the spread is estimated
 # sampled edges; two ends are near if their numbers differ by at most V / _NEAR
 _SAMPLED = 1 << 12
@@ -122,8 +122,8 @@ def _tail(weights: np.ndarray) -> float:
     if not mean:
         return 1.0
     if not median:
-        return _LONGEST_TAIL
-    return min(max(mean / median, 1.0), _LONGEST_TAIL)
+        return _MAX_TAIL
+    return min(max(mean / median, 1.0), _MAX_TAIL)
 
 
 def _degrees(graph: Graph) -> Array:

@@ -187,7 +187,7 @@ def page(numbers: dict) -> str:
         "  on the machine, and a thread that waits for a core lets others wait for it.",
         "- The choice follows from the constants in `costs.json` and the graph's shape as the plan measured it. The",
         "  constants were fitted to the measurements on the H200 and on two cores. Those of the CPU were fitted anew on",
-        "  2026-11-28, except of `bit_parallel`; the table of the CPU is of the constants of its commit.",
+        "  2026-11-28, but for `bit_parallel`, sweeps and short searches; its table is of the constants of its commit.",
         "",
     ]
     for each in numbers["machines"]:

@@ -294,9 +294,9 @@ def with_unmeasured(
 
 def rescaled(kept: dict, machine: Machine, device: str) -> dict[str, dict[str, float]]:
     """Return the constants that were measured on one machine as those of another one."""
-    of_kept = Machine(**kept["measured_on"])
+    machine_before = Machine(**kept["measured_on"])
     slower = {
-        term: getattr(machine, speed) / getattr(of_kept, speed)
+        term: getattr(machine, speed) / getattr(machine_before, speed)
         for term, speed in SPEED_OF_TERM[device].items()
     }
     return {

@@ -204,6 +204,8 @@ def test_a_constant_that_no_time_depends_on_keeps_its_value():
 def test_only_the_strategies_that_auto_chooses_among_are_measured_for_estimates(
     tmp_path, monkeypatch
 ):
+    passes = ((64, "within"), (64, "nearest"), (64, "hierarchy"))
+    monkeypatch.setattr(sweep, "PASSES", passes)
     monkeypatch.setattr(graphs, "SMALLEST", 200)
     monkeypatch.setattr(sweep, "ENOUGH", 0.0)
     monkeypatch.setattr(graphs, "FAMILIES", ("lattice", "social"))

@@ -120,7 +120,7 @@ draw(
     nearest,
     "porto-nearest.png",
     stations,
-    title=f"Porto: each street has the colour of the nearest {WHAT}",
+    title=f"Porto: the nearest {WHAT}",
 )
 
 # %% [markdown]
@@ -136,7 +136,7 @@ draw(
     "porto-flows.png",
     unit="thousand cars",
     per_unit=1000,
-    title="Porto: one car from each of 1,000 places to each other one",
+    title="Porto: the busiest streets",
 )
 busiest = flows.merge(here.roads, on=["src", "dst"])
 busiest = busiest.groupby("street")["volume"].max().drop("", errors="ignore")

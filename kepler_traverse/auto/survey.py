@@ -31,6 +31,7 @@ SEARCHES = 16  # searches from random vertices of a directed graph
 GPU_SEARCHES = 8
 GPU_LEVELS = 1 << 10
 _MIN_EDGES = 1 << 17  # edges that the searches on the CPU may always visit: less than 1 ms
+_MAX_TAIL = 100.0  # larger ratios of the mean to the median say no more
 _WEIGHTS = 1 << 14  # weights from which the spread is estimated
 # sampled edges; two ends are near if their numbers differ by at most V / _NEAR
 _SAMPLED = 1 << 12
@@ -93,6 +94,7 @@ def _with_degrees_and_weights(graph: Graph, shape: Shape, algorithm: str) -> Sha
         return shape
     largest = int(_degrees(graph).max())
     spread = shape.spread
+    tail = shape.tail
     if algorithm == "sssp":
         step = max(1, graph.n_edges // _WEIGHTS)
         weights: Array = graph.weights
@@ -108,8 +110,20 @@ def _with_degrees_and_weights(graph: Graph, shape: Shape, algorithm: str) -> Sha
             spread = float(weights.std() / abs(weights.mean()))
         else:
             spread = 0.0
+        tail = _tail(abs(weights))
     skew = largest * graph.n_vertices / graph.n_edges
-    return shape._replace(skew=skew, spread=spread, scatter=_scatter(graph))
+    return shape._replace(skew=skew, spread=spread, tail=tail, scatter=_scatter(graph))
+
+
+def _tail(weights: np.ndarray) -> float:
+    """Return the mean of weights divided by their median, from 1 to a bound."""
+    mean = float(weights.mean())
+    median = float(np.median(weights))
+    if not mean:
+        return 1.0
+    if not median:
+        return _MAX_TAIL
+    return min(max(mean / median, 1.0), _MAX_TAIL)
 
 
 def _degrees(graph: Graph) -> Array:

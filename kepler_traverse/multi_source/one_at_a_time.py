@@ -68,6 +68,13 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
         state = single.memory(shape.n_vertices, shape.n_edges, query.predecessors)
         return state + n_arrays * shape.n_vertices * (width + shape.index * query.predecessors)
 
+    is_on_cpu = single.device == "cpu"
+
+    def again_of(shape: Shape) -> float:
+        if is_on_cpu:
+            return shape.repeats
+        return shape.detours
+
     def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, float]:
         edges = n_sources * shape.n_edges * shape.walked
         amounts = {
@@ -75,14 +82,17 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
             "count": n_sources * (shape.keep == "counts"),
             "level": n_sources * shape.likely_rounds,
             "vertex": n_sources * shape.n_vertices,
-            "edge": edges / (machine.cores if single.device == "cpu" and algorithm == "bfs" else 1),
-            "again": edges * shape.detours if algorithm == "sssp" else 0,
+            "edge": edges / (machine.cores if is_on_cpu and algorithm == "bfs" else 1),
+            "again": edges * again_of(shape) if algorithm == "sssp" else 0,
             "extra_round": n_sources * shape.extra_rounds if algorithm == "sssp" else 0,
             "miss": edges * shape.scatter * machine.missing(4 * shape.n_vertices),
         }
         # A search for hops that has large levels pulls, and then reads edges one after another.
         is_pulling = algorithm == "bfs" and shape.frontier_share(1) > _PULLED
-        if single.device == "cpu" and not is_pulling:
+        if is_on_cpu:
+            amounts["clear"] = amounts["vertex"]
+            amounts["vertex"] *= shape.reach
+        if is_on_cpu and not is_pulling:
             amounts["fetch"] = n_sources * shape.fetches(machine, _STATE)
         return amounts
 

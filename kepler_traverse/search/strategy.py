@@ -291,6 +291,7 @@ class Shape(NamedTuple):
     is_short: bool = False
     # mean length of the hub labels that answer the query in place of a hierarchy; 0 if none do
     hubs: float = 0.0
+    tail: float = 1.0  # mean of the weights divided by their median: above 1 where few are large
 
     @property
     def likely_depth(self) -> float:
@@ -334,6 +335,21 @@ class Shape(NamedTuple):
         """
         beyond_tree = min(max(self.n_edges / (2 * max(self.n_vertices, 1)) - 1, 0.0), 2.0)
         return self.spread * beyond_tree * self.likely_rounds**0.75 / (1 + self.unevenness / 2)
+
+    @property
+    def repeats(self) -> float:
+        """Estimate how often a search with piles on the CPU relaxes an edge again, in fitted units.
+
+        A pile is as wide as some mean weights. Where few weights are large, most of the graph is in
+        one pile, whose rounds improve the same vertices again and again: the more, the more rounds
+        there are. The exponents are fitted to road networks, lattices and random graphs, with
+        weights that are even, exponential, and as many from 1 to 10 as from 10 to 100 and so on.
+        """
+        beyond_tree = min(max(self.n_edges / (2 * max(self.n_vertices, 1)) - 1, 0.0), 2.0)
+        rounds = max(self.likely_rounds, 1.0)
+        excess = max(self.tail - 1, 0.0)
+        in_a_pile = excess / (1 + excess / rounds)
+        return beyond_tree * rounds**0.1 * in_a_pile**1.2 / (1 + self.unevenness / 2)
 
     @property
     def is_lattice_like(self) -> bool:

@@ -48,6 +48,18 @@ def between(began: Times, ended: Times, device: str = "cpu") -> float:
     return min(clock, max(clock - waited, own, ran / len(os.sched_getaffinity(0))))
 
 
+def computing(began: Times, ended: Times, device: str) -> float:
+    """Return the seconds that threads computed, as if they shared the work evenly; of a GPU those of the clock.
+
+    Where threads wait for each other, a thread that waits for a core lets others sleep, so that the seconds without waiting
+    for a core are too many on a busy machine.
+    """
+    clock, own, ran, _ = (after - before for before, after in zip(began, ended, strict=True))
+    if device != "cpu":
+        return clock
+    return min(clock, max(own, ran / len(os.sched_getaffinity(0))))
+
+
 def undisturbed(call: Callable[[], Any]) -> Timed:
     """Return what a call returns, and its seconds without those in which threads waited for a core."""
     began = now()

@@ -17,8 +17,9 @@ import json
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from kepler_traverse.auto.costs import load_costs
 from scripts.pages import filled, write_record
@@ -32,6 +33,8 @@ WORST = 20
 MOST, MEAN = 1.15, 1.03  # targets: of each cell, and of the geometric mean
 # Of a refit: numbers of sources, the most vertices of a generated graph, and seconds that a cell may take by its estimate.
 REFIT_SOURCES, REFIT_LARGEST, REFIT_LONGEST = (8, 64, 512), 100_000, 4.0
+NOTHING: Mapping[str, Any] = {}
+WITHIN = 2.0  # factor that estimates are to hold
 SHORT = 0.005  # seconds up to which regret does not count
 _CELL = ("device", "gpu_or_cpu", "graph", "weights", "algorithm", "sources", "result", "reverse")
 
@@ -106,11 +109,11 @@ def mean(values: list[float]) -> float | None:
     return round(math.exp(sum(map(math.log, values)) / len(values)), 4) if values else None
 
 
-def summarised(lines: list[dict], before: Sequence[dict] = ()) -> dict:
+def summarised(lines: list[dict], before: Mapping[str, Any] = NOTHING) -> dict:
     """The numbers of the page. Those ``before`` are kept where a device has no lines, so that its constants are the same."""
     cells = regrets(lines)
     devices = {line["device"] for line in lines}
-    machines = [each for each in before if each["device"] not in devices]
+    machines = [each for each in before.get("machines", ()) if each["device"] not in devices]
     for name in dict.fromkeys(cell["gpu_or_cpu"] for cell in cells):
         own = [cell for cell in cells if cell["gpu_or_cpu"] == name and cell["regret"]]
         long = [cell for cell in own if cell["seconds"] > SHORT]
@@ -139,10 +142,15 @@ def summarised(lines: list[dict], before: Sequence[dict] = ()) -> dict:
                 ],
             }
         )
-    errors = {
-        device: found["cross_validation"] for device, found in json.loads(COSTS.read_text()).items()
-    }
-    return {"short": SHORT, "machines": machines, "errors": errors}
+    errors = known_errors()
+    predictions = before.get("predictions", {})
+    return {"short": SHORT, "machines": machines, "errors": errors, "predictions": predictions}
+
+
+def known_errors() -> dict:
+    """What the cross-validation of the constants says of each device."""
+    costs = json.loads(COSTS.read_text())
+    return {device: found["cross_validation"] for device, found in costs.items()}
 
 
 def shown(seconds: float | None) -> str:
@@ -161,16 +169,59 @@ def met(value: float | None, target: float) -> str:
 
 def page(numbers: dict) -> str:
     """The page, in Markdown."""
-    filters = {"shown": shown, "share": share, "met": met}
+    filters = {"shown": shown, "share": share, "met": met, "predictions": predictions_table}
     return filled("regret.md", filters, **numbers, most=MOST, mean=MEAN)
 
 
+def predictions_table(device: str, rows: list[list]) -> list[str]:
+    """The table of predicted and measured times: a row per graph, with the strategy that is farthest off."""
+    of_graph = defaultdict(list)
+    for graph, _, algorithm, sources, result, key, predicted, measured in rows:
+        if measured > SHORT:
+            strategy = key.removeprefix(f"{algorithm} ")
+            cell = f"{algorithm}, {result}, {sources:,} sources: {strategy}"
+            of_graph[graph].append((predicted / measured, cell, predicted, measured))
+    every = [ratio for own in of_graph.values() for ratio, *_ in own]
+    within = sum(1 / WITHIN <= ratio <= WITHIN for ratio in every)
+    lines = [
+        f"Times on {device} of more than {SHORT * 1e3:g} ms, of graphs that the constants were not fitted to: {within} of "
+        f"{len(every)} within {WITHIN:g}. The last columns are the strategy of each graph that is farthest off.",
+        "",
+        "| graph | times | within 2 | predicted / measured, geometric mean | farthest off | predicted | measured | ratio |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for graph, own in sorted(of_graph.items()):
+        ratio, cell, predicted, measured = max(own, key=lambda each: abs(math.log(each[0])))
+        near = sum(1 / WITHIN <= each[0] <= WITHIN for each in own)
+        middle = math.exp(sum(math.log(each[0]) for each in own) / len(own))
+        lines.append(
+            f"| {graph} | {len(own)} | {near} | {middle:.2f} | {cell} | {shown(predicted)} | {shown(measured)} "
+            f"| {ratio:.2f} |"
+        )
+    return lines
+
+
 def write_numbers(files: list[Path]) -> dict:
-    before = json.loads(NUMBERS.read_text())["machines"] if NUMBERS.exists() else []
+    before = json.loads(NUMBERS.read_text()) if NUMBERS.exists() else NOTHING
     numbers = summarised(read(files), before)
     write_record(NUMBERS, numbers)
     print(f"{NUMBERS} written")
     return numbers
+
+
+def write_predictions(predictions: dict[str, list]) -> None:
+    """Put the predictions of a fit into the numbers: those of each graph and strategy, by the cells."""
+    numbers = json.loads(NUMBERS.read_text())
+    numbers["errors"] = known_errors()
+    numbers["predictions"] = numbers.get("predictions", {}) | {
+        device: [
+            [*cell, float(f"{predicted:.3g}"), float(f"{measured:.3g}")]
+            for *cell, predicted, measured in rows
+            if math.isfinite(predicted)
+        ]
+        for device, rows in predictions.items()
+    }
+    write_record(NUMBERS, numbers)
 
 
 def refit(options: argparse.Namespace) -> int:
@@ -196,7 +247,7 @@ def refit(options: argparse.Namespace) -> int:
             if cell["regret"] and cell["seconds"] > SHORT
         ]
         if name == "before":
-            fit.main([options.output], COSTS)
+            write_predictions(fit.main([options.output], COSTS))
             load_costs.cache_clear()
     means = {name: mean([cell["regret"] for cell in cells]) or 1.0 for name, cells in found.items()}
     for name, cells in found.items():
@@ -232,6 +283,13 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add("--longest", type=float, default=math.inf, help="omit cells with a longer estimated time")
     add("--seed", type=int, default=0, help="of the order of the graphs")
     add("--commit", help="the commit, if the code is a copy without its repository")
+    add("--smallest", type=int, help="minimum number of vertices of a generated graph")
+    add(
+        "--estimates",
+        dest="estimates_alone",
+        action="store_true",
+        help="measure only what the estimates are fitted to: the strategies that auto chooses among",
+    )
     add("--algorithms", nargs="+", choices=("bfs", "sssp"), help="default: both")
     add("--sources", nargs="+", type=int, help="numbers of sources; default: all")
     add("--results", nargs="+", help="default: all")
@@ -247,7 +305,17 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         "--seconds", type=float, default=600, help="of the sweep, half of them for generated graphs"
     )
     for name in ("fit", "numbers"):
-        commands.add_parser(name).add_argument("files", nargs="+", type=Path)
+        of_files = commands.add_parser(name)
+        of_files.add_argument("files", nargs="+", type=Path)
+        if name == "fit":
+            of_files.add_argument(
+                "--without",
+                nargs="+",
+                default=[],
+                metavar="KEY",
+                help="keep the constants of these, such as 'bfs bit_parallel', whose threads wait for each other by turning "
+                "round, which a busy machine makes longer",
+            )
     commands.add_parser("page")
     return parser.parse_args(arguments)
 
@@ -264,7 +332,7 @@ def main(arguments: list[str] | None = None) -> int:
     elif options.command == "fit":
         from scripts.regret import fit
 
-        fit.main(options.files)
+        write_predictions(fit.main(options.files, without=options.without))
     elif options.command == "numbers":
         write_numbers(options.files)
     elif options.command == "refit":

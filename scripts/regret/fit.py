@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -31,12 +32,17 @@ SSSP_SINGLE = SSSP_REGISTRY.with_plugins()[0]
 FILE = Path(__file__).resolve().parents[2] / "kepler_traverse" / "auto" / "costs.json"
 # seconds from which on a time has full weight, and the weight of shorter times
 LONG, _WEIGHT_OF_SHORT = 0.005, 0.4
+NOTHING: Mapping[str, float] = {}
+_UNKNOWN = 0.02  # fraction of the time with which a term begins that no constant is known of
 _NEGLIGIBLE = 1e-6  # fraction of the time with which a term that NNLS omits begins
 _CELL = ("machine", "graph", "weights", "algorithm", "sources", "result")
 _BENT = 0.3  # error from which on it counts in proportion, not squared
 # difference of logarithms in which a choice is in doubt, and weight of a regret
 _DOUBT, _REGRET = 0.07, 3.0
 _LARGEST = 2.0  # logarithm; a larger regret counts as this
+# Weight of the difference of the logarithms of a constant and the one before, next to that of a measured time. It decides
+# where no measurement does, such as on loads from memory by sweeps of small graphs.
+_KEPT = 0.2
 _NOTHING = 1e-4  # fraction of the time; a term that never exceeds it is omitted
 
 
@@ -59,7 +65,12 @@ def strategy_of(line: dict):
 
 
 def usable(line: dict) -> bool:
-    """Whether a line has a time of a strategy for many sources that its terms may be fitted to."""
+    """Whether a line has a time of a strategy for many sources that its terms may be fitted to.
+
+    Searches within a limit have none where a sample of them reads too much, so that the plan has the shape of whole ones.
+    """
+    if line["result"] == "within" and not line["shape"]["is_short"]:
+        return False
     return (
         line.get("seconds") is not None
         and line["sources"] > 1
@@ -71,14 +82,24 @@ def usable(line: dict) -> bool:
 def amounts_of(line: dict, costs: Costs) -> dict[str, float]:
     """Amounts of the terms of a line, as if measured on the machine of the constants."""
     machine = Machine(**line["speeds"])
-    shape = Shape(**line["shape"])
-    return costs.scaled(
-        strategy_of(line).terms(shape, line["sources"], line["group"], machine), machine
-    )
+    amounts = line.get("terms")
+    if amounts is None:
+        shape = Shape(**line["shape"])
+        amounts = strategy_of(line).terms(shape, line["sources"], line["group"], machine)
+    return costs.scaled(amounts, machine)
 
 
-def fitted(amounts: list[dict[str, float]], seconds: np.ndarray) -> dict[str, float]:
-    """Nanoseconds per unit of each term."""
+def key_of(line: dict) -> str:
+    """Return the key of the constants of a line's strategy; that from the targets is in no registry."""
+    if "terms" in line:
+        return f"{line['algorithm']} {line['strategy']}"
+    return cost_key(line["algorithm"], strategy_of(line))
+
+
+def fitted(
+    amounts: list[dict[str, float]], seconds: np.ndarray, before: Mapping[str, float] = NOTHING
+) -> dict[str, float]:
+    """Nanoseconds per unit of each term. ``before`` are those that it begins with, and keeps to if nothing else decides."""
     terms = [
         term
         for term in dict.fromkeys(term for each in amounts for term in each)
@@ -88,12 +109,18 @@ def fitted(amounts: list[dict[str, float]], seconds: np.ndarray) -> dict[str, fl
     shares = matrix / seconds[:, None]
     scale = shares.max(axis=0)
     begin, _ = nnls(shares / scale, np.ones(seconds.size), maxiter=100 * len(terms))
-    logs = np.log(np.maximum(begin, _NEGLIGIBLE))
+    known = np.array([before.get(term, 0.0) for term in terms])
+    is_known = known > 0
+    logs = np.log(
+        np.maximum(np.where(is_known, known * scale, np.maximum(begin, _UNKNOWN)), _NEGLIGIBLE)
+    )
+    kept = logs[is_known]
 
     weights = np.where(seconds > LONG, 1.0, _WEIGHT_OF_SHORT)
 
     def errors(logs):
-        return weights * np.log(np.maximum(shares / scale @ np.exp(logs), _NEGLIGIBLE))
+        of_times = weights * np.log(np.maximum(shares / scale @ np.exp(logs), _NEGLIGIBLE))
+        return np.concatenate([of_times, _KEPT * (logs[is_known] - kept)])
 
     found = least_squares(errors, logs, loss="soft_l1", f_scale=_BENT, bounds=(-40, 40))
     most = np.exp(found.x)  # the largest share of a time that each term has
@@ -119,7 +146,7 @@ def adjusted(
     start = np.log([constants[key][term] for key, term in columns])
     amounts = np.zeros((len(lines), len(columns)))
     for i, line in enumerate(lines):
-        key = cost_key(line["algorithm"], strategy_of(line))
+        key = key_of(line)
         for term, amount in amounts_of(line, costs).items():
             if (key, term) in columns:
                 amounts[i, columns[key, term]] = 1e-9 * amount
@@ -169,11 +196,13 @@ def fit(lines: list[dict], costs: Costs) -> dict[str, dict[str, float]]:
     """Constants of every strategy that the lines have."""
     by_key, by_algorithm = defaultdict(list), defaultdict(list)
     for line in filter(usable, lines):
-        by_key[cost_key(line["algorithm"], strategy_of(line))].append(line)
+        by_key[key_of(line)].append(line)
         by_algorithm[line["algorithm"]].append(line)
     constants = {
         key: fitted(
-            [amounts_of(line, costs) for line in own], np.array([total(line) for line in own])
+            [amounts_of(line, costs) for line in own],
+            np.array([total(line) for line in own]),
+            costs.nanoseconds.get(key, NOTHING),
         )
         for key, own in sorted(by_key.items())
     }
@@ -187,7 +216,7 @@ def fit(lines: list[dict], costs: Costs) -> dict[str, dict[str, float]]:
 
 def predicted(line: dict, constants: dict, costs: Costs) -> float:
     """Return the estimated seconds of a line; infinite if the constants lack its strategy."""
-    found = constants.get(cost_key(line["algorithm"], strategy_of(line)))
+    found = constants.get(key_of(line))
     if found is None:
         return math.inf
     return 1e-9 * sum(
@@ -202,10 +231,11 @@ def cross_validated(lines: list[dict], costs: Costs) -> dict:
     -------
     dict
         ``errors``: per strategy, the median and the 90th percentile of the error factor; ``regret``: geometric mean and
-        maximum of the regret of the choice, over cells of two or more strategies that take more than LONG.
+        maximum of the regret of the choice, over cells of two or more strategies that take more than LONG; ``predictions``:
+        of each time its graph, weights, algorithm, sources, result, strategy, predicted seconds and measured seconds.
     """
     lines = list(filter(usable, lines))
-    off, cells = defaultdict(list), defaultdict(list)
+    off, cells, predictions = defaultdict(list), defaultdict(list), []
     for graph in sorted({line["graph"] for line in lines}):
         constants = fit([line for line in lines if line["graph"] != graph], costs)
         for line in lines:
@@ -216,10 +246,9 @@ def cross_validated(lines: list[dict], costs: Costs) -> dict:
                 line[name] for name in ("graph", "weights", "algorithm", "sources", "result")
             )
             cells[cell].append((seconds, total(line)))
+            predictions.append([*cell, key_of(line), seconds, total(line)])
             if math.isfinite(seconds) and seconds > 0:
-                off[cost_key(line["algorithm"], strategy_of(line))].append(
-                    abs(math.log(seconds / total(line)))
-                )
+                off[key_of(line)].append(abs(math.log(seconds / total(line))))
     best = {cell: min(taken for _, taken in own) for cell, own in cells.items()}
     regrets = [
         min(own)[1] / best[cell]
@@ -240,26 +269,72 @@ def cross_validated(lines: list[dict], costs: Costs) -> dict:
             "mean": round(float(np.exp(np.mean(np.log(regrets)))), 4) if regrets else None,
             "largest": round(max(regrets), 3) if regrets else None,
         },
+        "predictions": predictions,
     }
 
 
-def main(files: list[Path], output: Path = FILE) -> None:
-    """Fit each device that has lines in the files; the constants of other devices are unchanged."""
+def with_unmeasured(
+    found: dict[str, dict[str, float]], lines: list[dict], costs: Costs
+) -> dict[str, dict[str, float]]:
+    """Add the constants before of terms that no line of their strategy has, such as of results that were not measured."""
+    measured = defaultdict(set)
+    for line in filter(usable, lines):
+        amounts = amounts_of(line, costs)
+        measured[key_of(line)].update(term for term, amount in amounts.items() if amount)
+    return {
+        key: terms
+        | {
+            term: value
+            for term, value in costs.nanoseconds.get(key, NOTHING).items()
+            if term not in measured[key]
+        }
+        for key, terms in found.items()
+    }
+
+
+def rescaled(kept: dict, machine: Machine, device: str) -> dict[str, dict[str, float]]:
+    """Return the constants that were measured on one machine as those of another one."""
+    machine_before = Machine(**kept["measured_on"])
+    slower = {
+        term: getattr(machine, speed) / getattr(machine_before, speed)
+        for term, speed in SPEED_OF_TERM[device].items()
+    }
+    return {
+        key: {term: float(f"{value * slower[term]:.4g}") for term, value in terms.items()}
+        for key, terms in kept["nanoseconds"].items()
+    }
+
+
+def main(files: list[Path], output: Path = FILE, without: Collection[str] = ()) -> dict[str, list]:
+    """Fit each device that has lines in the files; the constants of other devices are unchanged.
+
+    Strategies of the keys ``without``, and those that no line measures, keep their constants, on the machine of the lines.
+    Return the predictions of each device, as ``cross_validated`` makes them.
+    """
     lines = read(files)
     kept = json.loads(output.read_text()) if output.exists() else {}
+    predictions = {}
     for device in sorted({line["device"] for line in lines if "seconds" in line}):
-        own = [line for line in lines if line["device"] == device and "seconds" in line]
+        own = [
+            line
+            for line in lines
+            if line["device"] == device and "seconds" in line and key_of(line) not in without
+        ]
         measured_on = Machine(**own[0]["speeds"])  # lines of other machines are scaled to this one
-        costs = Costs(device=device, measured_on=measured_on, nanoseconds={})
+        before = rescaled(kept[device], measured_on, device) if device in kept else {}
+        costs = Costs(device=device, measured_on=measured_on, nanoseconds=before)
         found = fit(own, costs)
-        before = kept.get(device, {}).get("nanoseconds", {})
         unknown = {term for terms in found.values() for term in terms} - set(SPEED_OF_TERM[device])
         if unknown:
             raise SystemExit(f"terms without a speed: {', '.join(sorted(unknown))}")
         checked = cross_validated(own, costs)
+        predictions[device] = checked.pop("predictions")
+        errors_before = kept.get(device, {}).get("cross_validation", {}).get("errors", {})
+        errors_kept = {key: errors_before[key] for key in without if key in errors_before}
+        checked["errors"] = dict(sorted((errors_kept | checked["errors"]).items()))
         kept[device] = {
             "measured_on": asdict(measured_on),
-            "nanoseconds": dict(sorted((before | found).items())),
+            "nanoseconds": dict(sorted((before | with_unmeasured(found, own, costs)).items())),
             "cross_validation": checked,
         }
         for key, error in checked["errors"].items():
@@ -269,3 +344,4 @@ def main(files: list[Path], output: Path = FILE) -> None:
         print(f"{device}: regret of what would be chosen {checked['regret']}")
     output.write_text(json.dumps(kept, indent=1) + "\n")
     print(f"{output} written")
+    return predictions

@@ -15,6 +15,7 @@ from scripts.make_graphs import Draws, erdos_renyi, lattice, mesh, rmat
 SEED = 1
 SMALLEST, LARGEST = 1_000, {"cpu": 1_000_000, "cuda": 10_000_000}
 FAMILIES = ("road", "lattice", "mesh", "web", "social", "uniform", "dense", "star", "path")
+NETWORKS, NETWORK_FILES = ("road", "lattice"), ("USA-road", "luxembourg")
 WIDE = 1_000_000
 TAIL = 64  # pages
 
@@ -28,6 +29,11 @@ class GraphSource:
     directed: bool
     size: int
     make: Callable
+
+    @property
+    def is_network(self) -> bool:
+        """Whether it is like a network of roads, which a hierarchy is built of."""
+        return self.family in NETWORKS or self.name.startswith(NETWORK_FILES)
 
 
 def road(n: int, xp=np) -> tuple:
@@ -124,7 +130,10 @@ def of_folder(folder: Path | None) -> Iterator[GraphSource]:
 
 
 def weights_of(src, dst, kind: str):
-    """Weights by a hash of an edge's ends, either way the same: all 1 (``unit``), or 1 to a million, small ones often."""
+    """Weights by a hash of an edge's ends, either way the same: all 1 (``unit``), 1 to 100 (``even``), or 1 to a million.
+
+    Of the last ones (``wide``) small ones are frequent.
+    """
     xp = namespace(src)
     if kind == "unit":
         return xp.ones(src.size, np.float32)
@@ -134,12 +143,14 @@ def weights_of(src, dst, kind: str):
     share = ((mixed * np.uint64(0x94D049BB133111EB)) >> np.uint64(40)).astype(np.float64) / (
         1 << 24
     )
+    if kind == "even":
+        return xp.floor(1 + 100 * share).astype(np.float32)
     # as many between 1 and 10 as between 100 and 1,000
     return xp.floor(WIDE**share).astype(np.float32)
 
 
 def build(source: GraphSource, weights: str | None, device: str):
-    """The graph on a device; ``weights`` is None, ``unit`` or ``wide``."""
+    """The graph on a device; ``weights`` is None, ``unit``, ``even`` or ``wide``."""
     from kepler_traverse import graph_from_edges
 
     src, dst = source.make(cuda.cp if device == "cuda" else np)

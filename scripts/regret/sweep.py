@@ -8,6 +8,7 @@ far is stopped.
 from __future__ import annotations
 
 import json
+import math
 import time
 import zlib
 from collections import OrderedDict
@@ -18,7 +19,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kepler_traverse import cuda, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
+from kepler_traverse import (
+    bfs_many,
+    cuda,
+    plan_bfs,
+    plan_bfs_many,
+    plan_sssp,
+    plan_sssp_many,
+    sssp_many,
+)
 from kepler_traverse._arrays import namespace, to_host
 from kepler_traverse.auto import survey
 from kepler_traverse.auto.calibration import get_machine
@@ -26,9 +35,10 @@ from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
 from kepler_traverse.errors import CapacityError
 from kepler_traverse.runtime.memory import available_memory
+from kepler_traverse.search.query import Nearest
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
-from scripts.measure import environment
+from scripts.measure import clock, environment
 from scripts.regret import graphs as regret_graphs
 from scripts.regret.graphs import GraphSource
 
@@ -50,13 +60,23 @@ PASSES = (
     (8, "targets"),
     (4096, "summary"),
     (8, "summary"),
+    (64, "within"),
+    (64, "nearest"),
+    (64, "hierarchy"),
 )
 WORSE = 3.0  # multiple of the best time so far at which a strategy is stopped
 LEAST = 0.05  # seconds that each strategy may take in any case
+ENOUGH = (
+    0.05  # seconds that the runs of a strategy take in all, from which on they are not repeated
+)
 HOPELESS = 50.0  # multiple of the best time so far at which a strategy is not run, by its estimate
 TARGETS = 16
+REACHED = 0.01  # share of the vertices that a search within a distance reaches, about
+NEAREST, PLACES = 3, 0.002  # the nearest of so many targets, as a share of the vertices
 COMPARED = 1 << 22  # distances of a cell
 SINGLES = {"bfs": BFS, "sssp": SSSP}
+REGISTRIES = {"bfs": BFS_REGISTRY, "sssp": SSSP_REGISTRY}
+OF_NEAREST = {"result": "nearest_targets", "forms": ("sparse",), "output": "all"}
 MULTI_SOURCE = {"bfs": BFS_MULTI_SOURCE, "sssp": SSSP_MULTI_SOURCE}
 
 
@@ -96,6 +116,8 @@ class Scope(NamedTuple):
     largest: int | None = None  # vertices of a generated graph
     longest: float = float("inf")  # seconds of a cell, by its estimate
     seed: int = 0  # of the order of the graphs
+    smallest: int | None = None  # vertices of a generated graph
+    estimates_alone: bool = False  # measure what estimates are fitted to: no planning, no ``auto``
 
     def has(self, cell: Cell) -> bool:
         asked = (
@@ -113,14 +135,24 @@ def cells(source: GraphSource) -> list[Cell]:
     """All cells of a graph: those of earlier passes first, those of one kind of weights side by side in each half."""
     found = []
     for passes in (PASSES[:5], PASSES[5:]):
-        for weights in (None, "wide", "unit"):
+        for weights in (None, "wide", "even", "unit"):
             for n_sources, result in passes:
                 if weights is None:
                     found.append(Cell(source, None, "bfs", n_sources, result))
-                # SSSP holds all distances for a summary. Unit weights add little information to the other cells.
-                elif result != "summary" and (weights == "wide" or n_sources in (64, 512)):
+                elif is_informative(weights, n_sources, result):
                     found.append(Cell(source, weights, "sssp", n_sources, result))
     return found
+
+
+def is_informative(weights: str, n_sources: int, result: str) -> bool:
+    """Whether SSSP with these weights adds to what other cells say. It holds all distances for a summary."""
+    if result in ("within", "nearest", "hierarchy"):
+        return weights == "even"  # short searches of wide weights may take minutes
+    if weights == "wide":
+        return result != "summary"
+    if weights == "even":
+        return n_sources in (8, 64) and result == "distances"
+    return n_sources in (64, 512) and result in ("distances", "targets")
 
 
 class Graphs:
@@ -134,9 +166,12 @@ class Graphs:
         self._held.clear()
 
     def of(self, cell: Cell):
-        key = (cell.source.name, cell.weights)
+        has_hierarchy = cell.result == "hierarchy"
+        key = (cell.source.name, cell.weights, has_hierarchy)
         if key not in self._held:
             self._held[key] = regret_graphs.build(cell.source, cell.weights, self.device)
+            if has_hierarchy:
+                self._held[key].hierarchy("weights" if cell.weights else "hops")
             while (
                 len(self._held) > 1
                 and sum(graph.nbytes for graph in self._held.values()) > self._most
@@ -193,11 +228,8 @@ class Ways:
         self.numbers = sources_of(graph, cell.n_sources)
         self._many = plan_bfs_many if cell.algorithm == "bfs" else plan_sssp_many
         self._one = plan_bfs if cell.algorithm == "bfs" else plan_sssp
-        self.options = {"n_sources": cell.n_sources, "result": cell.result}
-        if cell.result == "targets":
-            drawn = np.random.default_rng(3).integers(0, graph.n_vertices, TARGETS)
-            ids = graph.ids_at(namespace(graph.offsets).asarray(np.unique(drawn)))
-            self.options["targets"] = to_host(ids).tolist()
+        self.options: dict[str, Any] = {"n_sources": cell.n_sources}
+        self.options |= self._options_of(cell.result)
         rows = [row for row in product(SINGLES[cell.algorithm]) if self._fits(row)]
         self.singles = [row.name for row in rows]
         self.loop = next(row.name for row in rows if row.default)
@@ -210,11 +242,57 @@ class Ways:
             row.name for row in MULTI_SOURCE[cell.algorithm] if row.reverses and self._fits(row)
         }
 
+    def _options_of(self, result: str) -> dict[str, Any]:
+        """Return the options of a plan that a result of a cell stands for."""
+        if result in ("within", "hierarchy"):
+            options: dict[str, Any] = {"result": "distances"}
+            if result == "within":
+                name = "max_depth" if self.cell.algorithm == "bfs" else "cutoff"
+                options[name] = self._limit()
+            return options
+        if result == "targets":
+            return {"result": result, "targets": self._drawn(TARGETS)}
+        if result == "nearest":
+            return {"targets": self._drawn(max(NEAREST, int(PLACES * self.graph.n_vertices)))}
+        return {"result": result}
+
+    def _drawn(self, count: int) -> list:
+        drawn = np.random.default_rng(3).integers(0, self.graph.n_vertices, count)
+        ids = self.graph.ids_at(namespace(self.graph.offsets).asarray(np.unique(drawn)))
+        return to_host(ids).tolist()
+
+    def _limit(self) -> float:
+        """Return a distance within which a search from the first source reaches about ``REACHED`` of the vertices."""
+        distance = to_host(self.plan_one("auto", self.graph).run(int(self.numbers[0])).distance)
+        finite = np.sort(distance[(distance >= 0) & (distance < np.iinfo(np.int32).max)])
+        limit = finite[min(int(REACHED * distance.size), finite.size - 1)]
+        return max(int(limit), 1) if self.cell.algorithm == "bfs" else float(limit)
+
     def _fits(self, row) -> bool:
         return row.device == self.graph.device and row.unsupported_reason(self.graph) is None
 
     def plan(self, name: str):
-        return self._many(self.graph, strategy=name, **self.options)
+        if self.cell.result != "nearest":
+            return self._many(self.graph, strategy=name, **self.options)
+        targets = self.options["targets"]
+        places = np.sort(to_host(self.graph.to_numbers(targets)))
+        return REGISTRIES[self.cell.algorithm].plan_multi_source(
+            self.graph,
+            n_sources=self.cell.n_sources,
+            strategy=name,
+            targets=targets,
+            nearest=Nearest(NEAREST, [places]),
+            **OF_NEAREST,
+        )
+
+    def compare_nearest(self, names: Collection[str]) -> None:
+        """Raise DifferentAnswersError unless these strategies find the same nearest targets of some sources."""
+        many = bfs_many if self.cell.algorithm == "bfs" else sssp_many
+        ids = to_host(self.graph.ids_at(namespace(self.graph.offsets).asarray(self.numbers[:8])))
+        asked = {"result": "nearest", "k": NEAREST, "targets": self.options["targets"]}
+        found = [many(self.graph, ids, strategy=name, **asked) for name in names]
+        if not all(found[0].equals(other) for other in found[1:]):
+            raise DifferentAnswersError(f"{self.cell.named()}: the nearest targets differ")
 
     def plan_one(self, name: str, graph):
         return self._one(
@@ -228,18 +306,17 @@ def run_over(
     """Search from all sources unless time is up; return the seconds, those of comparing left out, and sources done."""
     every = max(1, numbers.size * graph.n_vertices // COMPARED)
     wait(graph)
-    began, done, outside_seconds = time.perf_counter(), 0, 0.0
+    began, done, seconds = clock.now(), 0, 0.0
     for group in plan.iter_groups(numbers):
+        wait(graph)
+        seconds += clock.computing(began, clock.now(), graph.device)
         if found is not None:
-            wait(graph)
-            before = time.perf_counter()
             found |= digests_of(group, done, every, cell.algorithm)
-            outside_seconds += time.perf_counter() - before
         done += len(group)
-        if done < numbers.size and time.perf_counter() - began - outside_seconds > deadline:
+        if done < numbers.size and seconds > deadline:
             break
-    wait(graph)
-    return time.perf_counter() - began - outside_seconds, done
+        began = clock.now()
+    return seconds, done
 
 
 def compare(found: dict, expected: dict, name: str, cell: Cell) -> None:
@@ -252,20 +329,32 @@ def compare(found: dict, expected: dict, name: str, cell: Cell) -> None:
     expected |= found
 
 
+def amounts_at(auto, plan, cell: Cell) -> dict:
+    """Return the shape by which ``auto`` estimates a strategy, and the amounts of its terms if it is in no registry."""
+    shape = auto._candidates._shapes.of(plan.strategy)
+    found = {"shape": shape._asdict()}
+    if plan.strategy.name == "from_targets":
+        machine = get_machine(plan.graph.device)
+        found["terms"] = plan.strategy.terms(shape, cell.n_sources, plan.group, machine)
+    return found
+
+
 def measure_many(ways: Ways, cell: Cell, graph, longest: float) -> Iterator[dict]:
     """Return lines of a cell of several sources; the last one is ``auto``, as for a user. None if it would take too long."""
     planned = time_of_planning(ways, "auto", graph)
-    plan = ways.plan("auto")
+    plan = ways.auto = ways.plan("auto")
     shape, taken = plan.shape, plan.strategy.name
     estimates = {each.name: each.seconds for each in plan.ranked(cell.n_sources)}
-    del plan
+    plan.release()
     if min(estimates.values(), default=0.0) > longest:
         return
     planning = planned - min(planned, time_of_planning(ways, taken, graph))
     reversing = time_of_reverse(graph)
     best, expected = float("inf"), {}
-    order = sorted([*ways.many, ways.loop], key=lambda name: estimates.get(name, float("inf")))
-    for name in order:
+    if cell.result == "nearest" and len(estimates) > 1:
+        ways.compare_nearest(estimates)
+    names = {*ways.many, ways.loop, *estimates}
+    for name in sorted(names, key=lambda name: estimates.get(name, float("inf"))):
         line = {
             "strategy": name,
             "repeats": name == ways.loop,
@@ -283,17 +372,20 @@ def measure_many(ways: Ways, cell: Cell, graph, longest: float) -> Iterator[dict
         except CapacityError:
             yield line | {"seconds": None, "over": None, "refused": "memory"}
             continue
+        if cell.result == "nearest":
+            found = None  # strategies visit other vertices beside the nearest targets
         seconds, done = run_over(plan, ways.numbers, allowed, found, cell, graph)
-        compare(found, expected, name, cell)
-        line |= {"group": plan.group}
+        compare(found or {}, expected, name, cell)
+        line |= {"group": plan.group} | amounts_at(ways.auto, plan, cell)
         if done < cell.n_sources:
             yield line | {"seconds": None, "over": round(seconds, 6)}
             continue
-        times = [
-            run_over(plan, ways.numbers, float("inf"), None, cell, graph)[0]
-            for _ in range(3 if seconds <= 1 else 1)
-        ]
-        seconds = min(times if seconds <= 1 else [seconds, *times])
+        times = [seconds]
+        for _ in range(3 if seconds <= 1 else 1):
+            if name == "from_targets":
+                plan = ways.plan(name)  # one that has searched keeps what it found
+            times.append(run_over(plan, ways.numbers, float("inf"), None, cell, graph)[0])
+        seconds = min(times[1:] if seconds <= 1 else times)
         best = min(best, seconds)
         yield line | {"seconds": seconds}
         del plan
@@ -317,13 +409,51 @@ def measure_many(ways: Ways, cell: Cell, graph, longest: float) -> Iterator[dict
     yield line | {"seconds": min(times), "history": choices[int(np.argmin(times))]}
 
 
+def measure_estimated(ways: Ways, cell: Cell, graph, longest: float) -> Iterator[dict]:
+    """Return lines of a cell with the times of the strategies that ``auto`` chooses among, and nothing else.
+
+    A strategy whose estimate exceeds ``longest`` is left out, and so are short searches where a sample says that searches
+    are not short: these are never chosen, and may take minutes. Results are compared as ``measure_many`` does.
+    """
+    expected: dict[int, int] = {}
+    reversing = time_of_reverse(graph)
+    auto = ways.plan("auto")
+    auto.release()
+    chosen = [
+        each
+        for each in auto.ranked(cell.n_sources)
+        if each.seconds <= longest and (each.name != "short_search" or auto.shape.is_short)
+    ]
+    if cell.result == "nearest" and len(chosen) > 1:
+        ways.compare_nearest([each.name for each in chosen])
+    for each in chosen:
+        plan = ways.plan(each.name)
+        found = {} if cell.result != "nearest" else None
+        times = [run_over(plan, ways.numbers, math.inf, found, cell, graph)[0]]
+        compare(found or {}, expected, each.name, cell)
+        while len(times) < 2 or (sum(times) < ENOUGH and len(times) < 4):
+            if each.name == "from_targets":
+                plan = ways.plan(each.name)  # one that has searched keeps what it found
+            times.append(run_over(plan, ways.numbers, math.inf, None, cell, graph)[0])
+        yield {
+            "strategy": each.name,
+            "repeats": each.name == ways.loop,
+            "auto": auto.strategy.name,
+            "estimated": each.seconds,
+            "reverse_built": reversing if each.name in ways.reversing else None,
+            "group": plan.group,
+            **amounts_at(auto, plan, cell),
+            "seconds": min(times[1:]),
+        }
+
+
 def seconds_of(call: Callable[[], Any], graph) -> float:
     """Return the seconds of a call with all its kernels."""
     wait(graph)
-    began = time.perf_counter()
+    began = clock.now()
     call()
     wait(graph)
-    return time.perf_counter() - began
+    return clock.computing(began, clock.now(), graph.device)
 
 
 def time_of_planning(ways: Ways, name: str, graph) -> float:
@@ -413,7 +543,8 @@ def sweep(
     """
     began = time.perf_counter()
     largest = scope.largest or regret_graphs.LARGEST[device]
-    made = regret_graphs.generated(regret_graphs.SMALLEST, largest) if scope.generated else ()
+    smallest = scope.smallest or regret_graphs.SMALLEST
+    made = regret_graphs.generated(smallest, largest) if scope.generated else ()
     sources = [*made, *regret_graphs.of_folder(folder)]
     sources = [
         source for source in sources if source.family != "file" or source.size <= 8 * largest
@@ -439,6 +570,10 @@ def sweep(
                     break
                 if key_of(cell.named() | facts) in done:
                     continue
+                if cell.result == "hierarchy" and not source.is_network:
+                    continue
+                if scope.estimates_alone and cell.weights == "unit":
+                    continue
                 try:
                     graph = graphs.of(cell)
                 except MemoryError:
@@ -447,11 +582,9 @@ def sweep(
                 if not graph.n_edges:
                     break
                 ways = Ways(cell, graph)
-                lines = list(
-                    (measure_one if cell.n_sources == 1 else measure_many)(
-                        ways, cell, graph, scope.longest
-                    )
-                )
+                several = measure_estimated if scope.estimates_alone else measure_many
+                measure = measure_one if cell.n_sources == 1 else several
+                lines = list(measure(ways, cell, graph, scope.longest))
                 file.writelines(json.dumps(cell.named() | facts | line) + "\n" for line in lines)
                 file.flush()
                 measured += bool(lines)

@@ -204,7 +204,7 @@ pyarrow.csv.write_csv(pyarrow.dataset.dataset("out").to_table(), "distances.csv"
 
 
 def test_a_data_engineer_with_twenty_compressed_files_and_own_names(user, answered):
-    """Twenty ``.csv.gz`` with text ids and names that nobody knows: the error names them, and the same command then runs."""
+    """Twenty ``.csv.gz`` with text ids and own names: the error names them, and the same command then runs."""
     streets = lattice(30)
     streets = streets.rename(columns={"from": "node_from", "to": "node_to", "minutes": "km"})
     for end in ("node_from", "node_to"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scripts.measure.clock import Times, between, undisturbed
+from scripts.measure.clock import Times, between, computing, undisturbed
 
 TWO_CORES = {0, 1}
 
@@ -23,6 +23,13 @@ def test_waiting_for_a_core_does_not_count(monkeypatch):
 
 def test_the_caller_s_own_work_counts_where_other_threads_wait_beside_it(monkeypatch):
     assert seconds(monkeypatch, 3.0, 2.0, 2.5, 4.0) == 2.0
+
+
+def test_threads_that_wait_for_each_other_count_by_what_they_compute(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _process: TWO_CORES)
+    began, ended = Times(0.0, 0.0, 0.0, 0.0), Times(9.0, 1.0, 2.0, 4.0)
+    assert computing(began, ended, "cpu") == 1.0, "4 s more passed while one slept"
+    assert computing(began, ended, "cuda") == 9.0
 
 
 def test_a_gpu_has_the_seconds_of_the_clock(monkeypatch):

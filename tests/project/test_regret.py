@@ -9,6 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from kepler_traverse import bfs_many
+from kepler_traverse.auto.costs import load_costs
 from scripts.regret import __main__ as regret
 from scripts.regret import fit, graphs, sweep
 from scripts.regret.graphs import FAMILIES
@@ -175,6 +176,53 @@ def test_numbers_and_page_are_those_of_the_lines():
     page = regret.page(regret.summarised(lines))
     assert "| g | bfs | 8 | distances | a 400 ms | b 100 ms | 4.00 | 1.50 |" in page
     assert "geometric mean 2.0" in page
+
+
+def test_predicted_and_measured_times_have_a_row_per_graph_with_the_worst_of_it():
+    def row(graph, strategy, predicted, measured):
+        return [graph, "", "bfs", 64, "distances", f"bfs {strategy}", predicted, measured]
+
+    rows = [row("g", "a", 0.02, 0.01), row("g", "b", 0.01, 0.04), row("g", "c", 9.0, 0.001)]
+    rows.append(row("h", "a", 0.011, 0.01))
+    text = "\n".join(regret.predictions_table("cpu", rows))
+    assert "2 of 3 within 2" in text, "what takes less than 5 ms does not count"
+    assert "| g | 2 | 1 | 0.71 | bfs, distances, 64 sources: b | 10 ms | 40 ms | 0.25 |" in text
+    assert "| h | 1 | 1 | 1.10 | bfs, distances, 64 sources: a | 11 ms | 10 ms | 1.10 |" in text
+
+
+def test_a_constant_that_no_time_depends_on_keeps_its_value():
+    amounts = [{"edge": 1e6 * n, "fetch": 0.1 * n} for n in (1, 2, 3)]
+    seconds = np.array([0.005, 0.010, 0.015])
+    found = fit.fitted(amounts, seconds, {"edge": 1.0, "fetch": 40.0})
+    assert found["edge"] == pytest.approx(5.0, rel=0.05), "the times decide, and not what it was"
+    kept = fit.fitted(
+        [{"edge": 1e6, "fetch": 1e4}], np.array([0.0014]), {"edge": 1.0, "fetch": 40.0}
+    )
+    assert kept == pytest.approx({"edge": 1.0, "fetch": 40.0}, rel=0.01)
+
+
+def test_only_the_strategies_that_auto_chooses_among_are_measured_for_estimates(
+    tmp_path, monkeypatch
+):
+    passes = ((64, "within"), (64, "nearest"), (64, "hierarchy"))
+    monkeypatch.setattr(sweep, "PASSES", passes)
+    monkeypatch.setattr(graphs, "SMALLEST", 200)
+    monkeypatch.setattr(sweep, "ENOUGH", 0.0)
+    monkeypatch.setattr(graphs, "FAMILIES", ("lattice", "social"))
+    scope = sweep.Scope(
+        sources={64}, results={"within", "nearest", "hierarchy"}, estimates_alone=True
+    )
+    _, lines = swept(tmp_path, largest=200, scope=scope)
+    ways = {(line["algorithm"], line["result"], line["strategy"]) for line in lines}
+    for algorithm in ("bfs", "sssp"):
+        assert {
+            (algorithm, "within", "short_search"),
+            (algorithm, "nearest", "from_targets"),
+            (algorithm, "hierarchy", "hierarchy_sweep"),
+        } <= ways
+    assert "auto" not in {strategy for _, _, strategy in ways}
+    assert {line["graph"] for line in lines if line["result"] == "hierarchy"} == {"lattice 200"}
+    assert all(fit.amounts_of(line, load_costs("cpu")) for line in lines)
 
 
 def test_repeated_measurements_count_by_the_fastest(tmp_path):

@@ -239,6 +239,35 @@ def test_weights_that_differ_widely_mean_more_rounds():
     assert even.rounds < uneven.rounds
 
 
+@pytest.mark.parametrize(
+    ("weights", "tail"),
+    [([3.0], 1.0), ([0.0], 1.0), ([0.0, 0.0, 5.0], 100.0), ([1.0, 1.0, 10.0], 4.0)],
+)
+def test_the_tail_of_weights_is_their_mean_by_their_median(weights, tail):
+    rows = [(v, v + 1) for v in range(30)]
+    given = (30 * weights)[:30]
+    assert surveyed(build(rows, given), algorithm="sssp").tail == pytest.approx(tail)
+
+
+def test_piles_are_expected_to_relax_again_where_few_weights_are_large():
+    """As measured: five times as long on a road network, and thirty times on a lattice, but not on a path or a star."""
+    row = next(row for row in SSSP_MULTI_SOURCE if row.name == "near_far_per_thread")
+    costs = load_costs("cpu")
+
+    def longer(n_edges, depth):
+        def seconds(tail):
+            shape = shape_of(250_000, n_edges, depth, tail=tail)
+            return costs.seconds("sssp", row, shape, 64, 64, costs.measured_on)
+
+        assert seconds(1.5) < 1.3 * seconds(1.0), "ordinary weights"
+        return seconds(72.0) / seconds(1.0)
+
+    assert longer(500_000, 100_000) == 1, "a path"
+    assert longer(730_000, 1800) > 3
+    assert longer(730_000, 1800) < longer(980_000, 1800)
+    assert longer(4_000_000, 12) < longer(980_000, 1800), "few rounds improve a vertex few times"
+
+
 def test_equal_graphs_are_seen_equally():
     rows = np.random.default_rng(1).integers(0, 3000, (9000, 2)).tolist()
     assert surveyed(build(rows)) == surveyed(build(rows))

@@ -47,6 +47,7 @@ from .._arrays import Array, index_dtype, namespace, sort_distinct, to_host
 from ..cpu.components import find_component
 from ..errors import InputError, PrecisionError
 from ..graph import BuildReport, Graph
+from ..graph.closed import refuse_closed
 from ..multi_source.together import PLAIN, OnlyWay, RunOptions, SearchTogether
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column, labels_at
@@ -516,6 +517,7 @@ def _connected_part(graph: Graph, algorithm: str, unconnected: str) -> tuple[Gra
     Raises InputError: as ``extremes``, except that the graph is not connected.
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
+    refuse_closed(graph, "eccentricities are of paths through all vertices")
     arguments.choice("algorithm", algorithm, tuple(ALGORITHMS))
     arguments.choice("unconnected", unconnected, UNCONNECTED)
     if not graph.n_vertices:

@@ -62,6 +62,11 @@ def write_labels(graph: Any, folder: str | os.PathLike[str], metric: str = "weig
     list of Path
         Both tables. Those of an undirected graph have the same rows.
     """
+    if graph.closed is not None:
+        raise InputError(
+            "tables of labels have one row per id and hub, and a closed vertex has two numbers of one "
+            "id; build the graph without closed vertices"
+        )
     labels = graph.labels(metric)
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)

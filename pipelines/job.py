@@ -531,6 +531,8 @@ def _build_graph(
         weight_type=values.pop("weight_type", "auto"),
         where=values.pop("where", None),
         only_vertices=values.pop("only_vertices", None),
+        closed=values.pop("closed", None),
+        largest_component=values.pop("largest_component", False),
         edge_ids=needs_rows,
     )
 

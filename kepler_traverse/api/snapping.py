@@ -13,6 +13,7 @@ from ..cpu.nearest_point import nearest_points
 from ..errors import InputError, UnknownVertexError, listed
 from ..formats.geoparquet import check_names_of_coordinates, read_coordinates
 from ..graph import Graph
+from ..graph.closed import where_paths_begin
 from ..labels import columns_in_order, index_of_rows
 from ..search.frames import Column, columns_on_device, frame_from
 
@@ -185,5 +186,5 @@ def _candidates(graph: Graph, component: str, around: Any) -> np.ndarray:
             raise InputError(
                 "around names a component, and component='any' takes all; leave one out"
             )
-        return np.arange(graph.n_vertices)
+        return where_paths_begin(graph)
     return find_component(to_host(graph.offsets), to_host(graph.targets), vertex)

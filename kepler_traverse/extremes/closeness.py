@@ -12,6 +12,7 @@ from ..cpu import closeness as cpu
 from ..cpu.components import strong_components
 from ..errors import CertificateError, InputError, PrecisionError
 from ..graph import Graph
+from ..graph.closed import refuse_closed
 from ..multi_source.outputs import graph_in_direction
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column, frame_from
@@ -103,6 +104,7 @@ def top_closeness(
     1       2       0.75        4    4
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
+    refuse_closed(graph, "top_closeness is of paths through all vertices")
     k = arguments.whole("k", k, 1)
     if is_weighted(graph, algorithm) and not graph.integer_weights:
         raise InputError(

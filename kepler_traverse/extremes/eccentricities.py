@@ -47,6 +47,7 @@ from .._arrays import Array, index_dtype, namespace, sort_distinct, to_host
 from ..cpu.components import find_component
 from ..errors import InputError, PrecisionError
 from ..graph import BuildReport, Graph
+from ..graph.closed import refuse_closed
 from ..multi_source.together import PLAIN, OnlyWay, RunOptions, SearchTogether
 from ..multi_source.workload import Workload
 from ..search.algorithms import ALGORITHMS
@@ -518,6 +519,7 @@ def _connected_part(graph: Graph, algorithm: str, unconnected: str) -> tuple[Gra
     Raises InputError: as ``extremes``, except that the graph is not connected.
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
+    refuse_closed(graph, "eccentricities are of paths through all vertices")
     arguments.choice("algorithm", algorithm, tuple(ALGORITHMS))
     arguments.choice("unconnected", unconnected, UNCONNECTED)
     if not graph.n_vertices:

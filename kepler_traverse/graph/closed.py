@@ -88,11 +88,27 @@ def where_paths_end(graph: Any, numbers: np.ndarray) -> np.ndarray:
     return np.where(first[places] == numbers, last[places], numbers)
 
 
+def where_pairs_end(graph: Any, origins: np.ndarray, destinations: np.ndarray) -> np.ndarray:
+    """Return the vertex numbers where paths between some pairs end, from those where paths from their
+    ends begin. The path from a vertex to itself has no edge, also if the vertex is closed.
+    """
+    return np.where(origins == destinations, origins, where_paths_end(graph, destinations))
+
+
 def where_paths_begin(graph: Any) -> np.ndarray:
     """Return the vertex numbers of all sources, one per id, ascending."""
     if graph.closed is None:
         return np.arange(graph.n_vertices)
     return _all_but(graph, graph.closed[1])
+
+
+def identifying_numbers(graph: Any, numbers: Array) -> Array:
+    """Return one vertex number per id, the same for both numbers of a closed vertex, for checksums."""
+    if graph.closed is None:
+        return numbers
+    first = np.arange(graph.n_vertices)
+    first[graph.closed.max(axis=0)] = graph.closed.min(axis=0)
+    return namespace(numbers).asarray(first)[numbers]
 
 
 def listed_vertices(graph: Any) -> np.ndarray | None:

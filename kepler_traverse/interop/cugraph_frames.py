@@ -10,6 +10,7 @@ from .. import arguments, cuda
 from .._arrays import NO_PREDECESSOR, to_host
 from ..errors import InputError, UnknownVertexError
 from ..graph import Graph
+from ..graph.closed import refuse_closed
 from ..protocols import Frame
 from ..search.frames import Column, check_unreached, cugraph_distances, frame_from, holds_hops
 
@@ -56,6 +57,7 @@ def as_cugraph(frame: Frame, graph: Graph) -> Any:
     3       0       3  9223372036854775807           -1
     """
     arguments.instance("graph", graph, Graph, "it is the one that was traversed")
+    refuse_closed(graph, "a frame of cuGraph has one row per vertex")
     _check_columns(frame)
     check_unreached("cugraph", graph)
     xp: Any = cuda.cp if hasattr(frame, "to_arrow") else np

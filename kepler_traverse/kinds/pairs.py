@@ -20,7 +20,7 @@ from ..formats.tables import (
     require_same_lengths,
 )
 from ..graph import Graph
-from ..graph.closed import where_paths_end
+from ..graph.closed import where_pairs_end, where_paths_end
 from ..labels import columns_in_order, ends_in_order, get_index, index_of_rows, named_levels
 from ..protocols import Ids
 from ..search.frames import Column, columns_on_device, frame_from
@@ -151,8 +151,7 @@ def numbers_of_pairs(
             f"{begins.size} {names[0]} and {ends.size} {names[1]}: a pair needs one of each, so give columns of "
             "the same length"
         )
-    # The path from a vertex to itself has no edge, also if the vertex is closed.
-    return begins, np.where(begins == ends, ends, where_paths_end(graph, ends))
+    return begins, where_pairs_end(graph, begins, ends)
 
 
 def _find_unknown(graph: Graph, ids: Any, role: str) -> int:

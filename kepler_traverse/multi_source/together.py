@@ -17,6 +17,7 @@ from .._arrays import Array, make_offsets, namespace, positions_in_groups, sort_
 from ..certificate import certify, certify_group
 from ..errors import InputError
 from ..graph import Graph
+from ..graph.closed import where_paths_end
 from ..kinds.along import (
     ALONG,
     AlongPaths,
@@ -164,7 +165,7 @@ class NearestSearch(SearchTogether):
         options.advance(numbers.size)
         columns = nearest_columns(self.graph, result, self.query.limit)
         if options.along is not None:
-            vertices: Any = columns["vertex"].numbers
+            vertices = where_paths_end(self.graph, np.asarray(to_host(columns["vertex"].numbers)))
             sums = sums_along_predecessors(self.graph, result, vertices, options.along)
             columns |= columns_of_sums(options.along, sums)
         return columns, int(result.rounds)

@@ -29,7 +29,7 @@ from ..cpu.path_walk import CIRCLE, NO_EDGE, count_back, write_back
 from ..cuda import edge_rows as edge_rows_on_gpu
 from ..errors import InputError, PrecisionError, UnknownVertexError, option_text
 from ..graph import Graph, has_vertex
-from ..graph.closed import listed_vertices, where_paths_end
+from ..graph.closed import identifying_numbers, listed_vertices, where_paths_end
 from ..protocols import EdgeRowsBackend, Frame, Ids, VertexId
 from ..runtime.concurrency import SharedIterator
 from .algorithms import BFS
@@ -60,7 +60,8 @@ class Column:
         """Return the ids of vertices, given by their numbers on either device, as a column on the
         graph's device.
         """
-        return cls(graph.ids_at(namespace(graph.offsets).asarray(numbers)), numbers=numbers)
+        ids = graph.ids_at(namespace(graph.offsets).asarray(numbers))
+        return cls(ids, numbers=identifying_numbers(graph, numbers))
 
 
 def labels_at(labels: list[Any], places: np.ndarray) -> Column:
@@ -231,7 +232,8 @@ def make_columns(
             if name in names
         }
     chosen = selection or select(graph, result.distance, query.limit, query.targets)
-    columns = {"vertex": Column(chosen.ids, numbers=chosen.numbers)}
+    numbers = identifying_numbers(graph, chosen.numbers)
+    columns = {"vertex": Column(chosen.ids, numbers=numbers)}
     if "distance" in names:
         columns["distance"] = Column(as_returned_distance(graph, chosen.taken(result.distance)))
     if result.predecessor is not None and "predecessor" in names:
@@ -439,13 +441,16 @@ def _rows_of_steps(graph: Graph, vertices: Any, walk: Array, begins: Array) -> A
         ids = vertices.to_arrow().to_pylist()
     else:
         ids = vertices
-    numbers = graph.to_numbers(ids, "vertex").astype(graph.targets.dtype)[to_host(walk)]
+    known = graph.to_numbers(ids, "vertex")
+    kind = graph.targets.dtype
+    numbers = known.astype(kind)[to_host(walk)]
+    ends = where_paths_end(graph, known).astype(kind)[to_host(walk)]
     steps = np.flatnonzero(~to_host(begins))
     on_gpu = graph.device == "cuda"
     backend: EdgeRowsBackend = edge_rows_on_gpu if on_gpu else edge_rows_on_cpu
     move = cuda.cp.asarray if on_gpu else np.asarray
     src = move(numbers[steps - 1])
-    dst = move(numbers[steps])
+    dst = move(ends[steps])
     edges = to_host(backend.find_edges(graph.offsets, graph.targets, src, dst, np.dtype(np.int64)))
     if (edges < 0).any():
         step = int(steps[int((edges < 0).argmax())])

@@ -71,7 +71,7 @@ def _in_memory_with(key: str) -> Constraint:
     """Return the rule that rows of the edge list are looked up or left out in memory."""
     return idle(
         "build_memory",
-        lambda given: given.value(key) is not None,
+        lambda given: given.value(key) not in (None, False),
         f"with {{{key}}} a graph is built in memory",
         key,
     )
@@ -81,6 +81,8 @@ _SCHEDULER = (
     "a scheduler is named by {scheduler_address}, {scheduler_file} "
     "or SCHEDULER_FILE in the environment"
 )
+# results that refuse closed vertices
+NOT_OF_CLOSED = ("matrix", "reachable", "betweenness", "extremes")
 _NO_WEIGHTS = "bfs counts hops and takes no weights; {algorithm=sssp} does"
 
 
@@ -160,7 +162,17 @@ IDLE: tuple[Constraint, ...] = (
         "without {graph_cache} a graph is built in memory",
         "graph_cache",
     ),
-    *map(_in_memory_with, ("where", "only_vertices", "columns.oneway")),
+    *map(
+        _in_memory_with,
+        (
+            "where",
+            "only_vertices",
+            "closed",
+            "largest_component",
+            "columns.oneway",
+            "columns.reverse_weight",
+        ),
+    ),
     idle(
         "build_memory",
         lambda given: given.kind.needs_edge_rows or given.along is not None,
@@ -189,8 +201,21 @@ IDLE: tuple[Constraint, ...] = (
         for role, table in COLUMN_ROLES.items()
         if table != "edges"  # which a run always has
     ),
-    idle("columns.weight", lambda given: given.algorithm == "bfs", _NO_WEIGHTS, "algorithm"),
+    *(
+        idle(f"columns.{role}", lambda given: given.algorithm == "bfs", _NO_WEIGHTS, "algorithm")
+        for role in ("weight", "reverse_weight")
+    ),
 )
+
+
+def _of_directions(role: str) -> Constraint:
+    """Return the rule that a column says which rows are edges in both directions, or all are."""
+    return Constraint(
+        names=(f"columns.{role}", "directed"),
+        violated=lambda given: not given.directed and given.column(role) is not None,
+        why="{0} says which rows are edges in both directions, and {directed=} says that all are",
+        remedy="leave one of the two out",
+    )
 
 
 def not_of_mg(name: str, values: tuple[Any, ...], why: str, other: str = "") -> Constraint:
@@ -235,7 +260,12 @@ MG_ROWS: tuple[Constraint, ...] = (
     not_of_mg("vertices", (None,), _OF_EDGES),
     not_of_mg("only_vertices", (None,), _OF_EDGES),
     not_of_mg("where", (None,), _ALL_ROWS, ", or write the edges anew"),
-    not_of_mg("columns.oneway", (None,), _ALL_ROWS, ", or write the edges anew"),
+    *(
+        not_of_mg(f"columns.{role}", (None,), _ALL_ROWS, ", or write the edges anew")
+        for role in ("oneway", "reverse_weight")
+    ),
+    not_of_mg("closed", (None,), "its paths lead through all vertices"),
+    not_of_mg("largest_component", (False,), _OF_EDGES),
     not_of_mg(
         "id_type", ("auto",), "it takes integer ids as they are stored", ", or cast the columns"
     ),
@@ -360,11 +390,32 @@ CONSTRAINTS: tuple[Constraint, ...] = (
         why="{0} limits hops (bfs)",
         remedy="sssp takes {1}",
     ),
+    *map(_of_directions, ("oneway", "reverse_weight")),
     Constraint(
-        names=("columns.oneway", "directed"),
-        violated=lambda given: not given.directed and given.column("oneway") is not None,
-        why=("{0} says which rows are edges in both directions, and {directed=} says that all are"),
-        remedy="leave one of the two out",
+        names=("columns.reverse_weight", "columns.oneway"),
+        violated=lambda given: (
+            given.column("oneway") is not None and given.column("reverse_weight") is not None
+        ),
+        why="{0} says by itself which rows are edges in both directions",
+        remedy="leave {1} out",
+    ),
+    Constraint(
+        names=("closed", "algorithm"),
+        violated=lambda given: given.closed is not None and given.algorithm == "bfs",
+        why="bfs reads no weights, and {0} needs them",
+        remedy="take {algorithm=sssp} on edges of weight 1, which counts hops, too",
+    ),
+    Constraint(
+        names=("closed", "result"),
+        violated=lambda given: given.closed is not None and given.kind.name in NOT_OF_CLOSED,
+        why="{result=} is of paths that may lead through all vertices",
+        remedy="leave {0} out",
+    ),
+    Constraint(
+        names=("closed", "direction"),
+        violated=lambda given: given.closed is not None and given.direction == "in",
+        why="a job with {0} searches outwards only",
+        remedy="swap src and dst of {columns}, or call sssp_many",
     ),
     Constraint(
         names=("hierarchy", "device"),

@@ -383,7 +383,8 @@ class Settings:
         help="names of columns by their roles, with one comma between two of them. Edge list: src, dst and weight (default: "
         "columns with known names, in text without names the first, the second and the third; columns without names are "
         "called 0, 1 and so on), and oneway, which says which rows are edges in one direction (yes, true, 1: start to end; "
-        "no, false, 0: both; -1, reverse: end to start). Table of --sources: source, its ids; and limit, the largest "
+        "no, false, 0: both; -1, reverse: end to start); reverse_weight, the weight from dst to src: below 0, null or "
+        "infinite closes a direction. Table of --sources: source, its ids; and limit, the largest "
         "distance of each, in place of --max-depth and --cutoff. Table of --targets: target, its ids. Table of --pairs: "
         "origin and destination (default: columns with known names). For some results further ones, which these tables may "
         "have under these names",
@@ -420,6 +421,15 @@ class Settings:
         example="inside.txt",
         help="file with the ids of the vertices of the graph; edges between others are left out: one id per line, or a "
         "Parquet file",
+    )
+    closed: str | None = _of_tables(
+        kind="file",
+        example="centroids.txt",
+        help="file with the ids of vertices through which no path leads, though paths begin and end there: one id per line, "
+        "or a Parquet file; for --algorithm sssp",
+    )
+    largest_component: bool = _of_tables(
+        False, help="keep the largest strongly connected component alone"
     )
     batch_size: int | Literal["auto"] = _running(
         "auto", least=1, help="sources per part file; auto derives it from rows, workers and memory"
@@ -786,7 +796,7 @@ SCHEDULER_CHOICES = ("scheduler_address", "scheduler_file")
 # The roles of columns, each with the setting that names its table.
 COLUMN_ROLES: dict[str, str] = {}
 for _table, _roles in {
-    "edges": ("src", "dst", "weight", "oneway"),
+    "edges": ("src", "dst", "weight", "oneway", "reverse_weight"),
     "sources": ("source", "limit"),
     "targets": ("target",),
     "pairs": ("origin", "destination"),
@@ -1011,7 +1021,7 @@ def flag_text(name: str, value: object = None) -> str:
     flag = "--" + key.replace("_", "-")
     if role:
         return f"{flag} {role}={'NAME' if value is None else shlex.quote(str(value))}"
-    if name in ("vertices", "only_vertices") and value is None:
+    if name in ("vertices", "only_vertices", "closed") and value is None:
         return f"{flag} FILE"
     if value is None:
         return flag

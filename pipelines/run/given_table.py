@@ -21,6 +21,7 @@ from kepler_traverse.formats.ids import detect_delimiter
 from kepler_traverse.formats.log_tables import refuse_log_table, refuse_unread_table
 from kepler_traverse.formats.sizes import require_parquet_at, require_text_at
 from kepler_traverse.graph import Graph
+from kepler_traverse.graph.closed import where_pairs_end
 from kepler_traverse.kinds.pairs import numbers_of_rows, pair_table
 from kepler_traverse.runtime.object_stores import local_path
 from kepler_traverse.runtime.regular_files import open_regular
@@ -204,7 +205,7 @@ def read_pairs(graph: Graph, settings: Settings, path: str) -> PairTable:
     origins, destinations = (numbers_in_column(graph, path, table, name) for name in names)
     if not origins.size:
         raise InputError(f"{path}: the table of pairs has no row")
-    return pair_table(origins, destinations)
+    return pair_table(origins, where_pairs_end(graph, origins, destinations))
 
 
 def read_pair_table(settings: Settings) -> tuple[pa.Table, tuple[str, ...]]:

@@ -35,6 +35,7 @@ from kepler_traverse.errors import (
 )
 from kepler_traverse.formats.files import stored_objects
 from kepler_traverse.graph import Graph
+from kepler_traverse.graph.closed import where_paths_begin
 from kepler_traverse.graph.read import read_graph
 from kepler_traverse.graph.storage import FORMAT, load_graph, stored_origin
 from kepler_traverse.hierarchy.stored import FOLDERS, save_hierarchy
@@ -653,7 +654,10 @@ def digest_inputs(settings: Settings) -> str:
     as reading the edge list, which the digest avoids. Of an object it covers URL, size and version.
     """
     files: list[tuple[object, ...]] = []
-    for path in (*settings.edges, *filter(None, (settings.vertices, settings.only_vertices))):
+    for path in (
+        *settings.edges,
+        *filter(None, (settings.vertices, settings.only_vertices, settings.closed)),
+    ):
         if URL.match(path):
             try:
                 files += stored_objects(path)
@@ -683,7 +687,7 @@ def digest_inputs(settings: Settings) -> str:
 
 def _sources(graph: Graph, settings: Settings) -> np.ndarray:
     if settings.all_sources:
-        numbers = np.arange(graph.n_vertices)
+        numbers = where_paths_begin(graph)
     elif settings.random_sources:
         numbers = random_sources(graph, settings.random_sources, settings.seed)
     else:

@@ -19,6 +19,7 @@ from kepler_traverse.formats import read_edges
 from kepler_traverse.formats.column_names import end_pairs, listed
 from kepler_traverse.formats.files import shown
 from kepler_traverse.graph import Graph
+from kepler_traverse.graph.closed import where_pairs_end
 from kepler_traverse.kinds.along import AlongPaths, columns_along
 from kepler_traverse.kinds.flows import Through, amounts, through_ends, through_rows
 from kepler_traverse.kinds.k_nearest import SourceGroups
@@ -155,7 +156,7 @@ def read_through(graph: Graph, _: Settings, path: str) -> Through:
         raise InputError(f"{path}: the table of edges has no row")
     if names:
         src, dst = (numbers_in_column(graph, path, table, name) for name in names)
-        return through_ends(graph, src, dst, path)
+        return through_ends(graph, src, where_pairs_end(graph, src, dst), path)
     where = f"{path}: column {shown(_EDGE)}"
     return through_rows(
         graph, _numbers(where, _without_nulls(path, _EDGE, table), "rows of the edge list"), where

@@ -303,6 +303,8 @@ class Part:
             traversal = self._traversal(source, runs)
             checksums.append(results.checksum(traversal))
             self._check_checksum(self._prover.name(source), checksums[-1], stated[source])
+            if self._graph.closed is not None:  # rows are those of ids, and have one number of each
+                _list_closed(self._graph, traversal, self._prover.unreached)
             self._prover.take(self._path.name, traversal)
         for expected in waiting:
             self._add(
@@ -411,3 +413,17 @@ class Part:
             strategy="",
             rounds=0,
         )
+
+
+def _list_closed(graph: Graph, traversal: results.Traversal, unreached: Any) -> None:
+    """Move what rows say of closed vertices from the numbers of their ids to those where paths end."""
+    closed: Any = graph.closed
+    first, last = closed
+    source = traversal.source
+    arrays: list[tuple[Any, Any, Any]] = [(traversal.distance, unreached, 0)]
+    if traversal.predecessor is not None:
+        arrays.append((traversal.predecessor, NO_PREDECESSOR, source))
+    for values, missing, own in arrays:
+        values[last] = values[first]
+        values[first] = missing
+        values[source] = own

@@ -145,9 +145,9 @@ OPTIONS_OF_KINDS = (
 JOB = (
     "output algorithm device engine strategy max_depth:job_number cutoff:job_number result direction targets:job_ids "
     "sources:job_ids keep_columns partition_by random_sources all_sources pairs:job_pairs seed directed format columns "
-    "header delimiter id_type weight_type vertices:job_vertices where only_vertices:job_file batch_size part_size workers "
-    "gpu_memory scheduler_address scheduler_file tls_ca_file tls_cert tls_key worker_timeout batch_deadline graph_cache "
-    "build_memory hierarchy dashboard_address certify shard notice price_requests price_gb resume report unreached sort "
+    "header delimiter id_type weight_type vertices:job_vertices where only_vertices:job_file "
+    "closed:job_file largest_component batch_size part_size workers gpu_memory scheduler_address scheduler_file "
+    "tls_ca_file tls_cert tls_key worker_timeout batch_deadline graph_cache build_memory hierarchy dashboard_address certify shard notice price_requests price_gb resume report unreached sort "
     "nearest_k values cutoffs:job_numbers decay geometry along of through:job_through endpoints normalized samples epsilon "
     "delta unconnected"
 )
@@ -916,6 +916,12 @@ DOORS: dict[str, Door] = {
         ("vertex",),
         ("csv", "parquet"),
     ),
+    "job.closed": of_files(
+        lambda text, v: _job_of_files(text, closed=v, algorithm="sssp", columns={"weight": "w"}),
+        {"vertex": IDS},
+        ("vertex",),
+        ("txt", "parquet"),
+    ),
     "job.only_vertices": of_files(
         lambda text, v: _job_of_files(text, only_vertices=v),
         {"vertex": IDS},
@@ -996,7 +1002,7 @@ def _job_of(edges: Any) -> Any:
 def _job_of_files(text: bool, **options: Any) -> Any:
     from kepler_traverse.pipelines import run_job
 
-    edges = write(_edges(text), "csv")
+    edges = write(_weighted(text), "csv")
     with tempfile.TemporaryDirectory(prefix="doors-job-") as folder:
         options |= {"all_sources": True, "report": False, "device": "cpu", "header": "yes"}
         return run_job(edges, output=Path(folder) / "out", **options).to_pandas()

@@ -14,6 +14,7 @@ from kepler_traverse import (
     bfs,
     bfs_many,
     certify,
+    convert,
     graph_from_edges,
     load_graph,
     paths,
@@ -25,6 +26,9 @@ from kepler_traverse import (
     strategies,
     with_weights,
 )
+from kepler_traverse.extremes import extremes, top_closeness
+from kepler_traverse.hub_labels.tables import write_labels
+from kepler_traverse.interop.cugraph_frames import as_cugraph
 from tests.support.oracle import canonical_search, walk_back
 
 INF = float("inf")
@@ -290,3 +294,29 @@ def test_files_and_refusals(tmp_path):
         sssp_many(graph, "all", result="reachable")
     with pytest.raises(InputError, match=r"hops.*closed"):
         graph.hierarchy("hops")
+
+
+def test_what_cannot_respect_closed_vertices_refuses_them(tmp_path):
+    table = {"src": [1, 2, 3], "dst": [2, 3, 1], "weight": [4, 1, 2]}
+    graph = graph_from_edges(table, closed=[2])
+    frame = sssp(graph, 1)
+    for call in (
+        lambda: convert.to_scipy(graph),
+        lambda: convert.to_arrow(graph),
+        lambda: convert.to_networkx(graph),
+        lambda: extremes(graph, algorithm="sssp"),
+        lambda: top_closeness(graph, 1, algorithm="sssp"),
+        lambda: write_labels(graph, tmp_path / "labels"),
+        lambda: as_cugraph(frame, graph),
+    ):
+        with pytest.raises(InputError, match="closed vert"):
+            call()
+    assert not (tmp_path / "labels").exists()
+
+
+def test_paths_of_frames_have_the_rows_of_their_edges():
+    table = {"src": [1, 2, 1], "dst": [2, 3, 3], "weight": [4, 1, 9]}
+    graph = graph_from_edges(table, closed=[2, 3], edge_ids=True)
+    for source, target, rows in ((1, 3, [2]), (1, 2, [0]), (2, 3, [1])):
+        made = paths(sssp(graph, source), [target], graph=graph, edges=True)
+        assert made.edge.dropna().tolist() == rows

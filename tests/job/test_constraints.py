@@ -61,6 +61,17 @@ PLANTED = {
     ("cutoff", "max_depth"): [{"algorithm": "bfs", "cutoff": 3.0}],
     ("max_depth", "cutoff"): [{"algorithm": "sssp", "max_depth": 3}],
     ("columns.oneway", "directed"): [{"columns": {"oneway": "one"}, "directed": False}],
+    ("columns.reverse_weight", "directed"): [
+        {"columns": {"reverse_weight": "b"}, "directed": False, "algorithm": "sssp"}
+    ],
+    ("columns.reverse_weight", "columns.oneway"): [
+        {"columns": {"reverse_weight": "b", "oneway": "one"}, "algorithm": "sssp"}
+    ],
+    ("closed", "algorithm"): [{"closed": "c.csv"}],
+    ("closed", "result"): [{"closed": "c.csv", "algorithm": "sssp", "result": "matrix"}],
+    ("closed", "direction"): [
+        {"closed": "c.csv", "algorithm": "sssp", "result": "summary", "direction": "in"}
+    ],
     ("hierarchy", "device"): [{"hierarchy": "yes", "algorithm": "bfs", "device": "cuda"}],
     ("result", "device"): [{"result": "labels", "device": "cuda"}],
     ("result", "hierarchy"): [{"result": "labels", "hierarchy": "no"}],
@@ -82,6 +93,9 @@ PLANTED = {
     ("only_vertices", "engine"): [{**ON_MG, "only_vertices": "v.csv"}],
     ("where", "engine"): [{**ON_MG, "where": "a > 3"}],
     ("columns.oneway", "engine"): [{**ON_MG, "columns": {"oneway": "one"}}],
+    ("columns.reverse_weight", "engine"): [{**ON_MG, "columns": {"reverse_weight": "b"}}],
+    ("closed", "engine"): [{**ON_MG, "closed": "c.csv"}],
+    ("largest_component", "engine"): [{**ON_MG, "largest_component": True}],
     ("id_type", "engine"): [{**ON_MG, "id_type": "string"}],
     ("format", "engine"): [{**ON_MG, "format": "csv"}],
     ("engine", "output"): [{**ON_MG, "output": "s3://bucket/out"}],
@@ -102,8 +116,17 @@ PLANTED = {
     ("build_memory", "only_vertices"): [
         {"build_memory": 9, "graph_cache": "g", "only_vertices": "v.csv"}
     ],
+    ("build_memory", "closed"): [
+        {"build_memory": 9, "graph_cache": "g", "closed": "c.csv", "algorithm": "sssp"}
+    ],
+    ("build_memory", "largest_component"): [
+        {"build_memory": 9, "graph_cache": "g", "largest_component": True}
+    ],
     ("build_memory", "columns.oneway"): [
         {"build_memory": 9, "graph_cache": "g", "columns": {"oneway": "one"}}
+    ],
+    ("build_memory", "columns.reverse_weight"): [
+        {"build_memory": 9, "graph_cache": "g", "columns": {"reverse_weight": "b"}, "algorithm": "sssp"}
     ],
     ("build_memory", "result"): [{**LOADS, "build_memory": 9, "graph_cache": "g"}],
     ("dashboard_address", "scheduler_address"): [
@@ -112,6 +135,7 @@ PLANTED = {
     ("price_requests", "output"): [{"price_requests": 0.1}],
     ("price_gb", "output"): [{"price_gb": 0.1}],
     ("columns.weight", "algorithm"): [{"columns": {"weight": "w"}}],
+    ("columns.reverse_weight", "algorithm"): [{"columns": {"reverse_weight": "w"}}],
 } | {
     (f"columns.{role}", table): [{"columns": {role: "x"}}]
     for role, table in COLUMN_ROLES.items()

@@ -47,10 +47,11 @@ VALUES = {
     "of": "vertices", "through": "{folder}/two.csv", "endpoints": None, "normalized": "--no-normalized", "samples": "3",
     "epsilon": "0.95", "delta": "0.3", "nearest_k": "2", "along": "b,c", "unconnected": "largest", "unreached": "null",
     "sort": "distance", "columns": "src=a,dst=b", "shard": "1/2", "notice": "7", "price_requests": "0.005",
-    "price_gb": "0.02",
+    "price_gb": "0.02", "closed": "{folder}/some.txt",
 }  # fmt: skip
 COLUMNS = {
     **{"src": "a,dst=b", "dst": "b,src=a", "weight": "c", "oneway": "c"},
+    **{"reverse_weight": "b,weight=c"},
     **{"source": "stop", "limit": "kind", "group": "kind", "source_weight": "kind"},
     **{
         "target": "stop",
@@ -75,6 +76,7 @@ AT_THE_END = {
     *TLS,
 }
 AT_THE_END |= {"geometry", "keep_columns", "build_memory"}
+AT_THE_END.add("largest_component")  # these edges have one component
 # Options and their values; each role of a column is one.
 WORDS = {f"--{key}".replace("_", "-"): value for key, value in VALUES.items()}
 WORDS |= {f"--columns {role}": f"{role}={value}" for role, value in COLUMNS.items()}

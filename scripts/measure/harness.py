@@ -28,6 +28,7 @@ KEY = ("suite", "graph", "work", "peer", "device")
 SUITES = {
     name: f"scripts.bench.{name}"
     for name in (
+        "assignment",
         "cores",
         "cores_peers",
         "cpu",

@@ -61,9 +61,9 @@ class BiconjugateFrankWolfe:
     @property
     def class_flow(self) -> np.ndarray:
         """The flows, of shape (n_classes, n_links)."""
-        return self._flows_of(self._flows)
+        return self._class_flows(self._flows)
 
-    def _flows_of(self, flows: np.ndarray) -> np.ndarray:
+    def _class_flows(self, flows: np.ndarray) -> np.ndarray:
         return flows[: self._shape[0] * self._shape[1]].reshape(self._shape)
 
     def begin(self) -> None:
@@ -120,7 +120,7 @@ class BiconjugateFrankWolfe:
 
     def _change(self, target: np.ndarray) -> np.ndarray:
         """Return how the common flow differs between a target and the flows."""
-        return self.problem.common_flow(self._flows_of(target)) - self.loads.flow
+        return self.problem.common_flow(self._class_flows(target)) - self.loads.flow
 
     def _target(self) -> np.ndarray:
         """Return the target: the all-or-nothing flows, made conjugate to the last directions."""
@@ -151,7 +151,7 @@ class BiconjugateFrankWolfe:
     def _step_towards(self, target: np.ndarray) -> float:
         """Return the part of the way to a target at which the objective is least."""
         change = self._change(target)
-        by_class = self._flows_of(target) - self.class_flow
+        by_class = self._class_flows(target) - self.class_flow
         fixed = 0.0
         for k, weight in enumerate(self.problem.per_vehicle):
             fixed += weight * sum_products(self.problem.fixed[k], by_class[k])

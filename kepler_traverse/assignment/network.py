@@ -113,12 +113,12 @@ class Network:
         """Return values of rows in the order of the links."""
         return np.ascontiguousarray(values[..., self.row])
 
-    def numbers_of(self, ids: Any, role: str) -> np.ndarray:
+    def vertex_numbers(self, ids: Any, role: str) -> np.ndarray:
         """Return the numbers of vertices; UnknownVertexError for an id that no link has."""
         return self.place[self.ids.to_numbers(ids, role)]
 
 
-def columns_of(name: str, table: Any) -> dict[Any, Any]:
+def table_columns(name: str, table: Any) -> dict[Any, Any]:
     """Return the columns of a table by name; InputError if it is none."""
     columns = arguments.columns(name, table)
     if columns is None:
@@ -150,7 +150,7 @@ def read_network(table: Any, ends: tuple[str | None, str | None], closed: Any) -
 
     InputError for columns that are missing, ids that are none, and ``closed`` vertices without a link.
     """
-    columns = columns_of("links", table)
+    columns = table_columns("links", table)
     src, dst = end_columns("links", columns, ends)
     ids, tails, heads = _number_ids(columns[src], columns[dst])
     if not tails.size:
@@ -222,10 +222,10 @@ def read_trips(table: Any, network: Network, classes: Iterable[VehicleClass]) ->
 
     InputError for columns that are missing, volumes below 0 and ids without a link.
     """
-    columns = columns_of("trips", table)
+    columns = table_columns("trips", table)
     origin, destination = end_columns("trips", columns, (None, None))
-    from_vertex = network.numbers_of(columns[origin], "origin")
-    to_vertex = network.numbers_of(columns[destination], "destination")
+    from_vertex = network.vertex_numbers(columns[origin], "origin")
+    to_vertex = network.vertex_numbers(columns[destination], "destination")
     is_within = from_vertex == to_vertex
     parts = []
     total = within = 0.0
@@ -280,7 +280,7 @@ def _grouped(
 
 def all_pairs(network: Network, zones: Any, n_classes: int) -> Demand:
     """Return all pairs of some vertices, for each class, with volume 0."""
-    numbers = network.numbers_of(zones, "zone")
+    numbers = network.vertex_numbers(zones, "zone")
     n = numbers.size
     return _grouped(
         np.repeat(np.arange(n_classes), n * n),

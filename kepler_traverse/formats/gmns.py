@@ -64,12 +64,12 @@ def read_link_table(path: Any) -> dict[str, Any]:
     InputError
         The units of length and speed are not in ``config.csv``, or not known.
     """
-    links = _folder_of(path) / "link.csv"
+    links = _find_folder(path) / "link.csv"
     table = _read_csv(links)
     for name in _NEEDED:
         if name not in table.column_names:
             raise EdgeListError(f"{links}: no column {name!r}; GMNS has it in link.csv")
-    minutes = _minutes_per_length(_folder_of(path))
+    minutes = _minutes_per_length(_find_folder(path))
     is_directed = _flags(links, table["directed"])
     speed = _numbers(links, table, "free_speed", above=0.0)
     length = _numbers(links, table, "length")
@@ -105,7 +105,7 @@ def read_trip_table(path: Any) -> dict[str, Any]:
     Zones become the vertices that ``node.csv`` gives them; InputError for a zone that has none, or
     several.
     """
-    folder = _folder_of(path)
+    folder = _find_folder(path)
     demand = folder / "demand.csv"
     table = _read_csv(demand)
     for name in ("o_zone_id", "d_zone_id", "volume"):
@@ -122,7 +122,7 @@ def read_trip_table(path: Any) -> dict[str, Any]:
     return {**ends, "volume": _numbers(demand, table, "volume")}
 
 
-def _folder_of(path: Any) -> Path:
+def _find_folder(path: Any) -> Path:
     path = Path(path)
     return path if path.is_dir() else path.parent
 

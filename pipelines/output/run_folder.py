@@ -217,6 +217,11 @@ def read_manifest(store: Store, log: CommitLog | None = None) -> Manifest:
     data = _manifest_data(store)
     content: Any = read_json(data)
     if isinstance(content, dict):
+        if content.get("result") == "assignment":
+            raise OutputError(
+                f"{path}: it is of --result assignment; "
+                "kepler-traverse assignment LINKS --trips FILE --verify DIR verifies it"
+            )
         written = content.get("format")
     else:
         written = None

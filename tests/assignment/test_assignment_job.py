@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse.assignment import VehicleClass, assign
-from pipelines import assignment
+from pipelines import assignment, verify
 from tests.assignment import networks
 from tests.support.processes import ran
 
@@ -175,7 +175,15 @@ def test_text_files_and_classes_give_the_same_flows(files):
     [
         (("--alpha", "4"), "--alpha does not belong to --cost bpr"),
         (("--cost", "conical", "--b", "1"), "--b does not belong to --cost conical"),
+        (("--cost", "conical", "--power", "1"), "--power does not belong to --cost conical"),
         (("--classes", "c.csv", "--volume", "cars"), "--volume does not belong to --classes"),
+        (
+            ("--classes", "c", "--value-of-time", "1"),
+            "--value-of-time does not belong to --classes",
+        ),
+        (("--classes", "c", "--distance-weight", "1"), "--distance-weight does not belong"),
+        (("--verify", "out"), "--output does not belong to --verify"),
+        (("--verify", "out", "--resume"), "--resume does not belong to --verify"),
         (("--capacity", "lanes"), "no column 'lanes', which is the capacity"),
         (("--select-link", "a"), "give rows of the links"),
         (("--src", "x", "--dst", "y"), "no column 'x'"),
@@ -187,6 +195,18 @@ def test_wrong_flags_are_refused_before_anything_is_written(files, capsys, more,
     assert assignment.main(words(files, *more)) == EXIT_USAGE
     assert message in capsys.readouterr().err
     assert not (files / "out").exists()
+
+
+def test_one_of_output_and_verify_is_needed(files, capsys):
+    given = [str(files / "links.parquet"), "--trips", str(files / "trips.parquet")]
+    assert assignment.main(given) == EXIT_USAGE
+    assert "neither --output nor --verify is given" in capsys.readouterr().err
+
+
+def test_verify_of_the_job_names_the_program_of_an_assignment(files, capsys):
+    assert assignment.main(words(files, "--gap", "1e-3")) == 0
+    assert verify.main([str(files / "out"), str(files / "links.parquet")]) == EXIT_USAGE
+    assert "assignment" in capsys.readouterr().err
 
 
 def test_run_and_batch_sources_have_the_result(files):

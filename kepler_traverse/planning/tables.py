@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import arguments
-from ._arrays import to_host
-from .errors import EdgeListError, InputError, listed
-from .formats import gmns, omx, tntp
-from .formats.column_names import end_pairs
-from .graph import Graph
-from .runtime.regular_files import replacing
-from .search.frames import Column, frame_from
-from .sssp import sssp_many
+from .. import arguments
+from .._arrays import to_host
+from ..errors import EdgeListError, InputError, listed
+from ..formats import gmns, omx, tntp
+from ..formats.column_names import end_pairs
+from ..graph import Graph
+from ..runtime.regular_files import replacing
+from ..search.frames import Column, frame_from
+from ..sssp import sssp_many
 
 _UBODT_HEADER = "source;target;next_n;prev_n;next_e;distance\n"
 

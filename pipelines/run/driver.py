@@ -314,11 +314,10 @@ def _new_manifest(settings: Settings, prepared: Prepared) -> Manifest:
     graph = prepared.graph
     sizing = prepared.sizing
     choice = prepared.choice
-    is_proved = prepared.request.is_proved_by_labels
     identity = make_identity(
         prepared.request, graph.fingerprint, prepared.names, sizing.batch_size, prepared.partitions
     )
-    return {
+    manifest: Manifest = {
         "format": FORMAT,
         "status": "running",
         "algorithm": settings.algorithm,
@@ -339,7 +338,6 @@ def _new_manifest(settings: Settings, prepared: Prepared) -> Manifest:
         },
         "device": prepared.plan.strategy.device,
         "strategy": prepared.plan.strategy.name if choice is None else choice.strategy,
-        **({"proved": "labels"} if is_proved else {}),
         "choice": None if choice is None else choice.record,
         "workers": sizing.workers,
         "memory": sizing.memory,
@@ -357,3 +355,6 @@ def _new_manifest(settings: Settings, prepared: Prepared) -> Manifest:
         "retried": [],
         "digest": None,
     }
+    if prepared.request.is_proved_by_labels:
+        manifest["proved"] = "labels"
+    return manifest

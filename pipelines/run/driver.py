@@ -320,7 +320,6 @@ def _new_manifest(settings: Settings, prepared: Prepared) -> Manifest:
     graph = prepared.graph
     sizing = prepared.sizing
     choice = prepared.choice
-    is_proved = prepared.request.is_proved_by_labels
     identity = make_identity(
         prepared.request, graph.fingerprint, prepared.names, sizing.batch_size, prepared.partitions
     )
@@ -362,6 +361,6 @@ def _new_manifest(settings: Settings, prepared: Prepared) -> Manifest:
         "retried": [],
         "digest": None,
     }
-    if is_proved:
+    if prepared.request.is_proved_by_labels:
         manifest["proved"] = "labels"
     return manifest

@@ -30,7 +30,14 @@ SUITES = {
     for name in (
         *("assignment", "cores", "cores_peers", "cpu", "csgraph", "extremes", "first_use", "gpu"),
         *("hierarchy", "installed_sizes", "labels", "loads", "loads_gpu", "loop"),
-        *("networkx_backend", "pandana_network", "readers", "short_growth", "short_jobs", "short_searches"),
+        *(
+            "networkx_backend",
+            "pandana_network",
+            "readers",
+            "short_growth",
+            "short_jobs",
+            "short_searches",
+        ),
         *("startup_job", "ways_in"),
     )
 } | {"papers": "scripts.papers.suite"}

@@ -10,13 +10,14 @@ import pwd
 import re
 import shutil
 import sqlite3
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 import pytest
+
+from tests.support.processes import SILENT, ran
 
 
 class Sqlite:
@@ -73,13 +74,13 @@ class Postgres:
         for name, frame in tables.items():
             columns = ", ".join(f"{column} bigint" for column in frame.columns)
             self._run(f"CREATE TABLE {name} ({columns})")
-            self._run(
-                f"COPY {name} FROM STDIN (FORMAT csv)", frame.to_csv(index=False, header=False)
-            )
+            with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+                frame.to_csv(file, index=False, header=False)
+                file.flush()
+                self._run(f"\\copy {name} FROM '{file.name}' (FORMAT csv)")
 
-    def _run(self, text: str, given: str = "") -> str:
-        command = [*self._program, "-c", text]
-        done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+    def _run(self, text: str) -> str:
+        done = ran([*self._program, "-c", text])
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -113,14 +114,16 @@ def postgres_server() -> Iterator[list[str]]:
             ids = [f"--reuid={other.pw_uid}", f"--regid={other.pw_gid}", "--clear-groups"]
             user = ["setpriv", *ids]
         data = str(place / "data")
-        quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        quiet |= {"cwd": place}
         make = [*user, programs / "initdb", "-D", data, "-U", "asked", "--auth=trust", "--no-sync"]
-        subprocess.run(make, **quiet)
+        _do(make, place)
         options = f"-c listen_addresses= -c unix_socket_directories={place} -c fsync=off"
         control = [*user, programs / "pg_ctl", "-D", data, "-w"]
-        subprocess.run([*control, "-o", options, "-l", place / "log", "start"], **quiet)
+        _do([*control, "-o", options, "-l", place / "log", "start"], place)
         try:
             yield [client, "-X", "-q", "--csv", "-t", "-h", name, "-U", "asked", "-d", "postgres"]
         finally:
-            subprocess.run([*control, "-m", "immediate", "stop"], **quiet)
+            _do([*control, "-m", "immediate", "stop"], place)
+
+
+def _do(command: list, folder: Path) -> None:
+    assert ran(command, cwd=folder, **SILENT).returncode == 0, command

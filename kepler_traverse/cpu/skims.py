@@ -161,7 +161,7 @@ def sum_along_predecessors(root, targets, predecessor, edges, columns, tree):
 
 
 @njit(cache=True, nogil=True)
-def _length_of(weights, e):
+def _edge_length(weights, e):
     if weights is None:
         return np.int64(1)
     return weights[e]
@@ -188,7 +188,7 @@ def violation(source, stamp, walks, columns, tree):
             u = np.int64(walks.sources[e])
             if not 0 <= distance[u] <= own:
                 continue
-            if kind(distance[u] + _length_of(walks.weights, e)) != own:
+            if kind(distance[u] + _edge_length(walks.weights, e)) != own:
                 continue
             is_nearer = distance[u] < own
             is_equal = tree.stamp[u] == stamp

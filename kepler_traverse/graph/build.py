@@ -228,7 +228,7 @@ class _Rows(NamedTuple):
         """Return the ends of the edge of each row."""
         if self.split is None:
             return self.src, self.dst
-        return self.split.ends_of(self.src, self.dst)
+        return self.split.map_ends(self.src, self.dst)
 
     def ends_back(self) -> tuple[Array, Array]:
         """Return the ends of the edge back of each row that has one."""
@@ -236,7 +236,7 @@ class _Rows(NamedTuple):
         dst = self.src[self.back]
         if self.split is None:
             return src, dst
-        return self.split.ends_of(src, dst)
+        return self.split.map_ends(src, dst)
 
     def edges(self) -> tuple[Array, Array, Array | None]:
         """Return the ends and weights of all edges: of the rows, back, and of closed vertices."""
@@ -394,7 +394,7 @@ def _split(
         raise InputError(
             f"{option_text('closed')} needs weights, and the edges have none; give each the weight 1"
         )
-    is_closed = _flags_of(ids, closed, f"{option_text('closed')} id")
+    is_closed = _mark_chosen(ids, closed, f"{option_text('closed')} id")
     split = split_numbers(is_closed, namespace(weight))
     first = to_host(split.first)
     loops = {int(first[vertex]): value for vertex, value in loops.items() if not is_closed[vertex]}
@@ -403,7 +403,7 @@ def _split(
     return split, ids.take(pyarrow.array(split.names)), loops
 
 
-def _flags_of(ids: Any, chosen: Any, role: str) -> np.ndarray:
+def _mark_chosen(ids: Any, chosen: Any, role: str) -> np.ndarray:
     """Return which of the vertices of some ids, ascending, are among those chosen."""
     flags = np.zeros(len(ids), bool)
     flags[VertexIds(ids).to_numbers(chosen, role)] = True
@@ -446,7 +446,7 @@ def _between(src: Array, dst: Array, ids: Any, only_vertices: Any) -> tuple[Arra
     each vertex.
     """
     xp = namespace(src)
-    chosen = _flags_of(ids, only_vertices, f"{option_text('only_vertices')} id")
+    chosen = _mark_chosen(ids, only_vertices, f"{option_text('only_vertices')} id")
     if not chosen.any():
         raise InputError(f"{option_text('only_vertices')} is empty; name the vertices of the graph")
     numbers = xp.asarray((np.cumsum(chosen) - 1).astype(src.dtype))

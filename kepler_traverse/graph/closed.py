@@ -27,7 +27,7 @@ class Split(NamedTuple):
     last: Array  # and the number where they end; the same unless it is closed
     names: np.ndarray  # int64: the vertex as it was numbered of each number
 
-    def ends_of(self, src: Array, dst: Array) -> tuple[Array, Array]:
+    def map_ends(self, src: Array, dst: Array) -> tuple[Array, Array]:
         """Return the ends of edges that are given as vertices were numbered. A self-loop stays one."""
         xp = namespace(src)
         return self.first[src], xp.where(src == dst, self.first[dst], self.last[dst])

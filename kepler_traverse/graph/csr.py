@@ -459,11 +459,6 @@ class Graph:
     def has_string_ids(self) -> bool:
         return self._vertex_ids.are_strings
 
-    @property
-    def distinct_ids(self) -> Any:
-        """The ids, each once: ``ids`` has that of a closed vertex twice."""
-        return self._vertex_ids.array
-
     @cached_property
     def _vertex_ids(self) -> VertexIds:
         return VertexIds(self.ids, self.closed)
@@ -563,6 +558,11 @@ class Graph:
 def has_vertex(graph: Graph, name: str | int) -> bool:
     """Whether an id is a vertex of the graph. The id must have the type of the graph's ids."""
     return graph._vertex_ids.contains(name)
+
+
+def list_distinct_ids(graph: Graph) -> Any:
+    """Return the ids, each once: ``graph.ids`` has that of a closed vertex twice."""
+    return graph._vertex_ids.array
 
 
 def find_vertices(graph: Graph, labels: Any) -> np.ndarray:

@@ -35,6 +35,7 @@ from ..runtime.regular_files import (
 )
 from . import BuildReport, Graph
 from .closed import fault_of_closed
+from .csr import list_distinct_ids
 
 # raise it also where building a graph changes what it holds: stored ones are refused then
 FORMAT = 4
@@ -229,7 +230,7 @@ def load_graph(
 
 def _fault_of_ids(graph: Graph) -> str:
     """Describe what is wrong with the ids; ``""`` if they are strictly ascending."""
-    ids = graph.distinct_ids
+    ids = list_distinct_ids(graph)
     if graph.has_string_ids:
         if ids.type not in (pyarrow.string(), pyarrow.large_string()) or ids.null_count:
             return f"its ids are {ids.type} with {ids.null_count} nulls"

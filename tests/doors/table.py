@@ -144,12 +144,12 @@ OPTIONS_OF_KINDS = (
 # Options of the job, of those that Python takes, too.
 JOB = (
     "output algorithm device engine strategy max_depth:job_number cutoff:job_number result direction targets:job_ids "
-    "sources:job_ids keep_columns partition_by random_sources all_sources pairs:job_pairs seed directed format columns "
-    "header delimiter id_type weight_type vertices:job_vertices where only_vertices:job_file "
-    "closed:job_file largest_component batch_size part_size workers gpu_memory scheduler_address scheduler_file "
-    "tls_ca_file tls_cert tls_key worker_timeout batch_deadline graph_cache build_memory hierarchy dashboard_address certify shard notice price_requests price_gb resume report unreached sort "
-    "nearest_k values cutoffs:job_numbers decay geometry along of through:job_through endpoints normalized samples epsilon "
-    "delta unconnected"
+    "sources:job_ids keep_columns partition_by random_sources all_sources pairs:job_pairs seed directed format "
+    "columns header delimiter id_type weight_type vertices:job_vertices where only_vertices:job_file closed:job_file "
+    "largest_component batch_size part_size workers gpu_memory scheduler_address scheduler_file tls_ca_file tls_cert "
+    "tls_key worker_timeout batch_deadline graph_cache build_memory hierarchy dashboard_address certify shard notice "
+    "price_requests price_gb resume report unreached sort nearest_k values cutoffs:job_numbers decay geometry along "
+    "of through:job_through endpoints normalized samples epsilon delta unconnected"
 )
 
 IDS = [30, 10, 20]

@@ -89,7 +89,7 @@ def distances_of(frame, *keys):
 
 
 @EACH
-def test_distances_and_predecessors(case):
+def test_distances_and_predecessors_are_those_of_the_search(case):
     graph = case.graph()
     expected = {(s, v): d for s, (distance, _) in case.found.items() for v, d in distance.items()}
     assert graph.report.isolated_vertices == 0
@@ -120,7 +120,7 @@ def test_distances_and_predecessors(case):
 
 
 @EACH
-def test_tables_of_pairs(case):
+def test_tables_of_pairs_are_those_of_the_search(case):
     graph = case.graph()
     distance = {(s, t): case.found[s][0].get(t) for s in case.ids for t in case.ids}
     origins = [s for s in case.ids for _ in case.ids]
@@ -148,7 +148,7 @@ def test_tables_of_pairs(case):
 
 
 @EACH
-def test_paths_and_flows(case):
+def test_paths_and_flows_lead_through_no_closed_vertex(case):
     graph = case.graph()
     rng = np.random.default_rng(1)
     origins = rng.choice(case.ids, 40).tolist()
@@ -224,7 +224,7 @@ def test_results_per_source(case, with_hierarchy):
 
 
 @EACH
-def test_nearest(case):
+def test_nearest_sources_and_targets_are_those_of_the_search(case):
     graph = case.graph()
     found = case.distances
     chosen = sorted([*case.closed[:3], *case.ids[:4]])

@@ -86,7 +86,7 @@ def test_results_are_those_of_the_library(kind, folder, tmp_path):
     assert manifest_of(made)["settings"]["closed"].endswith("closed.txt")
 
 
-def test_pairs_and_flows(folder, tmp_path):
+def test_pairs_and_flows_are_those_of_the_library(folder, tmp_path):
     words = ["--pairs", folder / "pairs.csv", "--result"]
     pairs = pd.read_csv(folder / "pairs.csv")
     made = run(folder, tmp_path / "pairs", *words, "pairs")

@@ -102,7 +102,7 @@ def triple(row):
 
 @EACH
 @pytest.mark.parametrize("engine", ["search", "hierarchy"])
-def test_tables(name, engine):
+def test_sums_of_tables_are_those_of_the_search(name, engine):
     case = CASES[name]
     graph = case.graph()
     many, of_pairs, options = functions_of(case)
@@ -135,7 +135,7 @@ def test_tables(name, engine):
 
 
 @EACH
-def test_nearest(name):
+def test_sums_to_nearest_vertices_are_those_of_the_search(name):
     case = CASES[name]
     graph = case.graph()
     many, _, options = functions_of(case)

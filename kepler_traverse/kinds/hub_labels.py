@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import Graph
+from ..graph.closed import refuse_closed
 from ..hub_labels.estimate import LabelEstimate, refuse_long_labels
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
@@ -40,7 +41,11 @@ def check_options(
     algorithm: str,
     numbers: Mapping[str, Any],  # noqa: ARG001
 ) -> CheckedLabels:
-    """Return the options with an estimate; raise HierarchyError if labels would be too long."""
+    """Return the options with an estimate.
+
+    Raises InputError (the graph has closed vertices) or HierarchyError (labels would be too long).
+    """
+    refuse_closed(graph, "a table of labels has one label per vertex")
     estimate = graph.derived.estimate_labels(ALGORITHMS[algorithm].metric)
     refuse_long_labels(estimate)
     return CheckedLabels(estimate=estimate)

@@ -27,8 +27,8 @@ from kepler_traverse import (
     with_weights,
 )
 from kepler_traverse.extremes import extremes, top_closeness
-from kepler_traverse.hub_labels.tables import write_labels
 from kepler_traverse.interop.cugraph_frames import as_cugraph
+from pipelines import run_job
 from tests.support.oracle import canonical_search, walk_back
 
 INF = float("inf")
@@ -306,7 +306,7 @@ def test_what_cannot_respect_closed_vertices_refuses_them(tmp_path):
         lambda: convert.to_networkx(graph),
         lambda: extremes(graph, algorithm="sssp"),
         lambda: top_closeness(graph, 1, algorithm="sssp"),
-        lambda: write_labels(graph, tmp_path / "labels"),
+        lambda: run_job(graph, result="labels", sources="all", output=tmp_path / "labels"),
         lambda: as_cugraph(frame, graph),
     ):
         with pytest.raises(InputError, match="closed vert"):

@@ -19,6 +19,7 @@ from kepler_traverse import (
 )
 from kepler_traverse.errors import CertificateError, PrecisionError
 from kepler_traverse.kinds import along as along_module
+from tests.support.devices import FIRST, frames_on_pandas, on_a_device, running
 from tests.support.oracle import canonical_search, walk_back
 
 
@@ -252,3 +253,22 @@ def test_the_certificate_sees_a_wrong_sum(monkeypatch):
     monkeypatch.setattr(along_module, "sum_to_targets", wrong)
     with pytest.raises(CertificateError, match="the sums along the path to vertex"):
         sssp_pairs(case.graph(), [case.ids[0]] * 9, case.ids[:9], along=case.along)
+
+
+@on_a_device
+@pytest.mark.parametrize("name", ["directed", "undirected and closed", "in"])
+def test_sums_on_a_gpu_are_those_of_a_cpu(name):
+    case = CASES[name]
+    many, of_pairs, options = functions_of(case)
+    graph = case.graph()
+    sources = [case.ids[i] for i in (5, 0, 9)]
+    columns = {"along": case.along, **options}
+    asked = {"result": "targets", "targets": case.ids[::3], **columns}
+    expected = many(graph, sources, **asked)
+    nearest = many(graph, sources, result="nearest", **columns)
+    pairs = of_pairs(graph, sources, case.ids[3:6], **columns)
+    with running(FIRST), frames_on_pandas():
+        there = graph.to("cuda")
+        assert many(there, sources, **asked).equals(expected)
+        assert many(there, sources, result="nearest", **columns).equals(nearest)
+        assert of_pairs(there, sources, case.ids[3:6], **columns).equals(pairs)

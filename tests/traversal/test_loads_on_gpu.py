@@ -290,7 +290,7 @@ def test_flows_are_those_of_walks_in_python(kind, directed, mode, monkeypatch):
             # half to even
             floats.append((0, i, v, round(Fraction(volume) / Fraction(2) ** exponent)))
     with_floats = flows_gpu.Volumes(
-        everywhere, weights, factors * 1.0, None, rows.dtype.type(bound), exponent, 2, reach
+        everywhere, weights, factors * 1.0, None, rows.dtype.type(bound), exponent, 2, (reach, 0.0)
     )
     few = flows_gpu.Volumes(
         targets, amounts % 1000, factors, offsets, rows.dtype.type(bound), is_wide=False

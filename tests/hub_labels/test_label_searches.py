@@ -202,7 +202,7 @@ def test_pairs_of_a_certified_job_are_answered_by_labels_that_are_proved(
 ):
     rows = [*lattice(40, 40), (5000, 5001)]
     graph = build(rows, weights_for(rows, 3), directed=True)
-    pairs = random_pairs(graph, 300)
+    pairs = random_pairs(graph, 1500)
     asked = {"algorithm": algorithm, "pairs": tuple(pairs)}
     before = run_job(graph, output=tmp_path / "before", **asked)
     assert "proved" not in before.manifest

@@ -286,10 +286,12 @@ def one_worker(edges, tmp_path):
         graph = read_graph(edges, device="cpu", weighted="sssp" in CASES[case])
         write_graph(graph, tmp_path / "graph")
         targets = TARGETS if result_of(case) == "targets" else None
+        kind = OUTPUT_SCHEMAS[result_of(case)]
         asked = {
             "limit": None,
             "targets": Targets.of(graph, targets),
-            "kind": OUTPUT_SCHEMAS[result_of(case)],
+            "kind": kind,
+            "options": kind.options_class(),
             "certify": "all",
             "knobs": None,
         } | options

@@ -208,6 +208,7 @@ class Graph:
 
     def __post_init__(self, known_fingerprint: str | None) -> None:
         self._check_rows_of_edges()
+        self._check_closed()
         self._check_ids()
         for name in ("directed", "integer_weights", "float_distances", "may_pull"):
             arguments.flag(name, getattr(self, name))
@@ -249,6 +250,14 @@ class Graph:
                 "offsets must have n_vertices + 1 elements, and weights as many as targets"
             )
 
+    def _check_closed(self) -> None:
+        """Raise InputError unless closed vertices are numbers: where paths begin, and where they end."""
+        if self.closed is None:
+            return
+        is_numbers = _is_array(self.closed, "i") and self.closed.shape[:-1] == (2,)
+        if not is_numbers or not ((self.closed >= 0) & (self.closed < self.n_vertices)).all():
+            self._refuse("closed")
+
     def _check_ids(self) -> None:
         """Raise InputError unless there is one integer or text per vertex."""
         is_column = _is_array(self.ids) or hasattr(self.ids, "to_pylist")
@@ -259,10 +268,6 @@ class Graph:
             )
         if not self.has_string_ids and self.ids.dtype.kind not in "iu":
             raise InputError(f"ids must be integers or pyarrow strings, not {self.ids.dtype}")
-        if self.closed is not None:
-            is_numbers = _is_array(self.closed, "i") and self.closed.shape[:-1] == (2,)
-            if not is_numbers:
-                self._refuse("closed")
 
     def _check_edge_rows(self) -> None:
         """Raise InputError unless the rows of edges, and the edges of rows, have the shapes of both."""

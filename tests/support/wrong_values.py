@@ -118,7 +118,7 @@ def values():
     yield Value("array.array", lambda: array.array("q", [1, 2]), [1, 2])
     yield Value("Series", lambda: pd.Series([1, 2]), [1, 2])
     yield Value("Series Int64", lambda: pd.Series([1, 2], dtype="Int64"), [1, 2])
-    yield Value("Series with NA", lambda: pd.Series([1, None], dtype="Int64"))
+    yield Value("Series with NA", lambda: pd.Series([1, None], dtype="Int64"), [1, None])
     yield Value("Series of strings", lambda: pd.Series(["b", "a"]), ["b", "a"])
     yield Value("Index", lambda: pd.Index([1, 2]), [1, 2])
     yield Value(

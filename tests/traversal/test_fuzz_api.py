@@ -140,6 +140,12 @@ def weights_of(length):
     return or_none(fits)
 
 
+def reverse_weights_of(length):
+    """Weights, of which null and infinite ones close a direction."""
+    closing = [float("inf"), 1.0], [1, None]
+    return lambda value: value in closing or weights_of(length)(value)
+
+
 def are_directions(length):
     """Lists of -1, 0 and 1, or of booleans."""
 
@@ -234,6 +240,9 @@ def file_arguments(path):
         "where": (None, or_none(never)),
         "oneway_column": (None, or_none(never)),
         "only_vertices": (None, or_none(some_of(1, 2, 3, 5))),
+        "closed": (None, lambda value: value == [] or or_none(some_of(1, 2, 3, 5))(value)),
+        "largest_component": (False, is_flag),
+        "reverse_weight_column": (None, or_none(never)),
         "edge_ids": (False, is_flag),
         "build_memory": (None, or_none(never)),  # without a folder
     }
@@ -255,6 +264,9 @@ def calls(path):
             "where": (None, or_none(never)),
             "oneway": (None, or_none(are_directions(2))),
             "only_vertices": (None, or_none(some_of(1, 2, 3))),
+            "closed": (None, or_none(some_of(1, 2, 3))),
+            "largest_component": (False, is_flag),
+            "reverse_weight": (None, reverse_weights_of(2)),
             "edge_ids": (False, is_flag),
         },
     )
@@ -286,12 +298,12 @@ def calls(path):
         *WITH_CUTOFFS,
     ):
         fixed = GIVEN | SOURCES | {"result": (result, one_of(result))}
+        if result not in ("reachable", "predecessors"):
+            fixed["direction"] = ("in", one_of("in", "out"))
         if result == "targets":
             fixed["targets"] = ([3], list_of(is_id))
         elif result in ("matrix", "predecessors"):
             fixed["targets"] = ([3], or_none(list_of(is_id)))
-        elif result == "summary":
-            fixed["direction"] = ("in", one_of("in", "out"))
         elif result == "nearest":
             fixed["sources"] = ([1], lambda value: value != [] and are_sources(value))
             fixed["k"] = (2, or_none(lambda value: is_whole(value) and value > 0))
@@ -301,10 +313,6 @@ def calls(path):
             )
         elif result in WITH_CUTOFFS:
             fixed["cutoffs"] = ([1, 2], ascends(int))
-            fixed["direction"] = (
-                "out",
-                one_of("out") if result == "isochrones" else one_of("out", "in"),
-            )
             if result == "opportunities":
                 fixed["values"] = ({"a": [1] * GRAPH.n_vertices}, never)
                 fixed["source_weights"] = (None, or_none(are_two_weights))
@@ -367,8 +375,10 @@ def calls(path):
             "limit": (None, limit_of_two),
         },
     )
+    yield "components", kepler_traverse.components, GIVEN
     columns = GIVEN | {"origins": ([1, 2], are_two_ids), "destinations": ([3, 1], are_two_ids)}
     columns["result"] = ("pairs", one_of("pairs", "flows"))
+    columns["direction"] = ("in", one_of("out", "in"))
     yield "bfs_pairs", kepler_traverse.bfs_pairs, columns | SEARCH | HOPS | MEMORY
     yield "sssp_pairs", kepler_traverse.sssp_pairs, columns | SEARCH | WEIGHTED | MEMORY
     yield (
@@ -425,6 +435,7 @@ def calls(path):
             "may_pull": (False, is_flag),
             "edge_rows": (None, or_none(never)),
             "edges_of_rows": (None, or_none(never)),
+            "closed": (None, or_none(never)),
             "negative_loops": ({}, lambda value: isinstance(value, dict)),
             "known_fingerprint": (None, or_none(never)),
         },
@@ -447,6 +458,7 @@ def calls(path):
         {
             "graph": (known, never),
             "weight": (WEIGHTS, lambda value: value is not None and weights_of(3)(value)),
+            "reverse_weight": (None, or_none(never)),
             "per": ("row", one_of("row", "edge")),
             "weight_type": ("auto", one_of("auto", "float32", "float64")),
         },

@@ -245,7 +245,10 @@ def test_a_missing_library_is_named(monkeypatch):
 
 
 # One of each page at least. The others search from every junction: what they ask is tested with each kind of result.
-FEW = ["isochrones.png", "nearest.png", "flows.png"]
+FEW = [
+    *("isochrones.png", "nearest.png", "flows.png"),
+    *("congestion.png", "catchment.png", "kilometres.png"),
+]
 DRAWN = pictures.PICTURES if tiers.ALL else FEW
 
 

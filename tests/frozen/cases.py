@@ -216,7 +216,6 @@ bfs_many(streets, [1], max_depth=1, result='within', cutoffs=[1])
 bfs_many(streets, [1], targets=[2])
 bfs_many(streets, [1], result='targets')
 bfs_many(streets, [1], result='summary', targets=[1])
-bfs_many(streets, [1], result='levels', direction='in')
 bfs_many(streets, [1], result='summary', direction='both')
 bfs_many(streets, [1], unreached='no')
 bfs_many(pages, ['p7'], unreached='cugraph')
@@ -398,7 +397,6 @@ pairs='trips.csv', sources=[1]
 pairs='trips.csv', result='distances'
 pairs='trips.csv', columns={'origin': 'origin'}
 pairs='trips.csv', columns={'origin': 'x', 'destination': 'y'}
-pairs='trips.csv', along=['climb']
 pairs='trips.csv', result='flows', columns={'volume': 'none'}
 pairs='trips.csv', result='flows', targets=[1]
 pairs='trips.csv', result='flows', through='trips.csv'

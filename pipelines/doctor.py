@@ -84,6 +84,7 @@ EXTRAS = {  # what each extra is for, and the modules that it installs
     "geo": ("hulls of isochrones", ("shapely",)),
     "plot": ("maps", ("matplotlib",)),
     "osm": ("OpenStreetMap", ("osmium",)),
+    "omx": ("OMX matrices of planners", ("h5py",)),
     "networkx": ("backend of NetworkX", ("networkx",)),
     "torch": ("PyTorch", ("torch", "torch_geometric")),
 }

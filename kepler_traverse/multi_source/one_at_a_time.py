@@ -70,7 +70,7 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
 
     is_on_cpu = single.device == "cpu"
 
-    def again_of(shape: Shape) -> float:
+    def mean_repeats(shape: Shape) -> float:
         if is_on_cpu:
             return shape.repeats
         return shape.detours
@@ -83,7 +83,7 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
             "level": n_sources * shape.likely_rounds,
             "vertex": n_sources * shape.n_vertices,
             "edge": edges / (machine.cores if is_on_cpu and algorithm == "bfs" else 1),
-            "again": edges * again_of(shape) if algorithm == "sssp" else 0,
+            "again": edges * mean_repeats(shape) if algorithm == "sssp" else 0,
             "extra_round": n_sources * shape.extra_rounds if algorithm == "sssp" else 0,
             "miss": edges * shape.scatter * machine.missing(4 * shape.n_vertices),
         }

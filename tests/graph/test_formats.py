@@ -62,9 +62,9 @@ def test_a_binary_file_may_be_compressed_as_a_whole(tmp_path, name):
     assert read(path).fingerprint == EXPECTED.fingerprint
 
 
-# but tables with a log, and networks of biologists, whose edges have no weight; these have tests of their own
+# but tables with a log, networks of planners, and those of biologists, whose edges have no weight: they have their own
 def test_every_format_has_a_file_in_these_tests():
-    endings = {name[name.rindex(".") :] for name in [*TEXTS, *BINARIES]} | {".sif"}
+    endings = {name[name.rindex(".") :] for name in [*TEXTS, *BINARIES]} | {".sif", ".tntp"}
     assert all(endings & set(entry.endings) for entry in FORMATS if entry.endings)
 
 

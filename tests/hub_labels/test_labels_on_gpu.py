@@ -75,7 +75,7 @@ def test_no_pairs_and_unequal_columns():
     assert labels.between(nothing, nothing).size == 0
     with pytest.raises(InputError, match="a pair needs one of each"):
         labels.between(nothing, cuda.cp.zeros(2, np.int64))
-    with pytest.raises(InputError, match=r"vertex numbers must lie in 0\.\.70"):
+    with pytest.raises(InputError, match="number 71 is no vertex number"):
         labels.between(np.array([0]), np.array([71]))
 
 

@@ -187,7 +187,7 @@ def test_a_wrong_value_in_a_settings_file_is_named(key, folder, tmp_path, capsys
 def test_pairs_of_options_of_the_job_work_or_are_refused(folder, tmp_path, capsys):
     more = {"output": str(tmp_path / "out"), "graph_cache": str(tmp_path / "cache"), "resume": None, "report": "--no-report",
             "plan": None, "json": None, "verbose": None, "debug": None, "device": "cpu", "hierarchy": "yes",
-            "geometry": "points", "keep_columns": "kind", "build_memory": "1GB"}  # fmt: skip
+            "geometry": "points", "largest_component": None, "keep_columns": "kind", "build_memory": "1GB"}  # fmt: skip
     values = VALUES | more | dict.fromkeys(TLS, str(folder / "empty.pem"))
     words = {}
     for key, value in values.items():

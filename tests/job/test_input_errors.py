@@ -259,7 +259,10 @@ def test_files_that_are_not_regular_are_refused_whatever_names_them(shape, tmp_p
         } <= set(FILES)
         # there it is an id
         for flag in FILES if shape != "a folder" else set(FILES) - {"--sources", "--targets"}:
-            kind = ("--result", "flows") if flag == "--through" else ()
+            kind = {
+                "--through": ("--result", "flows"),
+                "--closed": ("--algorithm", "sssp"),
+            }.get(flag, ())
             sources = () if flag in ("--sources", "--pairs") else ("--sources", 1)
             if flag.startswith("--tls-"):
                 others = {"--tls-ca-file", "--tls-cert", "--tls-key"} - {flag}

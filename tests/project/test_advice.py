@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import kepler_traverse
-from kepler_traverse import csgraph, extremes, pyg
+from kepler_traverse import assignment, csgraph, extremes, planning, pyg
 from kepler_traverse.errors import InputError
+from pipelines import assignment as assignment_program
 from pipelines import compare, serve, verify
 from pipelines import extremes as extremes_program
 from pipelines.cli import options
@@ -64,6 +65,7 @@ def known_options():
         options.parser(),
         verify.parser(),
         extremes_program.parser(),
+        assignment_program.parser(),
         serve.parser(),
     ]
     known = {name for program in programs for name in program._option_string_actions}
@@ -81,7 +83,8 @@ def known_arguments():
         *(getattr(csgraph, name) for name in csgraph.__all__),
         pyg.AddShortestPathEncoding.__init__,
     ]
-    functions += [extremes.extremes, extremes.top_closeness]
+    functions += [extremes.extremes, extremes.top_closeness, assignment.assign]
+    functions += [planning.read_omx, planning.write_omx]
     found = set(OF_PANDAS)
     for function in functions:
         try:

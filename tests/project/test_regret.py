@@ -210,9 +210,12 @@ def test_only_the_strategies_that_auto_chooses_among_are_measured_for_estimates(
     monkeypatch.setattr(sweep, "ENOUGH", 0.0)
     monkeypatch.setattr(graphs, "FAMILIES", ("lattice", "social"))
     scope = sweep.Scope(
-        sources={64}, results={"within", "nearest", "hierarchy"}, estimates_alone=True
+        sources={64},
+        results={"within", "nearest", "hierarchy"},
+        largest=200,
+        estimates_alone=True,
     )
-    _, lines = swept(tmp_path, largest=200, scope=scope)
+    _, lines = swept(tmp_path, scope=scope)
     ways = {(line["algorithm"], line["result"], line["strategy"]) for line in lines}
     for algorithm in ("bfs", "sssp"):
         assert {

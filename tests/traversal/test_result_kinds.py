@@ -74,7 +74,7 @@ def test_a_kind_is_refused_where_it_has_no_meaning(median):
         bfs_many(GRAPH, [0], result=median.name, targets=[1])
     with pytest.raises(
         InputError,
-        match="direction='in' is for result summary, opportunities or within, not median",
+        match=r"direction='in' is for result matrix, summary, .*, isochrones or pairs, not median",
     ):
         bfs_many(GRAPH, [0], result=median.name, direction="in")
 

@@ -76,7 +76,10 @@ def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
             what = "limits are numbers: all of a text file are integers, or none has over 15 digits"
         raise InputError(f"{where} has type {column.type}; {what}")
     limits = column.to_numpy(zero_copy_only=False)
-    wrong = np.flatnonzero(~((limits >= 0) & (limits <= MAX_INTEGER) & np.isfinite(limits)))
+    is_limit = (limits >= 0) & np.isfinite(limits)
+    if limits.dtype.kind == "u":
+        is_limit &= limits <= MAX_INTEGER
+    wrong = np.flatnonzero(~is_limit)
     if wrong.size:
         row = int(wrong[0])
         raise InputError(

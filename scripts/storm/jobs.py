@@ -168,10 +168,13 @@ def _add_limit(settings: dict[str, Any], question: Question) -> None:
 def _of_one_type(limits: list[Any]) -> list[Any]:
     """Return limits as a column of a table can hold them, with the same answers.
 
-    Integers beyond 2^53 are of weights that are integers. Beside them a limit of 2.75 is one of 2.
+    Between 2^53 and 2^63 they are of weights that are integers. Beside them a limit of 2.75 is one of
+    2. Beyond they are of weights that are floats.
     """
     if max(limits) <= 2**53:
         return limits
+    if max(limits) >= 2**63:
+        return [float(limit) for limit in limits]
     return [math.floor(limit) for limit in limits]
 
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kepler_traverse import bfs_many, read_graph, sssp_many
-from pipelines import verify
+from kepler_traverse import bfs_many, graph_from_edges, read_graph, sssp_many
+from pipelines import run_job, verify
 from pipelines.batch_sources import main
 from tests.job.test_matrix import written as list_of_matrix
 from tests.job.test_result_kinds import first_lost, forge, one_more
@@ -485,3 +485,20 @@ def test_sums_are_multiplied_by_the_weight_of_their_source(column, data, places,
     other = "share" if column == "people" else "people"
     resumed = job.command(folder, *opportunities(data, other), "--batch-size", "4", "--resume")
     assert "reduction was" in refused(capsys, *resumed)
+
+
+@pytest.mark.parametrize("weights", [[1, 3], [1.0, 0.5], [1e30, 2e30]])
+@pytest.mark.parametrize("limit", [2.5, 2.0**63, 1.5e30, 1.0000000150474662e30, 1e300])
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_limit_of_a_column_is_that_of_a_cutoff(weights, limit, form, tmp_path):
+    graph = graph_from_edges([0, 1], [1, 2], weights)
+    path = tmp_path / f"stops.{form}"
+    table = pd.DataFrame({"source": [0], "most": [limit]})
+    if form == "csv":
+        table.to_csv(path, index=False)
+    else:
+        table.to_parquet(path)
+    asked = {"algorithm": "sssp", "sources": path, "columns": {"limit": "most"}, "report": False}
+    found = run_job(graph, output=tmp_path / "out", **asked).to_pandas()
+    expected = sssp_many(graph, [0], cutoff=limit)
+    assert found.distance.tolist() == expected.distance.tolist()

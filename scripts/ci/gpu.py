@@ -18,6 +18,7 @@ exit status is 0 if nothing failed, 1 if something did, and 2 without a GPU. Nee
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib.util
 import itertools
 import json
@@ -531,10 +532,11 @@ def missing_of(job: Job) -> list[str]:
     return missing if shutil.which(job.command[0]) else [*missing, job.command[0]]
 
 
-def run_job(job: Job, gpu: str, ends: float) -> Row:
+def run_job(job: Job, gpu: str, ends: float, threads: int) -> Row:
     """Run a job on one GPU, or on all if it says so, and judge it.
 
-    A job that takes too long is killed with its processes.
+    A job that takes too long is killed with its processes. ``threads``: of compiled code on the CPU, unless the caller has
+    chosen.
     """
     missing = missing_of(job)
     began = time.monotonic()
@@ -549,7 +551,7 @@ def run_job(job: Job, gpu: str, ends: float) -> Row:
         process = subprocess.Popen(
             job.command,
             cwd=ROOT,
-            env=os.environ | visible,
+            env={"NUMBA_NUM_THREADS": str(threads)} | os.environ | visible,
             stdout=output,
             stderr=output,
             start_new_session=True,
@@ -587,10 +589,10 @@ def run_jobs(jobs: list[Job], gpus: list[str], at_once: int, ends: float) -> lis
     shared = [job for job in jobs if job.stage not in ALONE]
     before = ends - sum(job.seconds for job in alone) if shared else ends
     for own, most, until in ((shared, at_once, before), (alone, 1, ends)):
+        threads = max(2, machine()["cores"] // most)
+        run = functools.partial(run_job, ends=until, threads=threads)
         with ThreadPoolExecutor(most) as pool:
-            rows += pool.map(
-                lambda job, gpu, until=until: run_job(job, gpu, until), own, itertools.cycle(gpus)
-            )
+            rows += pool.map(run, own, itertools.cycle(gpus))
     return rows
 
 

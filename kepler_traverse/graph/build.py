@@ -134,27 +134,16 @@ def graph_from_numbers(
             selection=selection,
         ).to("cpu")
         only_vertices = whole.ids_at(find_component(whole.offsets, whole.targets))
+    given = _Given(src, dst, weight, reverse_weight, ids, selection, all_are_ends)
     if only_vertices is not None:
-        kept, ids, numbers = _between(src, dst, ids, only_vertices)
-        src = numbers[src[kept]]
-        dst = numbers[dst[kept]]
-        weight = None if weight is None else weight[kept]
-        reverse_weight = None if reverse_weight is None else reverse_weight[kept]
-        selection = selection.take(to_host(kept))
-        all_are_ends = False
+        given = given.within(only_vertices)
     weight_source = "" if weight is None else str(weight.dtype)
-    negative_zeros = closed_directions = 0
-    filtered_rows = selection.total - src.size
+    filtered_rows = selection.total - given.src.size
+    given, closed_directions = given.without_closed()
+    src, dst, weight, reverse_weight, ids, selection, all_are_ends = given
+    negative_zeros = 0
     loops = {}
     integers = False
-    if reverse_weight is not None:
-        costs = open_costs(weight, reverse_weight)
-        src = src[costs.rows]
-        dst = dst[costs.rows]
-        selection = replace(selection.take(to_host(costs.rows)), directions=costs.directions)
-        weight = costs.weights
-        closed_directions = costs.n_closed
-        all_are_ends = False
     if weight is not None:
         places = selection if reverse_weight is None else selection.twice()
         weight, negative_zeros, integers = checked_weights(weight, weight_type, places, scratch)
@@ -211,6 +200,55 @@ def graph_from_numbers(
         compile_clock.listen()
     LOG.info("built %r", graph)
     return graph
+
+
+class _Given(NamedTuple):
+    """The rows that are given to ``graph_from_numbers``."""
+
+    src: Array
+    dst: Array
+    weight: Any
+    reverse_weight: Any
+    ids: Any
+    selection: RowSelection
+    all_are_ends: bool
+
+    def within(self, vertices: Any) -> _Given:
+        """Return the rows between some vertices, which are numbered anew."""
+        kept, ids, numbers = _between(self.src, self.dst, self.ids, vertices)
+
+        def take(values: Any) -> Any:
+            if values is None:
+                return None
+            return values[kept]
+
+        return _Given(
+            src=numbers[self.src[kept]],
+            dst=numbers[self.dst[kept]],
+            weight=take(self.weight),
+            reverse_weight=take(self.reverse_weight),
+            ids=ids,
+            selection=self.selection.take(to_host(kept)),
+            all_are_ends=False,
+        )
+
+    def without_closed(self) -> tuple[_Given, int]:
+        """Return the rows of which a direction is open, and the number of closed directions.
+
+        With two weights per row, ``weight`` then has those of all rows, and after them those back.
+        """
+        if self.reverse_weight is None:
+            return self, 0
+        costs = open_costs(self.weight, self.reverse_weight)
+        taken = self.selection.take(to_host(costs.rows))
+        open_rows = self._replace(
+            src=self.src[costs.rows],
+            dst=self.dst[costs.rows],
+            weight=costs.weights,
+            selection=replace(taken, directions=costs.directions),
+            all_are_ends=False,
+        )
+        return open_rows, costs.n_closed
 
 
 class _Rows(NamedTuple):

@@ -64,7 +64,9 @@ def estimates(graph: Graph, points: np.ndarray, n_sources: int) -> dict[str, Any
 
 
 def timed(call: Any) -> tuple[float, Any]:
-    """Return the median seconds of a call after the first, and its result; one call if it is slow."""
+    """Return the median seconds of a call after the first, which compiles, and its result; the
+    seconds of the second call if it is slow.
+    """
     taken = []
     for _ in range(REPEATS + 1):
         synchronize()
@@ -72,7 +74,7 @@ def timed(call: Any) -> tuple[float, Any]:
         result = call()
         synchronize()
         taken.append(time.perf_counter() - began)
-        if taken[-1] > MAX_SECONDS:
+        if len(taken) > 1 and taken[-1] > MAX_SECONDS:
             return taken[-1], result
     return statistics.median(taken[1:]), result
 

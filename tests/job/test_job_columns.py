@@ -42,6 +42,20 @@ def test_a_plan_names_the_columns(capsys, streets):
     assert "not used" not in err
 
 
+def test_columns_that_are_added_up_or_weights_back_are_used(capsys, tmp_path):
+    path = tmp_path / "roads.csv"
+    path.write_text("u,v,minutes,back,km,osmid\n1,2,3,4,0.5,7\n2,3,1,-1,0.25,8\n")
+    columns = ("--columns", "weight=minutes", "--columns", "reverse_weight=back")
+    argv = [path, "--algorithm", "sssp", *columns, "--sources", "1", "--targets", "3", "--plan"]
+    _, out, _ = call(capsys, *argv, "--result", "targets", "--along", "km")
+    ends = "'u' to 'v', weight 'minutes', of the other direction 'back'"
+    assert f"{ends}; along paths: 'km'; not used: 'osmid'\n" in out
+    hops = [path, "--sources", "1", "--targets", "3", "--plan", "--result", "targets"]
+    _, out, _ = call(capsys, *hops, "--along", "km,minutes,back")
+    assert "of weights" not in out
+    assert "is not used" not in out
+
+
 def test_a_run_names_the_columns_in_summary_manifest_and_report(capsys, streets, tmp_path):
     argv = [streets, "--algorithm", "sssp", "--sources", "1", "--device", "cpu", "--workers", "1"]
     code, out, _ = call(capsys, *argv, "--output", tmp_path / "out")

@@ -84,6 +84,15 @@ class _Line(NamedTuple):
     next_target: np.ndarray  # one per lane: the first target that may not be settled
 
 
+class _Counts(NamedTuple):
+    """How far the search of a line has come."""
+
+    size: int  # 1 more than the vertices reached
+    n_entries: int  # of the ring, those that were taken included
+    n_waiting: int  # entries that wait
+    n_seen: int  # goals reached
+
+
 _NONE = np.zeros(0, np.int32)
 NO_GOALS = Goals(_NONE, _NONE, _NONE)
 CHUNK = 64  # rows that a thread takes at a time
@@ -347,8 +356,8 @@ def _spread(edges, line, most, goals, table, heads, place, doublings):
         where the targets or goals of a source are settled.
     """
     size, n_seen, is_endless = _begin(line, goals, table, heads, place, doublings)
-    n_entries = size - 1
-    n_waiting = size - 1
+    n_sources = size - 1
+    counts = _Counts(size, n_sources, n_sources, n_seen)
     left = goals.needs.copy()
     most_needed = _largest(goals.needs)
     buckets_per_unit = edges[3]
@@ -358,35 +367,30 @@ def _spread(edges, line, most, goals, table, heads, place, doublings):
     while fits and walked <= most:
         # A distance in an earlier bucket is final. If no vertex waits, all distances are.
         bound = _NEVER
-        if n_waiting:
+        if counts.n_waiting:
             bound = bucket
         are_settled = _settle_targets(line, table, place, buckets_per_unit, bound)
         has_ended = are_settled and not is_endless
-        if goals.needs.size and n_seen >= most_needed:
-            has_ended = _settle_goals(line, goals, table, n_seen, left, buckets_per_unit, bound)
-        if has_ended or n_waiting == 0:
+        if goals.needs.size and counts.n_seen >= most_needed:
+            has_ended = _settle_goals(
+                line, goals, table, counts.n_seen, left, buckets_per_unit, bound
+            )
+        if has_ended or counts.n_waiting == 0:
             break
-        fits, size, n_entries, n_waiting, n_seen, looked = _empty_bucket(
-            edges,
-            bucket,
-            goals,
-            table,
-            heads,
-            place,
-            (size, n_entries, n_waiting, n_seen),
-            doublings,
+        fits, counts, looked = _empty_bucket(
+            edges, bucket, goals, table, heads, place, counts, doublings
         )
         walked += looked
         bucket += 1
     # The ring, and after a failure the places, are left clear for the next search.
-    if n_waiting or not fits:
+    if counts.n_waiting or not fits:
         for at in range(_RING):  # the assignment of a slice would take seconds to compile
             heads[at] = -1
     if fits:
-        return size, walked, n_seen
-    for at in range(1, size):
+        return counts.size, walked, counts.n_seen
+    for at in range(1, counts.size):
         place[table.met[at]] = 0
-    return 0, walked, n_seen
+    return 0, walked, counts.n_seen
 
 
 @njit(cache=True, nogil=True)
@@ -506,9 +510,7 @@ def _settle_goals(line, goals, table, n_seen, left, buckets_per_unit, bound):
 def _empty_bucket(edges, bucket, goals, table, heads, place, counts, doublings):
     """Relax the edges of all vertices that wait in a bucket.
 
-    ``counts`` and the result hold the size of the table, the entries of the ring, the entries that
-    wait and the goals reached. The result begins with whether the table had room, and ends with the
-    edges that were looked at.
+    Return whether the table had room, the counts after it, and the edges that were looked at.
     """
     offsets, targets, weights, buckets_per_unit = edges
     lines, met, due, entries, seen = table
@@ -528,7 +530,7 @@ def _empty_bucket(edges, bucket, goals, table, heads, place, counts, doublings):
         end = offsets[met[slot] + 1]
         walked += end - begin
         if size + end - begin > met.size or n_entries + end - begin > len(entries):
-            return False, size, n_entries, n_waiting, n_seen, walked
+            return False, _Counts(size, n_entries, n_waiting, n_seen), walked
         for e in range(begin, end):
             v = targets[e]
             other = np.int64(place[v])
@@ -558,7 +560,7 @@ def _empty_bucket(edges, bucket, goals, table, heads, place, counts, doublings):
                 heads[wanted & (_RING - 1)] = n_entries
                 n_entries += 1
                 n_waiting += 1
-    return True, size, n_entries, n_waiting, n_seen, walked
+    return True, _Counts(size, n_entries, n_waiting, n_seen), walked
 
 
 @njit(cache=True, nogil=True)

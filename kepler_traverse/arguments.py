@@ -602,16 +602,20 @@ def columns(name: str, table: Any) -> dict[Any, Any] | None:
     if isinstance(table, np.ndarray):
         if table.dtype.names is None:
             return None
-        return {each: table[each] for each in table.dtype.names}
+        return {column: table[column] for column in table.dtype.names}
     if is_dask(table):
         table = table.compute()
     table = _as_arrow_table(name, table)
-    if not hasattr(table, "columns") and not hasattr(table, "column_names"):
+    # A table of Arrow has its names in ``column_names``: its ``columns`` are values.
+    names = getattr(table, "column_names", None)
+    if names is None:
+        names = getattr(table, "columns", None)
+    if names is None:
         return None
-    names = list(table.column_names if hasattr(table, "column_names") else table.columns)
+    names = list(names)
     if len(set(names)) < len(names):
         raise InputError(f"{name}: two columns have the same name; rename one")
-    return {each: table[each] for each in names}
+    return {column: table[column] for column in names}
 
 
 def _as_arrow_table(name: str, table: Any) -> Any:

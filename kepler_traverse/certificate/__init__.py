@@ -417,15 +417,19 @@ def _certificate_of_findings(
     failures = {}
     for rule, (count, at, vertex) in zip(RULES, findings.tolist(), strict=True):
         if count:
-            if is_rows(distances):
-                value = to_host(distances[at : at + 1, vertex])[0]
-            else:
-                value = distances.one(at, vertex)
+            source = _id(graph, sources[at])
             failures[rule] = (
-                f"{count} distances {_BROKEN[rule]}, one of them from source {_name(graph, sources[at])[7:]} "
-                f"to {_name(graph, vertex)}: {value}"
+                f"{count} distances {_BROKEN[rule]}, one of them from source {source} "
+                f"to {_name(graph, vertex)}: {_distance_at(distances, at, vertex)}"
             )
     return Certificate(failures, sources.size)
+
+
+def _distance_at(distances: Any, at: int, vertex: int) -> Any:
+    """Return the distance of a vertex from the source at a position of a group."""
+    if is_rows(distances):
+        return to_host(distances[at : at + 1, vertex])[0]
+    return distances.one(at, vertex)
 
 
 def certify_group(graph: Graph, traversals: Traversals) -> None:
@@ -632,8 +636,12 @@ def _wrong_predecessors(
     return failures
 
 
+def _id(graph: Graph, vertex: int) -> Any:
+    return graph.ids_at(namespace(graph.offsets).asarray([vertex]))[0]
+
+
 def _name(graph: Graph, vertex: int) -> str:
-    return f"vertex {graph.ids_at(namespace(graph.offsets).asarray([vertex]))[0]}"
+    return f"vertex {_id(graph, vertex)}"
 
 
 def _predecessor_cycle(result: Traversal) -> int | None:

@@ -114,7 +114,9 @@ class ExactSums:
     def integers(self, places: np.ndarray, what: str) -> np.ndarray:
         """Return some sums in int64; ``what`` names them in the PrecisionError if one exceeds it."""
         values = self.low[places].view(np.int64)
-        if self.exponent or (self.high[places] != (values >> 63)).any():
+        # The upper word of a number that fits int64 repeats the sign of the lower word.
+        signs = values >> 63
+        if self.exponent or (self.high[places] != signs).any():
             raise PrecisionError(
                 f"a sum of {plural(what)} exceeds int64; scale them down, or give floats"
             )

@@ -84,13 +84,22 @@ class _Line(NamedTuple):
     next_target: np.ndarray  # one per lane: the first target that may not be settled
 
 
+class _Counts(NamedTuple):
+    """How far the search of a line has come."""
+
+    size: int  # 1 more than the vertices reached
+    n_entries: int  # of the ring, those that were taken included
+    n_waiting: int  # entries that wait
+    n_seen: int  # goals reached
+
+
 _NONE = np.zeros(0, np.int32)
 NO_GOALS = Goals(_NONE, _NONE, _NONE)
 CHUNK = 64  # rows that a thread takes at a time
-# vertices of a row up to which sorting by insertion, and by shorter digits, is faster
-_FEW = 24
-_MANY = 512
-_DIGITS = 6, 10  # bits
+_MAX_INSERTION = 24  # vertices of a row up to which sorting by insertion is faster
+_MAX_SHORT_DIGITS = 512  # vertices of a row up to which sorting by short digits is faster
+_SHORT_DIGIT = 6  # bits
+_LONG_DIGIT = 10
 # vertices among which sources near each other are looked for: of a line, and on average per source
 _LOOK = 256
 LOOKS = 8
@@ -347,46 +356,41 @@ def _spread(edges, line, most, goals, table, heads, place, doublings):
         where the targets or goals of a source are settled.
     """
     size, n_seen, is_endless = _begin(line, goals, table, heads, place, doublings)
-    n_entries = size - 1
-    n_waiting = size - 1
+    n_sources = size - 1
+    counts = _Counts(size, n_sources, n_sources, n_seen)
     left = goals.needs.copy()
-    most_needed = 0
-    for need in goals.needs:
-        most_needed = max(most_needed, need)
+    most_needed = _largest(goals.needs)
+    buckets_per_unit = edges[3]
     bucket = np.int64(0)
     walked = 0
     fits = True
     while fits and walked <= most:
         # A distance in an earlier bucket is final. If no vertex waits, all distances are.
-        if n_waiting:
+        bound = _NEVER
+        if counts.n_waiting:
             bound = bucket
-        else:
-            bound = _NEVER
-        has_ended = _settle_targets(line, table, place, edges[3], bound) and not is_endless
-        if goals.needs.size and n_seen >= most_needed:
-            has_ended = _settle_goals(line, goals, table, n_seen, left, edges[3], bound)
-        if has_ended or n_waiting == 0:
+        are_settled = _settle_targets(line, table, place, buckets_per_unit, bound)
+        has_ended = are_settled and not is_endless
+        if goals.needs.size and counts.n_seen >= most_needed:
+            has_ended = _settle_goals(
+                line, goals, table, counts.n_seen, left, buckets_per_unit, bound
+            )
+        if has_ended or counts.n_waiting == 0:
             break
-        fits, size, n_entries, n_waiting, n_seen, looked = _empty_bucket(
-            edges,
-            bucket,
-            goals,
-            table,
-            heads,
-            place,
-            (size, n_entries, n_waiting, n_seen),
-            doublings,
+        fits, counts, looked = _empty_bucket(
+            edges, bucket, goals, table, heads, place, counts, doublings
         )
         walked += looked
         bucket += 1
-    if n_waiting or not fits:
+    # The ring, and after a failure the places, are left clear for the next search.
+    if counts.n_waiting or not fits:
         for at in range(_RING):  # the assignment of a slice would take seconds to compile
             heads[at] = -1
     if fits:
-        return size, walked, n_seen
-    for at in range(1, size):
+        return counts.size, walked, counts.n_seen
+    for at in range(1, counts.size):
         place[table.met[at]] = 0
-    return 0, walked, n_seen
+    return 0, walked, counts.n_seen
 
 
 @njit(cache=True, nogil=True)
@@ -423,6 +427,15 @@ def _begin(line, goals, table, heads, place, doublings):
                 n_seen += 1
         table.lines[slot, lane] = 0
     return size, n_seen, is_endless
+
+
+@njit(cache=True, nogil=True)
+def _largest(needs):
+    """Return the largest of some counts, 0 if there are none."""
+    largest = 0
+    for need in needs:
+        largest = max(largest, need)
+    return largest
 
 
 @njit(cache=True, nogil=True)
@@ -497,9 +510,7 @@ def _settle_goals(line, goals, table, n_seen, left, buckets_per_unit, bound):
 def _empty_bucket(edges, bucket, goals, table, heads, place, counts, doublings):
     """Relax the edges of all vertices that wait in a bucket.
 
-    ``counts`` and the result hold the size of the table, the entries of the ring, the entries that
-    wait and the goals reached. The result begins with whether the table had room, and ends with the
-    edges that were looked at.
+    Return whether the table had room, the counts after it, and the edges that were looked at.
     """
     offsets, targets, weights, buckets_per_unit = edges
     lines, met, due, entries, seen = table
@@ -519,7 +530,7 @@ def _empty_bucket(edges, bucket, goals, table, heads, place, counts, doublings):
         end = offsets[met[slot] + 1]
         walked += end - begin
         if size + end - begin > met.size or n_entries + end - begin > len(entries):
-            return False, size, n_entries, n_waiting, n_seen, walked
+            return False, _Counts(size, n_entries, n_waiting, n_seen), walked
         for e in range(begin, end):
             v = targets[e]
             other = np.int64(place[v])
@@ -549,7 +560,7 @@ def _empty_bucket(edges, bucket, goals, table, heads, place, counts, doublings):
                 heads[wanted & (_RING - 1)] = n_entries
                 n_entries += 1
                 n_waiting += 1
-    return True, size, n_entries, n_waiting, n_seen, walked
+    return True, _Counts(size, n_entries, n_waiting, n_seen), walked
 
 
 @njit(cache=True, nogil=True)
@@ -814,28 +825,44 @@ def has_overflow(offsets, targets, weights, vertices, first, last, distance):
 
 @njit(cache=True, nogil=True)
 def _sort(row):
-    """Sort vertex numbers by their digits, the lowest one first."""
-    if row.size <= _FEW:
-        for i in range(1, row.size):
-            v = row[i]
-            j = i
-            while j > 0 and row[j - 1] > v:
-                row[j] = row[j - 1]
-                j -= 1
-            row[j] = v
-        return
+    """Sort vertex numbers in place."""
+    if row.size <= _MAX_INSERTION:
+        _sort_by_insertion(row)
+    else:
+        _sort_by_digits(row)
+
+
+@njit(cache=True, nogil=True)
+def _sort_by_insertion(row):
+    for i in range(1, row.size):
+        v = row[i]
+        j = i
+        while j > 0 and row[j - 1] > v:
+            row[j] = row[j - 1]
+            j -= 1
+        row[j] = v
+
+
+@njit(cache=True, nogil=True)
+def _sort_by_digits(row):
+    """Sort by one digit after the other, the lowest one first. Each pass moves the numbers from one
+    of two arrays to the other, and keeps the order of those with equal digits.
+    """
     one = row
     other = np.empty_like(row)
     shift = 0
-    is_here = True
+    is_in_row = True
     low = row[0]
     high = row[0]
     for v in row:
         low = min(low, v)
         high = max(high, v)
-    bits = _DIGITS[1 if row.size > _MANY else 0]
+    bits = _SHORT_DIGIT
+    if row.size > _MAX_SHORT_DIGITS:
+        bits = _LONG_DIGIT
     mask = (1 << bits) - 1
     while (high - low) >> shift:
+        # Where the numbers of each digit begin: first their counts, one place on, then sums of these.
         places = np.zeros(mask + 2, np.int64)
         for v in one:
             places[(((v - low) >> shift) & mask) + 1] += 1
@@ -847,8 +874,8 @@ def _sort(row):
             places[digit] += 1
         one, other = other, one
         shift += bits
-        is_here = not is_here
-    if not is_here:
+        is_in_row = not is_in_row
+    if not is_in_row:
         for at in range(row.size):
             row[at] = one[at]
 

@@ -436,20 +436,26 @@ class _Eccentricities:
         return far, near
 
     def _round(self, far: Array | None, near: Array | None, size: int) -> None:
-        """Search from vertices of large upper and of small lower bounds, half of them each."""
+        """Search from vertices of large upper and of small lower bounds, half of them each.
+
+        ``far`` and ``near``: the vertices among which to choose, None if none is undecided.
+        """
         half = max(size // 2, 1)
         # Without far vertices to decide, distant ones raise the lower bounds of all others most.
         if far is None:
             outer = self._best(self.out.low, ~self.out.searched, half)
         else:
             outer = self._best(self.out.high, far, half)
-        inner = self._best(-self.out.low, ~self.out.searched if near is None else near, half)
+        if near is None:
+            near = ~self.out.searched
+        inner = self._best(-self.out.low, near, half)
         self._search(sort_distinct(np.concatenate([outer, inner])))
         if not self.graph.directed:
             return
-        hard = self._best(self.back.low, ~self.back.searched, half)
-        inner = inner[~to_host(self.back.searched[self._xp.asarray(inner)])]
-        numbers = sort_distinct(np.concatenate([hard, inner]))
+        # The bounds of a directed graph need searches backward, too.
+        distant = self._best(self.back.low, ~self.back.searched, half)
+        is_searched = to_host(self.back.searched[self._xp.asarray(inner)])
+        numbers = sort_distinct(np.concatenate([distant, inner[~is_searched]]))
         if numbers.size:
             self._search(numbers, backward=True)
 

@@ -104,7 +104,7 @@ def read_matrix_market(files: list[DataFile], options: ReadOptions) -> EdgeList:
             edges, table=edges.table.set_column(2, "weight", pyarrow.chunked_array(weights))
         )
     edges = _checked(file, options, edges, n_entries, "entries, but the header")
-    table = _both_ways(edges.table, symmetry)
+    table = _mirror_entries(edges.table, symmetry)
     return replace(edges, table=table, rows=((file.name, table.num_rows),))
 
 
@@ -251,14 +251,15 @@ def _checked(
     return replace(edges, table=table)
 
 
-def _both_ways(table: pyarrow.Table, symmetry: str) -> pyarrow.Table:
-    """Add the entries on the other side of the diagonal."""
+def _mirror_entries(table: pyarrow.Table, symmetry: str) -> pyarrow.Table:
+    """Add the entries on the other side of the diagonal: a symmetric file lists one side alone."""
     if symmetry == "general":
         return table
-    below = table.filter(compute.not_equal(table["src"], table["dst"]))
-    turned = {"src": below["dst"], "dst": below["src"]}
+    off_diagonal = table.filter(compute.not_equal(table["src"], table["dst"]))
+    mirrored = {"src": off_diagonal["dst"], "dst": off_diagonal["src"]}
     if "weight" in table.column_names:
-        turned["weight"] = (
-            compute.negate(below["weight"]) if symmetry == "skew-symmetric" else below["weight"]
-        )
-    return pyarrow.concat_tables([table, pyarrow.table(turned)])
+        weight = off_diagonal["weight"]
+        if symmetry == "skew-symmetric":
+            weight = compute.negate(weight)
+        mirrored["weight"] = weight
+    return pyarrow.concat_tables([table, pyarrow.table(mirrored)])

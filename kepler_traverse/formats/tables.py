@@ -448,29 +448,42 @@ def _edges_of_sparse(matrix: Any, source: DataFile, options: ReadOptions) -> Edg
     n = int(matrix.shape[0])
     refuse_absurd_size(source, n)
     arguments.sparse(str(source), matrix)
+    _refuse_zeros_in_blocks(matrix, source)
+    coo = matrix.tocoo(copy=False)
+    weighted = options.weighted
+    if weighted is None:
+        weighted = coo.data.dtype.kind != "b"
+    entries = {"src": coo.row, "dst": coo.col}
+    names = EdgeColumns(src="row", dst="column")
+    if weighted:
+        _refuse_repeated_entries(matrix, coo, source)
+        entries["weight"] = coo.data
+        names = EdgeColumns(src="row", dst="column", weight="data")
+    columns = {role: arguments.as_array(role, entry) for role, entry in entries.items()}
+    return _edges_of_arrays(columns, names, source, n_vertices=n)
+
+
+def _refuse_zeros_in_blocks(matrix: Any, source: DataFile) -> None:
+    """Refuse a matrix of blocks that holds zeros: a block is stored whole, so that a zero may be an
+    edge of weight 0 or no edge.
+    """
     if matrix.format == "bsr" and tuple(matrix.blocksize) != (1, 1) and not matrix.data.all():
         raise EdgeListError(
-            f"{source} holds zeros in its blocks, and whether those are edges of weight 0 or no edges is not known: "
-            f"give matrix.tocsr(), in which each is an edge, and first call eliminate_zeros() on that if none is"
+            f"{source} holds zeros in its blocks, and whether those are edges of weight 0 or "
+            f"no edges is not known: give matrix.tocsr(), in which each is an edge, and "
+            f"first call eliminate_zeros() on that if none is"
         )
-    coo = matrix.tocoo(copy=False)
-    if options.weighted is not None:
-        weighted = options.weighted
-    else:
-        weighted = coo.data.dtype.kind != "b"
-    if (
-        weighted
-        and not getattr(matrix, "has_canonical_format", False)
-        and coo.tocsr().nnz < coo.nnz
-    ):
+
+
+def _refuse_repeated_entries(matrix: Any, coo: Any, source: DataFile) -> None:
+    """Refuse weights stored twice for one edge: SciPy adds them up, and a graph keeps the least."""
+    is_canonical = getattr(matrix, "has_canonical_format", False)
+    if not is_canonical and coo.tocsr().nnz < coo.nnz:
         raise EdgeListError(
-            f"{source} stores some entries more than once: call sum_duplicates() to add those up, as SciPy takes them, or "
-            f"give its row, col and data as src, dst and weight to keep the least"
+            f"{source} stores some entries more than once: call sum_duplicates() to add those "
+            f"up, as SciPy takes them, or give its row, col and data as src, dst and weight to "
+            f"keep the least"
         )
-    columns = {"src": coo.row, "dst": coo.col} | ({"weight": coo.data} if weighted else {})
-    columns = {role: arguments.as_array(role, column) for role, column in columns.items()}
-    names = EdgeColumns(src="row", dst="column", weight="data" if weighted else None)
-    return _edges_of_arrays(columns, names, source, n_vertices=n)
 
 
 def _no_names(
@@ -674,7 +687,7 @@ def as_column(role: str, value: Any) -> Any:
             _without_nulls(role, value), Where(DataFile.named("the edge list"), role, role)
         ).to_numpy()
     if role in WEIGHTS or not _holds_strings(value):
-        return arguments.as_array(role, _tensor(role, value))
+        return arguments.as_array(role, _array_of_tensor(role, value))
     return _strings(role, value)
 
 
@@ -715,7 +728,11 @@ def as_arrow_column(name: str, value: Any) -> Any:
     """Return whatever ``as_column`` takes as a pyarrow chunked array, with its nulls; EdgeListError
     if it is no column.
     """
-    value = arguments.arrow(name, value.compute() if _is_dask(value) else _tensor(name, value))
+    if _is_dask(value):
+        value = value.compute()
+    else:
+        value = _array_of_tensor(name, value)
+    value = arguments.arrow(name, value)
     try:
         return _chunked(value.get() if get_device(value) == "cuda" else value)
     except (
@@ -825,8 +842,8 @@ def _holds_strings(value: Any) -> bool:
     return any(word in name for word in ("str", "utf8", "object", "categorical", "enum"))
 
 
-def _tensor(role: str, value: Any) -> Any:
-    """A tensor of torch as an array of the same memory; anything else as it is."""
+def _array_of_tensor(role: str, value: Any) -> Any:
+    """Return a tensor of torch as an array of the same memory, and anything else as it is."""
     if _library(value) != "torch":
         return value
     try:

@@ -38,9 +38,9 @@ from ..runtime.scratch import Scratch
 from . import BuildReport, Graph
 from .closed import Split, find_ties, split_numbers
 from .costs import open_costs
+from .csr import NO_ROW, no_edge
 from .ids import VertexIds
 
-NO_ROW = -1  # in ``Graph.edge_rows``: the edge from a closed vertex to itself
 WEIGHT_TYPES = ("auto", "float32", "float64")
 ENDS = ("src", "dst")
 
@@ -446,11 +446,6 @@ def _mark_chosen(ids: Any, chosen: Any, role: str) -> np.ndarray:
     flags = np.zeros(len(ids), bool)
     flags[VertexIds(ids).to_numbers(chosen, role)] = True
     return flags
-
-
-def no_edge(n_vertices: int) -> int:
-    """Return what ``Graph.edges_of_rows`` holds for a row without an edge that is no self-loop."""
-    return -1 - n_vertices
 
 
 def checked_weights(

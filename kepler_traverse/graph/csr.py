@@ -24,8 +24,14 @@ if TYPE_CHECKING:
     from ..hub_labels.arrays import HubLabels
 
 
+NO_ROW = -1  # in ``Graph.edge_rows``: the edge from a closed vertex to itself
 # fields of a report that are recorded only where they are set
 _ONLY_IF_SET = ("row_labels", "reverse_weight_column", "closed_directions")
+
+
+def no_edge(n_vertices: int) -> int:
+    """Return what ``Graph.edges_of_rows`` holds for a row without an edge that is no self-loop."""
+    return -1 - n_vertices
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -141,24 +141,29 @@ class Derived:
         if not graph.directed:
             return graph
         with _REVERSING:
-            if "reverse" not in self.kept and graph.derived.edges_on_host:
-                reverse = graph.to("cpu").derived.reverse
-                self.kept["reverse"] = reverse.to("cuda", edges="host")
             if "reverse" not in self.kept:
-                backend: CsrBackend = csr_on_gpu if graph.device == "cuda" else csr_build
-                offsets, targets, weights = backend.transpose(
-                    graph.offsets, graph.targets, graph.weights
-                )
-                self.kept["reverse"] = replace(
-                    graph,
-                    offsets=offsets,
-                    targets=targets,
-                    weights=weights,
-                    edge_rows=None,
-                    edges_of_rows=None,
-                    closed=None if graph.closed is None else graph.closed[::-1],
-                )
+                self.kept["reverse"] = self._build_reverse()
             return self.kept["reverse"]
+
+    def _build_reverse(self) -> Any:
+        graph = self._graph
+        if self.edges_on_host:
+            # The edges are in host memory, so the host reverses them.
+            return graph.to("cpu").derived.reverse.to("cuda", edges="host")
+        backend: CsrBackend = csr_on_gpu if graph.device == "cuda" else csr_build
+        offsets, targets, weights = backend.transpose(graph.offsets, graph.targets, graph.weights)
+        closed = graph.closed
+        if closed is not None:
+            closed = closed[::-1]  # paths now begin where they ended
+        return replace(
+            graph,
+            offsets=offsets,
+            targets=targets,
+            weights=weights,
+            edge_rows=None,
+            edges_of_rows=None,
+            closed=closed,
+        )
 
     def linked_reverse(self) -> Any:
         """Return the reverse, whose own reverse is this graph, so that reversing it builds no third

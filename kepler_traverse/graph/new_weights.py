@@ -19,9 +19,10 @@ from ..formats.tables import as_weights
 from ..labels import require_edge_labels
 from ..protocols import CsrBackend, EdgeRowsBackend
 from . import Graph
-from .build import NO_ROW, WEIGHT_TYPES, checked_weights, no_edge, positions, smallest_weights
+from .build import WEIGHT_TYPES, checked_weights, positions, smallest_weights
 from .closed import find_ties
 from .costs import in_one_type
+from .csr import NO_ROW, no_edge
 
 
 def with_weights(

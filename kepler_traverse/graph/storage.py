@@ -35,7 +35,7 @@ from ..runtime.regular_files import (
 )
 from . import BuildReport, Graph
 from .closed import fault_of_closed
-from .csr import list_distinct_ids
+from .csr import NO_ROW, list_distinct_ids, no_edge
 
 # raise it also where building a graph changes what it holds: stored ones are refused then
 FORMAT = 4
@@ -250,19 +250,30 @@ def _fault_of_ids(graph: Graph) -> str:
 
 
 def _fault_of_edge_rows(graph: Graph) -> str:
-    """Describe which row or edge is none; ``""`` if there is nothing wrong."""
-    bounds = {
-        "edge_rows": (graph.edge_rows, 0 if graph.closed is None else -1, graph.report.rows),
-        "edges_of_rows": (graph.edges_of_rows, -1 - graph.n_vertices, graph.n_edges),
-    }
-    for name, (array, low, end) in bounds.items():
-        if array is None:
-            continue
-        if not array.dtype.isnative or (name == "edges_of_rows" and len(array) not in (1, 2)):
-            return f"{name} cannot be {array.dtype} of shape {array.shape}"
-        parts = (array.reshape(-1)[at : at + _PART] for at in range(0, array.size, _PART))
-        if any(int(part.min()) < low or int(part.max()) >= end for part in parts):
-            return f"{name} holds numbers outside {low}..{end - 1}"
+    """Describe which row of an edge, or edge of a row, cannot be; ``""`` if all can.
+
+    ``Graph`` has checked the shapes of both arrays.
+    """
+    # Only edges from a closed vertex to itself have no row.
+    low_row = 0 if graph.closed is None else NO_ROW
+    # Self-loops of vertices 0, 1, ... are -1, -2, ...; after them comes the number for no edge.
+    low_edge = no_edge(graph.n_vertices)
+    return _fault_of_numbers(
+        "edge_rows", graph.edge_rows, low_row, graph.report.rows
+    ) or _fault_of_numbers("edges_of_rows", graph.edges_of_rows, low_edge, graph.n_edges)
+
+
+def _fault_of_numbers(name: str, array: Any, low: int, end: int) -> str:
+    """Describe what is wrong with integers that are to be in ``low..end - 1``; ``""`` if all are,
+    or if there is no array.
+    """
+    if array is None:
+        return ""
+    if not array.dtype.isnative:
+        return f"{name} cannot be {array.dtype} of shape {array.shape}"
+    parts = (array.reshape(-1)[at : at + _PART] for at in range(0, array.size, _PART))
+    if any(int(part.min()) < low or int(part.max()) >= end for part in parts):
+        return f"{name} holds numbers outside {low}..{end - 1}"
     return ""
 
 

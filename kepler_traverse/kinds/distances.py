@@ -185,6 +185,9 @@ def _rows_of_group(asked: Asked[UnreachedOptions], group: Traversals) -> list[_R
 def _make_rows(
     asked: Asked[UnreachedOptions], group: Traversals, i: int, last: Selection | None
 ) -> _Rows:
+    """Return the rows of source i of a group; they share the list of vertices of ``last`` if that
+    is equal.
+    """
     if not is_rows(group.distance):  # of a plan that has changed its strategy
         group = cast(Traversals, group[i : i + 1]).as_rows()
         i = 0

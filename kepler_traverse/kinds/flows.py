@@ -22,7 +22,7 @@ from ..cpu.tree_flows import Decay, Served, Tree, carry, new_tree, volumes_at
 from ..errors import InputError, PrecisionError, option_text
 from ..formats.tables import column_tuple, holds_rows
 from ..graph import Graph
-from ..graph.build import no_edge
+from ..graph.csr import no_edge
 from ..search.algorithms import ALGORITHMS
 from ..search.query import PairTable, SourceValues, compute_digest
 from ..search.results import Traversals

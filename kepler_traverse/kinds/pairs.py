@@ -84,7 +84,8 @@ def ends_of_pairs(
             f"it is not sure which columns hold the {name}; the table has "
             f"{listed(list(columns))}; give two columns, ({ends[0]}, {ends[1]})"
         )
-    return Ends(columns[chosen[0][0]], columns[chosen[0][1]], index_of_rows(given))
+    origin, destination = chosen[0]
+    return Ends(columns[origin], columns[destination], index_of_rows(given))
 
 
 def columns_of_pairs(given: Any) -> dict[str, Any]:

@@ -130,16 +130,17 @@ class Registry:
     def listed_for(
         self, strategy: str, device: str
     ) -> tuple[tuple[Strategy, ...], tuple[MultiSourceStrategy, ...]]:
-        """Return the strategies among which a name is looked up: plug-ins are imported only for a
-        name that is not known.
+        """Return the strategies for one source and for many among which a name is looked up.
+
+        Plug-ins are imported only for a name that is not known. What is no text is refused later,
+        by the plan.
+
+        Raises StrategyError: no strategy has the name, and a plug-in could not be imported.
         """
         own = self.single_source, self.multi_source
-        is_own = (
-            not isinstance(strategy, str)
-            or strategy == "auto"
-            or any(each.device == device and each.is_called(strategy) for each in chain(*own))
-        )
-        if is_own:
+        if not isinstance(strategy, str) or strategy == "auto":
+            return own
+        if any(each.device == device and each.is_called(strategy) for each in chain(*own)):
             return own
         listed = self.with_plugins()
         find_strategy(strategy, device, [*chain(*listed)])

@@ -152,17 +152,24 @@ def count_edges(graph: Graph, traversal: Traversal) -> int:
 
 
 def histogram_of_levels(counts: Any, farthest: np.ndarray) -> Histogram:
-    """Return the sum of what ``make_histogram`` returns for the hops from each source, from
-    vertices at 0, 1, 2, ... hops.
+    """Return the histogram of the hops from k sources, given the number of vertices per level.
 
-    ``counts`` (array of shape (k, levels)): on either device; one row per source. One vertex, the
-    source, is at 0 hops. ``farthest`` (int64 array of shape (k,), NumPy): last level of each source
-    that has a vertex.
+    It is the sum of the histograms that ``make_histogram`` returns for each source.
+
+    Parameters
+    ----------
+    counts : array of shape (k, levels)
+        On either device: how many vertices are at 0, 1, 2, ... hops from each source. One vertex,
+        the source, is at 0 hops.
+    farthest : int64 array of shape (k,), NumPy
+        Last level of each source that has a vertex.
     """
     last = int(farthest.max())
-    # that of ``_width`` for 0 to ``last``, in integers
-    exponent = math.frexp(max(-(-last // (MAX_BINS - 1)) - 1, 0))[1]
     total = to_host(counts[:, : last + 1].sum(axis=0, dtype=np.int64))
+    # The width is that of ``_width`` for 0 to ``last``, in integers: the smallest power of two that
+    # is at least ``needed``.
+    needed = math.ceil(last / (MAX_BINS - 1))
+    exponent = max(needed - 1, 0).bit_length()
     if exponent:
         bins = np.bincount(np.arange(total.size) >> exponent, total).astype(np.int64)
     else:

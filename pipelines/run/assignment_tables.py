@@ -122,6 +122,7 @@ def read_classes(path: str | None, one: dict[str, Any]) -> list[VehicleClass]:
         return [VehicleClass(**one)]
 
     def choose(names: list[str]) -> tuple[str, ...]:
+        """Return the columns of ids; refuse a table with an unknown column, or without volumes."""
         unknown = [name for name in names if name not in (*_NAMES, *_NUMBERS)]
         if unknown or "volume" not in names:
             raise InputError(

@@ -116,13 +116,18 @@ def execute(
     Raises InputError (before anything is written), NegativeCycleError (a negative cycle can be
     reached from some source) or KeyboardInterrupt (recorded in the manifest first).
     """
-    output = None
-    if settings.output is not None and not settings.plan:
-        output = open_store(
-            settings.output if is_url(settings.output) else Path(settings.output).absolute()
-        )
-    with contextlib.closing(output) if output is not None else contextlib.nullcontext():
+    with contextlib.ExitStack() as opened:
+        output = None
+        if settings.output is not None and not settings.plan:
+            output = opened.enter_context(contextlib.closing(_open_output(settings.output)))
         return _execute(settings, output, resume_command, open_engine, supervision, given)
+
+
+def _open_output(address: str) -> Store:
+    """Open the store of a URL or of a path, which is relative to the current folder."""
+    if is_url(address):
+        return open_store(address)
+    return open_store(Path(address).absolute())
 
 
 def _execute(

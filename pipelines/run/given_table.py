@@ -50,19 +50,19 @@ def read_given_table(
     """
     held = table_in_memory(path)
     if held is not None:
-        return held, _chosen(path, what, held.column_names, choose)
+        return held, _choose_ids(path, what, held.column_names, choose)
     try:
         here = local_path(path)
         if _is_parquet(here):
             refuse_log_table(path, what)
             with pq.ParquetFile(here, page_checksum_verification=True) as parquet:
-                names = _chosen(path, what, parquet.schema_arrow.names, choose)
+                names = _choose_ids(path, what, parquet.schema_arrow.names, choose)
                 require_parquet_at(here, path)
                 return parquet.read(), names
         require_text_at(here, path)
         parse = csv.ParseOptions(delimiter=detect_delimiter(here))
         with csv.open_csv(here, parse_options=parse) as reader:
-            names = _chosen(path, what, reader.schema.names, choose)
+            names = _choose_ids(path, what, reader.schema.names, choose)
         table = _read_csv(here, parse, column_types=dict.fromkeys(names, pa.string()))
         lost = {
             each.name: _LOST[str(each.type)] for each in table.schema if str(each.type) in _LOST
@@ -93,9 +93,12 @@ def _is_parquet(path: str) -> bool:
         return bool(file.read(4) == b"PAR1")
 
 
-def _chosen(
+def _choose_ids(
     path: str, what: str, names: list[str], choose: Callable[[list[str]], tuple[str, ...]]
 ) -> tuple[str, ...]:
+    """Return the columns of ids that ``choose`` finds among ``names``; refuse a name that occurs
+    twice.
+    """
     chosen = choose(names)
     twice = [name for name in names if names.count(name) > 1]
     if twice:

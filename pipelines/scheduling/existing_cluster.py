@@ -165,13 +165,15 @@ def _problems(answers: Mapping[str, object]) -> dict[str, str]:
 
 
 def _refuse(answers: Mapping[str, object], error: type[InputError] = InputError) -> None:
-    if problems := _problems(answers):
-        worker, problem = min(problems.items())
-        if len(problems) > 1:
-            others = f", nor can {len(problems) - 1} others of {len(answers)} workers"
-        else:
-            others = ""
-        raise error(f"worker {worker} cannot run this job{others}: {problem}")
+    """Raise an error that names the first worker that lacks something, and counts the others."""
+    problems = _problems(answers)
+    if not problems:
+        return
+    worker, problem = min(problems.items())
+    others = ""
+    if len(problems) > 1:
+        others = f", nor can {len(problems) - 1} others of {len(answers)} workers"
+    raise error(f"worker {worker} cannot run this job{others}: {problem}")
 
 
 def _other_versions(client: Client, workers: list[str] | None = None) -> dict[str, object]:

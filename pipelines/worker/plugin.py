@@ -137,7 +137,7 @@ def _open_gpu() -> None:
 def _take_gpu() -> None:
     """Limit the memory that this process takes of its GPU, and stay on the cores next to it."""
     cuda.cp.get_default_memory_pool().set_limit(fraction=POOL_SHARE)
-    # without it all cores do
+    # Where the system does not say which cores are near, the process keeps all of them.
     with contextlib.suppress(OSError, ValueError):
         bus = cuda.cp.cuda.runtime.deviceGetPCIBusId(cuda.cp.cuda.runtime.getDevice())
         listed = Path(f"/sys/bus/pci/devices/{bus.lower()}/local_cpulist").read_text().strip()

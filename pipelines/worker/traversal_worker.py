@@ -319,38 +319,31 @@ class TraversalWorker:
         ``seconds`` is the time until the last part was submitted.
         """
         wait(parts)
-        done = [part.result()["summary"] for part in parts if part.exception() is None]
-        written = sum(
-            summary["phases"][phase] for summary in done if summary for phase in ("rows", "write")
-        )
-        # Tasks are sized by these seconds per part. Parts that are written concurrently share the
-        # time. Writing bounds it from below: all seconds of writing, divided by the number of
-        # threads.
-        seconds = round(max(seconds, written / writers.most) / max(len(parts), 1), 6)
+        seconds_per_part = _seconds_per_part(parts, seconds, writers.most)
         outcomes: list[BatchOutcome] = []
+        # After an error no further part is begun, so there may be fewer parts than batches.
         for (part, sources), future in zip(batches, parts, strict=False):
             with watched(self.work.request.algorithm) as note:
-                error = future.exception()
-                if error is None:
-                    outcome = future.result()
-                    summary = outcome["summary"]
+                outcome = _outcome_of_part(future, seconds_per_part)
+                if outcome is not None:
                     failed = outcome["failed"]
-                    if summary is not None:
-                        summary["seconds"] = seconds
-                    note(summary, len(sources) - len(failed), failed)
-                elif not is_out_of_memory(error):
-                    raise error
-            if error is not None:
-                error.__traceback__ = None  # its frames keep arrays alive
-                with self._lock:
-                    writers.most = max(1, writers.most // 2)
-                    release_cached_memory()
-                    # The next task may have made another plan by now.
-                    outcome = self._write_with_retry(
-                        self._ready("").answers, part, sources, True, mark
-                    )
+                    note(outcome["summary"], len(sources) - len(failed), failed)
+            if outcome is None:
+                outcome = self._write_with_fewer_threads(writers, part, sources, mark)
             outcomes.append(outcome)
         return outcomes
+
+    def _write_with_fewer_threads(
+        self, writers: Writers, part: int, sources: Sequence[int], mark: Mark
+    ) -> BatchOutcome:
+        """Search and write a part again in this thread, after memory ran out; from now on half as
+        many threads write.
+        """
+        with self._lock:
+            writers.most = max(1, writers.most // 2)
+            release_cached_memory()
+            # The next task may have made another plan by now.
+            return self._write_with_retry(self._ready("").answers, part, sources, True, mark)
 
     def _writers_of_parts(
         self, writers: Writers, answers: BatchTraverser, batches: Batches, mark: Mark
@@ -424,3 +417,33 @@ class TraversalWorker:
             )
             note(outcome["summary"], len(sources) - len(context.failed), context.failed)
         return outcome
+
+
+def _seconds_per_part(
+    parts: Sequence[Future[BatchOutcome]], seconds: float, n_threads: int
+) -> float:
+    """Return the seconds per part, by which tasks are sized.
+
+    Parts that are written concurrently share ``seconds``, the time until the last one was
+    submitted. Writing bounds it from below: all seconds of writing, divided by the threads.
+    """
+    summaries = [part.result()["summary"] for part in parts if part.exception() is None]
+    written = sum(
+        summary["phases"][phase] for summary in summaries if summary for phase in ("rows", "write")
+    )
+    return round(max(seconds, written / n_threads) / max(len(parts), 1), 6)
+
+
+def _outcome_of_part(part: Future[BatchOutcome], seconds: float) -> BatchOutcome | None:
+    """Return the outcome of a part that has ended, with its seconds; None if memory ran out."""
+    error = part.exception()
+    if error is None:
+        outcome = part.result()
+        summary = outcome["summary"]
+        if summary is not None:
+            summary["seconds"] = seconds
+        return outcome
+    if not is_out_of_memory(error):
+        raise error
+    error.__traceback__ = None  # its frames keep arrays alive
+    return None

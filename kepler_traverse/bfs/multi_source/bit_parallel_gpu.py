@@ -424,7 +424,9 @@ class GroupRun:
         """
         n = self.graph.n_vertices
         needed = level.bit_length()
-        if self.planes is None or level != 1 << (needed - 1):
+        # Only a power of two has a bit that no smaller number has.
+        is_power_of_two = level == 1 << (needed - 1)
+        if self.planes is None or not is_power_of_two:
             return
         if needed * n > self.planes.shape[0]:
             before = self.planes

@@ -98,8 +98,9 @@ def plan(graph, query, _group: int):
     def traverse(sources, lists=None) -> MultiSourceOutcome:
         sources = np.asarray(sources, np.int64)
         k = sources.size
-        union = None if lists is None else lists.union()
-        if union is not None:
+        if lists is not None:
+            # The searches may end once the targets of all sources are settled.
+            union = lists.union()
             run.wait_for(union)
         rounds, limits, threshold = run.search(sources)
         distance, predecessor = run.results(sources)

@@ -133,7 +133,8 @@ def graph_from_numbers(
             only_vertices=only_vertices,
             selection=selection,
         ).to("cpu")
-        only_vertices = whole.ids_at(find_component(whole.offsets, whole.targets))
+        if whole.n_vertices:
+            only_vertices = whole.ids_at(find_component(whole.offsets, whole.targets))
     if only_vertices is not None:
         kept, ids, numbers = _between(src, dst, ids, only_vertices)
         src = numbers[src[kept]]

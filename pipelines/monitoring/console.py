@@ -7,7 +7,7 @@ import shlex
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
@@ -257,7 +257,7 @@ def show_plan(
             else []
         ),
         *([("where", built.where)] if built.where else []),
-        ("columns", columns_text(built.facts(), settings.columns)),
+        ("columns", columns_text(built.facts(), settings.columns, settings.along)),
         *(("note", note) for note in notes),
         ("result", explained(settings.result)),
         ("distances", "{type}, {sums}".format(**describe_distances(graph, plan.algorithm))),
@@ -413,20 +413,26 @@ def weights_not_used(settings: Settings, built: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def columns_text(built: Mapping[str, Any], columns: Mapping[str, str] | None) -> str:
+def columns_text(
+    built: Mapping[str, Any],
+    columns: Mapping[str, str] | None,
+    along: Sequence[str] | None = None,
+) -> str:
     """Return which columns of the edge list are the ends and the weight of an edge, which are
     unused, and those of tables.
 
     ``built``: the fields of a ``BuildReport``, as a manifest has them. ``columns`` (dict of str to
-    str or None): the setting: columns by their roles.
+    str or None): the setting: columns by their roles. ``along``: the columns that are summed.
     """
     if not built.get("src_column"):
         return "not known"  # a manifest of an earlier version lacks them
     weight = built.get("weight_column")
-    unused = built.get("unused_columns", [])
+    unused = [name for name in built.get("unused_columns", []) if name not in (along or ())]
     text = f"{built['src_column']!r} to {built.get('dst_column', '')!r}"
     text += f", weight {weight!r}" if weight else ", no weight"
     text += f", directions {built['oneway_column']!r}" if built.get("oneway_column") else ""
+    if along:
+        text += f", summed along paths {', '.join(map(repr, along))}"
     if unused:
         more = ", ..." if len(unused) > _MAX_COLUMNS else ""
         text += f"; not used: {', '.join(map(repr, unused[:_MAX_COLUMNS]))}{more}"
@@ -506,7 +512,7 @@ def _summary_lines(
             f"results: {settings.output} "
             f"({several(len(manifest['parts']), 'part')}, {in_units(facts['bytes'])})"
         ),
-        f"columns: {columns_text(built, settings.columns)}",
+        f"columns: {columns_text(built, settings.columns, settings.along)}",
     ]
     if "store" in facts:
         lines.append(f"store: {traffic_text(facts['store'])}")

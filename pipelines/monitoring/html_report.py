@@ -168,7 +168,12 @@ def _plan(manifest: Manifest) -> list[tuple[str, object]]:
             ),
         ),
         *(("note", hint) for hint in built.get("hints", [])),
-        ("columns", columns_text(built, manifest["settings"].get("columns"))),
+        (
+            "columns",
+            columns_text(
+                built, manifest["settings"].get("columns"), manifest["settings"].get("along")
+            ),
+        ),
         ("result", explained(manifest["result"])),
         ("distances", ", ".join(manifest.get("distances", {}).values())),
         *(

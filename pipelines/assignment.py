@@ -227,6 +227,9 @@ def _rows(text: str | None) -> list[int] | None:
 
 def _write(given: dict[str, Any]) -> int:
     from kepler_traverse.assignment import assign
+    from kepler_traverse.assignment.cost_functions import LinkTable
+    from kepler_traverse.assignment.network import table_columns
+    from kepler_traverse.assignment.results import read_skimmed
     from kepler_traverse.errors import OutputError
 
     folder = Path(given["output"])
@@ -242,6 +245,7 @@ def _write(given: dict[str, Any]) -> int:
         raise OutputError(f"--output {str(folder)!r} has no {STATE}: it is no run to resume")
     began = time.perf_counter()
     links, trips, options = _arguments(given)
+    read_skimmed(LinkTable(table_columns("links", links), len(links)), _skim_names(given))
     result = assign(links, trips, checkpoint=folder / STATE, progress=_report, **options)
     result.certify()
     files = _tables(result, given)
@@ -267,13 +271,17 @@ def _report(iterations: int, gap: float) -> None:
     say(f"search {iterations}: relative gap {gap:.2e}")
 
 
+def _skim_names(given: dict[str, Any]) -> list[str]:
+    text = given.get("skims")
+    return [] if text is None else [name.strip() for name in text.split(",")]
+
+
 def _tables(result: Any, given: dict[str, Any]) -> dict[str, Any]:
     from kepler_traverse.search.frames import arrow_table
 
     tables = {LINKS: arrow_table(result.link_columns())}
     if given.get("skims") is not None:
-        names = [name.strip() for name in given["skims"].split(",")]
-        tables[SKIMS] = arrow_table(result.skim_columns(names))
+        tables[SKIMS] = arrow_table(result.skim_columns(_skim_names(given)))
     if result.selected is not None:
         tables[SELECTED] = arrow_table(result.selected_columns())
     return tables

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import arguments
 from ..errors import InputError
 from ..runtime.regular_files import replacing
 
@@ -21,6 +22,8 @@ class Checkpoint:
     """
 
     def __init__(self, path: Any, fingerprint: str) -> None:
+        if path is not None and not arguments.is_path(path):
+            raise InputError(f"checkpoint must be a path, not {arguments.describe(path)}")
         self._path = None if path is None else Path(path)
         self._fingerprint = fingerprint
         self._written = -float("inf")

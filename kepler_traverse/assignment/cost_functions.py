@@ -33,21 +33,25 @@ class LinkTable:
 
     def numbers(self, column: str | float, role: str, least: float = 0.0) -> np.ndarray:
         """Return a column, or one number for all rows, as float64; InputError names the row."""
-        if isinstance(column, str):
-            if column not in self._columns:
-                raise InputError(
-                    f"links have no column {column!r}, which is the {role}; "
-                    f"they have {', '.join(map(repr, self._columns))}"
-                )
-            values = self._columns[column]
-            name = f"links, column {column!r}"
-        else:
-            values = [column]
-            name = role
-        numbers = arguments.numbers(
-            name, values, lambda each: each >= least, f"is no {role}; it must be {least:g} or more"
-        )
-        return np.broadcast_to(numbers.astype(np.float64), (self.n_rows,)).copy()
+        if not isinstance(column, str):
+            number = _at_least(role, [column], role, least)
+            return np.full(self.n_rows, number[0], np.float64)
+        if column not in self._columns:
+            raise InputError(
+                f"links have no column {column!r}, which is the {role}; "
+                f"they have {', '.join(map(repr, self._columns))}"
+            )
+        name = f"links, column {column!r}"
+        numbers = _at_least(name, self._columns[column], role, least)
+        arguments.size(name, numbers, self.n_rows, "one per row")
+        return numbers.astype(np.float64)
+
+
+def _at_least(name: str, values: Any, role: str, least: float) -> np.ndarray:
+    """Return finite numbers of at least some value; InputError names the row of another one."""
+    return arguments.numbers(
+        name, values, lambda each: each >= least, f"is no {role}; it must be {least:g} or more"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +147,14 @@ class CostFunction:
 
     def check(self, scale: float, n_rows: int) -> None:
         """Raise InputError if the function decreases between flows up to some multiples of a scale."""
+        functions = {"value": self.value, "slope": self.slope, "integral": self.integral}
+        for name, function in functions.items():
+            is_left_out = function is None and name != "value"
+            if not (callable(function) or is_left_out):
+                raise InputError(
+                    f"{name} of the cost must be a function of the flows, "
+                    f"not {arguments.describe(function)}"
+                )
         before = self.values(np.zeros(n_rows))
         for factor in _GRID[1:]:
             after = self.values(np.full(n_rows, factor * scale))
@@ -157,12 +169,12 @@ class CostFunction:
 
     def values(self, flow: np.ndarray) -> np.ndarray:
         """Return the costs; InputError names a row without a right one."""
-        return self._checked("cost", self.value(flow), flow.size)
+        return self._checked("cost", self.value(flow.copy()), flow.size)
 
     def slopes(self, flow: np.ndarray, value: np.ndarray) -> np.ndarray:
         """Return the derivatives, or difference quotients."""
         if self.slope is not None:
-            return self._checked("slope", self.slope(flow), flow.size)
+            return self._checked("slope", self.slope(flow.copy()), flow.size)
         step = _STEP * np.maximum(flow, 1.0)
         return np.maximum((self.values(flow + step) - value) / step, 0.0)
 
@@ -170,7 +182,7 @@ class CostFunction:
         """Return the integrals, None if they are not known."""
         if self.integral is None:
             return None
-        return self._checked("integral", self.integral(flow), flow.size)
+        return self._checked("integral", self.integral(flow.copy()), flow.size)
 
     @staticmethod
     def _checked(role: str, given: Any, n_rows: int) -> np.ndarray:

@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import arguments
-from .._arrays import to_host
 from .._uninterrupted import load
 from ..cpu.breadth_first_order import breadth_first_order
-from ..errors import InputError
+from ..errors import InputError, option_text
 from ..formats.column_names import end_pairs, listed
-from ..graph.ids import VertexIds
+from ..graph.ids import VertexIds, ends_of_one_type
 from .cost_functions import LinkTable
 from .path_flows import Demand
 from .trees import Links
@@ -51,9 +50,11 @@ class VehicleClass:
 
     def check(self) -> None:
         """Raise InputError for a number that is out of range."""
-        above_zero = {"value_of_time": self.value_of_time, "passenger_cars": self.passenger_cars}
+        above_zero = {"passenger_cars": self.passenger_cars}
+        if self.value_of_time is not None:
+            above_zero["value_of_time"] = self.value_of_time
         for name, value in above_zero.items():
-            if value is not None and not (_is_finite(value) and value > 0):
+            if not (_is_finite(value) and value > 0):
                 raise InputError(f"{name} of class {self.volume!r} must be above 0, not {value!r}")
         if not (_is_finite(self.distance_weight) and self.distance_weight >= 0):
             raise InputError(
@@ -64,15 +65,23 @@ class VehicleClass:
     def fixed_costs(self, table: LinkTable) -> np.ndarray:
         """Return the part of the costs that no flow changes, per row."""
         fixed = np.zeros(table.n_rows)
-        if self.value_of_time is not None:
-            fixed += table.numbers(self.toll, "toll") / self.value_of_time
-        if self.distance_weight:
-            fixed += table.numbers(self.length, "length") * self.distance_weight
+        with np.errstate(over="ignore"):  # infinite costs are refused below
+            if self.value_of_time is not None:
+                fixed += table.numbers(self.toll, "toll") / self.value_of_time
+            if self.distance_weight:
+                fixed += table.numbers(self.length, "length") * self.distance_weight
+        wrong = np.flatnonzero(~np.isfinite(fixed))
+        if wrong.size:
+            raise InputError(
+                f"links, row {wrong[0]}: what class {self.volume!r} pays for toll and length is beyond "
+                "float64; choose other units"
+            )
         return fixed
 
 
 def _is_finite(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number)) and bool(np.isfinite(value))
+    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    return is_number and bool(np.isfinite(value))
 
 
 @dataclass(frozen=True)
@@ -131,6 +140,10 @@ def end_columns(
 ) -> tuple[str, str]:
     """Return the names of the two columns of ids: those that are chosen, or known by name."""
     names = [str(each) for each in columns]
+    if (chosen[0] is None) != (chosen[1] is None):
+        raise InputError(
+            f"{option_text('src_column')} and {option_text('dst_column')} belong together; name both"
+        )
     if chosen[0] is not None and chosen[1] is not None:
         for each in chosen:
             if each not in columns:
@@ -152,7 +165,9 @@ def read_network(table: Any, ends: tuple[str | None, str | None], closed: Any) -
     """
     columns = table_columns("links", table)
     src, dst = end_columns("links", columns, ends)
-    ids, tails, heads = _number_ids(columns[src], columns[dst])
+    if src == dst:
+        raise InputError(f"links: the column {src!r} is named for both ends; name two columns")
+    ids, tails, heads = _number_ids({src: columns[src], dst: columns[dst]})
     if not tails.size:
         raise InputError("links have no row")
     n = len(ids.array)
@@ -176,21 +191,15 @@ def read_network(table: Any, ends: tuple[str | None, str | None], closed: Any) -
     return Network(ids, place, links, order, (tails, heads), LinkTable(columns, int(tails.size)))
 
 
-def _number_ids(src: Any, dst: Any) -> tuple[VertexIds, np.ndarray, np.ndarray]:
+def _number_ids(ends: dict[str, Any]) -> tuple[VertexIds, np.ndarray, np.ndarray]:
     """Return the ids of all ends in order, and the rank of each end."""
-    ends = [arguments.ids("src", src), arguments.ids("dst", dst)]
-    arguments.size("dst", ends[1], len(ends[0]), "one per src")
-    kinds: set[type] = set()
-    for column in ends:
-        kinds |= set(map(type, column)) if isinstance(column, list) else {int}
-    if kinds == {str}:
-        names = sorted({*ends[0], *ends[1]}, key=str.encode)
+    columns = ends_of_one_type("links", ends)
+    if isinstance(columns[0], list):
+        names = sorted({*columns[0], *columns[1]}, key=str.encode)
         ids = VertexIds(load("pyarrow").array(names, load("pyarrow").string()))
-    elif kinds <= {int}:
-        ids = VertexIds(np.unique(np.concatenate([to_host(np.asarray(each)) for each in ends])))
     else:
-        raise InputError("src and dst of links must both be integers, or both strings")
-    tails, heads = (ids.to_numbers(each, "end of a link") for each in ends)
+        ids = VertexIds(np.unique(np.concatenate(columns)))
+    tails, heads = (ids.to_numbers(each, "end of a link") for each in columns)
     return ids, tails, heads
 
 
@@ -226,6 +235,9 @@ def read_trips(table: Any, network: Network, classes: Iterable[VehicleClass]) ->
     origin, destination = end_columns("trips", columns, (None, None))
     from_vertex = network.vertex_numbers(columns[origin], "origin")
     to_vertex = network.vertex_numbers(columns[destination], "destination")
+    arguments.size(
+        f"trips, column {destination!r}", to_vertex, from_vertex.size, f"one per {origin!r}"
+    )
     is_within = from_vertex == to_vertex
     parts = []
     total = within = 0.0
@@ -240,6 +252,9 @@ def read_trips(table: Any, network: Network, classes: Iterable[VehicleClass]) ->
             lambda values: values >= 0,
             "is no volume; it must be 0 or more",
         ).astype(np.float64)
+        arguments.size(
+            f"trips, column {each.volume!r}", volume, is_within.size, f"one per {origin!r}"
+        )
         total += float(volume.sum())
         within += float(volume[is_within].sum())
         pairs = _pairs_of_class(from_vertex, to_vertex, volume, ~is_within & (volume > 0))
@@ -282,6 +297,10 @@ def all_pairs(network: Network, zones: Any, n_classes: int) -> Demand:
     """Return all pairs of some vertices, for each class, with volume 0."""
     numbers = network.vertex_numbers(zones, "zone")
     n = numbers.size
+    if not n:
+        raise InputError(
+            "zones is empty; name vertices, or leave it out for the pairs of the trips"
+        )
     return _grouped(
         np.repeat(np.arange(n_classes), n * n),
         np.tile(np.repeat(numbers, n), n_classes),

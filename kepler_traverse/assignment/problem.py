@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -78,6 +79,8 @@ class Problem:
 
     def require_gap(self, gap: float) -> None:
         """Raise InputError for a gap that float64 cannot prove on this network."""
+        if not math.isfinite(gap):
+            raise InputError(f"gap must be finite, not {gap}")
         if gap <= self.rounding:
             raise InputError(
                 f"gap={gap:g} cannot be proved: rounding may hide {self.rounding:.1e} "
@@ -122,9 +125,17 @@ class Problem:
     def loads_at(self, flow: np.ndarray) -> Loads:
         """Return what a flow makes of the links."""
         time, slope = self.times(flow)
+        cost = time + self.fixed
+        wrong = np.flatnonzero(~np.isfinite(cost).all(axis=0))
+        if wrong.size:
+            link = wrong[0]
+            raise InputError(
+                f"links, row {self.network.row[link]}: the cost at flow {flow[link]:g} is beyond "
+                "float64; choose a smaller power or factor, a larger capacity, or other units"
+            )
         return Loads(
             flow=flow,
-            cost=time + self.fixed,
+            cost=cost,
             fixed=self.fixed,
             slope=slope,
             per_vehicle=self.per_vehicle,
@@ -142,6 +153,10 @@ class Problem:
             own = slice(pairs[k], pairs[k + 1])
             total += float(weight * sum_products(class_flow[k], cost[k]))
             shortest += float(weight * sum_products(self.demand.volume[own], distance[own]))
+        if not (np.isfinite(total) and np.isfinite(shortest)):
+            raise InputError(
+                "what all trips cost together is beyond float64; choose other units of volume or time"
+            )
         if total <= 0:
             return Bound(total, shortest, 0.0)
         relative = max(total - shortest, 0.0) / total + self.rounding

@@ -12,12 +12,27 @@ from ..cpu import threads
 from ..errors import CertificateError, InputError
 from ..search.frames import Column, frame_from
 from . import all_or_nothing
+from .cost_functions import LinkTable
 from .network import all_pairs
 from .path_flows import Demand
 from .problem import Bound, Problem
 
 _FEASIBLE = 1e-9  # of a volume: what rounding may make of a sum of flows
 _OF_SKIMS = ("origin", "destination", "vehicles", "cost")
+
+
+def read_skimmed(table: LinkTable, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Return the columns of the links that skims sum up, without the congested time.
+
+    InputError: a column is missing, holds no numbers, is named twice, or as one of the result.
+    """
+    taken = next((name for name in names if name in _OF_SKIMS), None)
+    if taken is not None or len(set(names)) < len(names):
+        raise InputError(
+            f"along={taken or list(names)!r}: each column is named once, and the result has "
+            f"{', '.join(_OF_SKIMS)} of its own; rename the column"
+        )
+    return {name: table.numbers(name, "value", least=-np.inf) for name in names if name != "time"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -158,23 +173,15 @@ class Equilibrium:
 
     def skim_columns(self, names: Sequence[str], zones: Any = None) -> dict[str, Column]:
         """Return the columns of ``skims``."""
-        taken = next((name for name in names if name in _OF_SKIMS), None)
-        if taken is not None or len(set(names)) < len(names):
-            raise InputError(
-                f"along={taken or list(names)!r}: each column is named once, and the result has "
-                f"{', '.join(_OF_SKIMS)} of its own; rename the column"
-            )
         network = self.problem.network
+        columns_of_links = read_skimmed(network.table, names)
         if zones is None:
             demand = self.problem.demand
         else:
             demand = all_pairs(network, zones, len(self.problem.classes))
         time = self.problem.times(self.problem.common_flow(self.class_flow))[0]
         values = [
-            time
-            if name == "time"
-            else network.by_link(network.table.numbers(name, "value", least=-np.inf))
-            for name in names
+            time if name == "time" else network.by_link(columns_of_links[name]) for name in names
         ]
         distance, sums = self._sum_along(demand, np.array(values).reshape(-1, network.n_links))
         is_missing = np.isinf(distance)

@@ -158,15 +158,19 @@ def _problem(network: Network, trips: Any, cost: Any, classes: Any) -> Problem:
         )
     if classes is None:
         classes = VehicleClass()
-    listed = [classes] if isinstance(classes, VehicleClass) else list(classes)
-    if not listed or not all(isinstance(each, VehicleClass) for each in listed):
+    listed = [classes] if isinstance(classes, VehicleClass) else classes
+    if (
+        not isinstance(listed, (list, tuple))
+        or not listed
+        or not all(isinstance(each, VehicleClass) for each in listed)
+    ):
         raise InputError("classes must be a VehicleClass or a list of them")
     names = [each.volume for each in listed]
     if len(set(names)) < len(names):
         raise InputError("two classes have the same column of volumes; give each one of its own")
     for each in listed:
         each.check()
-    return Problem(network, read_trips(trips, network, listed), listed, cost)
+    return Problem(network, read_trips(trips, network, listed), list(listed), cost)
 
 
 def _selected_links(network: Network, rows: Any) -> np.ndarray | None:

@@ -7,7 +7,7 @@ position.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,15 @@ def _h5py() -> Any:
     except ImportError:
         raise InputError("OMX files need h5py: " + how_to_install("omx")) from None
     return h5py
+
+
+def check_names(names: Iterable[Any]) -> None:
+    """Raise InputError for what HDF5 cannot call a matrix or a lookup."""
+    for name in names:
+        if not isinstance(name, str) or name in ("", ".") or "/" in name or "\0" in name:
+            raise InputError(
+                f"{name!r} cannot be the name of a matrix or a lookup; rename the column"
+            )
 
 
 def write_matrices(
@@ -69,7 +78,7 @@ def _opened(path: Any) -> Iterator[Any]:
     except OSError as error:
         raise InputError(f"{path}: it cannot be read as OMX: {one_line(error)}") from None
     with file:
-        if "data" not in file:
+        if not hasattr(file.get("data"), "keys"):
             raise InputError(f"{path}: it has no group 'data'; is it an OMX file?")
         yield file
 
@@ -93,13 +102,26 @@ def read_matrices(
         matrices = {}
         for name in chosen:
             dataset = file["data"][name]
+            if len(getattr(dataset, "shape", ())) != 2 or dataset.dtype.kind not in "iuf":
+                raise InputError(
+                    f"{path}: {name!r} is no matrix of numbers; name others by matrices="
+                )
             values = np.asarray(dataset, np.float64)
             missing = dataset.attrs.get("NA")
-            if missing is not None and np.size(missing) == 1:
+            if np.size(missing) == 1 and np.asarray(missing).dtype.kind in "iuf":
                 values = np.where(values == float(np.ravel(missing)[0]), np.nan, values)
             matrices[name] = values
+            if values.shape != matrices[chosen[0]].shape:
+                raise InputError(
+                    f"{path}: {name!r} has the shape {values.shape}, and {chosen[0]!r} has "
+                    f"{matrices[chosen[0]].shape}; name matrices of one shape by matrices="
+                )
         shape = matrices[chosen[0]].shape
-        lookups = {name: np.asarray(each) for name, each in file.get("lookup", {}).items()}
+        lookups = {
+            name: np.asarray(each)
+            for name, each in file.get("lookup", {}).items()
+            if len(getattr(each, "shape", ())) == 1
+        }
     if lookup is None and len(lookups) > 1:
         raise InputError(f"{path}: it has the lookups {listed(lookups)}; name one by lookup=")
     if lookup is not None and lookup not in lookups:
@@ -118,8 +140,12 @@ def read_matrices(
 
 def _ids(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind in "iu":
-        return values.astype(np.int64)
+        is_beyond = values.size and int(values.max()) > np.iinfo(np.int64).max
+        return values if is_beyond else values.astype(np.int64)
     return np.array(
-        [each.decode() if isinstance(each, bytes) else str(each) for each in values.tolist()],
+        [
+            each.decode("utf-8", "replace") if isinstance(each, bytes) else str(each)
+            for each in values.tolist()
+        ],
         dtype=object,
     )

@@ -166,7 +166,9 @@ def read_link_table(path: Any) -> LinkTable:
         kind = np.int64 if name in ("init_node", "term_node", "link_type") else np.float64
         try:
             columns[name] = np.array([row[at] for row in rows], dtype=np.str_).astype(kind)
-        except ValueError:
+            if not np.isfinite(columns[name]).all():
+                raise ValueError
+        except (ValueError, OverflowError):
             number, row = next(
                 (line, row) for line, row in zip(lines, rows, strict=True) if not _is(kind, row[at])
             )
@@ -177,10 +179,10 @@ def read_link_table(path: Any) -> LinkTable:
 
 def _is(kind: Any, text: str) -> bool:
     try:
-        np.array([text], dtype=np.str_).astype(kind)
-    except ValueError:
+        value = np.array([text], dtype=np.str_).astype(kind)
+    except (ValueError, OverflowError):
         return False
-    return True
+    return bool(np.isfinite(value).all())
 
 
 _ORIGIN = re.compile(r"^\s*Origin\s+(\S+)\s*$", re.IGNORECASE | re.MULTILINE)
@@ -223,12 +225,14 @@ def read_trip_table(path: Any) -> dict[str, np.ndarray]:
 def _parse_entries(file: DataFile, origin: str, entries: str) -> tuple[np.ndarray, np.ndarray]:
     parts = [entry.split(":") for entry in entries.split(";") if entry.strip()]
     try:
-        int(origin)
+        np.int64(int(origin))
         if any(len(part) != 2 for part in parts):
             raise ValueError
         destination = np.array([int(part[0]) for part in parts], np.int64)
         volume = np.array([float(part[1]) for part in parts], np.float64)
-    except ValueError:
+        if not np.isfinite(volume).all():
+            raise ValueError
+    except (ValueError, OverflowError):
         raise EdgeListError(
             f"{file}: the entries of origin {origin!r} are not all 'destination : volume;'"
         ) from None

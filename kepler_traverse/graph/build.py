@@ -39,7 +39,7 @@ from . import BuildReport, Graph
 from .closed import Split, find_ties, split_numbers
 from .costs import open_costs
 from .csr import NO_ROW, no_edge
-from .ids import VertexIds
+from .ids import VertexIds, in_one_integer_type
 
 WEIGHT_TYPES = ("auto", "float32", "float64")
 ENDS = ("src", "dst")
@@ -73,7 +73,7 @@ def graph_from_arrays(
         raise DeviceError(f"all columns must be on one device: {where}")
     for role in weights:
         del columns[role]
-    src, dst, *others = _one_integer_type(
+    src, dst, *others = in_one_integer_type(
         {name: column for name, column in columns.items() if column is not None}
     )
     del columns
@@ -133,7 +133,8 @@ def graph_from_numbers(
             only_vertices=only_vertices,
             selection=selection,
         ).to("cpu")
-        only_vertices = whole.ids_at(find_component(whole.offsets, whole.targets))
+        if whole.n_vertices:
+            only_vertices = whole.ids_at(find_component(whole.offsets, whole.targets))
     given = _Given(src, dst, weight, reverse_weight, ids, selection, all_are_ends)
     if only_vertices is not None:
         given = given.within(only_vertices)
@@ -511,28 +512,6 @@ def _directed(src: Array, dst: Array, directions: np.ndarray) -> tuple[Array, Ar
     # Not in place: the arrays may be the caller's.
     src, dst = xp.where(reversed_rows, dst, src), xp.where(reversed_rows, src, dst)
     return src, dst, positions(lambda way, u, v: (way == BOTH_WAYS) & (u != v), way, src, dst)
-
-
-def _one_integer_type(ends: dict[str, Array]) -> list[Array]:
-    """Convert ids to one integer type. NumPy's promotion would convert int64 and uint64 to float64."""
-    for name, column in ends.items():
-        if column.dtype.kind not in "iu":
-            raise EdgeListError(
-                f"{name}: vertex ids must be integers, not {column.dtype}", column=name
-            )
-    columns = list(ends.values())
-    kind = np.result_type(*columns)
-    if kind.kind == "f":
-        kind = np.dtype(np.int64)
-        occupied = [extent(column) for column in columns if column.size]
-        if max((int(high) for _, high in occupied), default=0) > np.iinfo(np.int64).max:
-            if min(int(low) for low, _ in occupied) < 0:
-                raise EdgeListError(
-                    "vertex ids mix negative numbers with numbers of 2^63 and "
-                    "above; no integer type holds both"
-                )
-            kind = np.dtype(np.uint64)
-    return [column.astype(kind, copy=False) for column in columns]
 
 
 def _max_vertices(columns: list[Array]) -> int:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import Array, get_device, namespace, pyarrow, to_host
+from .._arrays import Array, extent, get_device, namespace, pyarrow, to_host
 from .._arrays import arrow_compute as compute
-from ..errors import UnknownVertexError, option_text, plural, several
+from ..errors import EdgeListError, InputError, UnknownVertexError, option_text, plural, several
 from ..labels import NO_NUMBER
 
 _FEW_NAMES = 64  # up to this many strings, a binary search for each is faster than hashing all ids
@@ -43,6 +43,52 @@ def unpack_strings(offsets: np.ndarray, text: np.ndarray) -> Any:
     else:
         kind = pyarrow.StringArray
     return kind.from_buffers(offsets.size - 1, pyarrow.py_buffer(offsets), pyarrow.py_buffer(text))
+
+
+def in_one_integer_type(ends: dict[str, Array]) -> list[Array]:
+    """Convert ids to one integer type. NumPy's promotion would convert int64 and uint64 to float64."""
+    for name, column in ends.items():
+        if column.dtype.kind not in "iu":
+            raise EdgeListError(
+                f"{name}: vertex ids must be integers, not {column.dtype}", column=name
+            )
+    columns = list(ends.values())
+    kind = np.result_type(*columns)
+    if kind.kind == "f":
+        kind = np.dtype(np.int64)
+        occupied = [extent(column) for column in columns if column.size]
+        if max((int(high) for _, high in occupied), default=0) > np.iinfo(np.int64).max:
+            if min(int(low) for low, _ in occupied) < 0:
+                raise EdgeListError(
+                    "vertex ids mix negative numbers with numbers of 2^63 and "
+                    "above; no integer type holds both"
+                )
+            kind = np.dtype(np.uint64)
+    return [column.astype(kind, copy=False) for column in columns]
+
+
+def ends_of_one_type(name: str, ends: dict[str, Any]) -> list[Any]:
+    """Return two columns of ids as arrays of one integer type, or as two lists of strings.
+
+    ``name`` says what has the columns. InputError: their lengths differ, or one holds integers and
+    the other strings.
+    """
+    columns = [arguments.ids(each, column) for each, column in ends.items()]
+    first, second = ends
+    arguments.size(f"{name}, column {second!r}", columns[1], len(columns[0]), f"one per {first!r}")
+    kinds: set[type] = set()
+    for column in columns:
+        kinds |= set(map(type, column)) if isinstance(column, list) else {int}
+    if kinds == {str}:
+        return [list(column) for column in columns]
+    if not kinds <= {int}:
+        raise InputError(
+            f"{name}: the columns {first!r} and {second!r} must both hold integers, or both strings"
+        )
+    arrays = [
+        to_host(np.asarray(column)) if len(column) else np.zeros(0, np.int64) for column in columns
+    ]
+    return in_one_integer_type(dict(zip(ends, arrays, strict=True)))
 
 
 class VertexIds:

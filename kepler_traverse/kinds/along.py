@@ -78,14 +78,22 @@ class EdgesAlong(NamedTuple):
 
 
 def check_options(
-    options: AlongOptions, kind: Any, graph: Graph, _algorithm: str, _numbers: Any
+    options: AlongOptions, kind: Any, graph: Graph, algorithm: str, _numbers: Any
 ) -> AlongOptions:
     """Return the options with the columns to sum as ``AlongPaths``.
 
     Raises InputError: the graph does not know its rows, ``along`` is no table of numbers, a column
     is called as one of the result, or there is not one value per row of the edge list.
     """
-    if options.along is None or isinstance(options.along, AlongPaths):
+    if options.along is None:
+        return options
+    is_weighted = ALGORITHMS[algorithm].is_weighted
+    if is_weighted and graph.has_negative_weights and kind.name != "nearest":
+        raise InputError(
+            f"{option_text('along')} of result {kind.name} needs weights of 0 or more, and the graph "
+            "has negative ones; take the sums of paths(graph, pairs, along=...)"
+        )
+    if isinstance(options.along, AlongPaths):
         return options
     if known_rows(graph) is None:
         raise InputError(

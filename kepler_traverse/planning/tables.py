@@ -14,6 +14,7 @@ from ..errors import EdgeListError, InputError, listed
 from ..formats import gmns, omx, tntp
 from ..formats.column_names import end_pairs
 from ..graph import Graph
+from ..graph.ids import ends_of_one_type
 from ..runtime.regular_files import replacing
 from ..search.frames import Column, frame_from
 from ..sssp import sssp_many
@@ -73,9 +74,7 @@ def read_trips(path: Any) -> Any:
 
 
 def _is_tntp(path: Any) -> bool:
-    if not arguments.is_path(path):
-        raise InputError(f"path must be a path, not {arguments.describe(path)}")
-    return ".tntp" in Path(path).suffixes
+    return ".tntp" in _path(path).suffixes
 
 
 def _frame(columns: dict[str, Any]) -> Any:
@@ -113,14 +112,19 @@ def write_omx(
             f"table: it is not sure which columns hold the pairs; it has {listed(given)}; "
             "rename two to origin and destination"
         )
+    path = _path(path)
+    arguments.text("lookup", lookup)
     if columns is None:
         names = [name for name in given if name not in pairs[0]]
     else:
-        names = [columns] if isinstance(columns, str) else list(columns)
+        names = _names("columns", columns)
     missing = next((name for name in names if name not in given), None)
     if missing is not None or not names:
         raise InputError(f"table has no column {missing!r} of values; it has {listed(given)}")
-    ends = [np.asarray(arguments.ids(name, given[name])) for name in pairs[0]]
+    omx.check_names([*names, lookup])
+    ends = [np.asarray(each) for each in ends_of_one_type("table", {e: given[e] for e in pairs[0]})]
+    if not ends[0].size:
+        raise InputError("table has no row; OMX holds no matrix without zones")
     zones, places = np.unique(np.concatenate(ends), return_inverse=True)
     rows, cells = np.split(places, 2)
     flat = rows * zones.size + cells
@@ -133,9 +137,30 @@ def write_omx(
     matrices = {}
     for name in names:
         values = np.full(zones.size**2, np.nan)
-        values[flat] = _values(name, given[name])
+        values[flat] = arguments.size(
+            f"table, column {name!r}",
+            _values(name, given[name]),
+            flat.size,
+            f"one per {pairs[0][0]!r}",
+        )
         matrices[name] = values.reshape(zones.size, zones.size)
     omx.write_matrices(path, matrices, zones, lookup)
+
+
+def _path(path: Any) -> Path:
+    if not arguments.is_path(path):
+        raise InputError(f"path must be a path, not {arguments.describe(path)}")
+    return Path(path)
+
+
+def _names(name: str, value: Any) -> list[str]:
+    """Return one name or several as a list."""
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, (list, tuple)) or not all(isinstance(each, str) for each in names):
+        raise InputError(
+            f"{name} must be a name or a list of names, not {arguments.describe(value)}"
+        )
+    return list(names)
 
 
 def _values(name: str, column: Any) -> np.ndarray:
@@ -164,8 +189,8 @@ def read_omx(
     data frame
         ``origin``, ``destination``, and a column per matrix. Pairs that are NaN in all are left out.
     """
-    names = [matrices] if isinstance(matrices, str) else matrices
-    values, rows, columns = omx.read_matrices(path, None if names is None else list(names), lookup)
+    names = None if matrices is None else _names("matrices", matrices)
+    values, rows, columns = omx.read_matrices(_path(path), names, lookup)
     is_there = np.logical_or.reduce([~np.isnan(each) for each in values.values()])
     at = np.nonzero(is_there)
     table = {"origin": rows[at[0]], "destination": columns[at[1]]}
@@ -193,6 +218,8 @@ def write_ubodt(graph: Graph, path: Any, cutoff: float, *, sources: Any = "all")
     int
         The number of rows.
     """
+    arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
+    path = _path(path)
     if graph.has_string_ids:
         raise InputError("fmm knows vertices by integers; this graph has ids that are strings")
     if graph.closed is not None:
@@ -201,7 +228,7 @@ def write_ubodt(graph: Graph, path: Any, cutoff: float, *, sources: Any = "all")
         raise InputError("graph has no numbers of edges; build it with edge_ids=True")
     n_rows = 0
     groups = sssp_many(graph, sources, result="predecessors", cutoff=cutoff, stream=True)
-    with replacing(Path(path)) as partial, partial.open("w", encoding="ascii") as file:
+    with replacing(path) as partial, partial.open("w", encoding="ascii") as file:
         file.write(_UBODT_HEADER)
         for group in groups:
             n_rows += _write_rows(graph, group, file)

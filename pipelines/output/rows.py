@@ -275,7 +275,9 @@ def _of_all_reached(asked: Asked, host_rows: HostRows, traversals: Traversals) -
         table, columns, edges = host_rows.make(
             asked, replace(written, predecessor=traversal.predecessor)
         )
-        if "distance" in asked.kind.columns:  # from the search's array, in one pass
+        # The array of a search has two numbers of each closed vertex; rows have one.
+        is_row_of_each = asked.graph.closed is None
+        if "distance" in asked.kind.columns and is_row_of_each:  # from the array, in one pass
             total = checksum(written, asked.graph.returns_integers)
         else:
             total = checksum_of_rows(traversal.source, bits_of_columns(columns))

@@ -57,6 +57,8 @@ def _is_of_planners(path: str) -> bool:
 def _choose_ends(
     path: str, what: str, names: list[str], ends: tuple[str | None, str | None]
 ) -> tuple[str, str]:
+    if (ends[0] is None) != (ends[1] is None):
+        raise InputError("--src and --dst belong together; name both columns of the links")
     if ends[0] is not None and ends[1] is not None:
         chosen = named_columns(path, what, names, (ends[0], ends[1]))
         return chosen[0], chosen[1]

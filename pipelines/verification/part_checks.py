@@ -304,7 +304,7 @@ class Part:
             checksums.append(results.checksum(traversal))
             self._check_checksum(self._prover.name(source), checksums[-1], stated[source])
             if self._graph.closed is not None:  # rows are those of ids, and have one number of each
-                _list_closed(self._graph, traversal, self._prover.unreached)
+                list_closed(self._graph, traversal, self._prover.unreached)
             self._prover.take(self._path.name, traversal)
         for expected in waiting:
             self._add(
@@ -415,7 +415,7 @@ class Part:
         )
 
 
-def _list_closed(graph: Graph, traversal: results.Traversal, unreached: Any) -> None:
+def list_closed(graph: Graph, traversal: results.Traversal, unreached: Any) -> None:
     """Move what rows say of closed vertices from the numbers of their ids to those where paths end."""
     closed: Any = graph.closed
     first, last = closed
@@ -426,4 +426,5 @@ def _list_closed(graph: Graph, traversal: results.Traversal, unreached: Any) -> 
     for values, missing, own in arrays:
         values[last] = values[first]
         values[first] = missing
-        values[source] = own
+        if source in first:  # any other source has a row of its own, which is to be checked
+            values[source] = own

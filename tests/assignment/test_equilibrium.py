@@ -387,6 +387,19 @@ WRONG = [
     ({}, {"select_link": [2]}, "is no row of the links"),
     ({}, {"progress": 3}, "progress must be"),
     ({}, {"src_column": "x", "dst_column": "y"}, "no column 'x'"),
+    ({}, {"src_column": "src"}, "belong together"),
+    ({}, {"src_column": "src", "dst_column": "src"}, "is named for both ends"),
+    ({}, {"gap": math.nan}, "gap must be finite"),
+    ({}, {"gap": math.inf}, "gap must be finite"),
+    ({}, {"classes": 3}, "classes must be"),
+    ({}, {"classes": VehicleClass(passenger_cars=None)}, "passenger_cars"),
+    ({}, {"classes": VehicleClass(passenger_cars=True)}, "passenger_cars"),
+    ({"toll": [1.0, 2.0]}, {"classes": VehicleClass(value_of_time=1e-320)}, "row 0: what class"),
+    ({"power": [1000.0, 1000.0]}, {}, "row 0: the cost at flow"),
+    ({}, {"cost": Conical(alpha=1e300)}, "row 0: the cost at flow"),
+    ({}, {"checkpoint": 3}, "checkpoint must be a path"),
+    ({}, {"cost": CostFunction(value=None)}, "value of the cost must be a function"),
+    ({}, {"cost": CostFunction(value=lambda flow: flow, slope=3)}, "slope of the cost must be"),
     ({}, {"cost": CostFunction(value=lambda flow: 5 - flow)}, "cost, row 0: the function decreases|0 or more"),
     ({}, {"cost": CostFunction(value=lambda flow: flow[:1])}, "has 1 value, not 2"),
 ]  # fmt: skip
@@ -413,6 +426,52 @@ def test_wrong_trips_are_refused_by_name():
         assign(links, trips.assign(volume=0.0))
     with pytest.raises(InputError, match="not sure which columns hold the ends"):
         assign(links, trips.rename(columns={"origin": "o"}))
+    for volume in (1e300, 1e308):
+        with pytest.raises(InputError, match="beyond float64"):
+            assign(links, trips.assign(volume=volume))
+    with pytest.raises(InputError, match="zones is empty"):
+        assign(links, trips).skims(zones=[])
+
+
+@pytest.mark.parametrize("name", ["dst", "capacity", "origin", "destination", "volume"])
+def test_columns_of_other_lengths_are_refused_by_name(name):
+    links, trips = linear(free_flow_time=[1.0, 3.0], capacity=[1.0, 6.0])
+    tables = [links.to_dict("list"), trips.to_dict("list")]
+    for table in tables:
+        if name in table:
+            table[name] = table[name] * 3
+    with pytest.raises(InputError, match=f"column '(destination|{name})' has [0-9]+ values?, not"):
+        assign(*tables)
+
+
+@pytest.mark.parametrize(
+    ("first", "kinds"),
+    [(1, ("uint64", "int64")), (2**60, ("uint64", "int64")), (2**63, ("uint64", "uint64"))],
+)
+def test_ends_may_be_integers_of_two_types(first, kinds):
+    links, trips = linear(free_flow_time=[1.0, 3.0], capacity=[1.0, 6.0])
+    expected = assign(links, trips).links.flow.tolist()
+    for table in (links, trips):
+        for name, kind in zip(table.columns[:2], kinds, strict=True):
+            table[name] = (table[name].to_numpy(np.uint64) + np.uint64(first)).astype(kind)
+    result = assign(links, trips).links
+    assert result.flow.tolist() == expected
+    assert result.src.tolist() == links.src.tolist()
+    with pytest.raises(InputError, match="both hold integers, or both strings"):
+        assign(links.assign(src=links.src.astype(str)), trips)
+
+
+def test_function_of_the_users_may_change_what_it_is_given():
+    links, trips = linear(free_flow_time=[1.0, 3.0], capacity=[1.0, 6.0])
+
+    def grow(flow):
+        flow += 1.0
+        return flow
+
+    pure = assign(links, trips, cost=CostFunction(value=lambda flow: flow + 1.0))
+    result = assign(links, trips, cost=CostFunction(value=grow))
+    assert result.is_converged
+    assert result.links.flow.tolist() == pure.links.flow.tolist()
 
 
 def test_iterations_end_without_the_gap_and_say_so(capsys):

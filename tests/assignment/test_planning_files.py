@@ -269,3 +269,86 @@ def test_ubodt_needs_integer_ids_and_numbers_of_edges(tmp_path):
     with pytest.raises(InputError, match="edge_ids=True"):
         write_ubodt(plain, tmp_path / "u", 1)
     assert not (tmp_path / "u").exists()
+
+
+PAIRS = pd.DataFrame({"origin": [1, 2], "destination": [2, 1], "minutes": [3.0, 4.0]})
+
+
+@pytest.mark.parametrize(
+    ("changed", "options", "message"),
+    [
+        ({"origin": ["1", "2"]}, {}, "both hold integers, or both strings"),
+        ({"origin": [], "destination": [], "minutes": []}, {}, "has no row"),
+        ({"minutes": [3.0]}, {}, "column 'minutes' has 1 value, not 2"),
+        ({"destination": [2]}, {}, "column 'destination' has 1 value, not 2"),
+        ({"a/b": [1, 2]}, {}, "'a/b' cannot be the name"),
+        ({"": [1, 2]}, {}, "cannot be the name"),
+        ({3: [1, 2]}, {}, "3 cannot be the name"),
+        ({}, {"columns": 3}, "columns must be a name"),
+        ({}, {"lookup": ""}, "cannot be the name"),
+        ({}, {"lookup": 3}, "lookup must be"),
+        ({}, {"path": 3}, "path must be a path"),
+    ],
+)
+def test_omx_refuses_wrong_tables_by_name(tmp_path, changed, options, message):
+    pytest.importorskip("h5py")
+    path = tmp_path / "x.omx"
+    with pytest.raises(InputError, match=message):
+        write_omx(**{"path": path, "table": PAIRS.to_dict("list") | changed} | options)
+    assert not path.exists()
+
+
+def test_omx_takes_integers_of_two_types(tmp_path):
+    pytest.importorskip("h5py")
+    path = tmp_path / "x.omx"
+    write_omx(path, PAIRS.astype({"origin": "uint64"}))
+    assert read_omx(path).equals(PAIRS)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"a": np.ones((2, 2)), "b": np.ones((3, 3))}, "'b' has the shape"),
+        ({"a": np.ones(3)}, "'a' is no matrix of numbers"),
+        ({"a": np.array([[b"x"]])}, "'a' is no matrix of numbers"),
+    ],
+)
+def test_omx_that_holds_other_things_is_refused(tmp_path, data, message):
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "x.omx"
+    with h5py.File(path, "w") as file:
+        group = file.create_group("data")
+        for name, values in data.items():
+            group[name] = values
+    with pytest.raises(InputError, match=message):
+        read_omx(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("net.tntp", "10.5", "nan"),
+        ("net.tntp", "9999", "inf"),
+        ("net.tntp", "\t2\t1\t9", "\t" + "9" * 30 + "\t1\t9"),
+        ("net.tntp", "\t2\t1\t9", "\tnan\t1\t9"),
+        ("trips.tntp", "8.5", "nan"),
+        ("trips.tntp", "8.5", "inf"),
+    ],
+)
+def test_tntp_numbers_that_no_column_holds_are_named(tntp, name, old, new):
+    path = tntp / name
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    read = read_network if name == "net.tntp" else read_trips
+    with pytest.raises(EdgeListError, match=name):
+        read(path)
+
+
+@pytest.mark.parametrize("old", ["Origin 	1", "    2 :"])
+def test_tntp_zones_beyond_int64_are_named(tntp, old):
+    path = tntp / "trips.tntp"
+    text = path.read_text().replace("     2 :", "\n    2 :")
+    path.write_text(text.replace(old, old.replace(old.strip(" :")[-1], "9" * 30), 1))
+    with pytest.raises(EdgeListError, match=r"trips\.tntp"):
+        read_trips(path)

@@ -28,7 +28,11 @@ from kepler_traverse import (
 )
 from kepler_traverse.extremes import extremes, top_closeness
 from kepler_traverse.interop.cugraph_frames import as_cugraph
-from pipelines import run_job
+from kepler_traverse.search.results import Traversal
+from pipelines import run_job, verify
+from pipelines.batch_sources import main
+from pipelines.verification.part_checks import list_closed
+from tests.support.jobs import manifest_of
 from tests.support.oracle import canonical_search, walk_back
 
 INF = float("inf")
@@ -320,3 +324,44 @@ def test_paths_of_frames_have_the_rows_of_their_edges():
     for source, target, rows in ((1, 3, [2]), (1, 2, [0]), (2, 3, [1])):
         made = paths(sssp(graph, source), [target], graph=graph, edges=True)
         assert made.edge.dropna().tolist() == rows
+
+
+@pytest.mark.parametrize("result", ["distances", "predecessors"])
+@pytest.mark.parametrize("case", CASES)
+def test_verify_knows_the_rows_of_closed_vertices(case, result, tmp_path, capsys):
+    # one source and several have writers of their own
+    edges = tmp_path / "edges.parquet"
+    case.table.to_parquet(edges)
+    closed = tmp_path / "closed.txt"
+    closed.write_text("".join(f"{vertex}\n" for vertex in case.closed))
+    sources = [case.closed[0], next(each for each in case.ids if each not in case.closed)]
+    options = ["--algorithm", "sssp", "--result", result, "--device", "cpu", "--no-report"]
+    if not case.directed:
+        options.append("--undirected")
+    checksums = {}
+    for chosen in ([sources[0]], [sources[1]], sources):
+        out = tmp_path / f"out-{len(checksums)}"
+        words = [*options, "--sources", ",".join(map(str, chosen)), "--closed", str(closed)]
+        assert main([str(edges), *words, "--output", str(out)]) == 0
+        assert verify.main([str(out), str(edges)]) == 0, capsys.readouterr().out
+        checksums[tuple(chosen)] = [each["checksum"] for each in manifest_of(out)["parts"]]
+    assert [checksums[(each,)][0] for each in sources] == checksums[tuple(sources)]
+
+
+@pytest.mark.parametrize(("source", "own"), [(0, 7), (1, 0)])
+def test_verify_keeps_what_a_source_says_of_itself(source, own):
+    graph = graph_from_edges({"src": [1, 2, 3], "dst": [2, 3, 1], "weight": [4, 1, 2]}, closed=[2])
+    unreached = 99
+    distance = np.array([7, 4, unreached, 5])  # as rows say it: of ids 1, 2 and 3
+    traversal = Traversal(
+        algorithm="sssp",
+        source=source,
+        distance=distance,
+        predecessor=None,
+        limit=None,
+        strategy="",
+        rounds=0,
+    )
+    list_closed(graph, traversal, unreached)
+    assert distance.tolist() == [7, 0 if source == 1 else unreached, 4, 5]
+    assert distance[source] == own

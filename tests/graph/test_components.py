@@ -83,3 +83,9 @@ def test_components_refuse_closed_vertices():
         components(graph)
     with pytest.raises(InputError, match="largest_component must be True or False"):
         graph_from_edges([1], [2], largest_component="yes")
+
+
+def test_the_largest_component_of_no_edges_has_no_vertex():
+    for vertices in (None, []):
+        graph = graph_from_edges([], [], [], largest_component=True, vertices=vertices)
+        assert graph.n_vertices == 0

@@ -14,6 +14,7 @@ from pipelines import verify
 from pipelines.batch_sources import main
 from pipelines.cli.options import OPTIONS, flag_text
 from pipelines.cli.settings import read_settings
+from pipelines.monitoring.console import columns_text
 from pipelines.run.prepare import digest_inputs
 from tests.support.jobs import call, manifest_of
 
@@ -231,3 +232,15 @@ def test_a_source_with_a_sharp_sign_is_that_source(capsys, tmp_path):
     assert call(capsys, tmp_path / "e.parquet", *flags)[0] == 0
     rows = pq.read_table(tmp_path / "out" / "part-000000.parquet").to_pydict()
     assert (rows["source"], rows["vertex"]) == (["node#1", "node#1"], ["node#1", "y"])
+
+
+def test_columns_that_are_summed_are_not_called_unused():
+    built = {
+        "src_column": "src",
+        "dst_column": "dst",
+        "weight_column": "seconds",
+        "unused_columns": ["metres", "lanes"],
+    }
+    assert columns_text(built, None, ["metres"]) == (
+        "'src' to 'dst', weight 'seconds'; along paths: 'metres'; not used: 'lanes'"
+    )

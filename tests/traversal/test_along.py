@@ -272,3 +272,29 @@ def test_sums_on_a_gpu_are_those_of_a_cpu(name):
         assert many(there, sources, **asked).equals(expected)
         assert many(there, sources, result="nearest", **columns).equals(nearest)
         assert of_pairs(there, sources, case.ids[3:6], **columns).equals(pairs)
+
+
+def test_negative_weights_are_refused_where_distances_do_not_order_the_paths():
+    table = pd.DataFrame({"src": [1, 1, 2, 3], "dst": [2, 3, 4, 4], "metres": [8, 3, 4, 9]})
+    graph = graph_from_edges(table.assign(weight=[6, -1, 3, 9]), weight="weight", edge_ids=True)
+    along = table[["metres"]]
+    for call in (
+        lambda: sssp_pairs(graph, [1], [3], along=along),
+        *(
+            lambda options=options: sssp_many(graph, [1], along=along, **options)
+            for options in (
+                {"result": "targets", "targets": [3]},
+                {"result": "matrix", "targets": [3]},
+                {"result": "nearest", "k": 1},
+                {"result": "nearest", "k": 1, "targets": [3]},
+            )
+        ),
+    ):
+        with pytest.raises(InputError, match="needs weights of 0 or more"):
+            call()
+    # hops and one search from all sources have predecessors of their own
+    assert bfs_pairs(graph, [1], [3], along=along).metres.tolist() == [3]
+    nearest = sssp_many(graph, [1], result="nearest", along=along)
+    assert nearest.metres.tolist() == [0, 8, 3, 12]
+    route = paths(graph, ([1], [4]), along=along)
+    assert route.metres.tolist() == [0, 3, 12]

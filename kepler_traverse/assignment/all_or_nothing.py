@@ -31,13 +31,11 @@ def load_blocks(
             k = demand.user_class[group]
             tree = trees[group]
             own = cost[k]
-            find_tree(origin, tree, own, links, scratch)
             begin = demand.first_pair[group]
             end = demand.first_pair[group + 1]
             ends = demand.destination[begin:end]
-            _measure_pairs(ends, distance[begin:end], scratch)
-            is_reached = distance[begin:end] < np.inf
-            choose_paths(origin, ends, is_reached, tree, own, links, scratch)
+            near = distance[begin:end]
+            is_reached = _find_paths(origin, ends, near, tree, own, links, scratch)
             for pair in range(begin, end):
                 if is_reached[pair - begin]:
                     scratch.carried[demand.destination[pair]] += demand.volume[pair]
@@ -52,10 +50,14 @@ def load_blocks(
 
 
 @njit(cache=True, nogil=True)
-def sum_along(next_item, n_items, demand, links, cost, values, distance, sums, tree, scratch):
+def sum_along(next_item, n_items, demand, links, cost, values, results, working):
     """Find the distance of each pair, and the sums of some values of the links along its canonical
     path, added from the origin on; NaN where there is no path.
+
+    ``results`` are the distances and the sums, ``working`` a tree and the scratch of the thread.
     """
+    distance, sums = results
+    tree, scratch = working
     while True:
         group = atomic_add(next_item, 0, 1)
         if group >= n_items:
@@ -63,13 +65,11 @@ def sum_along(next_item, n_items, demand, links, cost, values, distance, sums, t
         origin = np.int64(demand.origin[group])
         own = cost[demand.user_class[group]]
         tree[:] = NO_LINK
-        find_tree(origin, tree, own, links, scratch)
         begin = demand.first_pair[group]
         end = demand.first_pair[group + 1]
         ends = demand.destination[begin:end]
-        _measure_pairs(ends, distance[begin:end], scratch)
-        is_reached = distance[begin:end] < np.inf
-        choose_paths(origin, ends, is_reached, tree, own, links, scratch)
+        near = distance[begin:end]
+        is_reached = _find_paths(origin, ends, near, tree, own, links, scratch)
         for pair in range(begin, end):
             v = np.int64(demand.destination[pair])
             length = 0
@@ -85,6 +85,13 @@ def sum_along(next_item, n_items, demand, links, cost, values, distance, sums, t
 
 
 @njit(cache=True, nogil=True)
-def _measure_pairs(ends, distance, scratch):
+def _find_paths(origin, ends, distance, tree, costs, links, scratch):
+    """Make the tree one of canonical paths to some vertices, and write their distances; return which
+    of them are reached.
+    """
+    find_tree(origin, tree, costs, links, scratch)
     for i in range(ends.size):
         distance[i] = scratch.distance[ends[i]]
+    is_reached = distance < np.inf
+    choose_paths(origin, ends, is_reached, tree, costs, links, scratch)
+    return is_reached

@@ -204,9 +204,8 @@ class Equilibrium:
             self.problem.network.links,
             self.cost,
             values,
-            distance,
-            sums,
-            own=[trees, scratches],
+            (distance, sums),
+            own=[list(zip(trees, scratches, strict=True))],
         )
         return distance, sums
 

@@ -149,7 +149,8 @@ def graph_from_numbers(
         places = selection if reverse_weight is None else selection.twice()
         weight, negative_zeros, integers = checked_weights(weight, weight_type, places, scratch)
     if reverse_weight is not None:
-        weight, reverse_weight = weight[: src.size], weight[src.size :]
+        reverse_weight = weight[src.size :]
+        weight = weight[: src.size]
     elif weight is not None:
         loops = _find_negative_loops(src, dst, weight, integers)
     split = None

@@ -155,9 +155,11 @@ def _checked_column(graph: Graph, name: str, given: Any, per: str, has_two: bool
             f"{get_device(weights)}; move one of them"
         )
     if per == "row":
-        count, what = graph.report.rows, "rows of the edge list"
+        count = graph.report.rows
+        what = "rows of the edge list"
     else:
-        count, what = graph.n_edges, "stored edges"
+        count = graph.n_edges
+        what = "stored edges"
     if weights.size != count:
         raise EdgeListError(
             f"{name} holds {weights.size} weights for {count} {what}; give one per {per} (per={per!r})",

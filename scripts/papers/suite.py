@@ -17,7 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Timed, Work, elsewhere
+from scripts.measure.work import (
+    OURS,
+    Baseline,
+    Call,
+    Inputs,
+    Repeats,
+    Timed,
+    Work,
+    elsewhere,
+    nothing,
+)
 from scripts.papers import experiments, graphs, levels
 from scripts.papers.experiments import BY_NAME, Setting
 from scripts.papers.relaxations import count_with_queue, count_without_queue
@@ -246,7 +256,8 @@ def differences(expected: dict, found: dict) -> str:
     return f"distances from source {wrong[0]} differ from those that came first" if wrong else ""
 
 
-def told(found: dict) -> dict:
+def run_facts(found: dict) -> dict:
+    """Return the rounds, sources and knobs of a run, which its row records."""
     return {name: found[name] for name in ("rounds", "sources", "knobs")}
 
 
@@ -355,7 +366,7 @@ def works(inputs: Inputs) -> Iterator[Work]:
                 case=case,
                 peers=peers,
                 check=differences,
-                tells=told if is_time else lambda _: {},
+                tells=run_facts if is_time else nothing,
                 repeats=Repeats(most=5, seconds=60.0) if is_time else Repeats(most=1, seconds=0.0),
                 **given,
             )

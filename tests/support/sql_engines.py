@@ -6,7 +6,6 @@ import contextlib
 import csv
 import io
 import os
-import pwd
 import re
 import shutil
 import sqlite3
@@ -18,6 +17,8 @@ import pandas as pd
 import pytest
 
 from tests.support.processes import SILENT, ran
+
+UNPRIVILEGED = 65534  # the user and the group that own nothing on Linux
 
 
 class Sqlite:
@@ -109,9 +110,8 @@ def postgres_server() -> Iterator[list[str]]:
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         if os.geteuid() == 0:  # as which a server refuses to run
-            other = pwd.getpwnam("nobody")
-            os.chown(place, other.pw_uid, other.pw_gid)
-            ids = [f"--reuid={other.pw_uid}", f"--regid={other.pw_gid}", "--clear-groups"]
+            os.chown(place, UNPRIVILEGED, UNPRIVILEGED)
+            ids = [f"--reuid={UNPRIVILEGED}", f"--regid={UNPRIVILEGED}", "--clear-groups"]
             user = ["setpriv", *ids]
         data = str(place / "data")
         make = [*user, programs / "initdb", "-D", data, "-U", "asked", "--auth=trust", "--no-sync"]

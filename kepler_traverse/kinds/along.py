@@ -37,6 +37,8 @@ from .records import Asked, Values, format_ids
 from .result_kinds import AlongOptions
 
 INT64_END = 2**63
+# Kinds whose paths the search has found; the others find paths by distances that grow along them.
+_FINDS_PATHS = ("nearest", "paths")
 ALONG = "along "  # begins the names of the values of columns that the user names
 
 
@@ -88,7 +90,7 @@ def check_options(
     if options.along is None:
         return options
     is_weighted = ALGORITHMS[algorithm].is_weighted
-    if is_weighted and graph.has_negative_weights and kind.name != "nearest":
+    if is_weighted and graph.has_negative_weights and kind.name not in _FINDS_PATHS:
         raise InputError(
             f"{option_text('along')} of result {kind.name} needs weights of 0 or more, and the graph "
             "has negative ones; take the sums of paths(graph, pairs, along=...)"

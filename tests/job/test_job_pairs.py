@@ -290,6 +290,29 @@ def test_sums_along_paths_are_those_of_the_library(tolls, trips, tmp_path, capsy
     assert "the columns of --along are not those of the run" in capsys.readouterr().err
 
 
+def test_sums_along_paths_over_negative_weights_are_those_of_the_library(tmp_path, capsys):
+    table = pd.DataFrame(
+        {
+            "src": [1, 1, 2, 3, 4],
+            "dst": [2, 3, 4, 4, 5],
+            "weight": [6, -1, 3, 9, -2],
+            "metres": [8, 3, 4, 9, 5],
+        }
+    )
+    table.to_parquet(tmp_path / "edges.parquet")
+    trips = tmp_path / "trips.parquet"
+    pd.DataFrame({"from": [1, 2, 1], "to": [5, 5, 3]}).to_parquet(trips)
+    sums = ["--algorithm", "sssp", "--columns", "weight=weight", "--result", "paths"]
+    sums += ["--along", "metres"]
+    folder = run(tmp_path / "edges.parquet", trips, tmp_path / "out", *sums)
+    graph = graph_from_edges(table, weight="weight", edge_ids=True)
+    expected = paths(graph, ([1, 2, 1], [5, 5, 3]), along=table[["metres"]])
+    found = pd.read_parquet(folder).sort_values(["pair", "position"])
+    assert found["metres"].tolist() == expected["metres"].tolist()
+    capsys.readouterr()
+    assert verify.main([str(folder), str(tmp_path / "edges.parquet"), "--device", "cpu"]) == 0
+
+
 def test_wrong_sums_along_paths_are_found(tolls, trips, tmp_path, capsys):
     folder = run(tolls / "all.csv", trips, tmp_path / "out", *ALONG)
     part = folder / "part-000000.parquet"

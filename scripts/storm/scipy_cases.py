@@ -11,15 +11,16 @@ import numpy as np
 import scipy.sparse
 
 from kepler_traverse import csgraph
-from scripts.storm.answers import Refused, Table, expected
+from scripts.storm.answers import Expected, Refused, Table, expected
 from scripts.storm.case import Case, shown_edges
 from scripts.storm.edges import EdgeList, draw_edges
-from scripts.storm.oracle import Network
+from scripts.storm.oracle import NegativeCycle, Network, Unrepresentable
 from scripts.storm.questions import Question
 
 _NO_VERTEX = -9999
 FUNCTIONS = ("dijkstra", "bellman_ford", "shortest_path", "johnson")
 _OF_ALL_VERTICES = ("shortest_path",)
+_SEE_EVERY_CYCLE = ("shortest_path", "johnson")
 _LARGEST = 2**52
 
 
@@ -78,11 +79,23 @@ def ask_scipy(case: Case) -> None:
         _call(case, asked, matrix, question, name, options)
 
 
+def _wanted(question: Question, network: Network, name: str) -> Expected:
+    """Return what must come: some functions refuse a negative cycle that no source reaches, as SciPy's do."""
+    if name in _SEE_EVERY_CYCLE:
+        try:
+            network.lengths(question.algorithm).distances(network.ids)
+        except NegativeCycle as error:
+            return Refused(("NegativeCycleError",), str(error))
+        except Unrepresentable:
+            pass  # from another source, perhaps
+    return expected(question, network)
+
+
 def _call(
     case: Case, edges: EdgeList, matrix: Any, question: Question, name: str, options: dict[str, Any]
 ) -> None:
     network = Network(edges)
-    wanted = expected(question, network)
+    wanted = _wanted(question, network, name)
     words = f"csgraph.{name}({matrix.format}, {options}); {shown_edges(edges)}"
     case.count("calls")
     case.count("calls, csgraph")

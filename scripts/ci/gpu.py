@@ -72,7 +72,12 @@ MARKED = re.compile(
 )
 MULTI_GPU = "tests/job/test_multi_gpu_engine.py"
 # Processes that share the tests of a file.
-PARTS = {"test_contract.py": 6, "test_multi_source.py": 6, "test_multi_source_gpu.py": 3}
+PARTS = {
+    "test_contract.py": 6,
+    "test_gpu.py": 3,
+    "test_multi_source.py": 6,
+    "test_multi_source_gpu.py": 3,
+}
 # Small tests of kernels of strategies, statistics, hierarchies, the k nearest and loads; of them one in SAMPLE is run.
 SANITIZED = (
     *("tests/traversal/test_contract.py", "tests/traversal/test_multi_source_gpu.py"),
@@ -346,7 +351,7 @@ def jobs_of_groups(_options: argparse.Namespace) -> Iterator[Job]:
         name, file = f"{graph} {part}", DATA / f"{graph}.parquet"
         command = [sys.executable, "-m", "scripts.ci.groups", str(file), "--part", part]
         missing = () if file.exists() else (str(file),)
-        yield Job("groups", name, command, judge_groups(name), missing, seconds=180)
+        yield Job("groups", name, command, judge_groups(name), missing, seconds=300)
 
 
 def jobs_of_sanitize(options: argparse.Namespace) -> Iterator[Job]:
@@ -399,7 +404,7 @@ def jobs_of_speed(options: argparse.Namespace) -> Iterator[Job]:
     command += ["--commit", commit(), "--only", HIERARCHY]
     missing = () if file.exists() else (str(file),)
     judge = judge_speed("hierarchy.jsonl", options.works)
-    yield Job("speed", "hierarchy", command, judge, missing, seconds=30)
+    yield Job("speed", "hierarchy", command, judge, missing, seconds=60)
 
 
 def judge_scale(status: int, folder: Path) -> tuple[str, str]:

@@ -15,14 +15,17 @@ from __future__ import annotations
 
 import _thread
 import atexit
+import contextlib
 import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from types import ModuleType
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
 
 
 class Threads:
@@ -228,6 +231,105 @@ def run(function: Callable[..., Any], *args: Any) -> Any:
         return value
     finally:
         del error
+
+
+def start(function: Callable[[], object], name: str) -> threading.Thread:
+    """Call a function on a daemon thread; an interrupt ends the waiting for its start alone."""
+    thread = threading.Thread(target=function, name=name, daemon=True)
+    run(thread.start)
+    return thread
+
+
+class Answer(Generic[T]):
+    """What one thread gives and others wait for, a value or an error. What is given first counts."""
+
+    def __init__(self) -> None:
+        self._given: dict[None, tuple[Any, BaseException | None]] = {}
+        self._waiting: list[SimpleQueue[None]] = []
+
+    @property
+    def is_given(self) -> bool:
+        """Whether a value or an error is there."""
+        return bool(self._given)
+
+    @property
+    def error(self) -> BaseException | None:
+        """The error, if one is there."""
+        return self._given.get(None, (None, None))[1]
+
+    def give(self, value: T | None = None, error: BaseException | None = None) -> None:
+        """Let those that wait go on, with a value or an error."""
+        self._given.setdefault(None, (value, error))
+        for each in self._waiting:  # one that comes meanwhile finds what is given
+            each.put(None)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until it is given, or for some seconds; return whether it is."""
+        wake: SimpleQueue[None] = SimpleQueue()
+        self._waiting.append(wake)
+        if not self._given:
+            with contextlib.suppress(Empty):
+                wake.get(timeout=seconds)
+        return self.is_given
+
+    def take(self) -> T:
+        """Wait for the value and return it, or raise the error."""
+        if not self._given:
+            self.wait()
+        value, error = self._given[None]
+        try:
+            if error is not None:
+                raise error
+            return value
+        finally:
+            del error  # whose traceback holds this frame
+
+
+class Promise(Answer[T]):
+    """What a function returns, which is called once, by the first thread that needs its value.
+
+    The main thread lets another one call it, so that an interrupt leaves no promise unkept.
+    """
+
+    def __init__(self, function: Callable[[], T]) -> None:
+        super().__init__()
+        self._function = function
+        self._takers: dict[None, object] = {}
+
+    def keep(self) -> None:
+        """Call the function on this thread, unless another one does or has."""
+        mine = object()
+        if self._takers.setdefault(None, mine) is not mine:
+            return
+        try:
+            self.give(self._function())
+        except BaseException as error:
+            self.give(error=error)
+
+    def revoke(self) -> bool:
+        """Let no thread begin; return False if one has begun."""
+        return self._takers.setdefault(None, None) is None
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Begin if no thread has, and wait as ``Answer`` does."""
+        if not self._takers:
+            begin([self], 1)
+        return super().wait(seconds)
+
+
+def begin(promises: Sequence[Promise[Any]], n_threads: int) -> None:
+    """Keep promises on up to so many threads."""
+    places = iter(promises)  # ``next`` of it is one step under the GIL
+
+    def keep() -> None:
+        for promise in places:
+            promise.keep()
+
+    try:
+        for _ in range(min(n_threads, len(promises))):
+            _threads.start(keep)
+    except RuntimeError:  # the interpreter is about to end, and starts no more threads
+        keep()
 
 
 def load(name: str) -> ModuleType:

@@ -14,6 +14,7 @@ from typing import Any
 
 from .cli import signals, steps, supervisor
 from .cli.options import (
+    FILES_OF_IDS,
     OPTIONS,
     Once,
     OnceParser,
@@ -54,7 +55,7 @@ _GIVEN_TABLES = {
 _GIVEN_TABLES |= {
     each.key: f"table of {each.flag}"
     for each in OPTIONS
-    if each.group == "result" and each.kind == "file"
+    if each.key in FILES_OF_IDS or (each.group == "result" and each.kind == "file")
 }
 EXIT_UNEXPECTED = 1
 EXIT_USAGE = 2
@@ -167,7 +168,10 @@ def add_tables(program: OnceParser) -> None:
     """
     for name, what in _GIVEN_TABLES.items():
         program.add_argument(
-            f"--{name}", action=Once, metavar="FILE", help=f"{what} of the run, if it was moved"
+            "--" + name.replace("_", "-"),
+            action=Once,
+            metavar="FILE",
+            help=f"{what} of the run, if it was moved",
         )
     program.add_argument(
         "--json", action=Once, nargs=0, help="print one JSON object on stdout and nothing else"

@@ -34,4 +34,5 @@ def _kepler_engine(
         yield KeplerEngine(settings, supervision, given)
         return
     with contextlib.closing(ClusterAhead(settings)) as ahead:
+        ahead.start()
         yield KeplerEngine(settings, supervision, given, ahead)

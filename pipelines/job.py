@@ -7,7 +7,7 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,16 +16,27 @@ import numpy as np
 
 from kepler_traverse import Graph, arguments, graph_from_edges
 from kepler_traverse.errors import InputError, KeplerError, options_spelled, several
-from kepler_traverse.formats.ids import integer_id
+from kepler_traverse.formats.ids import integer_id, read_ids
 from kepler_traverse.formats.tables import as_rows, column_tuple, is_table
-from kepler_traverse.kinds.pairs import columns_of_pairs
+from kepler_traverse.graph import find_vertices
+from kepler_traverse.kinds.flows import rows_of_through
+from kepler_traverse.kinds.pairs import columns_of_pairs, typed_columns
+from kepler_traverse.labels import (
+    VERTEX,
+    columns_in_order,
+    is_called,
+    is_id_name,
+    no_ids,
+    table_of_vertices,
+)
 from kepler_traverse.multi_source.outputs import ALL, given_sources, source_numbers
 from kepler_traverse.runtime.display import html_table, in_units
 from kepler_traverse.runtime.object_stores import URL
 
-from .cli.constraints import IN_MEMORY
+from .cli.constraints import IN_MEMORY, OF_VERTICES
 from .cli.options import (
     COLUMN_ROLES,
+    FILES_OF_IDS,
     MG,
     OPTIONS,
     SETTINGS,
@@ -40,9 +51,10 @@ from .output.manifest_types import Failure, Manifest
 from .output.part_reader import open_part
 from .output.schemas import OUTPUT_SCHEMAS, with_failed_plugins
 from .output.store import open_store
-from .output.tables_in_memory import name_in_memory, tables_in_memory
+from .output.tables_in_memory import INDEX, name_in_memory, tables_in_memory
 from .run import driver
 from .run.engine import Given
+from .run.source_columns import EDGE
 from .scheduling.errors import ClusterError
 
 if TYPE_CHECKING:
@@ -229,8 +241,11 @@ def run_job(
         ``cutoff=3600`` or ``result="summary"``, and ``columns`` a mapping. ``sources`` is what
         ``bfs_many`` takes (ids, one id, or ``"all"``), or a file: a ``pathlib.Path``, or the URL of
         an object, as ``s3://bucket/stops.csv``; so is ``targets``. ``pairs`` is a file, or what
-        ``sssp_pairs`` takes: a table, two columns, or rows of two. Of a table in memory the
-        manifest has no path: ``verify`` and ``finish`` then need ``--pairs FILE``.
+        ``sssp_pairs`` takes: a table, two columns, or rows of two. ``through`` is a file, or what
+        ``sssp_many`` takes. ``vertices``, ``only_vertices`` and ``closed`` are files, or ids;
+        ``vertices`` may also be a table with a column ``vertex`` or an index of ids. Of a table in
+        memory the manifest has no path: ``verify`` and ``finish`` then need a file, such as
+        ``--pairs FILE``.
 
     Returns
     -------
@@ -261,7 +276,7 @@ def run_job(
     values = _values(options)
     tables = _tables_in_memory(values)
     names_all = _name_sources(values)
-    graph, paths = _read_graph(edges, values)
+    graph, paths = _read_graph(edges, values, tables)
     _refuse_tables(values)
     values |= {"edges": paths, "output": _path("output", output)}
     ids = {
@@ -271,6 +286,14 @@ def run_job(
     def check(graph: Graph) -> None:
         if names_all:
             source_numbers(graph, ALL)
+        if INDEX in tables.get("vertices", {}):
+            import pandas
+
+            labels = pandas.Index(tables["vertices"][INDEX].to_pandas())
+            unknown = np.flatnonzero(find_vertices(graph, labels) < 0)
+            if unknown.size:
+                label = arguments.describe(arguments.plain(labels[unknown[0]]))
+                raise no_ids("vertices", labels, label)
         # a command line takes texts also for integers, and explains what is no id
         for name, given in ids.items():
             typed = [
@@ -364,11 +387,48 @@ def _tables_in_memory(values: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the columns of tables that are given in place of files, by their options; the values
     get names in place of them.
     """
-    pairs = values.get("pairs")
-    if pairs is None or isinstance(pairs, str):
-        return {}
-    values["pairs"] = name_in_memory("pairs")
-    return {"pairs": columns_of_pairs(pairs)}
+    tables = {}
+    for key, read in _TABLES.items():
+        given = values.get(key)
+        if given is not None and not isinstance(given, str):
+            tables[key] = read(key, given)
+            values[key] = name_in_memory(key)
+    return tables
+
+
+def _columns_of_through(_: str, given: Any) -> dict[str, Any]:
+    """Return edges as the columns that a file of them has."""
+    columns = arguments.columns("through", given)
+    if columns is not None and EDGE in columns:
+        return typed_columns("through", columns)
+    rows = rows_of_through(given)
+    if rows is not None:
+        return typed_columns("through", {EDGE: rows})
+    return columns_of_pairs(given, "edges of through", ("src", "dst"))
+
+
+def _columns_of_vertices(name: str, given: Any) -> dict[str, Any]:
+    """Return the ids of vertices, and then their attributes if they are in a table.
+
+    Labels of an index that is not called as ids are must be vertices that the edges have.
+    """
+    found = table_of_vertices(name, given)
+    if found is None:
+        return typed_columns(name, {VERTEX: arguments.ids(name, given)})
+    ids, columns, are_of_index = found
+    if ids is None:
+        raise no_ids(name)
+    are_known = not are_of_index or is_called(ids.name) or is_id_name(ids.name)
+    own = VERTEX if are_known else INDEX
+    return typed_columns(name, columns_in_order(name, {own: ids, **columns}))
+
+
+# Options with tables in memory, and what returns their columns.
+_TABLES: dict[str, Callable[[str, Any], dict[str, Any]]] = {
+    "pairs": lambda _, given: columns_of_pairs(given),
+    "through": _columns_of_through,
+    **dict.fromkeys(FILES_OF_IDS, _columns_of_vertices),
+}
 
 
 def _refuse_tables(values: dict[str, Any]) -> None:
@@ -435,9 +495,11 @@ def _listed(ids: Any) -> list[Any]:
         raise InputError("sources must be integers or strings, and not both") from None
 
 
-def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[str]]:
+def _read_graph(
+    edges: Any, values: dict[str, Any], tables: dict[str, dict[str, Any]]
+) -> tuple[Graph | None, list[str]]:
     """Return the graph of ``edges``, or None and the paths of an edge list; take its options from
-    the values.
+    the values, and ids that are in memory from the tables.
     """
     is_graph = isinstance(edges, Graph)
     if not is_graph:
@@ -457,7 +519,8 @@ def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[
         graph = edges
     elif is_table(edges) or column_tuple(edges) is not None:
         needs_rows = kind is not None and kind.needs_edge_rows
-        graph = _build_graph(edges, of_edges, values, needs_rows)
+        ids = {name: _ids_of(name, values, tables) for name in FILES_OF_IDS}
+        graph = _build_graph(edges, of_edges | ids, values, needs_rows)
     else:
         raise InputError(
             "edges must be a Graph, a table, a path or a list of "
@@ -517,6 +580,21 @@ def _refuse_options_of_files(values: dict[str, Any], is_graph: bool) -> None:
             raise InputError(str(violation))
 
 
+def _ids_of(name: str, values: dict[str, Any], tables: dict[str, dict[str, Any]]) -> Any:
+    """Return the ids of an option, which the graph is built with, and the run does without unless it
+    reads their attributes.
+    """
+    path = values.get(name)
+    if path is None:
+        return None
+    if name != "vertices" or not any(values.get(option) for option in OF_VERTICES):
+        del values[name]
+    if name in tables:
+        return tables[name].get(VERTEX)
+    file = read_ids(path, name)
+    return file.ids(file.holds_strings)
+
+
 def _build_graph(
     edges: Any, of_edges: dict[str, Any], values: dict[str, Any], needs_rows: bool
 ) -> Graph:
@@ -526,12 +604,9 @@ def _build_graph(
         edges,
         **of_edges,
         directed=values.get("directed", True),
-        vertices=values.pop("vertices", None),
         weighted=None if is_weighted else False,  # as of files
         weight_type=values.pop("weight_type", "auto"),
         where=values.pop("where", None),
-        only_vertices=values.pop("only_vertices", None),
-        closed=values.pop("closed", None),
         largest_component=values.pop("largest_component", False),
         edge_ids=needs_rows,
     )

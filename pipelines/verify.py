@@ -121,7 +121,7 @@ def _show(folder: Path, findings: Findings, seconds: float, as_json: bool) -> No
 
 
 def prove_output(
-    folder: str | os.PathLike[str], edges: list[str], device: str = "auto", **tables: Any
+    folder: str | os.PathLike[str], edges: list[str], device: Any = "auto", **tables: Any
 ) -> Findings:
     """Check an output folder and verify every result in it.
 
@@ -138,12 +138,12 @@ def prove_output(
     if manifest is None:
         return findings
     _check_manifest(store, manifest, findings)
-    graph = _graph(manifest, edges, device, findings)
+    settings = replace(Settings(**manifest["settings"]), edges=edges, **tables)
+    graph = _graph(manifest, replace(settings, device=device), findings)
     if graph is None:
         return findings
     identity = manifest["identity"]
     _check_graph_facts(manifest, graph, findings)
-    settings = replace(Settings(**manifest["settings"]), edges=edges, **tables)
     question = read_question(graph, settings, identity)
     if settings.all_sources:
         sample = getattr(question.options, "sources", None)
@@ -394,9 +394,8 @@ def _check_tables(
                 findings.add("table", name, wrong)
 
 
-def _graph(manifest: Manifest, edges: list[str], device: str, findings: Findings) -> Graph | None:
+def _graph(manifest: Manifest, settings: Settings, findings: Findings) -> Graph | None:
     """Return the graph, read with the settings of the run."""
-    settings = Settings(**{**manifest["settings"], "edges": edges, "device": device})
     if settings.kind.of_labels:
         settings = replace(settings, device="cpu")  # which builds labels
     graph = read_edge_list(settings)
@@ -404,8 +403,8 @@ def _graph(manifest: Manifest, edges: list[str], device: str, findings: Findings
         return graph
     if not findings.faults:
         raise InputError(
-            f"{', '.join(edges)}: this is not the edge list of the run: read as its manifest says, the graph has another "
-            "fingerprint; give the files that the run read"
+            f"{', '.join(settings.edges)}: this is not the edge list of the run: read as its manifest says, the graph has "
+            "another fingerprint; give the files that the run read"
         )
     findings.add("graph", MANIFEST, "the graph that it names is not that of the edge list given")
     return None

@@ -13,7 +13,6 @@ import os
 import threading
 import time
 from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -22,8 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
+from .. import _uninterrupted
 from .._arrays import is_hops
-from ..cpu.compile_clock import compiling
+from .._uninterrupted import Promise
+from ..cpu.compile_clock import compiling, waiting
 from ..errors import DeviceError
 from . import cp, require
 from .kernel_cache import require_private_cache
@@ -137,18 +138,19 @@ class CompileTimes(NamedTuple):
 
 
 class Compilation:
-    """Kernels that threads compile: a future per kernel file and set of constants."""
+    """Kernels that threads compile: a promise per kernel file and set of constants."""
 
-    def __init__(self, futures: list[Future[Any]]):
-        self._futures = futures
+    def __init__(self, promises: list[Promise[Any]]):
+        self._promises = promises
 
     @property
     def is_done(self) -> bool:
-        return all(future.done() for future in self._futures)
+        return all(promise.is_given for promise in self._promises)
 
     def wait(self) -> None:
         """Return when all are compiled. An error is raised where the kernel is needed, not here."""
-        wait(self._futures)
+        for promise in self._promises:
+            promise.wait()
 
 
 def start_compiling(requests: Iterable[Request]) -> Compilation:
@@ -161,12 +163,11 @@ def start_compiling(requests: Iterable[Request]) -> Compilation:
     """
     require()
     require_private_cache()
-    device = cp.cuda.runtime.getDevice()
     keys = {
         _key(request.entry, chosen_types(request.vertex_t, request.weight_t))
         for request in requests
     }
-    return Compilation(_module.start(device, sorted(keys, key=repr)))
+    return Compilation(_module.start(sorted(keys, key=repr)))
 
 
 def compile_times() -> CompileTimes:
@@ -189,7 +190,7 @@ class _Modules:
 
     def cache_clear(self) -> None:
         """Forget all modules, and start the times again."""
-        self._futures: dict[tuple[Any, ...], Future[Any]] = {}
+        self._promises: dict[tuple[Any, ...], Promise[Any]] = {}
         self._times = CompileTimes(0, 0.0, 0.0)
 
     def times(self) -> CompileTimes:
@@ -198,63 +199,48 @@ class _Modules:
 
     def __call__(self, file: Path, compiler_options: tuple[str, ...], is_cooperative: bool) -> Any:
         key = file, compiler_options, is_cooperative
-        future = self._futures.get(key)
-        if future is not None and future.done() and not future.exception():
-            return future.result()
+        promise = self._promises.get(key)
+        if promise is not None and promise.is_given and promise.error is None:
+            return promise.take()
         require()
         require_private_cache()
         began = time.perf_counter()
         try:
-            with compiling():
-                future, is_new = self._future(key)
-                if is_new:
-                    self._compile(key, future)
-                return future.result()
+            with waiting():
+                return self._promise(key).take()
         finally:
             self._add(waiting=time.perf_counter() - began)
 
-    def start(self, device: int, keys: list[tuple[Any, ...]]) -> list[Future[Any]]:
-        """Compile in threads what is not compiled and is not being compiled."""
-        futures = {key: self._future(key) for key in keys}
-        if new := {key: future for key, (future, is_new) in futures.items() if is_new}:
-            # A pool per call: its threads end with their work, so that a process that is forked
-            # later has none.
-            pool = ThreadPoolExecutor(min(len(new), len(os.sched_getaffinity(0))), "compile")
-            for key, future in new.items():
-                pool.submit(self._compile, key, future, device)
-            pool.shutdown(wait=False)
-        return [future for future, _ in futures.values()]
+    def start(self, keys: list[tuple[Any, ...]]) -> list[Promise[Any]]:
+        """Compile in threads what is not compiled."""
+        promises = [self._promise(key) for key in keys]
+        missing = [promise for promise in promises if not promise.is_given]
+        _uninterrupted.begin(missing, len(os.sched_getaffinity(0)))
+        return promises
 
-    def _future(self, key: tuple[Any, ...]) -> tuple[Future[Any], bool]:
-        """The result of a compilation, and whether the caller is to make it; one that failed is
-        made again.
-        """
+    def _promise(self, key: tuple[Any, ...]) -> Promise[Any]:
+        """The result of a compilation for the current device; one that failed is made again."""
+        compiled = functools.partial(self._compile, key, cp.cuda.runtime.getDevice())
         with self._lock:
-            future = self._futures.get(key)
-            if future is not None and not (future.done() and future.exception()):
-                return future, False
-            future = self._futures[key] = Future()
-            return future, True
+            promise = self._promises.get(key)
+            if promise is None or promise.error is not None:
+                promise = self._promises[key] = Promise(compiled)
+            return promise
 
-    def _compile(
-        self, key: tuple[Any, ...], future: Future[Any], device: int | None = None
-    ) -> None:
+    def _compile(self, key: tuple[Any, ...], device: int) -> Any:
         file, compiler_options, is_cooperative = key
         began = time.perf_counter()
         try:
-            if device is not None:
-                cp.cuda.runtime.setDevice(device)  # threads begin with the first
+            cp.cuda.runtime.setDevice(device)  # threads begin with the first
             code = file.read_text(encoding="utf-8")
             module = cp.RawModule(
                 code=code, options=compiler_options, enable_cooperative_groups=is_cooperative
             )
             with compiling():
                 module.compile()  # planning compiles; the first traversal must not
-        except BaseException as error:
-            future.set_exception(error)
-        else:
-            future.set_result(module)
-        self._add(modules=1, compiling=time.perf_counter() - began)
+            return module
+        finally:
+            self._add(modules=1, compiling=time.perf_counter() - began)
 
     def _add(self, modules: int = 0, compiling: float = 0.0, waiting: float = 0.0) -> None:
         with self._lock:

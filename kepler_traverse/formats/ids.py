@@ -240,23 +240,34 @@ def read_vertex_table(
             refuse_log_table(path, "vertices")
         table = _table(path, here, names)
         column = column_of_ids(path, table.schema.names, "vertices")
-        for name in names:
-            if table.schema.names.count(name) > 1:
-                raise InputError(
-                    f"{path}: the file of vertices has several columns {name!r}; rename all but one"
-                )
-            if name not in table.schema.names or name == column:
-                known = (
-                    ", ".join(repr(other) for other in table.schema.names if other != column)
-                    or "none"
-                )
-                raise InputError(
-                    f"{path}: the file of vertices has no column of "
-                    f"attributes {name!r}; it has {known}"
-                )
-        return _ids_of_column(path, "vertices", table[column], is_typed), {
-            name: table[name] for name in names
-        }
+        return columns_of_vertices(path, table, column, names, is_typed)
+
+
+def columns_of_vertices(
+    path: str | os.PathLike[str],
+    table: pyarrow.Table,
+    column: str,
+    names: list[str],
+    is_typed: bool = True,
+) -> tuple[IdFile, dict[str, pyarrow.ChunkedArray]]:
+    """Return the ids in a column of a table of vertices, and its columns of attributes, as
+    ``read_vertex_table`` does.
+    """
+    for name in names:
+        if table.schema.names.count(name) > 1:
+            raise InputError(
+                f"{path}: the file of vertices has several columns {name!r}; rename all but one"
+            )
+        if name not in table.schema.names or name == column:
+            known = (
+                ", ".join(repr(other) for other in table.schema.names if other != column) or "none"
+            )
+            raise InputError(
+                f"{path}: the file of vertices has no column of attributes {name!r}; it has {known}"
+            )
+    return _ids_of_column(path, "vertices", table[column], is_typed), {
+        name: table[name] for name in names
+    }
 
 
 def _is_parquet(here: Any) -> bool:

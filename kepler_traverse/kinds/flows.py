@@ -125,6 +125,23 @@ def check_through(graph: Graph, given: Any) -> Through:
 
     Raises InputError, as ``through_rows`` and ``through_ends``; the message names the row.
     """
+    rows = rows_of_through(given, graph)
+    if rows is not None:
+        return through_rows(graph, rows, "through")
+    names = "src of through", "dst of through"
+    ends = ends_of_pairs(given, "edges of through", ("src", "dst"))
+    return through_ends(
+        graph, *numbers_of_pairs(graph, ends.origins, ends.destinations, names), "through"
+    )
+
+
+def rows_of_through(given: Any, graph: Graph | None = None) -> np.ndarray | None:
+    """Return edges that are given as rows of the edge list; None if they are given by their ends.
+
+    ``graph``: that of the edge list, if it is there.
+
+    Raises InputError: they are neither.
+    """
     if (
         column_tuple(given) is None
         and not holds_rows(given)
@@ -136,21 +153,16 @@ def check_through(graph: Graph, given: Any) -> Through:
         )
         if type(given) is tuple and len(given) == 2:  # two rows, or one edge?
             raise InputError(f"through is {arguments.describe(given)}; {how}")
-        if graph.report.row_labels and hasattr(given, "get_indexer"):
+        if graph is not None and graph.report.row_labels and hasattr(given, "get_indexer"):
             raise InputError(
                 "through is an index, and the labels of the table of edges are no numbers of rows; give these, such as "
                 "np.flatnonzero(is_bridge)"
             )
         try:
-            rows = to_host(arguments.as_array("through", given))
+            return to_host(arguments.as_array("through", given))
         except InputError as error:
             raise InputError(f"{error}; {how}") from None
-        return through_rows(graph, rows, "through")
-    names = "src of through", "dst of through"
-    ends = ends_of_pairs(given, "edges of through", ("src", "dst"))
-    return through_ends(
-        graph, *numbers_of_pairs(graph, ends.origins, ends.destinations, names), "through"
-    )
+    return None
 
 
 def through_rows(graph: Graph, rows: np.ndarray, name: str) -> Through:

@@ -88,19 +88,29 @@ def ends_of_pairs(
     return Ends(columns[origin], columns[destination], index_of_rows(given))
 
 
-def columns_of_pairs(given: Any) -> dict[str, Any]:
+def columns_of_pairs(
+    given: Any, name: str = "pairs", ends: tuple[str, str] = ("origin", "destination")
+) -> dict[str, Any]:
     """Return what ``ends_of_pairs`` takes as columns of Arrow of one length, all of a table; columns
-    and rows without names are called ``origin`` and ``destination``.
+    and rows without names are called as ``ends``.
 
     Raises InputError: as ``ends_of_pairs``; or a column holds values of several types, or is
     shorter than another.
     """
-    both = _ends_without_names(given, "pairs", ("origins", "destinations"))
+    both = _ends_without_names(given, name, ends)
     if both is not None:
-        columns = {"origin": both.origins, "destination": both.destinations}
+        columns = dict(zip(ends, (both.origins, both.destinations), strict=True))
     else:
-        columns = _columns_by_name(given, "pairs", ("origins", "destinations"))
-    typed = {name: as_arrow_column(f"pairs: {name}", column) for name, column in columns.items()}
+        columns = _columns_by_name(given, name, ends)
+    return typed_columns(name, columns)
+
+
+def typed_columns(name: str, columns: dict[str, Any]) -> dict[str, Any]:
+    """Return columns as those of Arrow, of one length.
+
+    Raises InputError: a column holds values of several types, or is shorter than another.
+    """
+    typed = {each: as_arrow_column(f"{name}: {each}", column) for each, column in columns.items()}
     require_same_lengths(typed)
     return typed
 

@@ -22,6 +22,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from .. import _uninterrupted
 from .._uninterrupted import map_on_threads
 from ..errors import InputError, has_secrets, how_to_install, without_secrets
 from .file_locks import open_lock, take_lock
@@ -103,9 +104,7 @@ class _Waits:
             is_first = self._tell is None
             self._tell = tell
         if is_first:
-            threading.Thread(
-                target=self._watch, args=(tell,), name="kepler-store-waits", daemon=True
-            ).start()
+            _uninterrupted.start(lambda: self._watch(tell), "kepler-store-waits")
 
     @contextlib.contextmanager
     def one(self, kind: str) -> Iterator[Callable[[str], None]]:

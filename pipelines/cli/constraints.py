@@ -281,13 +281,20 @@ MG_ROWS: tuple[Constraint, ...] = (
 )
 
 
+OF_VERTICES = ("values", "geometry")  # options that read the table of vertices
+
+
 def _no_file(name: str, of_graphs_alone: bool) -> Constraint:
     """Return the rule that an option says how files are read, and edges are in memory."""
+
+    def violated(given: Any) -> bool:
+        if not given.is_given(name) or (of_graphs_alone and given.edges != "a graph"):
+            return False
+        return name != "vertices" or not any(map(given.is_given, OF_VERTICES))
+
     return Constraint(
         names=(name,),
-        violated=lambda given: (
-            given.is_given(name) and (given.edges == "a graph" or not of_graphs_alone)
-        ),
+        violated=violated,
         why="{0} has no effect: edges are {edges}",
         remedy="leave it out",
     )

@@ -190,6 +190,9 @@ def edge_columns(columns: Mapping[str, str] | None, alone: bool = False) -> dict
     }
 
 
+FILES_OF_IDS = ("vertices", "only_vertices", "closed")  # options that the edge list is read with
+
+
 def read_options(settings: Settings) -> dict[str, Any]:
     """Return the arguments of ``read_graph`` for the edge list of a run."""
     options = {option.key: getattr(settings, option.key) for option in OPTIONS if option.reads}
@@ -1021,7 +1024,7 @@ def flag_text(name: str, value: object = None) -> str:
     flag = "--" + key.replace("_", "-")
     if role:
         return f"{flag} {role}={'NAME' if value is None else shlex.quote(str(value))}"
-    if name in ("vertices", "only_vertices", "closed") and value is None:
+    if name in FILES_OF_IDS and value is None:
         return f"{flag} FILE"
     if value is None:
         return flag

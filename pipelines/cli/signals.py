@@ -8,9 +8,11 @@ import atexit
 import contextlib
 import os
 import signal
-import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
+
+from kepler_traverse._uninterrupted import start
 
 from .terminal import flush, say
 
@@ -75,13 +77,12 @@ def ignore() -> None:
 
 
 def _end_soon(number: Any, frame: Any) -> None:
-    timer = threading.Timer(_HURRY_SECONDS, _end_now)
-    timer.daemon = True
-    timer.start()
+    start(_end_late, "kepler-end")
     interrupt(number, frame)
 
 
-def _end_now() -> None:
+def _end_late() -> None:
+    time.sleep(_HURRY_SECONDS)
     say("interrupted")
     flush()
     os._exit(EXIT_INTERRUPTED)

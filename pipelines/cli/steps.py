@@ -7,8 +7,9 @@ is to import the rest.
 from __future__ import annotations
 
 import sys
-import threading
 import time
+
+from kepler_traverse._uninterrupted import start
 
 from .terminal import say
 
@@ -35,7 +36,7 @@ class _Steps:
         self._since = 0.0
         self._is_named = True
         self._said_compiling = self._has_ended = False
-        threading.Thread(target=self._watch, name="kepler-steps", daemon=True).start()
+        start(self._watch, "kepler-steps")
 
     def begin(self, name: str) -> None:
         self._since = time.monotonic()

@@ -13,9 +13,11 @@ import ctypes
 import os
 import signal
 import sys
-import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
+
+from kepler_traverse._uninterrupted import start
 
 from . import signals
 from .options import options_in, to_resume
@@ -147,10 +149,12 @@ class _Child:
     def _forward(self, _number: int, _frame: Any) -> None:
         self._requests += 1
         if self._requests == 2:  # a kernel may keep the child from hearing it
-            timer = threading.Timer(_HURRY_SECONDS, self._kill, [signal.SIGKILL])
-            timer.daemon = True
-            timer.start()
+            start(self._kill_late, "kepler-end")
         self._kill(signal.SIGINT)
+
+    def _kill_late(self) -> None:
+        time.sleep(_HURRY_SECONDS)
+        self._kill(signal.SIGKILL)
 
     def _kill(self, number: int) -> None:
         if self.pid:

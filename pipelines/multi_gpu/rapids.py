@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import queue
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,6 +18,7 @@ from distributed import Client, KilledWorker
 
 from kepler_traverse import cuda
 from kepler_traverse._arrays import MAX_HOP_COUNT, as_distance
+from kepler_traverse._uninterrupted import start
 from kepler_traverse.certificate import Certificate
 from kepler_traverse.errors import (
     CapacityError,
@@ -233,7 +233,7 @@ class Cugraph:
         done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         # the thread needs the client, which cuGraph and Dask look up
         context = contextvars.copy_context()
-        threading.Thread(target=lambda: done.put(_outcome(context, work)), daemon=True).start()
+        start(lambda: done.put(_outcome(context, work)), "kepler-together")
         started = time.monotonic()
         # until the thread has ended; an interrupt may be raised here
         was_whole = self.is_whole

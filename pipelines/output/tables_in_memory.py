@@ -7,14 +7,18 @@ import re
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from types import MappingProxyType
+from typing import Any
 
 import pyarrow as pa
 
 from kepler_traverse.errors import InputError
+from kepler_traverse.labels import VERTEX
 
 _in_memory: ContextVar[Mapping[str, pa.Table]] = ContextVar(
     "tables_in_memory", default=MappingProxyType({})
 )
+# of ids that a table of vertices has for want of a column: vertices that the edges have
+INDEX = "the index of the table"
 _PLACEHOLDER = re.compile(r"\((\w+) in memory\)")  # in place of the file of a table
 
 
@@ -52,6 +56,16 @@ def table_in_memory(path: str) -> pa.Table | None:
             f"it to a file, and give that by --{named[1]} FILE"
         )
     return table
+
+
+def ids_given(path: str | None) -> Any:
+    """Return the ids of vertices that an option has in memory, or the path of their file; None if
+    they add no vertices.
+    """
+    table = None if path is None else table_in_memory(path)
+    if table is None:
+        return path
+    return table[VERTEX] if VERTEX in table.column_names else None
 
 
 def columns_in_memory(path: str) -> list[str] | None:

@@ -25,13 +25,12 @@ from kepler_traverse.formats.geoparquet import (
     shapely_module,
     to_numbers,
 )
-from kepler_traverse.formats.ids import read_vertex_table
 from kepler_traverse.graph import Graph
 
 from ..cli.options import Settings
 from ..output.part_reader import open_part
 from ..output.schemas import ROWS_PER_GROUP
-from .given_table import is_text
+from .given_table import is_text, read_vertex_columns
 
 _AXES = ("x", "y")  # columns of the table of vertices
 _DEGREES = (180.0, 90.0)  # the largest longitude and latitude
@@ -78,7 +77,7 @@ def check_geometry(graph: Graph, settings: Settings) -> None:
 def read_places(settings: Settings, strings: bool) -> Places:
     """Return the coordinates in the table of ``--vertices``."""
     assert settings.vertices is not None  # --geometry is refused without it
-    ids, columns = read_vertex_table(settings.vertices, list(_AXES))
+    ids, columns = read_vertex_columns(settings.vertices, list(_AXES))
     x, y = (to_numbers(f"{settings.vertices}: column {name!r}", columns[name]) for name in _AXES)
     in_degrees = all(
         np.abs(axis).max(initial=0) <= most for axis, most in zip((x, y), _DEGREES, strict=True)

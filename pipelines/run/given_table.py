@@ -17,7 +17,12 @@ import pyarrow.parquet as pq
 from kepler_traverse.errors import InputError, UnknownVertexError, one_line
 from kepler_traverse.formats.column_names import end_pairs, listed
 from kepler_traverse.formats.files import shown
-from kepler_traverse.formats.ids import detect_delimiter
+from kepler_traverse.formats.ids import (
+    IdFile,
+    columns_of_vertices,
+    detect_delimiter,
+    read_vertex_table,
+)
 from kepler_traverse.formats.log_tables import refuse_log_table, refuse_unread_table
 from kepler_traverse.formats.sizes import require_parquet_at, require_text_at
 from kepler_traverse.graph import Graph
@@ -81,6 +86,14 @@ def read_given_table(
         refuse_unread_table(path, what, error)
         problem = one_line(getattr(error, "strerror", None) or error, 300)
         raise InputError(f"{path}: the table of {what} cannot be read: {problem}") from None
+
+
+def read_vertex_columns(path: str, names: list[str]) -> tuple[IdFile, dict[str, pa.ChunkedArray]]:
+    """Return the ids and attributes of the table of ``--vertices``, as ``read_vertex_table``."""
+    held = table_in_memory(path)
+    if held is None:
+        return read_vertex_table(path, names)
+    return columns_of_vertices(path, held, held.column_names[0], names)
 
 
 def _is_typed(path: str) -> bool:

@@ -51,12 +51,13 @@ from kepler_traverse.search.strategy import Shape
 
 from ..cli import steps
 from ..cli.constraints import has_effect
-from ..cli.options import Settings, read_options
+from ..cli.options import FILES_OF_IDS, Settings, read_options
 from ..cli.terminal import say
 from ..output.graph_cache import cached_graph, found_graph, local_cache, put_graph
 from ..output.layout import Layout
 from ..output.rows import Ids, get_names
 from ..output.run_folder import writing_to
+from ..output.tables_in_memory import ids_given
 from ..scheduling.strategy_choice import StrategyChoice
 from ..worker.host_limits import CPU_COUNT, MEMORY_LIMIT
 from ..worker.label_plan import answers_all_pairs, proof_seconds, proved_labels
@@ -614,8 +615,10 @@ def read_edge_list(settings: Settings) -> Graph:
             in_files = {}
     try:
         with without_warnings():  # the job says these itself, also of a stored graph
+            options = read_options(settings)
+            ids = {name: ids_given(options[name]) for name in FILES_OF_IDS}
             return read_graph(
-                settings.edges, device=settings.device, **read_options(settings), **in_files
+                settings.edges, device=settings.device, **{**options, **ids}, **in_files
             )
     except OSError as error:
         if not in_files:
@@ -656,7 +659,7 @@ def digest_inputs(settings: Settings) -> str:
     files: list[tuple[object, ...]] = []
     for path in (
         *settings.edges,
-        *filter(None, (settings.vertices, settings.only_vertices, settings.closed)),
+        *filter(None, (getattr(settings, name) for name in FILES_OF_IDS)),
     ):
         if URL.match(path):
             try:

@@ -16,7 +16,7 @@ from kepler_traverse import arguments
 from kepler_traverse._arrays import MAX_INTEGER, as_distance
 from kepler_traverse.arguments import describe
 from kepler_traverse.errors import InputError, PrecisionError, UnknownVertexError
-from kepler_traverse.formats.ids import integer_id, read_ids, read_vertex_table
+from kepler_traverse.formats.ids import integer_id, read_ids
 from kepler_traverse.formats.log_tables import refuse_log_table
 from kepler_traverse.graph import Graph, has_vertex
 from kepler_traverse.kinds.question import Question, Targets, digest_of_ids
@@ -27,7 +27,7 @@ from ..cli.options import SETTINGS, Settings
 from ..output.manifest_types import FACTS, Identity
 from ..output.rows import Ids, get_names
 from ..output.run_folder import MANIFEST
-from .given_table import numbers_in_column, read_pairs
+from .given_table import numbers_in_column, read_pairs, read_vertex_columns
 from .source_columns import COLUMN_READERS, READ_TABLE
 
 
@@ -121,7 +121,7 @@ def _integer(value: object, role: str) -> int:
 
 
 def _read_values(graph: Graph, settings: Settings, names: list[str]) -> dict[str, Any]:
-    ids, columns = read_vertex_table(str(settings.vertices), names)
+    ids, columns = read_vertex_columns(str(settings.vertices), names)
     return {VERTEX: ids.ids(graph.has_string_ids), **columns}
 
 

@@ -40,7 +40,7 @@ from .given_table import (
     read_pair_table,
 )
 
-_EDGE = "edge"  # the column of a table of edges that are rows of the edge list
+EDGE = "edge"  # the column of a table of edges that are rows of the edge list
 _INT64_END = 2**63
 _MAX_BYTES = 255  # of the name of the folder of a partition
 _NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -146,9 +146,9 @@ def read_through(graph: Graph, _: Settings, path: str) -> Through:
 
     def choose(names: list[str]) -> tuple[str, ...]:
         pairs = end_pairs(names)
-        if len(pairs) == 1 or (not pairs and names.count(_EDGE) == 1):
+        if len(pairs) == 1 or (not pairs and names.count(EDGE) == 1):
             return pairs[0] if pairs else ()
-        how = f"call them src and dst, or {_EDGE} if they are rows of the edge list"
+        how = f"call them src and dst, or {EDGE} if they are rows of the edge list"
         raise InputError(
             f"{path}: it is not sure which columns hold the edges; the "
             f"table has {listed(names)}; {how}"
@@ -160,9 +160,9 @@ def read_through(graph: Graph, _: Settings, path: str) -> Through:
     if names:
         src, dst = (numbers_in_column(graph, path, table, name) for name in names)
         return through_ends(graph, src, where_pairs_end(graph, src, dst), path)
-    where = f"{path}: column {shown(_EDGE)}"
+    where = f"{path}: column {shown(EDGE)}"
     return through_rows(
-        graph, _numbers(where, _without_nulls(path, _EDGE, table), "rows of the edge list"), where
+        graph, _numbers(where, _without_nulls(path, EDGE, table), "rows of the edge list"), where
     )
 
 

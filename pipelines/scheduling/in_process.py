@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import queue
 import signal
-import threading
+import weakref
+from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, InvalidStateError
-from typing import Any
+from concurrent.futures import CancelledError
+from queue import SimpleQueue
+
+from kepler_traverse import _uninterrupted
+from kepler_traverse._uninterrupted import Answer
 
 from ..output.manifest_types import BatchOutcome
 from .errors import ProcessUnusableError
@@ -27,23 +30,50 @@ NAME = "this process"  # of the only worker
 _ALARM_AFTER = 30.0
 
 
-class LocalFuture(Future[list[BatchOutcome]]):
-    """A ``BatchFuture`` of a task in this process."""
+class LocalFuture:
+    """A ``BatchFuture`` of a task in this process. It ends once, by what comes first."""
 
     def __init__(self, task: Task):
-        super().__init__()
         self.task = task
         self.key = task.number
+        self._end: Answer[list[BatchOutcome]] = Answer()
+        self._calls: deque[Callable[[LocalFuture], object]] = deque()
 
     @property
     def status(self) -> str:
-        if not self.done():
+        if not self._end.is_given:
             return "pending"
-        if self.cancelled():
+        error = self._end.error
+        if isinstance(error, CancelledError):
             return "cancelled"
-        if self.exception() is not None:
-            return "error"
-        return "finished"
+        return "finished" if error is None else "error"
+
+    def done(self) -> bool:
+        return self._end.is_given
+
+    def exception(self) -> BaseException | None:
+        return self._end.error
+
+    def outcomes(self) -> list[BatchOutcome]:
+        """Wait for the outcomes; raise the error of the task."""
+        return self._end.take()
+
+    def add_done_callback(self, call: Callable[[LocalFuture], object], /) -> None:
+        self._calls.append(call)
+        if self.done():
+            self._call()
+
+    def end(
+        self, outcomes: list[BatchOutcome] | None = None, error: BaseException | None = None
+    ) -> None:
+        """End the task by its outcomes or an error, unless it has ended."""
+        self._end.give(outcomes, error)
+        self._call()
+
+    def _call(self) -> None:
+        with contextlib.suppress(IndexError):  # when each has been called, once
+            while True:
+                self._calls.popleft()(self)
 
     def release(self) -> None:
         """Do nothing: the outcomes go with the future."""
@@ -70,55 +100,55 @@ class InProcessExecutor(BatchExecutor):
         self._run = run
         self._is_watched = is_watched
         self._is_unusable = is_unusable
-        self.submit = self._submit
-        self._queue: queue.SimpleQueue[LocalFuture | None] = queue.SimpleQueue()
-        self._lock = threading.Lock()
+        self._queue: SimpleQueue[LocalFuture | None] = SimpleQueue()
+        # each use of it is one step under the GIL
         self._pending: dict[int, LocalFuture] = {}
-        self._start_thread()
+        # also if an interrupt comes before ``__exit__`` has begun
+        weakref.finalize(self, self._queue.put, None)
 
     def __enter__(self) -> InProcessExecutor:
+        self._start_thread()
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._is_watched:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
+        self.cancel(list(self._pending.values()))
         self._queue.put(None)
 
-    def _submit(self, task: Task) -> LocalFuture:
+    def submit(self, task: Task) -> LocalFuture:
         future = LocalFuture(task)
-        with self._lock:
-            self._pending[future.key] = future
+        self._pending[future.key] = future
         self._queue.put(future)
         return future
 
     def get_outcomes(self, future: LocalFuture) -> list[BatchOutcome] | None:
         if future.status == "finished":
-            return future.result()
+            return future.outcomes()
         return None
 
     def cancel(self, futures: Iterable[LocalFuture]) -> None:
         for future in futures:
-            with self._lock:
-                self._pending.pop(future.key, None)
-            future.cancel()
+            self._pending.pop(future.key, None)
+            future.end(error=CancelledError())
 
     def states(self, deadline: float) -> WorkerStates:
         if self._is_watched:
             # A kernel may hold the interpreter. The signal's default action ends the process also
             # then.
             signal.setitimer(signal.ITIMER_REAL, deadline + _ALARM_AFTER)
-        with self._lock:
-            keys: list[Any] = list(self._pending)
-        return WorkerStates(workers={NAME}, running={NAME}, processing={NAME: keys})
+        return WorkerStates(workers={NAME}, running={NAME}, processing={NAME: list(self._pending)})
 
     def restart(self, worker: str, why: str) -> None:  # noqa: ARG002
         raise ProcessUnusableError(f"{why.partition(', which')[0]}; run again with --resume")
 
     def _start_thread(self) -> None:
         # A daemon, so that a batch that hangs does not keep the job from ending.
-        threading.Thread(target=self._serve, name="kepler-batches", daemon=True).start()
+        serve = functools.partial(_serve, self._queue, weakref.ref(self))
+        _uninterrupted.start(serve, "kepler-batches")
 
-    def _serve(self) -> None:
+    def run_one(self, future: LocalFuture) -> bool:
+        """Run a task and end its future; return whether another thread takes the next one."""
         made_way = False
 
         def make_way() -> None:
@@ -127,26 +157,35 @@ class InProcessExecutor(BatchExecutor):
                 made_way = True
                 self._start_thread()
 
-        while not made_way:
-            future = self._queue.get()
-            if future is None:
-                return
-            if not future.cancelled():
-                self._run_one(future, make_way)
-
-    def _run_one(self, future: LocalFuture, make_way: Callable[[], None]) -> None:
+        outcomes: list[BatchOutcome] | None = None
+        failure: BaseException | None = None
         try:
-            end = functools.partial(future.set_result, self._run(future.task, make_way))
+            outcomes = self._run(future.task, make_way)
         except BaseException as error:
-            end = functools.partial(future.set_exception, error)
+            failure = error
             if self._is_unusable(error):
-                message = (
+                failure = ProcessUnusableError(
                     "this process cannot compute any longer "
                     f"({type(error).__name__}: {error}); run again with --resume"
                 )
-                end = functools.partial(future.set_exception, ProcessUnusableError(message))
-        with self._lock:
-            self._pending.pop(future.key, None)
-        # it was cancelled, and its batches were given out again
-        with contextlib.suppress(InvalidStateError):
-            end()
+        self._pending.pop(future.key, None)
+        future.end(outcomes, failure)  # no effect if its batches were given out again
+        return made_way
+
+
+def _serve(
+    tasks: SimpleQueue[LocalFuture | None], executor: weakref.ref[InProcessExecutor]
+) -> None:
+    """Run tasks until one of them makes way, or there is None in place of one.
+
+    A thread that waits keeps no executor, which says so when it is gone.
+    """
+    made_way = False
+    while not made_way:
+        future = tasks.get()
+        owner = executor()
+        if future is None or owner is None:
+            return
+        if not future.done():
+            made_way = owner.run_one(future)
+        del future, owner

@@ -19,6 +19,7 @@ from distributed.core import Status
 from distributed.utils import sync
 
 from kepler_traverse import cuda
+from kepler_traverse._uninterrupted import start
 
 from ..output.manifest_types import BatchOutcome
 from ..scheduling import dask_log
@@ -169,8 +170,7 @@ def dask_setup(worker: Worker) -> None:
     global _is_own_process, _opening
     _is_own_process = True
     if GPU_OF_WORKER in os.environ:
-        _opening = threading.Thread(target=_open_gpu, name="kepler-gpu", daemon=True)
-        _opening.start()
+        _opening = start(_open_gpu, "kepler-gpu")
     dask_log.silence_worker()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     worker.services.pop("dashboard").stop()

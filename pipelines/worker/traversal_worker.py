@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kepler_traverse._uninterrupted import start
 from kepler_traverse.cpu import compile_clock
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
@@ -172,8 +173,7 @@ class TraversalWorker:
             cores = min(self.work.writers, len(os.sched_getaffinity(0)))
             most = writers_for(graph.n_vertices, cores, CPU_COUNT)
             writers = Writers(most) if most > 1 else None
-        warming = threading.Thread(target=self._warm_up, args=(graph, writers))
-        warming.start()
+        warming = start(functools.partial(self._warm_up, graph, writers), "kepler-warming")
         self._reported = request.chosen
         if plan is None or (self._reported and plan.strategy.name != self._reported):
             plan = reported_plan(graph, request, self._reported)

@@ -917,6 +917,32 @@ DOORS: dict[str, Door] = {
         ("vertex",),
         ("csv", "parquet"),
     ),
+    "job.vertices#in memory": of_tables(
+        lambda text, v: _job_of_files(
+            text, vertices=v, values=["jobs"], cutoffs=[1], result="opportunities"
+        ),
+        {"jobs": [7, 1, 100, 20]},
+    )._replace(is_slow=True),
+    "job.vertices#of a graph": of_tables(
+        lambda text, v: job(text, vertices=v, values=["jobs"], cutoffs=[1], result="opportunities"),
+        {"jobs": [7, 1, 100, 20]},
+    )._replace(is_slow=True),
+    "job.vertices#of a table": of_tables(
+        lambda text, v: _job_of(
+            _edges(text), vertices=v, values=["jobs"], cutoffs=[1], result="opportunities"
+        ),
+        {"jobs": [7, 1, 100, 20]},
+    )._replace(is_slow=True),
+    "job.vertices#ids": of_ids(
+        lambda text, v: _job_of_files(text, vertices=v), must_be_known=False, is_slow=True
+    ),
+    "job.closed#ids": of_ids(
+        lambda text, v: _job_of_files(text, closed=v, algorithm="sssp", columns={"weight": "w"}),
+        is_slow=True,
+    ),
+    "job.only_vertices#ids": of_ids(
+        lambda text, v: _job_of_files(text, only_vertices=v), is_slow=True
+    ),
     "job.closed": of_files(
         lambda text, v: _job_of_files(text, closed=v, algorithm="sssp", columns={"weight": "w"}),
         {"vertex": IDS},
@@ -935,6 +961,9 @@ DOORS: dict[str, Door] = {
         ("src", "dst"),
         ("csv", "parquet"),
     ),
+    "job.through#in memory": of_pairs(
+        lambda text, v: job(text, result="flows", through=v), [30, 10], [10, 20]
+    )._replace(is_slow=True),
 }
 
 
@@ -991,12 +1020,12 @@ def _through(text: bool, value: Any) -> Any:
     return many(text, named(VERTICES, text), "flows", through=value)
 
 
-def _job_of(edges: Any) -> Any:
+def _job_of(edges: Any, **options: Any) -> Any:
     from kepler_traverse.pipelines import run_job
 
     with tempfile.TemporaryDirectory(prefix="doors-job-") as folder:
         return run_job(
-            edges, output=Path(folder) / "out", all_sources=True, report=False
+            edges, output=Path(folder) / "out", all_sources=True, report=False, **options
         ).to_pandas()
 
 

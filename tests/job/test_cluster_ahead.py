@@ -99,6 +99,7 @@ def test_workers_that_never_start_are_an_error_of_the_run(monkeypatch):
 
     monkeypatch.setattr(cluster, "_cluster", fails)
     ahead = ClusterAhead(settings_of("--workers", "2"))
+    ahead.start()
     with pytest.raises(ClusterError, match="the workers do not start: no process"):
         ahead.client()
     ahead.close()
@@ -116,6 +117,7 @@ def test_a_cluster_that_is_not_wanted_any_more_is_not_started_again(monkeypatch)
     monkeypatch.setattr(cluster, "_cluster", fails)
     monkeypatch.setattr(ClusterAhead, "_kill_workers", lambda _: is_closing.set())
     ahead = ClusterAhead(settings_of("--workers", "2"))
+    ahead.start()
     while not begun:
         time.sleep(0.01)
     ahead.close()
@@ -139,7 +141,6 @@ def test_workers_of_another_cluster_of_this_process_are_not_killed(monkeypatch):
     foreign, other, own = Child(1, name), Child(2, "a pool"), Child(3, name)
     children = [foreign]
     monkeypatch.setattr(cluster_ahead.multiprocessing, "active_children", lambda: children)
-    monkeypatch.setattr(ClusterAhead, "_hold", lambda _: None)
     ahead = ClusterAhead(settings_of("--workers", "2"))
     children += [other, own]
     ahead._kill_workers()

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from concurrent.futures import Future
 from types import SimpleNamespace
 
 import numpy as np
@@ -25,7 +26,7 @@ from pipelines.run.engine import KeplerEngine
 from pipelines.run.memory_plan import Load, Machine, Sizing, runs_in_this_process
 from pipelines.scheduling.errors import ProcessUnusableError
 from pipelines.scheduling.executor import Task
-from pipelines.scheduling.in_process import NAME, InProcessExecutor, LocalFuture
+from pipelines.scheduling.in_process import NAME, InProcessExecutor
 from pipelines.scheduling.scheduler import Window
 from pipelines.worker.phase_timer import Phases
 from scripts.bench import startup_job
@@ -643,7 +644,7 @@ def test_the_benchmark_measures_a_job_by_its_steps(edges):
 def test_an_interrupt_while_a_task_is_given_out_leaves_no_lock_held(tmp_path, monkeypatch):
     """The thread that runs the task would wait for the lock, and the end of the run for the thread."""
     monkeypatch.setattr(signals, "_requested", False)
-    executor = SimpleNamespace(submit=LocalFuture)
+    executor = SimpleNamespace(submit=lambda _: Future())  # as those of Dask, with locks
     window = Window(executor, SimpleNamespace(), tmp_path)
     steps = iter(range(10_000))
 

@@ -121,7 +121,7 @@ def test_times_count_modules_and_tell_waiting_from_compiling(cupy):
 def test_a_run_asks_for_files_of_the_library_alone(cupy, algorithm, result, directed):
     cupy.gate.set()
     compile_ahead(algorithm, result=result, directed=directed).wait()
-    files = {key[0].stem for key in compiler._module._futures}
+    files = {key[0].stem for key in compiler._module._promises}
     assert {
         "csr_build",
         "vertex_ids",

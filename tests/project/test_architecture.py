@@ -264,6 +264,23 @@ def test_children_of_tests_are_started_by_one_module():
     assert sorted(found) == ["tests/kernels/simt/harness.py", "tests/support/processes.py"]
 
 
+# Waits whose locks an interrupt of the main thread may leave held.
+_WAITS = re.compile(r"\b(Thread|Timer|Condition|Event|Semaphore|ThreadPoolExecutor|Future|Queue)\(")
+# The helper; what other threads than the main one use, which no signal interrupts; and CUDA's events.
+_KEEPS_WAITS = {
+    "kepler_traverse/_uninterrupted.py",
+    "kepler_traverse/bfs/multi_source/bit_parallel_streamed.py",
+    "pipelines/serve.py",
+    "pipelines/worker/writer_pool.py",
+}
+
+
+def test_the_main_thread_waits_by_what_an_interrupt_leaves_free():
+    paths = [*LIBRARY, *(ROOT / "pipelines").rglob("*.py")]
+    found = {relative(path) for path in paths if _WAITS.search(path.read_text())}
+    assert found - _KEEPS_WAITS == set(), "take Threads, Answer or start of _uninterrupted.py"
+
+
 def test_files_in_git_are_small():
     skip_without_repository()
     done = ran(["git", "ls-files", "-z"])

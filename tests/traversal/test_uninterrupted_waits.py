@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
+import time
 from concurrent.futures import Future
 from pathlib import Path
+from queue import SimpleQueue
+from types import SimpleNamespace
 
 import pytest
 
 import kepler_traverse
 from kepler_traverse import _uninterrupted
-from kepler_traverse._uninterrupted import map_on_threads
+from kepler_traverse._uninterrupted import Answer, Promise, map_on_threads
 from kepler_traverse.cpu import threads
+from pipelines.scheduling import in_process
+from pipelines.scheduling.cluster_ahead import ClusterAhead
+from pipelines.scheduling.executor import Task
+from pipelines.scheduling.in_process import InProcessExecutor
+from tests.support.processes import PATIENCE
 
 WAITS = {
     Path(threading.__file__),
     *Path(sys.modules[Future.__module__].__file__).parent.glob("*.py"),
 }
-OURS = Path(kepler_traverse.__file__).parent
+OURS = {Path(kepler_traverse.__file__).parent, Path(in_process.__file__).parents[1]}
 
 
 class Interrupt:
@@ -31,7 +40,7 @@ class Interrupt:
 
     def __call__(self, frame, _event, _argument):
         path = Path(frame.f_code.co_filename)
-        if path not in WAITS and OURS not in path.parents:
+        if path not in WAITS and OURS.isdisjoint(path.parents):
             return None
         self.left -= 1
         if not self.left:
@@ -75,7 +84,7 @@ def _threads(monkeypatch):
     monkeypatch.setattr(threads, "_pool", None)
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(20)
 @pytest.mark.parametrize("is_second", [False, True])
 def test_threads_of_kernels_end_after_an_interrupt_at_any_step(is_second):
     running = []
@@ -97,7 +106,7 @@ def test_threads_of_kernels_end_after_an_interrupt_at_any_step(is_second):
     assert until_it_ends(call, check, is_second) > 20
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(20)
 def test_what_is_not_cut_short_ends_after_an_interrupt_at_any_step():
     done = []
 
@@ -114,7 +123,7 @@ def test_what_is_not_cut_short_ends_after_an_interrupt_at_any_step():
     assert until_it_ends(call, check) > 5
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(20)
 def test_a_map_ends_after_an_interrupt_at_any_step():
     running = set()
 
@@ -143,3 +152,124 @@ def test_a_map_keeps_the_order_and_raises_the_first_error():
     assert map_on_threads(root, [], 4) == []
     with pytest.raises(ValueError, match=r"^2$"):
         map_on_threads(root, [2, 5], 8)
+
+
+def settled(is_so):
+    """Wait until threads have come so far."""
+    until = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(1e-4)
+
+
+@pytest.mark.timeout(20)
+def test_a_thread_that_was_to_start_has_started_after_an_interrupt_at_any_step():
+    started = []
+
+    def check():
+        _uninterrupted._threads.join()
+        settled(lambda: not any(each.name == "of a test" for each in threading.enumerate()))
+        _uninterrupted.start(lambda: started.append(1), "of a test").join(PATIENCE)
+        assert started.pop()
+        started.clear()
+
+    def call():
+        _uninterrupted.start(lambda: started.append(1), "of a test").join()
+
+    assert until_it_ends(call, check) > 20
+
+
+@pytest.mark.timeout(20)
+def test_a_promise_is_kept_once_after_an_interrupt_at_any_step():
+    kept, promises = [], []
+
+    def make():
+        kept.append(1)
+        return 5
+
+    def call():
+        promises.append(Promise(make))
+        assert promises[-1].take() == 5
+
+    def check():
+        if promises:  # else it was not even made
+            assert promises.pop().take() == 5  # another one of its callers, as a second thread is
+            assert len(kept) == 1
+            kept.clear()
+
+    assert until_it_ends(call, check) > 20
+
+
+def test_what_is_given_first_counts():
+    answer = Answer()
+    assert not answer.wait(0)
+    answer.give(1)
+    answer.give(error=ValueError())
+    assert answer.take() == 1
+    assert answer.error is None
+
+
+def test_a_promise_that_is_revoked_is_never_kept():
+    kept = []
+    promise = Promise(lambda: kept.append(1))
+    assert promise.revoke()
+    promise.keep()
+    assert not kept
+    begun = Promise(lambda: 5)
+    begun.keep()
+    assert not begun.revoke()
+
+
+@pytest.mark.timeout(20)
+def test_a_cluster_that_starts_ends_after_an_interrupt_at_any_step(monkeypatch):
+    open_clusters = []
+
+    @contextlib.contextmanager
+    def fake(*_, is_wanted):  # noqa: ARG001
+        open_clusters.append(1)
+        yield "a client"
+        open_clusters.pop()
+
+    monkeypatch.setattr("pipelines.scheduling.cluster.cluster_for", fake)
+    settings = SimpleNamespace(device="cpu", workers=2)
+
+    def call():
+        with contextlib.closing(ClusterAhead(settings)) as ahead:
+            ahead.start()
+            assert ahead.client() == "a client"
+
+    def check():
+        _uninterrupted._threads.join()
+        settled(lambda: not open_clusters)
+        settled(lambda: not any("kepler" in each.name for each in threading.enumerate()))
+
+    assert until_it_ends(call, check) > 20
+
+
+@pytest.mark.timeout(20)
+def test_tasks_in_this_process_end_after_an_interrupt_at_any_step(tmp_path):
+    ran = []
+
+    def run(task, make_way):  # noqa: ARG001
+        ran.append(task.number)
+        return []
+
+    def call():
+        ended = SimpleQueue()
+        with InProcessExecutor(run) as executor:
+            for number in (1, 2):
+                task = Task(
+                    number=number, parts=(), isolate=False, without=frozenset(), mark=tmp_path
+                )
+                future = executor.submit(task)
+                future.add_done_callback(ended.put)
+                executor.states(1.0)
+            executor.cancel([future])
+            assert {ended.get(timeout=PATIENCE).status for _ in "ab"} <= {"finished", "cancelled"}
+
+    def check():
+        _uninterrupted._threads.join()
+        settled(lambda: not any("kepler" in each.name for each in threading.enumerate()))
+        ran.clear()
+
+    assert until_it_ends(call, check) > 20

@@ -159,7 +159,7 @@ def read_link_table(path: Any) -> LinkTable:
         rows.append(values)
         lines.append(number)
     declared = header.get("NUMBER OF LINKS", "")
-    if declared.isdigit() and int(declared) != len(rows):
+    if declared.isdecimal() and int(declared) != len(rows):
         raise EdgeListError(f"{file}: it has {len(rows)} links, and its header says {declared}")
     columns = {}
     for at, name in enumerate(LINK_COLUMNS):

@@ -94,6 +94,48 @@ def test_damaged_networks_are_named_with_their_line(tntp, old, new, message):
         read_network(path)
 
 
+SWAPPED = NETWORK.replace("capacity	length", "length	capacity")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (SWAPPED, r"line 9 .* names the columns in another order than TNTP has: init_node"),
+        (SWAPPED.replace("free_flow_time", "Free Flow Time (min)"), "line 9 .* another order"),
+        (
+            NETWORK.replace("<ORIGINAL", "<FIRST THRU NODE> 1\n<ORIGINAL"),
+            "line 5 .* says another thing than a line before: 3",
+        ),
+        (NETWORK.replace("NODE> 3", "NODE> 3.0"), "net.tntp: <FIRST THRU NODE> is '3.0'"),
+    ],
+)
+def test_networks_that_contradict_themselves_are_refused(tntp, text, message):
+    path = tntp / "net.tntp"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_network(path)
+    if "length	capacity" in text:
+        with pytest.raises(EdgeListError, match=message):
+            kt.read_graph(path)
+
+
+def test_byte_order_marks_and_other_headings_change_no_network(tntp):
+    path = tntp / "net.tntp"
+    before = read_network(path)
+    trips = read_trips(tntp / "trips.tntp")
+    heading = "~ 	init_node	term_node	capacity	length	free_flow_time	b	power	speed	toll	link_type	;"
+    assert heading in NETWORK
+    for other in (
+        "~ Init node	Term node	Capacity (veh/h)	Length	Free Flow Time	B	Power	Speed limit	Toll	Type	;",
+        "~ time, length and capacity are in other units",
+    ):
+        path.write_text("\ufeff" + NETWORK.replace(heading, other), encoding="utf-8")
+        pd.testing.assert_frame_equal(read_network(path).links, before.links)
+        assert kt.read_graph(path, weight_column="length").n_edges == 4
+    (tntp / "trips.tntp").write_text("\ufeff" + TRIPS, encoding="utf-8")
+    pd.testing.assert_frame_equal(read_trips(tntp / "trips.tntp"), trips)
+
+
 def test_damaged_network_is_no_edge_list(tntp):
     path = tntp / "net.tntp"
     path.write_text(NETWORK.replace("	9999	2", "	2"))
@@ -170,15 +212,62 @@ def test_damaged_gmns_is_named(gmns, file, old, new, message):
         read_network(gmns)
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("1", "2", [1, 2]),
+        ("01", "1", ["01", "1"]),
+        ("1", "a1", ["1", "a1"]),
+        ("+1", "1", ["+1", "1"]),
+        (str(2**63), "1", [str(2**63), "1"]),
+        ('"7"', "8", [7, 8]),
+        ("1.0", "1", ["1.0", "1"]),
+    ],
+)
+def test_gmns_ids_that_differ_in_the_file_stay_apart(gmns, first, second, expected):
+    (gmns / "link.csv").write_text(
+        "link_id,from_node_id,to_node_id,directed,length,free_speed,capacity,lanes\n"
+        f"a,{first},{second},false,2,30,900,2\n"
+    )
+    links = read_network(gmns).links
+    assert links.src.to_list() == expected
+    assert links.dst.to_list() == expected[::-1]
+    (gmns / "node.csv").write_text(f"node_id,zone_id\n{first},{second}\n{second},{first}\n")
+    (gmns / "demand.csv").write_text(f"o_zone_id,d_zone_id,volume\n{second},{first},5\n")
+    trips = read_trips(gmns)
+    assert trips.origin.to_list() + trips.destination.to_list() == expected
+    result = assign(links, trips, cost=BPR(b=0, power=1))
+    assert result.links.flow.to_list() == [5, 0]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("node.csv", None, "node.csv is not there; GMNS has node_id and zone_id in it"),
+        ("demand.csv", None, "demand.csv is not there; GMNS has o_zone_id and d_zone_id"),
+        ("demand.csv", "o_zone_id,d_zone_id,volume\n", "demand.csv: it has no row"),
+        ("demand.csv", "o_zone_id,d_zone_id,volume\n,30,1\n", "row 0 has no o_zone_id"),
+        ("demand.csv", "o_zone_id,d_zone_id,volume\n010,30,1\n", "zone '010' has no vertex"),
+        ("demand.csv", "o_zone_id,volume\n10,1\n", "no column 'd_zone_id'"),
+    ],
+)
+def test_gmns_trips_of_missing_rows_are_refused(gmns, file, text, message):
+    (gmns / file).unlink()
+    if text is not None:
+        (gmns / file).write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_trips(gmns)
+
+
 def test_gmns_without_units_or_with_doubtful_zones_is_refused(gmns):
     (gmns / "node.csv").write_text(
         "node_id,x_coord,y_coord,zone_id\n1,0,0,10\n2,1,0,10\n3,2,0,30\n"
     )
-    with pytest.raises(InputError, match="zone 10 has the vertices 1 and 2"):
+    with pytest.raises(InputError, match="zone '10' has the vertices 1 and 2"):
         read_trips(gmns)
     (gmns / "demand.csv").write_text("o_zone_id,d_zone_id,volume\n10,31,50\n")
     (gmns / "node.csv").write_text("node_id,x_coord,y_coord,zone_id\n1,0,0,10\n3,2,0,30\n")
-    with pytest.raises(InputError, match="zone 31 has no vertex"):
+    with pytest.raises(InputError, match="zone '31' has no vertex"):
         read_trips(gmns)
     (gmns / "config.csv").unlink()
     with pytest.raises(InputError, match="GMNS has the units in it"):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import kepler_traverse as kt
-from kepler_traverse import EdgeListError, InputError
+from kepler_traverse import CapacityError, EdgeListError, InputError
 from kepler_traverse.assignment import BPR, assign
 from kepler_traverse.planning import (
     read_network,
@@ -302,6 +302,71 @@ def test_omx_files_keep_tables_of_pairs(tmp_path):
     (tmp_path / "text.omx").write_text("no")
     with pytest.raises(InputError, match="cannot be read as OMX"):
         read_omx(tmp_path / "text.omx")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([2**53 + 1, 1], "'x' holds 9007199254740993, which float64 cannot hold"),
+        (pd.array([2**53 + 1, None], "Int64"), "'x' holds 9007199254740993"),
+        (["1", "2"], "'x' must hold numbers, not strings"),
+        ([True, False], "'x'.* must .*numbers, not bool"),
+        ([1j, 2j], "'x'.* must be numbers, not complex"),
+        (pd.to_timedelta([1, 2], "s"), "'x'.* must be numbers, not timedelta"),
+        (pd.to_datetime(["2020-01-01"] * 2), "'x'.* must be numbers, not datetime"),
+    ],
+)
+def test_omx_takes_numbers_that_it_holds(tmp_path, values, message):
+    pytest.importorskip("h5py")
+    table = pd.DataFrame({"origin": [1, 2], "destination": [2, 1], "x": values})
+    with pytest.raises(InputError, match=message):
+        write_omx(tmp_path / "a.omx", table)
+    assert not (tmp_path / "a.omx").exists()
+
+
+def test_omx_of_more_zones_than_memory_is_refused(tmp_path):
+    pytest.importorskip("h5py")
+    ids = np.arange(2_000_000)
+    with pytest.raises(CapacityError, match=r"its matrices take .* of memory"):
+        write_omx(tmp_path / "a.omx", {"origin": ids, "destination": ids, "x": ids})
+
+
+ALIKE = np.array([[1.0, 2.0], [3.0, 4.0]])
+
+
+@pytest.mark.parametrize(
+    ("matrix", "lookup", "message"),
+    [
+        (ALIKE, {"zone": np.array([5, 5])}, "the lookup 'zone' has 5 twice"),
+        (ALIKE, {"zone": np.array([b"a", b"a"])}, "the lookup 'zone' has 'a' twice"),
+        (ALIKE, {"zone": np.array([5.0, 6.0])}, "the lookup 'zone' holds 5.0; ids are integers"),
+        (ALIKE, {"zone": np.array([b"a", b"\xff"])}, "which is no UTF-8 text"),
+        (np.array([[2**53 + 1, 1], [2, 3]]), {}, "'m' holds 9007199254740993"),
+        (np.array([[2**63, 1], [2, 3]], np.uint64), {}, "'m' holds 9223372036854775808"),
+        (None, {}, "its matrices take 305176 GiB of memory"),
+    ],
+)
+def test_omx_that_cannot_be_read_exactly_is_refused(tmp_path, matrix, lookup, message):
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "a.omx"
+    with h5py.File(path, "w") as file:
+        if matrix is None:
+            n = 200_000 * 32
+            file.create_dataset("data/m", shape=(n, n), dtype="f8", chunks=(256, 256))
+        else:
+            file["data/m"] = matrix
+        for name, values in lookup.items():
+            file[f"lookup/{name}"] = values
+    with pytest.raises(InputError, match=message):
+        read_omx(path)
+
+
+def test_omx_without_a_group_of_lookups_has_zones_from_1(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.omx", "w") as file:
+        file["data/m"] = ALIKE
+        file["lookup"] = [1, 2]
+    assert read_omx(tmp_path / "a.omx").destination.to_list() == [1, 2, 1, 2]
 
 
 def test_openmatrix_reads_and_writes_the_same(tmp_path):

@@ -142,7 +142,8 @@ def parser() -> OnceParser:
     )
     add(
         "--closed",
-        "vertices through which no path leads (default: those below FIRST THRU NODE of a TNTP file)",
+        "vertices through which no path leads, or a file with one id per line, or a Parquet file (default: those "
+        "below FIRST THRU NODE of a TNTP file)",
         metavar="ID,ID,...|FILE",
     )
     add("--gap", "relative gap to reach (default: 1e-6)", type=float, metavar="X")
@@ -214,15 +215,16 @@ def _name_or_number(text: str) -> str | float:
         return text
 
 
-def _rows(text: str | None) -> list[int] | None:
+def _rows(text: str | None) -> list[int | None] | None:
     from kepler_traverse.errors import InputError
+    from kepler_traverse.formats.ids import integer_id
 
     if text is None:
         return None
-    try:
-        return [int(each) for each in text.split(",")]
-    except ValueError:
-        raise InputError(f"--select-link {text!r}: give rows of the links, such as 3,17") from None
+    rows = [integer_id(each) for each in text.split(",")]
+    if None in rows:
+        raise InputError(f"--select-link {text[:40]!r}: give rows of the links, such as 3,17")
+    return rows
 
 
 def _write(given: dict[str, Any]) -> int:

@@ -187,7 +187,7 @@ def gpus() -> list[Finding]:
     findings = []
     for line in done.stdout.strip().splitlines():
         name, memory, driver, capability = (part.strip() for part in line.split(","))
-        recent = driver.split(".")[0].isdigit() and int(driver.split(".")[0]) >= OLDEST_DRIVER
+        recent = driver.split(".")[0].isdecimal() and int(driver.split(".")[0]) >= OLDEST_DRIVER
         detail = f"{name}, {memory}, driver {driver}, compute capability {capability}"
         if recent:
             advice = ""

@@ -216,7 +216,17 @@ def make_server(folder: str, host: str, port: int, given: dict[str, Any]) -> Lab
     if given.get("token_file") is not None:
         options["middleware"] = {"tokens": _Tokens(_read_tokens(given["token_file"]))}
     tables = read_labels(folder, given.get("inward"))
-    return LabelServer(f"{scheme}://{host}:{port}", tables, cores=threads.count(), **options)
+    at = host
+    if ":" in host:
+        at = f"[{host}]"
+    try:
+        return LabelServer(f"{scheme}://{at}:{port}", tables, cores=threads.count(), **options)
+    except pa.ArrowException:
+        # gRPC says why to its log alone
+        reason = "take another --port if this one is in use"
+        if has_tls:
+            reason += ", and see that --tls-cert and --tls-key are a certificate and its key in PEM"
+        raise InputError(f"the service cannot listen at {at}:{port}; {reason}") from None
 
 
 def _is_loopback(host: str) -> bool:
@@ -246,7 +256,7 @@ def _serve(parsed: Any) -> int:
     from kepler_traverse.errors import options_spelled
 
     given = {"host": "127.0.0.1", "port": "8815"} | vars(parsed)
-    if not given["port"].isdigit() or int(given["port"]) > 65535:
+    if not given["port"].isdecimal() or int(given["port"]) > 65535:
         raise InputError(f"--port {given['port']!r} must be a number up to 65535")
     with options_spelled(flag_text):
         began = time.perf_counter()
@@ -256,9 +266,10 @@ def _serve(parsed: Any) -> int:
         f"serving {Path(given['folder'])} at {given['host']}:{server.port}, loaded in {seconds:.1f} s"
     )
     try:
-        server.serve()
+        # It answers already. server.serve() would take the signals, and wait for clients without end.
+        threading.Event().wait()
     finally:
-        server.shutdown()  # waits for the calls that run
+        server.shutdown()  # waits for the open calls, and signals.run_heeding not for long
     return 0
 
 

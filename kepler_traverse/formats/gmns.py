@@ -11,6 +11,7 @@ import numpy as np
 
 from .._arrays import pyarrow
 from ..errors import EdgeListError, InputError, one_line
+from .ids import integer_id
 
 _NEEDED = ("from_node_id", "to_node_id", "directed", "length", "free_speed", "capacity", "lanes")
 # minutes per unit of length, at one unit of speed
@@ -65,10 +66,7 @@ def read_link_table(path: Any) -> dict[str, Any]:
         The units of length and speed are not in ``config.csv``, or not known.
     """
     links = _find_folder(path) / "link.csv"
-    table = _read_csv(links)
-    for name in _NEEDED:
-        if name not in table.column_names:
-            raise EdgeListError(f"{links}: no column {name!r}; GMNS has it in link.csv")
+    table = _read_csv(links, _NEEDED, ids=("from_node_id", "to_node_id", "link_id"))
     minutes = _minutes_per_length(_find_folder(path))
     is_directed = _flags(links, table["directed"])
     speed = _numbers(links, table, "free_speed", above=0.0)
@@ -86,11 +84,10 @@ def read_link_table(path: Any) -> dict[str, Any]:
             if each in table.column_names:
                 columns[name] = _numbers(links, table, each)
     if "link_id" in table.column_names:
-        columns["link_id"] = _ids(links, table, "link_id")
+        columns["link_id"] = _ids(links, table, "link_id")[0]
     back = np.flatnonzero(~is_directed)
     rows = np.concatenate([np.arange(len(table)), back])
-    src = _ids(links, table, "from_node_id")
-    dst = _ids(links, table, "to_node_id")
+    src, dst = _ids(links, table, "from_node_id", "to_node_id")
     return {
         "src": np.concatenate([src, dst[back]]),
         "dst": np.concatenate([dst, src[back]]),
@@ -107,18 +104,15 @@ def read_trip_table(path: Any) -> dict[str, Any]:
     """
     folder = _find_folder(path)
     demand = folder / "demand.csv"
-    table = _read_csv(demand)
-    for name in ("o_zone_id", "d_zone_id", "volume"):
-        if name not in table.column_names:
-            raise EdgeListError(f"{demand}: no column {name!r}")
+    table = _read_csv(demand, ("o_zone_id", "d_zone_id", "volume"), ids=("o_zone_id", "d_zone_id"))
     vertex = _vertices_of_zones(folder / "node.csv")
     ends = {}
     for role, name in (("origin", "o_zone_id"), ("destination", "d_zone_id")):
-        zones = _ids(demand, table, name)
-        unknown = next((zone for zone in zones.tolist() if zone not in vertex), None)
+        zones = _texts(demand, table, name)
+        unknown = next((zone for zone in zones if zone not in vertex), None)
         if unknown is not None:
             raise InputError(f"{demand}: zone {unknown!r} has no vertex in node.csv")
-        ends[role] = np.array([vertex[zone] for zone in zones.tolist()])
+        ends[role] = np.array([vertex[zone] for zone in zones])
     return {**ends, "volume": _numbers(demand, table, "volume")}
 
 
@@ -127,13 +121,25 @@ def _find_folder(path: Any) -> Path:
     return path if path.is_dir() else path.parent
 
 
-def _read_csv(path: Path) -> Any:
+def _read_csv(path: Path, needed: tuple[str, ...], ids: tuple[str, ...] = ()) -> Any:
+    """Return a table of GMNS, with its ids as texts: 007 is another one than 7."""
     from pyarrow import csv
 
+    if not path.is_file():
+        raise EdgeListError(f"{path} is not there; GMNS has {' and '.join(needed)} in it")
+    convert = csv.ConvertOptions(
+        column_types=dict.fromkeys(ids, pyarrow.string()), strings_can_be_null=True
+    )
     try:
-        return csv.read_csv(path)
+        table = csv.read_csv(path, convert_options=convert)
     except (OSError, ValueError) as error:
         raise EdgeListError(f"{path}: it cannot be read: {one_line(error)}") from None
+    for name in needed:
+        if name not in table.column_names:
+            raise EdgeListError(f"{path}: no column {name!r}; GMNS has it in {path.name}")
+    if not len(table):
+        raise EdgeListError(f"{path}: it has no row")
+    return table
 
 
 def _numbers(
@@ -158,16 +164,22 @@ def _numbers(
     return values
 
 
-def _ids(path: Path, table: Any, name: str) -> np.ndarray:
-    column = table[name].combine_chunks()
+def _texts(path: Path, table: Any, name: str) -> list[str]:
+    column = table[name]
     if column.null_count:
-        row = column.is_null().index(True).as_py()
+        row = column.is_null().combine_chunks().index(True).as_py()
         raise EdgeListError(f"{path}: row {row} has no {name}")
-    if pyarrow.types.is_integer(column.type):
-        return np.asarray(column.cast(pyarrow.int64()))
-    if pyarrow.types.is_string(column.type):
-        return np.array(column.to_pylist(), dtype=object)
-    raise EdgeListError(f"{path}: column {name!r} holds {column.type}; ids are integers or strings")
+    return list(column.to_pylist())
+
+
+def _ids(path: Path, table: Any, *names: str) -> list[np.ndarray]:
+    """Return columns of ids, as integers if all of them are, as in other files of text."""
+    texts = [_texts(path, table, name) for name in names]
+    numbers = [[integer_id(text) for text in column] for column in texts]
+    try:
+        return [np.array(column, np.int64) for column in numbers]
+    except (TypeError, OverflowError):  # one is a text, or beyond int64
+        return [np.array(column, object) for column in texts]
 
 
 def _flags(path: Path, column: Any) -> np.ndarray:
@@ -185,11 +197,11 @@ def _minutes_per_length(folder: Path) -> float:
             f"{config} is not there: GMNS has the units in it (long_length and speed); "
             "write one, such as 'long_length,speed' and 'mi,mph'"
         )
-    table = _read_csv(config)
+    table = _read_csv(config, ("long_length", "speed"))
+    if len(table) != 1:
+        raise InputError(f"{config}: it must have one row with long_length and speed")
     units = []
     for name in ("long_length", "speed"):
-        if name not in table.column_names or len(table) != 1:
-            raise InputError(f"{config}: it must have one row with {name}")
         text = str(table[name][0].as_py()).strip().lower()
         units.append(_NAMES.get(text, text))
     factor = _MINUTES.get((units[0], units[1]))
@@ -200,11 +212,9 @@ def _minutes_per_length(folder: Path) -> float:
 
 
 def _vertices_of_zones(path: Path) -> dict[Any, Any]:
-    table = _read_csv(path)
-    if "zone_id" not in table.column_names:
-        raise InputError(f"{path}: no column 'zone_id', by which demand.csv names its ends")
+    table = _read_csv(path, ("node_id", "zone_id"), ids=("node_id", "zone_id"))
     vertex: dict[Any, Any] = {}
-    nodes = _ids(path, table, "node_id").tolist()
+    nodes = _ids(path, table, "node_id")[0].tolist()
     for zone, node in zip(table["zone_id"].to_pylist(), nodes, strict=True):
         if zone is None:
             continue

@@ -14,7 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, how_to_install, listed, one_line
+from .._arrays import FLOAT64_EXACT
+from ..errors import CapacityError, InputError, how_to_install, listed, one_line
+from ..runtime.display import in_units
+from ..runtime.memory import available_memory
 from ..runtime.regular_files import replacing
 
 _VERSION = b"0.2"
@@ -99,29 +102,17 @@ def read_matrices(
                 raise InputError(f"{path}: no matrix {name!r}; it has {listed(there)}")
         if not chosen:
             raise InputError(f"{path}: it has no matrix")
-        matrices = {}
-        for name in chosen:
-            dataset = file["data"][name]
-            if len(getattr(dataset, "shape", ())) != 2 or dataset.dtype.kind not in "iuf":
-                raise InputError(
-                    f"{path}: {name!r} is no matrix of numbers; name others by matrices="
-                )
-            values = np.asarray(dataset, np.float64)
-            missing = dataset.attrs.get("NA")
-            if np.size(missing) == 1 and np.asarray(missing).dtype.kind in "iuf":
-                values = np.where(values == float(np.ravel(missing)[0]), np.nan, values)
-            matrices[name] = values
-            if values.shape != matrices[chosen[0]].shape:
-                raise InputError(
-                    f"{path}: {name!r} has the shape {values.shape}, and {chosen[0]!r} has "
-                    f"{matrices[chosen[0]].shape}; name matrices of one shape by matrices="
-                )
-        shape = matrices[chosen[0]].shape
-        lookups = {
-            name: np.asarray(each)
-            for name, each in file.get("lookup", {}).items()
-            if len(getattr(each, "shape", ())) == 1
-        }
+        datasets = {name: file["data"][name] for name in chosen}
+        shape = _common_shape(path, datasets)
+        require_memory(path, shape[0] * shape[1], len(chosen))
+        matrices = {name: _as_floats(path, name, each) for name, each in datasets.items()}
+        lookups = {}
+        if hasattr(file.get("lookup"), "keys"):
+            lookups = {
+                name: np.asarray(each)
+                for name, each in file["lookup"].items()
+                if len(getattr(each, "shape", ())) == 1
+            }
     if lookup is None and len(lookups) > 1:
         raise InputError(f"{path}: it has the lookups {listed(lookups)}; name one by lookup=")
     if lookup is not None and lookup not in lookups:
@@ -129,7 +120,8 @@ def read_matrices(
     if not lookups:
         rows, columns = (np.arange(1, size + 1) for size in shape)
         return matrices, rows, columns
-    ids = _ids(lookups[lookup or next(iter(lookups))])
+    chosen_lookup = lookup or next(iter(lookups))
+    ids = _ids(f"{path}: the lookup {chosen_lookup!r}", lookups[chosen_lookup])
     for size in shape:
         if ids.size != size:
             raise InputError(
@@ -138,14 +130,70 @@ def read_matrices(
     return matrices, ids, ids
 
 
-def _ids(values: np.ndarray) -> np.ndarray:
+def require_memory(path: Any, n_cells: int, n_matrices: int) -> None:
+    """Raise CapacityError if matrices of so many cells, as float64, take more memory than there is."""
+    needed = 8 * n_cells * n_matrices
+    left = available_memory("cpu")
+    if needed > left:
+        raise CapacityError(
+            f"{path}: its matrices take {in_units(needed)} of memory, and {in_units(left)} are left; "
+            "name fewer matrices, or take fewer zones"
+        )
+
+
+def _common_shape(path: Any, datasets: Mapping[str, Any]) -> tuple[int, int]:
+    first = next(iter(datasets))
+    for name, dataset in datasets.items():
+        if len(getattr(dataset, "shape", ())) != 2 or dataset.dtype.kind not in "iuf":
+            raise InputError(f"{path}: {name!r} is no matrix of numbers; name others by matrices=")
+        if dataset.shape != datasets[first].shape:
+            raise InputError(
+                f"{path}: {name!r} has the shape {dataset.shape}, and {first!r} has "
+                f"{datasets[first].shape}; name matrices of one shape by matrices="
+            )
+    rows, columns = datasets[first].shape
+    return rows, columns
+
+
+def _as_floats(path: Any, name: str, dataset: Any) -> np.ndarray:
+    """Return a matrix as float64, with NaN for its mark of cells without a value."""
+    values = exact_floats(f"{path}: {name!r}", np.asarray(dataset))
+    missing = dataset.attrs.get("NA")
+    if np.size(missing) == 1 and np.asarray(missing).dtype.kind in "iuf":
+        return np.where(values == float(np.ravel(missing)[0]), np.nan, values)
+    return values
+
+
+def exact_floats(what: str, values: np.ndarray) -> np.ndarray:
+    """Return numbers as float64; InputError for an integer that it does not hold exactly."""
+    if values.dtype.kind in "iu" and values.size:
+        largest = max(int(values.max()), -int(values.min()))
+        if largest > FLOAT64_EXACT:
+            raise InputError(f"{what} holds {largest}, which float64 cannot hold; scale it down")
+    return values.astype(np.float64, copy=False)
+
+
+def _ids(what: str, values: np.ndarray) -> np.ndarray:
+    """Return the ids of a lookup, each of which is there once."""
     if values.dtype.kind in "iu":
-        is_beyond = values.size and int(values.max()) > np.iinfo(np.int64).max
-        return values if is_beyond else values.astype(np.int64)
-    return np.array(
-        [
-            each.decode("utf-8", "replace") if isinstance(each, bytes) else str(each)
-            for each in values.tolist()
-        ],
-        dtype=object,
-    )
+        ids = values
+        if not values.size or int(values.max()) <= np.iinfo(np.int64).max:
+            ids = values.astype(np.int64)
+    else:
+        ids = np.array([_text(what, each) for each in values.tolist()], dtype=object)
+    distinct, counts = np.unique(ids, return_counts=True)
+    if distinct.size < ids.size:
+        twice = distinct.tolist()[counts.argmax()]
+        raise InputError(f"{what} has {twice!r} twice, and names no zones; name another by lookup=")
+    return ids
+
+
+def _text(what: str, value: Any) -> str:
+    try:
+        if isinstance(value, bytes):
+            return value.decode()
+    except UnicodeDecodeError:
+        raise InputError(f"{what} holds {value[:40]!r}, which is no UTF-8 text") from None
+    if isinstance(value, str):
+        return value
+    raise InputError(f"{what} holds {value!r}; ids are integers or strings")

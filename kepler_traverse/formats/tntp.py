@@ -7,6 +7,7 @@ comments. A row of a network ends with a semicolon. Trips are ``Origin n``, then
 
 from __future__ import annotations
 
+import codecs
 import io
 import re
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from ..errors import EdgeListError, InputError
 from .column_names import choose_columns
 from .edge_list import EdgeList, ReadOptions
 from .files import DataFile, find_files
+from .ids import integer_id
 from .text import CleanedLines, TextLayout, read_texts
 
 LINK_COLUMNS = (
@@ -33,24 +35,20 @@ LINK_COLUMNS = (
 )
 FIRST_THROUGH = "FIRST THRU NODE"
 _END = "END OF METADATA"
+_NUMBERS_OF_HEADER = (FIRST_THROUGH, "NUMBER OF LINKS", "TOTAL OD FLOW")
+# Words of the comment above the rows: columns that could be taken for each other.
+_HEADINGS = ("init", "term", "capacity", "length", "freeflow", "power", "speed", "toll", "type")
 _HEADER = re.compile(r"\s*<([^>]*)>(.*)")
 _MAX_ENDING = 80  # characters of a line in a message
 
 
 class LinkTable(NamedTuple):
-    """A network: what its header says, and its columns, int64 for vertices and types, else float64."""
+    """A network: the first vertex that paths may lead through, 1 if the file does not say, and its
+    columns, int64 for vertices and types, else float64.
+    """
 
-    header: dict[str, str]
+    first_through: int
     columns: dict[str, np.ndarray]
-
-    @property
-    def first_through(self) -> int:
-        """The first vertex that paths may lead through; 1 if the file does not say."""
-        text = self.header.get(FIRST_THROUGH, "1")
-        try:
-            return int(text)
-        except ValueError:
-            raise InputError(f"<{FIRST_THROUGH}> is {text!r}, which is no whole number") from None
 
 
 def read_tntp(files: list[DataFile], options: ReadOptions) -> EdgeList:
@@ -83,9 +81,13 @@ class _LinkRows(CleanedLines):
 
     def _clean(self, lines: bytes) -> bytes:
         rows = []
+        if not self._line:
+            lines = lines.removeprefix(codecs.BOM_UTF8)
         for line in lines.removesuffix(b"\n").split(b"\n"):
             self._line += 1
             text = line.strip()
+            if text.startswith(b"~"):
+                _check_order(self._file, self._line, line.decode("utf-8", "replace"))
             if self._in_header:
                 self._in_header = not text.startswith(f"<{_END}>".encode())
                 if text and not text.startswith((b"<", b"~")):
@@ -99,6 +101,15 @@ class _LinkRows(CleanedLines):
                     raise _error(self._file, self._line, shown, _NO_ROW)
                 rows.append(b"\t".join(values) + b"\n")
         return b"".join(rows)
+
+
+def _check_order(file: DataFile, line: int, text: str) -> None:
+    """Refuse a comment that names the columns in another order than that of the format."""
+    letters = "".join(filter(str.isalpha, text.lower()))
+    places = [letters.find(name) for name in _HEADINGS]
+    if min(places) >= 0 and places != sorted(places):
+        what = f"names the columns in another order than TNTP has: {', '.join(LINK_COLUMNS)}"
+        raise _error(file, line, text, what)
 
 
 _NO_HEADER = f"stands before <{_END}>; is the file a TNTP network?"
@@ -118,7 +129,7 @@ def _one_file(path: Any) -> DataFile:
 
 def _read_text(file: DataFile) -> str:
     with file.open_stream() as stream:
-        return bytes(stream.read()).decode("utf-8", "replace")
+        return bytes(stream.read()).removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
 
 
 def _parse_header(file: DataFile, text: str) -> tuple[dict[str, str], int]:
@@ -133,7 +144,12 @@ def _parse_header(file: DataFile, text: str) -> tuple[dict[str, str], int]:
         name = match[1].strip().upper()
         if name == _END:
             return header, number
-        header[name] = match[2].strip()
+        value = match[2].strip()
+        if name in _NUMBERS_OF_HEADER and header.get(name, value) != value:
+            raise _error(
+                file, number, line, f"says another thing than a line before: {header[name]}"
+            )
+        header[name] = value
     raise EdgeListError(f"{file}: it has no <{_END}>; is it a TNTP file?")
 
 
@@ -148,9 +164,16 @@ def read_link_table(path: Any) -> LinkTable:
     file = _one_file(path)
     text = _read_text(file)
     header, n_before = _parse_header(file, text)
+    first_through = integer_id(header.get(FIRST_THROUGH, "1"))
+    if first_through is None:
+        raise InputError(
+            f"{file}: <{FIRST_THROUGH}> is {header[FIRST_THROUGH]!r}, which is no whole number"
+        )
     rows = []
     lines = []
     for number, line in enumerate(text.splitlines()[n_before:], n_before + 1):
+        if line.lstrip().startswith("~"):
+            _check_order(file, number, line)
         values = line.rstrip("; \t\r").split()
         if not values or values[0].startswith(("~", "<")):
             continue
@@ -159,7 +182,7 @@ def read_link_table(path: Any) -> LinkTable:
         rows.append(values)
         lines.append(number)
     declared = header.get("NUMBER OF LINKS", "")
-    if declared.isdigit() and int(declared) != len(rows):
+    if declared.isdecimal() and int(declared) != len(rows):
         raise EdgeListError(f"{file}: it has {len(rows)} links, and its header says {declared}")
     columns = {}
     for at, name in enumerate(LINK_COLUMNS):
@@ -174,7 +197,7 @@ def read_link_table(path: Any) -> LinkTable:
             )
             what = f"has the {name} {row[at]!r}, which is no number"
             raise _error(file, number, " ".join(row), what) from None
-    return LinkTable(header, columns)
+    return LinkTable(first_through, columns)
 
 
 def _is(kind: Any, text: str) -> bool:

@@ -128,6 +128,7 @@ def write_omx(
     zones, places = np.unique(np.concatenate(ends), return_inverse=True)
     rows, cells = np.split(places, 2)
     flat = rows * zones.size + cells
+    omx.require_memory(path, zones.size**2, len(names))
     if np.unique(flat).size < flat.size:
         again = np.sort(flat)
         pair = again[np.flatnonzero(again[1:] == again[:-1])[0]]
@@ -139,7 +140,7 @@ def write_omx(
         values = np.full(zones.size**2, np.nan)
         values[flat] = arguments.size(
             f"table, column {name!r}",
-            _values(name, given[name]),
+            _values(f"table, column {name!r}", given[name]),
             flat.size,
             f"one per {pairs[0][0]!r}",
         )
@@ -164,10 +165,13 @@ def _names(name: str, value: Any) -> list[str]:
 
 
 def _values(name: str, column: Any) -> np.ndarray:
-    """Return a column as float64; null is NaN."""
-    if hasattr(column, "to_numpy") and hasattr(column, "isna"):
-        column = column.to_numpy(np.float64, na_value=np.nan)
-    return to_host(arguments.as_array(name, column)).astype(np.float64)
+    """Return a column of numbers as float64; null is NaN."""
+    if not hasattr(column, "isna"):
+        return omx.exact_floats(name, to_host(arguments.as_array(name, column)))
+    is_there = ~np.asarray(to_host(column.isna()), np.bool_)
+    values = np.full(is_there.size, np.nan)
+    values[is_there] = omx.exact_floats(name, to_host(arguments.as_array(name, column[is_there])))
+    return values
 
 
 def read_omx(

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from kepler_traverse._arrays import make_offsets
 from kepler_traverse.errors import InputError, several
+from kepler_traverse.formats.columns import plain_column
 from kepler_traverse.hub_labels.arrays import HubLabels, LabelLists
 from kepler_traverse.search.algorithms import ALGORITHMS
 
@@ -223,9 +224,15 @@ def numbers_of_ids(where: Any, column: Any, ids: Any) -> np.ndarray:
 
     Raises InputError: an id is of another type, or has no label; ``where`` says where it stands.
     """
+    column = plain_column(pa.chunked_array([column])).combine_chunks()
     has_integers = isinstance(ids, np.ndarray)
-    kind = pa.from_numpy_dtype(ids.dtype) if has_integers else ids.type
-    if pa.types.is_integer(column.type) != has_integers:
+    if has_integers:
+        kind = pa.from_numpy_dtype(ids.dtype)
+        is_of_kind = pa.types.is_integer(column.type)
+    else:
+        kind = ids.type
+        is_of_kind = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    if not is_of_kind:
         raise InputError(f"{where}: ids are {column.type}, and those of the labels are {kind}")
     try:
         column = column.cast(kind)

@@ -5,11 +5,14 @@ import signal
 import sys
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kepler_traverse import InputError
 from kepler_traverse.assignment import VehicleClass, assign
 from pipelines import assignment, verify
+from pipelines.run.assignment_tables import LinkFile, read_closed
 from tests.assignment import networks
 from tests.support.processes import ran
 
@@ -170,6 +173,36 @@ def test_text_files_and_classes_give_the_same_flows(files):
     pd.testing.assert_frame_equal(pd.read_parquet(files / "out/links.parquet"), expected)
 
 
+FILES_OF_CLOSED = {
+    "lines.txt": b"# zones\n5\n7\n",
+    "marked.txt": b"\xef\xbb\xbf5\r\n7\r\n",
+    "latin.txt": "5\n7 \xe4\n".encode("latin-1"),
+    "words.txt": b"5\nseven\n",
+    "empty.txt": b"",
+}
+
+
+@pytest.mark.parametrize("name", [*FILES_OF_CLOSED, "table.parquet"])
+def test_closed_vertices_come_from_each_file_of_ids(tmp_path, name):
+    path = tmp_path / name
+    if name in FILES_OF_CLOSED:
+        path.write_bytes(FILES_OF_CLOSED[name])
+    else:
+        pd.DataFrame({"vertex": [5, 7], "name": ["a", "b"]}).to_parquet(path)
+    links = LinkFile(pa.table({"src": [5], "dst": [7]}), ("src", "dst"), [])
+    if name in ("latin.txt", "words.txt", "empty.txt"):
+        with pytest.raises(InputError, match=f"{name}.* file of closed"):
+            read_closed(str(path), links)
+        return
+    assert list(read_closed(str(path), links)) == [5, 7]
+
+
+@pytest.mark.parametrize("ids", [list(range(1000)), [f"z{n}" for n in range(1000)]])
+def test_a_long_list_of_closed_vertices_is_no_name_of_a_file(ids):
+    links = LinkFile(pa.table({"src": ids, "dst": ids}), ("src", "dst"), [])
+    assert read_closed(",".join(map(str, ids)), links) == ids
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -194,6 +227,9 @@ def test_text_files_and_classes_give_the_same_flows(files):
         (("--skims", "time,time"), "each column is named once"),
         (("--skims", "cost"), "rename the column"),
         (("--closed", "q"), "ids of these links are integers"),
+        (("--closed", "1_0"), "ids of these links are integers"),
+        (("--closed", ""), "ids of these links are integers"),
+        (("--select-link", "1_0"), "give rows of the links"),
         (("--gap", "1e-15"), "cannot be proved"),
     ],
 )

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 import kepler_traverse as kt
-from kepler_traverse import EdgeListError, InputError
+from kepler_traverse import CapacityError, EdgeListError, InputError
 from kepler_traverse.assignment import BPR, assign
+from kepler_traverse.formats import omx
 from kepler_traverse.planning import (
     read_network,
     read_omx,
@@ -94,6 +95,48 @@ def test_damaged_networks_are_named_with_their_line(tntp, old, new, message):
         read_network(path)
 
 
+SWAPPED = NETWORK.replace("capacity	length", "length	capacity")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (SWAPPED, r"line 9 .* names the columns in another order than TNTP has: init_node"),
+        (SWAPPED.replace("free_flow_time", "Free Flow Time (min)"), "line 9 .* another order"),
+        (
+            NETWORK.replace("<ORIGINAL", "<FIRST THRU NODE> 1\n<ORIGINAL"),
+            "line 5 .* says another thing than a line before: 3",
+        ),
+        (NETWORK.replace("NODE> 3", "NODE> 3.0"), "net.tntp: <FIRST THRU NODE> is '3.0'"),
+    ],
+)
+def test_networks_that_contradict_themselves_are_refused(tntp, text, message):
+    path = tntp / "net.tntp"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_network(path)
+    if "length	capacity" in text:
+        with pytest.raises(EdgeListError, match=message):
+            kt.read_graph(path)
+
+
+def test_byte_order_marks_and_other_headings_change_no_network(tntp):
+    path = tntp / "net.tntp"
+    before = read_network(path)
+    trips = read_trips(tntp / "trips.tntp")
+    heading = "~ 	init_node	term_node	capacity	length	free_flow_time	b	power	speed	toll	link_type	;"
+    assert heading in NETWORK
+    for other in (
+        "~ Init node	Term node	Capacity (veh/h)	Length	Free Flow Time	B	Power	Speed limit	Toll	Type	;",
+        "~ time, length and capacity are in other units",
+    ):
+        path.write_text("\ufeff" + NETWORK.replace(heading, other), encoding="utf-8")
+        pd.testing.assert_frame_equal(read_network(path).links, before.links)
+        assert kt.read_graph(path, weight_column="length").n_edges == 4
+    (tntp / "trips.tntp").write_text("\ufeff" + TRIPS, encoding="utf-8")
+    pd.testing.assert_frame_equal(read_trips(tntp / "trips.tntp"), trips)
+
+
 def test_damaged_network_is_no_edge_list(tntp):
     path = tntp / "net.tntp"
     path.write_text(NETWORK.replace("	9999	2", "	2"))
@@ -170,15 +213,62 @@ def test_damaged_gmns_is_named(gmns, file, old, new, message):
         read_network(gmns)
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("1", "2", [1, 2]),
+        ("01", "1", ["01", "1"]),
+        ("1", "a1", ["1", "a1"]),
+        ("+1", "1", ["+1", "1"]),
+        (str(2**63), "1", [str(2**63), "1"]),
+        ('"7"', "8", [7, 8]),
+        ("1.0", "1", ["1.0", "1"]),
+    ],
+)
+def test_gmns_ids_that_differ_in_the_file_stay_apart(gmns, first, second, expected):
+    (gmns / "link.csv").write_text(
+        "link_id,from_node_id,to_node_id,directed,length,free_speed,capacity,lanes\n"
+        f"a,{first},{second},false,2,30,900,2\n"
+    )
+    links = read_network(gmns).links
+    assert links.src.to_list() == expected
+    assert links.dst.to_list() == expected[::-1]
+    (gmns / "node.csv").write_text(f"node_id,zone_id\n{first},{second}\n{second},{first}\n")
+    (gmns / "demand.csv").write_text(f"o_zone_id,d_zone_id,volume\n{second},{first},5\n")
+    trips = read_trips(gmns)
+    assert trips.origin.to_list() + trips.destination.to_list() == expected
+    result = assign(links, trips, cost=BPR(b=0, power=1))
+    assert result.links.flow.to_list() == [5, 0]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("node.csv", None, "node.csv is not there; GMNS has node_id and zone_id in it"),
+        ("demand.csv", None, "demand.csv is not there; GMNS has o_zone_id and d_zone_id"),
+        ("demand.csv", "o_zone_id,d_zone_id,volume\n", "demand.csv: it has no row"),
+        ("demand.csv", "o_zone_id,d_zone_id,volume\n,30,1\n", "row 0 has no o_zone_id"),
+        ("demand.csv", "o_zone_id,d_zone_id,volume\n010,30,1\n", "zone '010' has no vertex"),
+        ("demand.csv", "o_zone_id,volume\n10,1\n", "no column 'd_zone_id'"),
+    ],
+)
+def test_gmns_trips_of_missing_rows_are_refused(gmns, file, text, message):
+    (gmns / file).unlink()
+    if text is not None:
+        (gmns / file).write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_trips(gmns)
+
+
 def test_gmns_without_units_or_with_doubtful_zones_is_refused(gmns):
     (gmns / "node.csv").write_text(
         "node_id,x_coord,y_coord,zone_id\n1,0,0,10\n2,1,0,10\n3,2,0,30\n"
     )
-    with pytest.raises(InputError, match="zone 10 has the vertices 1 and 2"):
+    with pytest.raises(InputError, match="zone '10' has the vertices 1 and 2"):
         read_trips(gmns)
     (gmns / "demand.csv").write_text("o_zone_id,d_zone_id,volume\n10,31,50\n")
     (gmns / "node.csv").write_text("node_id,x_coord,y_coord,zone_id\n1,0,0,10\n3,2,0,30\n")
-    with pytest.raises(InputError, match="zone 31 has no vertex"):
+    with pytest.raises(InputError, match="zone '31' has no vertex"):
         read_trips(gmns)
     (gmns / "config.csv").unlink()
     with pytest.raises(InputError, match="GMNS has the units in it"):
@@ -213,6 +303,71 @@ def test_omx_files_keep_tables_of_pairs(tmp_path):
     (tmp_path / "text.omx").write_text("no")
     with pytest.raises(InputError, match="cannot be read as OMX"):
         read_omx(tmp_path / "text.omx")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([2**53 + 1, 1], "'x' holds 9007199254740993, which float64 cannot hold"),
+        (pd.array([2**53 + 1, None], "Int64"), "'x' holds 9007199254740993"),
+        (["1", "2"], "'x' must hold numbers, not strings"),
+        ([True, False], "'x'.* must .*numbers, not bool"),
+        ([1j, 2j], "'x'.* must be numbers, not complex"),
+        (pd.to_timedelta([1, 2], "s"), "'x'.* must be numbers, not timedelta"),
+        (pd.to_datetime(["2020-01-01"] * 2), "'x'.* must be numbers, not datetime"),
+    ],
+)
+def test_omx_takes_numbers_that_it_holds(tmp_path, values, message):
+    pytest.importorskip("h5py")
+    table = pd.DataFrame({"origin": [1, 2], "destination": [2, 1], "x": values})
+    with pytest.raises(InputError, match=message):
+        write_omx(tmp_path / "a.omx", table)
+    assert not (tmp_path / "a.omx").exists()
+
+
+def test_omx_of_more_zones_than_memory_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(omx, "available_memory", lambda _: 8 * 1000**2 - 1)
+    ids = np.arange(1000)
+    with pytest.raises(CapacityError, match=r"its matrices take .* of memory"):
+        write_omx(tmp_path / "a.omx", {"origin": ids, "destination": ids, "x": ids})
+
+
+ALIKE = np.array([[1.0, 2.0], [3.0, 4.0]])
+
+
+@pytest.mark.parametrize(
+    ("matrix", "lookup", "message"),
+    [
+        (ALIKE, {"zone": np.array([5, 5])}, "the lookup 'zone' has 5 twice"),
+        (ALIKE, {"zone": np.array([b"a", b"a"])}, "the lookup 'zone' has 'a' twice"),
+        (ALIKE, {"zone": np.array([5.0, 6.0])}, "the lookup 'zone' holds 5.0; ids are integers"),
+        (ALIKE, {"zone": np.array([b"a", b"\xff"])}, "which is no UTF-8 text"),
+        (np.array([[2**53 + 1, 1], [2, 3]]), {}, "'m' holds 9007199254740993"),
+        (np.array([[2**63, 1], [2, 3]], np.uint64), {}, "'m' holds 9223372036854775808"),
+        (None, {}, "its matrices take 305176 GiB of memory"),
+    ],
+)
+def test_omx_that_cannot_be_read_exactly_is_refused(tmp_path, matrix, lookup, message):
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "a.omx"
+    with h5py.File(path, "w") as file:
+        if matrix is None:
+            n = 200_000 * 32
+            file.create_dataset("data/m", shape=(n, n), dtype="f8", chunks=(256, 256))
+        else:
+            file["data/m"] = matrix
+        for name, values in lookup.items():
+            file[f"lookup/{name}"] = values
+    with pytest.raises(InputError, match=message):
+        read_omx(path)
+
+
+def test_omx_without_a_group_of_lookups_has_zones_from_1(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.omx", "w") as file:
+        file["data/m"] = ALIKE
+        file["lookup"] = [1, 2]
+    assert read_omx(tmp_path / "a.omx").destination.to_list() == [1, 2, 1, 2]
 
 
 def test_openmatrix_reads_and_writes_the_same(tmp_path):

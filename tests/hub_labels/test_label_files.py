@@ -472,3 +472,34 @@ def test_runs_that_do_not_belong_together_are_refused(written, tmp_path):
 def test_an_id_has_no_label_where_no_vertex_has_one():
     with pytest.raises(InputError, match="row 0 has '7', which has no label"):
         numbers_of_ids("pairs", pa.array([7]), np.empty(0, np.int64))
+
+
+IDS_OF_LABELS = (np.array([1, 2]), pa.array(["1", "1.5", "2020-01-01", "true"]))
+
+
+@pytest.mark.parametrize("ids", IDS_OF_LABELS, ids=["integers", "texts"])
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([1.0]),
+        pa.array([True]),
+        pa.array([18262], pa.date32()),
+        pa.array([b"1"]),
+        pa.array([["1"]]),
+        pa.array([1.5]).dictionary_encode(),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_ids_of_labels_are_not_cast(ids, column):
+    with pytest.raises(InputError, match=r"pairs: ids are .*, and those of the labels are"):
+        numbers_of_ids("pairs", column, ids)
+
+
+@pytest.mark.parametrize("ids", IDS_OF_LABELS, ids=["integers", "texts"])
+def test_ids_of_labels_may_be_categories_and_views(ids):
+    plain = pa.array(ids)[:2]
+    columns = [plain, plain.dictionary_encode()]
+    if plain.type == pa.string():
+        columns += [plain.cast(pa.string_view()), plain.cast(pa.large_string())]
+    for column in columns:
+        assert numbers_of_ids("pairs", column, ids).tolist() == [0, 1]

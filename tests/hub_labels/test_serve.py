@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
+import signal
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +23,7 @@ from kepler_traverse.errors import InputError
 from kepler_traverse.pipelines import run_job
 from pipelines import serve
 from tests.support.graphs import build, lattice, weights_for
-from tests.support.processes import ran
+from tests.support.processes import finish, ran, started
 
 flight = pytest.importorskip("pyarrow.flight")
 ROWS = [*lattice(9, 9), (100, 101)]
@@ -42,7 +45,7 @@ def town(tmp_path_factory):
     return graph, str(folder)
 
 
-@contextmanager
+@contextlib.contextmanager
 def served(folder, headers=(), scheme="grpc", connect=None, **given):
     given["inward"] = f"{folder}/in"
     server = serve.make_server(f"{folder}/out", "127.0.0.1", 0, given)
@@ -119,6 +122,53 @@ def test_limits_of_rows_and_of_waiting_calls(town, monkeypatch):
         monkeypatch.setattr(serve, "MAX_WAITING", 0)
         with pytest.raises(flight.FlightUnavailableError, match="too many calls wait"):
             asked(client, options, [pairs_of([0], [0])])
+
+
+def test_an_address_that_cannot_be_had_is_refused(town):
+    folder = f"{town[1]}/out"
+    given = {"inward": f"{town[1]}/in"}
+    with (
+        serve.make_server(folder, "127.0.0.1", 0, given) as first,
+        pytest.raises(InputError, match=f"cannot listen at 127.0.0.1:{first.port}; take another"),
+    ):
+        serve.make_server(folder, "127.0.0.1", first.port, given)
+    with contextlib.suppress(InputError):  # where a machine has no IPv6
+        serve.make_server(folder, "::1", 0, given).shutdown()
+    certificate = town[1] + "/out/_manifest.json"
+    given |= {"tls_cert": certificate, "tls_key": certificate}
+    with pytest.raises(InputError, match="--tls-cert and --tls-key are a certificate and its key"):
+        serve.make_server(folder, "127.0.0.1", 0, given)
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "²", ""])
+def test_a_port_is_a_number(town, port, capsys):
+    assert serve.main([f"{town[1]}/out", f"--port={port}"]) == 2
+    assert "must be a number up to 65535" in capsys.readouterr().err
+
+
+STOPPED = """
+from pipelines import serve
+from pipelines.cli import signals
+signals._HURRY_SECONDS = 0.1
+raise SystemExit(signals.run_heeding(serve.main))
+"""
+
+
+def test_an_open_call_does_not_keep_the_service_from_ending(town):
+    words = [f"{town[1]}/out", "--inward", f"{town[1]}/in", "--port", "0"]
+    with started([sys.executable, "-c", STOPPED, *words], stderr=subprocess.STDOUT) as child:
+        port = child.stdout.readline().partition("127.0.0.1:")[2].partition(",")[0]
+        with flight.connect(f"grpc://127.0.0.1:{port}") as client:
+            batch = pairs_of([0], [0])
+            writer, reader = client.do_exchange(flight.FlightDescriptor.for_command(b"pairs"))
+            writer.begin(batch.schema)
+            writer.write_batch(batch)
+            assert reader.read_chunk().data.column(0).to_pylist() == [0]
+            child.send_signal(signal.SIGINT)
+            code, said, _ = finish(child)
+            assert (code, said) == (130, "interrupted\n")
+            with pytest.raises(pa.ArrowException):
+                writer.close()
 
 
 def test_calls_need_one_of_the_tokens(town, tmp_path):

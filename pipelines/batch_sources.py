@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import sys
 import traceback
@@ -99,16 +100,21 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
         from .cli.settings import read_settings
 
         settings = read_settings(flags, config)
-        from kepler_traverse.errors import options_spelled
-        from kepler_traverse.runtime.object_stores import WAITS
+        # Workers import their modules while this process imports its own.
+        from .scheduling.worker_processes import started_ahead
 
-        from .engines import open_engine
-        from .run import driver
+        with started_ahead(settings) as ahead:
+            from kepler_traverse.errors import options_spelled
+            from kepler_traverse.runtime.object_stores import WAITS
 
-        WAITS.report_by(say)
-        with options_spelled(flag_text), log_said(settings.verbose):
-            resume_command = f"{called_as('batch_sources')} {pasted(to_resume(argv))}"
-            return driver.run(settings, resume_command, open_engine, supervision)
+            from .engines import open_engine
+            from .run import driver
+
+            WAITS.report_by(say)
+            with options_spelled(flag_text), log_said(settings.verbose):
+                resume_command = f"{called_as('batch_sources')} {pasted(to_resume(argv))}"
+                opens = functools.partial(open_engine, ahead=ahead)
+                return driver.run(settings, resume_command, opens, supervision)
     except KeyboardInterrupt as interrupt:
         say(str(interrupt) or "interrupted before anything was written")
         return EXIT_INTERRUPTED

@@ -9,30 +9,32 @@ from contextlib import AbstractContextManager
 from .cli.options import MG, Settings
 from .cli.supervisor import Supervision
 from .run.engine import Engine, Given, KeplerEngine
-from .scheduling.cluster_ahead import ClusterAhead, can_start_ahead
+from .scheduling.worker_processes import WorkerProcesses, started_ahead
 
 
 def open_engine(
-    settings: Settings, supervision: Supervision, given: Given
+    settings: Settings,
+    supervision: Supervision,
+    given: Given,
+    ahead: WorkerProcesses | None = None,
 ) -> AbstractContextManager[Engine]:
     """Return a context that yields the engine named in the settings and stops what the engine has
     started.
+
+    ``ahead``: worker processes that are starting, and that the caller ends; None to start those
+    that the settings name.
     """
     if settings.engine == MG:
         from .multi_gpu.engine import mg_engine  # its packages are those of RAPIDS
 
         return mg_engine(settings)
-    return _kepler_engine(settings, supervision, given)
+    return _kepler_engine(settings, supervision, given, ahead)
 
 
 @contextlib.contextmanager
 def _kepler_engine(
-    settings: Settings, supervision: Supervision, given: Given
+    settings: Settings, supervision: Supervision, given: Given, ahead: WorkerProcesses | None
 ) -> Iterator[KeplerEngine]:
-    """Yield the engine; workers that the settings name start already."""
-    if not can_start_ahead(settings):
-        yield KeplerEngine(settings, supervision, given)
-        return
-    with contextlib.closing(ClusterAhead(settings)) as ahead:
-        ahead.start()
-        yield KeplerEngine(settings, supervision, given, ahead)
+    starts = started_ahead(settings) if ahead is None else contextlib.nullcontext(ahead)
+    with starts as processes:
+        yield KeplerEngine(settings, supervision, given, processes)

@@ -28,7 +28,7 @@ from ..search.query import PairTable, TargetLists
 from ..search.results import Traversals
 from .along import columns_of_sums, sums_of_group
 from .records import Asked, SourceRecords, Values, columns_of_records, joined, records_of_group
-from .result_kinds import PLAIN, RESULT_KINDS, KindOptions
+from .result_kinds import RESULT_KINDS, KindOptions
 
 
 def pair_table(origins: np.ndarray, destinations: np.ndarray) -> PairTable:
@@ -217,7 +217,7 @@ def frame_of_pairs(
     plan: Any,
     table: PairTable,
     without: str,
-    options: KindOptions = PLAIN,
+    options: KindOptions,
     index: Any = None,
 ) -> Any:
     """Search from all origins and return a frame in the order of the rows of the table.

@@ -520,9 +520,12 @@ class Settings:
         help="build a contraction hierarchy of a road network, or use a stored one: if the estimate says that it pays "
         "(auto), always (yes), or never (no)",
     )
-    dashboard_address: str = _running(
-        "127.0.0.1:0",
-        help="address of the dashboard of the job's own scheduler; port 0 selects a free port",
+    dashboard_address: str | None = _running(
+        example="127.0.0.1:0",
+        help=(
+            "have the job's own workers on a Dask scheduler with a dashboard at this address; port 0 "
+            "selects a free port"
+        ),
     )
     certify: Literal["all", "sample", "none"] = _running(
         "all",
@@ -620,8 +623,13 @@ class Settings:
             self.scheduler is not None
             or self.workers not in ("auto", 1)
             or self.batch_deadline != Settings.batch_deadline
-            or self.dashboard_address != Settings.dashboard_address
+            or self.dashboard_address is not None
         )
+
+    @property
+    def has_own_processes(self) -> bool:
+        """Whether worker processes of this host, where there are some, come without Dask."""
+        return self.scheduler is None and self.dashboard_address is None and self.engine != MG
 
     @property
     def sampled(self) -> list[str]:

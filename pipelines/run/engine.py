@@ -28,15 +28,16 @@ from ..output.graph_cache import put_graph
 from ..output.manifest_types import BatchOutcome
 from ..output.run_folder import writing_to
 from ..output.store import open_store
-from ..scheduling.cluster_ahead import ClusterAhead
 from ..scheduling.executor import BatchExecutor, Task
 from ..scheduling.heartbeat import keep_mark
 from ..scheduling.in_process import NAME, InProcessExecutor
 from ..scheduling.package_version import version_here
 from ..scheduling.scheduler import Window
 from ..scheduling.strategy_choice import StrategyChoice
+from ..scheduling.worker_processes import WorkerProcesses
 from ..worker import lean_imports
 from ..worker.device_errors import is_sticky
+from ..worker.process import ProcessWorker
 from ..worker.traversal_worker import TraversalWorker, Work
 from ..worker.writer_pool import can_write_in_background, sources_per_piece
 from .batch_run import BatchRun
@@ -51,7 +52,7 @@ from .prepare import (
 )
 from .sizing import size_run
 
-# Dask is imported only where there are worker processes: that takes the better part of a second.
+# Dask is imported only where its workers run batches: that takes the better part of a second.
 if TYPE_CHECKING:
     from distributed import Future
 
@@ -95,11 +96,11 @@ OpenEngine = Callable[[Settings, Supervision, Given], AbstractContextManager[Eng
 
 
 class KeplerEngine:
-    """This library, with the whole graph in this process, or in each worker of its own cluster or
-    of an existing one.
+    """This library, with the whole graph in this process, in each worker process of its own, or in
+    each worker of a Dask cluster.
 
     ``supervision``: whether another process takes over if this one dies, and whether batches may
-    run in this one. ``ahead``: a cluster of its own that is starting.
+    run in this one. ``ahead``: worker processes that are starting.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class KeplerEngine:
         settings: Settings,
         supervision: Supervision = UNWATCHED,
         given: Given = NOTHING_GIVEN,
-        ahead: ClusterAhead | None = None,
+        ahead: WorkerProcesses | None = None,
     ):
         self._settings = settings
         self._supervision = supervision
@@ -186,6 +187,8 @@ class KeplerEngine:
         """
         if run.prepared.sizing.in_process:
             self._answer_here(run)
+        elif self._settings.has_own_processes:
+            self._answer_in_processes(run)
         else:
             self._answer_on_cluster(run)
 
@@ -220,8 +223,36 @@ class KeplerEngine:
         run.finish(times | {"traverse": time.perf_counter() - ready})
         worker.close()
 
+    def _answer_in_processes(self, run: BatchRun) -> None:
+        """Run all batches in worker processes of this host, which load the stored graph and plan."""
+        work = self.work(run)
+        started = time.perf_counter()
+        count = self._store_graph(run, work)
+        stored = time.perf_counter()
+        with contextlib.ExitStack() as stack:
+            processes = self._ahead
+            if processes is None:
+                processes = WorkerProcesses(count, work.device)
+                stack.enter_context(contextlib.closing(processes))
+                processes.start()
+            processes.give(ProcessWorker(work), run.batches_of)
+            ready = time.perf_counter()
+            times = {"store": stored - started, "start": ready - stored}
+            run.announce(times)
+            with run.watch(None):
+                self.window(run, processes).run(list(run.batches))
+            run.finish(times | {"traverse": time.perf_counter() - ready})
+
+    def _store_graph(self, run: BatchRun, work: Work) -> int:
+        """Store the graph for the workers, release it here, and return how many workers there are."""
+        if run.prepared.folder is None:
+            with writing_to(run.folder.path):
+                write_graph(run.prepared.graph, work.graph_folder, work.origin)
+        run.prepared.release()
+        return min(run.prepared.sizing.workers, len(run.batches))
+
     def _answer_on_cluster(self, run: BatchRun) -> None:
-        """Run all batches in worker processes, which load the stored graph and plan."""
+        """Run all batches on the workers of Dask, which load the stored graph and plan."""
         from ..scheduling.cluster import cluster_for, give_plugin, take_plugin
         from ..scheduling.dask_executor import DaskExecutor
         from ..scheduling.existing_cluster import check_existing, check_newcomers
@@ -239,22 +270,14 @@ class KeplerEngine:
                 shared = [run.folder.path, cache.parent]
             check_existing(self._settings, work.device, list(dict.fromkeys(shared)), run.url)
         started = time.perf_counter()
-        if run.prepared.folder is None:
-            with writing_to(run.folder.path):
-                write_graph(run.prepared.graph, work.graph_folder, work.origin)
+        count = self._store_graph(run, work)
         own_cache = f"{run.url}/{run.folder.graph.name}"
         if work.graph_cache == own_cache:
             put_graph(own_cache, work.graph_folder, work.origin)
-        run.prepared.release()
         stored = time.perf_counter()
-        count = min(sizing.workers, len(run.batches))
         token = uuid.uuid4().hex[:8]
         plugin = f"kepler-traverse-{token}"
-        with contextlib.ExitStack() as stack:
-            if self._ahead is None:
-                client = stack.enter_context(cluster_for(self._settings, work.device, count))
-            else:
-                client = self._ahead.client()
+        with cluster_for(self._settings, work.device, count) as client:
 
             def submit(task: Task) -> Future[Any]:
                 # "bfs-000012-...": the dashboard groups tasks by the text before the first number.

@@ -31,7 +31,7 @@ START_SECONDS = {"cpu": 6.0, "cuda": 12.0}
 _SECONDS_PER_ROW = 5e-8  # of one core, to encode and write a row
 # of a graph, for one search whose strategy has no cost model
 _SECONDS_PER_BYTE = {"cpu": 2e-9, "cuda": 1e-10}
-PROCESS_BYTES = 250 * 2**20  # Python, NumPy, pyarrow, Dask and compiled kernels of one worker
+PROCESS_BYTES = 250 * 2**20  # Python, NumPy, pyarrow and compiled kernels of one worker
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,3 +1,1 @@
-"""Dask clusters and the tasks on them: how many batches each takes, and what happens when a worker
-dies.
-"""
+"""Workers and the tasks on them: how many batches each takes, and what happens when a worker dies."""

@@ -30,10 +30,11 @@ from ..cli.terminal import say
 from ..monitoring.dashboard_access import require_token
 from . import dask_log
 from .errors import ClusterError
-from .gpu_pool import GPU_OF_WORKER, POOL_SHARE
+from .gpu_pool import GPU_OF_WORKER, POOL_SHARE, visible_gpus
 
 _PRELOAD = [__name__.replace(".scheduling.cluster", ".worker.plugin")]  # its dask_setup
 CONNECT_SECONDS = 30
+_ANY_PORT = "127.0.0.1:0"  # of the dashboard
 _POLL = 0.1  # seconds between two looks for the first worker
 _START_TRIES = 3  # of all workers of an own cluster
 _SET_UP_TRIES = 5  # of the plugin in all workers
@@ -89,14 +90,13 @@ def cluster_for(
     device: str,
     n_workers: int,
     rapids_pool: int | None = None,
-    is_wanted: Callable[[], bool] = lambda: True,
 ) -> Iterator[Client]:
     """Yield a client of the scheduler that the settings name, or of an own cluster, which ends with
     the block.
 
     ``device``: "cpu", or another one for a GPU per worker. ``n_workers``: of an own cluster.
     ``rapids_pool``: first size of the memory pool that RAPIDS and CuPy share on each GPU; None for
-    workers without RAPIDS. ``is_wanted``: asked before workers are started, or started again.
+    workers without RAPIDS.
 
     Raises InputError (no scheduler answers there, or it has no workers) or ClusterError (workers
     die while they start).
@@ -108,35 +108,30 @@ def cluster_for(
             return
 
         def make() -> LocalCluster:
+            dashboard = settings.dashboard_address or _ANY_PORT
             if rapids_pool is not None:
-                return _rapids_cluster(
-                    n_workers, settings.dashboard_address, rapids_pool, settings.debug
-                )
+                return _rapids_cluster(n_workers, dashboard, rapids_pool, settings.debug)
             gpus = [] if device == "cpu" else visible_gpus(n_workers)
-            return _cluster(n_workers, settings.dashboard_address, gpus, settings.debug)
+            return _cluster(n_workers, dashboard, gpus, settings.debug)
 
         # Dask imports modules from its scratch folder. In one that all users share, others could
         # place theirs.
         with temporary_folder() as scratch:
             with dask.config.set({"temporary-directory": scratch}):
-                cluster = _started(make, is_wanted)
+                cluster = _started(make)
             with cluster, Client(cluster, set_as_default=False) as client:
                 yield client
 
 
-def _started(make: Callable[[], LocalCluster], is_wanted: Callable[[], bool]) -> LocalCluster:
+def _started(make: Callable[[], LocalCluster]) -> LocalCluster:
     """Start an own cluster, again where a worker dies meanwhile: Dask then gives up all of them.
 
-    Raises ClusterError: they keep dying, or are not wanted any more.
+    Raises ClusterError: they keep dying.
     """
     for left in reversed(range(_START_TRIES)):
-        if not is_wanted():
-            break
         try:
             return make()
         except (OSError, RuntimeError, TimeoutError) as error:
-            if not is_wanted():
-                break
             if not left:
                 message = (
                     f"the workers do not start: {_innermost(error)} "
@@ -144,13 +139,7 @@ def _started(make: Callable[[], LocalCluster], is_wanted: Callable[[], bool]) ->
                 )
                 raise ClusterError(message) from error
             say(f"the workers do not start: {_innermost(error)}; they are started again")
-    raise ClusterError("the workers are not wanted any more")
-
-
-def visible_gpus(n_workers: int) -> list[str]:
-    """Return the GPU of each worker, as ``CUDA_VISIBLE_DEVICES`` names it."""
-    listed = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
-    return (listed or [str(number) for number in range(n_workers)])[:n_workers]
+    raise AssertionError("unreachable")
 
 
 @contextlib.contextmanager

@@ -1,4 +1,6 @@
-"""The interface between the window of tasks and what runs them: a Dask cluster, or this process."""
+"""The interface between the window of tasks and what runs them: this process, processes
+of this host, or a Dask cluster.
+"""
 
 from __future__ import annotations
 

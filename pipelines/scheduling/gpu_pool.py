@@ -1,4 +1,14 @@
 """How much of a GPU's memory a run may take, and which GPU a worker of its own cluster has."""
 
+from __future__ import annotations
+
+import os
+
 POOL_SHARE = 0.9  # the rest is for CUDA itself
 GPU_OF_WORKER = "KEPLER_GPU_OF_WORKER"  # set in the environment of a worker that has one
+
+
+def visible_gpus(n_workers: int) -> list[str]:
+    """Return the GPU of each worker, as ``CUDA_VISIBLE_DEVICES`` names it."""
+    listed = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+    return (listed or [str(number) for number in range(n_workers)])[:n_workers]

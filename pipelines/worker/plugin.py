@@ -18,14 +18,11 @@ from distributed import Worker, WorkerPlugin, get_worker, secede
 from distributed.core import Status
 from distributed.utils import sync
 
-from kepler_traverse import cuda
-from kepler_traverse._uninterrupted import start
-
 from ..output.manifest_types import BatchOutcome
 from ..scheduling import dask_log
-from ..scheduling.gpu_pool import GPU_OF_WORKER, POOL_SHARE
+from ..scheduling.gpu_pool import GPU_OF_WORKER
 from ..scheduling.heartbeat import Mark
-from . import lean_imports
+from . import lean_imports, own_gpu
 from .traversal_worker import TraversalWorker, Work
 from .traverse import Batches
 
@@ -44,7 +41,6 @@ class TraversalPlugin(TraversalWorker, WorkerPlugin):
         self._sends_marks = False
 
     async def setup(self, worker: Worker) -> None:
-        self._lock = threading.Lock()
         self.address = worker.address
         self._threads = self.work.threads or worker.state.nthreads
         if self.work.output is None:
@@ -57,9 +53,9 @@ class TraversalPlugin(TraversalWorker, WorkerPlugin):
                 await asyncio.to_thread(_opening.join)
             lean_imports.settle(uses_cudf=False)
             if self.work.device == "cuda":
-                _take_gpu()
+                own_gpu.take()
         # In a thread, so that the event loop keeps answering the scheduler.
-        await asyncio.to_thread(self._load)
+        await asyncio.to_thread(self.load)
 
     def teardown(self, worker: Worker) -> None:  # noqa: ARG002
         self.close()
@@ -128,34 +124,6 @@ class EventMark(Mark):
             )
 
 
-def _open_gpu() -> None:
-    """Import CuPy and make the context of the GPU. Whether there is one is said later."""
-    with contextlib.suppress(Exception):
-        if cuda.available():
-            cuda.cp.cuda.runtime.free(0)
-
-
-def _take_gpu() -> None:
-    """Limit the memory that this process takes of its GPU, and stay on the cores next to it."""
-    cuda.cp.get_default_memory_pool().set_limit(fraction=POOL_SHARE)
-    # Where the system does not say which cores are near, the process keeps all of them.
-    with contextlib.suppress(OSError, ValueError):
-        bus = cuda.cp.cuda.runtime.deviceGetPCIBusId(cuda.cp.cuda.runtime.getDevice())
-        listed = Path(f"/sys/bus/pci/devices/{bus.lower()}/local_cpulist").read_text().strip()
-        near = cores_in(listed) & os.sched_getaffinity(0)
-        if near:
-            os.sched_setaffinity(0, near)
-
-
-def cores_in(listed: str) -> set[int]:
-    """Return the numbers of a list of the system, such as ``0-3,8``; ValueError for other text."""
-    cores: set[int] = set()
-    for part in listed.split(","):
-        first, _, last = part.partition("-")
-        cores.update(range(int(first), int(last or first) + 1))
-    return cores
-
-
 # of the job's own cluster; a worker of an existing one has work of others, too
 _is_own_process = False
 _opening: threading.Thread | None = None  # opens the GPU while the graph is read
@@ -170,7 +138,7 @@ def dask_setup(worker: Worker) -> None:
     global _is_own_process, _opening
     _is_own_process = True
     if GPU_OF_WORKER in os.environ:
-        _opening = start(_open_gpu, "kepler-gpu")
+        _opening = own_gpu.begin_to_open()
     dask_log.silence_worker()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     worker.services.pop("dashboard").stop()

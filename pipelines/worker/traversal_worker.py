@@ -142,6 +142,11 @@ class TraversalWorker:
         self._lock = threading.Lock()
         return self._hold(graph, plan, time.perf_counter())
 
+    def load(self) -> None:
+        """Take the stored graph, and plan."""
+        self._lock = threading.Lock()
+        self._load()
+
     def close(self) -> None:
         loaded = self.loaded
         self.loaded = None

@@ -7,8 +7,9 @@ to 255 come from a hash of an edge's ends. The distances of all sources are cert
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,15 +37,19 @@ class Case(NamedTuple):
     directed: bool
 
 
-def case_of(inputs: Inputs, graph: str) -> Case:
-    """Return the CSR of a graph, which the first process stores, with sources."""
-    folder = STORED / f"{graph} {inputs.seed}"
+def case_of(inputs: Inputs, graph: str, counts: Mapping[str, int] = MANY) -> Case:
+    """Return the CSR of a graph, which the first process stores, with sources.
+
+    ``counts``: sources by algorithm, whose distances are certified.
+    """
+    sizes = " ".join(map(str, counts.values()))
+    folder = STORED / f"{graph} {inputs.seed} {sizes}"
     if not folder.exists():
-        store(inputs, graph)
+        store(inputs, graph, counts, folder)
     return Case(Rows.read(folder), GRAPHS[graph].directed)
 
 
-def store(inputs: Inputs, name: str) -> None:
+def store(inputs: Inputs, name: str, counts: Mapping[str, int], folder: Path) -> None:
     """Build a graph, certify its distances from all sources, and write it to files."""
     import pandas
 
@@ -61,11 +66,10 @@ def store(inputs: Inputs, name: str) -> None:
         src, dst = frame["src"].to_numpy(), frame["dst"].to_numpy()
     weights = hashed_weights(src, dst, directed)
     graph = graph_from_edges(src, dst, weights, directed=directed)
-    sources = sources_of(graph, max(MANY.values()), inputs.seed)
-    for make, count in ((plan_bfs_many, MANY["bfs"]), (plan_sssp_many, MANY["sssp"])):
+    sources = sources_of(graph, max(counts.values()), inputs.seed)
+    for make, count in ((plan_bfs_many, counts["bfs"]), (plan_sssp_many, counts["sssp"])):
         for group in make(graph, n_sources=count, result="matrix").iter_groups(sources[:count]):
             certify_many(graph, group.sources, group.distance).require()
-    folder = STORED / f"{name} {inputs.seed}"
     unfinished = folder.with_suffix(".part")
     unfinished.mkdir(parents=True, exist_ok=True)
     for field, values in zip(
@@ -106,14 +110,16 @@ def prepare(library: str, algorithm: str, count: int) -> Callable[[Case], Call]:
             distances, taken = timed(run, case.rows.sources[:count])
             return Timed(found(run, distances), taken)
 
+        # of a library that finds something else than distances
+        finish = getattr(run, "finish", lambda distances: distances)
+
         def alone() -> Timed:
             run(case.rows.sources[:1])
             digests, times = [], []
             for i in range(SINGLE):
                 distances, taken = timed(run, case.rows.sources[i : i + 1])
-                digests.append(
-                    digest(distances[0])
-                )  # a plan writes the next distances into the same array
+                # a plan writes the next distances into the same array
+                digests.append(digest(finish(distances[0])))
                 times.append(taken)
             return Timed(Found(digests, getattr(run, "strategy", None)), statistics.median(times))
 

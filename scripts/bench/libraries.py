@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import hashlib
 import os
+import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+
+from scripts.measure.environment import timed
 
 
 class Rows(NamedTuple):
@@ -163,8 +168,109 @@ def rustworkx(rows: Rows, algorithm: str, _directed: bool):
     return run
 
 
+GAPBS = Path(os.environ.get("GAPBS", "/tmp/gapbs"))  # a checkout of the GAP Benchmark Suite
+DELTAS = (1, 4, 16, 64, 256, 1024, 4096)
+
+
+def gapbs(rows: Rows, algorithm: str, directed: bool):
+    """Return the hops by its parents, or the distances with the width of buckets that is the fastest here."""
+    built = gapbs_library()
+    pointer = ctypes.c_void_p
+    rows_of = rows.offsets.astype(np.int64), np.ascontiguousarray(rows.targets, np.int32)
+    inverse = (None, None)
+    if directed and algorithm == "bfs":
+        inverse = _inverse(*rows_of)
+    arrays = [*rows_of, *inverse]
+    address = [None if each is None else each.ctypes.data_as(pointer) for each in arrays]
+    if algorithm == "bfs":
+        built.make_graph.restype = built.search_hops.restype = pointer
+        graph = pointer(built.make_graph(ctypes.c_int64(rows.n), *address))
+        return _Gapbs(arrays, rows.n, lambda source: built.search_hops(graph, source), _depths)
+    edges = np.stack([rows_of[1], rows.weights.astype(np.int32)], axis=1)
+    built.make_weighted_graph.restype = built.search_weights.restype = pointer
+    graph = built.make_weighted_graph(
+        ctypes.c_int64(rows.n), address[0], edges.ctypes.data_as(pointer)
+    )
+
+    def search(source: int, delta: int) -> int:
+        return built.search_weights(pointer(graph), source, delta)
+
+    source = int(rows.sources[0])
+    delta = min(DELTAS, key=lambda each: least_seconds(functools.partial(search, source, each)))
+    return _Gapbs([*arrays, edges], rows.n, lambda source: search(source, delta), _or_unreached)
+
+
+def least_seconds(call) -> float:
+    return min(timed(call)[1] for _ in range(3))
+
+
+def gapbs_library() -> ctypes.CDLL:
+    """Build the searches with the flags of the suite, if they are not there; ModuleNotFoundError: it is absent."""
+    if not (GAPBS / "src" / "bfs.cc").exists():
+        raise ModuleNotFoundError(f"{GAPBS} has no GAP Benchmark Suite; GAPBS names its folder")
+    built = GAPBS / "gapbs.so"
+    if not built.exists():
+        flags = ["-std=c++11", "-O3", "-fopenmp", "-shared", "-fPIC", f"-I{GAPBS / 'src'}"]
+        flags += ["-Dmain=no_main"]  # of its programs
+        source = Path(__file__).with_name("gapbs.cpp")
+        subprocess.run(["g++", *flags, str(source), "-o", str(built)], check=True)
+    return ctypes.CDLL(str(built))
+
+
+def _inverse(offsets: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    from scipy.sparse import csr_matrix
+
+    n = offsets.size - 1
+    inverse = csr_matrix((np.ones(targets.size, np.int8), targets, offsets), shape=(n, n)).tocsc()
+    return inverse.indptr.astype(np.int64), inverse.indices.astype(np.int32)
+
+
+class _Gapbs:
+    """Searches from one source; ``found`` is in memory of the library until the next search.
+
+    ``distances(found)`` is not timed: `cpu` asks for it by ``finish``.
+    """
+
+    def __init__(self, kept, n, search, distances):
+        self._kept, self._n, self._search, self._distances = kept, n, search, distances
+
+    def __call__(self, sources):
+        (source,) = sources
+        address = self._search(int(source))
+        return np.ctypeslib.as_array(
+            ctypes.cast(address, ctypes.POINTER(ctypes.c_int32)), (self._n,)
+        )[None]
+
+    def finish(self, found):
+        return self._distances(found)
+
+
+def _depths(parents: np.ndarray) -> np.ndarray:
+    """Return the hops of each vertex by its parents; a vertex without one has a negative number."""
+    depths = np.full(parents.size, np.inf)
+    at = np.arange(parents.size)
+    reached = parents >= 0
+    depths[reached] = 0
+    ancestor = np.where(reached, parents, at)
+    # the source is its own parent
+    step = (ancestor != at).astype(np.float64)
+    while True:
+        further = ancestor[ancestor]
+        if np.array_equal(further, ancestor):
+            break
+        step += step[ancestor]
+        ancestor = further
+    depths[reached] = step[reached]
+    return depths
+
+
+def _or_unreached(distances: np.ndarray) -> np.ndarray:
+    none = np.iinfo(np.int32).max // 2
+    return np.where(distances == none, np.inf, distances)
+
+
 LIBRARIES = {
-    **{"kepler": ours, "SciPy": scipy, "NetworKit": networkit},
+    **{"kepler": ours, "SciPy": scipy, "NetworKit": networkit, "GAPBS": gapbs},
     **{"igraph": igraph, "NetworkX": networkx, "rustworkx": rustworkx},
 }
 

@@ -53,6 +53,7 @@ class Case:
         n, random = graph.n_vertices, np.random.default_rng(1)
         self.nodes = pd.Series(np.arange(n))
         self.values = pd.Series(random.integers(0, 100, n).astype(float))
+        self.floats = pd.Series(np.random.default_rng(2).exponential(50.0, n))
         self.points = pd.Series(np.sort(random.choice(n, POINTS, replace=False)).astype(float))
         self.origins, self.ends = random.choice(n, PAIRS), random.choice(n, PAIRS)
         self.near = random.choice(n, PATHS)
@@ -80,8 +81,8 @@ class Asked(NamedTuple):
     rows: int | None
 
 
-def aggregated(network: Any, case: Case, kind: str, decay: str) -> Any:
-    network.set(case.nodes, case.values)
+def aggregated(network: Any, case: Case, kind: str, decay: str, attribute: str = "values") -> Any:
+    network.set(case.nodes, getattr(case, attribute))
     return network.aggregate(NEAR, type=kind, decay=decay)
 
 
@@ -102,6 +103,12 @@ def path_ends(network: Any, case: Case) -> Any:
 CALLS = {
     f"aggregate({NEAR}, 'sum', 'linear')": Asked(
         partial(aggregated, kind="sum", decay="linear"), None
+    ),
+    f"aggregate({NEAR}, 'sum', 'flat'), fractions": Asked(
+        partial(aggregated, kind="sum", decay="flat", attribute="floats"), None
+    ),
+    f"aggregate({NEAR}, 'sum', 'linear'), fractions": Asked(
+        partial(aggregated, kind="sum", decay="linear", attribute="floats"), None
     ),
     f"aggregate({NEAR}, 'mean', 'flat')": Asked(
         partial(aggregated, kind="mean", decay="flat"), None

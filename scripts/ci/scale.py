@@ -2,7 +2,7 @@
 
 start  seconds from the command to the first search with a worker per GPU: with kernels compiled before, and without
 parts  distances of all vertices with parts of three sizes, in one process, on a road network and on R-MAT 20: at one price
-gpus   seconds from the first search to the last on all GPUs and on one, of several kinds of results
+gpus   seconds from the first search to the last on several GPUs and on one, of several kinds of results
 parts-on-all  the same as parts, with a worker per GPU
 
 Each figure is that of a whole job, a process of its own that leaves a manifest. The graphs are USA-road-NE in the folder of
@@ -55,10 +55,7 @@ PART_SIZES: dict[str, tuple[str, ...]] = {
 }
 PART_SOURCES = 512
 ROUNDS = 2
-# of a job on one GPU, from the first search to the last: shorter ones are repeated with more sources
-MIN_SECONDS = 2.0
-AIM_SECONDS = 4.0
-MAX_SOURCES = 200_000
+MAX_SOURCES = 1_000_000
 N_TARGETS = 1_000
 # Folders of compiled code, which are empty for a cold start.
 COMPILED = ("CUPY_CACHE_DIR", "CUDA_CACHE_PATH", "NUMBA_CACHE_DIR")
@@ -72,6 +69,10 @@ class Kind:
     graph: str
     sources: int
     flags: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        return f"{self.graph}, {self.name}"
 
 
 @dataclass(frozen=True)
@@ -222,7 +223,7 @@ def judged(
 
 def measure_start(bench: Bench) -> Iterator[Figure]:
     """Yield the seconds from the command to the first search with a worker per GPU."""
-    workers = bench.options.workers
+    workers = min(bench.options.workers)
     if workers < 2:
         return
     flags = ("--result", "summary", *random_sources(256))
@@ -246,9 +247,10 @@ def measure_parts(bench: Bench) -> Iterator[Figure]:
 
 def measure_parts_on_all(bench: Bench) -> Iterator[Figure]:
     """Yield what parts of other sizes cost on all GPUs, which have twice as much to write."""
-    if bench.options.workers >= 2:
+    workers = max(bench.options.workers)
+    if workers >= 2:
         for graph in (ROADS, RMAT):
-            yield from _parts(bench, "parts-on-all", graph, bench.options.workers, 1)
+            yield from _parts(bench, "parts-on-all", graph, workers, 1)
 
 
 def _parts(bench: Bench, section: str, graph: str, workers: int, rounds: int) -> Iterator[Figure]:
@@ -267,24 +269,38 @@ def _parts(bench: Bench, section: str, graph: str, workers: int, rounds: int) ->
 
 
 def measure_gpus(bench: Bench) -> Iterator[Figure]:
-    """Yield for each kind how many times faster all GPUs are than one."""
-    workers = bench.options.workers
-    if workers < 2:
-        return
-    target = GPUS_TARGETS.get(workers, 0.95 * workers)
-    for kind in kinds(bench):
-        sources = max(2, int(kind.sources * bench.options.share))
-        # compiles, and stores the graph and what is derived from it
-        bench.job(kind.graph, *kind.flags, *random_sources(max(2, sources // 10)))
+    """Yield for each kind how many times faster several GPUs are than one."""
+    options = bench.options
+    counts = [count for count in options.workers if count >= 2]
+    found = {kind.title: kind for kind in kinds(bench)} if counts else {}
+    for title in options.kinds or found:
+        kind = found[title]
+        sources, one = _on_one(bench, kind)
+        for count in counts:
+            every = bench.job(kind.graph, *kind.flags, *random_sources(sources), workers=count)
+            ratio = one["searching"] / max(every["searching"], 1e-3)
+            detail = {
+                "sources": sources,
+                "whole": round(one["process"] / every["process"], 2),
+                "one": one,
+                "all": every,
+            }
+            target = GPUS_TARGETS.get(count, 0.95 * count)
+            yield judged("gpus", f"{title}, {count} GPUs", ratio, target, False, detail)
+
+
+def _on_one(bench: Bench, kind: Kind) -> tuple[int, dict[str, float]]:
+    """Return a number of sources that one GPU searches for about as long as is asked, and its run."""
+    aim = bench.options.aim
+    sources = max(2, int(kind.sources * bench.options.share))
+    # compiles, and stores the graph and what is derived from it
+    bench.job(kind.graph, *kind.flags, *random_sources(max(2, sources // 10)))
+    one = bench.job(kind.graph, *kind.flags, *random_sources(sources))
+    if one["searching"] < aim / 2:
+        more = aim / max(one["searching"], aim / 100)
+        sources = min(MAX_SOURCES, int(sources * more))
         one = bench.job(kind.graph, *kind.flags, *random_sources(sources))
-        if one["searching"] < MIN_SECONDS * bench.options.share:
-            more = AIM_SECONDS / max(one["searching"], AIM_SECONDS / 20)
-            sources = min(MAX_SOURCES, int(sources * more))
-            one = bench.job(kind.graph, *kind.flags, *random_sources(sources))
-        every = bench.job(kind.graph, *kind.flags, *random_sources(sources), workers=workers)
-        ratio = one["searching"] / max(every["searching"], 1e-3)
-        detail = {"sources": sources, "one": one, "all": every}
-        yield judged("gpus", f"{kind.graph}, {kind.name}", ratio, target, False, detail)
+    return sources, one
 
 
 MEASURES: dict[str, Callable[[Bench], Iterator[Figure]]] = {
@@ -306,12 +322,24 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS))
     parser.add_argument("--seconds", type=float, default=200.0, help="start no job after this time")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--workers", type=int, help="default: the number of GPUs, at most 4")
+    parser.add_argument(
+        "--workers",
+        type=int,
+        nargs="+",
+        help=(
+            "`gpus` compares each of these numbers with one, and `start` has the least "
+            "(default: the number of GPUs, at most 4)"
+        ),
+    )
+    parser.add_argument("--kinds", nargs="+", help="those of `gpus`, such as 'R-MAT 20, summary'")
+    parser.add_argument(
+        "--aim", type=float, default=4.0, help="seconds of the searches of `gpus` on one GPU"
+    )
     parser.add_argument("--share", type=float, default=1.0, help="share of the sources of `gpus`")
     parser.add_argument("--output", type=Path, default=ROOT / "out" / "gpu" / "scale.json")
     options = parser.parse_args(arguments)
     if options.workers is None:
-        options.workers = min(4, count_gpus()) if options.device == "cuda" else 2
+        options.workers = [min(4, count_gpus()) if options.device == "cuda" else 2]
     return options
 
 

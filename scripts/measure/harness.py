@@ -28,7 +28,17 @@ KEY = ("suite", "graph", "work", "peer", "device")
 SUITES = {
     name: f"scripts.bench.{name}"
     for name in (
-        *("assignment", "cores", "cores_peers", "cpu", "csgraph", "extremes", "first_use", "gpu"),
+        *(
+            "assignment",
+            "cores",
+            "cores_peers",
+            "cpu",
+            "csgraph",
+            "extremes",
+            "first_use",
+            "gapbs",
+            "gpu",
+        ),
         *("hierarchy", "installed_sizes", "labels", "loads", "loads_gpu", "loop"),
         *(
             "networkx_backend",

@@ -109,11 +109,15 @@ def test_a_killed_job_resumes_to_the_same_digest(command, undisturbed, tmp_path,
 
 
 def workers_of(job):
+    """The worker processes: copies of their template, of whose program they are."""
     try:
         # the program runs in a child of the process
         children = psutil.Process(job.pid).children(recursive=True)
         return [
-            child for child in children if any("spawn_main" in word for word in child.cmdline())
+            child
+            for child in children
+            if "worker.process" in " ".join(child.cmdline())
+            and child.cmdline() == child.parent().cmdline()
         ]
     except psutil.NoSuchProcess:
         return []

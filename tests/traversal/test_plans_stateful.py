@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import hypothesis
 import numpy as np
@@ -26,6 +26,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from kepler_traverse._arrays import make_offsets, to_host
 from kepler_traverse.auto.choice import Choice
 from kepler_traverse.bfs import REGISTRY as BFS
+from kepler_traverse.bfs.tuning import StreamedTuning
 from kepler_traverse.cpu import threads
 from kepler_traverse.errors import CapacityError, StrategyError
 from kepler_traverse.kinds.pairs import frame_of_pairs, pair_table
@@ -124,6 +125,9 @@ KINDS = {
 }
 LIMITS = {"bfs": [0, 3, 40], "sssp": [0, 12, 2.0**24, 2**50]}
 MIXED = "mixed"  # of strategies: the one of each group is chosen at random
+STREAMED = "bit_parallel_streamed"  # its graphs have their edges in host memory
+# so that these graphs have several
+SHORT_SEGMENTS = StreamedTuning(chunk=64, min_segment=64)
 STRATEGIES = {
     ("bfs", "cpu"): [
         "short_search",
@@ -133,7 +137,14 @@ STRATEGIES = {
         "one_at_a_time",
         MIXED,
     ],
-    ("bfs", "cuda"): ["short_search", "bit_parallel", "source_per_block", "one_at_a_time", MIXED],
+    ("bfs", "cuda"): [
+        "short_search",
+        "bit_parallel",
+        STREAMED,
+        "source_per_block",
+        "one_at_a_time",
+        MIXED,
+    ],
     ("sssp", "cpu"): [
         "short_search",
         "near_far_per_thread",
@@ -150,6 +161,11 @@ STRATEGIES = {
         MIXED,
     ],
 }
+
+
+def on_device(graph, device: str, strategy: str):
+    """The graph on a device, where the strategy takes its edges."""
+    return graph.to(device, edges="host" if strategy == STREAMED else "device")
 
 
 class Asker:
@@ -200,6 +216,7 @@ class Asker:
             has_target_lists=kind.pairs,
             targets_per_source=20.0 if kind.pairs else None,
             memory=memory,
+            tuning=SHORT_SEGMENTS if strategy == STREAMED else None,
             **({} if kind.pairs else self.options.of_query(targets)),
         )
 
@@ -227,10 +244,13 @@ class Asker:
             return loads_frame(
                 loads, self.plan.iter_groups(table.sources, table.lists), frames_on(graph.device)
             )
-        without, options = {"pairs": ("pair", PLAIN), "paths": ("source", PLAIN_PATHS)}[kind.result]
+        without, options = {"pairs": ("pair", PLAIN_PAIRS), "paths": ("source", PLAIN_PATHS)}[
+            kind.result
+        ]
         return frame_of_pairs(kind.result, self.plan, table, without, options)
 
 
+PLAIN_PAIRS = RESULT_KINDS["pairs"].options_class()
 PLAIN_PATHS = RESULT_KINDS["paths"].options_class(edges=False)
 
 
@@ -307,19 +327,21 @@ class Plans(RuleBasedStateMachine):
     """One plan, what is asked of it, and what disturbs it."""
 
     device = "cpu"
+    strategies = STRATEGIES
 
     @initialize(data=st.data())
     def make_plan(self, data):
         name = data.draw(st.sampled_from(sorted(KINDS)), "kind")
         kind = KINDS[name]
-        algorithm = data.draw(st.sampled_from(kind.algorithms), "algorithm")
+        known = [each for each in kind.algorithms if (each, self.device) in self.strategies]
+        algorithm = data.draw(st.sampled_from(known), "algorithm")
         rows = data.draw(st.sampled_from(sorted(ROWS)), "graph")
         weights = (
             "integers"
             if algorithm == "bfs"
             else data.draw(st.sampled_from(sorted(WEIGHTS)), "weights")
         )
-        strategy = data.draw(st.sampled_from(STRATEGIES[algorithm, self.device]), "strategy")
+        strategy = data.draw(st.sampled_from(self.strategies[algorithm, self.device]), "strategy")
         limit = (
             data.draw(st.sampled_from([None, None, *LIMITS[algorithm]]), "limit")
             if kind.takes_limit
@@ -367,7 +389,14 @@ class Plans(RuleBasedStateMachine):
         self.mixing = chosen_at_random(seed)
         self.mixing.__enter__()
         self.oracle = Asker(graph_of(rows, weights), *asked, "one_at_a_time", 16, limit, targets)
-        asked = graph_of(rows, weights).to(self.device), *asked, strategy, n_sources, limit, targets
+        asked = (
+            on_device(graph_of(rows, weights), self.device, strategy),
+            *asked,
+            strategy,
+            n_sources,
+            limit,
+            targets,
+        )
         try:
             self.asker = Asker(*asked)
             if share is not None:
@@ -478,6 +507,10 @@ PATIENT = None if FIRST is None else FIRST | {"step_limit": 10**9}
 
 class PlansOnDevice(Plans):
     device = "cuda"
+
+
+class PlansOfStreamedEdges(PlansOnDevice):
+    strategies: ClassVar = {("bfs", "cuda"): [STREAMED]}
 
 
 # Sequences that once were answered wrongly: graph, weights, algorithm, kind, strategy, limit, share of the memory.
@@ -657,6 +690,12 @@ def test_plans_on_a_gpu():
         run_machine(PlansOnDevice, tiers.examples(24))
 
 
+@on_a_device
+def test_plans_that_stream_edges():
+    with running(PATIENT), frames_on_pandas():
+        run_machine(PlansOfStreamedEdges, tiers.examples(6))
+
+
 # --- memory that runs out at each allocation in turn ---------------------------------------------------------------------
 
 
@@ -713,7 +752,7 @@ def test_a_plan_answers_after_any_allocation_has_failed(name, device, monkeypatc
             chosen_at_random(1),
         ):
             try:
-                asker = Asker(graph.to(device), *asked, strategy, 12, None, None)
+                asker = Asker(on_device(graph, device, strategy), *asked, strategy, 12, None, None)
             except StrategyError:  # it cannot take this graph
                 continue
             require_that_each_allocation_may_fail(asker, oracle.answer, device)

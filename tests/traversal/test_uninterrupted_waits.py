@@ -18,9 +18,9 @@ from kepler_traverse import _uninterrupted
 from kepler_traverse._uninterrupted import Answer, Promise, map_on_threads
 from kepler_traverse.cpu import threads
 from pipelines.scheduling import in_process
-from pipelines.scheduling.cluster_ahead import ClusterAhead
 from pipelines.scheduling.executor import Task
 from pipelines.scheduling.in_process import InProcessExecutor
+from pipelines.scheduling.worker_processes import WorkerProcesses
 from tests.support.processes import PATIENCE
 
 WAITS = {
@@ -221,27 +221,28 @@ def test_a_promise_that_is_revoked_is_never_kept():
 
 
 @pytest.mark.timeout(20)
-def test_a_cluster_that_starts_ends_after_an_interrupt_at_any_step(monkeypatch):
-    open_clusters = []
+def test_worker_processes_hold_no_lock_after_an_interrupt_at_any_step(monkeypatch):
+    made = []
 
-    @contextlib.contextmanager
-    def fake(*_, is_wanted):  # noqa: ARG001
-        open_clusters.append(1)
-        yield "a client"
-        open_clusters.pop()
+    def fork(processes, _environment):
+        ready = SimpleNamespace(pid=0, is_ready=True, name="one", tasks={})
+        ready.reader = _uninterrupted.start(lambda: processes._changes.put(None), "kepler-fake")
+        processes._processes.append(ready)
 
-    monkeypatch.setattr("pipelines.scheduling.cluster.cluster_for", fake)
-    settings = SimpleNamespace(device="cpu", workers=2)
+    monkeypatch.setattr(WorkerProcesses, "_fork", fork)
 
     def call():
-        with contextlib.closing(ClusterAhead(settings)) as ahead:
-            ahead.start()
-            assert ahead.client() == "a client"
+        processes = WorkerProcesses(1, "cpu")
+        made.append(processes)
+        with contextlib.closing(processes):
+            processes.start()
+            processes.give("a worker", list)
+            assert processes.states(1.0).workers == {"one"}
 
     def check():
-        _uninterrupted._threads.join()
-        settled(lambda: not open_clusters)
-        settled(lambda: not any("kepler" in each.name for each in threading.enumerate()))
+        while made:
+            lock = made.pop()._lock
+            assert _uninterrupted.run(lambda lock=lock: lock.acquire(timeout=PATIENCE))
 
     assert until_it_ends(call, check) > 20
 

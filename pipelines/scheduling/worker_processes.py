@@ -1,0 +1,346 @@
+"""Worker processes of this machine, without Dask: the driver gives them tasks through pipes.
+
+A template process imports what workers need while the driver imports its own modules and reads the
+graph. It forks the workers, also one that takes the place of a worker that died. All pipes are
+private to the run: nothing listens, and no other user of the machine can send a task.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import InvalidStateError
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Protocol
+
+from kepler_traverse import _uninterrupted
+
+from ..cli.options import Settings
+from ..cli.terminal import say
+from .errors import ClusterError
+from .executor import BatchExecutor, ErrorKind, Task, WorkerStates
+from .gpu_pool import visible_gpus
+from .in_process import LocalFuture
+
+if TYPE_CHECKING:
+    from ..output.manifest_types import BatchOutcome
+
+_TEMPLATE = __name__.replace(".scheduling.worker_processes", ".worker.process")
+# Signals are ignored before anything is imported. A terminal or a batch system signals all
+# processes of a run, while the driver waits for its tasks. The path of modules is the driver's: the
+# current folder, which others may write to, is none of its own.
+_PROGRAM = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+sys.path[:] = {path!r}
+from {module} import serve
+serve({descriptor})
+"""
+MAX_REQUEST = 2**16  # bytes of a request to the template
+_MAX_DEATHS = 5  # of workers one after another, before one of them is ready
+# Kernels set the number of their threads themselves; these are of libraries beneath NumPy.
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+class ProcessWorker(Protocol):
+    """What a process runs: ``worker.process.ProcessWorker``."""
+
+    def load(self) -> None: ...
+
+    def answer(
+        self,
+        batches: Any,
+        isolate: bool,
+        mark_path: Path,
+        make_way: Callable[[], object],
+        strategy: str,
+    ) -> list[BatchOutcome]: ...
+
+
+class WorkerDiedError(Exception):
+    """The process that had the task is gone."""
+
+
+def can_start_ahead(settings: Settings) -> bool:
+    """Whether it is known before the graph that a run has so many workers of its own."""
+    return (
+        settings.has_own_processes
+        and settings.workers not in ("auto", 1)
+        and not (settings.plan or settings.resume)
+    )
+
+
+@contextlib.contextmanager
+def started_ahead(settings: Settings) -> Iterator[WorkerProcesses | None]:
+    """Yield the workers that the settings name, which end with the block; None if the graph decides
+    how many there are.
+    """
+    if not can_start_ahead(settings):
+        yield None
+        return
+    assert settings.workers != "auto"
+    with contextlib.closing(WorkerProcesses(settings.workers, settings.device)) as processes:
+        processes.start()
+        yield processes
+
+
+def plain_error(error: BaseException) -> BaseException:
+    """Return an error as another process can read it."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
+
+
+class _Process:
+    """A worker process, as the driver sees it; ``pid`` is 0 until it says that it is alive."""
+
+    reader: threading.Thread  # hears what it says
+
+    def __init__(self, environment: dict[str, str], connection: Connection):
+        self.environment = environment
+        self.connection = connection
+        self.pid = 0
+        self.is_ready = False
+        self.tasks: dict[int, LocalFuture] = {}
+
+    @property
+    def name(self) -> str:
+        return f"process {self.pid}"
+
+
+class WorkerProcesses(BatchExecutor):
+    """Worker processes that begin with ``start`` and end with ``close``.
+
+    ``device``: "cpu", or another one for a GPU per worker. ``give`` has to be called before
+    ``submit``.
+    """
+
+    def __init__(self, n_workers: int, device: str):
+        # Each step at it is one call of C, which an interrupt of the main thread does not cut.
+        self._lock = threading.RLock()
+        self._changes: SimpleQueue[None] = SimpleQueue()  # has an item after each change
+        self._worker: ProcessWorker | None = None
+        self._batches_of: Callable[[Task], Any] = lambda _: None
+        self._errors: list[BaseException] = []
+        self._waiting: deque[LocalFuture] = deque()
+        self._deaths = 0
+        self._is_closed = False
+        self._template: subprocess.Popen[bytes] | None = None
+        self.submit = self._submit
+        gpus = [] if device == "cpu" else visible_gpus(n_workers)
+        self._environments = [{"CUDA_VISIBLE_DEVICES": gpu} for gpu in gpus] or [{}] * n_workers
+        self._processes: list[_Process] = []
+
+    def start(self) -> None:
+        """Return at once; ``give`` waits."""
+        with self._lock:
+            for environment in self._environments:
+                self._fork(environment)
+
+    def give(self, worker: ProcessWorker, batches_of: Callable[[Task], Any]) -> None:
+        """Have each process load the graph and plan, and wait for all of them.
+
+        ``worker``: each process gets a copy. ``batches_of(task)``: the batches of a task, as
+        workers take them. Raises ClusterError (workers keep dying) or Exception (what a worker raises while it
+        loads).
+        """
+        with self._lock:
+            self._worker = worker
+            self._batches_of = batches_of
+            for process in self._processes:
+                if process.pid:
+                    _send(process, worker)
+        while not self._are_ready():
+            self._changes.get()
+        if self._errors:
+            raise self._errors[0]
+
+    def close(self) -> None:
+        """End all processes: workers are killed with the template."""
+        with self._lock:
+            self._is_closed = True
+            processes = list(self._processes)
+            self._end_template()
+        for process in processes:
+            process.reader.join()
+
+    def get_outcomes(self, future: LocalFuture) -> list[BatchOutcome] | None:
+        if future.status == "finished":
+            return future.result()
+        return None
+
+    def classify_error(self, error: BaseException) -> ErrorKind:
+        if isinstance(error, WorkerDiedError):
+            return "worker died"
+        return super().classify_error(error)
+
+    def cancel(self, futures: Iterable[LocalFuture]) -> None:
+        for future in futures:
+            with self._lock:
+                for process in self._processes:
+                    if process.tasks.pop(future.key, None) is not None:
+                        _send(process, (future.key, None))
+                with contextlib.suppress(ValueError):
+                    self._waiting.remove(future)
+            future.cancel()
+
+    def states(self, deadline: float) -> WorkerStates:  # noqa: ARG002
+        with self._lock:
+            if not self._processes:
+                self._refuse_many_deaths()
+            processing = {
+                process.name: list(process.tasks) for process in self._processes if process.is_ready
+            }
+        names = set(processing)
+        return WorkerStates(workers=names, running=names, processing=processing)
+
+    def restart(self, worker: str, why: str) -> None:  # noqa: ARG002
+        with self._lock:
+            for process in self._processes:
+                if process.name == worker:
+                    os.kill(process.pid, signal.SIGKILL)
+
+    def _are_ready(self) -> bool:
+        with self._lock:
+            self._refuse_many_deaths()
+            return all(process.is_ready for process in self._processes)
+
+    def _submit(self, task: Task) -> LocalFuture:
+        future = LocalFuture(task)
+        with self._lock:
+            self._waiting.append(future)
+            self._give_out()
+        return future
+
+    def _give_out(self) -> None:
+        """Give each waiting task to the worker that has the fewest."""
+        ready = [process for process in self._processes if process.is_ready]
+        while self._waiting and ready:
+            future = self._waiting.popleft()
+            process = min(ready, key=lambda each: len(each.tasks))
+            process.tasks[future.key] = future
+            _send(process, (future.task, self._batches_of(future.task)))
+
+    def _fork(self, environment: dict[str, str]) -> None:
+        """Ask the template for a worker; start the template if there is none."""
+        here, there = Pipe()
+        with there:
+            if self._template is None or self._template.poll() is not None:
+                self._start_template()
+            with contextlib.suppress(OSError):  # the template is gone, and so is the worker
+                request = json.dumps(environment).encode()
+                socket.send_fds(self._control, [request], [there.fileno()])
+        process = _Process(environment, here)
+        self._processes.append(process)
+        read = functools.partial(self._read, process)
+        process.reader = _uninterrupted.start(read, "kepler-worker-reader")
+
+    def _end_template(self) -> None:
+        if self._template is not None:
+            self._control.close()
+            self._template.kill()
+            self._template.wait()
+            self._template = None
+
+    def _start_template(self) -> None:
+        self._end_template()
+        self._control, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with there:
+            number = there.fileno()
+            program = _PROGRAM.format(path=sys.path, module=_TEMPLATE, descriptor=number)
+            # In a group of its own, which Ctrl-C does not reach.
+            self._template = subprocess.Popen(
+                [sys.executable, "-P", "-c", program],
+                env=os.environ | _ONE_THREAD,
+                stdin=subprocess.DEVNULL,
+                pass_fds=[number],
+                process_group=0,
+            )
+
+    def _read(self, process: _Process) -> None:
+        """Act on what a worker says, until it is gone."""
+        hear: dict[str, Callable[..., None]] = {
+            "alive": self._on_alive,
+            "ready": self._on_ready,
+            "ended": self._on_ended,
+        }
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                word, *said = process.connection.recv()
+                with self._lock:
+                    hear[word](process, *said)
+        self._on_death(process)
+
+    def _on_alive(self, process: _Process, pid: int) -> None:
+        process.pid = pid
+        if self._worker is not None:
+            _send(process, self._worker)
+
+    def _on_ready(self, process: _Process, error: BaseException | None) -> None:
+        process.is_ready = True
+        self._deaths = 0
+        if error is not None:
+            self._errors.append(error)
+        self._give_out()
+        self._changes.put(None)
+
+    def _on_ended(
+        self, process: _Process, key: int, outcomes: Any, error: BaseException | None
+    ) -> None:
+        future = process.tasks.pop(key, None)
+        if future is not None:
+            _end(future, outcomes, error)
+
+    def _on_death(self, process: _Process) -> None:
+        """Have another process take the place of one that is gone; its tasks end with an error."""
+        with self._lock:
+            self._processes.remove(process)
+            process.connection.close()
+            for future in process.tasks.values():
+                _end(future, None, WorkerDiedError())
+            if self._is_closed:
+                return
+            if not process.is_ready:
+                self._deaths += 1
+            if self._deaths < _MAX_DEATHS:
+                self._fork(process.environment)
+            self._changes.put(None)
+        if not process.is_ready:
+            say("a worker process has died while it started; another one takes its place")
+
+    def _refuse_many_deaths(self) -> None:
+        if self._deaths >= _MAX_DEATHS:
+            raise ClusterError(
+                f"the workers do not start: {_MAX_DEATHS} processes have died, one after another; "
+                "run again with --resume"
+            )
+
+
+def _send(process: _Process, message: Any) -> None:
+    """Send a message to a worker; one that is gone gets none, and its reader says so."""
+    with contextlib.suppress(OSError):
+        process.connection.send(message)
+
+
+def _end(future: LocalFuture, outcomes: Any, error: BaseException | None) -> None:
+    with contextlib.suppress(InvalidStateError):  # it was cancelled
+        if error is None:
+            future.set_result(outcomes)
+        else:
+            future.set_exception(error)

@@ -1,0 +1,47 @@
+"""The GPU of a worker process of the job's own: opened early, limited, and near the cores that use
+it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from pathlib import Path
+
+from kepler_traverse import _uninterrupted, cuda
+
+from ..scheduling.gpu_pool import POOL_SHARE
+
+
+def begin_to_open() -> threading.Thread:
+    """Return a thread that makes the context of the GPU, while the graph is read elsewhere."""
+    return _uninterrupted.start(_open, "kepler-gpu")
+
+
+def _open() -> None:
+    """Make the context of the GPU. Whether there is one is said later."""
+    with contextlib.suppress(Exception):
+        if cuda.available():
+            cuda.cp.cuda.runtime.free(0)
+
+
+def take() -> None:
+    """Limit the memory that this process takes of its GPU, and stay on the cores next to it."""
+    cuda.cp.get_default_memory_pool().set_limit(fraction=POOL_SHARE)
+    # Where the system does not say which cores are near, the process keeps all of them.
+    with contextlib.suppress(OSError, ValueError):
+        bus = cuda.cp.cuda.runtime.deviceGetPCIBusId(cuda.cp.cuda.runtime.getDevice())
+        listed = Path(f"/sys/bus/pci/devices/{bus.lower()}/local_cpulist").read_text().strip()
+        near = cores_in(listed) & os.sched_getaffinity(0)
+        if near:
+            os.sched_setaffinity(0, near)
+
+
+def cores_in(listed: str) -> set[int]:
+    """Return the numbers of a list of the system, such as ``0-3,8``; ValueError for other text."""
+    cores: set[int] = set()
+    for part in listed.split(","):
+        first, _, last = part.partition("-")
+        cores.update(range(int(first), int(last or first) + 1))
+    return cores

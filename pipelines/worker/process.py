@@ -1,0 +1,138 @@
+"""What runs in the worker processes of ``scheduling.worker_processes``: the template, and the
+workers that it forks.
+
+The template imports what a worker needs, once per run, and asks for no GPU: CUDA does not survive a
+fork. A worker that takes the place of one that died is forked from it, too, and is there in
+milliseconds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import signal
+import socket
+import threading
+import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any, NoReturn
+
+from ..output.manifest_types import BatchOutcome
+from ..scheduling.executor import Task
+from ..scheduling.in_process import InProcessExecutor, LocalFuture
+from ..scheduling.worker_processes import MAX_REQUEST, plain_error
+from . import lean_imports, own_gpu
+from .traversal_worker import TraversalWorker
+
+_PR_SET_PDEATHSIG = 1
+
+
+_opening: threading.Thread | None = None  # opens the GPU while the driver reads the graph
+
+
+class ProcessWorker(TraversalWorker):
+    """A ``TraversalWorker`` in a process of its own."""
+
+    def load(self) -> None:
+        self.address = f"process {os.getpid()}"
+        if _opening is not None:
+            _opening.join()
+            if self.work.device == "cuda":
+                own_gpu.take()
+        super().load()
+
+    def give_up(self) -> None:
+        os._exit(1)  # another process takes its place
+
+
+def serve(number: int) -> NoReturn:
+    """Be the template: fork a worker for each request of a socket, and end with the socket.
+
+    ``number``: descriptor of the socket. A request is the environment of the worker in JSON, with
+    the descriptor of its connection. Workers are killed when the template ends.
+    """
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no worker that has ended stays as a zombie
+    lean_imports.settle(uses_cudf=False)
+    gc.freeze()  # workers share the memory of all modules
+    control = socket.socket(fileno=number)
+    while True:
+        request, descriptors, *_ = socket.recv_fds(control, MAX_REQUEST, 1)
+        if not descriptors:
+            os._exit(0)
+        template = os.getpid()
+        if not os.fork():
+            control.close()
+            _be_worker(json.loads(request), descriptors[0], template)
+        os.close(descriptors[0])
+
+
+def _be_worker(environment: dict[str, str], descriptor: int, template: int) -> NoReturn:
+    """Load what the driver gives, then run its tasks, until the connection ends."""
+    global _opening
+    code = 1
+    try:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.environ.update(environment)
+        if os.getppid() == template:
+            driver = Connection(descriptor)
+            driver.send(("alive", os.getpid()))
+            if environment:
+                _opening = own_gpu.begin_to_open()
+            _answer(driver)
+    except (EOFError, OSError):  # the driver is gone
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def _answer(driver: Connection) -> NoReturn:
+    worker = driver.recv()
+    error = None
+    try:
+        worker.load()
+    except Exception as raised:
+        error = plain_error(raised)
+    driver.send(("ready", error))
+    _run_tasks(driver, worker)
+
+
+def _run_tasks(driver: Connection, worker: TraversalWorker) -> NoReturn:
+    """Run tasks as they come, one after another; raise EOFError where the driver is gone."""
+    futures: dict[int, LocalFuture] = {}
+    batches: dict[int, Any] = {}
+    sends = threading.Lock()  # parts of several tasks may end at the same time
+
+    def run(task: Task, make_way: Callable[[], object]) -> list[BatchOutcome]:
+        own = batches.pop(task.number)
+        return worker.answer(own, task.isolate, task.mark, make_way, task.strategy)
+
+    def report(future: LocalFuture) -> None:
+        futures.pop(future.key, None)
+        batches.pop(future.key, None)
+        if future.cancelled():
+            return
+        error = future.exception()
+        outcomes = None
+        if error is None:
+            outcomes = future.result()
+        else:
+            error = plain_error(error)
+        with sends:
+            driver.send(("ended", future.key, outcomes, error))
+
+    with InProcessExecutor(run) as executor:
+        while True:
+            task, own = driver.recv()
+            if own is None:  # it is not wanted any more
+                if task in futures:
+                    executor.cancel([futures[task]])
+                continue
+            batches[task.number] = own
+            futures[task.number] = future = executor.submit(task)
+            future.add_done_callback(report)

@@ -19,7 +19,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import InvalidStateError
+from concurrent.futures import CancelledError
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -142,7 +142,6 @@ class WorkerProcesses(BatchExecutor):
         self._deaths = 0
         self._is_closed = False
         self._template: subprocess.Popen[bytes] | None = None
-        self.submit = self._submit
         gpus = [] if device == "cpu" else visible_gpus(n_workers)
         self._environments = [{"CUDA_VISIBLE_DEVICES": gpu} for gpu in gpus] or [{}] * n_workers
         self._processes: list[_Process] = []
@@ -182,7 +181,7 @@ class WorkerProcesses(BatchExecutor):
 
     def get_outcomes(self, future: LocalFuture) -> list[BatchOutcome] | None:
         if future.status == "finished":
-            return future.result()
+            return future.outcomes()
         return None
 
     def classify_error(self, error: BaseException) -> ErrorKind:
@@ -198,7 +197,7 @@ class WorkerProcesses(BatchExecutor):
                         _send(process, (future.key, None))
                 with contextlib.suppress(ValueError):
                     self._waiting.remove(future)
-            future.cancel()
+            future.end(error=CancelledError())
 
     def states(self, deadline: float) -> WorkerStates:  # noqa: ARG002
         with self._lock:
@@ -221,7 +220,7 @@ class WorkerProcesses(BatchExecutor):
             self._refuse_many_deaths()
             return all(process.is_ready for process in self._processes)
 
-    def _submit(self, task: Task) -> LocalFuture:
+    def submit(self, task: Task) -> LocalFuture:
         future = LocalFuture(task)
         with self._lock:
             self._waiting.append(future)
@@ -305,7 +304,7 @@ class WorkerProcesses(BatchExecutor):
     ) -> None:
         future = process.tasks.pop(key, None)
         if future is not None:
-            _end(future, outcomes, error)
+            future.end(outcomes, error)
 
     def _on_death(self, process: _Process) -> None:
         """Have another process take the place of one that is gone; its tasks end with an error."""
@@ -313,7 +312,7 @@ class WorkerProcesses(BatchExecutor):
             self._processes.remove(process)
             process.connection.close()
             for future in process.tasks.values():
-                _end(future, None, WorkerDiedError())
+                future.end(error=WorkerDiedError())
             if self._is_closed:
                 return
             if not process.is_ready:
@@ -336,11 +335,3 @@ def _send(process: _Process, message: Any) -> None:
     """Send a message to a worker; one that is gone gets none, and its reader says so."""
     with contextlib.suppress(OSError):
         process.connection.send(message)
-
-
-def _end(future: LocalFuture, outcomes: Any, error: BaseException | None) -> None:
-    with contextlib.suppress(InvalidStateError):  # it was cancelled
-        if error is None:
-            future.set_result(outcomes)
-        else:
-            future.set_exception(error)

@@ -115,12 +115,12 @@ def _run_tasks(driver: Connection, worker: TraversalWorker) -> NoReturn:
     def report(future: LocalFuture) -> None:
         futures.pop(future.key, None)
         batches.pop(future.key, None)
-        if future.cancelled():
+        if future.status == "cancelled":
             return
         error = future.exception()
         outcomes = None
         if error is None:
-            outcomes = future.result()
+            outcomes = future.outcomes()
         else:
             error = plain_error(error)
         with sends:

@@ -88,6 +88,11 @@ def processes_of(worker, n_workers=2, device="cpu"):
         yield processes
 
 
+def ended(future):
+    assert future._end.wait(PATIENCE)
+    return future
+
+
 class Ask:
     """Gives tasks to processes, by the words of ``FakeWorker``."""
 
@@ -108,7 +113,7 @@ class Ask:
         )
 
     def __call__(self, *words):
-        return self.submit(*words).result(timeout=PATIENCE)
+        return ended(self.submit(*words)).outcomes()
 
     def both(self, *words):
         """What two idle workers say; none begins before each has a task."""
@@ -116,7 +121,7 @@ class Ask:
             gate = Path(folder) / "gate"
             futures = [self.submit("after", gate, *words) for _ in range(2)]
             gate.touch()
-            return [future.result(timeout=PATIENCE) for future in futures]
+            return [ended(future).outcomes() for future in futures]
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +158,7 @@ def test_no_process_listens(ask):
 def test_a_worker_that_dies_fails_its_task_and_another_takes_its_place_with_the_same_gpu(ask):
     before = ask.processes.states(1).workers
     future = ask.submit("die")
-    error = future.exception(timeout=PATIENCE)
+    error = ended(future).exception()
     assert isinstance(error, WorkerDiedError)
     assert ask.processes.classify_error(error) == "worker died"
     now = wait_until(
@@ -169,7 +174,7 @@ def test_a_worker_that_hangs_is_ended_by_its_name(ask, tmp_path):
         name for name, tasks in ask.processes.states(1).processing.items() if future.key in tasks
     ]
     ask.processes.restart(hangs, "it hangs")
-    assert isinstance(future.exception(timeout=PATIENCE), WorkerDiedError)
+    assert isinstance(ended(future).exception(), WorkerDiedError)
     wait_until(lambda: len(ask.processes.states(1).workers - {hangs}) == 2)
 
 
@@ -178,7 +183,7 @@ def test_a_cancelled_task_that_waits_does_not_run(ask, tmp_path):
     queued = [ask.submit("touch", tmp_path / f"file-{number}") for number in range(2)]
     ask.processes.cancel(queued)
     (tmp_path / "go").touch()
-    assert [each.result(timeout=PATIENCE) for each in running] == ["waited", "waited"]
+    assert [ended(each).outcomes() for each in running] == ["waited", "waited"]
     ask.both("facts")  # a worker runs its tasks in order
     assert all(each.status == "cancelled" for each in queued)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["go"]
@@ -186,7 +191,7 @@ def test_a_cancelled_task_that_waits_does_not_run(ask, tmp_path):
 
 def test_an_error_that_cannot_be_sent_comes_with_its_words(ask):
     future = ask.submit("raise")
-    error = future.exception(timeout=PATIENCE)
+    error = ended(future).exception()
     assert (type(error), str(error)) == (RuntimeError, "Unreadable: a fault")
     assert ask.processes.classify_error(error) == "error"
     assert str(plain_error(Unreadable("a fault", 1))) == "Unreadable: a fault"

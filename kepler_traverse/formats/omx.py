@@ -7,6 +7,8 @@ position.
 
 from __future__ import annotations
 
+import io
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,12 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, how_to_install, listed, one_line
-from ..runtime.regular_files import replacing
+from ..errors import CapacityError, InputError, KeplerError, how_to_install, listed, one_line
+from ..runtime.display import in_units
+from ..runtime.memory import available_memory
+from ..runtime.regular_files import open_regular, written_whole
 
 _VERSION = b"0.2"
 _CHUNK = 256  # rows and columns of a chunk, at most
 _MAX_LOOKUP = 2**32
+_MAX_WHOLE = 2.0**53
 
 
 def _h5py() -> Any:
@@ -45,7 +50,9 @@ def write_matrices(
     """Write square matrices, float64 of shape (n, n), and the ids of their zones."""
     h5py = _h5py()
     n = zones.size
-    with replacing(Path(path)) as partial, h5py.File(partial, "w") as file:
+    # HDF5 prints errors of a disk, and raises those of closing where nothing catches them.
+    content = io.BytesIO()
+    with h5py.File(content, "w") as file:
         file.attrs["OMX_VERSION"] = np.bytes_(_VERSION)
         file.attrs["SHAPE"] = np.array([n, n], np.int32)
         data = file.create_group("data")
@@ -61,6 +68,8 @@ def write_matrices(
             )
             dataset.attrs["NA"] = np.nan
         file.create_group("lookup").create_dataset(lookup, data=_lookup_values(zones))
+    with written_whole(Path(path)) as partial:
+        partial.write_bytes(content.getbuffer())
 
 
 def _lookup_values(zones: np.ndarray) -> np.ndarray:
@@ -72,15 +81,25 @@ def _lookup_values(zones: np.ndarray) -> np.ndarray:
 
 @contextmanager
 def _opened(path: Any) -> Iterator[Any]:
+    """Yield an OMX file.
+
+    Raises InputError: it cannot be read, or is damaged, whatever HDF5 says of it.
+    """
     h5py = _h5py()
     try:
-        file = h5py.File(path, "r")
+        with open_regular(path, follow=True) as content, h5py.File(content, "r") as file:
+            if not hasattr(file.get("data"), "keys"):
+                raise InputError(f"{path}: it has no group 'data'; is it an OMX file?")
+            yield file
+    except KeplerError:
+        raise
     except OSError as error:
-        raise InputError(f"{path}: it cannot be read as OMX: {one_line(error)}") from None
-    with file:
-        if not hasattr(file.get("data"), "keys"):
-            raise InputError(f"{path}: it has no group 'data'; is it an OMX file?")
-        yield file
+        reason = error.strerror if error.filename else one_line(error)
+        raise InputError(f"{path}: it cannot be read as OMX: {reason}") from None
+    except (KeyError, RuntimeError, ValueError, TypeError, MemoryError) as error:
+        raise InputError(
+            f"{path}: it cannot be read as OMX, and may be damaged: {one_line(error)}"
+        ) from None
 
 
 def read_matrices(
@@ -102,11 +121,16 @@ def read_matrices(
         matrices = {}
         for name in chosen:
             dataset = file["data"][name]
-            if len(getattr(dataset, "shape", ())) != 2 or dataset.dtype.kind not in "iuf":
+            if len(getattr(dataset, "shape", None) or ()) != 2 or dataset.dtype.kind not in "iuf":
                 raise InputError(
                     f"{path}: {name!r} is no matrix of numbers; name others by matrices="
                 )
-            values = np.asarray(dataset, np.float64)
+            _require_memory(path, dataset)
+            values = np.asarray(dataset)
+            numbers = values.astype(np.float64)
+            if values.dtype.kind in "iu" and (np.abs(numbers) > _MAX_WHOLE).any():
+                raise InputError(f"{path}: {name!r} has integers beyond 2^53, which floats lack")
+            values = numbers
             missing = dataset.attrs.get("NA")
             if np.size(missing) == 1 and np.asarray(missing).dtype.kind in "iuf":
                 values = np.where(values == float(np.ravel(missing)[0]), np.nan, values)
@@ -117,11 +141,7 @@ def read_matrices(
                     f"{matrices[chosen[0]].shape}; name matrices of one shape by matrices="
                 )
         shape = matrices[chosen[0]].shape
-        lookups = {
-            name: np.asarray(each)
-            for name, each in file.get("lookup", {}).items()
-            if len(getattr(each, "shape", ())) == 1
-        }
+        lookups = _lookups(path, file)
     if lookup is None and len(lookups) > 1:
         raise InputError(f"{path}: it has the lookups {listed(lookups)}; name one by lookup=")
     if lookup is not None and lookup not in lookups:
@@ -129,7 +149,8 @@ def read_matrices(
     if not lookups:
         rows, columns = (np.arange(1, size + 1) for size in shape)
         return matrices, rows, columns
-    ids = _ids(lookups[lookup or next(iter(lookups))])
+    name = lookup or next(iter(lookups))
+    ids = _ids(f"{path}: the lookup {name!r}", lookups[name])
     for size in shape:
         if ids.size != size:
             raise InputError(
@@ -138,14 +159,44 @@ def read_matrices(
     return matrices, ids, ids
 
 
-def _ids(values: np.ndarray) -> np.ndarray:
+def _lookups(path: Any, file: Any) -> dict[str, np.ndarray]:
+    """Return the lookups by name."""
+    group = file.get("lookup")
+    lookups = {}
+    for name in group if hasattr(group, "keys") else ():
+        values = group[name]
+        if len(getattr(values, "shape", None) or ()) == 1:
+            _require_memory(path, values)
+            lookups[name] = np.asarray(values)
+    return lookups
+
+
+def _require_memory(path: Any, dataset: Any) -> None:
+    """Raise CapacityError for an array that does not fit: one that holds nothing takes no disk."""
+    nbytes = 8 * math.prod(dataset.shape)
+    left = available_memory("cpu")
+    if nbytes > left:
+        raise CapacityError(
+            f"{path}: {dataset.name} has the shape {dataset.shape} and takes {in_units(nbytes)}, and "
+            f"{in_units(left)} of memory are left"
+        )
+
+
+def _ids(name: str, values: np.ndarray) -> np.ndarray:
+    """Return the ids of zones; InputError if they are none, or one is given twice."""
     if values.dtype.kind in "iu":
         is_beyond = values.size and int(values.max()) > np.iinfo(np.int64).max
-        return values if is_beyond else values.astype(np.int64)
-    return np.array(
-        [
-            each.decode("utf-8", "replace") if isinstance(each, bytes) else str(each)
-            for each in values.tolist()
-        ],
-        dtype=object,
-    )
+        ids = values if is_beyond else values.astype(np.int64)
+    elif values.dtype.kind in "SO":
+        try:
+            ids = np.array([each.decode() for each in values.tolist()], dtype=object)
+        except (AttributeError, UnicodeDecodeError):
+            raise InputError(f"{name} holds what is no text of UTF-8; ids are texts") from None
+    else:
+        raise InputError(f"{name} holds {values.dtype}; ids are integers or texts")
+    distinct, counts = np.unique(ids, return_counts=True)
+    if distinct.size < ids.size:
+        raise InputError(
+            f"{name} has the id {distinct[counts > 1].tolist()[0]!r} twice; mend the file"
+        )
+    return ids

@@ -228,11 +228,14 @@ def _rows(text: str | None) -> list[int | None] | None:
 
 
 def _write(given: dict[str, Any]) -> int:
+    import pyarrow.parquet
+
     from kepler_traverse.assignment import assign
     from kepler_traverse.assignment.cost_functions import LinkTable
     from kepler_traverse.assignment.network import table_columns
     from kepler_traverse.assignment.results import read_skimmed
     from kepler_traverse.errors import OutputError
+    from kepler_traverse.runtime.regular_files import written_whole
 
     folder = Path(given["output"])
     is_resumed = bool(given.get("resume"))
@@ -252,11 +255,13 @@ def _write(given: dict[str, Any]) -> int:
     result.certify()
     files = _tables(result, given)
     for name, table in files.items():
-        _write_table(folder / name, table)
+        with written_whole(folder / name) as partial:
+            pyarrow.parquet.write_table(table, partial)
     facts = _facts(result, given, folder, [*files, STATE])
     facts["seconds"] = round(time.perf_counter() - began, 3)
     text = json.dumps(facts, indent=2) + "\n"
-    (folder / MANIFEST).write_text(text, encoding="utf-8")
+    with written_whole(folder / MANIFEST) as partial:
+        partial.write_text(text, encoding="utf-8")
     show(*text.splitlines())
     if not result.is_converged:
         say(
@@ -264,7 +269,8 @@ def _write(given: dict[str, Any]) -> int:
             f"{result.iterations} searches; --resume with more --max-iterations goes on"
         )
         return EXIT_NOT_MET
-    (folder / SUCCESS).write_text("", encoding="utf-8")
+    with written_whole(folder / SUCCESS) as partial:
+        partial.touch()
     say(f"relative gap {result.relative_gap:.2e}, proved; flows of the links: {folder / LINKS}")
     return 0
 
@@ -287,15 +293,6 @@ def _tables(result: Any, given: dict[str, Any]) -> dict[str, Any]:
     if result.selected is not None:
         tables[SELECTED] = arrow_table(result.selected_columns())
     return tables
-
-
-def _write_table(path: Path, table: Any) -> None:
-    import pyarrow.parquet
-
-    from kepler_traverse.runtime.regular_files import replacing
-
-    with replacing(path) as partial:
-        pyarrow.parquet.write_table(table, partial)
 
 
 def _facts(result: Any, given: dict[str, Any], folder: Path, files: list[str]) -> dict[str, Any]:

@@ -201,9 +201,9 @@ def _write(path: Path, facts: dict[str, Any], answer: dict[str, Any], table: Any
     """Write the answer; a table has a row per vertex, and the facts of the run as metadata."""
     import pyarrow.parquet
 
-    from kepler_traverse.runtime.regular_files import replacing
+    from kepler_traverse.runtime.regular_files import written_whole
 
-    with replacing(path) as partial:
+    with written_whole(path) as partial:
         if path.suffix == ".json":
             partial.write_text(json.dumps(facts | answer, indent=2) + "\n", encoding="utf-8")
         else:

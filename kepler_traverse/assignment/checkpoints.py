@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import arguments
 from ..errors import InputError
-from ..runtime.regular_files import replacing
+from ..runtime.regular_files import written_whole
 
 _SHARE = 0.05  # of the time, at most, goes into writing
 
@@ -56,9 +56,10 @@ class Checkpoint:
         began = time.monotonic()
         if not is_last and (began - self._written) * _SHARE < self._seconds:
             return
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(self._path) as partial, partial.open("wb") as file:
-            arrays: dict[str, Any] = {"fingerprint": np.array(self._fingerprint), **state}
-            np.savez(file, **arrays)
+        arrays: dict[str, Any] = {"fingerprint": np.array(self._fingerprint), **state}
+        with written_whole(self._path) as partial:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with partial.open("wb") as file:
+                np.savez(file, **arrays)
         self._written = time.monotonic()
         self._seconds = self._written - began

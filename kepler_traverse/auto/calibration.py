@@ -4,6 +4,7 @@ than 0.5 s.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -19,6 +20,7 @@ import numpy as np
 from .. import cuda
 from ..cpu import machine_speeds, numba_cache, threads
 from ..cuda.copies import copy_into
+from ..runtime.regular_files import replacing
 from .costs import Machine, load_costs
 
 _COPIED = 1 << 25  # bytes of the measured copy
@@ -106,13 +108,10 @@ def _read(file: Path) -> Machine | None:
 
 
 def _write(file: Path, machine: Machine) -> None:
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        temporary.touch(mode=0o600)
-        temporary.write_text(json.dumps(asdict(machine)))
-        temporary.replace(file)
-    except OSError:
-        temporary.unlink(missing_ok=True)  # the next process measures again
+    # the next process measures again if that fails
+    with contextlib.suppress(OSError), replacing(file) as partial:
+        partial.touch(mode=0o600)
+        partial.write_text(json.dumps(asdict(machine)))
 
 
 def _best(call: Callable[[], object]) -> float:

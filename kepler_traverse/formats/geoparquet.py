@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from .._arrays import arrow_types as kinds
 from .._arrays import pyarrow
 from ..errors import InputError, UnknownVertexError, how_to_install, listed, one_line
 from ..labels import VERTEX, columns_in_order, no_ids, table_of_vertices
+from ..runtime.regular_files import written_whole
 
 GEOMETRY = "geometry"
 # Well-known binary of a point, and of a line between two.
@@ -108,12 +110,9 @@ def write_geoparquet(
         bounds = find_bounds(np.concatenate([coordinates.points(table[name]) for name in names]))
         table, kinds = make_shapes(table, coordinates)
     metadata = geo_metadata(kinds, entry, bounds)
-    try:
-        pyarrow.parquet.write_table(
-            table.replace_schema_metadata(metadata), file, compression="zstd"
-        )
-    except OSError as error:
-        raise InputError(f"path {file!r} cannot be written: {error.strerror or error}") from None
+    with written_whole(Path(file)) as partial:
+        table = table.replace_schema_metadata(metadata)
+        pyarrow.parquet.write_table(table, partial, compression="zstd")
 
 
 def on_map(

@@ -7,6 +7,7 @@ position.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from .._arrays import FLOAT64_EXACT
-from ..errors import CapacityError, InputError, how_to_install, listed, one_line
+from ..errors import CapacityError, InputError, KeplerError, how_to_install, listed, one_line
 from ..runtime.display import in_units
 from ..runtime.memory import available_memory
-from ..runtime.regular_files import replacing
+from ..runtime.regular_files import open_regular, written_whole
 
 _VERSION = b"0.2"
 _CHUNK = 256  # rows and columns of a chunk, at most
@@ -48,7 +49,9 @@ def write_matrices(
     """Write square matrices, float64 of shape (n, n), and the ids of their zones."""
     h5py = _h5py()
     n = zones.size
-    with replacing(Path(path)) as partial, h5py.File(partial, "w") as file:
+    # HDF5 prints errors of a disk, and raises those of closing where nothing catches them.
+    content = io.BytesIO()
+    with h5py.File(content, "w") as file:
         file.attrs["OMX_VERSION"] = np.bytes_(_VERSION)
         file.attrs["SHAPE"] = np.array([n, n], np.int32)
         data = file.create_group("data")
@@ -64,6 +67,8 @@ def write_matrices(
             )
             dataset.attrs["NA"] = np.nan
         file.create_group("lookup").create_dataset(lookup, data=_lookup_values(zones))
+    with written_whole(Path(path)) as partial:
+        partial.write_bytes(content.getbuffer())
 
 
 def _lookup_values(zones: np.ndarray) -> np.ndarray:
@@ -75,15 +80,25 @@ def _lookup_values(zones: np.ndarray) -> np.ndarray:
 
 @contextmanager
 def _opened(path: Any) -> Iterator[Any]:
+    """Yield an OMX file.
+
+    Raises InputError: it cannot be read, or is damaged, whatever HDF5 says of it.
+    """
     h5py = _h5py()
     try:
-        file = h5py.File(path, "r")
+        with open_regular(path, follow=True) as content, h5py.File(content, "r") as file:
+            if not hasattr(file.get("data"), "keys"):
+                raise InputError(f"{path}: it has no group 'data'; is it an OMX file?")
+            yield file
+    except KeplerError:
+        raise
     except OSError as error:
-        raise InputError(f"{path}: it cannot be read as OMX: {one_line(error)}") from None
-    with file:
-        if not hasattr(file.get("data"), "keys"):
-            raise InputError(f"{path}: it has no group 'data'; is it an OMX file?")
-        yield file
+        reason = error.strerror if error.filename else one_line(error)
+        raise InputError(f"{path}: it cannot be read as OMX: {reason}") from None
+    except (KeyError, RuntimeError, ValueError, TypeError, MemoryError) as error:
+        raise InputError(
+            f"{path}: it cannot be read as OMX, and may be damaged: {one_line(error)}"
+        ) from None
 
 
 def read_matrices(
@@ -106,13 +121,7 @@ def read_matrices(
         shape = _common_shape(path, datasets)
         require_memory(path, shape[0] * shape[1], len(chosen))
         matrices = {name: _as_floats(path, name, each) for name, each in datasets.items()}
-        lookups = {}
-        if hasattr(file.get("lookup"), "keys"):
-            lookups = {
-                name: np.asarray(each)
-                for name, each in file["lookup"].items()
-                if len(getattr(each, "shape", ())) == 1
-            }
+        lookups = _lookups(path, file)
     if lookup is None and len(lookups) > 1:
         raise InputError(f"{path}: it has the lookups {listed(lookups)}; name one by lookup=")
     if lookup is not None and lookup not in lookups:
@@ -130,6 +139,18 @@ def read_matrices(
     return matrices, ids, ids
 
 
+def _lookups(path: Any, file: Any) -> dict[str, np.ndarray]:
+    """Return the lookups by name."""
+    group = file.get("lookup")
+    lookups = {}
+    for name in group if hasattr(group, "keys") else ():
+        values = group[name]
+        if len(getattr(values, "shape", None) or ()) == 1:
+            require_memory(path, values.size, 1)
+            lookups[name] = np.asarray(values)
+    return lookups
+
+
 def require_memory(path: Any, n_cells: int, n_matrices: int) -> None:
     """Raise CapacityError if matrices of so many cells, as float64, take more memory than there is."""
     needed = 8 * n_cells * n_matrices
@@ -144,7 +165,7 @@ def require_memory(path: Any, n_cells: int, n_matrices: int) -> None:
 def _common_shape(path: Any, datasets: Mapping[str, Any]) -> tuple[int, int]:
     first = next(iter(datasets))
     for name, dataset in datasets.items():
-        if len(getattr(dataset, "shape", ())) != 2 or dataset.dtype.kind not in "iuf":
+        if len(getattr(dataset, "shape", None) or ()) != 2 or dataset.dtype.kind not in "iuf":
             raise InputError(f"{path}: {name!r} is no matrix of numbers; name others by matrices=")
         if dataset.shape != datasets[first].shape:
             raise InputError(

@@ -15,7 +15,7 @@ from ..formats import gmns, omx, tntp
 from ..formats.column_names import end_pairs
 from ..graph import Graph
 from ..graph.ids import ends_of_one_type
-from ..runtime.regular_files import replacing
+from ..runtime.regular_files import written_whole
 from ..search.frames import Column, frame_from
 from ..sssp import sssp_many
 
@@ -194,10 +194,17 @@ def read_omx(
         ``origin``, ``destination``, and a column per matrix. Pairs that are NaN in all are left out.
     """
     names = None if matrices is None else _names("matrices", matrices)
+    if lookup is not None:
+        arguments.text("lookup", lookup)
     values, rows, columns = omx.read_matrices(_path(path), names, lookup)
     is_there = np.logical_or.reduce([~np.isnan(each) for each in values.values()])
     at = np.nonzero(is_there)
     table = {"origin": rows[at[0]], "destination": columns[at[1]]}
+    twice = next((name for name in values if name in table), None)
+    if twice is not None:
+        raise InputError(
+            f"{path}: a matrix is called {twice!r}, as a column of the pairs is; name others by matrices="
+        )
     return _frame({**table, **{name: each[at] for name, each in values.items()}})
 
 
@@ -232,7 +239,7 @@ def write_ubodt(graph: Graph, path: Any, cutoff: float, *, sources: Any = "all")
         raise InputError("graph has no numbers of edges; build it with edge_ids=True")
     n_rows = 0
     groups = sssp_many(graph, sources, result="predecessors", cutoff=cutoff, stream=True)
-    with replacing(path) as partial, partial.open("w", encoding="ascii") as file:
+    with written_whole(path) as partial, partial.open("w", encoding="ascii") as file:
         file.write(_UBODT_HEADER)
         for group in groups:
             n_rows += _write_rows(graph, group, file)

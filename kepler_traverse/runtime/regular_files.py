@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
 from .._uninterrupted import map_on_threads
-from ..errors import InputError
+from ..errors import InputError, OutputError, one_line
 
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 MAX_DEPTH = 32  # of lists and objects in each other
@@ -98,6 +98,27 @@ def replacing(path: Path) -> Iterator[Path]:
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_ADVICE = dict.fromkeys(_SPACE, "free some space there, or name another place")
+_ADVICE[errno.ENOENT] = "make its folder first"
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """As ``replacing``, for a file that a user has named.
+
+    Raises OutputError: it cannot be written, as on a full disk.
+    """
+    try:
+        with replacing(path) as partial:
+            yield partial
+    except OSError as error:
+        advice = _ADVICE.get(error.errno or 0, "name another place")
+        raise OutputError(
+            f"{path}: it cannot be written: {error.strerror or one_line(error)}; {advice}"
+        ) from None
 
 
 @contextmanager

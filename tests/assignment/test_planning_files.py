@@ -1,5 +1,8 @@
 """Files of planners: what is read is what the file says, and a damaged file is named with its line."""
 
+import errno
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +10,7 @@ import pytest
 import kepler_traverse as kt
 from kepler_traverse import CapacityError, EdgeListError, InputError
 from kepler_traverse.assignment import BPR, assign
+from kepler_traverse.errors import OutputError
 from kepler_traverse.formats import omx
 from kepler_traverse.planning import (
     read_network,
@@ -507,3 +511,102 @@ def test_tntp_zones_beyond_int64_are_named(tntp, old):
     path.write_text(text.replace(old, old.replace(old.strip(" :")[-1], "9" * 30), 1))
     with pytest.raises(EdgeListError, match=r"trips\.tntp"):
         read_trips(path)
+
+
+def in_omx(matrix=((1.0,),), name="m", lookup=None):
+    """Return a function that fills an OMX file."""
+
+    def fill(file):
+        file.create_group("data")[name] = matrix
+        if lookup is not None:
+            file.create_group("lookup")["zone"] = lookup
+
+    return fill
+
+
+@pytest.mark.parametrize(
+    ("fill", "message"),
+    [
+        (lambda _: None, "no group 'data'"),
+        (lambda file: file.create_dataset("data", data=[1]), "no group 'data'"),
+        (lambda file: file.create_group("data").create_group("m"), "no matrix of numbers"),
+        (in_omx([[b"a"]]), "no matrix of numbers"),
+        (in_omx([1.0]), "no matrix of numbers"),
+        (in_omx([[2**62 + 1]]), r"which float64 cannot hold"),
+        (in_omx(name="origin"), "called 'origin', as a column"),
+        (in_omx(lookup=[1.5]), "holds 1.5; ids are integers or strings"),
+        (in_omx(lookup=[b"\xff"]), "is no UTF-8 text"),
+        (in_omx(np.ones((2, 2)), lookup=[7, 7]), "has 7 twice"),
+        (
+            lambda file: file.create_group("data").create_dataset(
+                "m", shape=(10**7, 10**7), chunks=(8, 8), dtype="f8"
+            ),
+            "GiB are left",
+        ),
+    ],
+)
+def test_omx_of_another_kind_is_one_error_that_names_the_file(tmp_path, fill, message):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.omx", "w") as file:
+        fill(file)
+    with pytest.raises(kt.KeplerError, match=rf"a\.omx: .*{message}"):
+        read_omx(tmp_path / "a.omx")
+
+
+def test_damaged_omx_is_one_error_or_is_read(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "a.omx"
+    write_omx(path, PAIRS)
+    whole = path.read_bytes()
+    chance = np.random.default_rng(1)
+    messages = []
+    for at in range(0, len(whole), len(whole) // 60):
+        flipped = bytearray(whole)
+        flipped[at : at + 40] = chance.bytes(40)
+        for damaged in (whole[:at], flipped):
+            path.write_bytes(damaged)
+            try:
+                read_omx(path)
+            except kt.KeplerError as error:
+                messages.append(str(error))
+    assert len(messages) > 60
+    assert all("a.omx: " in message for message in messages)
+    with h5py.File(path, "w") as file:
+        file.create_group("data")["m"] = h5py.SoftLink("/none")
+    with pytest.raises(InputError, match=r"a\.omx: .*may be damaged"):
+        read_omx(path)
+
+
+@pytest.mark.parametrize("write", ["omx", "ubodt", "geoparquet", "checkpoint"])
+def test_a_full_disk_is_named_and_keeps_the_file_before(tmp_path, monkeypatch, write):
+    path = tmp_path / "there"
+    path.write_text("before")
+    graph = kt.graph_from_edges([1], [2], [3], edge_ids=True)
+    links = {"src": [1], "dst": [2], "free_flow_time": [1.0]}
+    trips = {"origin": [1], "destination": [2], "volume": [5.0]}
+    places = {"vertex": [1, 2], "x": [0, 1], "y": [0, 1]}
+    if write == "checkpoint":
+        path.unlink()
+
+    replace = os.replace
+
+    def full(partial, target):
+        if target == path:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        replace(partial, target)  # as of compiled code
+
+    calls = {
+        "omx": lambda: write_omx(path, PAIRS),
+        "ubodt": lambda: write_ubodt(graph, path, 9),
+        "geoparquet": lambda: kt.write_geoparquet(kt.sssp(graph, 1), path, places),
+        "checkpoint": lambda: assign(
+            links, trips, cost=BPR(b=0, power=1, capacity=1), checkpoint=path
+        ),
+    }
+    monkeypatch.setattr("kepler_traverse.runtime.regular_files.os.replace", full)
+    with pytest.raises(OutputError, match="there: it cannot be written: No space left on device"):
+        calls[write]()
+    left = [] if write == "checkpoint" else ["there"]
+    assert [each.name for each in tmp_path.iterdir()] == left
+    if left:
+        assert path.read_text() == "before"

@@ -264,6 +264,34 @@ def test_children_of_tests_are_started_by_one_module():
     assert sorted(found) == ["tests/kernels/simt/harness.py", "tests/support/processes.py"]
 
 
+# What writes a file, and a name that says where: a partial file takes the place of the one before.
+_WRITES = re.compile(r"\.write_(text|bytes)\(|write_table\(|\bopen\([^)]*[\"'][wxa]b?[\"']")
+_WRITES_WHOLE = re.compile(r"\bpartial\b|\btemporary\b")
+# Files that are deleted again, devices, and what writes into an open file.
+_WRITES_OTHERS = {
+    "kepler_traverse/graph/read.py",
+    "kepler_traverse/graph/storage.py",
+    "kepler_traverse/formats/omx.py",
+    "pipelines/cli/terminal.py",
+    "pipelines/output/row_groups.py",
+    "pipelines/output/run_folder.py",
+    "pipelines/output/tables.py",
+    "pipelines/scheduling/existing_cluster.py",
+    "pipelines/warm.py",
+}
+
+
+def test_a_file_takes_the_place_of_another_whole():
+    found = {
+        (relative(path), line.strip())
+        for path in [*LIBRARY, *(ROOT / "pipelines").rglob("*.py")]
+        for line in path.read_text().splitlines()
+        if _WRITES.search(line) and not _WRITES_WHOLE.search(line)
+    }
+    wrong = {each for each in found if each[0] not in _WRITES_OTHERS}
+    assert wrong == set(), "write within regular_files.replacing or written_whole"
+
+
 # Waits whose locks an interrupt of the main thread may leave held.
 _WAITS = re.compile(r"\b(Thread|Timer|Condition|Event|Semaphore|ThreadPoolExecutor|Future|Queue)\(")
 # The helper; what other threads than the main one use, which no signal interrupts; and CUDA's events.

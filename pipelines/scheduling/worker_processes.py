@@ -28,7 +28,7 @@ from ..cli.options import Settings
 from ..cli.terminal import say
 from .errors import ClusterError
 from .executor import BatchExecutor, ErrorKind, Task, WorkerStates
-from .gpu_pool import visible_gpus
+from .gpu_pool import count_gpu_files, visible_gpus
 from .in_process import LocalFuture
 
 if TYPE_CHECKING:
@@ -71,25 +71,28 @@ class WorkerDiedError(Exception):
     """The process that had the task is gone."""
 
 
-def can_start_ahead(settings: Settings) -> bool:
-    """Whether it is known before the graph that a run has so many workers of its own."""
-    return (
-        settings.has_own_processes
-        and settings.workers not in ("auto", 1)
-        and not (settings.plan or settings.resume)
-    )
+def workers_ahead(settings: Settings) -> int | None:
+    """Return how many workers start before the graph is read; 0 if the graph decides, and there may be
+    some; None if none may be needed.
+    """
+    if not settings.has_own_processes or settings.plan or settings.resume:
+        return None
+    if settings.workers != "auto":
+        return settings.workers if settings.workers > 1 else None
+    # Only there the cores are many, too, and the searches too fast to wait for imports.
+    has_several_gpus = settings.device != "cpu" and count_gpu_files() > 1
+    return 0 if has_several_gpus else None
 
 
 @contextlib.contextmanager
 def started_ahead(settings: Settings) -> Iterator[WorkerProcesses | None]:
-    """Yield the workers that the settings name, which end with the block; None if the graph decides
-    how many there are.
-    """
-    if not can_start_ahead(settings):
+    """Yield the workers that start now, which end with the block; None if none may be needed."""
+    count = workers_ahead(settings)
+    if count is None:
         yield None
         return
-    assert settings.workers != "auto"
-    with contextlib.closing(WorkerProcesses(settings.workers, settings.device)) as processes:
+    with contextlib.closing(WorkerProcesses()) as processes:
+        processes.add(count, settings.device)
         yield processes
 
 
@@ -120,13 +123,12 @@ class _Process:
 
 
 class WorkerProcesses(BatchExecutor):
-    """Worker processes that start with this object and end with ``close``.
+    """Worker processes, which end with ``close``; the template starts with this object.
 
-    ``device``: "cpu", or another one for a GPU per worker. ``give`` has to be called before
-    ``submit``.
+    ``add`` and then ``give`` have to be called before ``submit``.
     """
 
-    def __init__(self, n_workers: int, device: str):
+    def __init__(self) -> None:
         self._lock = threading.Condition()
         self._worker: ProcessWorker | None = None
         self._batches_of: Callable[[Task], Any] = lambda _: None
@@ -136,9 +138,18 @@ class WorkerProcesses(BatchExecutor):
         self._is_closed = False
         self._template: subprocess.Popen[bytes] | None = None
         self.submit = self._submit
+        self._processes: list[_Process] = []
+        self._start_template()
+
+    @property
+    def has_workers(self) -> bool:
+        """Whether some have been added."""
+        return bool(self._processes)
+
+    def add(self, n_workers: int, device: str) -> None:
+        """Start workers. ``device``: "cpu", or another one for a GPU per worker."""
         gpus = [] if device == "cpu" else visible_gpus(n_workers)
         environments = [{"CUDA_VISIBLE_DEVICES": gpu} for gpu in gpus] or [{}] * n_workers
-        self._processes: list[_Process] = []
         with self._lock:
             for environment in environments:
                 self._fork(environment)

@@ -79,7 +79,7 @@ def workers_ahead(settings: Settings) -> int | None:
         return None
     if settings.workers != "auto":
         return settings.workers if settings.workers > 1 else None
-    # Only there the cores are many, too, and the searches too fast to wait for imports.
+    # Elsewhere there are few cores, and the imports would take time from a small run.
     has_several_gpus = settings.device != "cpu" and count_gpu_files() > 1
     return 0 if has_several_gpus else None
 

@@ -281,12 +281,14 @@ class WorkerProcesses(BatchExecutor):
             "ready": self._on_ready,
             "ended": self._on_ended,
         }
-        with contextlib.suppress(EOFError, OSError):
-            while True:
-                word, *said = process.connection.recv()
-                with self._lock:
-                    hear[word](process, *said)
-        self._on_death(process)
+        try:
+            with contextlib.suppress(EOFError, OSError):
+                while True:
+                    word, *said = process.connection.recv()
+                    with self._lock:
+                        hear[word](process, *said)
+        finally:
+            self._on_death(process)
 
     def _on_alive(self, process: _Process, pid: int) -> None:
         process.pid = pid

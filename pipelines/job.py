@@ -221,9 +221,9 @@ def run_job(
     finished by the same call with ``resume=True``, which computes only what is missing.
 
     Without ``client`` the batches run in this process, with all cores or one GPU. ``workers=2`` or
-    more starts worker processes, and so do ``dashboard_address=`` and ``batch_deadline=``; a script
-    then needs ``if __name__ == "__main__":``. Ctrl-C lets the batches that run finish first; a
-    second one ends the call at once.
+    more starts worker processes, and so does ``batch_deadline=``. ``dashboard_address=`` has them on
+    a scheduler of Dask; a script then needs ``if __name__ == "__main__":``. Ctrl-C lets the batches
+    that run finish first; a second one ends the call at once.
 
     Parameters
     ----------

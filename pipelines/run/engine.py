@@ -232,9 +232,9 @@ class KeplerEngine:
         with contextlib.ExitStack() as stack:
             processes = self._ahead
             if processes is None:
-                processes = WorkerProcesses(count, work.device)
-                stack.enter_context(contextlib.closing(processes))
-                processes.start()
+                processes = stack.enter_context(contextlib.closing(WorkerProcesses()))
+            if not processes.has_workers:
+                processes.add(count, work.device)
             processes.give(ProcessWorker(work), run.batches_of)
             ready = time.perf_counter()
             times = {"store": stored - started, "start": ready - stored}

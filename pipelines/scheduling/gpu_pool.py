@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 POOL_SHARE = 0.9  # the rest is for CUDA itself
 GPU_OF_WORKER = "KEPLER_GPU_OF_WORKER"  # set in the environment of a worker that has one
@@ -12,3 +13,8 @@ def visible_gpus(n_workers: int) -> list[str]:
     """Return the GPU of each worker, as ``CUDA_VISIBLE_DEVICES`` names it."""
     listed = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
     return (listed or [str(number) for number in range(n_workers)])[:n_workers]
+
+
+def count_gpu_files() -> int:
+    """Return the number of GPUs that the system has files of, without asking CUDA."""
+    return sum(path.name[len("nvidia") :].isdigit() for path in Path("/dev").glob("nvidia*"))

@@ -345,7 +345,7 @@ class Window:
     def _restart(
         self, worker: str, theirs: list[tuple[BatchFuture, Task]], deadline: float
     ) -> None:
-        """Cancel all tasks of a worker and end its process; its nanny starts a new one."""
+        """Cancel all tasks of a worker and end its process; another one takes its place."""
         self._executor.cancel([future for future, _ in theirs])
         why = (
             f"a batch took longer than {deadline:g} seconds at worker {worker}, which is restarted"

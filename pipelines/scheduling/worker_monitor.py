@@ -152,7 +152,7 @@ class WorkerMonitor:
     def no_workers(self) -> ClusterError:
         """Return the error for a run without workers."""
         return ClusterError(
-            f"no Dask worker has answered for {self._patience:g} seconds; run again with --resume"
+            f"no worker has answered for {self._patience:g} seconds; run again with --resume"
         )
 
     def _hung(

@@ -32,7 +32,7 @@ from ..cli.options import Settings
 from ..cli.terminal import say
 from .errors import ClusterError
 from .executor import BatchExecutor, ErrorKind, Task, WorkerStates
-from .gpu_pool import visible_gpus
+from .gpu_pool import count_gpu_files, visible_gpus
 from .in_process import LocalFuture
 
 if TYPE_CHECKING:
@@ -75,26 +75,29 @@ class WorkerDiedError(Exception):
     """The process that had the task is gone."""
 
 
-def can_start_ahead(settings: Settings) -> bool:
-    """Whether it is known before the graph that a run has so many workers of its own."""
-    return (
-        settings.has_own_processes
-        and settings.workers not in ("auto", 1)
-        and not (settings.plan or settings.resume)
-    )
+def workers_ahead(settings: Settings) -> int | None:
+    """Return how many workers start before the graph is read; 0 if the graph decides, and there may be
+    some; None if none may be needed.
+    """
+    if not settings.has_own_processes or settings.plan or settings.resume:
+        return None
+    if settings.workers != "auto":
+        return settings.workers if settings.workers > 1 else None
+    # Elsewhere there are few cores, and the imports would take time from a small run.
+    has_several_gpus = settings.device != "cpu" and count_gpu_files() > 1
+    return 0 if has_several_gpus else None
 
 
 @contextlib.contextmanager
 def started_ahead(settings: Settings) -> Iterator[WorkerProcesses | None]:
-    """Yield the workers that the settings name, which end with the block; None if the graph decides
-    how many there are.
-    """
-    if not can_start_ahead(settings):
+    """Yield the workers that start now, which end with the block; None if none may be needed."""
+    count = workers_ahead(settings)
+    if count is None:
         yield None
         return
-    assert settings.workers != "auto"
-    with contextlib.closing(WorkerProcesses(settings.workers, settings.device)) as processes:
+    with contextlib.closing(WorkerProcesses()) as processes:
         processes.start()
+        processes.add(count, settings.device)
         yield processes
 
 
@@ -125,13 +128,12 @@ class _Process:
 
 
 class WorkerProcesses(BatchExecutor):
-    """Worker processes that begin with ``start`` and end with ``close``.
+    """Worker processes, which end with ``close``.
 
-    ``device``: "cpu", or another one for a GPU per worker. ``give`` has to be called before
-    ``submit``.
+    ``add`` and then ``give`` have to be called before ``submit``.
     """
 
-    def __init__(self, n_workers: int, device: str):
+    def __init__(self) -> None:
         # Each step at it is one call of C, which an interrupt of the main thread does not cut.
         self._lock = threading.RLock()
         self._changes: SimpleQueue[None] = SimpleQueue()  # has an item after each change
@@ -142,14 +144,24 @@ class WorkerProcesses(BatchExecutor):
         self._deaths = 0
         self._is_closed = False
         self._template: subprocess.Popen[bytes] | None = None
-        gpus = [] if device == "cpu" else visible_gpus(n_workers)
-        self._environments = [{"CUDA_VISIBLE_DEVICES": gpu} for gpu in gpus] or [{}] * n_workers
         self._processes: list[_Process] = []
 
     def start(self) -> None:
-        """Return at once; ``give`` waits."""
+        """Start the template, before it is known how many workers there are."""
         with self._lock:
-            for environment in self._environments:
+            self._start_template()
+
+    @property
+    def has_workers(self) -> bool:
+        """Whether some have been added."""
+        return bool(self._processes)
+
+    def add(self, n_workers: int, device: str) -> None:
+        """Start workers. ``device``: "cpu", or another one for a GPU per worker."""
+        gpus = [] if device == "cpu" else visible_gpus(n_workers)
+        environments = [{"CUDA_VISIBLE_DEVICES": gpu} for gpu in gpus] or [{}] * n_workers
+        with self._lock:
+            for environment in environments:
                 self._fork(environment)
 
     def give(self, worker: ProcessWorker, batches_of: Callable[[Task], Any]) -> None:
@@ -279,12 +291,14 @@ class WorkerProcesses(BatchExecutor):
             "ready": self._on_ready,
             "ended": self._on_ended,
         }
-        with contextlib.suppress(EOFError, OSError):
-            while True:
-                word, *said = process.connection.recv()
-                with self._lock:
-                    hear[word](process, *said)
-        self._on_death(process)
+        try:
+            with contextlib.suppress(EOFError, OSError):
+                while True:
+                    word, *said = process.connection.recv()
+                    with self._lock:
+                        hear[word](process, *said)
+        finally:
+            self._on_death(process)
 
     def _on_alive(self, process: _Process, pid: int) -> None:
         process.pid = pid

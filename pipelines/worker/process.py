@@ -20,6 +20,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
+from ..cli.terminal import say
 from ..output.manifest_types import BatchOutcome
 from ..scheduling.executor import Task
 from ..scheduling.in_process import InProcessExecutor, LocalFuture
@@ -28,8 +29,6 @@ from . import lean_imports, own_gpu
 from .traversal_worker import TraversalWorker
 
 _PR_SET_PDEATHSIG = 1
-
-
 _opening: threading.Thread | None = None  # opens the GPU while the driver reads the graph
 
 
@@ -86,7 +85,7 @@ def _be_worker(environment: dict[str, str], descriptor: int, template: int) -> N
     except (EOFError, OSError):  # the driver is gone
         code = 0
     except BaseException:
-        traceback.print_exc()
+        say(*traceback.format_exc().splitlines())
     finally:
         os._exit(code)
 

@@ -8,7 +8,7 @@
 #include <queue>
 #include <vector>
 
-// Both files have a program and names of their own, which namespaces keep apart. So what they
+// Both files have a program and names of their own, which namespaces separate. So what they
 // include is included before.
 #include "benchmark.h"
 #include "bitmap.h"

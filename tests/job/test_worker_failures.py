@@ -378,7 +378,7 @@ def test_job_without_workers_ends_with_a_message(
     captured = capsys.readouterr()
     assert (code, captured.out) == (1, ""), captured.err
     words = {
-        "worker": "no Dask worker has answered for 3 seconds",
+        "worker": "no worker has answered for 3 seconds",
         "scheduler": "connection to the Dask scheduler is lost",
     }
     assert words[gone] in captured.err.splitlines()[-1]

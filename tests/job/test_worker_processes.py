@@ -25,8 +25,8 @@ from pipelines.scheduling.gpu_pool import visible_gpus
 from pipelines.scheduling.worker_processes import (
     WorkerDiedError,
     WorkerProcesses,
-    can_start_ahead,
     plain_error,
+    workers_ahead,
 )
 from pipelines.worker.own_gpu import cores_in
 from tests.support.fake_workers import FakeWorker, Unreadable
@@ -40,20 +40,23 @@ def settings_of(*flags):
 
 
 @pytest.mark.parametrize(
-    ("flags", "is_ahead"),
+    ("flags", "n_gpus", "ahead"),
     [
-        (["--workers", "2"], True),
-        (["--workers", "auto"], False),
-        (["--workers", "1"], False),
-        (["--workers", "2", "--plan"], False),
-        (["--workers", "2", "--resume"], False),
-        (["--workers", "2", "--dashboard-address", "127.0.0.1:0"], False),
-        (["--workers", "2", "--engine", "cugraph-mg"], False),
-        (["--scheduler-address", "tls://127.0.0.1:1"], False),
+        (["--workers", "2"], 0, 2),
+        (["--workers", "auto"], 1, None),
+        (["--workers", "auto"], 2, 0),
+        (["--workers", "auto", "--device", "cpu"], 2, None),
+        (["--workers", "1"], 2, None),
+        (["--workers", "2", "--plan"], 2, None),
+        (["--workers", "2", "--resume"], 2, None),
+        (["--workers", "2", "--dashboard-address", "127.0.0.1:0"], 2, None),
+        (["--workers", "2", "--engine", "cugraph-mg"], 2, None),
+        (["--scheduler-address", "tls://127.0.0.1:1"], 2, None),
     ],
 )
-def test_workers_start_ahead_where_the_settings_alone_say_that_there_are_some(flags, is_ahead):
-    assert can_start_ahead(settings_of(*flags)) == is_ahead
+def test_workers_start_ahead_where_there_are_or_may_be_some(monkeypatch, flags, n_gpus, ahead):
+    monkeypatch.setattr(worker_processes, "count_gpu_files", lambda: n_gpus)
+    assert workers_ahead(settings_of(*flags)) == ahead
 
 
 @pytest.mark.parametrize(
@@ -82,8 +85,8 @@ def test_cores_are_read_as_the_system_lists_them():
 
 @contextlib.contextmanager
 def processes_of(worker, n_workers=2, device="cpu"):
-    with contextlib.closing(WorkerProcesses(n_workers, device)) as processes:
-        processes.start()
+    with contextlib.closing(WorkerProcesses()) as processes:
+        processes.add(n_workers, device)
         processes.give(worker, lambda task: task.parts)
         yield processes
 
@@ -250,8 +253,8 @@ DRIVER = """
 import sys, time
 from pipelines.scheduling.worker_processes import WorkerProcesses
 from tests.support.fake_workers import FakeWorker
-processes = WorkerProcesses(2, "cpu")
-processes.start()
+processes = WorkerProcesses()
+processes.add(2, "cpu")
 processes.give(FakeWorker(), lambda task: task.parts)
 print("ready", flush=True)
 time.sleep(1000)

@@ -232,10 +232,10 @@ def test_worker_processes_hold_no_lock_after_an_interrupt_at_any_step(monkeypatc
     monkeypatch.setattr(WorkerProcesses, "_fork", fork)
 
     def call():
-        processes = WorkerProcesses(1, "cpu")
+        processes = WorkerProcesses()
         made.append(processes)
         with contextlib.closing(processes):
-            processes.start()
+            processes.add(1, "cpu")
             processes.give("a worker", list)
             assert processes.states(1.0).workers == {"one"}
 

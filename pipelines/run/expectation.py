@@ -237,7 +237,10 @@ def _scale(
     if shard is not None:
         n_parts = len(shard.parts(n_parts))
         n_sources = min(n_sources, n_parts * sizing.batch_size)
-    search = trial.search * _growth(plan, trial.sources, n_sources)
+    together = n_sources
+    if prepared.graph.device == "cpu":  # where a part is written before the next one is searched
+        together = min(n_sources, sizing.batch_size)
+    search = trial.search * _growth(plan, trial.sources, together) * n_sources / together
     finish = trial.finish / trial.sources * n_sources
     row_bytes = trial.row_bytes / trial.sources * n_sources
     if prepared.request.kind.adds_up:

@@ -64,12 +64,12 @@ class Plan:
         return self.pays
 
 
-def expect(adds_up=False, **changes):
+def expect(adds_up=False, device="cpu", **changes):
     sizing = {"n_batches": 10, "batch_size": 100, "workers": 1, "threads": 2, "in_process": True}
     prepared = SimpleNamespace(
         sizing=SimpleNamespace(**(sizing | changes)),
         n_sources=1000,
-        graph=SimpleNamespace(device="cpu"),
+        graph=SimpleNamespace(device=device),
         threads=2,
         seconds={"read": 1.0, "build": 2.0, "plan": 0.5},
         request=SimpleNamespace(kind=SimpleNamespace(adds_up=adds_up)),
@@ -79,10 +79,12 @@ def expect(adds_up=False, **changes):
     return expectation._scale(settings, prepared, Plan(), trial)
 
 
-def test_searches_grow_by_the_estimates_and_the_rest_by_the_sources():
-    found = expect()
+# Groups of 64 serve the 100 sources of a part. On a GPU they may span parts, which are written meanwhile.
+@pytest.mark.parametrize(("device", "groups"), [("cpu", 2 * 10), ("cuda", math.ceil(1000 / 64))])
+def test_searches_grow_by_the_estimates_and_the_rest_by_the_sources(device, groups):
+    found = expect(device=device)
     assert found.steps == pytest.approx(
-        {"read": 1, "build": 2, "plan": 0.5, "search": 0.5 * 16, "finish": 10}
+        {"read": 1, "build": 2, "plan": 0.5, "search": 0.5 * groups, "finish": 10}
     )
     assert found.output_bytes == 100 * 1000 + 100 * 10
 
@@ -117,12 +119,12 @@ def test_a_hierarchy_that_the_run_will_build_is_expected(monkeypatch):
     monkeypatch.setattr(Plan, "pays", Estimate(build=20.0, sweep=0.01, search=0.1))
     found = expect()
     assert found.steps["hierarchy"] == 20
-    assert found.steps["search"] == pytest.approx(0.5 * 16 / 10)
+    assert found.steps["search"] == pytest.approx(0.5 * 20 / 10)
 
 
 def test_workers_share_what_is_to_do_and_take_their_time_to_start():
     found = expect(in_process=False, workers=4, threads=1)
-    assert found.steps["search"] == pytest.approx(0.5 * 16 / 2)
+    assert found.steps["search"] == pytest.approx(0.5 * 20 / 2)
     assert found.steps["finish"] == pytest.approx(10 / 4)
     assert found.steps["start"] > 0
 

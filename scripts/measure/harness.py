@@ -30,7 +30,7 @@ SUITES = {
     path.stem: f"scripts.bench.{path.stem}"
     for path in sorted((ROOT / "scripts" / "bench").glob("*.py"))
     if "\nPACKAGES = " in path.read_text(encoding="utf-8")
-} | {"papers": "scripts.papers.suite"}
+} | {name: f"scripts.{name}.suite" for name in ("papers", "regret")}
 # Reasons why a peer has no time: its package is not installed, it has no such call, or it takes too long.
 LEFT_OUT = (ModuleNotFoundError, NotImplementedError, subprocess.TimeoutExpired)
 

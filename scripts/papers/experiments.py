@@ -208,9 +208,11 @@ SPRINGER_VARIANTS, LAYERED, MERRILL = (
 
 
 def graphs_of(names: str) -> Iterable[str]:
+    """Return the graphs of a table, of all of UIUC-BFS, or of these names."""
     if names == "uiuc":
         return [graph for table in UIUC_TABLES.values() for graph in table]
-    return _LISTED["graphs"].get(names) or names.split()
+    tables = _LISTED["graphs"] | UIUC_TABLES
+    return tables.get(names) or names.split()
 
 
 def listed(papers: Iterable[str]) -> Iterator[Work]:

@@ -15,7 +15,9 @@ The generators also run on a GPU: give them ``xp=cupy`` and ``rng=Draws(cupy, se
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -73,9 +75,9 @@ def rmat(scale: int, edge_factor: int, seed: int, xp=np, rng=None) -> tuple:
     return shuffled[src], shuffled[dst]
 
 
-def rmat_ends(scale: int, n_edges: int, rng, xp=np) -> tuple:
+def rmat_ends(scale: int, n_edges: int, rng, xp=np, quadrants=RMAT) -> tuple:
     """Edges of ``rmat`` before the shuffle. A large graph consists of several such blocks and one shuffle."""
-    a, b, c, _ = RMAT
+    a, b, c, _ = quadrants
     src = xp.zeros(n_edges, np.int64)
     dst = xp.zeros(n_edges, np.int64)
     for _ in range(scale):
@@ -198,54 +200,58 @@ def write(path: Path, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | Non
     pyarrow.parquet.write_table(pyarrow.table(columns), path, compression="zstd")
 
 
+class Kind(NamedTuple):
+    """A kind of graph: its generator, the defaults of its arguments, and what it is like."""
+
+    generate: Callable[..., tuple]
+    defaults: dict[str, float]
+    about: str
+
+
+GRID = {"rows": 300, "columns": 300}
+KINDS = {
+    "rmat": Kind(rmat, {"scale": 16, "edge-factor": 16}, "skewed degrees, as in a social network"),
+    "lattice": Kind(
+        lattice, GRID | {"drop": 0.1}, "small degrees and long paths, as in a road network"
+    ),
+    "mesh": Kind(mesh, GRID, "about 6 neighbors each, as in a triangulation"),
+    "degree-six": Kind(degree_six, GRID, "a grid with 6 neighbors each; the seed has no effect"),
+    "scale-free": Kind(
+        scale_free, {"vertices": 100_000}, "1,000 edges for 0.1 %% of the vertices, 6 for others"
+    ),
+    "erdos-renyi": Kind(
+        erdos_renyi, {"vertices": 100_000, "edges": 800_000}, "edges drawn uniformly"
+    ),
+}
+MEANING = {
+    "scale": "2**SCALE possible vertices",
+    "edge-factor": "edges per possible vertex",
+    "drop": "fraction of the streets omitted",
+}
+POTENTIALS = "negative weights without negative cycles, from a weighted edge list"
+
+
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--seed", type=int, default=1)
-    shared.add_argument(
-        "--weights", action="store_true", help="add integer weights 1..255 as column 'weight'"
-    )
     shared.add_argument("--output", type=Path, required=True, help="the Parquet file to write")
     parser = argparse.ArgumentParser(
         description="Generate an edge list as Parquet, the same one for the same seed."
     )
     kinds = parser.add_subparsers(dest="kind", required=True)
-    power_law = kinds.add_parser(
-        "rmat", parents=[shared], help="skewed degrees, as in a social network"
-    )
-    power_law.add_argument("--scale", type=int, default=16, help="2**SCALE possible vertices")
-    power_law.add_argument("--edge-factor", type=int, default=16, help="edges per possible vertex")
-    road = kinds.add_parser(
-        "lattice", parents=[shared], help="small degrees and long paths, as in a road network"
-    )
-    road.add_argument("--rows", type=int, default=300)
-    road.add_argument("--columns", type=int, default=300)
-    road.add_argument("--drop", type=float, default=0.1, help="fraction of the streets omitted")
-    triangles = kinds.add_parser(
-        "mesh", parents=[shared], help="about 6 neighbors each, as in a triangulation"
-    )
-    triangles.add_argument("--rows", type=int, default=300)
-    triangles.add_argument("--columns", type=int, default=300)
-    negative = kinds.add_parser(
-        "potentials", help="negative weights without negative cycles, from a weighted edge list"
-    )
+    for name, kind in KINDS.items():
+        added = kinds.add_parser(name, parents=[shared], help=kind.about)
+        for option, value in kind.defaults.items():
+            given = {"type": type(value), "default": value, "help": MEANING.get(option)}
+            added.add_argument(f"--{option}", **given)
+        added.add_argument(
+            "--weights", action="store_true", help="add integer weights 1..255 as column 'weight'"
+        )
+    negative = kinds.add_parser("potentials", parents=[shared], help=POTENTIALS)
     negative.add_argument("edges", type=Path, help="Parquet file with columns src, dst, weight")
     negative.add_argument(
         "--largest", type=int, default=10_000, help="largest potential of a vertex"
     )
-    negative.add_argument("--seed", type=int, default=1)
-    negative.add_argument("--output", type=Path, required=True, help="the Parquet file to write")
-    regular = kinds.add_parser(
-        "degree-six", parents=[shared], help="a grid with 6 neighbors each; the seed has no effect"
-    )
-    regular.add_argument("--rows", type=int, default=300)
-    regular.add_argument("--columns", type=int, default=300)
-    hubs = kinds.add_parser(
-        "scale-free", parents=[shared], help="1,000 edges for 0.1 %% of the vertices, 6 for others"
-    )
-    hubs.add_argument("--vertices", type=int, default=100_000)
-    uniform = kinds.add_parser("erdos-renyi", parents=[shared], help="edges drawn uniformly")
-    uniform.add_argument("--vertices", type=int, default=100_000)
-    uniform.add_argument("--edges", type=int, default=800_000)
     return parser.parse_args(arguments)
 
 
@@ -264,31 +270,17 @@ def read_weighted(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def main(arguments: list[str] | None = None) -> None:
     options = parse(arguments)
+    weight = None
     if options.kind == "potentials":
         src, dst, weight = read_weighted(options.edges)
-        write(
-            options.output,
-            src,
-            dst,
-            with_potentials(src, dst, weight, options.largest, options.seed),
-        )
-        print(f"{options.output}: {src.size:,} rows")
-        return
-    if options.kind == "rmat":
-        src, dst = rmat(options.scale, options.edge_factor, options.seed)
-    elif options.kind == "lattice":
-        src, dst = lattice(options.rows, options.columns, options.drop, options.seed)
-    elif options.kind == "mesh":
-        src, dst = mesh(options.rows, options.columns, options.seed)
-    elif options.kind == "degree-six":
-        src, dst = degree_six(options.rows, options.columns, options.seed)
-    elif options.kind == "scale-free":
-        src, dst = scale_free(options.vertices, options.seed)
+        weight = with_potentials(src, dst, weight, options.largest, options.seed)
     else:
-        src, dst = erdos_renyi(options.vertices, options.edges, options.seed)
-    write(
-        options.output, src, dst, weights_for(src.size, options.seed) if options.weights else None
-    )
+        kind = KINDS[options.kind]
+        values = (getattr(options, name.replace("-", "_")) for name in kind.defaults)
+        src, dst = kind.generate(*values, options.seed)
+        if options.weights:
+            weight = weights_for(src.size, options.seed)
+    write(options.output, src, dst, weight)
     print(f"{options.output}: {src.size:,} rows")
 
 

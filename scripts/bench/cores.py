@@ -6,6 +6,7 @@ import os
 import statistics
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 from scripts.bench.cpu import Case, Found, case_of, found
 from scripts.bench.libraries import LIBRARIES
@@ -45,29 +46,25 @@ def peer(library: str, algorithm: str, cores: int) -> Baseline:
     return Baseline(prepare=prepare(library, algorithm), cores=cores, facts={"cores": cores})
 
 
-def works_of(peers: Callable[[str], dict[str, Baseline]]) -> Iterator[Work]:
-    for graph in GRAPHS:
-        for algorithm, count in SOURCES.items():
-            yield Work(
-                name=f"{algorithm}, {count} sources",
-                graph=graph,
-                size=count,
-                case=partial(case_of, graph=graph),
-                peers=peers(algorithm),
-                clock=elsewhere,
-                repeats=Repeats(most=1, seconds=0.0),
-                in_a_process=True,
-                digest=digests,
-                limit=120.0,
-            )
-
-
 def works(_inputs: Inputs) -> Iterator[Work]:
-    """Yield searches by this library on 1, 2, 4 cores and so on."""
+    """Yield searches by this library on 1, 2, 4 cores and so on, and beside others: igraph uses one core."""
     available = len(os.sched_getaffinity(0))
     counts = [1 << bit for bit in range(available.bit_length()) if 1 << bit <= available]
-
-    def of_cores(algorithm: str) -> dict[str, Baseline]:
-        return {f"{OURS}, {cores} cores": peer(OURS, algorithm, cores) for cores in counts}
-
-    return works_of(of_cores)
+    beside = {OURS: available, "NetworKit": available, "igraph": 1}
+    for graph in GRAPHS:
+        for algorithm, count in SOURCES.items():
+            name = f"{algorithm}, {count} sources"
+            given: dict[str, Any] = {
+                "graph": graph,
+                "size": count,
+                "case": partial(case_of, graph=graph),
+                "clock": elsewhere,
+                "repeats": Repeats(most=1, seconds=0.0),
+                "in_a_process": True,
+                "digest": digests,
+                "limit": 120.0,
+            }
+            own = {f"{OURS}, {cores} cores": peer(OURS, algorithm, cores) for cores in counts}
+            yield Work(name=name, peers=own, **given)
+            others = {library: peer(library, algorithm, n) for library, n in beside.items()}
+            yield Work(name=f"{name}, libraries", peers=others, **given)

@@ -13,104 +13,32 @@ import re
 import subprocess
 import sys
 import tokenize
+import tomllib
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-_COUNTED = (
-    "batches|bins|bits|blocks|bytes|cores|edges|entries|files|groups|hops|lanes|levels|nanoseconds|parts|pieces|rows|seconds|"
-    "slots|sources|steps|tasks|threads|values|vertices|warps|words"
-)
-_EACH = (
-    "batch|block|bucket|byte|child|column|core|edge|file|gpu|group|lane|level|line|part|pile|process|root|row|second|source|"
-    "target|task|thread|unit|vertex|warp|width|word|worker"
-)
-
-# Identifiers in any code of the project: pattern, what to write.
-IDENTIFIERS = {
-    rf"(?i:(?!test_)(?:\w*_)?(?:{_COUNTED})_a_(?:{_EACH})(?:_\w+)?)": "_per_",
-    r"_?(?:[A-Z0-9]+_)*(?:MOST|LARGEST|LONGEST)_[A-Z]\w*": "MAX_",
-    r"_?(?:[A-Z0-9]+_)*(?:FEWEST|SMALLEST|SHORTEST|LEAST)_[A-Z]\w*": "MIN_",
-    r"_?Many(?:Plan|Strategy|Outcome)": "MultiSource",
-    r"free_memory": "available_memory or release_cached_memory",
-    r"misfit": "unsupported_reason",
-    r"turns_of|take_turn|small_turns|\w+_TURNS": "iterations or repeats",
-    r"(?!test_)\w+_(?:ROOM|room)": "capacity",
-    r"keep_for|of_kept|Kept": "output, or the batch",
-    r"fits_beside": "can_write_in_background",
-    r"_?n_wanted|at_wanted": "target_vertices",
-    r"Peer|peer_of|_of_peer|PEERS": "baseline",
-    r"Stretch|stretches_of": "span",
-    r"\w*(?i:neighbour)\w*": "neighbor",
-    r"_?ask_for(?:_line)?|_?AHEAD": "prefetch",
-    r"(?!test_)(?:\w+_)?(?:untold|goes_on)": "unlisted, or what continues",
-}
-# Words alone, in the library and the job: too common elsewhere.
-WORDS = {
-    r"_?[Tt]old|_N_TOLD|_TOLD\w*": "counters, observer or reported",
-    r"turns?|Turn|TURNS": "iteration",
-    r"rooms?|ROOM|_ROOM": "capacity",
-    r"offers?|Offers?|offering|Offering|offer_of": "relax or candidate",
-    r"Who": "Scope",
-    r"Answers|_Answers|MergedAnswers|MergedPlan|merged_search": "BatchTraverser, or the nearest-source search",
-    r"fresh|is_fresh": "discovered",
-    r"_?figures": "statistics",
-    r"_?strikes?|_?suspects|_flying|_?careful": "failures, retry_alone, in_flight, isolate",
-}
+_LISTED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+ALLOWED: dict[str, list[str]] = _LISTED["allowed"]
+DATED: list[str] = _LISTED["dated"]
 PACKAGES = ("kepler_traverse/*", "pipelines/*")
 
-_UNITS = (
-    "ms|µs|us|seconds?|bytes?|bits?|MB|GB|KB|MiB|GiB|milliseconds|microseconds|edges|rows|lanes|sources|vertices|launches|"
-    "words|entries|loads|tasks|batches|blocks|threads|warps|levels|numbers|requests|atomics|times|traversals"
-)
-_ONE = (
-    "source|vertex|edge|worker|GPU|core|level|launch|row|group|traversal|block|warp|thread|lane|task|batch|part|distance|file|"
-    "search|barrier|round|pile|bucket|target|process"
-)
-# "64 bytes a vertex" is one per vertex; "times a source that is given" is another sentence.
-_NOT_PER = "of|that|which|has|is|may|takes|with|at|in|for|whose|can|must|holds|where|to|alone|from|by|and|or|on|as"
-IDIOMS = {
-    rf"\b(?:{_UNITS}) an? (?:{_ONE})\b(?! (?:{_NOT_PER})\b)": "per",
-    r"\b[Aa] bit a (?:source|vertex)\b": "one bit per",
-    r"\b(?i:whoever|nobody|somebody|whom)\b": "any thread, user or process that",
-    r"\b[Mm]end(?:s|ed|ing)?\b": "repair, correct or fix",
-    r"\b(?:told|kept|tell|keep) apart\b": "distinguish, or separate",
-    r"\bvouch(?:es|ed)?\b": "certify or agree",
-    r"\b(?:come|comes|came) to lie\b": "is stored",
-    r"\bfor ever\b": "forever",
-    r"\b(?:go|goes|went|going) on alone\b": "continue alone",
-    r"\bturn(?:ed|s)? round\b": "reverse",
-    r"\b(?:is|are|was) through\b": "is finished",
-    r"\b[Ww]ritten beside\b": "written in the background",
-    r"\b[Bb]eside (?:cuGraph|SciPy|NetworkX|pandas|other libraries)\b": "compared with",
-    r"\bstretch(?:es)?\b": "span or range",
-    r"\bproven right\b": "certified or verified",
-    r"\bstrangers?\b": "untrusted",
-}
 
-# Options that users name in their files, and what implements them.
-ALLOWED = {
-    "edges_a_bucket": ("*",),
-    "edges_a_pile": ("*",),
-    "room": ("*/params.py", "*/published/*"),
-}
-# Dated measurements, pages written from them, what writes these, and the words themselves.
-DATED = (
-    "docs/*.json",
-    "docs/glossary.md",
-    "docs/performance.md",
-    "docs/regret.md",
-    "docs/mutants.md",
-    "docs/guarantees.md",
-    "docs/benchmarks/*",
-    "docs/published/*",
-    "docs/strategies.md",
-    "CHANGELOG.md",
-    "*.svg",
-    "*check_words.py",
-)
+def patterns(name: str) -> dict[str, str]:
+    """Return the patterns of a table and what to write, with alternatives in the places of their names."""
+    found = {}
+    for pattern, better in _LISTED[name].items():
+        for each, words in _LISTED["alternatives"].items():
+            pattern = pattern.replace(f"<{each}>", words)
+        found[pattern] = better
+    return found
+
+
+IDENTIFIERS = patterns("identifiers")
+WORDS = patterns("words")
+IDIOMS = patterns("idioms")
 CUDA = (".cu", ".cuh", ".cpp", ".hpp", ".h")
 _CUDA_PARTS = re.compile(r"(//[^\n]*|/\*.*?\*/)|(\"(?:\\.|[^\"\\\n])*\"|#include[^\n]*)", re.S)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")

@@ -7,7 +7,7 @@ multi      the engine for graphs that are partitioned over GPUs, on all GPUs
 sanitize   compute-sanitizer over a sample of the tests: memcheck and racecheck, or what ``--tool`` names
 speed      the recorded works again, compared with cuGraph; on the recorded kind of GPU none may take more than TOLERANCE
            times as long
-scale      the start of workers, parts of other sizes, and all GPUs beside one, with a verdict (scripts/ci/scale.py); only if
+scale      the start of workers, parts of other sizes, and all GPUs beside one, with a verdict (the suite gpus); only if
            it is named
 
 Nothing is installed: what is missing is named, and what needs it does not run. All stages run, even after a failure. Those
@@ -38,6 +38,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipelines import doctor
+from scripts.bench import gpus
 from scripts.measure import record as measurements
 from scripts.measure.cells import per_source
 from scripts.measure.environment import commit, machine
@@ -60,7 +61,6 @@ ONLY_IF_NAMED = ("scale",)
 SCALE_SECONDS = 200.0
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 PASSED, FAILED, NOT_RUN = "passed", "FAILED", "not run"
-NOT_MEASURED = "not measured"  # of figures of scripts/ci/scale.py
 # on another host with an H200 the 43 recorded works took 0.56 to 1.11 times as long
 TOLERANCE = 1.25
 
@@ -380,53 +380,52 @@ def jobs_of_sanitize(options: argparse.Namespace) -> Iterator[Job]:
         )
 
 
+def measuring(suite: str, file: str, *given: str) -> list[str]:
+    """Return the command that measures a suite."""
+    command = [sys.executable, "-m", "scripts.measure", "run", suite, "--device", "cuda"]
+    command += ["--graphs", str(DATA), "--output", str(OUT / file), "--commit", commit()]
+    return [*command, *given]
+
+
 def jobs_of_speed(options: argparse.Namespace) -> Iterator[Job]:
-    graphs = [
+    limits = (f"scripts.bench.gpu.{name}=2" for name in ("PEER_SECONDS", "MANY_SECONDS"))
+    given = [word for limit in limits for word in ("--set", limit)]
+    absent = absent_graphs()
+    graphs = [name for name in SPEED_GRAPHS if name not in absent]
+    suites = (
+        ("gpu", "one source and many", 120, ["--seconds", "60", *given, "--only", *graphs], ()),
+        ("hierarchy", "hierarchy", 60, ["--only", HIERARCHY], (f"{DATA / HIERARCHY}.parquet",)),
+    )
+    for suite, name, seconds, words, files in suites:
+        missing = tuple(file for file in files if not Path(file).exists())
+        judge = judge_speed(f"{suite}.jsonl", options.works)
+        command = measuring(suite, f"{suite}.jsonl", *words)
+        yield Job("speed", name, command, judge, missing, seconds=seconds)
+
+
+def absent_graphs() -> list[str]:
+    """Return the graphs of the stage speed whose files are not there."""
+    return [
         name
         for name, file in SPEED_GRAPHS.items()
-        if file is None or (DATA / f"{file}.parquet").exists()
+        if file and not (DATA / f"{file}.parquet").exists()
     ]
-    command = [sys.executable, "-m", "scripts.measure", "run", "gpu", "--device", "cuda"]
-    command += ["--graphs", str(DATA), "--output", str(OUT / "speed.jsonl"), "--seconds", "60"]
-    for limit in ("PEER_SECONDS", "MANY_SECONDS"):
-        command += ["--set", f"scripts.bench.gpu.{limit}=2"]
-    command += ["--commit", commit(), "--only", *graphs]
-    yield Job(
-        "speed",
-        "one source and many",
-        command,
-        judge_speed("speed.jsonl", options.works),
-        seconds=120,
-    )
-    file = DATA / f"{HIERARCHY}.parquet"
-    command = [sys.executable, "-m", "scripts.measure", "run", "hierarchy", "--device", "cuda"]
-    command += ["--graphs", str(DATA), "--output", str(OUT / "hierarchy.jsonl")]
-    command += ["--commit", commit(), "--only", HIERARCHY]
-    missing = () if file.exists() else (str(file),)
-    judge = judge_speed("hierarchy.jsonl", options.works)
-    yield Job("speed", "hierarchy", command, judge, missing, seconds=60)
 
 
 def judge_scale(status: int, folder: Path) -> tuple[str, str]:
-    path = folder / "scale.json"
-    figures = json.loads(path.read_text())["figures"] if path.exists() else []
-    if not figures:
-        return FAILED, f"ended with {status}, and nothing was measured"
-    of = {verdict: [] for verdict in (PASSED, FAILED, NOT_MEASURED)}
-    for figure in figures:
-        of[figure["verdict"]].append(f"{figure['section']}, {figure['name']}")
-    said = f"{len(of[PASSED])} of {len(figures)} figures meet their targets"
-    for verdict in (FAILED, NOT_MEASURED):
-        if of[verdict]:
-            said += f"; {verdict}: {'; '.join(of[verdict])}"
-    return (FAILED if of[FAILED] or status else PASSED), said
+    path = folder / "scale.jsonl"
+    lines = measurements.lines_of(path) if path.exists() else []
+    found = gpus.judged(line for line in lines if line["kind"] == "time")
+    missed = [name for name, is_met in found.items() if not is_met]
+    said = f"{len(found) - len(missed)} of {len(found)} figures meet their targets"
+    said += f"; {FAILED}: {'; '.join(missed)}" if missed else ""
+    return (FAILED if missed or status or not found else PASSED), said
 
 
 def jobs_of_scale(options: argparse.Namespace) -> Iterator[Job]:
-    command = [sys.executable, "-m", "scripts.ci.scale", "--output", str(OUT / "scale.json")]
     seconds = min(options.seconds - 20.0, options.scale_seconds)
-    command += ["--seconds", str(seconds)]
-    file = DATA / f"{SPEED_GRAPHS['USA-road-NE']}.parquet"
+    command = measuring("gpus", "scale.jsonl", "--seconds", str(seconds))
+    file = DATA / f"{gpus.ROADS}.parquet"
     missing = () if file.exists() else (str(file),)
     limit = seconds + 15.0
     yield Job("scale", "all GPUs", command, judge_scale, missing, seconds=limit, all_gpus=True)
@@ -514,11 +513,7 @@ def judge_speed(file: str, works: list[dict[str, Any]]) -> Callable[[int, Path],
         works.extend(found)
         slower = [work["work"] for work in found if work["verdict"] == FAILED]
         said = f"{len(found)} works, {len(slower)} slower than {TOLERANCE} times the record"
-        absent = [
-            name
-            for name, source in SPEED_GRAPHS.items()
-            if source and not (DATA / f"{source}.parquet").exists()
-        ]
+        absent = absent_graphs()
         if absent:
             said += f"; without {', '.join(absent)}, whose files are not in {DATA}"
         if status:

@@ -20,57 +20,41 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 import traceback
 import xml.etree.ElementTree as xml
 from collections import Counter
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp
-from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
-from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
+from kepler_traverse import plan_sssp
 from scripts.bench.libraries import LIBRARIES, Rows
 from scripts.evidence import fault_injection, fuzz_readers, gpu, large_graph
-from scripts.evidence.gpu import digests
 from scripts.evidence.page import page
 from scripts.measure.environment import commit, machine
-from scripts.pages import put, read_record, write_record
+from scripts.pages import ROOT, put, read_record, write_record
 from tests.support import interrupted_calls
 
-BFS = BFS_REGISTRY.with_plugins()[0]
-SSSP = SSSP_REGISTRY.with_plugins()[0]
-
-ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 MEASURED = DOCS / "guarantees.json"
 PAGE = DOCS / "guarantees.md"
 DATA = Path(os.environ.get("KEPLER_DATA", ROOT.parent / "shared" / "data"))
 
+TESTS = tomllib.loads(Path(__file__).with_name("tests.toml").read_text(encoding="utf-8"))
+PEER_GRAPHS = 60
 # How much is measured; an option each.
 SIZES = {
     "fuzz_seconds": (3600.0, "of fuzzing"),
     "interrupts": (14, "of each kind of call"),
     "parity_graphs": (500, "graphs that a GPU and cuGraph search"),
     "parity_seconds": (90.0, "start no further graph after this time"),
-    "bits_graphs": (15, "random graphs of a GPU, each with two types of weights"),
+    "bits_graphs": (15, "random graphs, each with two types of weights"),
     "gpu_answers": (1000, "correct results that a GPU certifies"),
     "gpu_cases": (10, "results of each kind with each fault, for a GPU"),
 }
-
-
-def random_graph(seed: int, weight_type: str = "auto"):
-    rng = np.random.default_rng(seed)
-    n, m = int(rng.integers(20, 400)), int(rng.integers(40, 3000))
-    scale = 10.0 ** rng.integers(-6, 7, m)
-    weights = (
-        rng.integers(0, 30, m)
-        if seed % 3 == 0
-        else (rng.exponential(1, m) * scale).astype(np.float32)
-    )
-    src, dst = rng.integers(0, n, (2, m))
-    return graph_from_edges(src, dst, weights, directed=bool(seed % 4), weight_type=weight_type)
 
 
 def measure_faults(_options) -> dict:
@@ -88,50 +72,13 @@ def measure_cost(options) -> dict:
     return gpu.measure_cost(options, "cpu")
 
 
-def measure_bits(_options) -> dict:
-    """Distances and predecessors over strategies, threads and repetitions on random graphs."""
-    import numba
-
-    most = numba.config.NUMBA_NUM_THREADS
-    counts = {
-        "distances": 0,
-        "equal": 0,
-        "predecessors": 0,
-        "equal_predecessors": 0,
-        "graphs": 0,
-        "threads": most,
-    }
-    for seed in range(15):
-        for weight_type in ("auto", "float64"):
-            graph = random_graph(seed, weight_type)
-            counts["graphs"] += 1
-            sources = np.random.default_rng(seed).choice(graph.n_vertices, 5)
-            for plan_of, rows in ((plan_bfs, BFS), (plan_sssp, SSSP)):
-                expected = None
-                for row in (row for row in rows if row.device == "cpu" and row.sums == "float"):
-                    for threads in (1, most, most):
-                        numba.set_num_threads(threads)
-                        plan = plan_of(graph, strategy=row.name)
-                        found = [digests(plan.run(int(source))) for source in sources]
-                        expected = expected or found
-                        counts["distances"] += len(found)
-                        counts["predecessors"] += len(found)
-                        counts["equal"] += sum(
-                            a[0] == b[0] for a, b in zip(found, expected, strict=True)
-                        )
-                        counts["equal_predecessors"] += sum(
-                            a[1] == b[1] for a, b in zip(found, expected, strict=True)
-                        )
-    return counts
-
-
 def measure_peers(_options) -> dict:
     """Distances of integer weights against SciPy, NetworkX and igraph."""
     counts = {}
     for name in ("SciPy", "NetworkX", "igraph"):
         compared = equal = 0
-        for seed in range(0, 180, 3):  # those of integer weights
-            graph = random_graph(seed)
+        for seed in range(0, 3 * PEER_GRAPHS, 3):  # those of integer weights
+            graph, _ = gpu.random_graph(seed)
             sources = np.random.default_rng(seed).choice(graph.n_vertices, 3).tolist()
             rows = Rows(graph.offsets, graph.targets, graph.weights, np.array(sources))
             expected = np.asarray(LIBRARIES[name](rows, "sssp", graph.directed)(sources))
@@ -139,75 +86,12 @@ def measure_peers(_options) -> dict:
                 distance = plan_sssp(graph).run(source).distance
                 compared += distance.size
                 equal += int((distance == expected[i]).sum())
-        counts[name] = {"graphs": 60, "compared": compared, "equal": equal}
+        counts[name] = {"graphs": PEER_GRAPHS, "compared": compared, "equal": equal}
     return counts
 
 
-def measure_input(_options) -> dict:
-    return {
-        name: _tests_passed(*files)
-        for name, files in {
-            "bad values, files and columns": (
-                "graph/test_bad_input.py",
-                "graph/test_columns.py",
-                "graph/test_ids.py",
-            ),
-            "odd values in a file of every format": ("graph/test_reader_edge_cases.py",),
-            "files cut short or damaged": ("graph/test_damaged_files.py",),
-        }.items()
-    }
-
-
-CLASSES = {
-    "sums of integer weights are exact in every kind of result, with every strategy": (
-        "traversal/test_exact_sums.py",
-    ),
-    "columns with names are taken by known names or by flags, never by position": (
-        "graph/test_columns.py",
-        "job/test_job_columns.py",
-    ),
-    "ids of files and options are taken as they stand, or refused": ("graph/test_ids.py",),
-    "every public argument is checked and named": (
-        "traversal/test_arguments.py",
-        "traversal/test_fuzz_api.py",
-        "project/test_advice.py",
-    ),
-    "every option is checked, has an effect or is refused": (
-        "job/test_fuzz_options.py",
-        "job/test_idle_options.py",
-    ),
-    "outputs that were forged, lost or replaced are never accepted": (
-        "job/test_forged_outputs.py",
-    ),
-    "results are written to the place that was named, or nowhere": ("job/test_output_folder.py",),
-    "graphs in caches are those of the user, and have the structure of a graph": (
-        "job/test_graph_cache.py",
-        "graph/test_stored_structure.py",
-    ),
-    "centralities use the requested direction": ("job/test_direction.py",),
-    "plans serve several threads, and forked processes raise an error for what they cannot do": (
-        "traversal/test_threads.py",
-        "traversal/test_forks.py",
-    ),
-    "clusters that cannot run the job are refused by name": ("job/test_existing_cluster.py",),
-    "other users of the machine cannot use the job's own cluster": ("job/test_private_cluster.py",),
-    "text from outside reaches the terminal and the dashboard escaped": (
-        "monitoring/test_terminal.py",
-        "monitoring/test_dashboard_access.py",
-    ),
-}
-
-
-def measure_classes(_options) -> dict:
-    return {name: _tests_passed(*files) for name, files in CLASSES.items()}
-
-
-def measure_output(_options) -> dict:
-    return {"cases": _tests_passed("job/test_verify.py")}
-
-
-def measure_kills(_options) -> dict:
-    return {"cases": _tests_passed("job/test_kills.py")}
+def measure_tests(_options, key: str) -> dict:
+    return {name: _tests_passed(*files) for name, files in TESTS[key].items()}
 
 
 def measure_interrupts(options) -> dict:
@@ -215,15 +99,8 @@ def measure_interrupts(options) -> dict:
     ended: Counter[str] = Counter()
     n_right = 0
     for name in interrupted_calls.CALLS:
-        command = [
-            sys.executable,
-            "-m",
-            "tests.support.interrupted_calls",
-            name,
-            "SIGINT",
-            "1",
-            str(options.interrupts),
-        ]
+        command = [sys.executable, "-m", "tests.support.interrupted_calls", name]
+        command += ["SIGINT", "1", str(options.interrupts)]
         done = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.PIPE, text=True)
         found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         ended.update(each["how"] for each in found)
@@ -244,14 +121,8 @@ def _tests_passed(*files: str) -> dict:
     """Run test files and count the tests; without a GPU, those that need one are skipped."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            f"--junitxml={report}",
-            *(f"tests/{name}" for name in files),
-        ]
+        command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}"]
+        command += [f"tests/{name}" for name in files]
         subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.DEVNULL)
         suite = xml.parse(report).getroot().find("testsuite")
     tests, skipped = int(suite.get("tests")), int(suite.get("skipped"))
@@ -264,15 +135,15 @@ def measure_fuzz(options) -> dict:
 
 
 MEASURES = {
-    "classes": measure_classes,
+    "classes": partial(measure_tests, key="classes"),
     "faults": measure_faults,
     "cost": measure_cost,
-    "bits": measure_bits,
+    "bits": partial(gpu.measure_bits, device="cpu"),
     "peers": measure_peers,
-    "input": measure_input,
+    "input": partial(measure_tests, key="input"),
     "fuzz": measure_fuzz,
-    "output": measure_output,
-    "kills": measure_kills,
+    "output": partial(measure_tests, key="output"),
+    "kills": partial(measure_tests, key="kills"),
     "interrupts": measure_interrupts,
 }
 GPU_MEASURES = gpu.MEASURES | {"huge": large_graph.measure_huge}

@@ -1,15 +1,7 @@
-"""Seeded faults: correct results are made wrong, and the certificates must reject them.
-
-    python -m scripts.evidence.fault_injection --cases 50 --answers 10000
-
-plants each fault in 50 results of each kind, certifies 10,000 correct results, and prints how many were rejected.
-"""
+"""Seeded faults: correct results are made wrong, and the certificates must reject them."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -313,24 +305,3 @@ def count_false_alarms(
         alarms += not certify_many(graph, sources, namespace(rows[0]).stack(rows), limit).valid
         seed += 1
     return done, alarms
-
-
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "--cases", type=int, default=50, help="results of each kind in which each fault is planted"
-    )
-    parser.add_argument("--answers", type=int, default=10_000, help="correct results to certify")
-    options = parser.parse_args(arguments)
-    done, alarms = count_false_alarms(options.answers)
-    faults = study_faults(options.cases)
-    print(json.dumps({"answers": done, "alarms": alarms, "faults": faults}))
-    return (
-        0
-        if not alarms and all(made == seen for of in faults.values() for made, seen in of.values())
-        else 1
-    )
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -10,10 +10,14 @@ import hashlib
 import statistics
 import time
 import traceback
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import config, set_num_threads
 
 from kepler_traverse import (
     cuda,
@@ -30,28 +34,31 @@ from kepler_traverse.errors import HierarchyError
 from kepler_traverse.sssp import registry as sssp
 from pipelines.comparison import choose_baseline, in_our_encoding
 from scripts.evidence import fault_injection
+from scripts.measure.environment import free_pool, timed_on_gpu
 from scripts.measure.graphs import GraphSource, chosen
 from scripts.papers import graphs as papers_graphs
 
 KINDS = ("integers", "floats", "doubles")
-# Algorithm: the plans, and their strategies on a GPU except those of the papers.
+
+
+class Algorithm(NamedTuple):
+    """The plans of an algorithm, and its strategies for one source and for several but those of the papers."""
+
+    one: Callable[..., Any]
+    many: Callable[..., Any]
+    strategies: Sequence[Any]
+    several: Sequence[Any]
+
+    def of(self, device: str) -> list[Any]:
+        return [row for row in self.strategies if (row.device, row.sums) == (device, "float")]
+
+    def several_of(self, device: str) -> list[Any]:
+        return [row for row in self.several if (row.device, row.sums) == (device, "float")]
+
+
 ALGORITHMS = {
-    name: (
-        single,
-        many,
-        *(
-            [
-                strategy
-                for strategy in strategies
-                if strategy.device == "cuda" and strategy.sums == "float"
-            ]
-            for strategies in (catalogue.STRATEGIES, catalogue.MULTI_SOURCE)
-        ),
-    )
-    for name, single, many, catalogue in (
-        ("bfs", plan_bfs, plan_bfs_many, bfs),
-        ("sssp", plan_sssp, plan_sssp_many, sssp),
-    )
+    "bfs": Algorithm(plan_bfs, plan_bfs_many, bfs.STRATEGIES, bfs.MULTI_SOURCE),
+    "sssp": Algorithm(plan_sssp, plan_sssp_many, sssp.STRATEGIES, sssp.MULTI_SOURCE),
 }
 COST_GRAPHS = tuple(
     chosen("USA-road-NE", "cnr-2000", "soc-Slashdot0902", "dblp-2010", "R-MAT 20").values()
@@ -64,6 +71,7 @@ COST_SOURCES = {
 }
 COST_REPEATS, COST_SECONDS = 7, 2.0  # number of runs of a median; fewer if they take too long
 MAX_ERRORS = 5
+MOST_OF_A_BATCH = 21  # sources
 # For real graphs: numbers of sources at once, number of different ones among them, and the largest graph, in vertices, on
 # which every strategy runs and not only the planned one.
 GROUP_SIZES = (1, 31, 32, 33, 64, 1000, 1024)
@@ -82,18 +90,14 @@ def attempt(errors: list[str], what: str):
         errors.append(f"{what}: {type(error).__name__}: {error}")
 
 
-def synchronise() -> None:
-    cuda.cp.cuda.Device().synchronize()
-
-
 def held() -> int:
     """Return the bytes of CuPy's pool. It holds freed memory, so this is the peak since it was emptied."""
     return cuda.cp.get_default_memory_pool().total_bytes()
 
 
-def give_back(device: str = "cuda") -> None:
+def give_back(device: str) -> None:
     if device == "cuda":
-        cuda.cp.get_default_memory_pool().free_all_blocks()
+        free_pool()
 
 
 def digests(result) -> tuple[str, str]:
@@ -136,113 +140,93 @@ def measure_parity(options) -> dict:
             graph = graph.to("cuda")
             for algorithm in ALGORITHMS:
                 name = "bfs" if algorithm == "bfs" else f"sssp, {kind}"
-                row = rows.setdefault(
-                    name,
-                    {
-                        "graphs": 0,
-                        "results": 0,
-                        "certified": 0,
-                        "equal": 0,
-                        "distances": 0,
-                        "differing": 0,
-                    },
-                )
+                row = rows.setdefault(name, Counter())
                 row["graphs"] += 1
                 _compare(graph, algorithm, sources, row)
         done += 1
         if done % 100 == 0:
             print(f"{done} graphs, {time.perf_counter() - began:.0f} s: {rows}", flush=True)
     seconds = round(time.perf_counter() - began, 1)
-    return {
-        "graphs": done,
-        "asked": options.parity_graphs,
-        "seconds": seconds,
-        "rows": rows,
-        "errors": errors,
-    }
+    about = {"graphs": done, "asked": options.parity_graphs, "seconds": seconds}
+    return about | {"rows": rows, "errors": errors}
 
 
-def _compare(graph, algorithm: str, sources, counts: dict) -> None:
-    plan_of, _, strategies, _ = ALGORITHMS[algorithm]
+def _compare(graph, algorithm: str, sources, counts: Counter[str]) -> None:
+    calls = ALGORITHMS[algorithm]
     _, ways = choose_baseline(graph, algorithm)
     theirs = [
         [in_our_encoding(traverse(s), graph, algorithm) for traverse in ways.values()]
         for s in sources
     ]
-    for strategy in strategies:
-        plan = plan_of(graph, strategy=strategy.name)
+    for strategy in calls.of("cuda"):
+        plan = calls.one(graph, strategy=strategy.name)
         for source, answers in zip(sources, theirs, strict=True):
             result = plan.run(source)
             counts["results"] += 1
             counts["certified"] += certify(graph, result).valid
             bits = result.distance.view(f"i{result.distance.itemsize}")
-            differing = sum(
-                int(
-                    (
-                        bits != answer.astype(result.distance.dtype, copy=False).view(bits.dtype)
-                    ).sum()
-                )
-                for answer in answers
-            )
+            same_type = (answer.astype(result.distance.dtype, copy=False) for answer in answers)
+            differing = sum(int((bits != each.view(bits.dtype)).sum()) for each in same_type)
             counts["equal"] += not differing
             counts["distances"] += bits.size * len(answers)
             counts["differing"] += differing
 
 
-def measure_bits(options) -> dict:
-    """Distances and predecessors of all strategies, batches and repetitions against the CPU's, by SHA-256."""
-    counts = {"graphs": 0, "distances": 0, "equal": 0, "predecessors": 0, "equal_predecessors": 0}
-    errors = []
+def measure_bits(options, device: str = "cuda") -> dict:
+    """Distances and predecessors of all strategies, batches, threads and repetitions against the first one's on a CPU."""
+    counts: Counter[str] = Counter()
+    errors: list[str] = []
+    about = {"threads": config.NUMBA_NUM_THREADS, "errors": errors}
     for seed in range(options.bits_graphs):
         for weight_type in ("auto", "float64"):
             host, _ = random_graph(seed, weight_type)
-            sources = np.random.default_rng(seed).choice(
-                host.n_vertices, min(21, host.n_vertices), replace=False
-            )
+            n_sources = min(MOST_OF_A_BATCH, host.n_vertices)
+            sources = np.random.default_rng(seed).choice(host.n_vertices, n_sources, replace=False)
             counts["graphs"] += 1
-            graph = host.to("cuda")
+            graph = host.to(device)
             for metric in ("weights", "hops"):
                 with suppress(HierarchyError):  # of a graph that has none that pays
                     graph.hierarchy(metric)
-            for algorithm, (plan_of, *_) in ALGORITHMS.items():
-                on_the_cpu = plan_of(host)
+            for algorithm, calls in ALGORITHMS.items():
+                on_the_cpu = calls.one(host, strategy=calls.of("cpu")[0].name)
                 expected = {source: digests(on_the_cpu.run(source)) for source in sources.tolist()}
                 for what, results in _ways(graph, algorithm, sources):
                     if len(errors) >= MAX_ERRORS:
-                        return counts | {"errors": errors}
+                        return counts | about
                     with attempt(errors, f"graph {seed}, {weight_type}, {algorithm}, {what}"):
                         for result in results():
-                            same = [
-                                a == b
-                                for a, b in zip(
-                                    digests(result), expected[result.source], strict=True
-                                )
-                            ]
+                            right = expected[result.source]
+                            found = digests(result)
                             counts["distances"] += 1
                             counts["predecessors"] += 1
-                            counts["equal"] += same[0]
-                            counts["equal_predecessors"] += same[1]
+                            counts["equal"] += found[0] == right[0]
+                            counts["equal_predecessors"] += found[1] == right[1]
         print(f"graph {seed}: {counts}", flush=True)
-    return counts | {"errors": errors}
+    return counts | about
 
 
 def _ways(graph, algorithm: str, sources):
-    """Yield the name of a variant and a function that yields its results."""
-    plan_of, many_of, strategies, many = ALGORITHMS[algorithm]
+    """Yield the name of a variant and a function that yields its results: each source twice on a GPU, or by some threads."""
+    calls = ALGORITHMS[algorithm]
 
-    def one_by_one(name):
-        plan = plan_of(graph, strategy=name)
-        return (plan.run(source) for source in [*sources[:5].tolist(), *sources[:5].tolist()])
+    def one_by_one(name, threads):
+        set_num_threads(threads)
+        plan = calls.one(graph, strategy=name)
+        yield from (plan.run(source) for source in [*sources[:5].tolist(), *sources[:5].tolist()])
+        set_num_threads(config.NUMBA_NUM_THREADS)
 
     def in_batches(its_graph, name, size):
-        plan = many_of(its_graph, n_sources=size, strategy=name, result="predecessors")
+        plan = calls.many(its_graph, n_sources=size, strategy=name, result="predecessors")
         for first in range(0, sources.size, size):
             for group in plan.iter_groups(sources[first : first + size]):
                 yield from group
 
-    for strategy in strategies:
-        yield strategy.name, partial(one_by_one, strategy.name)
-    for strategy in many:
+    most = config.NUMBA_NUM_THREADS
+    for strategy in calls.of(graph.device):
+        for threads in (1, most) if graph.device == "cpu" else (most,):
+            name = f"{strategy.name}, {threads} threads"
+            yield name, partial(one_by_one, strategy.name, threads)
+    for strategy in calls.several_of("cuda") if graph.device == "cuda" else ():
         if "hierarchy" in strategy.needs and strategy.unsupported_reason(graph):
             continue
         its_graph = _with_edges_for(graph, strategy)
@@ -262,7 +246,7 @@ def measure_many(options) -> dict:
                 made = papers_graphs.make(source, options.graphs, "cuda", 1)
                 for algorithm, graph in (("bfs", made.hops), ("sssp", made.weighted)):
                     strategies |= _multi_source_against_single(graph, algorithm, counts)
-                    give_back()
+                    give_back("cuda")
         print(f"{path.stem}: {counts}", flush=True)
     about = {"sizes": GROUP_SIZES, "different": DIFFERENT, "strategies": sorted(strategies)}
     return about | {"graphs": graphs, "errors": errors}
@@ -280,21 +264,23 @@ def _multi_source_against_single(graph, algorithm: str, counts: dict) -> set[str
 
     Sources are of any component. All but the smallest groups have duplicates.
     """
-    plan_of, many_of, _, strategies = ALGORITHMS[algorithm]
+    calls = ALGORITHMS[algorithm]
     rng = np.random.default_rng(1)
     different = rng.choice(graph.n_vertices, min(DIFFERENT, graph.n_vertices), replace=False)
-    single = plan_of(graph)
+    single = calls.one(graph)
     alone = [single.run(source).distance.copy() for source in different.tolist()]
     xp = namespace(alone[0])
     alone = xp.stack(alone)
     bits = f"i{alone.dtype.itemsize}"
     searched = {"auto": graph}
     if graph.n_vertices <= EVERY_ROW:
-        searched = {strategy.name: _with_edges_for(graph, strategy) for strategy in strategies}
+        searched = {
+            strategy.name: _with_edges_for(graph, strategy) for strategy in calls.several_of("cuda")
+        }
     taken = set()
     for name, its_graph in searched.items():
         for size in GROUP_SIZES:
-            plan = many_of(its_graph, n_sources=size, strategy=name)
+            plan = calls.many(its_graph, n_sources=size, strategy=name)
             taken.add(plan.strategy.name)
             chosen = rng.integers(0, different.size, size)
             found = (group.distance for group in plan.iter_groups(different[chosen]))
@@ -340,13 +326,13 @@ def measure_cost(options, device: str = "cuda") -> dict:
 
 
 def _cost(graph, algorithm: str) -> dict:
-    plan_of, many_of, *_ = ALGORITHMS[algorithm]
+    calls = ALGORITHMS[algorithm]
     seconds = _median if graph.device == "cuda" else _least
     candidates = np.flatnonzero(to_host(graph.derived.degrees))
     sources = np.random.default_rng(1).choice(
         candidates, COST_SOURCES[graph.device, algorithm], replace=candidates.size < 2000
     )
-    one, many = plan_of(graph), many_of(graph, n_sources=sources.size)
+    one, many = calls.one(graph), calls.many(graph, n_sources=sources.size)
     few = sources[:5].tolist()
     results = [one.run(source).copy() for source in few]
     _must_distinguish(
@@ -403,13 +389,9 @@ def _must_distinguish(what: str, prove, answer, rows, source: int) -> None:
 
 def _median(work) -> float:
     work()
-    times, began = [], time.perf_counter()
-    while len(times) < COST_REPEATS and (not times or time.perf_counter() - began < COST_SECONDS):
-        synchronise()
-        begin = time.perf_counter()
-        work()
-        synchronise()
-        times.append(time.perf_counter() - begin)
+    times: list[float] = []
+    while len(times) < COST_REPEATS and sum(times) < COST_SECONDS:
+        times.append(timed_on_gpu(work)[1])
     return statistics.median(times)
 
 

@@ -24,12 +24,13 @@ import numpy as np
 from kepler_traverse import cuda, graph_from_edges, plan_bfs, plan_sssp
 from kepler_traverse._arrays import to_host
 from kepler_traverse.certificate import certify, certify_many
+from scripts.bench.large_graphs import PIECE, draw
 from scripts.evidence import gpu
 from scripts.evidence.gpu import attempt
-from scripts.make_graphs import Draws, rmat_ends
+from scripts.make_graphs import Draws
+from scripts.measure.environment import free_pool, wait_for_gpu
 
 SCALE, EDGE_FACTOR = 26, 35
-PIECE = 1 << 26  # edges drawn at once
 BOUNDARY = 1 << 31
 SOURCES = 2
 LOOKED_UP = 300  # rows of the list, in the graph
@@ -43,10 +44,10 @@ class Steps:
 
     @contextmanager
     def step(self, what: str):
-        gpu.synchronise()
+        wait_for_gpu()
         begin = time.perf_counter()
         yield
-        gpu.synchronise()
+        wait_for_gpu()
         row = {"step": what, "seconds": round(time.perf_counter() - begin, 4), "held": gpu.held()}
         self.rows.append(row)
         print(row, flush=True)
@@ -57,13 +58,13 @@ def measure_huge(_options) -> dict:
     steps = Steps()
     with steps.step("edges drawn"):
         src, dst, weight = _edges()
-    gpu.give_back()
+    free_pool()
     rows = src.size
     with steps.step("graph built"):
         graph = graph_from_edges(src, dst, weight)
     lost = _lost(graph, src, dst, weight)
     del src, dst, weight
-    gpu.give_back()
+    free_pool()
     print(graph, graph.report, flush=True)
     beyond = cuda.cp.flatnonzero((graph.offsets[:-1] >= BOUNDARY) & (graph.derived.degrees > 0))
     starts = cuda.cp.flatnonzero(graph.derived.degrees > 8)
@@ -91,19 +92,13 @@ def measure_huge(_options) -> dict:
 
 
 def _edges() -> tuple:
-    cp, rows = cuda.cp, EDGE_FACTOR << SCALE
-    rng = Draws(cp, 1)
-    shuffled = rng.permutation(1 << SCALE).astype(np.int32)
-    src, dst, weight = (
-        cp.empty(rows, np.int32),
-        cp.empty(rows, np.int32),
-        cp.empty(rows, np.float32),
-    )
+    rows = EDGE_FACTOR << SCALE
+    src, dst = draw(1 << SCALE, rows)
+    rng = Draws(cuda.cp, 2)
+    weight = cuda.cp.empty(rows, np.float32)
     for first in range(0, rows, PIECE):
-        part = slice(first, min(first + PIECE, rows))
-        ends = rmat_ends(SCALE, part.stop - part.start, rng, cp)
-        src[part], dst[part] = (shuffled[end] for end in ends)
-        weight[part] = rng.random(part.stop - part.start, np.float32)
+        part = weight[first : first + PIECE]
+        part[:] = rng.random(part.size, np.float32)
     return src, dst, weight
 
 

@@ -12,18 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.run.environment import versions
-from scripts.pages import ROOT
-
-__all__ = [
-    "ROOT",
-    "about",
-    "commit",
-    "forget_peak",
-    "machine",
-    "memory",
-    "timed",
-    "timed_on_gpu",
-]
+from scripts.pages import ROOT as ROOT
 
 
 def about(packages: Iterable[str], command: str = "", at: str | None = None) -> dict[str, Any]:
@@ -49,14 +38,24 @@ def timed(call: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
 
 def timed_on_gpu(call: Callable[[], Any]) -> tuple[Any, float]:
     """Return what a call returns, and its seconds with all its kernels."""
-    import cupy
-
-    device = cupy.cuda.Device()
-    device.synchronize()
+    wait_for_gpu()
     began = time.perf_counter()
     result = call()
-    device.synchronize()
+    wait_for_gpu()
     return result, time.perf_counter() - began
+
+
+def wait_for_gpu() -> None:
+    from kepler_traverse.cuda import cp
+
+    cp.cuda.Device().synchronize()
+
+
+def free_pool() -> None:
+    """Give the memory that CuPy keeps back to the GPU."""
+    from kepler_traverse.cuda import cp
+
+    cp.get_default_memory_pool().free_all_blocks()
 
 
 def memory(key: str) -> int:
@@ -73,15 +72,8 @@ def forget_peak() -> None:
 def machine() -> dict:
     """Return this machine as records have it."""
     info = Path("/proc/cpuinfo")
-    names = (
-        [
-            line.split(":")[1].strip()
-            for line in info.read_text().splitlines()
-            if "model name" in line
-        ]
-        if info.exists()
-        else []
-    )
+    lines = info.read_text().splitlines() if info.exists() else ()
+    names = [line.split(":")[1].strip() for line in lines if "model name" in line]
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     found = {
         "cpu": names[0] if names else platform.processor() or platform.machine(),

@@ -25,32 +25,12 @@ from scripts.measure.log import Log
 from scripts.measure.work import Call, Inputs, Timed, Work, elsewhere
 
 KEY = ("suite", "graph", "work", "peer", "device")
+# A suite is a module of scripts/bench that names the packages whose versions are recorded.
 SUITES = {
-    name: f"scripts.bench.{name}"
-    for name in (
-        *(
-            "assignment",
-            "cores",
-            "cores_peers",
-            "cpu",
-            "csgraph",
-            "extremes",
-            "first_use",
-            "gapbs",
-            "gpu",
-        ),
-        *("hierarchy", "installed_sizes", "labels", "loads", "loads_gpu", "loop"),
-        *(
-            "networkx_backend",
-            "pandana_network",
-            "readers",
-            "short_growth",
-            "short_jobs",
-            "short_searches",
-        ),
-        *("startup_job", "ways_in"),
-    )
-} | {"papers": "scripts.papers.suite"}
+    path.stem: f"scripts.bench.{path.stem}"
+    for path in sorted((ROOT / "scripts" / "bench").glob("*.py"))
+    if "\nPACKAGES = " in path.read_text(encoding="utf-8")
+} | {name: f"scripts.{name}.suite" for name in ("papers", "regret")}
 # Reasons why a peer has no time: its package is not installed, it has no such call, or it takes too long.
 LEFT_OUT = (ModuleNotFoundError, NotImplementedError, subprocess.TimeoutExpired)
 

@@ -6,6 +6,7 @@ import ast
 import math
 import random
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,129 +14,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Patterns and their replacements, for one line without its comment; replacements may use groups.
-SWAPS = [
-    (r" < ", " <= "),
-    (r" <= ", " < "),
-    (r" > ", " >= "),
-    (r" >= ", " > "),
-    (r" == ", " != "),
-    (r" != ", " == "),
-    (r" && ", " || "),
-    (r" \|\| ", " && "),
-    (r" \+ 1\b", ""),
-    (r" \+ 1\b", " + 2"),
-    (r" - 1u?\b", ""),
-    (r"\b0\b(?=[;,)])", "1"),
-    (r"\b1\b(?=[;,)])", "0"),
-    (r"!(?=[\w(])", ""),
-    (r"~(?=\w)", ""),
-    (r" \? (.+?) : (.+?)(?=[;)])", r" ? \2 : \1"),
-    (r"\breturn;", ";"),
-    (r"\bcontinue;", ";"),
-    (r"< (n_\w+|list\.size|end|capacity);", r"< \1 - 1;"),
-    (r"\bsize\b(?=;)", "size - 1"),
-    (r"(\bi|\be) = (.+?)(?=; (?:i|e) <)", r"\1 = \2 + 1"),
-    (r" \+= ((?:kt::)?(?:n_threads\(\)|n_warps\(\)|WARP))", r" += 2 * \1"),
-    (r"\+ lane\(\)", ""),
-    (r"\bthread_id\(\)(?=;)", "warp_id()"),
-    (r"\bwarp_id\(\)(?=;)", "thread_id()"),
-    (r"\bint64 (?=[a-z]\w* =)", "int32 "),
-    (r"static_cast<(kt::)?int64>", r"static_cast<\1int32>"),
-    (r"\boffset_t (?=[a-z]\w* =)", "int32 "),
-    (r"static_cast<(?:kt::)?(?:word|uint64|uint32)>", ""),
-    (r"racy_load\(([^()]+)\)", r"load_constant(\1)"),
-    (r"(?:kt::)?racy_load\(([^()]+)\)", r"*(\1)"),
-    (r"(?:kt::)?racy_store\(([^()]+), ([^()]+)\)", r"*(\1) = \2"),
-    (
-        r"return atomicM(in|ax)\(address, value\)",
-        r"auto old = *address; if (value < old) *address = value; return old",
-    ),
-    (r"atomicMin", "atomicMax"),
-    (r"return atomicExch\(address, value\)", "auto old = *address; *address = value; return old"),
-    (
-        r"return atomicCAS\(address, expected, value\)",
-        "auto old = *address; if (old == expected) *address = value; return old",
-    ),
-    (
-        r"return static_cast<int64>\(atomicAdd\(.*\)\);",
-        "const int64 old = *address; *address = old + value; return old;",
-    ),
-    (r"__shfl_sync\(lanes, value, from\)", "__shfl_sync(0xffffffffu, value, from)"),
-    (r"__shfl_sync\(lanes, value, from\)", "value"),
-    (r"__activemask\(\)", "0xffffffffu"),
-    (r"count_lanes\(lanes\)", "1"),
-    (r"count_lanes\(lanes & lanes_before\(\)\)", "count_lanes(lanes_before())"),
-    (r"count_lanes\(lanes & lanes_before\(\)\)", "count_lanes(lanes)"),
-    (r"\+ count_lanes\(lanes & lanes_before\(\)\)", ""),
-    (r"first_lane\(lanes\)", "0"),
-    (r"<< lane\(\)", "<< (lane() + 1)"),
-    (r"% WARP", "% 16"),
-    (r"/ WARP", "/ 16"),
-    (r"(?<!\* )\bcounters\b(?=\))", "counters + 1"),
-    (r"(?<!\* )\bcounts\b(?=\))", "counts + 1"),
-    (r"(counters|counts) \+ (\d)", r"\1"),
-    (r" << (\w+) \|", r" << (\1 - 1) |"),
-    (r"load_constant\((\w+) \+ (\w+)\)", r"load_constant(\1 + \2 + 1)"),
-    (r"\[(v|i|at|place)\] =", r"[0] ="),
-    (r"\b(from_ordered|to_ordered)\(key", r"\1(~key"),
-    (r"a \+ b", "a - b"),
-    (r"0x7f", "0x7e"),
-    (r"\bu\b(?=\);$)", "v"),
-    (r"(\w+) - first_(row|edge)", r"\1"),
-    (r"(kt::|\b)ALL_LANES\b", r"(\1ALL_LANES >> 1)"),
-    (r"(?:kt::|\b)ALL_LANES\b", "1u"),
-    (r", width\)", ", WARP)"),
-    (r"shuffle_up|shfl_up", lambda at: at[0].replace("up", "down")),
-    (r"shuffle_down|shfl_down", lambda at: at[0].replace("down", "up")),
-    (r"shuffle_xor|shfl_xor", lambda at: at[0].replace("xor", "down")),
-    (r"\b(atomic|reduce)_(add|min|and)\(", r"\1_max("),
-    (r"\b(atomic|reduce)_max\(", r"\1_min("),
-    (r"\batomic_or\(", "atomic_and("),
-    (r"\batomic_and\(", "atomic_or("),
-    (r"__reduce_(add|min|and)_sync", "__reduce_or_sync"),
-    (r"__reduce_(max|or)_sync", "__reduce_add_sync"),
-    (r"atomic(?:Add|Max|Exch)\b(?=[,(])", "atomicMin"),
-    (r"atomicOr\b(?=,)", "atomicAnd"),
-    (r"atomicAnd\b(?=,)", "atomicOr"),
-    (r"(?<!block_)\bany\(", "all("),
-    (r"(?<!block_)\ball\(", "any("),
-    (r"\bblock_any\(", "block_all("),
-    (r"\bblock_all\(", "block_any("),
-    (r"__syncthreads_or\b", "__syncthreads_and"),
-    (r"__syncthreads_and\b", "__syncthreads_or"),
-    (r"__(ballot|any|all)_sync\(lanes, predicate\)", r"__\1_sync(lanes, !predicate)"),
-    (r"(KT_SHARED\(.*, \[)(.+?)\]", r"\1\2 - 1]"),
-    (r"\batomic_add\(([^(),]+), ([^(),]+)\);", r"racy_store(\1, racy_load(\1) + \2);"),
-    (r"(launch_child\((?!MAX_)\w+), [^,]+,", r"\1, 1,"),
-]
+_LISTED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+SWAPS: list[tuple[str, str]] = _LISTED["swaps"]
+PYTHON: list[str] = _LISTED["python"]
+OPERATORS = {getattr(ast, old): getattr(ast, new) for old, new in _LISTED["operators"].items()}
 # A statement of one line that has an effect and declares nothing.
 STATEMENT = re.compile(
     r"^( *(?:if \(.*\) |for \(.*\) )?)((?:[\w:.]+\(.*\)|[\w.]+(?:\[.*\])? = .*);)$"
 )
-
-# Python that decides what is computed, written and accepted: plans, readers of input, writers of output, verification.
-PYTHON = (
-    "kepler_traverse/auto/*.py",
-    "kepler_traverse/formats/*.py",
-    "kepler_traverse/multi_source/candidates.py",
-    "kepler_traverse/multi_source/group_search.py",
-    "kepler_traverse/multi_source/planning.py",
-    "kepler_traverse/multi_source/workload.py",
-    "pipelines/output/*.py",
-    "pipelines/run/memory_plan.py",
-    "pipelines/verification/*.py",
-    "pipelines/worker/planning.py",
-    "pipelines/worker/writer_pool.py",
-)
-# An operator of Python and what replaces it.
-OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
-    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
-    ast.And: ast.Or, ast.Or: ast.And,
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult, ast.Div: ast.Mult,
-    ast.Mod: ast.FloorDiv, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -296,7 +182,7 @@ def mutants_of(path: Path) -> list[Mutant]:
         ):
             continue
         changed = [
-            code[: at.start()] + (new(at) if callable(new) else at.expand(new)) + code[at.end() :]
+            code[: at.start()] + at.expand(new) + code[at.end() :]
             for old, new in SWAPS
             for at in re.finditer(old, code)
             # the name that is defined

@@ -11,6 +11,8 @@ import math
 import numpy as np
 from numba import njit
 
+from scripts.make_graphs import rmat_ends
+
 __all__ = [
     "brick",
     "circuit",
@@ -181,13 +183,7 @@ def gtgraph_rmat(scale: int, edges: int, seed: int, xp=np, rng=None) -> tuple:  
 
     Bader, Madduri. GTgraph: a suite of synthetic graph generators, 2006. For rmat.3Mv.20Me and rmat.2Mv.128Me.
     """
-    a, b, c, _ = GTGRAPH
-    src = xp.zeros(edges, np.int64)
-    dst = xp.zeros(edges, np.int64)
-    for _ in range(scale):
-        draw = rng.random(edges, np.float32)
-        src = 2 * src + (draw >= a + b)
-        dst = 2 * dst + (((draw >= a) & (draw < a + b)) | (draw >= a + b + c))
+    src, dst = rmat_ends(scale, edges, rng, xp, GTGRAPH)
     shuffled = rng.permutation(1 << scale)
     return shuffled[src], shuffled[dst]
 

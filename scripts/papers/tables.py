@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 from pipelines.monitoring.svg import Plane, Size, picture
 from scripts.bench import svg_plots
 from scripts.papers import claims
-from scripts.papers.claims import MERRILL, RULED, row, system
+from scripts.papers.claims import RULED, row, system
 from scripts.papers.experiments import (
     BFS_4K,
     BY_NAME,
     H_BF,
     H_BF_NEGATIVE,
     LAYERED,
+    MERRILL,
     SPRINGER,
     SPRINGER_VARIANTS,
     UIUC_TABLES,

@@ -24,10 +24,12 @@ from kepler_traverse.multi_source.one_at_a_time import one_at_a_time
 from kepler_traverse.search.strategy import Shape
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP
-from scripts.regret.cells import read, total
+from scripts.measure.log import read_whole_lines
 
-BFS_SINGLE = BFS_REGISTRY.with_plugins()[0]
-SSSP_SINGLE = SSSP_REGISTRY.with_plugins()[0]
+STRATEGIES = {
+    "bfs": (BFS_REGISTRY.with_plugins()[0], BFS),
+    "sssp": (SSSP_REGISTRY.with_plugins()[0], SSSP),
+}
 
 FILE = Path(__file__).resolve().parents[2] / "kepler_traverse" / "auto" / "costs.json"
 # seconds from which on a time has full weight, and the weight of shorter times
@@ -35,6 +37,7 @@ LONG, _WEIGHT_OF_SHORT = 0.005, 0.4
 NOTHING: Mapping[str, float] = {}
 _UNKNOWN = 0.02  # fraction of the time with which a term begins that no constant is known of
 _NEGLIGIBLE = 1e-6  # fraction of the time with which a term that NNLS omits begins
+_LINE = ("device", "graph", "work", "peer")
 _CELL = ("machine", "graph", "weights", "algorithm", "sources", "result")
 _BENT = 0.3  # error from which on it counts in proportion, not squared
 # difference of logarithms in which a choice is in doubt, and weight of a regret
@@ -46,22 +49,44 @@ _KEPT = 0.2
 _NOTHING = 1e-4  # fraction of the time; a term that never exceeds it is omitted
 
 
+def read(files: list[Path]) -> list[dict]:
+    """Return the lines of logs of the suite regret; of what was measured again only the fastest.
+
+    A strategy that was left out as too slow has no ``seconds``, and ``over``: seconds that it took by then.
+    """
+    fastest: dict[tuple, dict] = {}
+    for file in files:
+        about: dict = {}
+        for line in read_whole_lines(file):
+            if line["kind"] == "run":
+                about = {name: line[name] for name in ("machine", "commit", "versions")}
+                continue
+            found = about | line | {"seconds": line.get("least"), "over": over(line)}
+            found["strategy"] = line["peer"].partition(",")[0]
+            key = (str(about["machine"]), *(line[name] for name in _LINE))
+            before = fastest.setdefault(key, found)
+            if found["seconds"] and found["seconds"] < (before["seconds"] or math.inf):
+                fastest[key] = found
+    return list(fastest.values())
+
+
+def over(line: dict) -> float | None:
+    words = line.get("why", "").split()
+    return float(words[1]) if words[:1] == ["over"] else None
+
+
+def total(line: dict) -> float:
+    """Return the seconds of a run, with those of building the reverse where the strategy needs one."""
+    return line["seconds"] + (line.get("reverse_built") or 0.0)
+
+
 def strategy_of(line: dict):
     """Return the strategy that a line of a sweep measured."""
-    if line["repeats"]:
-        singles = BFS_SINGLE if line["algorithm"] == "bfs" else SSSP_SINGLE
-        single = next(
-            strategy
-            for strategy in singles
-            if (strategy.device, strategy.name) == (line["device"], line["strategy"])
-        )
-        return one_at_a_time(single, line["algorithm"])
-    strategies = BFS if line["algorithm"] == "bfs" else SSSP
-    return next(
-        strategy
-        for strategy in strategies
-        if (strategy.device, strategy.name) == (line["device"], line["strategy"])
-    )
+    single, several = STRATEGIES[line["algorithm"]]
+    key = line["device"], line["strategy"]
+    rows = single if line["is_loop"] else several
+    found = next(row for row in rows if (row.device, row.name) == key)
+    return one_at_a_time(found, line["algorithm"]) if line["is_loop"] else found
 
 
 def usable(line: dict) -> bool:
@@ -69,14 +94,9 @@ def usable(line: dict) -> bool:
 
     Searches within a limit have none where a sample of them reads too much, so that the plan has the shape of whole ones.
     """
-    if line["result"] == "within" and not line["shape"]["is_short"]:
+    if line.get("seconds") is None or line["sources"] == 1 or line["strategy"] == "auto":
         return False
-    return (
-        line.get("seconds") is not None
-        and line["sources"] > 1
-        and line["strategy"] != "auto"
-        and not line.get("reverse")
-    )
+    return line["result"] != "within" or line["shape"]["is_short"]
 
 
 def amounts_of(line: dict, costs: Costs) -> dict[str, float]:
@@ -311,15 +331,11 @@ def main(files: list[Path], output: Path = FILE, without: Collection[str] = ()) 
     Strategies of the keys ``without``, and those that no line measures, keep their constants, on the machine of the lines.
     Return the predictions of each device, as ``cross_validated`` makes them.
     """
-    lines = read(files)
+    lines = [line for line in filter(usable, read(files)) if key_of(line) not in without]
     kept = json.loads(output.read_text()) if output.exists() else {}
-    predictions = {}
-    for device in sorted({line["device"] for line in lines if "seconds" in line}):
-        own = [
-            line
-            for line in lines
-            if line["device"] == device and "seconds" in line and key_of(line) not in without
-        ]
+    predictions: dict[str, list] = {}
+    for device in sorted({line["device"] for line in lines}):
+        own = [line for line in lines if line["device"] == device]
         measured_on = Machine(**own[0]["speeds"])  # lines of other machines are scaled to this one
         before = rescaled(kept[device], measured_on, device) if device in kept else {}
         costs = Costs(device=device, measured_on=measured_on, nanoseconds=before)

@@ -1,10 +1,13 @@
 """Worker processes without Dask: they start early, are private, get a GPU each, and end with their driver."""
 
 import contextlib
+import fcntl
 import os
 import signal
+import struct
 import sys
 import tempfile
+import termios
 from pathlib import Path
 
 import psutil
@@ -91,6 +94,11 @@ def processes_of(worker, n_workers=2, device="cpu"):
         yield processes
 
 
+def unread(connection):
+    """The bytes that the other end of a connection has not read."""
+    return struct.unpack("i", fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, bytes(4)))[0]
+
+
 def ended(future):
     assert future._end.wait(PATIENCE)
     return future
@@ -117,6 +125,12 @@ class Ask:
 
     def __call__(self, *words):
         return ended(self.submit(*words)).outcomes()
+
+    def wait_until_all_is_read(self):
+        """Wait until the workers have acted on all that was sent before."""
+        for process in self.processes._processes:
+            process.connection.send((-1, None))  # cancels no task
+            wait_until(lambda process=process: not unread(process.connection))
 
     def both(self, *words):
         """What two idle workers say; none begins before each has a task."""
@@ -185,6 +199,7 @@ def test_a_cancelled_task_that_waits_does_not_run(ask, tmp_path):
     running = [ask.submit("wait_for", tmp_path / "go") for _ in range(2)]
     queued = [ask.submit("touch", tmp_path / f"file-{number}") for number in range(2)]
     ask.processes.cancel(queued)
+    ask.wait_until_all_is_read()
     (tmp_path / "go").touch()
     assert [ended(each).outcomes() for each in running] == ["waited", "waited"]
     ask.both("facts")  # a worker runs its tasks in order

@@ -10,7 +10,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from scripts.ci import gpu, groups, scale
+from scripts.bench import gpus
+from scripts.ci import gpu, groups
+from scripts.measure import harness
+from scripts.measure.log import Log
+from scripts.measure.work import Inputs
 from tests.conftest import HAS_GPU
 from tests.support import tiers
 from tests.support.devices import FIRST, on_a_device, running
@@ -272,66 +276,76 @@ def test_a_result_that_differs_fails_the_stage(monkeypatch, tmp_path, capsys):
     )
 
 
-def measured_scale(monkeypatch, tmp_path, took, seconds=100.0, workers=2):
-    """Run the measurements of the stage ``scale`` with jobs that take what ``took`` says."""
-    roads = tmp_path / f"{scale.ROADS}.parquet"
-    parquet.write_table(pa.table({"src": np.arange(2_000), "dst": np.arange(2_000) + 1}), roads)
-    monkeypatch.setattr(scale, "DATA", tmp_path)
-    monkeypatch.setattr(scale, "RMAT_SCALE", 6)
-    monkeypatch.setattr(scale.Bench, "job", took)
-    output = tmp_path / "scale.json"
-    given = ["--device", "cpu", "--workers", str(workers), "--seconds", str(seconds)]
-    status = scale.main([*given, "--output", str(output)])
-    return status, json.loads(output.read_text())["figures"]
+def measured_scale(monkeypatch, tmp_path, took, workers=2):
+    """Measure the suite of the stage ``scale`` with jobs that take what ``took`` says; return the verdict on it."""
+    roads = pa.table({"src": np.arange(2_000), "dst": np.arange(2_000) + 1})
+    parquet.write_table(roads, tmp_path / f"{gpus.ROADS}.parquet")
+    monkeypatch.setattr(gpus, "RMAT_SCALE", 6)
+    monkeypatch.setattr(gpus, "count_workers", lambda _device: workers)
+    monkeypatch.setattr(gpus.Folder, "job", lambda _self, *given: manifest_of(took(*given)))
+    gpus.folder_of.cache_clear()
+    inputs = Inputs(graphs=tmp_path)
+    with Log(tmp_path / "scale.jsonl", harness.KEY) as log:
+        log.write("run", **dict.fromkeys(("date", "commit", "command"), ""))
+        for work in gpus.works(inputs):
+            harness.measure("gpus", work, inputs, log)
+    return gpu.judge_scale(0, tmp_path)
 
 
-def run_of(seconds, **others):
+def manifest_of(seconds):
     return {
-        "to_first_search": 3.9,
+        "digest": "the same",
+        "parts": [1],
+        "to_first": seconds,
         "searching": seconds,
-        "after_start": seconds,
-        "process": seconds,
-    } | others
+        "seconds": {"traverse": seconds},
+    }
 
 
 @pytest.mark.parametrize("gain", [1.95, 1.85])
 def test_scale_passes_if_starts_parts_and_gpus_meet_their_targets(monkeypatch, tmp_path, gain):
-    def took(_self, _graph, *_flags, workers=0, compiled=None):
-        first = 3.9 if compiled is None else 5.9
-        return run_of(4.0 / gain if workers else 4.0, to_first_search=first)
+    def took(_graph, words, workers=0, is_cold=False):
+        if str(gpus.STARTED) in words:
+            return 5.9 if is_cold else 3.9
+        return 4.0 / gain if workers else 4.0
 
-    status, figures = measured_scale(monkeypatch, tmp_path, took)
-    missed = [figure for figure in figures if figure["verdict"] != scale.PASSED]
-    assert {figure["section"] for figure in figures} == set(scale.SECTIONS)
-    assert {figure["section"] for figure in missed} == (set() if gain > 1.9 else {"gpus"})
-    assert status == (gain < 1.9)
-    verdict, said = gpu.judge_scale(status, tmp_path)
-    assert verdict == (gpu.FAILED if missed else gpu.PASSED)
-    assert f"{len(figures) - len(missed)} of {len(figures)} figures" in said
+    verdict, said = measured_scale(monkeypatch, tmp_path, took)
+    n_results, n_others = len(gpus.RESULTS), 4
+    n_met = n_others + (n_results if gain > 1.9 else 0)
+    assert verdict == (gpu.PASSED if gain > 1.9 else gpu.FAILED)
+    assert said.startswith(f"{n_met} of {n_results + n_others} figures meet")
 
 
-def test_scale_fails_if_a_size_of_parts_costs_more_and_says_what_was_not_measured(
-    monkeypatch, tmp_path
-):
-    def took(_self, _graph, *flags, workers=0, **_others):
-        if workers:
-            raise scale.TimeIsOverError
-        return run_of(9.0 if "32" in flags else 4.5)
+def test_scale_on_one_gpu_fails_if_a_size_of_parts_costs_more(monkeypatch, tmp_path):
+    def took(_graph, words, workers=0, is_cold=False):  # noqa: ARG001
+        return 9.0 if "--batch-size 32" in words else 4.5
 
-    status, figures = measured_scale(monkeypatch, tmp_path, took)
-    found = {(figure["section"], figure["name"]): figure for figure in figures}
-    sizes = [figure for figure in figures if figure["section"] == "parts"]
-    assert status == 1
-    assert [figure["value"] for figure in sizes] == [1, 2, 1] * 2
-    assert [figure["verdict"] for figure in sizes] == ["passed", "FAILED", "passed"] * 2
-    for section in ("start", "gpus", "parts-on-all"):
-        assert found[section, "further ones"]["verdict"] == gpu.NOT_MEASURED
-    assert gpu.judge_scale(1, tmp_path)[0] == gpu.FAILED
+    verdict, said = measured_scale(monkeypatch, tmp_path, took, workers=1)
+    assert (verdict, said.count("--batch-size 32")) == (gpu.FAILED, 1)
+    assert said.startswith("1 of 2 figures")
+    (tmp_path / "scale.jsonl").unlink()
+    assert gpu.judge_scale(0, tmp_path)[0] == gpu.FAILED
 
 
-def test_scale_on_one_gpu_measures_what_needs_one(monkeypatch, tmp_path):
-    status, figures = measured_scale(
-        monkeypatch, tmp_path, lambda *_args, **_others: run_of(4.0), workers=1
-    )
-    assert status == 0
-    assert {figure["section"] for figure in figures} == {"parts"}
+def test_jobs_of_scale_read_their_tables_and_leave_their_times(monkeypatch, tmp_path):
+    monkeypatch.setattr(gpus, "RMAT_SCALE", 6)
+    src, dst = np.array(lattice(6, 6)).T
+    parquet.write_table(pa.table({"src": src, "dst": dst}), tmp_path / f"{gpus.ROADS}.parquet")
+    called = []
+
+    def run_command(command, **_options):
+        called.append(list(map(str, command)))
+        output = Path(called[-1][called[-1].index("--output") + 1])
+        output.mkdir()
+        parts = [{"started": 1e10, "ended": 1e10 + 2}, {"started": 1e10 + 1, "ended": 1e10 + 3}]
+        (output / "_manifest.json").write_text(json.dumps({"parts": parts}))
+
+    monkeypatch.setattr(gpus, "run_command", run_command)
+    folder = gpus.Folder(Inputs(graphs=tmp_path))
+    for kind, graph, _, words in gpus.RESULTS:
+        made = folder.job(graph, gpus.asked(kind, 4, words), workers=2)
+        assert (made["searching"], made["to_first"] > 0) == (3, True)
+    files = [word for words in called for word in words if word.endswith((".parquet", ".txt"))]
+    assert len(set(files)) == 4
+    assert all(Path(file).exists() for file in files)
+    assert all(words[-2:] == ["--workers", "2"] for words in called)

@@ -8,62 +8,51 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from kepler_traverse import bfs_many
+from kepler_traverse import bfs_many, plan_bfs_many
 from kepler_traverse.auto.costs import load_costs
+from scripts.measure import __main__ as measure
 from scripts.regret import __main__ as regret
-from scripts.regret import fit, graphs, sweep
+from scripts.regret import fit, graphs, suite
 from scripts.regret.graphs import FAMILIES
 
-
-@pytest.fixture(scope="module")
-def _few_passes():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            sweep, "PASSES", ((8, "distances"), (1, "distances"), (8, "summary"), (8, "targets"))
-        )
-        patch.setattr(graphs, "SMALLEST", 60)
-        yield
+SOME = ("road", "web", "star")
 
 
-def swept(tmp_path, **options):
-    given = {
-        "folder": None,
-        "output": tmp_path / "lines.jsonl",
-        "seconds": 1e9,
-        "resume": False,
-        "scope": sweep.Scope(largest=60),
-    }
-    given |= options
-    count = sweep.sweep("cpu", **given)
-    return count, regret.read([given["output"]])
+def swept(folder, monkeypatch, passes, size=60, **constants):
+    """Measure graphs of this size and the files of a folder; return the log, and its lines as the fit reads them."""
+    given = {"PASSES": passes, "SMALLEST": size, "LARGEST": size} | constants
+    for name, value in given.items():
+        monkeypatch.setattr(suite, name, value)
+    log = folder / "lines.jsonl"
+    measure.main(["run", "regret", "--graphs", str(folder), "--output", str(log)])
+    return log, fit.read([log])
 
 
 @pytest.fixture(scope="module")
-def whole(_few_passes, tmp_path_factory):
-    """The folder of a sweep that has a file, how many passes it made, and its lines."""
+def whole(tmp_path_factory):
+    """The log of a sweep that has a file, and its lines."""
     folder = tmp_path_factory.mktemp("sweep")
-    pyarrow.parquet.write_table(
-        pyarrow.table({"src": [0, 1, 2], "dst": [1, 2, 3]}), folder / "chain.parquet"
-    )
-    return folder, *swept(folder, folder=folder)
+    chain = pyarrow.table({"src": [0, 1, 2], "dst": [1, 2, 3]})
+    pyarrow.parquet.write_table(chain, folder / "chain.parquet")
+    passes = ((8, "distances"), (1, "distances"), (8, "summary"), (8, "targets"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(graphs, "FAMILIES", SOME)
+        yield swept(folder, patch, passes)
 
 
 def test_a_sweep_has_every_family_result_and_strategy_with_machine_and_commit(whole):
-    _, _, lines = whole
-    assert {line["family"] for line in lines} == {*FAMILIES, "file"}
-    assert {line["result"] for line in lines} == {"distances", "summary", "targets"}
-    assert {line["sources"] for line in lines} == {1, 8}
-    many = {(line["algorithm"], line["strategy"]) for line in lines if line["sources"] == 8}
-    assert many == {
-        *(
-            ("bfs", name)
-            for name in ("short_search", "bit_parallel", "source_per_thread", "switch", "auto")
-        ),
-        *(("sssp", name) for name in ("short_search", "near_far_per_thread", "near_far", "auto")),
-    }
+    every = [line for line in whole[1] if line["kind"] == "time"]
+    assert {line["family"] for line in every} == {*SOME, "file"}
+    assert {line["result"] for line in every} == {"distances", "summary", "targets"}
+    assert {line["sources"] for line in every} == {1, 8}
+    many = {(line["algorithm"], line["strategy"]) for line in every if line["sources"] == 8}
+    of_bfs = ("short_search", "bit_parallel", "source_per_thread", "switch", "auto")
+    of_sssp = ("short_search", "near_far_per_thread", "near_far", "auto")
+    expected = {"bfs": of_bfs, "sssp": of_sssp}
+    assert many == {(name, each) for name, listed in expected.items() for each in listed}
     one = {
         (line["algorithm"], line["strategy"], line["reverse"])
-        for line in lines
+        for line in every
         if line["sources"] == 1
     }
     assert {
@@ -72,57 +61,56 @@ def test_a_sweep_has_every_family_result_and_strategy_with_machine_and_commit(wh
         ("bfs", "queue", ""),
         ("sssp", "frontier", ""),
     } <= one
-    assert not [line for line in lines if line["strategy"] in ("fifo", "h_bf", "bfs_4k")], (
+    assert not [line for line in every if line["strategy"] in ("fifo", "h_bf", "bfs_4k")], (
         "published systems are left out"
     )
-    for line in lines:
+    for line in every:
         assert line["commit"]
         assert line["machine"]["cores"] >= 1
         assert line["versions"]["numpy"]
-        assert line["seconds"] is None or line["seconds"] > 0
+        assert line["seconds"] > 0
+    assert regret.regrets(whole[1]), "cells of several strategies"
 
 
-@pytest.mark.usefixtures("_few_passes")
-def test_a_sweep_that_is_cut_off_goes_on_where_it_was(whole, tmp_path):
-    first, before = swept(tmp_path, seconds=0.0)
-    assert (first, before) == (0, [])
-    folder, every, lines = whole
-    kept = 3 * len({sweep.key_of(line) for line in lines}) // 4
-    keys = list(dict.fromkeys(sweep.key_of(line) for line in lines))[:kept]
-    output = tmp_path / "lines.jsonl"
-    output.write_text(
-        "".join(json.dumps(line) + "\n" for line in lines if sweep.key_of(line) in keys)
+def case_of(size=60, weights="", n_sources=8, result="distances"):
+    return suite.Case(
+        suite.Cell(next(graphs.generated(size, size)), weights, n_sources, result), "cpu"
     )
-    more, again = swept(tmp_path, resume=True, folder=folder)
-    assert more == every - kept
-    assert {sweep.key_of(line) for line in again} == {sweep.key_of(line) for line in lines}
 
 
-@pytest.mark.usefixtures("_few_passes")
-def test_a_strategy_that_finds_something_else_ends_the_sweep(tmp_path, monkeypatch):
+def test_a_strategy_that_finds_something_else_ends_the_sweep(monkeypatch, tmp_path):
     def wrong(group, *rest):
-        found = right(group, *rest)
-        return {
-            place: value + (group.strategy == "source_per_thread") for place, value in found.items()
-        }
+        is_wrong = group.strategy == "source_per_thread"
+        return {place: value + is_wrong for place, value in right(group, *rest).items()}
 
-    right = sweep.digests_of
-    monkeypatch.setattr(sweep, "digests_of", wrong)
-    with pytest.raises(sweep.DifferentAnswersError, match="differs from the others for source 0"):
-        swept(tmp_path)
+    right = suite.digests_of
+    monkeypatch.setattr(suite, "digests_of", wrong)
+    with pytest.raises(SystemExit, match="source_per_thread: source 0 differs from the others"):
+        swept(tmp_path, monkeypatch, ((8, "distances"),))
+
+
+def test_a_strategy_much_slower_than_the_best_is_left_out_with_its_seconds(monkeypatch):
+    case = case_of(n_sources=4096)
+    case.best = 1e-9
+    monkeypatch.setattr(suite, "LEAST", 1e-9)
+    monkeypatch.setattr(suite, "HOPELESS", 1e9)
+    with pytest.raises(suite.TooSlowError, match=r"^over 0\."):
+        suite.of_many(case, case.loop)
+    monkeypatch.setattr(suite, "HOPELESS", 1e-9)
+    with pytest.raises(suite.TooSlowError, match="by its estimate"):
+        suite.of_many(case, "bit_parallel")
 
 
 def test_checksums_of_a_sweep_see_one_changed_distance():
     graph = graphs.build(next(iter(graphs.generated(60, 60))), None, "cpu")
-    from kepler_traverse import plan_bfs_many
-
     group = plan_bfs_many(graph, n_sources=4, strategy="source_per_thread").run(np.arange(4))
-    before = sweep.digests_of(group, 0, 1, "bfs")
+    before = suite.digests_of(group, 0, 1, "bfs")
     wider = replace(group, distance=group.distance.astype(np.int32))
-    assert sweep.digests_of(wider, 0, 1, "bfs") == before, "whatever type hops have"
+    assert suite.digests_of(wider, 0, 1, "bfs") == before, "whatever type hops have"
     wider.distance[2, 5] += 1
-    after = sweep.digests_of(wider, 0, 1, "bfs")
+    after = suite.digests_of(wider, 0, 1, "bfs")
     assert [place for place in before if before[place] != after[place]] == [2]
+    assert list(suite.digests_of(group, 3, 2, "bfs")) == [4, 6], "every second one of all"
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -143,8 +131,11 @@ def test_generated_web_has_sources_that_reach_little():
 
 def line(strategy, seconds, **others):
     facts = {
+        "kind": "time",
         "device": "cpu",
         "graph": "g",
+        "work": "w",
+        "reverse": "",
         "weights": "",
         "algorithm": "bfs",
         "sources": 8,
@@ -184,7 +175,7 @@ def test_predicted_and_measured_times_have_a_row_per_graph_with_the_worst_of_it(
 
     rows = [row("g", "a", 0.02, 0.01), row("g", "b", 0.01, 0.04), row("g", "c", 9.0, 0.001)]
     rows.append(row("h", "a", 0.011, 0.01))
-    text = "\n".join(regret.predictions_table("cpu", rows))
+    text = "\n".join(regret.predictions_table("cpu", regret.in_digits(rows)))
     assert "2 of 3 within 2" in text, "what takes less than 5 ms does not count"
     assert "| g | 2 | 1 | 0.71 | bfs, distances, 64 sources: b | 10 ms | 40 ms | 0.25 |" in text
     assert "| h | 1 | 1 | 1.10 | bfs, distances, 64 sources: a | 11 ms | 10 ms | 1.10 |" in text
@@ -201,21 +192,11 @@ def test_a_constant_that_no_time_depends_on_keeps_its_value():
     assert kept == pytest.approx({"edge": 1.0, "fetch": 40.0}, rel=0.01)
 
 
-def test_only_the_strategies_that_auto_chooses_among_are_measured_for_estimates(
-    tmp_path, monkeypatch
-):
-    passes = ((64, "within"), (64, "nearest"), (64, "hierarchy"))
-    monkeypatch.setattr(sweep, "PASSES", passes)
-    monkeypatch.setattr(graphs, "SMALLEST", 200)
-    monkeypatch.setattr(sweep, "ENOUGH", 0.0)
+def test_short_searches_and_hierarchies_are_measured_where_they_apply(monkeypatch, tmp_path):
     monkeypatch.setattr(graphs, "FAMILIES", ("lattice", "social"))
-    scope = sweep.Scope(
-        sources={64},
-        results={"within", "nearest", "hierarchy"},
-        largest=200,
-        estimates_alone=True,
-    )
-    _, lines = swept(tmp_path, scope=scope)
+    passes = ((64, "within"), (64, "nearest"), (64, "hierarchy"))
+    _, every = swept(tmp_path, monkeypatch, passes, size=200)
+    lines = [line for line in every if line["kind"] == "time"]
     ways = {(line["algorithm"], line["result"], line["strategy"]) for line in lines}
     for algorithm in ("bfs", "sssp"):
         assert {
@@ -223,26 +204,25 @@ def test_only_the_strategies_that_auto_chooses_among_are_measured_for_estimates(
             (algorithm, "nearest", "from_targets"),
             (algorithm, "hierarchy", "hierarchy_sweep"),
         } <= ways
-    assert "auto" not in {strategy for _, _, strategy in ways}
     assert {line["graph"] for line in lines if line["result"] == "hierarchy"} == {"lattice 200"}
-    assert all(fit.amounts_of(line, load_costs("cpu")) for line in lines)
+    fitted = [line for line in lines if fit.usable(line)]
+    assert fitted
+    assert all(fit.amounts_of(line, load_costs("cpu")) for line in fitted)
 
 
-def test_repeated_measurements_count_by_the_fastest(tmp_path):
-    lines = [
-        line("a", 0.4),
-        line("a", 0.2),
-        line("a", None, over=0.1),
-        line("b", None, over=9.0),
-        line("a", 0.1, graph="other"),
-    ]
+def test_of_what_was_measured_again_the_fastest_counts(tmp_path):
+    about = {"kind": "run", "machine": {}, "commit": "", "versions": {}}
+    key = {"kind": "time", "device": "cpu", "graph": "g", "work": "w"}
+    lines = [about]
+    lines += [key | {"peer": "a", "least": least} for least in (0.4, 0.2)]
+    lines += [key | {"kind": "left", "peer": name, "why": "over 0.1"} for name in "ab"]
+    lines += [key | {"peer": "a", "least": 0.1, "graph": "other"}]
     (tmp_path / "lines.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
-    found = regret.read([tmp_path / "lines.jsonl"])
-    assert [(each["graph"], each["strategy"], each["seconds"]) for each in found] == [
-        ("g", "a", 0.2),
-        ("g", "b", None),
-        ("other", "a", 0.1),
+    found = [
+        (each["graph"], each["strategy"], each["seconds"], each["over"])
+        for each in fit.read([tmp_path / "lines.jsonl"])
     ]
+    assert found == [("g", "a", 0.2, None), ("g", "b", None, 0.1), ("other", "a", 0.1, None)]
 
 
 def test_a_strategy_that_was_cut_off_has_at_least_the_regret_that_it_had_by_then():
@@ -251,38 +231,17 @@ def test_a_strategy_that_was_cut_off_has_at_least_the_regret_that_it_had_by_then
 
 
 @pytest.mark.exhaustive
-@pytest.mark.usefixtures("_few_passes")
-def test_a_refit_sweeps_fits_and_writes_numbers_and_page(tmp_path, monkeypatch, capsys):
+def test_constants_are_fitted_unless_those_before_are_better(whole, tmp_path, monkeypatch, capsys):
     kept = {"name": "a GPU", "device": "cuda"}
-    for name, text in (
-        ("COSTS", "{}"),
-        ("NUMBERS", json.dumps({"machines": [kept | {"device": "cpu"}, kept]})),
-        ("PAGE", ""),
-    ):
+    before = {"machines": [kept | {"device": "cpu"}, kept], "predictions": {}}
+    for name, text in (("COSTS", "{}"), ("NUMBERS", json.dumps(before)), ("PAGE", "")):
         (tmp_path / name).write_text(text)
         monkeypatch.setattr(regret, name, tmp_path / name)
-    monkeypatch.setattr(regret, "REFIT_LARGEST", 60)
-    monkeypatch.setattr(
-        regret, "page", lambda numbers: ", ".join(each["device"] for each in numbers["machines"])
-    )
-    pyarrow.parquet.write_table(
-        pyarrow.table({"src": [0, 1, 2], "dst": [1, 2, 3]}), tmp_path / "chain.parquet"
-    )
-    assert (
-        regret.main(
-            [
-                "refit",
-                "--graphs",
-                str(tmp_path),
-                "--output",
-                str(tmp_path / "lines.jsonl"),
-                "--seconds",
-                "1e9",
-            ]
-        )
-        == 0
-    )
-    assert (tmp_path / "PAGE").read_text() == "cuda, cpu"
+    monkeypatch.setattr(regret, "load_costs", lambda *_: costs)
+    costs = load_costs("cpu")
+    regret.load_costs.cache_clear = lambda: None
+    log = str(whole[0])
+    assert regret.main(["fit", log]) == 0
     assert "after: 0 cells" in capsys.readouterr().out, "all are short"
     found = json.loads((tmp_path / "COSTS").read_text())["cpu"]["nanoseconds"]
     assert set(found) == {
@@ -290,15 +249,13 @@ def test_a_refit_sweeps_fits_and_writes_numbers_and_page(tmp_path, monkeypatch, 
         "sssp near_far_per_thread", "sssp near_far repeated", "sssp short_search",
     }  # fmt: skip
     assert all(value > 0 for terms in found.values() for value in terms.values())
-
-    monkeypatch.setattr(sweep, "sweep", lambda *_arguments, **_options: 0)  # the same lines again
+    assert regret.main(["numbers", log]) == 0
+    numbers = json.loads((tmp_path / "NUMBERS").read_text())
+    assert [each["device"] for each in numbers["machines"]] == ["cuda", "cpu"]
     means = iter([1.0, 1.1])
     monkeypatch.setattr(regret, "mean", lambda _values: next(means))
     (tmp_path / "COSTS").write_text("{}")
-    assert (
-        regret.main(["refit", "--graphs", str(tmp_path), "--output", str(tmp_path / "lines.jsonl")])
-        == 1
-    )
+    assert regret.main(["fit", log]) == 1
     assert (tmp_path / "COSTS").read_text() == "{}", "the new constants are worse"
 
 

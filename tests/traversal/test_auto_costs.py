@@ -138,7 +138,7 @@ def made_up_lines(constants: dict, graphs: int = 12) -> list[dict]:
                 line |= {
                     "device": "cpu",
                     "strategy": row.name,
-                    "repeats": False,
+                    "is_loop": False,
                     "group": row.group_size(k),
                 }
                 seconds = costs.seconds("bfs", row, shape, k, row.group_size(k), CPU)
@@ -192,7 +192,12 @@ def test_a_fit_keeps_the_constants_of_other_devices(tmp_path):
         "bfs source_per_thread": {"edge": 2.0},
     } | SHORT
     made = made_up_lines(constants, graphs=6)
-    lines.write_text("".join(json.dumps(line) + "\n" for line in made))
+    about = {"kind": "run", "machine": {}, "commit": "", "versions": {}}
+    logged = [
+        line | {"kind": "time", "least": line["seconds"], "peer": line["strategy"], "work": str(i)}
+        for i, line in enumerate(made)
+    ]
+    lines.write_text("".join(json.dumps(line) + "\n" for line in [about, *logged]))
     fit.main([lines], output)
     found = json.loads(output.read_text())
     assert found["cuda"]["nanoseconds"] == {"bfs bit_parallel": {"edge": 7.0}}

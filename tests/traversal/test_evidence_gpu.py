@@ -12,6 +12,7 @@ import pytest
 
 from kepler_traverse import graph_from_edges
 from pipelines import comparison
+from scripts.bench import large_graphs
 from scripts.evidence import __main__ as trust
 from scripts.evidence import gpu, large_graph, page
 from scripts.papers.experiments import GraphSource
@@ -22,12 +23,7 @@ pytestmark = on_a_device
 
 
 @pytest.fixture(autouse=True)
-def _device(monkeypatch):
-    """The harness has neither a clock of its own nor a pool of memory."""
-    if IN_TURN is not None:
-        for name in ("synchronise", "give_back"):
-            monkeypatch.setattr(gpu, name, lambda *_: None)
-        monkeypatch.setattr(gpu, "held", lambda: 1)
+def _device():
     with running(IN_TURN):
         yield
 
@@ -46,13 +42,15 @@ def small_graph(seed, weight_type="auto"):
 def small(monkeypatch):
     monkeypatch.setattr(gpu, "random_graph", small_graph)
     rows = {
-        name: (
-            one,
-            many,
-            [row for row in rows if row.name in ("queue_warp", "frontier")],
-            some[-1:],
+        name: calls._replace(
+            strategies=[
+                row
+                for row in calls.strategies
+                if row.name in ("queue_warp", "frontier") or row.device == "cpu"
+            ],
+            several=calls.several_of("cuda")[-1:],
         )
-        for name, (one, many, rows, some) in gpu.ALGORITHMS.items()
+        for name, calls in gpu.ALGORITHMS.items()
     }
     monkeypatch.setattr(gpu, "ALGORITHMS", rows)
 
@@ -103,10 +101,11 @@ def test_parity_counts_what_is_equal_and_what_differs(monkeypatch):
 
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("small")
-def test_bits_of_a_gpu_are_compared_with_those_of_the_cpu():
-    figures = gpu.measure_bits(OPTIONS)
+@pytest.mark.parametrize("device", ["cuda", "cpu"])
+def test_bits_are_compared_with_those_of_the_cpu(device):
+    figures = gpu.measure_bits(OPTIONS, device)
     assert figures["errors"] == []
-    assert figures["equal"] == figures["distances"] > 200
+    assert figures["equal"] == figures["distances"] > (200 if device == "cuda" else 50)
     assert figures["equal_predecessors"] == figures["predecessors"]
 
 
@@ -123,8 +122,9 @@ def test_evidence_compares_many_sources_at_once_with_each_alone(monkeypatch, tmp
     assert figures["graphs"] == {"some": {"searches": 136, "equal": 136}}
     assert len(figures["strategies"]) > 1
     assert "136 of 136 searches in groups of 1, 33" in page_of("gpu_many", figures)
-    single, many, *rest = gpu.ALGORITHMS["bfs"]
-    monkeypatch.setitem(gpu.ALGORITHMS, "bfs", (partial(single, max_depth=1), many, *rest))
+    calls = gpu.ALGORITHMS["bfs"]
+    shallow = calls._replace(one=partial(calls.one, max_depth=1))
+    monkeypatch.setitem(gpu.ALGORITHMS, "bfs", shallow)
     assert gpu.measure_many(options)["graphs"]["some"]["equal"] < 136
 
 
@@ -159,6 +159,7 @@ def test_faults_are_found_by_the_certificates_of_a_gpu(monkeypatch):
 def test_a_graph_beyond_a_boundary_is_built_searched_and_certified(monkeypatch):
     for name, value in {"SCALE": 6, "EDGE_FACTOR": 6, "PIECE": 100, "BOUNDARY": 200}.items():
         monkeypatch.setattr(large_graph, name, value)
+    monkeypatch.setattr(large_graphs, "PIECE", 100)
     figures = large_graph.measure_huge(OPTIONS)
     assert figures["errors"] == []
     assert (figures["rows"], figures["type_of_targets"]) == (384, "int32")

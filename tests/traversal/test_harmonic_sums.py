@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -10,7 +9,8 @@ import pytest
 
 from kepler_traverse import plan_bfs
 from kepler_traverse.bfs.multi_source.harmonic_sums import UNIT_BITS, HarmonicSums, sample_size
-from scripts.bench import streamed_edges, web_graph
+from scripts.bench import large_graphs
+from scripts.measure.work import OURS, Inputs
 from tests.support.devices import FIRST, MODES, host, in_each, in_one, on_a_device
 from tests.support.graphs import build, lattice, path, rmat
 
@@ -72,34 +72,31 @@ def test_a_sample_is_as_large_as_the_bound_says():
         assert misses[0] <= 1 - confidence < misses[1]
 
 
-@on_a_device
-@pytest.mark.usefixtures("one_order")
-def test_the_scripts_of_large_graphs_run(tmp_path):
-    record = tmp_path / "figures.jsonl"
-    small = ["--seconds", "100", "--output", str(record)]
-    web = ["--vertices", "100", "--edges", "600", "--error", "0.3", "--group", "32"]
-    assert web_graph.main([*web, *small]) == 0
-    steps = {line["step"]: line for line in map(json.loads, record.read_text().splitlines())}
-    assert steps["certify"]["sources"] > 10
-    assert steps["estimate"]["error"] <= 0.3
-    assert streamed_edges.main(["--scale", "6", "--many", "32", "--groups", "32", *small]) == 0
-    steps = {line["step"]: line for line in map(json.loads, record.read_text().splitlines())}
-    ways = [
-        line
-        for name, line in steps.items()
-        if name in {f"{way}, 32 lanes" for way in streamed_edges.WAYS}
-    ]
-    assert len(ways) == len(streamed_edges.WAYS)
-    assert not any("failed" in line for line in steps.values())
+@pytest.fixture
+def little(monkeypatch):
+    """Small graphs in the place of large ones."""
+    small = {"SCALE": 6, "MANY": 32, "GROUPS": (32,), "VERTICES": 100, "EDGES": 600}
+    for name, value in (small | {"ERROR": 0.3, "PIECE": 500}).items():
+        monkeypatch.setattr(large_graphs, name, value)
+    for case in (large_graphs.rmat_of, large_graphs.web_of):
+        case.cache_clear()
 
 
 @on_a_device
-@pytest.mark.usefixtures("one_order")
-def test_a_script_of_large_graphs_records_what_failed(tmp_path, monkeypatch):
-    record = tmp_path / "figures.jsonl"
-    monkeypatch.setattr(web_graph, "certify_many", lambda *_: 1 / 0)
-    web = ["--vertices", "100", "--edges", "600", "--error", "0.3", "--group", "32"]
-    assert web_graph.main([*web, "--output", str(record)]) == 1
-    steps = {line["step"]: line for line in map(json.loads, record.read_text().splitlines())}
-    assert steps["certify"]["failed"].startswith("ZeroDivisionError")
-    assert "error" in steps["estimate"]
+@pytest.mark.usefixtures("one_order", "little")
+def test_large_graphs_are_searched_alike_wherever_their_edges_are(monkeypatch):
+    for work in large_graphs.works(Inputs(device="cuda")):
+        case = work.case(Inputs())
+        found = {name: work.peer(name).prepare(case)() for name in work.peers}
+        expected = found.pop(OURS)
+        assert expected.seconds > 0
+        assert [work.check(expected.found, each.found) for each in found.values()] == [""] * len(
+            found
+        )
+        if found:
+            assert set(found) == set(large_graphs.WAYS)
+            assert work.check(expected.found, expected.found + 1)
+    assert 10 < expected.more["size"] <= work.facts(case)["vertices"] == 100
+    monkeypatch.setattr(large_graphs, "UNIT_BITS", UNIT_BITS - 1)
+    with pytest.raises(SystemExit, match="harmonic sums differ"):
+        large_graphs.centrality(case)

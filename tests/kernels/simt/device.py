@@ -203,6 +203,9 @@ class _Cupy:
                     "MaxSharedMemoryPerMultiprocessor": harness.MAX_SHARED_BYTES,
                 }
 
+            def synchronize(self):
+                """Kernels of the harness have ended when their launch returns."""
+
     class lib:
         class stride_tricks:
             @staticmethod

@@ -1,0 +1,189 @@
+"""Jobs on several GPUs: when their workers search first, what they gain over one GPU, and what parts of other sizes cost.
+
+Each call is a job, a process of its own; the times are those of its manifest. The results of all jobs of a work are equal.
+On a CPU there are two workers: that shows that all jobs run, and says nothing of GPUs.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from scripts.make_graphs import rmat
+from scripts.measure.cells import by_work
+from scripts.measure.environment import ROOT
+from scripts.measure.harness import run_command
+from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Timed, Work, elsewhere
+
+PACKAGES = ("pyarrow", "cupy-cuda13x", "cupy-cuda12x", "distributed")
+ROADS, RMAT, RMAT_SCALE = "USA-road-NE-topology", "R-MAT 20", 20
+ONE, TWO, SEED, MAX_WORKERS, N_TARGETS = "one GPU", "two GPUs", 1, 4, 1000
+STARTED, PARTED = 256, 512  # sources
+# Targets: seconds from the command to the first search, times the default, and times one GPU.
+START_SECONDS = {"warm": 4.0, "cold": 6.0}
+PARTS_RATIO = 1.1
+GAINS = {2: 1.9, 4: 3.6}
+SIZES = {OURS: "", "--batch-size 32": "--batch-size 32", "--part-size 256MB": "--part-size 256MB"}
+# Folders of compiled code, which are empty for a cold start.
+COMPILED = ("CUPY_CACHE_DIR", "CUDA_CACHE_PATH", "NUMBA_CACHE_DIR")
+# Result: graph, sources and options; those first that matter most.
+RESULTS = (
+    ("summary", ROADS, 80_000, ""),
+    ("levels", ROADS, 40_000, ""),
+    ("summary", RMAT, 400_000, ""),
+    ("flows", ROADS, 16_000, ""),
+    ("betweenness", ROADS, 4_000, ""),
+    ("targets", ROADS, 40_000, "--targets {targets}"),
+    ("opportunities", ROADS, 40_000, "--vertices {values} --values jobs --cutoffs 100,400"),
+    ("nearest_targets", ROADS, 40_000, "--targets {targets} --nearest-k 5"),
+)
+
+
+class Folder:
+    """A folder with what jobs read and write."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        self.path, self.device = Path(tempfile.mkdtemp()), inputs.device
+        atexit.register(shutil.rmtree, self.path, ignore_errors=True)
+        self.edges = {ROADS: inputs.file(ROADS).resolve(), RMAT: self.path / "rmat.parquet"}
+        src, dst = rmat(RMAT_SCALE, 16, SEED)
+        pq.write_table(pa.table({"src": src, "dst": dst}), self.edges[RMAT])
+
+    @cached_property
+    def tables(self) -> dict[str, Path]:
+        """The files of targets, and of an attribute of all vertices of the road network."""
+        edges = pq.read_table(self.edges[ROADS], columns=["src", "dst"])
+        ids = np.unique(np.concatenate([column.to_numpy() for column in edges.columns]))
+        random = np.random.default_rng(SEED)
+        targets, values = self.path / "targets.txt", self.path / "values.parquet"
+        chosen = random.choice(ids, min(N_TARGETS, ids.size), replace=False)
+        targets.write_text("\n".join(map(str, np.sort(chosen).tolist())) + "\n")
+        pq.write_table(pa.table({"vertex": ids, "jobs": random.integers(0, 100, ids.size)}), values)
+        return {"targets": targets, "values": values}
+
+    def job(self, graph: str, words: str, workers: int = 0, is_cold: bool = False) -> dict:
+        """Run a job; return its manifest, with the seconds to the first search, and from there to the last."""
+        output = self.path / "out"
+        shutil.rmtree(output, ignore_errors=True)
+        command = [
+            sys.executable,
+            "-m",
+            "pipelines.batch_sources",
+            self.edges[graph],
+            "--undirected",
+        ]
+        command += ["--device", self.device, "--graph-cache", self.path / "cache", "--no-report"]
+        command += ["--output", output, *words.format(**self.tables).split()]
+        command += ["--workers", workers] if workers else []
+        with tempfile.TemporaryDirectory() as empty:
+            caches = {name: f"{empty}/{name}" for name in COMPILED} if is_cold else {}
+            began = time.time()
+            run_command(command, cwd=ROOT, env=os.environ | caches)
+        manifest = json.loads((output / "_manifest.json").read_text())
+        first = min(part["started"] for part in manifest["parts"])
+        last = max(part["ended"] for part in manifest["parts"])
+        return manifest | {"to_first": first - began, "searching": last - first}
+
+
+@lru_cache(1)
+def folder_of(inputs: Inputs) -> Folder:
+    return Folder(inputs)
+
+
+def asked(result: str, sources: int, words: str = "") -> str:
+    return f"--result {result} --random-sources {sources} --seed {SEED} {words}"
+
+
+def starting(folder: Folder, workers: int, is_cold: bool) -> Call:
+    """Prepare the start of workers; the first one compiles, and stores the graph."""
+
+    def run() -> Timed:
+        made = folder.job(ROADS, asked("summary", STARTED), workers, is_cold)
+        return Timed(made.get("digest"), made["to_first"])
+
+    return run
+
+
+def with_parts(folder: Folder, size: str) -> Call:
+    def run() -> Timed:
+        made = folder.job(ROADS, asked("distances", PARTED, size))
+        return Timed(made.get("digest"), made["seconds"]["traverse"], {"parts": len(made["parts"])})
+
+    return run
+
+
+def searching(folder: Folder, result: tuple[str, str, int, str], workers: int) -> Call:
+    kind, graph, sources, words = result
+
+    def run() -> Timed:
+        made = folder.job(graph, asked(kind, sources, words), workers)
+        return Timed(made.get("digest"), made["searching"])
+
+    return run
+
+
+def count_workers(device: str) -> int:
+    if device == "cpu":
+        return 2
+    import cupy
+
+    return min(MAX_WORKERS, cupy.cuda.runtime.getDeviceCount())
+
+
+def works(inputs: Inputs) -> Iterator[Work]:
+    workers = count_workers(inputs.device)
+    given: dict[str, Any] = {"case": folder_of, "clock": elsewhere, "repeats": Repeats(most=1)}
+    for name in START_SECONDS if workers > 1 else ():
+        peers = {OURS: partial(starting, workers=workers, is_cold=name == "cold")}
+        yield Work(name=f"start of {workers} workers, {name}", graph=ROADS, peers=peers, **given)
+    yield Work(
+        name=f"distances of {PARTED} sources, one GPU",
+        graph=ROADS,
+        size=PARTED,
+        peers={name: partial(with_parts, size=size) for name, size in SIZES.items()},
+        **given | {"repeats": Repeats(most=2, seconds=600.0)},
+    )
+    for result in RESULTS if workers > 1 else ():
+        name, graph, sources, _ = result
+        on_all: Callable[[Folder], Call] = partial(searching, result=result, workers=workers)
+        peers = {
+            OURS: Baseline(prepare=on_all, facts={"workers": workers}),
+            ONE: partial(searching, result=result, workers=0),
+        }
+        if workers > 2:
+            peers[TWO] = partial(searching, result=result, workers=2)
+        yield Work(name=name, graph=graph, size=sources, peers=peers, **given)
+
+
+def judged(rows: Iterable[dict]) -> dict[str, bool]:
+    """Return for each figure of a log whether it meets its target."""
+    found = {}
+    for of in by_work(rows):
+        ours = of[OURS]
+        name, least = f"{ours['graph']}, {ours['work']}", ours["least"]
+        if ours["work"].startswith("start"):
+            found[name] = least <= START_SECONDS[ours["work"].rpartition(" ")[2]]
+        elif ONE in of:
+            times = {ours["workers"]: least}
+            if TWO in of:
+                times[2] = of[TWO]["least"]
+            for count, seconds in times.items():
+                gain = of[ONE]["least"] / seconds
+                found[f"{name}, {count} GPUs"] = gain >= GAINS.get(count, 0.95 * count)
+        else:
+            ratios = {peer: row["least"] / least for peer, row in of.items() if peer != OURS}
+            found |= {f"{name}, {peer}": ratio <= PARTS_RATIO for peer, ratio in ratios.items()}
+    return found

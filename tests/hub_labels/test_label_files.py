@@ -38,7 +38,7 @@ from tests.support.jobs import (
     summary_of,
     write_edges,
 )
-from tests.support.sql_engines import Duckdb, Postgres, Spark, Sqlite, postgres_server
+from tests.support.sql_engines import Duckdb, Polars, Postgres, Spark, Sqlite, postgres_server
 
 PAGE = Path(__file__).parents[2] / "docs" / "labels.md"
 QUERIES = dict(re.findall(r"```(?:sql|py)\n(?:--|#) ([\w ]+)\n(.*?)```", PAGE.read_text(), re.S))
@@ -93,6 +93,7 @@ def tables_of(written):
     params=[
         "sqlite",
         "duckdb",
+        "polars",
         pytest.param("postgres", marks=pytest.mark.exhaustive),
         pytest.param("spark", marks=pytest.mark.exhaustive),
     ],
@@ -108,6 +109,10 @@ def asked(request, written, tmp_path_factory):
         elif request.param == "duckdb":
             views = QUERIES["views"].replace("FROM 'labels", f"FROM '{written}/labels")
             engine = Duckdb(given, views)
+        elif request.param == "polars":
+            scope = {"pl": pytest.importorskip("polars")}
+            exec(QUERIES["polars"].replace('parquet("labels', f'parquet("{written}/labels'), scope)
+            engine = Polars(given | {name: scope[name] for name in labels})
         elif request.param == "postgres":
             engine = Postgres(labels | given, stack.enter_context(postgres_server()))
         else:
@@ -174,25 +179,6 @@ def test_all_within_a_cutoff(asked, cutoff):
         if distances.loc[source, target] <= cutoff
     ]
     assert engine.ask("within a cutoff", cutoff=cutoff) == expected
-
-
-def test_polars_joins_a_table_of_pairs(written):
-    polars = pytest.importorskip("polars")
-    graph = town()
-    ids = np.asarray(graph.ids)
-    frames = {
-        f"labels_{direction}": polars.read_parquet(f"{written}/{place}/part-*.parquet").rename(
-            {"source": "vertex"}
-        )
-        for direction, place in NAMES.items()
-    }
-    pairs = polars.DataFrame({"pair": range(ids.size), "source": ids, "target": np.roll(ids, 40)})
-    scope = {"pl": polars, "pairs": pairs, **frames}
-    exec(QUERIES["polars"], scope)
-    distances = dijkstra(convert.to_scipy(graph))
-    expected = distances[np.arange(ids.size), np.roll(np.arange(ids.size), 40)]
-    found = [np.inf if each is None else each for each in scope["answer"]["distance"].to_list()]
-    assert found == expected.tolist()
 
 
 @pytest.mark.parametrize("directed", [True, False])

@@ -102,11 +102,12 @@ class LabelPlan:
 
 
 def answers_all_pairs(graph: Graph, question: Question[Any]) -> bool:
-    """Whether the labels of a graph answer all pairs of a question, and no sum is wider than the
+    """Whether the labels of a graph answer all pairs or paths of a question, and no sum is wider than the
     distances of the graph.
     """
     pairs = question.pairs
-    if pairs is None or question.kind.keeps != "targets" or graph.device != "cpu":
+    keeps = question.kind.keeps
+    if pairs is None or keeps not in ("targets", "paths") or graph.device != "cpu":
         return False
     metric = ALGORITHMS[question.algorithm].metric
     labels = graph.derived.known_labels(metric)
@@ -114,7 +115,7 @@ def answers_all_pairs(graph: Graph, question: Question[Any]) -> bool:
     if labels is None or hierarchy is None:
         return False
     per_source = pairs.rows.size / max(pairs.sources.size, 1)
-    asked = Query(output="targets", has_target_lists=True, targets_per_source=per_source)
+    asked = Query(output=keeps, has_target_lists=True, targets_per_source=per_source)
     if answering_labels(graph, asked, metric) is None:
         return False
     if metric == "hops":

@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from kepler_traverse import Graph, certify, read_graph, sssp_pairs
+from kepler_traverse import Graph, certify, sssp_pairs
 from kepler_traverse.hub_labels.build import build_labels
+from scripts.bench.label_equality import read
 from scripts.bench.pandana_network import differences, network_of
 from scripts.measure.work import OURS, Baseline, Call, Inputs, Work
 
 PACKAGES = ("pandana",)
-ROADS = "USA-road-d.NY"
+# seeds of random weights, where a file has none
+ROADS = {"USA-road-d.NY": None, "USA-road-NE-topology": 1}
+WITH_PEERS = "USA-road-d.NY"  # on which building a network of pandana takes seconds, not minutes
 PAIRS, FEW = 1_000_000, 10_000  # the latter of peers
 
 
@@ -40,8 +43,8 @@ class Case:
 
 
 @lru_cache(1)
-def case_of(inputs: Inputs) -> Case:
-    return Case(read_graph(inputs.file(ROADS), directed=False, device="cpu"))
+def case_of(inputs: Inputs, name: str) -> Case:
+    return Case(read(str(inputs.file(name)), ROADS[name]))
 
 
 def merging(case: Case, device: str) -> Call:
@@ -88,13 +91,18 @@ def proving(case: Case) -> None:
 
 
 def works(inputs: Inputs) -> list[Work]:
-    given: dict[str, Any] = {"graph": ROADS, "case": case_of}
+    return [work for name in ROADS for work in works_of(name, inputs)]
+
+
+def works_of(name: str, inputs: Inputs) -> list[Work]:
+    given: dict[str, Any] = {"graph": name, "case": partial(case_of, name=name)}
     pairs = {
         OURS: lambda case: partial(case.distances, case.graph, PAIRS),
         "labels alone": partial(merging, device=inputs.device),
         "hierarchy": Baseline(prepare=over_hierarchy, size=FEW),
-        "pandana": Baseline(prepare=of_pandana, size=FEW),
     }
+    if name == WITH_PEERS:
+        pairs["pandana"] = Baseline(prepare=of_pandana, size=FEW)
     return [
         Work(name="building labels", peers=alone(Case.build), **given),
         Work(name="proving labels", peers=alone(proving), **given),

@@ -22,7 +22,7 @@ def streets(monkeypatch):
 
 def check_works(case, device):
     """Run each work once, and hold what its peers find against each other."""
-    building, proving, pairs = labels.works(Inputs(device=device))
+    building, proving, pairs = labels.works_of(labels.WITH_PEERS, Inputs(device=device))
     for work in (building, proving):
         work.clock(work.peer(OURS).prepare(case))
     found = {

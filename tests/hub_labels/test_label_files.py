@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from kepler_traverse import convert, graph_from_edges
 from kepler_traverse.errors import InputError
+from kepler_traverse.hub_labels import estimate
 from kepler_traverse.pipelines import run_job
 from pipelines import finish
 from pipelines.batch_sources import main
@@ -351,11 +352,12 @@ def test_options_without_effect_are_refused(more, message, edges, tmp_path, caps
     assert not (tmp_path / "out").exists()
 
 
-def test_a_network_with_hubs_is_refused_before_anything_is_written(tmp_path, capsys):
+def test_long_labels_are_refused_before_anything_is_written(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(estimate, "MAX_HUBS", 20)
     rows = np.array(rmat(15, 16, seed=5))
     path = write_edges(tmp_path / "edges.parquet", rows[:, 0], rows[:, 1])
     words = [path, "--result", "labels", "--output", tmp_path / "out"]
-    assert "Networks with hubs" in refused(capsys, *words)
+    assert "no labels: they would have about" in refused(capsys, *words)
     assert not (tmp_path / "out").exists()
 
 

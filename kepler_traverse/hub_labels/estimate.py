@@ -27,7 +27,7 @@ _WORK = 4e8  # sums of the estimate, which takes less than a second
 # Nanoseconds of one thread per row: to find a candidate, and per hub to test it; from road networks
 _PER_ROW = 60.0
 _PER_TEST = 1.2
-PEAK = 2  # times the bytes of the labels that building takes, where their arrays grow
+_PEAK = 2  # times the bytes of the labels that building takes, where their arrays grow
 
 
 class LabelEstimate(NamedTuple):
@@ -49,6 +49,8 @@ class LabelEstimate(NamedTuple):
         Vertices whose labels were built.
     directions : int
         1 of an undirected graph, else 2.
+    peak : int
+        Times the bytes of the labels that building takes.
     """
 
     hubs: float
@@ -58,6 +60,7 @@ class LabelEstimate(NamedTuple):
     seconds: float
     sampled: int
     directions: int = 1
+    peak: int = _PEAK
 
     @property
     def rows_per_direction(self) -> int:
@@ -120,9 +123,9 @@ def refuse_long_labels(estimate: LabelEstimate) -> None:
             "not pay; search for pairs without labels"
         )
     free = available_memory("cpu")
-    if PEAK * estimate.nbytes > free:
+    if estimate.peak * estimate.nbytes > free:
         raise HierarchyError(
-            f"no labels: they would have {estimate}, building takes {PEAK} times that memory, and "
+            f"no labels: they would have {estimate}, building takes {estimate.peak} times that memory, and "
             f"{in_units(free)} are free; search for pairs without labels, with less memory"
         )
 

@@ -14,7 +14,6 @@ from kepler_traverse._arrays import EXACT_BELOW, make_offsets, positions_in_grou
 from kepler_traverse.certificate import certify
 from kepler_traverse.graph import Graph
 from kepler_traverse.hub_labels.arrays import HubLabels
-from kepler_traverse.hub_labels.estimate import PEAK
 from kepler_traverse.kinds.question import Question
 from kepler_traverse.runtime.display import in_units
 from kepler_traverse.search.algorithms import ALGORITHMS
@@ -57,7 +56,7 @@ class LabelPlan:
         self._estimate = request.options.estimate
         labels = graph.derived.known_labels(self._metric)
         hubs = self._estimate.hubs
-        self.labels_nbytes = PEAK * self._estimate.nbytes
+        self.labels_nbytes = self._estimate.peak * self._estimate.nbytes
         self.why = f"hub labels: {self._estimate}, by those of {self._estimate.sampled:,} vertices"
         if labels is not None:
             hubs = labels.hubs_per_vertex

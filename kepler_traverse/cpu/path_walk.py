@@ -5,10 +5,11 @@ A path is walked back from its target. The predecessor of a vertex is the smalle
 that is nearer to the source. A vertex that has none lies behind edges of length zero;
 ``along_level`` finds its predecessors.
 
-Distances are those of an array of all vertices, or are looked up in a contraction hierarchy when a
-step needs them. The distance of a position is the smallest of what the upward search from the
-source has found there, and of the sums over the edges from above. It is looked up once per source,
-so that near vertices share what lies above them.
+Distances are those of an array of all vertices, or are looked up when a step needs them, in a
+contraction hierarchy or in hub labels. The distance of a position is the smallest of what the upward
+search from the source has found there, and of the sums over the edges from above. That of a rank is
+the smallest sum over the hubs that its label and that of the source share. It is looked up once per
+source, so that near vertices share what lies above them.
 
 Distances never increase along a walk, and a step over an edge of length zero leads to a lower level
 of the vertices at that distance. So each walk ends, whatever the distances are; ``walk`` says if no
@@ -25,19 +26,22 @@ from .compiled import njit
 
 NO_EDGE = -1  # no edge explains a distance
 CIRCLE = -2  # predecessors lead around a circle
+_UNKNOWN = np.int64(-1)
 _UNSEEN = -1
 _OFF = -2
 
 
 class Above(NamedTuple):
-    """What distances are looked up in."""
+    """What distances are looked up in: a hierarchy, or labels. A position is a rank of these then."""
 
     position: np.ndarray  # array of shape (n,): of each vertex
-    # offsets, heads, weights: the edges to each position from positions above it
+    # offsets, heads, weights: the edges to each position from positions above it; or its hubs, and
+    # the distances from there
     offsets: np.ndarray
     heads: np.ndarray
     weights: np.ndarray
-    # array of shape (n,): the distances that the upward search found, unreached elsewhere
+    # array of shape (n,): the distances that the upward search found, or those of the label of the
+    # source; unreached elsewhere
     tentative: np.ndarray
     # stack, at: arrays of shape (n,): scratch
     stack: np.ndarray
@@ -46,6 +50,7 @@ class Above(NamedTuple):
     # their number
     known: np.ndarray
     n_known: np.ndarray
+    is_label: bool
 
 
 class Walks(NamedTuple):
@@ -68,6 +73,23 @@ class Walks(NamedTuple):
     path: np.ndarray
 
 
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _note(p, of_heads, enough, distance, above):
+    """Write the distance of a position, by those of the positions above it. None of the sums is
+    below ``enough``.
+    """
+    best = above.tentative[p]
+    for e in range(above.offsets[p], above.offsets[p + 1]):
+        total = of_heads[above.heads[e]] + above.weights[e]
+        if total < best:
+            best = total
+            if best <= enough:
+                break
+    distance[p] = best
+    above.known[above.n_known[0]] = p
+    above.n_known[0] += 1
+
+
 @njit(cache=True, nogil=True)
 def distance_at(v, distance, above):
     """Return the distance of a vertex.
@@ -77,14 +99,16 @@ def distance_at(v, distance, above):
     """
     if above is None:
         return distance[v]
-    offsets = above.offsets
-    heads = above.heads
-    weights = above.weights
-    stack = above.stack
-    at = above.at
     p = above.position[v]
     if distance[p] >= 0:
         return distance[p]
+    if above.is_label:
+        _note(p, above.tentative, _UNKNOWN, distance, above)
+        return distance[p]
+    offsets = above.offsets
+    heads = above.heads
+    stack = above.stack
+    at = above.at
     depth = 0
     stack[0] = p
     at[0] = offsets[p]
@@ -100,16 +124,22 @@ def distance_at(v, distance, above):
             stack[depth] = heads[e]
             at[depth] = offsets[heads[e]]
             continue
-        best = above.tentative[q]
-        for e in range(offsets[q], end):
-            total = distance[heads[e]] + weights[e]
-            if total < best:
-                best = total
-        distance[q] = best
-        above.known[above.n_known[0]] = q
-        above.n_known[0] += 1
+        _note(q, distance, _UNKNOWN, distance, above)
         depth -= 1
     return distance[p]
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _distance_before(u, enough, distance, above):
+    """Return the distance of an in-neighbor, which is at least ``enough``: the first sum of a label
+    that is no more ends a pass over it.
+    """
+    if above is None:
+        return distance[u]
+    p = above.position[u]
+    if above.is_label and distance[p] < 0:
+        _note(p, above.tentative, enough, distance, above)
+    return distance_at(u, distance, above)
 
 
 @njit(cache=True, nogil=True)
@@ -139,9 +169,10 @@ def nearer_edge(v, own, offsets, sources, weights, unit, distance, above):
     ``NO_EDGE``.
     """
     for e in range(offsets[v], offsets[v + 1]):
-        far = distance_at(np.int64(sources[e]), distance, above)
+        length = _length(weights, e, unit)
+        far = _distance_before(np.int64(sources[e]), own - length, distance, above)
         # in the type of the sums
-        if 0 <= far < own and distance.dtype.type(far + _length(weights, e, unit)) == own:
+        if 0 <= far < own and distance.dtype.type(far + length) == own:
             return np.int64(e)
     return np.int64(NO_EDGE)
 

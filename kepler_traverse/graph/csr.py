@@ -384,7 +384,9 @@ class Graph:
         They are for pairs that have an origin of their own each: the distance of a pair is then the
         smallest sum over the hubs of two short lists. On road networks ``sssp_pairs`` answers a
         pair in a microsecond, and takes them by itself. They are made from the hierarchy, which is
-        built first if the graph has none, in seconds per million vertices. The result does not
+        built first if the graph has none, in seconds per million vertices. A network with hubs of
+        many edges, whose lengths are above 0, has pruned landmark labels in place of a hierarchy
+        that is contracted; the hierarchy of their order is kept with them. The result does not
         depend on the number of threads. ``save_graph`` stores them with the graph.
 
         Parameters
@@ -395,7 +397,7 @@ class Graph:
         Raises
         ------
         HierarchyError
-            The graph has no hierarchy that pays, or labels would be longer than pays, or than
+            The conditions of a hierarchy do not hold, or labels would be longer than pays, or than
             memory holds; the message says how long.
 
         Examples

@@ -18,6 +18,7 @@ from ..cpu import csr_build
 from ..cuda import csr_build as csr_on_gpu
 from ..cuda import graph_statistics
 from ..cuda.host_edges import is_pinned
+from ..errors import HierarchyError
 from ..protocols import CsrBackend
 from .closed import refuse_closed
 
@@ -259,6 +260,7 @@ class Derived:
         """Return the hub labels, which are built on the first call; see ``Graph.labels``."""
         from ..hub_labels.build import build_labels
         from ..hub_labels.estimate import refuse_long_labels
+        from ..hub_labels.pruned import build_pruned
 
         metric = arguments.choice("metric", metric, METRICS)
         with _CONTRACTING:
@@ -266,18 +268,30 @@ class Derived:
             if labels is None:
                 estimate = self.estimate_labels(metric)
                 refuse_long_labels(estimate)
-                hierarchy = self.hierarchy(metric)
-                labels = build_labels(hierarchy, metric, estimate.rows_per_direction)
+                hierarchy = self.known_hierarchy(metric)
+                if hierarchy is None:
+                    hierarchy, labels = build_pruned(self._graph.to("cpu"), metric)
+                    self.keep_hierarchy(hierarchy, metric)
+                else:
+                    labels = build_labels(hierarchy, metric, estimate.rows_per_direction)
             self.keep_labels(labels, metric)
             return labels
 
     def estimate_labels(self, metric: str = "weights") -> LabelEstimate:
         """Estimate hubs, rows, bytes and seconds of the labels, in less than 2 s over the hierarchy,
-        which is built first if there is none.
+        which is built first if there is none; or of pruned labels, if none would pay.
         """
+        from ..hierarchy.build import why_not
         from ..hub_labels.estimate import estimate_labels
+        from ..hub_labels.pruned import estimate_pruned, has_positive_lengths
 
-        return estimate_labels(self.hierarchy(metric))
+        try:
+            hierarchy = self.hierarchy(metric)
+        except HierarchyError:
+            if why_not(self._graph, metric) or not has_positive_lengths(self._graph, metric):
+                raise
+            return estimate_pruned(self._graph.to("cpu"), metric)
+        return estimate_labels(hierarchy)
 
     def known_labels(self, metric: str) -> HubLabels | None:
         """Return the labels if they were built or loaded, or None. A reversed graph takes those of

@@ -94,7 +94,7 @@ def build_hierarchy(graph: Any, metric: str = "weights") -> Hierarchy:
     # contraction has many small steps, for which a CPU is the better device
     graph = graph.to("cpu")
     began = time.perf_counter()
-    unit: Any = 1.0 if metric == "hops" or graph.integer_weights else find_unit(graph.weights)
+    unit = unit_of(graph, metric)
     reverse = graph.reverse if graph.directed else None
     graphs = [each for each in (graph, reverse) if each is not None]
     units = [edges_in_units(each, metric, unit) for each in graphs]
@@ -110,6 +110,13 @@ def build_hierarchy(graph: Any, metric: str = "weights") -> Hierarchy:
     if hierarchy is None:
         raise HierarchyError("no hierarchy: a sum of weights may reach 2^61; take smaller weights")
     return hierarchy
+
+
+def unit_of(graph: Any, metric: str) -> Any:
+    """Return what lengths are multiples of, of a graph with ``why_not`` none."""
+    if metric == "hops" or graph.integer_weights:
+        return 1.0
+    return find_unit(graph.weights)
 
 
 def edges_in_units(graph: Any, metric: str, unit: float) -> np.ndarray:

@@ -3,7 +3,8 @@ these vertices is visited.
 
 A source is searched upward. The distance of a vertex then follows from those of the positions above
 it, which are looked up once per source. A path needs the distances of its vertices and of their
-in-neighbors.
+in-neighbors. Hub labels, where there are some, take the place of the hierarchy for paths: each
+distance is a pass over one label.
 """
 
 from __future__ import annotations
@@ -27,39 +28,52 @@ class Lookup:
     """What one thread needs to look up distances and paths; pages that it never touches cost
     little.
 
-    ``weights`` are those of ``graph.reverse``, None for hops.
+    ``weights`` are those of ``graph.reverse``, None for hops. ``labels`` are hub labels that take
+    the place of the hierarchy, or None.
     """
 
-    def __init__(self, graph: Any, hierarchy: Hierarchy, weights: np.ndarray | None):
+    def __init__(
+        self, graph: Any, hierarchy: Hierarchy, weights: np.ndarray | None, labels: Any = None
+    ):
         self._graph = graph
         self._hierarchy = hierarchy
         self._weights = weights
+        self._labels = labels
         n = graph.n_vertices
         self._unreached = UNREACHED[hierarchy.dtype]
         heap, self._reached, known, self._queue = np.empty((4, n), np.int32)
         at, self._path = np.empty((2, n), np.int64)
         tentative, self._other = np.full((2, n), self._unreached, hierarchy.dtype)
         n_known = np.zeros(1, np.int64)
-        self._above = Above(
-            hierarchy.position, *hierarchy.downward, tentative, heap, at, known, n_known
-        )
+        if labels is None:
+            searched = hierarchy.position, *hierarchy.downward
+        else:
+            searched = labels.rank, *labels.inward
+        scratch = tentative, heap, at, known, n_known
+        self._above = Above(*searched, *scratch, is_label=labels is not None)
         self._distance = np.full(n, -1, hierarchy.dtype)
         self._level = np.full(n, -1, np.int32)
-        self._n_reached = 0
+        self._laid_out = known[:0]
         self._source = -1
 
     def start(self, source: int) -> None:
-        """Search upward from a vertex; what follows is about this source."""
+        """Search upward from a vertex, or lay out its label; what follows is about this source."""
         above = self._above
         hierarchy = self._hierarchy
-        above.tentative[self._reached[: self._n_reached]] = self._unreached
+        above.tentative[self._laid_out] = self._unreached
         self._distance[above.known[: above.n_known[0]]] = -1
         above.n_known[0] = 0
         self._source = source
-        scratch = above.tentative, above.stack, self._reached, self._unreached
-        self._n_reached = search_upward(
-            int(above.position[source]), hierarchy.upward, hierarchy.downward, *scratch
-        )
+        position = int(above.position[source])
+        if self._labels is None:
+            scratch = above.tentative, above.stack, self._reached, self._unreached
+            count = search_upward(position, hierarchy.upward, hierarchy.downward, *scratch)
+            self._laid_out = self._reached[:count]
+        else:
+            offsets, hubs, distances = self._labels.outward
+            begin, end = offsets[position : position + 2].tolist()
+            self._laid_out = hubs[begin:end]
+            above.tentative[self._laid_out] = distances[begin:end]
 
     def distances(self, targets: np.ndarray, sums: np.ndarray) -> None:
         """Write the distances of some vertices, in units of the hierarchy; ``UNREACHED`` where
@@ -93,7 +107,7 @@ class Lookup:
         if size == NO_EDGE:
             raise CertificateError(
                 f"no edge explains a distance on the way from {self._graph.ids_at([self._source])[0]} to "
-                f"{self._graph.ids_at([target])[0]}: the hierarchy is not that of the graph; search in "
+                f"{self._graph.ids_at([target])[0]}: the hierarchy or its labels are not those of the graph; search in "
                 "graph.derived.without_hierarchy(), or delete the stored graph"
             )
         return self._path[:size][::-1].astype(self._graph.targets.dtype)
@@ -110,8 +124,10 @@ def looks_up(query: Any, n_vertices: int) -> bool:
 class Lookups:
     """A ``Lookup`` per thread, made when the thread has its first source."""
 
-    def __init__(self, graph: Any, hierarchy: Hierarchy, weights: np.ndarray | None):
-        self._arguments = (graph, hierarchy, weights)
+    def __init__(
+        self, graph: Any, hierarchy: Hierarchy, weights: np.ndarray | None, labels: Any = None
+    ):
+        self._arguments = (graph, hierarchy, weights, labels)
         self._by_thread: list[Lookup | None] = [None] * threads.max_threads()
         self._kinds = hierarchy.dtype, graph.targets.dtype
 

@@ -102,7 +102,7 @@ def ranked_by_level(hierarchy: Hierarchy) -> Ranked:
     """
     upward = hierarchy.upward
     downward = hierarchy.downward
-    height = _heights(upward.offsets, upward.heads, downward.offsets, downward.heads)
+    height = heights(upward.offsets, upward.heads, downward.offsets, downward.heads)
     depth = height.max(initial=0) - height
     order = np.argsort(depth, kind="stable").astype(np.int32)
     rank = np.empty_like(order)
@@ -115,7 +115,7 @@ def ranked_by_level(hierarchy: Hierarchy) -> Ranked:
 
 
 @njit(cache=True, nogil=True)
-def _heights(offsets, heads, offsets_back, heads_back):
+def heights(offsets, heads, offsets_back, heads_back):
     n = offsets.size - 1
     height = np.zeros(n, np.int64)
     for p in range(n - 1, -1, -1):

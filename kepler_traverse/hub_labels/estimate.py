@@ -27,7 +27,7 @@ _WORK = 4e8  # sums of the estimate, which takes less than a second
 # Nanoseconds of one thread per row: to find a candidate, and per hub to test it; from road networks
 _PER_ROW = 60.0
 _PER_TEST = 1.2
-PEAK = 2  # times the bytes of the labels that building takes, where their arrays grow
+_PEAK = 2  # times the bytes of the labels that building takes, where their arrays grow
 
 
 class LabelEstimate(NamedTuple):
@@ -49,6 +49,8 @@ class LabelEstimate(NamedTuple):
         Vertices whose labels were built.
     directions : int
         1 of an undirected graph, else 2.
+    peak : int
+        Times the bytes of the labels that building takes.
     """
 
     hubs: float
@@ -58,6 +60,7 @@ class LabelEstimate(NamedTuple):
     seconds: float
     sampled: int
     directions: int = 1
+    peak: int = _PEAK
 
     @property
     def rows_per_direction(self) -> int:
@@ -92,14 +95,24 @@ def estimate_labels(hierarchy: Hierarchy) -> LabelEstimate:
         labels = build_labels(_part_above(hierarchy, kept), "weights")
         at = labels.rank[np.searchsorted(kept, sample)]
         hubs = float(np.mean([np.diff(lists.offsets)[at] for lists in labels.directions.values()]))
-    if hierarchy.is_symmetric:
-        directions = 1
-    else:
-        directions = 2
+    per_row = (_PER_ROW + _PER_TEST * hubs) / threads.count()
+    directions = 1 if hierarchy.is_symmetric else 2
+    return estimate_of(n, hubs, above, directions, hierarchy.dtype, per_row, int(sample.size))
+
+
+def estimate_of(
+    n: int,
+    hubs: float,
+    above: float,
+    directions: int,
+    kind: np.dtype,
+    per_row: float,
+    sampled: int,
+) -> LabelEstimate:
+    """Return the estimate of labels of a mean length, whose rows take so many nanoseconds each."""
     rows = round(hubs * n * directions)
-    nbytes = rows * (4 + hierarchy.dtype.itemsize) + n * (8 + 8 * directions)
-    seconds = 1e-9 * rows * (_PER_ROW + _PER_TEST * hubs) / threads.count()
-    return LabelEstimate(hubs, above, rows, nbytes, seconds, int(sample.size), directions)
+    nbytes = rows * (4 + kind.itemsize) + n * (8 + 8 * directions)
+    return LabelEstimate(hubs, above, rows, nbytes, 1e-9 * rows * per_row, sampled, directions)
 
 
 def refuse_long_labels(estimate: LabelEstimate) -> None:
@@ -107,13 +120,13 @@ def refuse_long_labels(estimate: LabelEstimate) -> None:
     if estimate.hubs > MAX_HUBS:
         raise HierarchyError(
             f"no labels: they would have {estimate}, and more than {MAX_HUBS:,} hubs per vertex do "
-            "not pay; graph.hierarchy() alone answers pairs of this graph"
+            "not pay; search for pairs without labels"
         )
     free = available_memory("cpu")
-    if PEAK * estimate.nbytes > free:
+    if estimate.peak * estimate.nbytes > free:
         raise HierarchyError(
-            f"no labels: they would have {estimate}, building takes {PEAK} times that memory, and "
-            f"{in_units(free)} are free; graph.hierarchy() alone answers pairs with less memory"
+            f"no labels: they would have {estimate}, building takes {estimate.peak} times that memory, and "
+            f"{in_units(free)} are free; search for pairs without labels, with less memory"
         )
 
 

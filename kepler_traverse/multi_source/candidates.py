@@ -236,7 +236,7 @@ def _largest_group(
 
 
 def _answers_by_labels(strategy: MultiSourceStrategy, shape: Shape) -> bool:
-    return shape.hubs > 0 and "hierarchy" in strategy.needs
+    return shape.is_summed_by_labels and "hierarchy" in strategy.needs
 
 
 def _list_sizes(

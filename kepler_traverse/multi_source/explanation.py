@@ -134,9 +134,12 @@ def describe_labels(plan: Any) -> str:
     labels = answering_labels(plan.graph, plan.query, plan.strategy.metric)
     if labels is None:
         return ""
+    if plan.query.output == "paths":
+        what = "hub labels answer the distances along paths"
+    else:
+        what = "hub labels answer the targets"
     return (
-        f"hub labels answer the targets, with {labels.hubs_per_vertex:,.0f} hubs per vertex in "
-        f"{in_units(labels.nbytes)}"
+        f"{what}, with {labels.hubs_per_vertex:,.0f} hubs per vertex in {in_units(labels.nbytes)}"
     )
 
 

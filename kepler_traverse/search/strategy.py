@@ -294,6 +294,11 @@ class Shape(NamedTuple):
     tail: float = 1.0  # mean of the weights divided by their median: above 1 where few are large
 
     @property
+    def is_summed_by_labels(self) -> bool:
+        """Whether sums of hub labels are all that the query asks for."""
+        return self.hubs > 0 and self.keep == "targets"
+
+    @property
     def likely_depth(self) -> float:
         """Levels of the deepest search. Without a search, an estimate from the degrees."""
         return self.depth or self.guessed_depth

@@ -14,7 +14,6 @@ from kepler_traverse._arrays import EXACT_BELOW, make_offsets, positions_in_grou
 from kepler_traverse.certificate import certify
 from kepler_traverse.graph import Graph
 from kepler_traverse.hub_labels.arrays import HubLabels
-from kepler_traverse.hub_labels.estimate import PEAK
 from kepler_traverse.kinds.question import Question
 from kepler_traverse.runtime.display import in_units
 from kepler_traverse.search.algorithms import ALGORITHMS
@@ -57,7 +56,7 @@ class LabelPlan:
         self._estimate = request.options.estimate
         labels = graph.derived.known_labels(self._metric)
         hubs = self._estimate.hubs
-        self.labels_nbytes = PEAK * self._estimate.nbytes
+        self.labels_nbytes = self._estimate.peak * self._estimate.nbytes
         self.why = f"hub labels: {self._estimate}, by those of {self._estimate.sampled:,} vertices"
         if labels is not None:
             hubs = labels.hubs_per_vertex
@@ -102,11 +101,12 @@ class LabelPlan:
 
 
 def answers_all_pairs(graph: Graph, question: Question[Any]) -> bool:
-    """Whether the labels of a graph answer all pairs of a question, and no sum is wider than the
+    """Whether the labels of a graph answer all pairs or paths of a question, and no sum is wider than the
     distances of the graph.
     """
     pairs = question.pairs
-    if pairs is None or question.kind.keeps != "targets" or graph.device != "cpu":
+    keeps = question.kind.keeps
+    if pairs is None or keeps not in ("targets", "paths") or graph.device != "cpu":
         return False
     metric = ALGORITHMS[question.algorithm].metric
     labels = graph.derived.known_labels(metric)
@@ -114,7 +114,7 @@ def answers_all_pairs(graph: Graph, question: Question[Any]) -> bool:
     if labels is None or hierarchy is None:
         return False
     per_source = pairs.rows.size / max(pairs.sources.size, 1)
-    asked = Query(output="targets", has_target_lists=True, targets_per_source=per_source)
+    asked = Query(output=keeps, has_target_lists=True, targets_per_source=per_source)
     if answering_labels(graph, asked, metric) is None:
         return False
     if metric == "hops":

@@ -8,24 +8,33 @@ from typing import Any
 
 import numpy as np
 
-from kepler_traverse import Graph, certify, read_graph, sssp_pairs
+from kepler_traverse import Graph, bfs_pairs, certify, read_graph, sssp_pairs
 from kepler_traverse.hub_labels.build import build_labels
+from kepler_traverse.hub_labels.pruned import build_pruned
+from scripts.bench.label_equality import read
 from scripts.bench.pandana_network import differences, network_of
 from scripts.measure.work import OURS, Baseline, Call, Inputs, Work
 
 PACKAGES = ("pandana",)
-ROADS = "USA-road-d.NY"
+# networks with hubs of many edges, whose labels count hops
+HUBS = ("email-Enron", "cnr-2000")
+# seeds of random weights, where a file has none
+ROADS = {"USA-road-d.NY": None, "USA-road-NE-topology": 1}
+WITH_PEERS = "USA-road-d.NY"  # on which building a network of pandana takes seconds, not minutes
 PAIRS, FEW = 1_000_000, 10_000  # the latter of peers
 
 
 class Case:
     """A road network with labels, and pairs."""
 
+    metric = "weights"
+    search = staticmethod(sssp_pairs)
+
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.numbers = np.random.default_rng(0).integers(0, graph.n_vertices, (2, PAIRS))
-        graph.hierarchy()
-        graph.derived.keep_labels(self.build(), "weights")
+        graph.derived.estimate_labels(self.metric)  # which builds the hierarchy of roads
+        graph.derived.keep_labels(self.build(), self.metric)
 
     def build(self) -> Any:
         estimate = self.graph.derived.estimate_labels()
@@ -35,18 +44,33 @@ class Case:
         return [self.graph.ids_at(each[:count]) for each in self.numbers]
 
     def distances(self, graph: Graph, count: int) -> np.ndarray:
-        found = sssp_pairs(graph, *self.ids(count))["distance"]
+        found = self.search(graph, *self.ids(count))["distance"]
         return found.to_numpy(np.float64, na_value=np.inf)
 
 
+class HubCase(Case):
+    """A network with hubs, whose labels count hops."""
+
+    metric = "hops"
+    search = staticmethod(bfs_pairs)
+
+    def build(self) -> Any:
+        hierarchy, labels = build_pruned(self.graph, self.metric)
+        self.graph.derived.keep_hierarchy(hierarchy, self.metric)
+        return labels
+
+
 @lru_cache(1)
-def case_of(inputs: Inputs) -> Case:
-    return Case(read_graph(inputs.file(ROADS), directed=False, device="cpu"))
+def case_of(inputs: Inputs, name: str) -> Case:
+    path = inputs.file(name)
+    if name in HUBS:
+        return HubCase(read_graph(path, directed=False, device="cpu", weighted=False))
+    return Case(read(str(path), ROADS[name]))
 
 
 def merging(case: Case, device: str) -> Call:
     """Prepare the sums of the labels alone, in the unit of the weights."""
-    labels = case.graph.derived.known_labels("weights")
+    labels = case.graph.derived.known_labels(case.metric)
     numbers = case.numbers
     if device == "cuda":
         import cupy
@@ -67,6 +91,10 @@ def over_hierarchy(case: Case) -> Call:
     return partial(case.distances, bare, FEW)
 
 
+def by_searches(case: Case) -> Call:
+    return partial(case.distances, case.graph.derived.without_hierarchy(), FEW)
+
+
 def of_pandana(case: Case) -> Call:
     import pandana
 
@@ -84,17 +112,25 @@ def alone(call: Callable[[Case], Any]) -> dict[str, Any]:
 
 
 def proving(case: Case) -> None:
-    certify(case.graph, case.graph.derived.known_labels("weights")).require()
+    certify(case.graph, case.graph.derived.known_labels(case.metric)).require()
 
 
 def works(inputs: Inputs) -> list[Work]:
-    given: dict[str, Any] = {"graph": ROADS, "case": case_of}
+    return [work for name in (*ROADS, *HUBS) for work in works_of(name, inputs)]
+
+
+def works_of(name: str, inputs: Inputs) -> list[Work]:
+    given: dict[str, Any] = {"graph": name, "case": partial(case_of, name=name)}
     pairs = {
         OURS: lambda case: partial(case.distances, case.graph, PAIRS),
         "labels alone": partial(merging, device=inputs.device),
-        "hierarchy": Baseline(prepare=over_hierarchy, size=FEW),
-        "pandana": Baseline(prepare=of_pandana, size=FEW),
     }
+    if name in HUBS:
+        pairs["searches"] = Baseline(prepare=by_searches, size=FEW)
+    else:
+        pairs["hierarchy"] = Baseline(prepare=over_hierarchy, size=FEW)
+    if name == WITH_PEERS:
+        pairs["pandana"] = Baseline(prepare=of_pandana, size=FEW)
     return [
         Work(name="building labels", peers=alone(Case.build), **given),
         Work(name="proving labels", peers=alone(proving), **given),

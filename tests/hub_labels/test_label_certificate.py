@@ -94,8 +94,12 @@ def test_planted_faults_are_found(directed, direction, fault):
             certificate.require()
 
 
+# parallel edges, self-loops, zero weights and their cycles, several components
+LENGTHS = st.sampled_from([0, 1, 2, 7, 2**40])
+
+
 @given(
-    weighted_rows(st.integers(1, 9), max_rows=40),
+    weighted_rows(LENGTHS, max_rows=40),
     st.booleans(),
     st.integers(0, 10**6),
     st.sampled_from([-3, -1, 1, 2]),
@@ -112,7 +116,7 @@ def test_any_changed_distance_is_found(drawn, directed, place, difference):
     assert not certify(graph, changed(labels, change)).valid
 
 
-@given(weighted_rows(st.integers(1, 9), max_rows=40), st.booleans(), st.integers(0, 10**6))
+@given(weighted_rows(LENGTHS, max_rows=40), st.booleans(), st.integers(0, 10**6))
 def test_any_removed_row_is_found(drawn, directed, place):
     graph = build(*drawn, directed)
     labels = graph.labels()
@@ -120,6 +124,29 @@ def test_any_removed_row_is_found(drawn, directed, place):
     assume(rows.size)  # labels are the smallest ones, so that each row is needed
     broken = changed(labels, lambda lists: without_row(lists, rows[place % rows.size]))
     assert not certify(graph, broken).valid
+
+
+@given(weighted_rows(LENGTHS, max_rows=40), st.booleans(), st.integers(0, 10**6), st.integers(0, 3))
+def test_any_added_row_that_is_wrong_is_found(drawn, directed, place, distance):
+    graph = build(*drawn, directed)
+    labels = graph.labels()
+    n = graph.n_vertices
+    rank = place % n
+    own = labels.outward.hubs[slice(*labels.outward.offsets[rank : rank + 2])]
+    others = np.setdiff1d(np.arange(rank), own)  # hubs that it lacks, those of other parts included
+    assume(others.size)
+    hub = int(others[place % others.size])
+    ends = labels.order[[rank, hub]]
+    assume(labels.between(ends[:1], ends[1:])[0] != distance)
+
+    def change(lists):
+        at = lists.offsets[rank] + np.searchsorted(own, hub)
+        offsets = lists.offsets.copy()
+        offsets[rank + 1 :] += 1
+        distances = np.insert(lists.distances, at, distance)
+        return LabelLists(offsets, np.insert(lists.hubs, at, hub).astype(np.int32), distances)
+
+    assert not certify(graph, changed(labels, change)).valid
 
 
 @pytest.mark.parametrize("directed", [True, False])

@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from kepler_traverse import convert, graph_from_edges
 from kepler_traverse.errors import InputError
+from kepler_traverse.hub_labels import estimate
 from kepler_traverse.pipelines import run_job
 from pipelines import finish
 from pipelines.batch_sources import main
@@ -38,7 +39,7 @@ from tests.support.jobs import (
     summary_of,
     write_edges,
 )
-from tests.support.sql_engines import Duckdb, Postgres, Spark, Sqlite, postgres_server
+from tests.support.sql_engines import Duckdb, Polars, Postgres, Spark, Sqlite, postgres_server
 
 PAGE = Path(__file__).parents[2] / "docs" / "labels.md"
 QUERIES = dict(re.findall(r"```(?:sql|py)\n(?:--|#) ([\w ]+)\n(.*?)```", PAGE.read_text(), re.S))
@@ -93,6 +94,7 @@ def tables_of(written):
     params=[
         "sqlite",
         "duckdb",
+        "polars",
         pytest.param("postgres", marks=pytest.mark.exhaustive),
         pytest.param("spark", marks=pytest.mark.exhaustive),
     ],
@@ -108,6 +110,10 @@ def asked(request, written, tmp_path_factory):
         elif request.param == "duckdb":
             views = QUERIES["views"].replace("FROM 'labels", f"FROM '{written}/labels")
             engine = Duckdb(given, views)
+        elif request.param == "polars":
+            scope = {"pl": pytest.importorskip("polars")}
+            exec(QUERIES["polars"].replace('parquet("labels', f'parquet("{written}/labels'), scope)
+            engine = Polars(given | {name: scope[name] for name in labels})
         elif request.param == "postgres":
             engine = Postgres(labels | given, stack.enter_context(postgres_server()))
         else:
@@ -174,25 +180,6 @@ def test_all_within_a_cutoff(asked, cutoff):
         if distances.loc[source, target] <= cutoff
     ]
     assert engine.ask("within a cutoff", cutoff=cutoff) == expected
-
-
-def test_polars_joins_a_table_of_pairs(written):
-    polars = pytest.importorskip("polars")
-    graph = town()
-    ids = np.asarray(graph.ids)
-    frames = {
-        f"labels_{direction}": polars.read_parquet(f"{written}/{place}/part-*.parquet").rename(
-            {"source": "vertex"}
-        )
-        for direction, place in NAMES.items()
-    }
-    pairs = polars.DataFrame({"pair": range(ids.size), "source": ids, "target": np.roll(ids, 40)})
-    scope = {"pl": polars, "pairs": pairs, **frames}
-    exec(QUERIES["polars"], scope)
-    distances = dijkstra(convert.to_scipy(graph))
-    expected = distances[np.arange(ids.size), np.roll(np.arange(ids.size), 40)]
-    found = [np.inf if each is None else each for each in scope["answer"]["distance"].to_list()]
-    assert found == expected.tolist()
 
 
 @pytest.mark.parametrize("directed", [True, False])
@@ -365,11 +352,12 @@ def test_options_without_effect_are_refused(more, message, edges, tmp_path, caps
     assert not (tmp_path / "out").exists()
 
 
-def test_a_network_with_hubs_is_refused_before_anything_is_written(tmp_path, capsys):
+def test_long_labels_are_refused_before_anything_is_written(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(estimate, "MAX_HUBS", 20)
     rows = np.array(rmat(15, 16, seed=5))
     path = write_edges(tmp_path / "edges.parquet", rows[:, 0], rows[:, 1])
     words = [path, "--result", "labels", "--output", tmp_path / "out"]
-    assert "Networks with hubs" in refused(capsys, *words)
+    assert "no labels: they would have about" in refused(capsys, *words)
     assert not (tmp_path / "out").exists()
 
 

@@ -12,17 +12,20 @@ from kepler_traverse import (
     bfs_many,
     bfs_pairs,
     certify,
+    graph_from_edges,
     paths,
     plan_sssp_many,
     sssp_many,
     sssp_pairs,
 )
 from kepler_traverse.errors import CertificateError
+from kepler_traverse.hierarchy import lookup
 from kepler_traverse.hub_labels.arrays import HubLabels
 from kepler_traverse.multi_source import candidates
 from kepler_traverse.pandana import Network
 from kepler_traverse.pandana import network as network_module
 from kepler_traverse.pipelines import run_job
+from pipelines.run import prepare
 from pipelines.worker import label_plan, traverse
 from tests.support.graphs import build, lattice, weighted_rows, weights_for
 
@@ -148,16 +151,59 @@ def test_the_plan_says_that_labels_answer():
     assert expected in plan.why
     assert f"labels: {expected}" in plan.explain()
     assert "labels" not in plan_sssp_many(graph, n_sources=100, result="summary").why
+    why = plan_sssp_many(graph, n_sources=100, result="paths").why
+    assert "hub labels answer the distances along paths, with" in why
 
 
-def test_paths_are_as_without_labels(answers):
-    graph = build(GRID, weights_for(GRID, 6), directed=False)
-    graph.hierarchy()
-    pairs = random_pairs(graph, 50)
-    expected = paths(graph, tuple(pairs))
+@pytest.fixture
+def no_hierarchy(monkeypatch):
+    """No search in a hierarchy finds a distance of a path."""
+    monkeypatch.setattr(lookup, "search_upward", None)
+
+
+@given(weighted_rows(st.sampled_from([0, 0, 0, 1, 3, 2**40]), max_rows=60), st.booleans())
+def test_paths_of_any_graph_are_as_without_labels(drawn, directed):
+    # parallel edges, self-loops, zero weights and their cycles, several components
+    graph = build(*drawn, directed)
+    ids = np.asarray(graph.ids)[:10]
+    pairs = np.repeat(ids, ids.size), np.tile(ids, ids.size)
+    expected = paths(graph, pairs, strategy="near_far_per_thread")
     graph.labels()
-    assert paths(graph, tuple(pairs)).equals(expected)
-    assert not answers
+    assert paths(graph, pairs, strategy="hierarchy_sweep").equals(expected)
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("algorithm", ["sssp", "bfs"])
+@pytest.mark.parametrize("n_pairs", [1, 50])
+@pytest.mark.usefixtures("no_hierarchy")
+def test_paths_to_few_targets_are_found_by_labels(directed, algorithm, n_pairs):
+    graph = build(GRID, [w % 4 for w in weights_for(GRID, 6)], directed)
+    pairs = tuple(random_pairs(graph, n_pairs))
+    expected = paths(graph, pairs, algorithm=algorithm)
+    graph.labels("hops" if algorithm == "bfs" else "weights")
+    named = {"algorithm": algorithm, "strategy": "hierarchy_sweep"}
+    assert paths(graph, pairs, **named).equals(expected)
+    if n_pairs == 1:
+        assert paths(graph, pairs, algorithm=algorithm).equals(expected)
+
+
+@pytest.mark.usefixtures("no_hierarchy")
+def test_paths_to_many_targets_per_source_are_looked_up_in_the_hierarchy():
+    graph = build(GRID, weights_for(GRID, 6), directed=False)
+    graph.labels()
+    ids = graph.ids_at(np.arange(11))
+    found = paths(graph, (np.repeat(ids[:1], 10), ids[1:]), strategy="hierarchy_sweep")
+    assert found["pair"].nunique() == 10
+    with pytest.raises(TypeError):
+        paths(graph, (np.repeat(ids[:1], 11), ids), strategy="hierarchy_sweep")
+
+
+def test_wrong_labels_give_no_path():
+    graph = build(GRID, weights_for(GRID, 6), directed=False)
+    labels = graph.labels()
+    labels.outward.distances[labels.outward.distances > 0] -= 1
+    with pytest.raises(CertificateError, match="no edge explains a distance"):
+        paths(graph, tuple(random_pairs(graph, 50)), strategy="hierarchy_sweep")
 
 
 def test_a_network_of_pandana_builds_labels_once_they_pay(monkeypatch, answers):
@@ -224,6 +270,26 @@ def test_pairs_of_a_certified_job_are_answered_by_labels_that_are_proved(
     with pytest.raises(CertificateError):
         run_job(graph, output=tmp_path / "wrong", **asked)
     assert not (tmp_path / "wrong").exists()
+
+
+@pytest.mark.parametrize("algorithm", ["sssp", "bfs"])
+@pytest.mark.usefixtures("no_hierarchy")
+def test_paths_of_a_certified_job_follow_from_labels_that_are_proved(
+    algorithm, tmp_path, monkeypatch
+):
+    rows = [*lattice(20, 20), (5000, 5001)]
+    weights = np.array(weights_for(rows, 3)) % 4
+    graph = graph_from_edges(*np.array(rows).T.copy(), weights, edge_ids=True)
+    asked = {"algorithm": algorithm, "result": "paths", "pairs": tuple(random_pairs(graph, 200))}
+    before = run_job(graph, output=tmp_path / "before", **asked)
+    assert "proved" not in before.manifest
+    graph.labels("hops" if algorithm == "bfs" else "weights")
+    monkeypatch.setattr(prepare, "proof_seconds", lambda *_: 0.0)  # a small graph is searched fast
+    monkeypatch.setattr(traverse, "certify_group", None)  # it is not called
+    after = run_job(graph, output=tmp_path / "after", **asked)
+    assert after.manifest["proved"] == "labels"
+    assert after.digest == before.digest
+    assert after.to_pandas().equals(before.to_pandas())
 
 
 def test_few_pairs_of_a_job_are_certified_one_by_one(tmp_path, monkeypatch):

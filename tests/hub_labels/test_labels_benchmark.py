@@ -20,9 +20,9 @@ def streets(monkeypatch):
     return build(rows, weights_for(rows, 3), directed=False)
 
 
-def check_works(case, device):
+def check_works(case, device, name=labels.WITH_PEERS):
     """Run each work once, and hold what its peers find against each other."""
-    building, proving, pairs = labels.works(Inputs(device=device))
+    building, proving, pairs = labels.works_of(name, Inputs(device=device))
     for work in (building, proving):
         work.clock(work.peer(OURS).prepare(case))
     found = {
@@ -33,12 +33,16 @@ def check_works(case, device):
     expected = found.pop(OURS)
     assert len(expected) == 300
     assert [pairs.check(expected, each) for each in found.values()] == ["", ""]
-    wrong = found["hierarchy"] + 1
+    wrong = found["labels alone"] + 1
     assert pairs.check(expected, wrong)
 
 
 def test_on_the_cpu(streets):
     check_works(labels.Case(streets), "cpu")
+
+
+def test_of_networks_with_hubs(streets):
+    check_works(labels.HubCase(streets), "cpu", labels.HUBS[0])
 
 
 @on_a_device

@@ -1,4 +1,4 @@
-"""Engines of SQL that tests ask: SQLite, DuckDB, a PostgreSQL of their own, and Spark."""
+"""Engines of SQL that tests ask: SQLite, DuckDB, polars, a PostgreSQL of their own, and Spark."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -45,6 +46,22 @@ class Duckdb:
 
     def ask(self, text: str, **values) -> list[tuple]:
         return self._connection.execute(re.sub(r":(\w+)", r"$\1", text), values).fetchall()
+
+
+class Polars:
+    """Tables are lazy frames."""
+
+    def __init__(self, tables: dict[str, Any]):
+        polars = pytest.importorskip("polars")
+        made = {
+            name: polars.from_pandas(table) if isinstance(table, pd.DataFrame) else table
+            for name, table in tables.items()
+        }
+        self._context = polars.SQLContext(made)
+
+    def ask(self, text: str, **values) -> list[tuple]:
+        written = re.sub(r":(\w+)", lambda found: str(values[found[1]]), text)
+        return self._context.execute(written, eager=True).rows()
 
 
 class Spark:

@@ -2,8 +2,8 @@
 sources side by side.
 
 As in ``sssp``, where an edge has a weight of one. For paths, and for distances at few targets per
-source, nothing is swept: each core looks them up for one source at a time, or hub labels answer
-them (``answer_by_labels``).
+source, nothing is swept: each core looks them up for one source at a time, in the hierarchy or in
+hub labels, or the sums of these are all that is asked for (``answer_by_labels``).
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from .. import cpu_steps
 _LANES = LANES[np.dtype(np.int32)]
 _BYTES_PER_ANSWER = 48  # of a pair that labels answer: its ends, as numbers and ranks, and its sum
 _SHARE_OF_LAID_OUT = 0.25  # of the time of a pair whose two labels are merged
+_SHARE_BY_LABELS = 0.8  # of the time of a path whose distances are looked up in a hierarchy
 group_size = per_core(_LANES)
 
 
@@ -41,7 +42,7 @@ def memory(shape, query, group: int, weight: int = 0) -> int:
 
     ``weight``: bytes of a weighted distance; 0 for hops.
     """
-    if shape.hubs:
+    if shape.is_summed_by_labels:
         return int(group * shape.per_source * _BYTES_PER_ANSWER) + 8 * shape.n_vertices
     cores = threads.count()
     if looks_up(query, shape.n_vertices):
@@ -68,7 +69,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     """Amounts of the terms of the cost: those of a sweep, and of writing or counting its distances;
     or hubs of the labels that answer.
     """
-    if shape.hubs:
+    if shape.is_summed_by_labels:
         pairs = sources_per_worker(n_sources, machine.cores) * shape.per_source
         # The label of a source is laid out once for several targets.
         share = 1.0 if shape.per_source < 2 else _SHARE_OF_LAID_OUT
@@ -76,6 +77,8 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     if shape.keep == "paths":
         per_worker = sources_per_worker(n_sources, machine.cores)
         hops = shape.likely_depth / 2  # of a path between two random vertices
+        if shape.hubs:
+            hops *= _SHARE_BY_LABELS
         return {"lookup": per_worker * hops, "chain": per_worker * shape.per_source * hops}
     # A group that is smaller than the lanes takes as long as a full one.
     per_worker = sources_per_worker(-(-n_sources // _LANES) * _LANES, machine.cores)
@@ -186,12 +189,13 @@ def _plan_lookups(graph, query, bound, labels):
     """
     hierarchy = graph.derived.known_hierarchy("hops")
     finds_paths = query.output == "paths"
-    if labels is None:
-        lookups = Lookups(graph, hierarchy, None)
+    lookups = None
+    if finds_paths or labels is None:
+        lookups = Lookups(graph, hierarchy, None, labels)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
         routes = None
-        if labels is not None:
+        if lookups is None:
             sums = answer_by_labels(labels, query, sources, lists)
         else:
             sums, *found = lookups.of(sources, lists, bound, finds_paths)

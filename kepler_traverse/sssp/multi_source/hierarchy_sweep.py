@@ -2,7 +2,8 @@
 side by side.
 
 For paths, and for distances at few targets per source, nothing is swept: each core looks them up
-for one source at a time. Hub labels, if the graph has some, answer the distances at few targets.
+for one source at a time. Hub labels, if the graph has some, answer the distances at few targets and
+along few paths.
 
 Distances are sums of integers, which no order of addition changes, so they are those of every other
 strategy. Sums that the type of the graph's distances does not hold are found as usual for integer
@@ -41,7 +42,7 @@ group_size = of_hops.group_size
 
 def memory(shape, query, group: int) -> int:
     """Bytes of a run: those of a sweep for hops, with wider distances; and what finds predecessors."""
-    if shape.hubs:
+    if shape.is_summed_by_labels:
         return of_hops.memory(shape, query, group)
     has_state = query.predecessors and not looks_up(query, shape.n_vertices)
     if has_state:
@@ -56,7 +57,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
     written as rows.
     """
     amounts = of_hops.terms(shape, n_sources, group, machine)
-    if shape.hubs:
+    if shape.is_summed_by_labels:
         return amounts
     return amounts | {"write": amounts.get("write", 0) * max(shape.weight, 4)}
 
@@ -122,12 +123,15 @@ def _plan_lookups(graph, query, labels):
     bound = first_beyond(query.limit, hierarchy, kind)
     needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[kind]
     longest = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
-    if labels is None:
-        lookups = Lookups(graph, hierarchy, graph.reverse.weights if finds_paths else None)
+    lookups = None
+    if finds_paths:
+        lookups = Lookups(graph, hierarchy, graph.reverse.weights, labels)
+    elif labels is None:
+        lookups = Lookups(graph, hierarchy, None)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
         routes = None
-        if labels is not None:
+        if lookups is None:
             sums = of_hops.answer_by_labels(labels, query, sources, lists)
         else:
             sums, *found = lookups.of(sources, lists, bound, finds_paths)

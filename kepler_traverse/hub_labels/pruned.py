@@ -1,0 +1,405 @@
+"""Hub labels of networks with hubs of many edges, in which contraction would add ever more edges.
+
+Akiba, Iwata, Yoshida 2013 (pruned landmark labeling). Vertices are searched from by falling degree.
+A search ends where the labels so far answer no more than its distance, and adds a row to the label
+of each other vertex that it settles. So labels are the smallest ones of their order, as those that
+``build`` makes of a hierarchy: a hub of v is the highest vertex of all shortest paths between the two.
+
+The hierarchy of that order follows from them: a row is an edge unless two rows by way of a vertex
+between them sum up to it. By it labels are proved, stored and used as all others.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import make_offsets
+from ..cpu import threads
+from ..cpu.atomics import atomic_add
+from ..cpu.compiled import njit
+from ..errors import HierarchyError
+from ..hierarchy.arrays import MAX_SUM, Edges, Hierarchy, renumbered
+from ..hierarchy.build import edges_in_units, unit_of
+from ..hierarchy.sweep import UNREACHED, longest_upward
+from .arrays import HubLabels, LabelLists
+from .build import heights
+from .estimate import LabelEstimate, estimate_of
+from .queries import clear, lay_out
+
+_BLOCK = 16  # rows of a label that follow each other while labels grow
+_ROOTS = 1 << 12  # searches between two looks at the memory and at interrupts
+_CHUNK = 64  # vertices that a thread takes at a time
+_SAMPLED_EDGES = 1e7  # edges that the searches of an estimate relax, about a second
+_MIN_SAMPLE, _MAX_SAMPLE = 4, 64  # searches of an estimate
+_PEAK = 7  # times the bytes of the labels that building takes; measured on email-Enron
+_NS_PER_ROW = 2000.0  # of the only thread
+
+
+class Growing(NamedTuple):
+    """The labels of one direction while searches add rows: blocks that follow each other."""
+
+    hubs: np.ndarray  # int32 array of shape (n_blocks, _BLOCK)
+    distances: np.ndarray  # int64 array of that shape
+    following: np.ndarray  # int64 array of shape (n_blocks,): the next block of the same label
+    first: np.ndarray  # int64 array of shape (n,): the first block of each label, -1 without
+    last: np.ndarray
+    sizes: np.ndarray  # int64 array of shape (n,): rows
+    used: np.ndarray  # int64 array of shape (1,): blocks
+
+    @classmethod
+    def of(cls, n: int, n_blocks: int) -> Growing:
+        return cls(
+            np.empty((n_blocks, _BLOCK), np.int32),
+            np.empty((n_blocks, _BLOCK), np.int64),
+            np.full(n_blocks, -1, np.int64),
+            np.full(n, -1, np.int64),
+            np.full(n, -1, np.int64),
+            np.zeros(n, np.int64),
+            np.zeros(1, np.int64),
+        )
+
+    def larger(self, n_blocks: int) -> Growing:
+        """Return a copy with room for so many further blocks."""
+        more = Growing.of(0, n_blocks)
+        used = self.used[0]
+        return self._replace(
+            hubs=np.concatenate([self.hubs[:used], more.hubs]),
+            distances=np.concatenate([self.distances[:used], more.distances]),
+            following=np.concatenate([self.following[:used], more.following]),
+        )
+
+
+class Ranks(NamedTuple):
+    """A graph by rank: its order, and the edges from and to each rank."""
+
+    order: np.ndarray  # int32 array of shape (n,): the vertex of each rank
+    rank: np.ndarray
+    ahead: Edges
+    back: Edges  # the same object for an undirected graph
+    unit: float
+
+    @property
+    def sides(self) -> list[Edges]:
+        if self.back is self.ahead:
+            return [self.ahead]
+        return [self.ahead, self.back]
+
+
+def ranks_by_degree(graph: Any, metric: str) -> Ranks:
+    """Return a graph by falling degree, vertices of equal degree by their numbers."""
+    unit = unit_of(graph, metric)
+    graphs = [graph, graph.reverse] if graph.directed else [graph]
+    degree = np.zeros(graph.n_vertices, np.int64)
+    for each in graphs:
+        degree += np.diff(each.offsets)
+    order = np.argsort(-degree, kind="stable").astype(np.int32)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size, dtype=np.int32)
+    sides = [
+        renumbered(
+            Edges(each.offsets, each.targets, edges_in_units(each, metric, unit)), order, rank
+        )
+        for each in graphs
+    ]
+    return Ranks(order, rank, sides[0], sides[-1], unit)
+
+
+def has_positive_lengths(graph: Any, metric: str) -> bool:
+    """Whether no edge has length zero. Where one has, a way through a higher vertex can be as short
+    as one of its parts, and the edges of labels are then no shortcuts of a hierarchy.
+    """
+    return metric == "hops" or not graph.n_edges or bool(graph.weights.min() > 0)
+
+
+def estimate_pruned(graph: Any, metric: str) -> LabelEstimate:
+    """Estimate the labels of a graph in about a second, by the lengths of those of some vertices: a
+    search from a vertex finds which others are above all others of their shortest paths.
+    """
+    ranks = ranks_by_degree(graph, metric)
+    n = graph.n_vertices
+    searches = int(_SAMPLED_EDGES / max(graph.n_edges, 1))
+    count = min(n, max(_MIN_SAMPLE, min(searches, _MAX_SAMPLE)))
+    numbers = np.random.default_rng(0).permutation(n)[:count]
+    kind = np.dtype(np.int32 if metric == "hops" else np.int64)
+    counts = [count_hubs(int(rank), side) for side in ranks.sides for rank in ranks.rank[numbers]]
+    hubs, reached = np.mean(counts, axis=0).tolist()
+    found = estimate_of(n, hubs, reached, len(ranks.sides), kind, _NS_PER_ROW, count)
+    return found._replace(peak=_PEAK)
+
+
+def build_pruned(graph: Any, metric: str) -> tuple[Hierarchy, HubLabels]:
+    """Return the labels of a graph by falling degree, and the hierarchy of that order.
+
+    Raises HierarchyError: a sum of weights may reach 2^61.
+    """
+    began = time.perf_counter()
+    ranks = ranks_by_degree(graph, metric)
+    lists = _search_from_all(ranks)
+    sides = [_edges_of(each) for each in lists]
+    longest = sum(int(longest_upward(*edges, MAX_SUM)) for edges in (sides[0], sides[-1]))
+    if longest >= MAX_SUM:
+        raise HierarchyError("no labels: a sum of weights may reach 2^61; take smaller weights")
+    if longest < UNREACHED[np.dtype(np.int32)]:
+        lists = [each._replace(distances=each.distances.astype(np.int32)) for each in lists]
+        sides = [each._replace(weights=each.weights.astype(np.int32)) for each in sides]
+    height = heights(sides[0].offsets, sides[0].heads, sides[-1].offsets, sides[-1].heads)
+    added = [_count_shortcuts(*each) for each in zip(sides, ranks.sides, strict=True)]
+    hierarchy = Hierarchy(
+        order=ranks.order,
+        position=ranks.rank,
+        upward=sides[0],
+        downward=sides[-1],
+        unit=ranks.unit,
+        longest=longest,
+        levels=int(height.max(initial=-1)) + 1,
+        shortcuts=sum(added),
+    )
+    labels = HubLabels(
+        order=ranks.order,
+        rank=ranks.rank,
+        outward=lists[0],
+        inward=lists[-1],
+        unit=ranks.unit,
+        metric=metric,
+        seconds=time.perf_counter() - began,
+    )
+    return hierarchy, labels
+
+
+def _search_from_all(ranks: Ranks) -> list[LabelLists]:
+    """Return the labels of each direction that is stored, with distances of 64 bits."""
+    n = ranks.order.size
+    growing = [Growing.of(n, 2 * n) for _ in ranks.sides]
+    unreached = UNREACHED[np.dtype(np.int64)]
+    scratch = np.full(n, unreached), np.full(n, unreached), np.empty(n, np.int32)
+    done = 0
+    while done < n:
+        # A search adds a block to each label at most.
+        growing = [
+            each.larger(n + int(each.used[0]) // 2)
+            if each.used[0] + n > each.following.size
+            else each
+            for each in growing
+        ]
+        outward, inward = growing[0], growing[-1]
+        end = min(n, done + _ROOTS)
+        sides = ranks.ahead, ranks.back, ranks.back is not ranks.ahead
+        done = search_from_some(done, end, sides, outward, inward, *scratch)
+    return [_flat(each) for each in growing]
+
+
+def _flat(lists: Growing) -> LabelLists:
+    """Return labels as compressed sparse rows."""
+    offsets = make_offsets(lists.sizes)
+    hubs = np.empty(offsets[-1], np.int32)
+    distances = np.empty(offsets[-1], np.int64)
+    copy_blocks(lists, offsets, hubs, distances)
+    return LabelLists(offsets, hubs, distances)
+
+
+def _edges_of(lists: LabelLists) -> Edges:
+    """Return the rows of labels that no two rows by way of a vertex between sum up to."""
+    offsets, hubs, distances = lists
+    n = offsets.size - 1
+    is_edge = np.zeros(hubs.size, np.uint8)
+    unreached = UNREACHED[np.dtype(np.int64)]
+    scratch = [
+        [np.full(n, unreached) for _ in range(threads.count())],
+        [np.full(n, -1, np.int32) for _ in range(threads.count())],
+    ]
+    threads.run(mark_edges, -(-n // _CHUNK), lists, unreached, is_edge, own=scratch)
+    kept = np.flatnonzero(is_edge)
+    sums = np.concatenate([[0], np.cumsum(is_edge, dtype=np.int64)])
+    return Edges(sums[offsets], hubs[kept], distances[kept])
+
+
+def _count_shortcuts(edges: Edges, given: Edges) -> int:
+    """Return how many edges are not edges of the graph with the same weight."""
+    n = edges.offsets.size - 1
+    keys, own = (
+        np.repeat(np.arange(n), np.diff(each.offsets)) * n + each.heads for each in (given, edges)
+    )
+    order = np.argsort(keys)
+    places = np.minimum(np.searchsorted(keys, own, sorter=order), max(keys.size - 1, 0))
+    if not keys.size:
+        return int(own.size)
+    at = order[places]
+    is_given = (keys[at] == own) & (given.weights[at] == edges.weights)
+    return int(own.size - is_given.sum())
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _write(rank, lists, dense):
+    """Write the distances of a growing label to the places of its hubs."""
+    block = lists.first[rank]
+    left = lists.sizes[rank]
+    while left > 0:
+        for i in range(min(left, _BLOCK)):
+            dense[lists.hubs[block, i]] = lists.distances[block, i]
+        left -= _BLOCK
+        block = lists.following[block]
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _forget(rank, lists, dense, unreached):
+    """Undo ``_write``, and for the rows since then, too."""
+    block = lists.first[rank]
+    left = lists.sizes[rank]
+    while left > 0:
+        for i in range(min(left, _BLOCK)):
+            dense[lists.hubs[block, i]] = unreached
+        left -= _BLOCK
+        block = lists.following[block]
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _is_covered(rank, far, lists, dense):
+    """Whether a hub of a growing label answers a distance, or less."""
+    block = lists.first[rank]
+    left = lists.sizes[rank]
+    while left > 0:
+        for i in range(min(left, _BLOCK)):
+            if dense[lists.hubs[block, i]] + lists.distances[block, i] <= far:
+                return True
+        left -= _BLOCK
+        block = lists.following[block]
+    return False
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _add_row(rank, hub, far, lists):
+    place = lists.sizes[rank] % _BLOCK
+    if place == 0:
+        block = lists.used[0]
+        lists.used[0] += 1
+        if lists.sizes[rank] == 0:
+            lists.first[rank] = block
+        else:
+            lists.following[lists.last[rank]] = block
+        lists.last[rank] = block
+    block = lists.last[rank]
+    lists.hubs[block, place] = hub
+    lists.distances[block, place] = far
+    lists.sizes[rank] += 1
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _search(root, edges, own, reached, dense, tentative, touched):
+    """Search from a rank along edges, and add it to the labels of the lower ranks that it settles.
+
+    ``own`` has the label of the root in the direction of the edges, ``reached`` the labels to which
+    it is added.
+    """
+    unreached = tentative[root]
+    _write(root, own, dense)
+    heap = [(np.int64(0), np.int64(root))]
+    tentative[root] = 0
+    touched[0] = root
+    count = 1
+    while heap:
+        far, rank = heapq.heappop(heap)
+        if far > tentative[rank]:
+            continue
+        if rank != root and _is_covered(rank, far, reached, dense):
+            continue
+        _add_row(rank, root, far, reached)
+        for e in range(edges.offsets[rank], edges.offsets[rank + 1]):
+            head = np.int64(edges.heads[e])
+            total = far + edges.weights[e]
+            # A higher rank has searched before, and answers the root.
+            if head > root and total < tentative[head]:
+                if tentative[head] == unreached:
+                    touched[count] = head
+                    count += 1
+                tentative[head] = total
+                heapq.heappush(heap, (total, head))
+    for i in range(count):
+        tentative[touched[i]] = unreached
+    _forget(root, own, dense, unreached)
+
+
+@njit(cache=True, nogil=True)
+def search_from_some(first, end, sides, outward, inward, dense, tentative, touched):
+    """Search from the ranks between two, in both directions of a directed graph, as long as memory
+    lasts. Return the next rank. ``dense`` and ``tentative`` are all unreached, before and after.
+    """
+    ahead, back, is_directed = sides
+    n = tentative.size
+    for root in range(first, end):
+        free = min(outward.following.size - outward.used[0], inward.following.size - inward.used[0])
+        if free < n:
+            return root
+        _search(root, ahead, outward, inward, dense, tentative, touched)
+        if is_directed:
+            _search(root, back, inward, outward, dense, tentative, touched)
+    return end
+
+
+@njit(cache=True, nogil=True)
+def copy_blocks(lists, offsets, hubs, distances):
+    for rank in range(lists.sizes.size):
+        block = lists.first[rank]
+        for at in range(offsets[rank], offsets[rank + 1]):
+            place = (at - offsets[rank]) % _BLOCK
+            if place == 0 and at > offsets[rank]:
+                block = lists.following[block]
+            hubs[at] = lists.hubs[block, place]
+            distances[at] = lists.distances[block, place]
+
+
+@njit(cache=True, nogil=True)
+def mark_edges(next_item, n_items, lists, unreached, is_edge, dense, between):
+    """Mark the rows that are edges; ``dense`` is all unreached, before and after, and ``between`` of
+    no rank before.
+    """
+    offsets, hubs, distances = lists
+    n = offsets.size - 1
+    while True:
+        item = atomic_add(next_item, 0, 1)
+        if item >= n_items:
+            return
+        for v in range(item * _CHUNK, min((item + 1) * _CHUNK, n)):
+            lay_out(v, lists, dense)
+            for i in range(offsets[v], offsets[v + 1] - 1):
+                middle = hubs[i]
+                for j in range(offsets[middle], offsets[middle + 1] - 1):
+                    if dense[hubs[j]] == distances[i] + distances[j]:
+                        between[hubs[j]] = v
+            for i in range(offsets[v], offsets[v + 1] - 1):
+                is_edge[i] = between[hubs[i]] != v
+            clear(v, lists, dense, unreached)
+
+
+@njit(cache=True, nogil=True)
+def count_hubs(source, edges):
+    """Return the number of hubs of a rank, and how many ranks it reaches."""
+    n = edges.offsets.size - 1
+    tentative = np.full(n, np.iinfo(np.int64).max, np.int64)
+    highest = np.empty(n, np.int64)  # of all shortest paths so far
+    heap = [(np.int64(0), np.int64(source))]
+    tentative[source] = 0
+    highest[source] = source
+    n_hubs = 0
+    n_reached = 0
+    while heap:
+        far, rank = heapq.heappop(heap)
+        if far > tentative[rank] or highest[rank] < 0:
+            continue
+        best = highest[rank]
+        highest[rank] = -1  # settled
+        n_reached += 1
+        n_hubs += best == rank
+        for e in range(edges.offsets[rank], edges.offsets[rank + 1]):
+            head = np.int64(edges.heads[e])
+            total = far + edges.weights[e]
+            if total < tentative[head]:
+                tentative[head] = total
+                highest[head] = min(best, head)
+                heapq.heappush(heap, (total, head))
+            elif total == tentative[head]:
+                highest[head] = min(best, highest[head])
+    return n_hubs, n_reached

@@ -44,6 +44,7 @@ from .result_kinds import AlongOptions
 INT64_END = 2**63
 # sources from which on a hierarchy of canonical paths is built: it takes as long as so many walks
 _MANY = 500
+_LAST = "columns along paths"  # what the last ones are kept as
 ALONG = "along "  # begins the names of the values of columns that the user names
 
 
@@ -174,8 +175,25 @@ def check_options(
     for name in values:
         if name in kind.columns or name == "group":
             raise InputError(f"along[{name!r}]: the result has a column of this name; rename it")
-    columns: Any = AlongPaths(values)
+    columns: Any = _paths_along(graph, values)
     return replace(options, along=columns)
+
+
+def _paths_along(graph: Graph, values: Mapping[str, np.ndarray]) -> AlongPaths:
+    """Return the columns with what the last call of this graph has derived from equal ones."""
+    kept = graph.derived.kept
+    last: AlongPaths | None = kept.get(_LAST)
+    if last is None or list(last.values) != list(values):
+        is_same = False
+    else:
+        is_same = all(
+            values[name].dtype == value.dtype and np.array_equal(values[name], value)
+            for name, value in last.values.items()
+        )
+    if last is None or not is_same:
+        # copies, as the caller may change his columns
+        kept[_LAST] = last = AlongPaths({name: value.copy() for name, value in values.items()})
+    return last
 
 
 def columns_along(graph: Graph, along: Any) -> dict[str, np.ndarray]:
@@ -225,8 +243,7 @@ def _on_edges(graph: Graph, values: Mapping[str, np.ndarray]) -> EdgesAlong:
     columns: dict[str, list[np.ndarray]] = {"i": [], "f": []}
     largest = []
     for value in values.values():
-        taken = np.zeros(rows.size, value.dtype)
-        taken[has_row] = value[rows[has_row]]
+        taken = np.where(has_row, value[rows], value.dtype.type(0))
         columns[value.dtype.kind].append(taken)
         if value.dtype.kind == "i":
             largest.append(max(int(taken.max(initial=0)), -int(taken.min(initial=0))))

@@ -203,6 +203,18 @@ def test_a_lattice_of_ties_is_added_up_along_canonical_paths(monkeypatch):
     assert limited[~is_near][["distance", "metres"]].isna().all(axis=None)
 
 
+def test_columns_that_change_between_calls_are_added_up_anew():
+    case = CASES["directed"]
+    graph = case.graph()
+    along = {"metres": case.table.metres.to_numpy(copy=True)}
+    ask = {"result": "matrix", "along": along}
+    first = sssp_many(graph, case.ids, **ask)["metres"]
+    along["metres"] += 0
+    np.testing.assert_array_equal(sssp_many(graph, case.ids, **ask)["metres"], first)
+    along["metres"] *= 2
+    np.testing.assert_array_equal(sssp_many(graph, case.ids, **ask)["metres"], 2 * first)
+
+
 def test_what_has_an_order_of_addition_or_no_length_is_walked(monkeypatch):
     case = CASES["directed"]
     graph = case.graph()

@@ -12,7 +12,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .simd_distances import _INT, _WORD, _Lines, broadcast, prefetch
+from .simd_distances import _INT, _WORD, PREFETCH_DISTANCE, _Lines, broadcast, prefetch
 
 
 @intrinsic
@@ -39,6 +39,85 @@ def lower_line(
 
     return types.void(
         lines, v, is_set, neighbors, begin, end, weights, lines.dtype, doublings
+    ), generate
+
+
+@intrinsic
+def lower_line_with_sums(
+    typing_context,
+    lines,
+    v,
+    is_set,
+    neighbors,
+    begin,
+    end,
+    weights,
+    unreached,
+    sums,
+    entry_sums,
+    before,
+    doublings,
+):
+    """Lower the line of a vertex as ``lower_line`` does, and take the sums of the first edge that
+    lowers it most. Write what the line held to ``before``, and return a bit for each number that an edge
+    ties with.
+
+    ``sums`` has a line per line of distances, and ``entry_sums`` what each edge adds to it.
+    """
+
+    def generate(context, builder, signature, args):
+        line = _Lines(context, builder, signature, args)
+        of_sums = context.make_array(signature.args[8])(context, builder, args[8]).data
+        number = context.get_value_type(signature.args[8].dtype)
+        vector = ir.VectorType(number, line.count)
+        width = signature.args[8].dtype.bitwidth // 8
+
+        def sums_at(place):
+            first = builder.gep(of_sums, [builder.mul(place, ir.Constant(_WORD, line.count))])
+            return builder.bitcast(first, vector.as_pointer())
+
+        nothing = line.broadcast(args[7])
+        flag = builder.icmp_unsigned("!=", args[2], ir.Constant(args[2].type, 0))
+        here = line.integer(1)
+        held = builder.select(flag, line.load(here), nothing)
+        kept = builder.bitcast(line.data(10), line.vector.as_pointer())
+        builder.store(held, kept, align=line.kind.bitwidth // 8)
+        best = cgutils.alloca_once_value(builder, held)
+        total = cgutils.alloca_once_value(builder, builder.load(sums_at(here), align=width))
+        none = ir.Constant(line.vector, [0] * line.count)
+        ties = cgutils.alloca_once_value(builder, none)
+        last = builder.sub(line.size(3), ir.Constant(_WORD, 1))
+        for edge, near in line.neighbors(3, line.integer(4), line.integer(5)):
+            later = builder.add(edge, ir.Constant(_WORD, PREFETCH_DISTANCE))
+            later = builder.select(builder.icmp_signed("<", later, last), later, last)
+            prefetch(builder, sums_at(line.number_at(3, later)))
+            there = line.number_at(3, edge)
+            through = builder.add(near, line.broadcast(line.element(6, edge)))
+            adds = broadcast(builder, line.element(9, edge), vector)
+            summed = builder.add(builder.load(sums_at(there), align=width), adds)
+            is_less = builder.icmp_signed("<", through, builder.load(best))
+            is_tie = builder.icmp_signed("==", through, held)
+            is_tie = builder.sext(is_tie, line.vector)
+            builder.store(builder.or_(builder.load(ties), is_tie), ties)
+            builder.store(builder.select(is_less, through, builder.load(best)), best)
+            builder.store(builder.select(is_less, summed, builder.load(total)), total)
+        line.store(builder.load(best), here)
+        builder.store(builder.load(total), sums_at(here), align=width)
+        return line.bits(builder.icmp_unsigned("!=", builder.load(ties), none))
+
+    return types.uint64(
+        lines,
+        v,
+        is_set,
+        neighbors,
+        begin,
+        end,
+        weights,
+        lines.dtype,
+        sums,
+        entry_sums,
+        before,
+        doublings,
     ), generate
 
 

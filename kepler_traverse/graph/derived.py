@@ -24,6 +24,7 @@ from .closed import refuse_closed
 
 if TYPE_CHECKING:
     from ..hierarchy.arrays import Hierarchy
+    from ..hierarchy.canonical import CanonicalHierarchy
     from ..hub_labels.arrays import HubLabels
     from ..hub_labels.estimate import LabelEstimate
 
@@ -166,6 +167,14 @@ class Derived:
             closed=closed,
         )
 
+    @_kept
+    def rows_of_reverse(self) -> np.ndarray:
+        """The rows of the edges by their positions in the reverse, of a graph in host memory."""
+        graph = self._graph
+        if not graph.directed:
+            return graph.edge_rows
+        return csr_build.transpose(graph.offsets, graph.targets, graph.edge_rows)[2]
+
     def linked_reverse(self) -> Any:
         """Return the reverse, whose own reverse is this graph, so that reversing it builds no third
         graph.
@@ -243,6 +252,22 @@ class Derived:
     def keep_hierarchy(self, hierarchy: Hierarchy, metric: str) -> None:
         """Keep a hierarchy of this graph that was built elsewhere."""
         self.kept[metric] = hierarchy
+
+    def canonical_paths(
+        self, hierarchy: Hierarchy, metric: str, build: bool
+    ) -> CanonicalHierarchy | None:
+        """Return the hierarchy of canonical paths of a graph in host memory, from its hierarchy; see
+        ``hierarchy.canonical``. It is kept.
+
+        None if there is none, or if it is not known and ``build`` is false.
+        """
+        from ..hierarchy.canonical import build_canonical
+
+        name = f"canonical paths of {metric}"
+        with _CONTRACTING:
+            if build and name not in self.kept:
+                self.kept[name] = build_canonical(self._graph, hierarchy, metric)
+            return self.kept.get(name)
 
     def take_hierarchies(self, graph: Any, metrics: tuple[str, ...] = METRICS) -> None:
         """Take the hierarchies and labels of a graph with the same edges, and the same weights where

@@ -10,7 +10,8 @@ graph as it was before the round only, never on the number of threads.
 A vertex v is contracted by joining its neighbors: for each edge (u, v) and (v, w), a shortcut (u,
 w) with the sum of both weights, unless a witness exists, a path from u to w that is not longer and
 avoids all vertices of the round. A witness search that gives up early costs a superfluous shortcut,
-never a wrong distance.
+never a wrong distance. Where ties are kept, a witness must be shorter, so that no shortest path is
+lost.
 """
 
 from __future__ import annotations
@@ -194,6 +195,7 @@ class Reach(NamedTuple):
     longest: int  # no path is longer
     slack: int  # no witness ends with an edge from a vertex that is farther
     wanted: int  # goals that are still without a witness
+    margin: int  # by how much a witness must be shorter than the shortcut
 
 
 class Items(NamedTuple):
@@ -217,6 +219,7 @@ class Search(NamedTuple):
     back: ListArrays
     works: Workspace
     next_row: np.ndarray  # int64 array of shape (1,): the row of the next thread that asks for one
+    margin: int  # as in ``Reach``
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -275,6 +278,7 @@ def _find_witnesses(source, avoided, search, reach, work, now):
     longest = reach.longest
     slack = reach.slack
     wanted = reach.wanted
+    margin = reach.margin
     most = search.most
     n_heap = _push(heap, 0, 0, source)
     marks[source, _DISTANCE] = 0
@@ -308,7 +312,7 @@ def _find_witnesses(source, avoided, search, reach, work, now):
                 continue
             marks[v, _STAMP] = now
             marks[v, _DISTANCE] = total
-            if marks[v, _GOAL] == now and total <= marks[v, _LIMIT]:
+            if marks[v, _GOAL] == now and total + margin <= marks[v, _LIMIT]:
                 marks[v, _GOAL] = 0
                 wanted -= 1
                 if wanted == 0:
@@ -372,7 +376,8 @@ def _contract(v, search, work, shortcuts, at, emits):
                 wanted += 1
         if wanted == 0:
             continue
-        _find_witnesses(u, v, search, Reach(longest, slack, wanted), work, now)
+        reach = Reach(longest, slack, wanted, search.margin)
+        _find_witnesses(u, v, search, reach, work, now)
         for j in range(start, last):
             w = head[j]
             if w != u and marks[w, _GOAL] == now:
@@ -563,7 +568,7 @@ def _update(next_item, n_items, items, chosen, lists, first, added):
 
 class Contraction:
     """The state of a contraction of a CSR with integer weights of at least 0; ``reverse`` is that
-    of a directed graph.
+    of a directed graph. ``keeps_ties``: no shortest path is lost.
     """
 
     def __init__(
@@ -572,8 +577,10 @@ class Contraction:
         targets: np.ndarray,
         weights: np.ndarray,
         reverse: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
+        keeps_ties: bool = False,
     ):
         n = offsets.size - 1
+        self._margin = int(keeps_ties)
         self.ahead = Lists(offsets, targets, weights)
         self.is_symmetric = reverse is None
         if reverse is None:
@@ -605,6 +612,11 @@ class Contraction:
             check()
             self._round()
 
+    def run_in_order(self, rank: np.ndarray) -> None:
+        """Contract all vertices in a given order: ``rank``, an int64 array, ascends in it."""
+        while self.remaining.size:
+            self._contract(self._first(self.remaining, rank))
+
     def edges_of_rest(self) -> int:
         """Edges between the vertices that are left; in an undirected graph each counts twice."""
         return int(self.ahead.size[self.remaining].sum())
@@ -630,7 +642,8 @@ class Contraction:
 
     def _search(self, chosen: np.ndarray, most: int) -> Search:
         lists = self.ahead.arrays(), self.back.arrays()
-        return Search(chosen, most, self.is_symmetric, *lists, self._works, np.zeros(1, np.int64))
+        next_row = np.zeros(1, np.int64)
+        return Search(chosen, most, self.is_symmetric, *lists, self._works, next_row, self._margin)
 
     def _evaluate(self, vertices: np.ndarray) -> None:
         search = self._search(self._nobody, self._settled[0])

@@ -1,20 +1,22 @@
 """Sums of columns of the edge list along the paths whose lengths are the distances: skims.
 
 The paths are those of ``paths``, whatever found the distances. Integers are exact, and floats are
-added in the order of the path.
+added in the order of the path. Each path is walked back, or a hierarchy adds up from many sources
+at once, where no sum depends on the order of addition.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import arguments
-from .._arrays import Array, is_rows, to_host
-from ..cpu import csr_build, threads
+from .._arrays import EXACT_BELOW, Array, is_rows, to_host
+from ..cpu import threads
 from ..cpu.path_walk import NO_EDGE, Walks
 from ..cpu.skims import (
     EdgeColumns,
@@ -24,8 +26,11 @@ from ..cpu.skims import (
     sum_to_targets,
     violation,
 )
+from ..cuda.interleaved import sums_up_to
 from ..errors import CertificateError, InputError, PrecisionError, option_text
 from ..graph import Graph
+from ..hierarchy.build import find_unit
+from ..hierarchy.column_sums import ColumnSums
 from ..labels import require_edge_labels
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
@@ -39,6 +44,9 @@ from .result_kinds import AlongOptions
 INT64_END = 2**63
 # Kinds whose paths the search has found; the others find paths by distances that grow along them.
 _FINDS_PATHS = ("nearest", "paths")
+# sources from which on a hierarchy of canonical paths is built: it takes as long as so many walks
+_MANY = 500
+_LAST = "columns along paths"  # what the last ones are kept as
 ALONG = "along "  # begins the names of the values of columns that the user names
 
 
@@ -50,6 +58,11 @@ class AlongPaths(Digested):
     def __init__(self, values: dict[str, np.ndarray]):
         self.values = values
         self._of_graph: tuple[Graph | None, Any] = (None, None)
+        self._over: tuple[Any, Any] = (None, None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the columns alone: each process derives the rest."""
+        return AlongPaths, (self.values,)
 
     @property
     def digest(self) -> str:
@@ -64,6 +77,50 @@ class AlongPaths(Digested):
         edges: EdgesAlong = self._of_graph[1]
         return edges
 
+    @cached_property
+    def units(self) -> dict[str, float | None]:
+        """The number that the values of each column are multiples of, so that their sums do not
+        depend on the order of addition; None if there is none.
+        """
+        return {
+            name: 1.0 if value.dtype.kind == "i" else find_unit(np.abs(value))
+            for name, value in self.values.items()
+        }
+
+    def in_units(self, totals: np.ndarray) -> dict[str, np.ndarray]:
+        """Return sums in units, of shape (n_targets, n_columns), as the values of records."""
+        sums = {}
+        for column, (name, unit) in enumerate(self.units.items()):
+            own = np.ascontiguousarray(totals[:, column])
+            sums[ALONG + name] = own if self.values[name].dtype.kind == "i" else own * unit
+        return sums
+
+    def over_hierarchy(self, graph: Graph, algorithm: str, n_sources: int) -> ColumnSums | None:
+        """Return what adds the columns up over the hierarchy of a graph; None if paths from so many
+        sources are walked back.
+        """
+        metric = ALGORITHMS[algorithm].metric
+        known = graph.derived.known_hierarchy(metric)
+        if self._over[0] is known is not None:
+            return self._over[1]
+        units = self.units.values()
+        if known is None or None in units:
+            return None
+        weights: Any = graph.weights
+        may_round = metric == "weights" and not graph.integer_weights
+        if may_round and known.longest > EXACT_BELOW[weights.dtype]:
+            return None
+        edges = self.on(graph)
+        if edges.largest_sum(self) >= EXACT_BELOW[np.dtype(np.float64)]:
+            return None
+        build = n_sources >= _MANY
+        canonical = edges.graph.derived.canonical_paths(known, metric, build=build)
+        if canonical is None:
+            return None
+        columns = [edges.counted(self, name) for name in self.values]
+        self._over = known, ColumnSums(canonical, columns)
+        return self._over[1]
+
 
 class EdgesAlong(NamedTuple):
     """The graph that is searched, in host memory, and the columns of its edges."""
@@ -77,6 +134,20 @@ class EdgesAlong(NamedTuple):
         kind = values[name].dtype.kind
         alike = [each for each, value in values.items() if value.dtype.kind == kind]
         return ("integers" if kind == "i" else "floats"), alike.index(name)
+
+    def counted(self, along: AlongPaths, name: str) -> np.ndarray:
+        """Return a column as int64 multiples of its unit."""
+        kind, place = self.place(along.values, name)
+        column = getattr(self.columns, kind)[:, place]
+        return (column / along.units[name] if kind == "floats" else column).astype(np.int64)
+
+    def largest_sum(self, along: AlongPaths) -> float:
+        """Return a bound of the absolute sums, in units, along paths without a circle."""
+        heaviest = [
+            float(np.abs(value).max(initial=0)) / (along.units[name] or 1)
+            for name, value in along.values.items()
+        ]
+        return max(heaviest) * self.graph.n_vertices
 
 
 def check_options(
@@ -106,8 +177,25 @@ def check_options(
     for name in values:
         if name in kind.columns or name == "group":
             raise InputError(f"along[{name!r}]: the result has a column of this name; rename it")
-    columns: Any = AlongPaths(values)
+    columns: Any = _paths_along(graph, values)
     return replace(options, along=columns)
+
+
+def _paths_along(graph: Graph, values: Mapping[str, np.ndarray]) -> AlongPaths:
+    """Return the columns with what the last call of this graph has derived from equal ones."""
+    kept = graph.derived.kept
+    last: AlongPaths | None = kept.get(_LAST)
+    if last is None or list(last.values) != list(values):
+        is_same = False
+    else:
+        is_same = all(
+            values[name].dtype == value.dtype and np.array_equal(values[name], value)
+            for name, value in last.values.items()
+        )
+    if last is None or not is_same:
+        # copies, as the caller may change his columns
+        kept[_LAST] = last = AlongPaths({name: value.copy() for name, value in values.items()})
+    return last
 
 
 def columns_along(graph: Graph, along: Any) -> dict[str, np.ndarray]:
@@ -152,17 +240,12 @@ def _on_edges(graph: Graph, values: Mapping[str, np.ndarray]) -> EdgesAlong:
         rows: Any = built.edge_rows
     else:
         host = graph.derived.on_host
-        rows = host.edge_rows
-        if host.directed:
-            order = np.arange(host.n_edges)
-            order = csr_build.transpose(host.offsets, host.targets, order)[2]
-            rows = rows[order]
+        rows = host.derived.rows_of_reverse
     has_row = rows >= 0
     columns: dict[str, list[np.ndarray]] = {"i": [], "f": []}
     largest = []
     for value in values.values():
-        taken = np.zeros(rows.size, value.dtype)
-        taken[has_row] = value[rows[has_row]]
+        taken = np.where(has_row, value[rows], value.dtype.type(0))
         columns[value.dtype.kind].append(taken)
         if value.dtype.kind == "i":
             largest.append(max(int(taken.max(initial=0)), -int(taken.min(initial=0))))
@@ -182,7 +265,73 @@ def sums_of_group(asked: Asked[Any], group: Traversals, lists: TargetLists) -> d
     along = asked.options.along
     if along is None:
         return {}
-    return sums_at_targets(asked.graph, group, lists, asked.query.limit, along)
+    if asked.query.walks:
+        return sums_at_targets(asked.graph, group, lists, asked.query.limit, along)
+    return _sums_over_hierarchy(asked, group, lists, along)
+
+
+def _sums_over_hierarchy(
+    asked: Asked[Any], group: Traversals, lists: TargetLists, along: AlongPaths
+) -> dict[str, np.ndarray]:
+    """Return the sums at the targets of each source by sweeps over a hierarchy.
+
+    Raises CertificateError: where all distances are there, one differs from that of the hierarchy,
+    or the sums of the first source are not those of its paths.
+    """
+    query = asked.query
+    if group.sums is not None:
+        return along.in_units(_sums_of_lists(asked, group, lists))
+    rows = np.repeat(np.arange(len(group)), np.diff(lists.offsets))
+    over = along.over_hierarchy(asked.graph, asked.algorithm, _MANY)
+    assert over is not None  # else the query says that paths are walked back
+    hierarchy = over.canonical.hierarchy
+    limits = [query.limit] if query.limits is None else query.limits.of(group.sources)
+    bounds = [sums_up_to(limit, hierarchy.unit, hierarchy.dtype) for limit in limits]
+    distance, totals = over.at_targets(group.sources, lists)
+    is_known = distance <= np.broadcast_to(bounds, len(group))[rows]
+    sums = along.in_units(np.where(is_known[:, None], totals, 0))
+    if query.output == "all":
+        lengths = np.where(is_known, distance * hierarchy.unit, -1)
+        _check_sums(asked, group, lists, lengths, sums)
+    return sums
+
+
+def _sums_of_lists(asked: Asked[Any], group: Traversals, lists: TargetLists) -> np.ndarray:
+    """Return the sums of a group, which has those at the targets of all sources, at the targets of
+    each source, of shape (n_targets, n_columns).
+    """
+    sums: Any = group.sums
+    if asked.query.limits is not None:
+        sums = np.where(asked.returned(group.distance)[1][:, :, None], 0, sums)
+    first = lists.of(0)
+    is_same = np.array_equal(lists.vertices, np.tile(first, len(group)))
+    columns = np.searchsorted(asked.query.shared_targets, first if is_same else lists.vertices)
+    if is_same:
+        return sums[:, columns].reshape(columns.size * len(group), -1)
+    return sums[np.repeat(np.arange(len(group)), np.diff(lists.offsets)), columns]
+
+
+def _check_sums(
+    asked: Asked[Any],
+    group: Traversals,
+    lists: TargetLists,
+    lengths: np.ndarray,
+    sums: Mapping[str, np.ndarray],
+) -> None:
+    """Raise CertificateError unless the paths that were added up are as long as the distances, and
+    the sums of the first source are those of its paths.
+    """
+    distance, missing = (to_host(each) for each in asked.returned(lists.take(group.distance)))
+    wrong = np.flatnonzero(np.where(missing, -1, distance) != lengths)
+    first = lists.part(0, 1)
+    own = group[:1]
+    assert isinstance(own, Traversals)
+    walked = sums_at_targets(asked.graph, own, first, asked.query.limit, asked.options.along)
+    for name, values in walked.items():
+        wrong = np.append(wrong, np.flatnonzero(values != sums[name][: values.size]))
+    for vertex in lists.vertices[wrong].tolist():
+        (shown,) = format_ids(asked.graph, vertex)
+        raise CertificateError(f"the sums along the path to vertex {shown} are wrong")
 
 
 def sums_at_targets(

@@ -38,16 +38,17 @@ def matrix(asked: Asked[Any], groups: Iterable[Traversals], places: np.ndarray) 
     xp = namespace(graph.offsets)
     kind = ALGORITHMS[asked.algorithm].narrowest_dtype(graph)
     targets = asked.targets
-    if targets is not None:
-        targets = places_of_targets(asked, targets)
-    else:
-        targets = listed_vertices(graph)
     if targets is None:
+        targets = listed_vertices(graph)
+    places_in_row = targets
+    if asked.targets is not None:
+        places_in_row = places_of_targets(asked, asked.targets)
+    if places_in_row is None:
         columns = slice(None)
         width = graph.n_vertices
     else:
-        columns = xp.asarray(targets)
-        width = targets.size
+        columns = xp.asarray(places_in_row)
+        width = places_in_row.size
     require_memory(
         places.size * width * kind.itemsize,
         graph.device,

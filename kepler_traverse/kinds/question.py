@@ -101,16 +101,16 @@ class Question(Generic[OptionsT]):
         """
         kind = self.kind
         targets = self.targets
-        walks = self.options.walks and kind.keeps != "paths"
+        walks = self.options.walks if kind.keeps != "paths" else None
         is_cut = self.limits is not None and kind.keeps == "counts"
         return {
             "result": "distances" if kind.one_search else kind.name,
             "limit": self.limit,
             "limits": self.limits,
             "targets": None if targets is None else targets.ids,
-            "output": "all" if self.certify != "none" or is_cut or walks else None,
+            "output": "all" if self.certify != "none" or is_cut else None,
             "forms": kind.reads if self.options.unreached == "omit" and not walks else (),
-            "walks": walks or None,
+            "walks": walks,
             **self.options.of_query(None if targets is None else targets.numbers),
         }
 

@@ -76,9 +76,11 @@ class KindOptions:
         return None
 
     @property
-    def walks(self) -> bool:
-        """Whether paths are walked back along the distances, of which all are then needed."""
-        return False
+    def walks(self) -> Any:
+        """What is added up along the paths, ``AlongPaths``; they may be walked back along the
+        distances, of which all are then needed.
+        """
+        return None
 
     @property
     def rows_per_source(self) -> int:
@@ -152,8 +154,8 @@ class AlongOptions(KindOptions):
     )
 
     @property
-    def walks(self) -> bool:
-        return self.along is not None
+    def walks(self) -> Any:
+        return self.along
 
     @property
     def values(self) -> Mapping[str, Any]:

@@ -167,13 +167,18 @@ class Registry:
         """Plan searches from several sources; see ``plan_bfs_many`` and ``plan_sssp_many``.
 
         ``asked`` are fields of ``Query``, in place of those that follow from the result, with
-        targets as ids.
+        targets as ids, and with what is added up along the paths as ``walks``.
         """
         name = self.algorithm.name
         find_kind(result)
         asked = {"limit": None} | {
             field: value for field, value in asked.items() if value is not None
         }
+        along = asked.pop("walks", None)
+        if along is not None:
+            asked["sums"] = along.over_hierarchy(graph, name, n_sources)
+            if asked["sums"] is None:
+                asked |= {"walks": True, "output": "all"}
         asked["output"] = asked.get("output") or outputs.outputs_needed_by(
             result, name, asked.get("targets")
         )
@@ -403,11 +408,11 @@ class Registry:
         )
         is_one = table.sources.size == 1 and not is_few and not kind.adds_up
         options = check_options(kind, graph, self.algorithm.name, of_kind, pairs=table)
-        is_one = is_one and not options.walks
+        is_one = is_one and options.walks is None
         plan = self.plan_multi_source(
             graph,
             n_sources=table.sources.size,
-            output="all" if options.walks else None,
+            walks=options.walks,
             result="targets" if is_one else kind.name,
             strategy=given.strategy,
             limit=given.limit,

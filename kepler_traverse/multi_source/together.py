@@ -251,7 +251,7 @@ class KNearestSearch(SearchTogether):
         """Return the sums along the paths of the rows, by searches from their sources."""
         vertex, _, source, _ = (to_host(each) for each in rows)
         table = pair_table(source, vertex.astype(np.int64))
-        plan = self._plan_for(n_sources=table.sources.size, forms=())
+        plan = self._plan_for(n_sources=table.sources.size, forms=(), walks=None, output="all")
         sums: dict[str, np.ndarray] = {}
         begin = 0
         for group in plan.iter_groups(table.sources, cut=False):

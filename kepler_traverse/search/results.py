@@ -173,6 +173,9 @@ class Traversals(_Shown):
     routes : Routes or None
         The paths to the targets of each source, if the strategy has found them in place of
         predecessors.
+    sums : int64 array of shape (k, n_targets, n_columns), NumPy, or None
+        What was added up along the paths to the targets, if the strategy has done that; 0 where a
+        target was not reached.
     """
 
     algorithm: str
@@ -185,6 +188,7 @@ class Traversals(_Shown):
     counts: Array | None = None
     offsets: np.ndarray | None = None
     routes: Routes | None = None
+    sums: np.ndarray | None = None
 
     def _rows(self) -> list[tuple[str, object]]:
         return [
@@ -202,7 +206,7 @@ class Traversals(_Shown):
         one source; or a slice.
         """
         if isinstance(i, slice):
-            names = ("sources", "distance", "predecessor", "limits", "rounds", "counts")
+            names = ("sources", "distance", "predecessor", "limits", "rounds", "counts", "sums")
             fields = {name: getattr(self, name) for name in names}
             selected: dict[str, Any] = {
                 name: None if array is None else array[i] for name, array in fields.items()
@@ -344,6 +348,8 @@ def join_traversals(parts: Sequence[Traversals]) -> Traversals:
         routes = [cast(Routes, part.routes) for part in parts]
         vertices = namespace(first.routes.vertices).concatenate([each.vertices for each in routes])
         joined["routes"] = Routes(np.concatenate([each.sizes for each in routes]), vertices)
+    if first.sums is not None:
+        joined["sums"] = np.concatenate([cast(np.ndarray, part.sums) for part in parts])
     for name in ("limits", "rounds"):
         joined[name] = [value for part in parts for value in getattr(part, name)]
     return replace(first, **joined)

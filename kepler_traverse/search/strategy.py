@@ -62,6 +62,7 @@ class MultiSourceOutcome(NamedTuple):
     counts: Array | None = None
     below: float | None = None  # as in ``Outcome``
     routes: Any = None
+    sums: np.ndarray | None = None
 
 
 # Searches that are compiled and whose arrays are allocated, from a vertex number or from at most a

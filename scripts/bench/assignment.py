@@ -1,8 +1,11 @@
-"""Equilibrium of trips beside PyTraf on a CPU, both with as many threads.
+"""What planners compute on a CPU: equilibria of trips beside PyTraf, with as many threads, and skims beside plain tables.
 
 Each call builds its network from arrays or tables in memory and ends at a relative gap. Flows of links are compared: both
 are within the gap, so that the sums of differences are small parts of the sums of flows. ``processor`` is the time of the
 processor, which other programs do not lengthen as much. The networks are those of the Transportation Networks for Research.
+
+A skim has the seconds and the metres of all pairs of some zones of a road network. Each arc has one of seven speeds, by its
+ends. The plain table has the seconds alone. All have their hierarchy, and the skim has been asked for once.
 """
 
 from __future__ import annotations
@@ -14,9 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from kepler_traverse import Graph, graph_from_edges, sssp_many
 from kepler_traverse.cpu import threads
 from scripts.measure.environment import timed
-from scripts.measure.work import OURS, Call, Inputs, Repeats, Timed, Work
+from scripts.measure.work import OURS, Baseline, Call, Inputs, Repeats, Timed, Work
 
 PACKAGES = ("pytraf",)
 TOLERANCE = 1e-2  # of the sum of flows
@@ -107,17 +111,116 @@ def facts(case: tuple[Any, Any, Network]) -> dict[str, int]:
     return {"links": len(case[0]), "pairs": len(case[1])}
 
 
-WORKS = tuple(
-    Work(
-        name=f"equilibrium, gap {gap:g}",
-        graph=name,
-        case=partial(tables, name=name),
-        peers={OURS: partial(kepler, gap=gap), "pytraf": partial(pytraf, gap=gap)},
-        check=difference,
-        facts=facts,
-        clock=with_processor,
-        repeats=SHORT,
+# --- skims
+
+ROAD, ZONES, WALKED = "USA-road-d.NY", 1000, 50
+SPEEDS = np.array([8, 10, 12, 14, 20, 28, 33])  # metres per second
+
+
+class Skims(NamedTuple):
+    graph: Graph
+    metres: np.ndarray
+    origins: np.ndarray
+    destinations: np.ndarray
+
+
+def arcs(inputs: Inputs) -> pd.DataFrame:
+    """Return the arcs of the road network with the seconds that they take."""
+    table = pd.read_parquet(inputs.file(ROAD))
+    ends = np.sort(table[["src", "dst"]].to_numpy(np.int64), axis=1)
+    speed = SPEEDS[(ends[:, 0] * 1_000_003 + ends[:, 1] * 7919) % SPEEDS.size]
+    return table.assign(seconds=np.maximum(1, (table["weight"] / speed).round()).astype(np.int64))
+
+
+@lru_cache(1)
+def skims_of(inputs: Inputs) -> Skims:
+    table = arcs(inputs)
+    graph = graph_from_edges(table, weight="seconds", edge_ids=True)
+    graph.hierarchy()
+    drawn = np.random.default_rng(inputs.seed).choice(graph.n_vertices, (2, ZONES), replace=False)
+    return Skims(graph, table["weight"].to_numpy(), *map(graph.ids_at, drawn))
+
+
+def table_of(case: Skims, size: int = ZONES, **options: Any) -> Call:
+    """Prepare a table of some origins and all destinations, by one call."""
+    given = {"result": "matrix", "targets": case.destinations, **options}
+    return partial(sssp_many, case.graph, case.origins[:size], **given)
+
+
+def skim(case: Skims, **options: Any) -> Call:
+    return table_of(case, along={"metres": case.metres}, **options)
+
+
+def same_skims(expected: Any, found: Any) -> str:
+    for name, values in found.items():
+        if not np.array_equal(expected[name][: len(values)], values):
+            return f"{name} differs"
+    return ""
+
+
+SWEEP = "hierarchy_sweep"
+SKIMS = Work(
+    name="seconds and metres, 1,000 x 1,000",
+    graph=ROAD,
+    size=ZONES,
+    case=skims_of,
+    peers={
+        OURS: partial(skim, strategy=SWEEP),
+        "plain table": Baseline(prepare=partial(table_of, strategy=SWEEP), is_compared=False),
+        "no hierarchy": Baseline(prepare=partial(skim, size=WALKED, hierarchy="no"), size=WALKED),
+    },
+    check=same_skims,
+    clock=with_processor,
+    repeats=Repeats(most=5, seconds=60.0),
+)
+
+# --- equilibria
+
+LARGE, LARGE_ZONES, ITERATIONS = "equilibrium, 100 zones, 3 iterations", 100, 3
+
+
+def large_case(inputs: Inputs) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return links and trips of a road network: each zone sends 250 vehicles."""
+    table = arcs(inputs)
+    links = table[["src", "dst"]].assign(
+        free_flow_time=table["seconds"] / 60, capacity=60.0 * table["weight"] / table["seconds"]
     )
-    for name, network in NETWORKS.items()
-    for gap in network.gaps
+    zones = np.random.default_rng(inputs.seed).choice(table["src"].unique(), LARGE_ZONES, False)
+    ends = pd.MultiIndex.from_product([zones, zones], names=["origin", "destination"])
+    trips = ends.to_frame(index=False).assign(volume=250.0 / LARGE_ZONES)
+    return links[links["capacity"] > 0], trips
+
+
+def large(case: tuple[pd.DataFrame, pd.DataFrame]) -> Call:
+    from kepler_traverse.assignment import BPR, assign
+
+    given = {"cost": BPR(b=0.15, power=4), "gap": 1e-9, "method": "frank_wolfe"}
+    return lambda: assign(*case, max_iterations=ITERATIONS, **given).relative_gap
+
+
+WORKS = (
+    SKIMS,
+    *(
+        Work(
+            name=f"equilibrium, gap {gap:g}",
+            graph=name,
+            case=partial(tables, name=name),
+            peers={OURS: partial(kepler, gap=gap), "pytraf": partial(pytraf, gap=gap)},
+            check=difference,
+            facts=facts,
+            clock=with_processor,
+            repeats=SHORT,
+        )
+        for name, network in NETWORKS.items()
+        for gap in network.gaps
+    ),
+    Work(
+        name=LARGE,
+        graph=ROAD,
+        size=LARGE_ZONES * ITERATIONS,
+        case=large_case,
+        peers={OURS: large},
+        clock=with_processor,
+        repeats=Repeats(most=1),
+    ),
 )

@@ -18,7 +18,12 @@ from kepler_traverse import (
     sssp_pairs,
 )
 from kepler_traverse.errors import CertificateError, PrecisionError
+from kepler_traverse.hierarchy import column_sums
 from kepler_traverse.kinds import along as along_module
+from kepler_traverse.kinds.question import Question, Targets, check_options
+from kepler_traverse.kinds.records import records_of_group
+from kepler_traverse.kinds.result_kinds import RESULT_KINDS
+from kepler_traverse.sssp import REGISTRY as SSSP
 from tests.support.devices import FIRST, frames_on_pandas, on_a_device, running
 from tests.support.oracle import canonical_search, walk_back
 
@@ -133,6 +138,94 @@ def test_sums_of_tables_are_those_of_the_search(name, engine):
             for j, t in enumerate(targets if chosen else case.ids):
                 _, metres, toll = case.sums(s, t) or (0, 0, 0.0)
                 assert (made["metres"][i, j], made["toll"][i, j]) == (metres, toll)
+
+
+def adding_up(monkeypatch):
+    """Let hierarchies add up, however few the sources are; return a list of what they have done."""
+    monkeypatch.setattr(along_module, "_MANY", 1)
+    done = []
+    for function in ("_part_above", "sum_entries"):
+        made = getattr(column_sums, function)
+
+        def counted(*arguments, made=made, function=function):
+            done.append(function)
+            return made(*arguments)
+
+        monkeypatch.setattr(column_sums, function, counted)
+    return done
+
+
+@EACH
+def test_sums_over_a_hierarchy_are_those_of_the_search(name, monkeypatch):
+    """Of floats these are multiples of a power of two, whose sums have no order."""
+    case = CASES[name]
+    graph = case.graph()
+    many, of_pairs, options = functions_of(case)
+    graph.hierarchy("hops" if case.hops else "weights")
+    quarters = case.table.metres % 97 * 0.25 - 3
+    along = {"metres": case.table.metres, "toll": quarters}
+    matrix = {"result": "matrix", **options}
+    walked = many(graph, case.ids, along=along, **matrix)
+    done = adding_up(monkeypatch)
+    for targets in (case.ids[::-1], None):
+        made = many(graph, case.ids, targets=targets, along=along, **matrix)
+        order = slice(None, None, -1 if targets else 1)
+        for column, values in walked.items():
+            np.testing.assert_array_equal(made[column][:, order], values)
+    assert set(done) == {"_part_above", "sum_entries"}
+    ends = case.ids[::2], case.ids[1::2]
+    frame = of_pairs(graph, *ends, along={"metres": case.table.metres}, **options)
+    for row, target in zip(frame.itertuples(), ends[1], strict=True):
+        expected = case.sums(row.source, target)
+        metres = None if pd.isna(row.metres) else (row.distance, row.metres)
+        assert metres == (None if expected is None else expected[:2])
+
+
+def test_a_lattice_of_ties_is_added_up_along_canonical_paths(monkeypatch):
+    side = 23
+    at = np.arange(side * side).reshape(side, side)
+    src = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])
+    dst = np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])
+    mixed = np.random.default_rng(2).permutation(side * side)
+    table = pd.DataFrame({"src": mixed[src], "dst": mixed[dst], "weight": 1 + (src % 7 == 0)})
+    graph = graph_from_edges(table, weight="weight", directed=False, edge_ids=True)
+    asked = {"result": "targets", "targets": list(range(3, side * side, 11))}
+    along = {"metres": 2 ** (np.arange(src.size) % 40)}
+    sources = list(range(20))
+    walked = sssp_many(graph, sources, along=along, **asked)
+    graph.hierarchy()
+    done = adding_up(monkeypatch)
+    assert sssp_many(graph, sources, along=along, **asked).equals(walked)
+    assert done
+    limited = sssp_many(graph, sources, along=along, cutoff=12, **asked)
+    is_near = walked.distance <= 12
+    assert limited[is_near].equals(walked[is_near])
+    assert limited[~is_near][["distance", "metres"]].isna().all(axis=None)
+
+
+def test_columns_that_change_between_calls_are_added_up_anew():
+    case = CASES["directed"]
+    graph = case.graph()
+    along = {"metres": case.table.metres.to_numpy(copy=True)}
+    ask = {"result": "matrix", "along": along}
+    first = sssp_many(graph, case.ids, **ask)["metres"]
+    along["metres"] += 0
+    np.testing.assert_array_equal(sssp_many(graph, case.ids, **ask)["metres"], first)
+    along["metres"] *= 2
+    np.testing.assert_array_equal(sssp_many(graph, case.ids, **ask)["metres"], 2 * first)
+
+
+def test_what_has_an_order_of_addition_or_no_length_is_walked(monkeypatch):
+    case = CASES["directed"]
+    graph = case.graph()
+    graph.hierarchy()
+    done = adding_up(monkeypatch)
+    sssp_pairs(graph, case.ids, case.ids, along=case.along)  # tolls are rounded when they add up
+    table = case.table.assign(weight=case.table.weight % 2)
+    flat = graph_from_edges(table, weight="weight", edge_ids=True)
+    flat.hierarchy()
+    sssp_pairs(flat, case.ids, case.ids, along=table[["metres"]])
+    assert not done
 
 
 @EACH
@@ -253,6 +346,41 @@ def test_the_certificate_sees_a_wrong_sum(monkeypatch):
     monkeypatch.setattr(along_module, "sum_to_targets", wrong)
     with pytest.raises(CertificateError, match="the sums along the path to vertex"):
         sssp_pairs(case.graph(), [case.ids[0]] * 9, case.ids[:9], along=case.along)
+
+
+def test_the_certificate_sees_a_wrong_sum_of_a_hierarchy(monkeypatch):
+    case = CASES["directed"]
+    graph = case.graph()
+    graph.hierarchy()
+    adding_up(monkeypatch)
+    right = column_sums.ColumnSums.at_targets
+
+    def wrong(self, sources, lists):
+        distance, totals = right(self, sources, lists)
+        return distance, totals + 1
+
+    asked = Question.of(
+        RESULT_KINDS["targets"],
+        "sssp",
+        certify="all",
+        limit=None,
+        limits=None,
+        options=check_options(
+            RESULT_KINDS["targets"], graph, "sssp", {"along": case.table[["metres"]]}
+        ),
+        targets=Targets.of(graph, case.ids),
+    )
+    plan = SSSP.plan_multi_source(graph, n_sources=3, **asked.of_plan())
+    making = asked.asked(graph, plan.query)
+    for is_wrong in (False, True):
+        if is_wrong:
+            monkeypatch.setattr(column_sums.ColumnSums, "at_targets", wrong)
+        group = plan.run([0, 4, 7])
+        if not is_wrong:
+            records_of_group(making, group)
+            continue
+        with pytest.raises(CertificateError, match="the sums along the path to vertex"):
+            records_of_group(making, group)
 
 
 @on_a_device

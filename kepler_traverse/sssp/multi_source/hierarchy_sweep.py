@@ -21,6 +21,7 @@ from ..._arrays import EXACT_BELOW
 from ...bfs.multi_source import hierarchy_sweep as of_hops
 from ...cpu import threads
 from ...cuda.interleaved import sums_up_to
+from ...hierarchy.column_sums import BYTES_PER_VERTEX
 from ...hierarchy.lookup import Lookups, looks_up
 from ...hierarchy.sweep import (
     DOUBLINGS,
@@ -32,6 +33,7 @@ from ...hierarchy.sweep import (
     write_rows,
 )
 from ...search.answering import answering_labels
+from ...search.query import TargetLists
 from ...search.results import Routes
 from ...search.strategy import MultiSourceOutcome
 from .. import cpu_steps
@@ -49,6 +51,8 @@ def memory(shape, query, group: int) -> int:
         single = cpu_steps.memory(shape.n_vertices, shape.n_edges, True)
     else:
         single = 0
+    if query.sums is not None:
+        single += BYTES_PER_VERTEX * shape.n_vertices * threads.count()
     return of_hops.memory(shape, query, group, shape.weight) + single
 
 
@@ -64,6 +68,8 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
 
 def plan(graph, query, group: int):
     """Return ``traverse(sources)`` for several vertex numbers."""
+    if query.sums is not None and query.output == "targets" and query.targets is not None:
+        return _plan_sums(graph, query)
     labels = answering_labels(graph, query, "weights")
     if labels is not None or looks_up(query, graph.n_vertices):
         return _plan_lookups(graph, query, labels)
@@ -107,6 +113,34 @@ def plan(graph, query, group: int):
         predecessor = cpu_steps.point_back(graph, query, numbers, distance)
         return MultiSourceOutcome(
             distance, predecessor, [query.limit] * k, [hierarchy.levels] * k, below=longest
+        )
+
+    return traverse
+
+
+def _plan_sums(graph, query):
+    """Return ``traverse(sources)``, which finds the distances of the targets, and adds columns up
+    along the paths to them.
+    """
+    hierarchy = query.sums.canonical.hierarchy
+    kind = graph.weights.dtype
+    bound = first_beyond(query.limit, hierarchy, kind)
+    size = query.targets.size
+
+    def traverse(sources, lists=None) -> MultiSourceOutcome:  # noqa: ARG001
+        numbers = np.asarray(sources, np.int64)
+        k = numbers.size
+        same = TargetLists(np.arange(k + 1) * size, np.tile(query.targets, k))
+        distance, sums = query.sums.at_targets(numbers, same)
+        sums[distance >= bound] = 0
+        distance = np.where(distance < bound, distance * hierarchy.unit, np.inf).astype(kind)
+        return MultiSourceOutcome(
+            distance.reshape(k, size),
+            None,
+            [query.limit] * k,
+            [hierarchy.levels] * k,
+            below=math.nextafter(hierarchy.longest * hierarchy.unit, math.inf),
+            sums=sums.reshape(k, size, -1),
         )
 
     return traverse

@@ -1,0 +1,286 @@
+"""A hierarchy whose shortcuts stand for canonical paths, so that columns of the edges add up along
+them.
+
+The canonical path to a vertex comes from its smallest predecessor, and so on back to the source. Of
+two shortest paths with the same end, the canonical one is hence the one that is first when both are
+compared from the end on. That order does not change when both are prolonged, and each part of a
+canonical path between two of its vertices is canonical. So it is enough that no shortest path is
+lost when vertices are contracted, that each shortcut stands for the first of its shortest paths,
+and that a sweep takes the first edge of those that tie.
+
+Two shortcuts to a vertex from two vertices above it differ before the nearer of these is met, as
+all that they pass lies lower. So their order is that of the shortcuts alone, and rows are sorted
+by it once.
+
+Weights must be above 0, as the canonical predecessor is nearer to the source. That from a closed
+vertex to itself is on no other path.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..cpu.compiled import njit
+from .arrays import Edges, Hierarchy, hierarchy_from
+from .build import edges_in_units
+from .contraction import Contraction
+
+_NO_PARTS = -2  # in ``left``: nothing is known of the path yet
+EDGE = -1  # in ``left``: an edge of the graph
+
+
+class Row(NamedTuple):
+    """The edges and shortcuts in one direction, with what each stands for."""
+
+    offsets: np.ndarray
+    heads: np.ndarray
+    weights: np.ndarray
+    # left, right: int32 arrays: of a shortcut that passes v: the entry of the edge to v, downward,
+    # and of the edge from v, upward. Of an edge of the graph: ``EDGE``, and its position in the
+    # reversed graph.
+    left: np.ndarray
+    right: np.ndarray
+
+
+class Canonical(NamedTuple):
+    """What compiled code reads of the hierarchy."""
+
+    up: Row
+    down: Row  # each row in the order of the paths, seen from their end
+    up_tail: np.ndarray  # int32 array: the position from which an edge leads upward
+    order: np.ndarray  # as in ``Hierarchy``
+
+
+class CanonicalHierarchy(NamedTuple):
+    hierarchy: Hierarchy
+    paths: Canonical
+
+
+def build_canonical(graph: Any, known: Hierarchy, metric: str) -> CanonicalHierarchy | None:
+    """Return the hierarchy of canonical paths of a graph in host memory, from its hierarchy; None if
+    an edge has a length of 0 that is not the way from a closed vertex to itself.
+    """
+    reverse = graph.reverse
+    lengths = edges_in_units(graph, metric, known.unit)
+    if np.count_nonzero(lengths == 0) > (0 if graph.closed is None else graph.closed.shape[1]):
+        return None
+    backward = None
+    if graph.directed:
+        lengths_back = edges_in_units(reverse, metric, known.unit)
+        backward = (reverse.offsets, reverse.targets, lengths_back)
+    else:
+        lengths_back = lengths
+    contraction = Contraction(graph.offsets, graph.targets, lengths, backward, keeps_ties=True)
+    contraction.run_in_order(-known.position.astype(np.int64))
+    made = hierarchy_from(contraction, known.unit, 0.0)
+    if made is None:
+        return None
+    up, down = (_row(edges) for edges in (made.upward, made.downward))
+    n = made.n_vertices
+    tail = np.repeat(np.arange(n, dtype=np.int32), np.diff(up.offsets))
+    paths = Canonical(up, down, tail, made.order)
+    place = np.full(n, -1, np.int32)
+    _find_edges(reverse.offsets, reverse.targets, lengths_back, made.position, place, paths)
+    stacks = np.empty((2, _stack_size(made)), np.int64)
+    _find_parts(place, stacks, paths)
+    by_path = np.arange(down.heads.size, dtype=np.int32)
+    _sort_rows(by_path, stacks, paths)
+    paths = _with_sorted_rows(paths, by_path)
+    sorted_edges = Edges(paths.down.offsets, paths.down.heads, paths.down.weights)
+    return CanonicalHierarchy(replace(made, downward=sorted_edges), paths)
+
+
+def _stack_size(hierarchy: Hierarchy) -> int:
+    """Entries of a shortcut that are taken apart at a time: two more per level."""
+    return 2 * hierarchy.levels + 4
+
+
+def new_stacks(canonical: CanonicalHierarchy) -> np.ndarray:
+    """Return the scratch with which a thread compares paths."""
+    return np.empty((2, _stack_size(canonical.hierarchy)), np.int64)
+
+
+def _row(edges: Edges) -> Row:
+    left = np.full(edges.heads.size, _NO_PARTS, np.int32)
+    return Row(*edges, left, np.full(edges.heads.size, _NO_PARTS, np.int32))
+
+
+def _with_sorted_rows(paths: Canonical, by_path: np.ndarray) -> Canonical:
+    """Return the hierarchy with the entry ``by_path[i]`` as entry i downward."""
+    place = np.empty_like(by_path)
+    place[by_path] = np.arange(by_path.size, dtype=np.int32)
+
+    def moved(left: np.ndarray) -> np.ndarray:
+        return np.where(left >= 0, place[left], left)
+
+    down = paths.down
+    entries = (down.heads, down.weights, moved(down.left), down.right)
+    sorted_down = Row(down.offsets, *(each[by_path] for each in entries))
+    up = paths.up._replace(left=moved(paths.up.left))
+    return paths._replace(up=up, down=sorted_down)
+
+
+@njit(cache=True, nogil=True)
+def is_before(a, size_a, b, size_b, parent, source, paths):
+    """Return whether one path comes before another one of the same length and end.
+
+    A path is a stack of entries with the last one on top: 2 e for the entry e upward, 2 e + 1
+    downward. Where a stack is empty, the path goes on with the entry that led to the vertex,
+    ``parent``, up to the source; it ends there if ``parent`` is None.
+    """
+    up = paths.up
+    down = paths.down
+    up_tail = paths.up_tail
+    order = paths.order
+    at = np.int64(-1)
+    while True:
+        if size_a == 0 or size_b == 0:
+            if parent is None:
+                return False
+            else:
+                if at == source:
+                    return False
+                if size_a == 0:
+                    a[0] = 2 * np.int64(parent[at])
+                    size_a = 1
+                if size_b == 0:
+                    b[0] = 2 * np.int64(parent[at])
+                    size_b = 1
+        first = a[size_a - 1]
+        second = b[size_b - 1]
+        tail_a = np.int64(down.heads[first >> 1] if first & 1 else up_tail[first >> 1])
+        tail_b = np.int64(down.heads[second >> 1] if second & 1 else up_tail[second >> 1])
+        left_a = np.int64(down.left[first >> 1] if first & 1 else up.left[first >> 1])
+        left_b = np.int64(down.left[second >> 1] if second & 1 else up.left[second >> 1])
+        if first == second or (left_a < 0 and left_b < 0):
+            if tail_a != tail_b:
+                return order[tail_a] < order[tail_b]
+            at = tail_a
+            size_a -= 1
+            size_b -= 1
+            continue
+        right_a = np.int64(down.right[first >> 1] if first & 1 else up.right[first >> 1])
+        right_b = np.int64(down.right[second >> 1] if second & 1 else up.right[second >> 1])
+        # the one that passes the higher vertex is taken apart, so that equal parts meet
+        if left_b < 0 or (left_a >= 0 and up_tail[right_a] <= up_tail[right_b]):
+            a[size_a - 1] = 2 * left_a + 1
+            a[size_a] = 2 * right_a
+            size_a += 1
+        else:
+            b[size_b - 1] = 2 * left_b + 1
+            b[size_b] = 2 * right_b
+            size_b += 1
+
+
+@njit(cache=True, nogil=True)
+def _find_edges(offsets, sources, lengths, position, place, paths):
+    """Mark the entries that are edges of the graph, with their positions in the reversed graph."""
+    up = paths.up
+    down = paths.down
+    for w in range(offsets.size - 1):
+        q = position[w]
+        for k in range(down.offsets[q], down.offsets[q + 1]):
+            place[down.heads[k]] = k
+        for e in range(offsets[w], offsets[w + 1]):
+            p = position[sources[e]]
+            if p > q:
+                for k in range(up.offsets[p], up.offsets[p + 1]):
+                    if up.heads[k] == q and up.weights[k] == lengths[e]:
+                        up.left[k] = EDGE
+                        up.right[k] = e
+            elif p < q and place[p] >= 0:
+                k = place[p]
+                if down.weights[k] == lengths[e]:
+                    down.left[k] = EDGE
+                    down.right[k] = e
+        for k in range(down.offsets[q], down.offsets[q + 1]):
+            place[down.heads[k]] = -1
+
+
+@njit(cache=True, nogil=True)
+def _offer(k, parity, row, i, j, stacks, paths):
+    """Let an entry stand for the path over the entries i, downward, and j, upward, if that comes
+    first.
+    """
+    if row.left[k] != _NO_PARTS:
+        stacks[0, 0] = 2 * i + 1
+        stacks[0, 1] = 2 * j
+        stacks[1, 0] = 2 * k + parity
+        if not is_before(stacks[0], 2, stacks[1], 1, None, -1, paths):
+            return
+    row.left[k] = i
+    row.right[k] = j
+
+
+@njit(cache=True, nogil=True)
+def _find_parts(place, stacks, paths):
+    """Find the first of the shortest paths for which each shortcut can stand.
+
+    When a vertex is visited, the entries of its rows are final, as their paths pass lower vertices.
+    """
+    up = paths.up
+    down = paths.down
+    for v in range(up.offsets.size - 2, -1, -1):
+        begin = up.offsets[v]
+        end = up.offsets[v + 1]
+        begin_down = down.offsets[v]
+        end_down = down.offsets[v + 1]
+        for i in range(begin_down, end_down):
+            u = down.heads[i]
+            for k in range(up.offsets[u], up.offsets[u + 1]):
+                place[up.heads[k]] = k
+            for j in range(begin, end):
+                k = place[up.heads[j]]
+                if k >= 0 and up.weights[k] == down.weights[i] + up.weights[j]:
+                    _offer(np.int64(k), 0, up, i, j, stacks, paths)
+            for k in range(up.offsets[u], up.offsets[u + 1]):
+                place[up.heads[k]] = -1
+        for j in range(begin, end):
+            w = up.heads[j]
+            for k in range(down.offsets[w], down.offsets[w + 1]):
+                place[down.heads[k]] = k
+            for i in range(begin_down, end_down):
+                k = place[down.heads[i]]
+                if k >= 0 and down.weights[k] == down.weights[i] + up.weights[j]:
+                    _offer(np.int64(k), 1, down, i, j, stacks, paths)
+            for k in range(down.offsets[w], down.offsets[w + 1]):
+                place[down.heads[k]] = -1
+
+
+@njit(cache=True, nogil=True)
+def _sort_rows(by_path, stacks, paths):
+    """Sort the entries of each row downward by their paths."""
+    offsets = paths.down.offsets
+    for v in range(offsets.size - 1):
+        for i in range(offsets[v] + 1, offsets[v + 1]):
+            entry = by_path[i]
+            at = i
+            while at > offsets[v]:
+                stacks[0, 0] = 2 * np.int64(entry) + 1
+                stacks[1, 0] = 2 * np.int64(by_path[at - 1]) + 1
+                if not is_before(stacks[0], 1, stacks[1], 1, None, -1, paths):
+                    break
+                by_path[at] = by_path[at - 1]
+                at -= 1
+            by_path[at] = entry
+
+
+@njit(cache=True, nogil=True)
+def sum_entries(column, up_sums, down_sums, paths):
+    """Add up a column of the edges of the reversed graph, int64, along what each entry stands for."""
+    up = paths.up
+    down = paths.down
+    for v in range(up.offsets.size - 2, -1, -1):
+        for k in range(up.offsets[v], up.offsets[v + 1]):
+            if up.left[k] == EDGE:
+                up_sums[k] = column[up.right[k]]
+            else:
+                up_sums[k] = down_sums[up.left[k]] + up_sums[up.right[k]]
+        for k in range(down.offsets[v], down.offsets[v + 1]):
+            if down.left[k] == EDGE:
+                down_sums[k] = column[down.right[k]]
+            else:
+                down_sums[k] = down_sums[down.left[k]] + up_sums[down.right[k]]

@@ -1,0 +1,287 @@
+"""Sums of a column of the edges along the canonical paths from many sources, by sweeps over the
+hierarchy that keeps these paths.
+
+A sweep is that of ``sweep``, with a line of sums beside each line of distances. Where an edge from
+above ties with what the search upward has found, both paths are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import make_offsets, positions_in_groups
+from ..cpu import threads
+from ..cpu.compiled import njit
+from ..cpu.simd_sums import clear_line, lower_line_with_sums
+from .canonical import CanonicalHierarchy, is_before, new_stacks, sum_entries
+from .sweep import (
+    DOUBLINGS,
+    LANES,
+    UNREACHED,
+    aligned_lines,
+    positions_above,
+    search_upward,
+)
+
+_INT32_END = 2**31 - 1
+# of one thread: the sums and parents of 16 sources, and the sums of one
+BYTES_PER_VERTEX = 16 * (8 + 4) + 8
+
+
+class Swept(NamedTuple):
+    """The part of a hierarchy above some targets."""
+
+    places: np.ndarray  # int32 array of shape (n,): of each position, -1 if it takes no part
+    positions: np.ndarray  # int32 array: of each place
+    # offsets, heads, weights, entries: the rows downward between places; which entries they were
+    offsets: np.ndarray
+    heads: np.ndarray
+    weights: np.ndarray
+    entries: np.ndarray
+
+
+class AddedUp(NamedTuple):
+    """What the entries of a hierarchy add to the sum of a column; int32 if no sum exceeds it."""
+
+    up: np.ndarray
+    down: np.ndarray  # of the rows between places
+
+
+class SumArrays(NamedTuple):
+    """The memory of one thread. The lines are output."""
+
+    lines: np.ndarray
+    sums: np.ndarray
+    is_set: np.ndarray  # uint8 array of shape (places,): all 0, before and after
+    tentative: np.ndarray  # integer array of shape (n,): all unreached, before and after
+    # heap, reached, total: arrays of shape (n,): scratch
+    heap: np.ndarray
+    reached: np.ndarray
+    total: np.ndarray
+    parent: np.ndarray  # int32 array of shape (lanes, n): scratch: the entry that led upward
+    held: np.ndarray  # a line: scratch
+    stacks: np.ndarray
+
+
+class ColumnSums:
+    """Sums of some columns along canonical paths; any thread may ask for them.
+
+    ``columns`` are int64 arrays of the edges of the reversed graph. No sum along a path
+    without a circle may exceed int64.
+    """
+
+    def __init__(self, canonical: CanonicalHierarchy, columns: Sequence[np.ndarray]):
+        self.canonical = canonical
+        paths = canonical.paths
+        self._of_entries = []
+        self._dtype: np.dtype = np.dtype(np.int32)
+        for column in columns:
+            up, down = (np.empty(row.heads.size, np.int64) for row in (paths.up, paths.down))
+            sum_entries(column, up, down, paths)
+            self._of_entries.append((up, down))
+            largest = max(int(np.abs(sums).max(initial=0)) for sums in (up, down))
+            if largest * 2 * canonical.hierarchy.levels >= _INT32_END:  # entries of a path
+                self._dtype = np.dtype(np.int64)
+        self._free: list[_Part] = []
+
+    def at_targets(self, sources: np.ndarray, lists: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return distances at the targets of each source, ``TargetLists``, in units of the
+        hierarchy, of shape (n_targets,), and sums, int64 of shape (n_targets, n_columns).
+
+        Distances are ``UNREACHED`` where there is no path, and the sums are then of no meaning.
+        """
+        try:
+            part = self._free.pop()
+        except IndexError:
+            part = None
+        size = lists.vertices.size
+        if part is None or not np.array_equal(part.vertices[:size], lists.vertices):
+            part = _Part(self.canonical, self._of_entries, self._dtype, lists.vertices)
+        distance = np.empty(size, self.canonical.hierarchy.dtype)
+        totals = np.empty((size, len(self._of_entries)), np.int64)
+        for column in range(totals.shape[1]):
+            part.sweep(column, sources, lists, distance, totals[:, column])
+        self._free = [part]
+        return distance, totals
+
+
+class _Part:
+    """The part of a hierarchy above some vertices, and what each thread needs to sweep it."""
+
+    def __init__(
+        self, canonical: CanonicalHierarchy, of_entries: Any, dtype: np.dtype, vertices: np.ndarray
+    ):
+        self.vertices = vertices
+        self._canonical = canonical
+        self._swept = _part_above(canonical, np.unique(vertices))
+        self._targets = self._swept.places[canonical.hierarchy.position[vertices]]
+        self._added = [
+            AddedUp(up.astype(dtype), down[self._swept.entries].astype(dtype))
+            for up, down in of_entries
+        ]
+        self._dtype = dtype
+        self._arrays: list[SumArrays | None] = [None] * threads.max_threads()
+
+    def sweep(
+        self,
+        column: int,
+        sources: np.ndarray,
+        lists: Any,
+        distance: np.ndarray,
+        total: np.ndarray,
+    ) -> None:
+        """Write the distances and the sums of a column at the targets of each source."""
+        canonical = self._canonical
+        kind = distance.dtype
+        lanes = LANES[kind]
+        scalars = UNREACHED[kind], DOUBLINGS[kind]
+        positions = canonical.hierarchy.position[sources].astype(np.int64)
+        added = self._added[column]
+
+        def sweep(i: int, thread: int) -> None:
+            arrays = self._arrays[thread] or _new_arrays(canonical, self._swept, self._dtype)
+            self._arrays[thread] = arrays
+            first = i * lanes
+            own = positions[first : first + lanes]
+            _search(own, canonical.paths, added, self._swept, arrays, *scalars)
+            offsets = lists.offsets[first : first + lanes + 1]
+            _take(arrays.lines, arrays.sums, offsets, self._targets, distance, total)
+
+        threads.for_each(sweep, -(-positions.size // lanes))
+
+
+def _part_above(canonical: CanonicalHierarchy, targets: np.ndarray) -> Swept:
+    position = canonical.hierarchy.position
+    down = canonical.paths.down
+    kept = positions_above(position[targets].astype(np.int64), down.offsets, down.heads)
+    places = np.full(position.size, -1, np.int32)
+    places[kept] = np.arange(kept.size, dtype=np.int32)
+    sizes = np.diff(down.offsets)[kept]
+    entries = np.repeat(down.offsets[kept], sizes) + positions_in_groups(sizes)
+    offsets = make_offsets(sizes)
+    return Swept(places, kept, offsets, places[down.heads[entries]], down.weights[entries], entries)
+
+
+def _new_arrays(canonical: CanonicalHierarchy, swept: Swept, of_sums: np.dtype) -> SumArrays:
+    kind = canonical.hierarchy.dtype
+    n = canonical.hierarchy.n_vertices
+    n_places = swept.offsets.size - 1
+    heap, reached = np.empty((2, n), np.int32)
+    return SumArrays(
+        lines=aligned_lines(n_places, kind),
+        sums=np.zeros((n_places, LANES[kind]), of_sums),
+        is_set=np.zeros(n_places, np.uint8),
+        tentative=np.full(n, UNREACHED[kind], kind),
+        heap=heap,
+        reached=reached,
+        total=np.empty(n, np.int64),
+        parent=np.empty((LANES[kind], n), np.int32),
+        held=np.empty(LANES[kind], kind),
+        stacks=new_stacks(canonical),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _find_parents(source, count, parent, paths, up_sums, arrays):
+    """Find the entries that lead to what a search upward has reached, and the sums along them."""
+    up = paths.up
+    tentative = arrays.tentative
+    reached = arrays.reached
+    total = arrays.total
+    for i in range(count):
+        parent[reached[i]] = -1
+    for i in range(count):  # each after all from which an entry leads to it
+        p = reached[i]
+        total[p] = 0
+        if p != source:
+            total[p] = total[paths.up_tail[parent[p]]] + up_sums[parent[p]]
+        for e in range(up.offsets[p], up.offsets[p + 1]):
+            q = up.heads[e]
+            if tentative[p] + up.weights[e] != tentative[q]:
+                continue
+            if parent[q] >= 0:
+                arrays.stacks[0, 0] = 2 * e
+                arrays.stacks[1, 0] = 2 * np.int64(parent[q])
+                stacks = arrays.stacks
+                if not is_before(stacks[0], 1, stacks[1], 1, parent, source, paths):
+                    continue
+            parent[q] = e
+
+
+@njit(cache=True, nogil=True)
+def _settle_ties(place, ties, sources, paths, added, swept, arrays):
+    """Where an entry from above ties with the path upward to a position, take the sums of the one
+    that comes first.
+    """
+    lines = arrays.lines
+    stacks = arrays.stacks
+    p = swept.positions[place]
+    for lane in range(sources.size):
+        own = lines[place, lane]
+        if not (ties >> np.uint64(lane)) & np.uint64(1) or arrays.held[lane] != own:
+            continue
+        for e in range(swept.offsets[place], swept.offsets[place + 1]):
+            if lines[swept.heads[e], lane] + swept.weights[e] != own:
+                continue
+            stacks[0, 0] = 2 * swept.entries[e] + 1
+            stacks[1, 0] = 2 * np.int64(arrays.parent[lane, p])
+            if is_before(stacks[0], 1, stacks[1], 1, arrays.parent[lane], sources[lane], paths):
+                arrays.sums[place, lane] = arrays.sums[swept.heads[e], lane] + added[e]
+            break  # those that follow come later
+
+
+@njit(cache=True, nogil=True)
+def _search(sources, paths, added, swept, arrays, unreached, doublings):
+    """Write the distances from several positions, and the sums along the paths, to the lines."""
+    lines = arrays.lines
+    sums = arrays.sums
+    is_set = arrays.is_set
+    tentative = arrays.tentative
+    reached = arrays.reached
+    held = arrays.held
+    for lane in range(sources.size):
+        count = search_upward(
+            sources[lane], paths.up, paths.down, tentative, arrays.heap, reached, unreached
+        )
+        _find_parents(sources[lane], count, arrays.parent[lane], paths, added.up, arrays)
+        for i in range(count):
+            p = reached[i]
+            place = np.int64(swept.places[p])
+            if place >= 0:
+                if not is_set[place]:
+                    is_set[place] = 1
+                    clear_line(lines, place, unreached, doublings)
+                lines[place, lane] = tentative[p]
+                sums[place, lane] = arrays.total[p]
+            tentative[p] = unreached
+    offsets = swept.offsets
+    for place in range(is_set.size):
+        ties = lower_line_with_sums(
+            lines,
+            place,
+            is_set[place],
+            swept.heads,
+            offsets[place],
+            offsets[place + 1],
+            swept.weights,
+            unreached,
+            sums,
+            added.down,
+            held,
+            doublings,
+        )
+        if ties and is_set[place]:
+            _settle_ties(place, ties, sources, paths, added.down, swept, arrays)
+        is_set[place] = 0
+
+
+@njit(cache=True, nogil=True)
+def _take(lines, sums, offsets, targets, distance, total):
+    """Write what lines hold at the targets of each source, which are places."""
+    for lane in range(offsets.size - 1):
+        for i in range(offsets[lane], offsets[lane + 1]):
+            distance[i] = lines[targets[i], lane]
+            total[i] = sums[targets[i], lane]

@@ -12,6 +12,7 @@ from kepler_traverse import planning
 from kepler_traverse.assignment import VehicleClass
 from kepler_traverse.errors import InputError, listed
 from kepler_traverse.formats.column_names import end_pairs
+from kepler_traverse.formats.ids import integer_id, read_ids
 
 from .given_table import ids_in_column, is_text, named_columns, plain_column, read_given_table
 
@@ -106,16 +107,16 @@ def read_closed(text: str | None, links: LinkFile) -> Any:
     if text is None:
         return links.closed or None
     if Path(text).is_file():
-        listed_ids = [line.strip() for line in Path(text).read_text("utf-8").splitlines()]
-        ids = [line for line in listed_ids if line and not line.startswith("#")]
-    else:
-        ids = [each.strip() for each in text.split(",")]
+        return read_ids(text, "closed").ids(links.has_string_ids)
+    ids = [each.strip() for each in text.split(",")]
     if links.has_string_ids:
         return ids
-    try:
-        return [int(each) for each in ids]
-    except ValueError:
-        raise InputError(f"--closed {text!r}: ids of these links are integers") from None
+    numbers = [integer_id(each) for each in ids]
+    if None in numbers:
+        raise InputError(
+            f"--closed {text!r}: ids of these links are integers; nor is there a file of that name"
+        )
+    return numbers
 
 
 def read_classes(path: str | None, one: dict[str, Any]) -> list[VehicleClass]:
